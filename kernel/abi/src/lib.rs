@@ -1,0 +1,2 @@
+//! Linux's numbers and layouts, each with its source.
+#![no_std]

@@ -1,0 +1,2 @@
+//! Kernel rules that run anywhere; the kernel carries them out.
+#![no_std]

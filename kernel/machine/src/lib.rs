@@ -1,0 +1,2 @@
+//! The room for unsafe code: everything that touches the processor or raw memory.
+#![no_std]

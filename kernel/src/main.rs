@@ -1,0 +1,3 @@
+//! The kernel proper.
+#![no_std]
+#![no_main]

@@ -1,0 +1,3 @@
+//! The `kwab` command: parse, call, render.
+
+fn main() {}

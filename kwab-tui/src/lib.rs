@@ -1,0 +1,1 @@
+//! The terminal interface, a library that `kwab tui` runs.

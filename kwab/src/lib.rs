@@ -1,0 +1,1 @@
+//! Turns serial logs and dumps into a model, and the model into findings.
