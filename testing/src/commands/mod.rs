@@ -1,5 +1,6 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
+pub mod bench;
 pub mod boot;
 pub mod image;
 pub mod kernel;
@@ -29,6 +30,8 @@ enum Command {
     Setup,
     /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
     Boot(boot::Arguments),
+    /// Measure the benchmarks under our kernel and Linux.
+    Bench(bench::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -44,6 +47,7 @@ pub fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
+        Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),
