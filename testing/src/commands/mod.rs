@@ -1,6 +1,7 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
 pub mod bench;
+pub mod bench_import;
 pub mod boot;
 pub mod gen_log;
 pub mod image;
@@ -33,6 +34,8 @@ enum Command {
     Boot(boot::Arguments),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::Arguments),
+    /// Measure kwab import beside jq, Python's json and serde_json.
+    BenchImport(bench_import::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Write the base initramfs to a file.
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
+        Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
