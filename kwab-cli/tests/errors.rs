@@ -50,7 +50,7 @@ fn files_of_the_wrong_kind_are_named_and_told_what_they_are() {
 
 #[test]
 fn a_file_without_read_permission_is_refused_clearly() {
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::fs::PermissionsExt;
     let folder = folder();
     let path = folder.path().join("secret.kwab");
     std::fs::write(&path, b"x").expect("written");
