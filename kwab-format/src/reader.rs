@@ -4,8 +4,8 @@ use crate::defect::{Defect, DefectKind};
 use crate::lz4;
 use crate::record::Records;
 use crate::section::{
-    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN,
-    SECTION_TRAILER_LEN, SectionHeader,
+    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START,
+    SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
 };
 use crate::walk::{Sections, find_header};
 use core::fmt;
@@ -107,6 +107,8 @@ pub struct Section<'a> {
     pub offset: usize,
     /// Its payload, packed when [`Flags::COMPRESSED`] is set.
     pub payload: &'a [u8],
+    /// What the payload's CRC is taken of: the header's CRC and the payload.
+    covered: &'a [u8],
     stored_crc: u32,
 }
 
@@ -116,9 +118,10 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn parse(bytes: &'a [u8], offset: usize) -> Option<Self> {
         let header = SectionHeader::decode(bytes.first_chunk::<SECTION_HEADER_LEN>()?).ok()?;
-        let whole = bytes.get(SECTION_HEADER_LEN..usize::try_from(header.total_len()).ok()?)?;
-        let (payload, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>()?;
-        Some(Section { header, offset, payload, stored_crc: u32::from_le_bytes(*crc) })
+        let whole = bytes.get(PAYLOAD_CRC_START..usize::try_from(header.total_len()).ok()?)?;
+        let (covered, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>()?;
+        let payload = covered.get(SECTION_HEADER_LEN.wrapping_sub(PAYLOAD_CRC_START)..)?;
+        Some(Section { header, offset, payload, covered, stored_crc: u32::from_le_bytes(*crc) })
     }
 
     /// Checks the payload's CRC.
@@ -126,7 +129,7 @@ impl<'a> Section<'a> {
     /// # Errors
     /// [`DefectKind::BadPayload`].
     pub fn verify(&self) -> Result<(), Defect> {
-        let computed = crc32fast::hash(self.payload);
+        let computed = crc32fast::hash(self.covered);
         if computed == self.stored_crc {
             return Ok(());
         }

@@ -11,8 +11,8 @@
 use crate::lz4;
 use crate::record::{AnyRecord, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind};
 use crate::section::{
-    FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
-    SectionKind,
+    FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START, SECTION_HEADER_LEN, SECTION_TRAILER_LEN,
+    SectionHeader, SectionKind,
 };
 use crate::sink::{Sink, SinkError};
 pub use crate::totals::DropReason;
@@ -413,9 +413,8 @@ impl<'b, S: Sink> Writer<'b, S> {
 fn seal<'a>(buf: &'a mut [u8], header: &SectionHeader) -> Option<&'a [u8]> {
     let total = usize::try_from(header.total_len()).ok()?;
     let section = buf.get_mut(..total)?;
-    let (front, rest) = section.split_first_chunk_mut::<SECTION_HEADER_LEN>()?;
-    *front = header.encode();
-    let (payload, crc) = rest.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
-    *crc = crc32fast::hash(payload).to_le_bytes();
+    *section.first_chunk_mut::<SECTION_HEADER_LEN>()? = header.encode();
+    let (covered, crc) = section.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
+    *crc = crc32fast::hash(covered.get(PAYLOAD_CRC_START..)?).to_le_bytes();
     Some(section)
 }
