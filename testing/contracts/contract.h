@@ -4,7 +4,7 @@
  * A contract prints facts, it does not judge: the same binary runs under Linux and under our kernel and the
  * outputs are compared byte for byte. So nothing printed may depend on chance: no addresses, pids, clock
  * readings or inode numbers, only what was derived from them. The exit status is 0 unless the set-up itself
- * failed (2), in which case the output says which step.
+ * failed (99), in which case the output says which step. README.md beside this file has the rules.
  *
  * Printing:  say, section, check, show, show_text, RESULT (value or errno), OUTCOME (ok or errno)
  * Set-up:    need, scratch (an empty current directory, removed at exit), put_file, catch_signal
@@ -106,8 +106,9 @@ __attribute__((format(printf, 1, 2))) static inline void say(const char *format,
     if (length > (int)sizeof line - 2)
         length = sizeof line - 2;
     line[length++] = '\n';
-    if (write(STDOUT_FILENO, line, length) != length)
-        _exit(2);
+    for (int done = 0, wrote; done < length; done += wrote > 0 ? wrote : 0)
+        if ((wrote = write(STDOUT_FILENO, line + done, length - done)) == -1 && errno != EINTR && errno != EAGAIN)
+            _exit(99);
     errno = saved;
 }
 
@@ -150,7 +151,7 @@ static inline long show_outcome(const char *text, long value)
 __attribute__((noreturn)) static inline void set_up_failed(const char *step)
 {
     say("SET-UP FAILED %s (errno %s)", step, errno_name(errno));
-    exit(2);
+    exit(99);
 }
 
 static inline void sleep_ms(long milliseconds)
