@@ -4,7 +4,7 @@
 //! one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the parts:
 //! [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what boots,
 //! [`qemu`] boots it. What judges is [`contracts`] and [`bench`]; [`jobs`] runs many
-//! programs in one guest.
+//! programs in one guest; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
@@ -14,9 +14,11 @@ pub mod commands;
 pub mod contracts;
 pub mod debian;
 pub mod guest;
+pub mod house;
 pub mod image;
 pub mod jobs;
 pub mod paths;
 pub mod process;
 pub mod qemu;
+pub mod readme;
 pub mod setup;

@@ -37,6 +37,13 @@ pub struct Arguments {
     smp: u32,
 }
 
+impl Arguments {
+    /// All contracts, under Linux alone.
+    pub fn on_linux() -> Self {
+        Self { filter: None, kernel: Selection::Linux, show: false, smp: 2 }
+    }
+}
+
 /// The programs, built, with the keys under which Linux's answers are remembered.
 struct Batch {
     contracts: Vec<Contract>,

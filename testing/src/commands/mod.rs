@@ -3,10 +3,12 @@
 pub mod bench;
 pub mod boot;
 pub mod contracts;
+pub mod house_rules;
 pub mod image;
 pub mod kernel;
 pub mod linux;
 pub mod setup;
+pub mod test;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,10 @@ enum Command {
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
+    /// Check the house rules.
+    HouseRules,
+    /// Run everything that must hold before a change lands.
+    Test(test::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -52,6 +58,8 @@ pub fn main() -> ExitCode {
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
+        Command::HouseRules => house_rules::run(),
+        Command::Test(arguments) => test::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),
