@@ -13,6 +13,7 @@ pub mod bench;
 pub mod commands;
 pub mod contracts;
 pub mod debian;
+pub mod genlog;
 pub mod guest;
 pub mod house;
 pub mod image;

@@ -4,3 +4,4 @@ pub mod emit;
 pub mod event;
 pub mod lex;
 pub mod lines;
+pub mod text;

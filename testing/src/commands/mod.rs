@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod boot;
 pub mod contracts;
+pub mod gen_log;
 pub mod house_rules;
 pub mod image;
 pub mod kernel;
@@ -41,6 +42,8 @@ enum Command {
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
+    /// Write a serial log to import, the same for the same options.
+    GenLog(gen_log::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -60,6 +63,7 @@ pub fn main() -> ExitCode {
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
+        Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),

@@ -232,9 +232,7 @@ fn dispatch<'a>(
             plain!(PageVerifyFail { pid, vaddr, first_diff, expected, actual, file_offset, vma_start });
         }
         EventKind::HugePageVerifyFail => {
-            plain!(HugePageVerifyFail {
-                pid, huge_base, sub_page, first_diff, expected, actual, vma_start, vma_type
-            });
+            plain!(HugePageVerifyFail { pid, huge_base, sub_page, first_diff, expected, actual, vma_start, vma_type });
         }
         EventKind::PageVerifyOk => plain!(PageVerifyOk { pid, verified, failed }),
         EventKind::ExecPrefault => plain!(ExecPrefault { pid, vaddr, cached, file_read, zero, total }),
@@ -326,4 +324,3 @@ impl Args {
         Some(Args(args))
     }
 }
-
