@@ -312,6 +312,17 @@ impl SectionHeader {
     }
 }
 
+/// Makes a section of the payload that stands in `buf` from [`SECTION_HEADER_LEN`] on: puts `header` before it and the
+/// CRC behind it, and returns the whole section; `None` when `buf` is shorter than the header says.
+pub fn seal<'a>(buf: &'a mut [u8], header: &SectionHeader) -> Option<&'a [u8]> {
+    let total = usize::try_from(header.total_len()).ok()?;
+    let section = buf.get_mut(..total)?;
+    *section.first_chunk_mut::<SECTION_HEADER_LEN>()? = header.encode();
+    let (covered, crc) = section.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
+    *crc = crc32fast::hash(covered.get(PAYLOAD_CRC_START..)?).to_le_bytes();
+    Some(section)
+}
+
 fn put_crc(header: &mut [u8]) {
     if let Some((body, crc)) = header.split_last_chunk_mut::<4>() {
         *crc = crc32fast::hash(body).to_le_bytes();

@@ -11,8 +11,8 @@
 use crate::lz4;
 use crate::record::{AnyRecord, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind};
 use crate::section::{
-    FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START, SECTION_HEADER_LEN, SECTION_TRAILER_LEN,
-    SectionHeader, SectionKind,
+    self, FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
+    SectionKind,
 };
 use crate::sink::{Sink, SinkError};
 pub use crate::totals::DropReason;
@@ -362,7 +362,7 @@ impl<'b, S: Sink> Writer<'b, S> {
             (Some(_), Some(compression)) => &mut *compression.scratch,
             _ => &mut *self.buf,
         };
-        let sent = match seal(buf, &header) {
+        let sent = match section::seal(buf, &header) {
             Some(section) => self.sink.write(section),
             None => Err(SinkError { written: 0 }),
         };
@@ -407,14 +407,4 @@ impl<'b, S: Sink> Writer<'b, S> {
         *length = u32::try_from(payload.len()).ok()?.to_le_bytes();
         (packed < payload.len()).then_some(packed)
     }
-}
-
-/// Puts header and CRC around the payload that stands at [`SECTION_HEADER_LEN`] in `buf`.
-fn seal<'a>(buf: &'a mut [u8], header: &SectionHeader) -> Option<&'a [u8]> {
-    let total = usize::try_from(header.total_len()).ok()?;
-    let section = buf.get_mut(..total)?;
-    *section.first_chunk_mut::<SECTION_HEADER_LEN>()? = header.encode();
-    let (covered, crc) = section.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
-    *crc = crc32fast::hash(covered.get(PAYLOAD_CRC_START..)?).to_le_bytes();
-    Some(section)
 }
