@@ -23,3 +23,4 @@ pub mod process;
 pub mod qemu;
 pub mod readme;
 pub mod setup;
+pub mod synth;
