@@ -4,6 +4,7 @@
 //! section's position, so that any header found in a pile of bytes says which dump it belongs to, which section of it
 //! it starts, and how far it has moved.
 
+use crate::wire::copy;
 use core::fmt;
 
 /// First bytes of a file header. The first byte is not ASCII and the line ends expose a transfer in text mode.
@@ -341,7 +342,7 @@ struct Put<'b>(&'b mut [u8]);
 impl Put<'_> {
     fn bytes(&mut self, bytes: &[u8]) {
         if let Some((to, rest)) = core::mem::take(&mut self.0).split_at_mut_checked(bytes.len()) {
-            to.copy_from_slice(bytes);
+            copy(to, bytes);
             self.0 = rest;
         }
     }

@@ -87,9 +87,9 @@ open_enum! {
 }
 
 /// Kinds of sections that are counted one by one; further kinds share the last slot.
-const KINDS: usize = 24;
+pub(crate) const KINDS: usize = 24;
 /// Pairs of kind and reason that are counted one by one.
-const DROPS: usize = 16;
+pub(crate) const DROPS: usize = 16;
 
 /// What has been written and left out so far.
 #[derive(Debug, Default)]
@@ -140,8 +140,9 @@ impl Totals {
         }
     }
 
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = KindTotal<'static>> {
-        self.kinds.iter().filter(|c| c.sections > 0).map(|c| KindTotal {
+    /// What slot `slot` of the kinds has counted.
+    pub(crate) fn kind(&self, slot: usize) -> Option<KindTotal<'static>> {
+        self.kinds.get(slot).filter(|c| c.sections > 0).map(|c| KindTotal {
             kind: Some(c.kind),
             sections: Some(c.sections),
             records: Some(c.records),
@@ -150,10 +151,12 @@ impl Totals {
         })
     }
 
-    pub(crate) fn drops(&self) -> impl Iterator<Item = DroppedSection<'static>> {
-        self.drops.iter().flatten().map(|(why, c)| DroppedSection {
+    /// What slot `slot` of the drops has counted.
+    pub(crate) fn drop(&self, slot: usize) -> Option<DroppedSection<'static>> {
+        let (reason, c) = self.drops.get(slot).copied().flatten()?;
+        Some(DroppedSection {
             kind: Some(c.kind),
-            reason: Some(*why),
+            reason: Some(reason),
             sections: Some(c.sections),
             records: Some(c.records),
             bytes: Some(c.bytes),
