@@ -4,8 +4,8 @@
 //! sound file header, or at a sound section header of a dump whose file header is lost, and ends behind its end section
 //! or where another dump begins.
 
-use crate::reader::find_header;
 use crate::section::{DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, SectionHeader, SectionKind};
+use crate::walk::find_header;
 
 /// A stretch of a stream that holds one dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

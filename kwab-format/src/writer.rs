@@ -3,6 +3,10 @@
 //! The writer owns nothing but counters: the buffer, the optional index slots and the optional compressor are the
 //! caller's. A section is collected in the buffer and handed to the sink in one call, so that a section is either whole
 //! or blamed. Nothing here panics, allocates, locks or recurses.
+//!
+//! A record counts only when all of it is in the buffer: a kernel that faults while it encodes one and comes back to the
+//! same writer finds the section as it was before that record, and may [`end_partial`](Writer::end_partial) or
+//! [`abandon`](Writer::abandon) it.
 
 use crate::lz4;
 use crate::record::{AnyRecord, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind};
@@ -139,6 +143,13 @@ impl<'b, S: Sink> Writer<'b, S> {
     #[must_use]
     pub const fn max_body(&self) -> usize {
         self.buf.len().saturating_sub(SECTION_HEADER_LEN + RECORD_HEADER_LEN + crate::wire::SLACK)
+    }
+
+    /// How many bytes of memory or text a record can safely carry beside a handful of other fields; longer runs are
+    /// cut into several records.
+    #[must_use]
+    pub const fn max_bytes(&self) -> usize {
+        self.max_body().saturating_sub(128)
     }
 
     /// Bytes of the dump so far, without the open section.
@@ -378,6 +389,7 @@ impl<'b, S: Sink> Writer<'b, S> {
                 };
                 self.indexed = self.indexed.wrapping_add(1);
             }
+            None if header.kind == SectionKind::INDEX => {}
             None => self.unindexed = self.unindexed.saturating_add(1),
         }
         self.seq = self.seq.wrapping_add(1);

@@ -17,14 +17,16 @@ use members::{Take, array, keep, member, members, next_name};
 
 mod lists;
 mod members;
+mod notice;
 
 pub use lists::register;
 pub use members::Extra;
+pub use notice::{Notable, Notice};
 
 /// Receives the records of a log; generic because every event type is a type of its own.
 pub trait EventSink {
     /// Takes one record; what it borrows is gone afterwards.
-    fn event<'a, T: RecordType<'a>>(&mut self, kind: EventKind, record: &T);
+    fn event<'a, T: RecordType<'a> + Notable<'a>>(&mut self, kind: EventKind, record: &T);
 }
 
 /// Declares the kinds of events, their names on the wire, and the reader of those that have only plain members.
