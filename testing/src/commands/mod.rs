@@ -9,6 +9,7 @@ pub mod image;
 pub mod kernel;
 pub mod linux;
 pub mod setup;
+pub mod suite;
 pub mod test;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Command {
     Test(test::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
+    /// Run a third-party test suite under our kernel and compare with Linux.
+    Suite(suite::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::GenLog(arguments) => gen_log::run(&arguments),
+        Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),
