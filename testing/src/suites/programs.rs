@@ -42,7 +42,11 @@ const PACKAGES: &[&str] = &[
 const PROGRAMS: &[(&str, &[&str], &str)] = &[
     (
         "bash_arrays_and_pipes",
-        &["/bin/bash", "-c", "a=(3 1 2); printf '%s\\n' \"${a[@]}\" | sort | paste -sd, - && echo ${BASH_VERSION%%.*}"],
+        &[
+            "/bin/bash",
+            "-c",
+            "PATH=/usr/bin:/bin; a=(3 1 2); printf '%s\\n' \"${a[@]}\" | sort | paste -sd, - && echo ${BASH_VERSION%%.*}",
+        ],
         "1,2,3",
     ),
     (
@@ -51,10 +55,14 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
         "last=3",
     ),
     ("bash_process_substitution", &["/bin/bash", "-c", "while read x; do echo got $x; done < <(echo one)"], "got one"),
-    ("coreutils_checksum", &["/bin/bash", "-c", "seq 1 1000 | sha256sum | cut -c1-16"], "67d4ff71d43921d5"),
+    (
+        "coreutils_checksum",
+        &["/bin/bash", "-c", "PATH=/usr/bin:/bin; seq 1 1000 | sha256sum | cut -c1-16"],
+        "67d4ff71d43921d5",
+    ),
     (
         "coreutils_copy_and_list",
-        &["/bin/bash", "-c", "mkdir a; seq 9 >a/f; cp -a a b; ls b; cmp a/f b/f && echo same"],
+        &["/bin/bash", "-c", "PATH=/usr/bin:/bin; mkdir a; seq 9 >a/f; cp -a a b; ls b; cmp a/f b/f && echo same"],
         "same",
     ),
     (
