@@ -20,6 +20,29 @@ pub enum Which {
     Linux,
 }
 
+/// Which kernels a comparison is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Selection {
+    /// Both, ours first.
+    #[default]
+    Both,
+    /// Ours alone.
+    Ours,
+    /// Debian's Linux alone.
+    Linux,
+}
+
+impl Selection {
+    /// The kernels, ours first.
+    pub fn kernels(self) -> &'static [Which] {
+        match self {
+            Self::Both => &[Which::Ours, Which::Linux],
+            Self::Ours => &[Which::Ours],
+            Self::Linux => &[Which::Linux],
+        }
+    }
+}
+
 impl Which {
     /// The image to boot, built or fetched.
     pub fn image(self, consent: Consent) -> Result<PathBuf> {

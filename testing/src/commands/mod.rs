@@ -1,6 +1,8 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
+pub mod bench;
 pub mod boot;
+pub mod contracts;
 pub mod image;
 pub mod kernel;
 pub mod linux;
@@ -29,6 +31,10 @@ enum Command {
     Setup,
     /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
     Boot(boot::Arguments),
+    /// Measure the benchmarks under our kernel and Linux.
+    Bench(bench::Arguments),
+    /// Run the contracts under our kernel and compare with Linux.
+    Contracts(contracts::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -44,6 +50,8 @@ pub fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
+        Command::Bench(arguments) => bench::run(&arguments, consent),
+        Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),
