@@ -1,4 +1,7 @@
-/* inotify(7): creation, opening, writing, closing, renaming (with one cookie) and removal are reported in order with names. */
+/*
+ * inotify(7): creation, opening, writing, closing, renaming (with one cookie) and removal are reported in order
+ * with names.
+ */
 #include "../contract.h"
 #include <sys/inotify.h>
 

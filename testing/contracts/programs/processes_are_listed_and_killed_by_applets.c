@@ -4,7 +4,7 @@
 int main(void)
 {
     const char *script =
-        "sleep 71 & one=$!; sleep 72 & two=$!\n"
+        "exec 2>/dev/null; sleep 71 & one=$!; sleep 72 & two=$!\n"
         "until grep -q ^sleep /proc/$one/cmdline && grep -q ^sleep /proc/$two/cmdline; do :; done\n"
         "test -d /proc/$one && echo listed; tr '\\0' ' ' < /proc/$one/cmdline; echo; cat /proc/$two/comm\n"
         "kill $one; wait $one; echo $?; kill -9 $two; wait $two; echo $?\n"

@@ -1,4 +1,7 @@
-/* execvp(3), sh(1): scripts with "#!" run by path, scripts without are run by the shell, and PATH decides who is found. */
+/*
+ * execvp(3), sh(1): scripts with "#!" run by path, scripts without are run by the shell, and PATH decides who is
+ * found.
+ */
 #include "../contract.h"
 
 static void run(const char *title, const char *path)

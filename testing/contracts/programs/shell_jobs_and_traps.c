@@ -15,7 +15,7 @@ int main(void)
 {
     scratch();
     run("(exit 3) & wait $!; echo $?");
-    run("sleep 0.2 & kill $!; wait $!; echo $?");
+    run("exec 2>/dev/null; sleep 0.2 & kill $!; wait $!; echo $?");
     run("trap 'echo caught' USR1; kill -USR1 $$; echo after");
     run("trap 'echo leaving' EXIT; exit 5");
     run("trap '' TERM; kill $$; echo survived");

@@ -1,4 +1,7 @@
-/* socket(7): a nonblocking sender gets EAGAIN when the buffer is full, poll says when room returns, blocking senders wait. */
+/*
+ * socket(7): a nonblocking sender gets EAGAIN when the buffer is full, poll says when room returns, blocking
+ * senders wait.
+ */
 #include "../contract.h"
 #include <sys/socket.h>
 

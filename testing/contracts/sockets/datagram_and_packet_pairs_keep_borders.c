@@ -1,4 +1,7 @@
-/* unix(7): datagrams arrive whole and in order; a short buffer cuts and sets MSG_TRUNC; seqpacket ends, dgram does not. */
+/*
+ * unix(7): datagrams arrive whole and in order; a short buffer cuts and sets MSG_TRUNC; seqpacket ends, dgram does
+ * not.
+ */
 #include "../contract.h"
 #include <sys/socket.h>
 

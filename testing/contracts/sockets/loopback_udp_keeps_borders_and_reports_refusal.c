@@ -1,4 +1,7 @@
-/* udp(7): datagrams keep borders and senders, a connected socket filters and learns ECONNREFUSED, oversize is EMSGSIZE. */
+/*
+ * udp(7): datagrams keep borders and senders, a connected socket filters and learns ECONNREFUSED, oversize is
+ * EMSGSIZE.
+ */
 #include "../contract.h"
 #include <arpa/inet.h>
 #include <sys/socket.h>

@@ -1,4 +1,7 @@
-/* socket(7), recv(2): SO_RCVTIMEO ends a wait with EAGAIN, MSG_WAITALL collects the whole length, signals interrupt. */
+/*
+ * socket(7), recv(2): SO_RCVTIMEO ends a wait with EAGAIN, MSG_WAITALL collects the whole length, signals
+ * interrupt.
+ */
 #include "../contract.h"
 #include <sys/socket.h>
 

@@ -1,4 +1,7 @@
-/* unix(7): SCM_RIGHTS installs the same open file in the receiver, close-on-exec if asked; a short buffer drops the rest. */
+/*
+ * unix(7): SCM_RIGHTS installs the same open file in the receiver, close-on-exec if asked; a short buffer drops
+ * the rest.
+ */
 #include "../contract.h"
 #include <sys/socket.h>
 

@@ -1,4 +1,7 @@
-/* shutdown(2): SHUT_WR gives the peer an end of file, SHUT_RD gives the reader one, and the other direction goes on. */
+/*
+ * shutdown(2): SHUT_WR gives the peer an end of file, SHUT_RD gives the reader one, and the other direction goes
+ * on.
+ */
 #include "../contract.h"
 #include <sys/socket.h>
 

@@ -1,4 +1,7 @@
-/* socket(2): unknown families, types and protocols each have their errno; socket calls on other files are ENOTSOCK. */
+/*
+ * socket(2): unknown families, types and protocols each have their errno; socket calls on other files are
+ * ENOTSOCK.
+ */
 #include "../contract.h"
 #include <arpa/inet.h>
 #include <sys/socket.h>

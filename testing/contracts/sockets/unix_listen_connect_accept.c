@@ -1,4 +1,7 @@
-/* unix(7): bind makes a socket file, connect needs a listener, accept4 sets its flags, names can be asked on both sides. */
+/*
+ * unix(7): bind makes a socket file, connect needs a listener, accept4 sets its flags, names can be asked on both
+ * sides.
+ */
 #include "../contract.h"
 #include <stddef.h>
 #include <sys/socket.h>

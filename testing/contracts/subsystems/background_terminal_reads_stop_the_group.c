@@ -1,4 +1,7 @@
-/* tty(4): a background process that reads its terminal gets SIGTTIN; writing with TOSTOP gives SIGTTOU; orphans get EIO. */
+/*
+ * tty(4): a background process that reads its terminal gets SIGTTIN; writing with TOSTOP gives SIGTTOU; orphans
+ * get EIO.
+ */
 #include "../contract.h"
 #include <sys/ioctl.h>
 #include <termios.h>

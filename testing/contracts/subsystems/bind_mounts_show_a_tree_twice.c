@@ -1,4 +1,7 @@
-/* mount(2): MS_BIND shows a directory at a second place, changes are seen in both, and ".." leaves by the mount point. */
+/*
+ * mount(2): MS_BIND shows a directory at a second place, changes are seen in both, and ".." leaves by the mount
+ * point.
+ */
 #include "../contract.h"
 #include <sys/mount.h>
 

@@ -1,4 +1,7 @@
-/* null(4), full(4), random(4): null swallows and ends, zero and full give zeros, full refuses, urandom gives noise. */
+/*
+ * null(4), full(4), random(4): null swallows and ends, zero and full give zeros, full refuses, urandom gives
+ * noise.
+ */
 #include "../contract.h"
 
 int main(void)

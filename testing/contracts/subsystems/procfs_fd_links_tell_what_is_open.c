@@ -1,4 +1,7 @@
-/* proc(5): /proc/self/fd lists every descriptor as a link to its file, pipe or socket; fdinfo tells offset and flags. */
+/*
+ * proc(5): /proc/self/fd lists every descriptor as a link to its file, pipe or socket; fdinfo tells offset and
+ * flags.
+ */
 #include "../contract.h"
 #include <dirent.h>
 #include <sys/socket.h>

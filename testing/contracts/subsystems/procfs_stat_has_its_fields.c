@@ -1,4 +1,7 @@
-/* proc(5): /proc/pid/stat gives pid, name in parentheses, state, parent, group, session and numbers in fixed places. */
+/*
+ * proc(5): /proc/pid/stat gives pid, name in parentheses, state, parent, group, session and numbers in fixed
+ * places.
+ */
 #include "../contract.h"
 
 static char state_of(pid_t pid)

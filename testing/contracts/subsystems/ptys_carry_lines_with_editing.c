@@ -1,4 +1,7 @@
-/* pty(7), termios(3): a new pty pair echoes, edits lines with erase and kill, maps CR and NL, and ends input at VEOF. */
+/*
+ * pty(7), termios(3): a new pty pair echoes, edits lines with erase and kill, maps CR and NL, and ends input at
+ * VEOF.
+ */
 #include "../contract.h"
 #include <sys/ioctl.h>
 #include <termios.h>

@@ -1,4 +1,7 @@
-/* tty(4), setsid(2): a session leader gets a controlling terminal; VINTR signals its foreground group, hangup sends SIGHUP. */
+/*
+ * tty(4), setsid(2): a session leader gets a controlling terminal; VINTR signals its foreground group, hangup
+ * sends SIGHUP.
+ */
 #include "../contract.h"
 #include <sys/ioctl.h>
 #include <termios.h>

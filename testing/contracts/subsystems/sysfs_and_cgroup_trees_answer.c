@@ -1,5 +1,9 @@
-/* sysfs(5), cgroups(7): the directories that programs probe exist, and /proc/self/cgroup has its three-field lines. */
+/*
+ * sysfs(5), cgroups(7): the directories that programs probe exist, a cgroup2 tree mounts and lists us,
+ * /proc/self/cgroup has three fields.
+ */
 #include "../contract.h"
+#include <sys/mount.h>
 
 int main(void)
 {
@@ -10,6 +14,9 @@ int main(void)
         say("%s: %s", paths[i], access(paths[i], F_OK) ? errno_name(errno) : "present");
     ssize_t length = get_file("/sys/devices/system/cpu/online", text, sizeof text);
     say("online begins with cpu 0 %d", length > 0 && text[0] == '0');
+    scratch();
+    need(mkdir("tree", 0755) == 0);
+    RESULT(mount("none", "tree", "cgroup2", 0, NULL));
     length = get_file("/proc/self/cgroup", text, sizeof text);
     int lines = 0, wrong = 0;
     for (char *line = strtok(text, "\n"); length > 0 && line; line = strtok(NULL, "\n")) {
@@ -18,6 +25,12 @@ int main(void)
         wrong += !second || second[1] != '/';
     }
     say("cgroup lines %d wrong %d", lines > 0, wrong);
+    length = get_file("tree/cgroup.procs", text, sizeof text);
+    int listed = 0;
+    for (char *line = strtok(text, "\n"); length > 0 && line; line = strtok(NULL, "\n"))
+        listed += atoi(line) == getpid();
+    show("listed in cgroup.procs", listed);
+    RESULT(umount("tree"));
     RESULT(mkdir("/sys/new", 0755));
     OUTCOME(open("/sys/new", O_WRONLY | O_CREAT, 0600));
     return 0;
