@@ -20,7 +20,8 @@ int main(void)
     pid_t child = spawn(sender, &pair[1]);
     char control[64], byte;
     struct iovec vector = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+    struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control,
+                              .msg_controllen = sizeof control };
     RESULT(recvmsg(pair[0], &message, 0));
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     need(header && header->cmsg_type == SCM_CREDENTIALS);

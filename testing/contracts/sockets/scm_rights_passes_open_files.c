@@ -12,7 +12,9 @@ static ssize_t send_files(int socket, const int *files, int count)
     struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control,
                               .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    *header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+    header->cmsg_len = CMSG_LEN(count * sizeof(int));
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
     memcpy(CMSG_DATA(header), files, count * sizeof(int));
     return sendmsg(socket, &message, 0);
 }

@@ -10,11 +10,13 @@ static void show_link(const char *what, int fd)
 {
     char path[64], target[128] = { 0 };
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, target, sizeof target - 1) < 0)
+    if (readlink(path, target, sizeof target - 1) < 0) {
         say("%s: %s", what, errno_name(errno));
-    else
-        say("%s: %.*s%s", what, (int)strcspn(target, "["), strncmp(target, scratch_path, strlen(scratch_path)) ? target : target + strlen(scratch_path),
-            strchr(target, '[') ? "[number]" : "");
+        return;
+    }
+    size_t prefix = strlen(scratch_path);
+    const char *name = strncmp(target, scratch_path, prefix) ? target : target + prefix;
+    say("%s: %.*s%s", what, (int)strcspn(name, "["), name, strchr(name, '[') ? "[number]" : "");
 }
 
 int main(void)

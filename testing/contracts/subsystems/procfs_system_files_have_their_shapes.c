@@ -17,7 +17,8 @@ static void has(const char *path, const char *const *keys)
 int main(void)
 {
     has("/proc/meminfo", (const char *const[]){ "MemTotal:", "MemFree:", "MemAvailable:", "Cached:", " kB", NULL });
-    has("/proc/stat", (const char *const[]){ "cpu  ", "cpu0 ", "intr ", "ctxt ", "btime ", "processes ", "procs_running ", NULL });
+    has("/proc/stat",
+        (const char *const[]){ "cpu  ", "cpu0 ", "intr ", "ctxt ", "btime ", "processes ", "procs_running ", NULL });
     has("/proc/cpuinfo", (const char *const[]){ "processor\t: 0", "vendor_id\t: ", "flags\t\t: ", "cpu MHz\t\t: ", NULL });
     has("/proc/filesystems", (const char *const[]){ "nodev\tproc", "nodev\ttmpfs", "nodev\tsysfs", NULL });
     has("/proc/mounts", (const char *const[]){ " /proc proc ", " /sys sysfs ", NULL });
@@ -29,7 +30,8 @@ int main(void)
     float load[3];
     int running, total, last;
     get_file("/proc/loadavg", text, sizeof text);
-    say("loadavg has its six fields %d", sscanf(text, "%f %f %f %d/%d %d", &load[0], &load[1], &load[2], &running, &total, &last) == 6);
+    int fields = sscanf(text, "%f %f %f %d/%d %d", &load[0], &load[1], &load[2], &running, &total, &last);
+    show("loadavg fields", fields);
     has("/proc/absent", (const char *const[]){ NULL });
     return 0;
 }

@@ -14,7 +14,8 @@ static void visible(const char *what, int fd)
     struct pollfd wait = { fd, POLLIN, 0 };
     ssize_t got = poll(&wait, 1, 200) == 1 ? read(fd, text, sizeof text) : -2;
     for (ssize_t i = 0; i < got; i++)
-        snprintf(shown + strlen(shown), sizeof shown - strlen(shown), text[i] < 32 || text[i] == 127 ? "<%02x>" : "%c", text[i]);
+        snprintf(shown + strlen(shown), sizeof shown - strlen(shown),
+                 text[i] < 32 || text[i] == 127 ? "<%02x>" : "%c", text[i]);
     say("%s: %zd %s", what, got, shown);
 }
 
