@@ -1,0 +1,2 @@
+//! x
+pub(super) fn copies(){}

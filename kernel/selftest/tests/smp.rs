@@ -1,0 +1,2 @@
+//! x
+pub(super) fn processors(){} pub(super) fn shootdown(){} pub(super) fn work(){}

@@ -1,0 +1,2 @@
+//! x
+pub(super) fn switch(){} pub(super) fn fpu(){}
