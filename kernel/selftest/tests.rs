@@ -70,6 +70,7 @@ fn idle() -> ! {
         cpu::idle();
         cpu::take_work();
         smp::work();
+        crash::work();
     }
 }
 
