@@ -4,8 +4,9 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use machine::addr::{UserPage, USER_END};
+use machine::addr::{USER_END, UserPage};
 use machine::arch::UserFrame;
 use machine::frame::Frame;
 use machine::space::{Prot, UserSpace};
@@ -32,6 +33,10 @@ pub(crate) struct Task {
 
 /// The space a kernel thread runs in for the length of a test.
 pub(crate) static BORROWED: SpinLock<Option<Arc<UserSpace>>> = SpinLock::new(None);
+
+/// Programs that say something leave the time in `MARKS` instead: the last two.
+pub(crate) static QUIET: AtomicBool = AtomicBool::new(false);
+pub(crate) static MARKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 type Handle = Arc<Thread<Task>>;
 
@@ -88,10 +93,16 @@ pub(crate) fn exit() -> ! {
 pub(crate) fn syscall(frame: &mut UserFrame) {
     let [first, ..] = frame.args();
     match frame.syscall_number() {
+        0 if QUIET.load(Ordering::Relaxed) => {
+            MARKS[0].store(MARKS[1].load(Ordering::Relaxed), Ordering::Relaxed);
+            MARKS[1].store(machine::time::cycles(), Ordering::Relaxed);
+        }
         0 => say!("{}: says {first:#x}", START.current().name),
         1 => yield_now(),
         2 => {
-            say!("{}: exits with {first:#x}", START.current().name);
+            if !QUIET.load(Ordering::Relaxed) {
+                say!("{}: exits with {first:#x}", START.current().name);
+            }
             exit();
         }
         _ => {}

@@ -2,6 +2,7 @@
 
 mod basic;
 mod copies;
+mod cost;
 mod crash;
 mod memory;
 mod smp;
@@ -26,6 +27,7 @@ const TESTS: &[(&str, fn())] = &[
     ("huge", memory::huge),
     ("heap", memory::heap),
     ("copies", copies::copies),
+    ("cost", cost::cost),
     ("switch", threads::switch),
     ("fpu", threads::fpu),
     ("processors", smp::processors),

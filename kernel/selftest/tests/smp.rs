@@ -55,7 +55,7 @@ pub(super) fn shootdown() {
     while ACTIVE.load(Ordering::SeqCst) < online - 1 {
         cpu::relax();
     }
-    for round in 0..2000u64 {
+    for round in 0..300u64 {
         let new = Frame::alloc_zeroed().expect("a frame");
         let old = space.lookup(page(DATA)).expect("mapped").frame;
         match round % 3 {

@@ -73,12 +73,13 @@ pub(super) fn fpu() {
     ];
     let space = program::space(&code);
     let other = program::space(&code);
-    let watches = [("one", &space, 0x1111), ("two", &other, 0x2222), ("three", &space, 0x3333)].map(|(name, space, value)| {
-        let thread = program::spawn(name, space, value);
-        let watch = Arc::downgrade(&thread);
-        program::ready(thread);
-        watch
-    });
+    let watches =
+        [("one", &space, 0x1111), ("two", &other, 0x2222), ("three", &space, 0x3333)].map(|(name, space, value)| {
+            let thread = program::spawn(name, space, value);
+            let watch = Arc::downgrade(&thread);
+            program::ready(thread);
+            watch
+        });
     super::run_others(|| {
         // Page copies and zeroing use vector registers; they must put them back.
         let _ = machine::frame::Frame::alloc_zeroed();

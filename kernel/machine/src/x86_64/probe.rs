@@ -59,5 +59,7 @@ fn backed(at: u64) -> bool {
 #[inline(never)]
 pub(crate) fn fault() {
     // SAFETY: nothing is ever mapped there, so the load faults before it has a value, and the kernel's handler never returns.
-    unsafe { core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) super::layout::STACKS - 4096, options(nostack, readonly)) };
+    unsafe {
+        core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) super::layout::STACKS - 4096, options(nostack, readonly));
+    };
 }

@@ -38,12 +38,10 @@ const PATIENCE: Nanos = 500_000_000;
 pub(crate) fn start_others() -> u32 {
     if let Some((ids, count)) = FOUND.get() {
         let me = apic::id();
-        let mut next = 1;
-        for id in ids[..*count].iter().filter(|id| **id != me) {
+        for (next, id) in (1..).zip(ids[..*count].iter().filter(|id| **id != me)) {
             if ONLINE.load(Ordering::Acquire).count_ones() as usize == cpu::MAX_CPUS || !start(CpuId(next), *id) {
                 break;
             }
-            next += 1;
         }
     }
     cpu::online().count_ones()

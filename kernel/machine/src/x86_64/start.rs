@@ -5,7 +5,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::features;
 use super::pvh::{self, MAX_REGIONS, StartInfo};
-use super::{acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp, uart};
+use super::{
+    acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp, uart,
+};
 use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo, FrameRange};
 use crate::cpu::CpuId;
