@@ -135,8 +135,9 @@ impl<T> FdTable<T> {
             let Some(&used) = self.in_use.get(word) else { return (word * 64).max(least) };
             let full = used | ignored;
             if full != u64::MAX {
-                if ignored == 0 || least == 0 {
-                    self.first_room = self.first_room.max(if least / 64 <= self.first_room { word } else { 0 });
+                // Only a search from 0 has seen that every word before this one is full.
+                if least == 0 {
+                    self.first_room = word;
                 }
                 return word * 64 + full.trailing_ones() as usize;
             }

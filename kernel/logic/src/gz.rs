@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn body() -> Vec<u8> {
-        (0..300_000_u32).flat_map(|n| (n * n / 7).to_le_bytes()).collect()
+        (0..300_000_u32).flat_map(|n| (n.wrapping_mul(n) / 7).to_le_bytes()).collect()
     }
 
     #[test]
