@@ -5,9 +5,12 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod buddy;
 pub mod cpio;
 pub mod dirent;
 pub mod dirmap;
+pub mod elf;
+pub mod fault;
 pub mod fdtable;
 pub mod filelock;
 pub mod filemap;
@@ -16,4 +19,9 @@ pub mod path;
 pub mod permission;
 pub mod readiness;
 pub mod ring;
+pub mod runqueue;
+pub mod signal;
+pub mod stack;
+pub mod timers;
 pub mod tty;
+pub mod vma;

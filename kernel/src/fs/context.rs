@@ -1,5 +1,6 @@
 //! What a process carries for its path walks: root, working directory, umask. Shared by tasks with `CLONE_FS`.
 
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use machine::sync::SpinLock;
@@ -26,10 +27,10 @@ impl FsContext {
 
     /// A copy for a task that does not share it.
     #[must_use]
-    pub fn fork(&self) -> Self {
+    pub fn fork(&self) -> Arc<Self> {
         let places = self.places.lock();
         let copy = Places { root: places.root.clone(), cwd: places.cwd.clone() };
-        Self { places: SpinLock::new(copy), umask: AtomicU32::new(self.umask()) }
+        Arc::new(Self { places: SpinLock::new(copy), umask: AtomicU32::new(self.umask()) })
     }
 
     /// The root.

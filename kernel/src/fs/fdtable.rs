@@ -34,9 +34,9 @@ impl FdTable {
 
     /// The copy that fork makes.
     #[must_use]
-    pub fn fork(&self) -> Self {
+    pub fn fork(&self) -> Arc<Self> {
         let copy = self.slots.lock().clone();
-        Self { slots: SpinLock::new(copy), owner: NEXT_OWNER.fetch_add(1, Relaxed) }
+        Arc::new(Self { slots: SpinLock::new(copy), owner: NEXT_OWNER.fetch_add(1, Relaxed) })
     }
 
     /// Who POSIX locks taken through this table belong to.
@@ -71,12 +71,12 @@ impl FdTable {
         Ok(())
     }
 
-    /// Closes `fd`.
+    /// Closes `fd`; the file is returned so that its last reference is dropped outside every lock.
     #[inline]
-    pub fn close(&self, fd: i32) -> Result<(), Errno> {
+    pub fn close(&self, fd: i32) -> Result<Arc<File>, Errno> {
         let file = self.slots.lock().remove(fd as u32).ok_or(Errno::EBADF)?;
         file.closed_by(self.owner);
-        Ok(())
+        Ok(file)
     }
 
     /// Closes what exec closes.

@@ -1,0 +1,4 @@
+//! Terminals.
+
+/// A terminal.
+pub struct Tty;
