@@ -6,13 +6,14 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use linux_abi::flags::file as abi;
 use machine::sync::SpinLock;
 
 use super::filelock;
+use super::gate::Gate;
 use super::inode::{Emit, Inode};
 use super::io::{Sink, Source};
 use super::path::Path;
@@ -109,7 +110,7 @@ pub struct File {
     seeking: Seeking,
     position: AtomicU64,
     /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
-    position_busy: AtomicBool,
+    position_gate: Gate,
     /// Owns record locks or a flock that close must give up.
     pub has_locks: AtomicBool,
     /// Who gets SIGIO (F_SETOWN).
@@ -132,7 +133,7 @@ impl File {
             flags: AtomicU32::new(flags & !OPEN_ONLY),
             seeking,
             position: AtomicU64::new(0),
-            position_busy: AtomicBool::new(false),
+            position_gate: Gate::new(),
             has_locks: AtomicBool::new(false),
             signal_owner: AtomicI32::new(0),
             watched: AtomicBool::new(false),
@@ -209,7 +210,7 @@ impl File {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
-        let turn = self.take_turn();
+        let turn = self.position_gate.enter();
         let position = self.position.load(Relaxed);
         let result = self.ops.read(self, position, sink);
         self.position.store(position + sink.done() as u64, Relaxed);
@@ -227,7 +228,7 @@ impl File {
             let result = self.ops.write(self, 0, source).map(|_| ());
             return outcome(source.done(), result);
         }
-        let turn = self.take_turn();
+        let turn = self.position_gate.enter();
         let position = self.position.load(Relaxed);
         let before = source.done();
         let result = self.ops.write(self, position, source);
@@ -291,23 +292,6 @@ impl File {
         if self.has_locks.load(Relaxed) {
             filelock::release_process(self, owner);
         }
-    }
-
-    /// Waits for the position: its holder never sleeps for long, so the processor is offered to others in turn.
-    #[inline]
-    fn take_turn(&self) -> Turn<'_> {
-        while self.position_busy.swap(true, Acquire) {
-            crate::sched::yield_now();
-        }
-        Turn(&self.position_busy)
-    }
-}
-
-struct Turn<'f>(&'f AtomicBool);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Release);
     }
 }
 
