@@ -90,7 +90,7 @@ pub trait FileOps: Send + Sync {
     }
 
     /// This description as a socket, for the socket calls.
-    fn as_socket(&self) -> Option<&crate::ipc::unix::Socket> {
+    fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
         None
     }
 
@@ -175,6 +175,12 @@ impl File {
     /// Whether writes go to the end.
     pub fn is_appending(&self) -> bool {
         self.flags() & abi::O_APPEND as u32 != 0
+    }
+
+    /// Whether reads leave the access time alone.
+    pub fn is_noatime(&self) -> bool {
+        self.flags() & abi::O_NOATIME as u32 != 0
+            || self.path.mount.flags() & (super::mount::MS_NOATIME | super::mount::MS_RDONLY) != 0
     }
 
     /// Whether only the place is open, not the contents.
@@ -308,9 +314,8 @@ impl Drop for File {
     fn drop(&mut self) {
         if self.watched.load(Relaxed) {
             let watchers = core::mem::take(&mut *self.watchers.lock());
-            let this: *const Self = self;
             for epoll in watchers.iter().filter_map(Weak::upgrade) {
-                epoll.forget(this.addr());
+                epoll.forget(self);
             }
         }
         if self.has_locks.load(Relaxed) {

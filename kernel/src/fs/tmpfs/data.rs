@@ -3,6 +3,7 @@
 //! The map's lock is held only to look a frame up or put one in, never while bytes are copied: a copy may fault, and the fault
 //! may want a page of this very file. Writers take turns at the gate, so that appends do not overwrite each other.
 
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use kernel_logic::filemap::FileMap;
@@ -40,7 +41,7 @@ pub struct FileData {
 
 struct Pages {
     map: FileMap<Frame>,
-    archive: Option<alloc::sync::Arc<dyn Archive>>,
+    archive: Option<Arc<dyn Archive>>,
     /// Bytes of the archive that are still part of the file.
     archived: u64,
 }
@@ -56,11 +57,13 @@ impl FileData {
         }
     }
 
-    /// A file whose contents are in an archive.
-    pub fn archived(archive: alloc::sync::Arc<dyn Archive>) -> Self {
+    /// Makes an archive's bytes the contents of this file, which was empty.
+    pub fn set_archive(&self, archive: Arc<dyn Archive>) {
         let length = archive.len() as u64;
-        let pages = Pages { map: FileMap::new(), archive: Some(archive), archived: length };
-        Self { pages: SpinLock::new(pages), size: AtomicU64::new(length), ..Self::new() }
+        let mut pages = self.pages.lock();
+        pages.archived = length;
+        pages.archive = Some(archive);
+        self.size.store(length, Release);
     }
 
     /// Length in bytes.

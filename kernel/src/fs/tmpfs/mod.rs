@@ -20,6 +20,7 @@ pub use node::{Body, TmpNode};
 
 use super::attr::{Attr, S_IFDIR};
 use super::dentry::Dentry;
+use super::inode::Inode;
 use super::mount::{FileSystem, Statistics};
 
 /// What the nodes of one file system share.
@@ -57,6 +58,26 @@ pub struct TmpFs {
 }
 
 static NEXT_DEV: AtomicU64 = AtomicU64::new(2);
+
+/// RAM in pages, told at boot.
+static MEMORY_PAGES: AtomicU64 = AtomicU64::new(0);
+
+/// Tells how much RAM there is, which bounds every tmpfs without a `size=` of its own.
+pub fn set_memory(pages: u64) {
+    MEMORY_PAGES.store(pages, Relaxed);
+}
+
+/// The default limit of a tmpfs: half of RAM, in pages.
+pub fn half_of_memory() -> u64 {
+    MEMORY_PAGES.load(Relaxed) / 2
+}
+
+/// Makes an archive's bytes the contents of an empty regular file.
+pub fn set_archive(inode: &Arc<dyn Inode>, archive: Arc<dyn Archive>) {
+    if let Some(Body::Regular(data)) = node::node_of(inode).map(|node| &node.body) {
+        data.set_archive(archive);
+    }
+}
 
 /// Device number of a file system without a device: major 0.
 pub fn next_dev() -> u64 {
