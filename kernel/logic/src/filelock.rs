@@ -67,6 +67,11 @@ impl<O: Copy + PartialEq> Locks<O> {
         self.held.is_empty()
     }
 
+    /// The owners for which `found` holds, each at least once.
+    pub fn owners_where(&self, found: impl Fn(&O) -> bool) -> Vec<O> {
+        self.held.iter().map(|lock| lock.owner).filter(found).collect()
+    }
+
     /// The first lock that forbids `wanted` (F_GETLK).
     pub fn conflict(&self, wanted: &Lock<O>) -> Option<&Lock<O>> {
         self.held.iter().filter(|lock| lock.conflicts(wanted)).min_by_key(|lock| lock.first)

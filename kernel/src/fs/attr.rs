@@ -194,6 +194,15 @@ impl Attr {
         }
     }
 
+    /// Takes the set-user-ID and set-group-ID bits away after a write by somebody without privilege.
+    #[inline]
+    pub fn drop_set_id(&self) {
+        let mode = self.mode();
+        if mode & 0o6000 != 0 && !super::current_is_privileged() {
+            self.mode.store(kernel_logic::permission::without_set_id(mode), Relaxed);
+        }
+    }
+
     /// Counts a writer; ETXTBSY while the file is being executed.
     pub fn begin_write(&self) -> Result<(), Errno> {
         let count = self.writers.fetch_update(Relaxed, Relaxed, |count| (count >= 0).then_some(count + 1));

@@ -19,8 +19,23 @@ pub struct Dentry {
 }
 
 struct Link {
-    name: Arc<[u8]>,
+    name: Name,
     parent: Option<Arc<Dentry>>,
+}
+
+enum Name {
+    Own(Arc<[u8]>),
+    /// What has no place shares the name of its kind.
+    Kind(&'static str),
+}
+
+impl Name {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(name) => name,
+            Self::Kind(name) => name.as_bytes(),
+        }
+    }
 }
 
 const REMOVED: u32 = 1;
@@ -29,7 +44,13 @@ const MOUNTED_ON: u32 = 2;
 impl Dentry {
     /// The name `name` in `parent`; no parent for a root and for things without a place (pipes, sockets).
     pub fn new(name: &[u8], parent: Option<Arc<Dentry>>, inode: Arc<dyn Inode>) -> Arc<Self> {
-        let link = Link { name: name.into(), parent };
+        let link = Link { name: Name::Own(name.into()), parent };
+        Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
+    }
+
+    /// Something without a place, named after its kind: `pipe:`, `socket:`, `anon_inode:[eventfd]`.
+    pub fn unplaced(kind: &'static str, inode: Arc<dyn Inode>) -> Arc<Self> {
+        let link = Link { name: Name::Kind(kind), parent: None };
         Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
     }
 
@@ -40,23 +61,26 @@ impl Dentry {
 
     /// The name.
     pub fn name(&self) -> Arc<[u8]> {
-        self.link.lock().name.clone()
+        match &self.link.lock().name {
+            Name::Own(name) => name.clone(),
+            Name::Kind(name) => name.as_bytes().into(),
+        }
     }
 
     /// Writes `/name` to the end of the free part `into[..end]` and answers the new end and the parent, in one lock.
     pub fn prepend(&self, into: &mut [u8], end: usize) -> (Option<usize>, Option<Arc<Dentry>>) {
         let link = self.link.lock();
-        let start = end.checked_sub(link.name.len() + 1);
+        let start = end.checked_sub(link.name.bytes().len() + 1);
         if let Some(start) = start {
             into[start] = b'/';
-            into[start + 1..end].copy_from_slice(&link.name);
+            into[start + 1..end].copy_from_slice(link.name.bytes());
         }
         (start, link.parent.clone())
     }
 
     /// Gives it another place (rename).
     pub fn relink(&self, name: &[u8], parent: Option<Arc<Dentry>>) {
-        let link = Link { name: name.into(), parent };
+        let link = Link { name: Name::Own(name.into()), parent };
         let old = core::mem::replace(&mut *self.link.lock(), link);
         drop(old);
     }

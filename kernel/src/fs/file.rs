@@ -6,13 +6,14 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use linux_abi::flags::file as abi;
 use machine::sync::SpinLock;
 
 use super::filelock;
+use super::gate::Gate;
 use super::inode::{Emit, Inode};
 use super::io::{Sink, Source};
 use super::path::Path;
@@ -89,7 +90,7 @@ pub trait FileOps: Send + Sync {
     }
 
     /// This description as a socket, for the socket calls.
-    fn as_socket(&self) -> Option<&crate::ipc::unix::Socket> {
+    fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
         None
     }
 
@@ -109,7 +110,7 @@ pub struct File {
     seeking: Seeking,
     position: AtomicU64,
     /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
-    position_busy: AtomicBool,
+    position_gate: Gate,
     /// Owns record locks or a flock that close must give up.
     pub has_locks: AtomicBool,
     /// Who gets SIGIO (F_SETOWN).
@@ -132,7 +133,7 @@ impl File {
             flags: AtomicU32::new(flags & !OPEN_ONLY),
             seeking,
             position: AtomicU64::new(0),
-            position_busy: AtomicBool::new(false),
+            position_gate: Gate::new(),
             has_locks: AtomicBool::new(false),
             signal_owner: AtomicI32::new(0),
             watched: AtomicBool::new(false),
@@ -176,6 +177,12 @@ impl File {
         self.flags() & abi::O_APPEND as u32 != 0
     }
 
+    /// Whether reads leave the access time alone.
+    pub fn is_noatime(&self) -> bool {
+        self.flags() & abi::O_NOATIME as u32 != 0
+            || self.path.mount.flags() & (super::mount::MS_NOATIME | super::mount::MS_RDONLY) != 0
+    }
+
     /// Whether only the place is open, not the contents.
     #[inline]
     pub fn is_path_only(&self) -> bool {
@@ -209,7 +216,7 @@ impl File {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
-        let turn = self.take_turn();
+        let turn = self.position_gate.enter();
         let position = self.position.load(Relaxed);
         let result = self.ops.read(self, position, sink);
         self.position.store(position + sink.done() as u64, Relaxed);
@@ -227,7 +234,7 @@ impl File {
             let result = self.ops.write(self, 0, source).map(|_| ());
             return outcome(source.done(), result);
         }
-        let turn = self.take_turn();
+        let turn = self.position_gate.enter();
         let position = self.position.load(Relaxed);
         let before = source.done();
         let result = self.ops.write(self, position, source);
@@ -292,23 +299,6 @@ impl File {
             filelock::release_process(self, owner);
         }
     }
-
-    /// Waits for the position: its holder never sleeps for long, so the processor is offered to others in turn.
-    #[inline]
-    fn take_turn(&self) -> Turn<'_> {
-        while self.position_busy.swap(true, Acquire) {
-            crate::sched::yield_now();
-        }
-        Turn(&self.position_busy)
-    }
-}
-
-struct Turn<'f>(&'f AtomicBool);
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Release);
-    }
 }
 
 /// What a call returns that moved `done` bytes before it ended with `result`.
@@ -324,9 +314,8 @@ impl Drop for File {
     fn drop(&mut self) {
         if self.watched.load(Relaxed) {
             let watchers = core::mem::take(&mut *self.watchers.lock());
-            let this: *const Self = self;
             for epoll in watchers.iter().filter_map(Weak::upgrade) {
-                epoll.forget(this.addr());
+                epoll.forget(self);
             }
         }
         if self.has_locks.load(Relaxed) {

@@ -233,6 +233,11 @@ impl<'a> Source<'a> {
         self.left -= count;
     }
 
+    /// Uncounts the last `count` bytes, which were taken but did not go anywhere. What is taken next is undefined.
+    pub fn untake(&mut self, count: usize) {
+        self.done -= count.min(self.done);
+    }
+
     /// Takes bytes into `into`; answers how many there were.
     #[inline]
     pub fn take(&mut self, into: &mut [u8]) -> Result<usize, Errno> {

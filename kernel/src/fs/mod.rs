@@ -2,19 +2,29 @@
 //!
 //! *Inode* ([`inode`]): a file. *Dentry* ([`dentry`]): a name for one. *Path* ([`path`]): a dentry in a mount ([`mount`]), a place
 //! a process can stand on. *File* ([`file`]): an open description, which descriptors ([`fdtable`]) stand for. [`walk`] turns
-//! path names into places; [`open`] turns places into files. The file systems are [`tmpfs`] (also the root, filled by
-//! [`initramfs`]), [`devfs`], [`procfs`] and [`sysfs`].
+//! path names into places; [`open`] turns places into files, [`names`] makes and removes names. The file systems are [`tmpfs`]
+//! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]), [`procfs`] and [`sysfs`].
 
 pub mod attr;
 pub mod context;
 pub mod dentry;
+pub mod dev;
 pub mod fdtable;
 pub mod file;
 pub mod filelock;
+pub mod gate;
+pub mod initramfs;
 pub mod inode;
 pub mod io;
+mod limit;
 pub mod mount;
+pub mod names;
+pub mod open;
 pub mod path;
+pub mod procfs;
+pub mod sysfs;
+pub mod tmpfs;
+pub mod walk;
 
 pub use context::FsContext;
 pub use fdtable::FdTable;
@@ -56,6 +66,11 @@ impl Caller<'_> {
     pub fn owns(&self, uid: u32) -> bool {
         self.uid == uid || self.privileged
     }
+}
+
+/// Whether the running thread may override what owners and modes say.
+pub fn current_is_privileged() -> bool {
+    crate::task::try_current().is_none_or(|task| task.creds.with(|creds| creds.capable(crate::task::creds::cap::FSETID)))
 }
 
 /// The wall clock, for time stamps.

@@ -72,7 +72,11 @@ impl Path {
     /// no place (`pipe:[7]`).
     pub fn display(&self, root: &Self) -> Vec<u8> {
         if self.dentry.parent().is_none() && !self.is_mount_root() {
-            return self.dentry.name().to_vec();
+            let mut name = self.dentry.name().to_vec();
+            if name.ends_with(b":") {
+                name.extend_from_slice(alloc::format!("[{}]", self.inode().attr().ino).as_bytes());
+            }
+            return name;
         }
         let mut buffer = alloc::vec![0; kernel_logic::path::PATH_MAX];
         let mut name = match self.write_name(root, &mut buffer) {
