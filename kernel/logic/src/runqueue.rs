@@ -144,8 +144,13 @@ impl<T> RunQueue<T> {
         self.heap.reserve(tasks.saturating_sub(self.heap.len()));
     }
 
-    /// Queues a task and settles its virtual runtime.
-    pub fn push(&mut self, task: T, entity: &mut Entity, arrival: Arrival) {
+    /// Virtual runtime of the task that would run next.
+    pub fn first_vruntime(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(first)| first.vruntime)
+    }
+
+    /// Gives an arriving task the virtual runtime it is to queue at.
+    pub fn settle(&self, entity: &mut Entity, arrival: Arrival) {
         match arrival {
             Arrival::New => entity.vruntime = entity.vruntime.max(self.clock),
             Arrival::Woken => entity.vruntime = entity.vruntime.max(self.clock.saturating_sub(SLEEPER_CREDIT)),
@@ -154,6 +159,11 @@ impl<T> RunQueue<T> {
                 entity.vruntime = (self.clock + entity.vruntime).saturating_sub(from_clock);
             }
         }
+    }
+
+    /// Queues a task and settles its virtual runtime.
+    pub fn push(&mut self, task: T, entity: &mut Entity, arrival: Arrival) {
+        self.settle(entity, arrival);
         self.serial += 1;
         self.heap.push(Reverse(Queued { class: entity.class(), vruntime: entity.vruntime, serial: self.serial, task }));
     }

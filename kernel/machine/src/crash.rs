@@ -47,3 +47,8 @@ pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
     let _ = sp;
     todo!()
 }
+/// x
+pub fn is_stopped(cpu: CpuId) -> bool {
+    let _ = cpu;
+    false
+}

@@ -21,6 +21,7 @@ pub mod console;
 pub mod cpu;
 pub mod crash;
 pub mod frame;
+pub mod heap;
 pub mod irq;
 mod kernel;
 pub mod power;

@@ -10,8 +10,10 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use kernel_logic::signal::{SigSet, sig};
 use machine::sync::SpinLock;
 use machine::thread::Current;
+use machine::trap::TrapCode;
 
 use crate::fs::{FdTable, FsContext};
 use crate::mm::AddressSpace;
@@ -77,10 +79,12 @@ pub struct Task {
     pub minor_faults: AtomicU64,
     /// See above.
     pub major_faults: AtomicU64,
-    /// `oom_score_adj`-like immunity and other rare marks.
+    /// It never runs a program.
     pub kernel_thread: bool,
-    /// What the thread should do before its first user instruction.
-    pub boot_init: AtomicBool,
+    /// Set for the thread that becomes init: it executes the program before its first user instruction.
+    pub becomes_init: AtomicBool,
+    /// The last exception it caused, for signal frames.
+    pub trap: SpinLock<TrapCode>,
 }
 
 /// A registered restartable sequence area (rseq(2)).
@@ -141,6 +145,39 @@ impl Task {
     /// Its credentials now.
     pub fn creds(&self) -> Arc<Creds> {
         self.creds.get()
+    }
+
+    /// A thread's part of the kernel's own: an idle thread, or the one that becomes init.
+    pub fn kernel(tid: Tid, process: Arc<Process>, name: &[u8], idle: bool) -> Self {
+        let task = Self {
+            tid,
+            process,
+            sched: SchedState::new(idle),
+            signals: ThreadSignals::new(SigSet::EMPTY),
+            mm: OptionSlot::new(None),
+            files: OptionSlot::new(None),
+            fs: OptionSlot::new(None),
+            creds: Slot::new(Arc::new(Creds::root())),
+            name: SpinLock::new([0; 16]),
+            clear_child_tid: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            rseq: Rseq::default(),
+            parent_death_signal: AtomicU32::new(0),
+            vfork: SpinLock::new(None),
+            exit_signal: AtomicI32::new(i32::from(sig::CHLD)),
+            minor_faults: AtomicU64::new(0),
+            major_faults: AtomicU64::new(0),
+            kernel_thread: true,
+            becomes_init: AtomicBool::new(false),
+            trap: SpinLock::new(TrapCode::default()),
+        };
+        task.set_comm(name);
+        task
+    }
+
+    /// The last exception it caused.
+    pub fn last_trap(&self) -> TrapCode {
+        *self.trap.lock()
     }
 
     /// Releases a vfork parent that waits for this thread, if there is one.

@@ -164,6 +164,44 @@ impl Session {
 }
 
 impl Process {
+    /// A process about to be entered into the tree. `like` is what it inherits from, if anything.
+    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>) -> Arc<Self> {
+        let limits = like.map_or(Limits::initial(4096), |parent| *parent.limits.lock());
+        let inherit = |of: fn(&Process) -> &AtomicU32, default: u32| {
+            AtomicU32::new(like.map_or(default, |parent| of(parent).load(Ordering::Relaxed)))
+        };
+        Arc::new(Self {
+            pid,
+            pgid: inherit(|p| &p.pgid, pid),
+            session: Slot::new(like.map_or_else(|| Session::new(pid), |parent| parent.session.get())),
+            parent: AtomicU32::new(like.map_or(0, |parent| parent.pid)),
+            started: machine::time::now(),
+            actions: Slot::new(actions),
+            pending: SpinLock::new(Pending::new()),
+            pending_bits: AtomicU64::new(0),
+            threads: SpinLock::new(Vec::new()),
+            life: SpinLock::new(Life::default()),
+            ending: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            resumed: WaitQueue::new(),
+            child_changed: WaitQueue::new(),
+            limits: SpinLock::new(limits),
+            usage: SpinLock::new(Usage::default()),
+            itimers: Itimers::default(),
+            timers: PosixTimers::default(),
+            has_execed: AtomicBool::new(false),
+            subreaper: AtomicBool::new(false),
+            dumpable: AtomicU32::new(1),
+            personality: inherit(|p| &p.personality, 0),
+            oom_score: inherit(|p| &p.oom_score, 1000),
+        })
+    }
+
+    /// Whether it is init, which no signal kills by default.
+    pub fn is_init(&self) -> bool {
+        self.pid == 1
+    }
+
     /// Its group.
     pub fn pgid(&self) -> Pid {
         self.pgid.load(Ordering::Relaxed)

@@ -1,3 +1,30 @@
 //! The x86-64 half of the machine.
 
+pub(crate) mod apic;
+pub(crate) mod boot;
+pub(crate) mod copy;
+pub(crate) mod cpuinfo;
+pub(crate) mod descriptors;
+pub(crate) mod early;
+pub(crate) mod entry;
+pub(crate) mod features;
+pub(crate) mod fpu;
+pub(crate) mod ioapic;
+pub(crate) mod irq;
+pub(crate) mod layout;
+pub(crate) mod local;
+pub(crate) mod memory;
+pub(crate) mod msr;
+pub(crate) mod nmi;
+pub(crate) mod paging;
+pub(crate) mod port;
+pub(crate) mod power;
+pub(crate) mod pvh;
 pub(crate) mod regs;
+pub(crate) mod smp;
+pub(crate) mod stacks;
+pub(crate) mod start;
+pub(crate) mod table;
+pub(crate) mod thread;
+pub(crate) mod trap;
+pub(crate) mod uart;

@@ -29,27 +29,48 @@ pub struct Registers {
     pub ss: u64,
 }
 
+use super::descriptors::{USER_CODE, USER_DATA};
+
+/// The flags a program may choose: CF PF AF ZF SF TF DF OF AC ID (and IF is always on).
+const USER_FLAGS: u64 = 0x24_0dd5;
+const IF: u64 = 1 << 9;
+const ALWAYS: u64 = 1 << 1;
+
+/// What a trap in kernel mode leaves on the stack.
+#[repr(C)]
+pub(crate) struct TrapFrame {
+    way: u64,
+    pub(crate) regs: Registers,
+}
+
 /// The user registers of the running thread, on its kernel stack. Whatever is stored in it, returning to user mode is safe:
 /// segments and privileged flags are not the caller's to choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct UserFrame {
+    /// 0 while SYSRET restores everything that changed, else 1; `entry` looks here.
+    way: u64,
     regs: Registers,
 }
 
 impl UserFrame {
     /// A program's start: everything 0 but these.
     pub fn new(ip: u64, sp: u64) -> Self {
-        let mut frame = Self { regs: Registers::default() };
-        frame.set_ip(ip);
-        frame.set_sp(sp);
+        let mut frame = Self { way: 1, regs: Registers::default() };
+        frame.set_registers(&Registers { rip: ip, rsp: sp, orig_rax: u64::MAX, ..Registers::default() });
         frame
     }
 
     /// The system call number at entry; `None` when the entry was a trap or interrupt.
     #[inline]
     pub fn syscall(&self) -> Option<u64> {
-        if (self.regs.orig_rax as i64) < 0 { None } else { Some(self.regs.orig_rax) }
+        if self.regs.orig_rax == u64::MAX { None } else { Some(self.regs.orig_rax) }
+    }
+
+    /// The system call number register at entry, without asking whether it was a system call: for the dispatcher.
+    #[inline]
+    pub fn syscall_number(&self) -> u64 {
+        self.regs.orig_rax
     }
 
     /// The six arguments, as at entry.
@@ -90,6 +111,7 @@ impl UserFrame {
     /// Set it.
     pub fn set_ip(&mut self, ip: u64) {
         self.regs.rip = ip;
+        self.way = 1;
     }
 
     /// Stack pointer.
@@ -120,6 +142,18 @@ impl UserFrame {
     /// Replace all of them from a source a program controls: segments stay the user's, of the flags only those a program may
     /// change are taken.
     pub fn set_registers(&mut self, regs: &Registers) {
-        self.regs = *regs;
+        self.regs = Registers {
+            cs: u64::from(USER_CODE),
+            ss: u64::from(USER_DATA),
+            rflags: regs.rflags & USER_FLAGS | IF | ALWAYS,
+            ..*regs
+        };
+        self.way = 1;
+    }
+
+    /// From a copy of the bytes of one.
+    pub(crate) fn from_bytes(bytes: &[u8; size_of::<Self>()]) -> Self {
+        // SAFETY: any bytes are a value of this structure of integers.
+        unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
     }
 }
