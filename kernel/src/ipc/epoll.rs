@@ -165,6 +165,12 @@ impl Epoll {
         }
     }
 
+    /// Whether collecting could find anything.
+    #[inline]
+    pub fn may_have_ready(&self) -> bool {
+        !self.ready.lock().is_empty()
+    }
+
     /// Collects up to `into.len()` events that are there now.
     pub fn collect(&self, into: &mut [Event]) -> usize {
         let mut found = 0;
