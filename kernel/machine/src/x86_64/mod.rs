@@ -28,3 +28,4 @@ pub(crate) mod table;
 pub(crate) mod thread;
 pub(crate) mod trap;
 pub(crate) mod uart;
+pub mod vdso;
