@@ -11,7 +11,7 @@ use machine::cpu::{self, CpuId};
 use machine::sync::Once;
 use machine::thread::{FpuStart, UserStart};
 
-use crate::fs::mount::{self, Mount};
+use crate::fs::mount::{self, FileSystem, Mount};
 use crate::fs::open::{self, How};
 use crate::fs::tmpfs::{self, TmpFs};
 use crate::fs::walk::Walk;
@@ -87,7 +87,7 @@ fn init_thread() -> ThreadRef {
     task.becomes_init.store(true, Ordering::Relaxed);
     task.files = OptionSlot::new(Some(Arc::new(FdTable::new())));
     let frame = UserFrame::new(0, 0);
-    let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh };
+    let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: None };
     let thread = Thread::user(task, &start).expect("memory for the first thread at boot");
     process.threads.lock().push(thread.clone());
     tree::add_process(&process, 0, &thread);
@@ -97,7 +97,7 @@ fn init_thread() -> ThreadRef {
 /// Turns the first thread into init: root file system, console, program.
 pub fn become_init(me: &Thread, frame: &mut UserFrame) {
     let root = TmpFs::new("rootfs", tmpfs::half_of_memory(), 0o755, b"");
-    let top = root.top();
+    let top = root.root();
     let mount = Mount::new(root, top.clone(), b"none", 0);
     mount::set_root(&mount);
     if let Err(errno) = initramfs::prepare(&top) {

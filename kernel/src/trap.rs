@@ -41,11 +41,11 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
         UserTrap::Breakpoint => ("breakpoint", SigInfo::kernel(sig::TRAP)),
         UserTrap::Overflow => ("overflow", SigInfo::kernel(sig::SEGV)),
         UserTrap::InvalidInstruction => ("invalid_opcode", SigInfo::fault(sig::ILL, code::ILL_ILLOPN, ip)),
-        UserTrap::Protection => ("general_protection", SigInfo::kernel(sig::SEGV)),
+        UserTrap::Protection { .. } => ("general_protection", SigInfo::kernel(sig::SEGV)),
         UserTrap::StackSegment => ("stack_segment", SigInfo::kernel(sig::BUS)),
         UserTrap::Alignment => ("alignment", SigInfo::fault(sig::BUS, code::BUS_ADRALN, ip)),
         UserTrap::FloatingPoint { .. } => ("floating_point", SigInfo::fault(sig::FPE, FPE_FLTINV, ip)),
-        UserTrap::Other => ("other", SigInfo::kernel(sig::SEGV)),
+        UserTrap::Other { .. } => ("other", SigInfo::kernel(sig::SEGV)),
     };
     if debug::is_on(Category::Fault) {
         debug::event::user_fault(name, ip, info.signal);
