@@ -35,3 +35,4 @@ pub(crate) mod tlb;
 pub(crate) mod trampoline;
 pub(crate) mod trap;
 pub(crate) mod uart;
+pub mod vdso;
