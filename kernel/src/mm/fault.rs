@@ -114,6 +114,18 @@ impl AddressSpace {
         }
     }
 
+    /// Maps a frame of the space's own.
+    pub(crate) fn map_private(&self, page: UserPage, frame: Frame, prot: Prot, tag: u8) -> Result<(), Unresolved> {
+        match self.space.map(page, frame, rights(prot, true, tag)) {
+            Ok(()) => {
+                self.count(tag, 1);
+                Ok(())
+            }
+            Err((MapError::Occupied, _)) => Ok(()),
+            Err((MapError::OutOfFrames, _)) => Err(Unresolved::OutOfMemory),
+        }
+    }
+
     fn place(&self, vma: &Vma, page: UserPage, frame: Frame, writable: bool, tag: u8) -> Result<(), Unresolved> {
         match self.space.map(page, frame, rights(vma.prot, writable, tag)) {
             Ok(()) => {

@@ -227,6 +227,11 @@ impl AddressSpace {
         }
     }
 
+    /// Takes the pages of `start..end` out of the tables, whatever the map says.
+    pub(crate) fn forget_pages(&self, start: u64, end: u64) {
+        self.unmap_pages(start, end);
+    }
+
     /// Takes the pages of `start..end` out of the tables.
     fn unmap_pages(&self, start: u64, end: u64) {
         if let Some(range) = PageRange::new(start, end) {

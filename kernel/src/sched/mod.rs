@@ -25,6 +25,7 @@ use crate::task::{Task, Thread, ThreadRef, current};
 use crate::time::timer::Action;
 
 mod idle;
+pub mod load;
 pub mod place;
 
 pub use idle::{idle_thread, run_idle};

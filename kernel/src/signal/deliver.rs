@@ -16,7 +16,7 @@ use crate::task::{Task, current, exit, tree};
 pub fn deliver(user: &mut UserFrame) {
     let me = current();
     while needs_attention(&me) {
-        if me.process.ending.load(Ordering::Acquire) {
+        if me.process.ending.load(Ordering::Acquire) || me.must_exit.load(Ordering::Acquire) {
             exit::exit_thread(0);
         }
         if me.process.stopping.load(Ordering::Acquire) {

@@ -23,7 +23,7 @@ pub fn stop(me: &Task, signal: u8) {
     }
     me.process.stopping.store(true, Ordering::SeqCst);
     for thread in me.process.live_threads() {
-        if thread.tid != me.tid {
+        if thread.tid() != me.tid() {
             sched::notify(&thread, false);
         }
     }
@@ -32,7 +32,7 @@ pub fn stop(me: &Task, signal: u8) {
 
 /// Sleeps while the running thread's process is stopped.
 pub fn park(me: &Task) {
-    while me.process.stopping.load(Ordering::Acquire) {
+    while me.process.stopping.load(Ordering::Acquire) && !me.must_exit.load(Ordering::Acquire) {
         sched::prepare_to_sleep(Sleep::Stopped);
         if !me.process.stopping.load(Ordering::SeqCst) {
             sched::cancel_sleep();

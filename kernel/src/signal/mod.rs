@@ -159,13 +159,16 @@ pub fn needs_attention(task: &Task) -> bool {
     pending & !task.signals.blocked.load(Ordering::Relaxed) != 0
         || task.process.ending.load(Ordering::Acquire)
         || task.process.stopping.load(Ordering::Acquire)
+        || task.must_exit.load(Ordering::Acquire)
 }
 
 /// Whether a sleep of this kind must end.
 pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
     match sleep {
         Sleep::Interruptible => needs_attention(task),
-        Sleep::Killable | Sleep::Stopped => task.process.ending.load(Ordering::Acquire),
+        Sleep::Killable | Sleep::Stopped => {
+            task.process.ending.load(Ordering::Acquire) || task.must_exit.load(Ordering::Acquire)
+        }
         Sleep::Uninterruptible => false,
     }
 }

@@ -7,7 +7,17 @@ use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::thread::Current;
 
-use crate::task::Task;
+use crate::debug;
+use crate::task::{Task, current};
+
+mod clock;
+mod futexes;
+mod identity;
+mod memory;
+mod process;
+mod scheduling;
+mod signals;
+mod system;
 
 /// What a call returns: a value for the result register, or an error.
 pub type SysResult = Result<usize, Errno>;
@@ -39,3 +49,71 @@ pub type Handler = fn(&mut Call<'_>) -> SysResult;
 
 /// An area's calls.
 pub type Calls = &'static [(u64, Handler)];
+
+/// Every area's calls. A number listed twice is answered by the later one.
+const AREAS: &[Calls] = &[
+    memory::CALLS,
+    process::CALLS,
+    identity::CALLS,
+    signals::CALLS,
+    clock::CALLS,
+    scheduling::CALLS,
+    futexes::CALLS,
+    system::CALLS,
+];
+
+/// Numbers the table covers.
+const NUMBERS: usize = 512;
+
+static TABLE: [Handler; NUMBERS] = build();
+
+const fn build() -> [Handler; NUMBERS] {
+    let mut table = [unimplemented as Handler; NUMBERS];
+    let mut area = 0;
+    while area < AREAS.len() {
+        let mut at = 0;
+        while at < AREAS[area].len() {
+            let (nr, handler) = AREAS[area][at];
+            table[nr as usize] = handler;
+            at += 1;
+        }
+        area += 1;
+    }
+    table
+}
+
+fn unimplemented(call: &mut Call<'_>) -> SysResult {
+    debug::event::unimplemented_syscall(call.frame.syscall().unwrap_or(u64::MAX));
+    Err(Errno::ENOSYS)
+}
+
+/// Answers the call in `frame`.
+#[inline]
+pub fn dispatch(frame: &mut UserFrame) {
+    let Some(nr) = frame.syscall() else { return };
+    let task = current();
+    let traced = debug::traces_calls();
+    if traced {
+        debug::event::syscall_entry(nr, &frame.args());
+    }
+    let handler = match TABLE.get(nr as usize) {
+        Some(handler) => *handler,
+        None => unimplemented,
+    };
+    let result = match handler(&mut Call { task, frame }) {
+        Ok(value) => value as i64,
+        Err(errno) => errno.to_result(),
+    };
+    frame.set_result(result as u64);
+    if traced {
+        debug::event::syscall_exit(nr, result);
+    }
+    if result >= FIRST_RESTART && result <= LAST_RESTART {
+        // Whoever was interrupted settles on the way out whether to start again.
+        machine::cpu::request_work();
+    }
+}
+
+/// Results that mean "interrupted, maybe to be restarted": -`ERESTART_RESTARTBLOCK` to -`ERESTARTSYS`.
+const FIRST_RESTART: i64 = Errno::ERESTART_RESTARTBLOCK.to_result();
+const LAST_RESTART: i64 = Errno::ERESTARTSYS.to_result();

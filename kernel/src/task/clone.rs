@@ -154,7 +154,7 @@ fn child_task(
     };
     let on = |flag: u64, value: u64| AtomicU64::new(if asked(flag) { value } else { 0 });
     let task = Task {
-        tid,
+        tid: AtomicU32::new(tid),
         process,
         sched: SchedState::child_of(&me.sched),
         signals,
@@ -165,6 +165,7 @@ fn child_task(
         name: SpinLock::new(*me.name.lock()),
         clear_child_tid: on(flags::CLONE_CHILD_CLEARTID, request.child_tid),
         set_child_tid: on(flags::CLONE_CHILD_SETTID, request.child_tid),
+        must_exit: AtomicBool::new(false),
         robust_list: AtomicU64::new(0),
         rseq,
         parent_death_signal: AtomicU32::new(0),

@@ -20,6 +20,7 @@ pub mod cap {
     pub const SETGID: u32 = 6;
     pub const SETUID: u32 = 7;
     pub const SETPCAP: u32 = 8;
+    pub const IPC_LOCK: u32 = 14;
     pub const SYS_CHROOT: u32 = 18;
     pub const SYS_PTRACE: u32 = 19;
     pub const SYS_ADMIN: u32 = 21;
@@ -136,4 +137,11 @@ impl Creds {
         self.keep_caps = false;
         self.uid != self.euid || self.gid != self.egid
     }
+}
+
+/// Gives a thread changed credentials.
+pub fn change(task: &super::Task, edit: impl FnOnce(&mut Creds)) {
+    let mut creds = (*task.creds()).clone();
+    edit(&mut creds);
+    task.creds.set(alloc::sync::Arc::new(creds));
 }

@@ -60,10 +60,10 @@ fn leave(me: &Task, code: u8) {
         usage.voluntary += me.sched.voluntary.load(Ordering::Relaxed);
         usage.involuntary += me.sched.involuntary.load(Ordering::Relaxed);
     }
-    tree::remove_thread(me.tid);
+    tree::remove_thread(me.tid());
     let last = {
         let mut threads = process.threads.lock();
-        let at = threads.iter().position(|thread| thread.tid == me.tid);
+        let at = threads.iter().position(|thread| thread.tid() == me.tid());
         let gone = at.map(|at| threads.remove(at));
         let last = threads.is_empty();
         drop(threads);

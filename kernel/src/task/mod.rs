@@ -28,6 +28,7 @@ pub mod limits;
 mod loader;
 pub mod process;
 pub mod robust;
+pub mod rseq;
 pub mod tree;
 pub mod wait;
 
@@ -45,8 +46,8 @@ pub type ThreadRef = Arc<Thread>;
 
 /// What the kernel keeps per thread.
 pub struct Task {
-    /// Thread id; equal to the process id for a process's first thread.
-    pub tid: Tid,
+    /// See [`Task::tid`].
+    tid: AtomicU32,
     /// The process it belongs to.
     pub process: Arc<Process>,
     /// The scheduler's part.
@@ -65,6 +66,10 @@ pub struct Task {
     pub name: SpinLock<[u8; 16]>,
     /// Cleared and woken as a futex when the thread ends (`set_tid_address`).
     pub clear_child_tid: AtomicU64,
+    /// Where its id is to be stored before its first user instruction (`CLONE_CHILD_SETTID`), else 0.
+    pub set_child_tid: AtomicU64,
+    /// It must end although its process goes on: another thread executes a program.
+    pub must_exit: AtomicBool,
     /// Head of its robust futex list and its length argument.
     pub robust_list: AtomicU64,
     /// Registered `struct rseq`, 0 if none; length and signature beside it.
@@ -108,6 +113,16 @@ pub struct VforkDone {
 }
 
 impl Task {
+    /// Thread id; equal to the process id for a process's first thread, and for the one that executed a program.
+    #[inline]
+    pub fn tid(&self) -> Tid {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    fn set_tid(&self, tid: Tid) {
+        self.tid.store(tid, Ordering::Relaxed);
+    }
+
     /// The process id.
     pub fn pid(&self) -> Pid {
         self.process.pid
@@ -150,7 +165,7 @@ impl Task {
     /// A thread's part of the kernel's own: an idle thread, or the one that becomes init.
     pub fn kernel(tid: Tid, process: Arc<Process>, name: &[u8], idle: bool) -> Self {
         let task = Self {
-            tid,
+            tid: AtomicU32::new(tid),
             process,
             sched: SchedState::new(idle),
             signals: ThreadSignals::new(SigSet::EMPTY),
@@ -160,6 +175,8 @@ impl Task {
             creds: Slot::new(Arc::new(Creds::root())),
             name: SpinLock::new([0; 16]),
             clear_child_tid: AtomicU64::new(0),
+            set_child_tid: AtomicU64::new(0),
+            must_exit: AtomicBool::new(false),
             robust_list: AtomicU64::new(0),
             rseq: Rseq::default(),
             parent_death_signal: AtomicU32::new(0),

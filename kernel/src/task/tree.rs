@@ -90,18 +90,27 @@ pub fn add_process(process: &Arc<Process>, parent: Pid, thread: &ThreadRef) {
         node.children.push(process.pid);
     }
     tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });
-    tree.threads.insert(thread.tid, thread.clone());
+    tree.threads.insert(thread.tid(), thread.clone());
 }
 
 /// Enters a further thread.
 pub fn add_thread(thread: &ThreadRef) {
-    TREE.lock().threads.insert(thread.tid, thread.clone());
+    TREE.lock().threads.insert(thread.tid(), thread.clone());
 }
 
 /// A thread ended.
 pub fn remove_thread(tid: Tid) {
     let gone = TREE.lock().threads.remove(&tid);
     drop(gone);
+}
+
+/// The one thread left of a process takes over the id of its first (execve(2)).
+pub fn take_over(thread: &super::Thread) {
+    let mut tree = TREE.lock();
+    if let Some(me) = tree.threads.remove(&thread.tid()) {
+        thread.set_tid(thread.process.pid);
+        tree.threads.insert(thread.process.pid, me);
+    }
 }
 
 /// The children of a process, zombies included.

@@ -1,8 +1,6 @@
 //! Waiting for children (wait4(2), waitid(2)).
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
-
 use linux_abi::Errno;
 
 use super::process::{Ended, Process};
@@ -97,8 +95,9 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
     match found {
         Some((process, change)) => {
             let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
-            if matches!(change, Change::Ended(_)) && !wanted.keep {
-                reap_into(me, &process);
+            if matches!(change, Change::Ended(_)) && !wanted.keep && !reap_into(me, &process) {
+                // Another thread has reaped it meanwhile.
+                return scan(me, wanted);
             }
             Scan::Found(Report { process, change, uid })
         }
@@ -123,7 +122,10 @@ fn change_of(child: &Process, wanted: &Wanted) -> Option<Change> {
     None
 }
 
-fn reap_into(me: &Task, child: &Arc<Process>) {
+fn reap_into(me: &Task, child: &Arc<Process>) -> bool {
+    if !reap(child) {
+        return false;
+    }
     let used = *child.usage.lock();
     {
         let mut mine = me.process.usage.lock();
@@ -133,11 +135,10 @@ fn reap_into(me: &Task, child: &Arc<Process>) {
         mine.child_major += used.major_faults + used.child_major;
         mine.child_max_rss = mine.child_max_rss.max(used.max_rss).max(used.child_max_rss);
     }
-    reap(child);
+    true
 }
 
-/// Takes a zombie out of the tree.
-pub fn reap(process: &Arc<Process>) {
-    tree::remove_process(process.pid);
-    process.parent.store(0, Ordering::Relaxed);
+/// Takes a zombie out of the tree. Whether it was still there.
+pub fn reap(process: &Arc<Process>) -> bool {
+    tree::remove_process(process.pid)
 }

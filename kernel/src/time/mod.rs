@@ -74,7 +74,7 @@ impl Clock {
                 let me = current();
                 match (thread, target) {
                     (false, 0) => Ok(Clock::Process(me.pid())),
-                    (true, 0) => Ok(Clock::Thread(me.tid)),
+                    (true, 0) => Ok(Clock::Thread(me.tid())),
                     (false, pid) => tree::process(pid).map(|_| Clock::Process(pid)).ok_or(Errno::EINVAL),
                     (true, tid) => tree::thread(tid).map(|_| Clock::Thread(tid)).ok_or(Errno::EINVAL),
                 }
