@@ -14,7 +14,8 @@ use super::Target;
 use crate::fs::inode::LinkTarget;
 use crate::mm::frames;
 use crate::task::tree;
-use crate::{log, options, random, sched, time, uts};
+use crate::syscalls::system::{RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain, set_host_name as set_host};
+use crate::{log, options, random, sched, time};
 
 type Text = Result<Vec<u8>, Errno>;
 
@@ -34,36 +35,35 @@ fn line(text: &[u8]) -> Text {
 }
 
 pub(super) fn command_line(_: Target) -> Text {
-    line(options::command_line())
+    line(&options::get().line)
 }
 
 pub(super) fn version(_: Target) -> Text {
-    let names = uts::names();
-    line(format!("Linux version {} ({}) {}", uts::RELEASE, names.node_text(), uts::VERSION).as_bytes())
+    line(format!("Linux version {RELEASE} (kwab) {VERSION}").as_bytes())
 }
 
 pub(super) fn os_release(_: Target) -> Text {
-    line(uts::RELEASE.as_bytes())
+    line(RELEASE.as_bytes())
 }
 
 pub(super) fn os_version(_: Target) -> Text {
-    line(uts::VERSION.as_bytes())
+    line(VERSION.as_bytes())
 }
 
 pub(super) fn host_name(_: Target) -> Text {
-    line(uts::names().node())
+    line(&host())
 }
 
 pub(super) fn set_host_name(_: Target, name: &[u8]) -> Result<(), Errno> {
-    uts::set_node(name)
+    set_host(name)
 }
 
 pub(super) fn domain_name(_: Target) -> Text {
-    line(uts::names().domain())
+    line(&domain())
 }
 
 pub(super) fn set_domain_name(_: Target, name: &[u8]) -> Result<(), Errno> {
-    uts::set_domain(name)
+    set_domain(name)
 }
 
 pub(super) fn printk(_: Target) -> Text {
@@ -89,7 +89,7 @@ pub(super) fn cpuinfo(_: Target) -> Text {
     let info = machine::cpu::info();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|&byte| byte == 0).next().unwrap_or(b"")).into_owned();
     let (vendor, model) = (text(&info.vendor), text(&info.model));
-    let hz = time::cycles_per_second();
+    let hz = machine::time::params().hz;
     let mut out = String::new();
     for number in processors() {
         // Writing to a string cannot fail.
@@ -218,7 +218,10 @@ pub(super) fn boot_id(_: Target) -> Text {
 
 /// A version 4 UUID (RFC 4122, 4.4).
 fn random_uuid() -> String {
-    let (high, low) = (random::bits(), random::bits());
+    let mut bytes = [0; 16];
+    random::fill(&mut bytes);
+    let bits = u128::from_ne_bytes(bytes);
+    let (high, low) = ((bits >> 64) as u64, bits as u64);
     format!(
         "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
         high >> 32,
