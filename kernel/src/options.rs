@@ -35,6 +35,8 @@ pub struct Options {
     pub init_args: Vec<Vec<u8>>,
     /// Further environment of init.
     pub init_env: Vec<Vec<u8>>,
+    /// The line itself, for `/proc/cmdline`.
+    pub line: Vec<u8>,
 }
 
 type Apply = fn(&mut Options, &[u8]);
@@ -82,12 +84,13 @@ pub fn get() -> &'static Options {
         inject: None,
         init_args: Vec::new(),
         init_env: Vec::new(),
+        line: Vec::new(),
     };
     CHOSEN.get().unwrap_or(&DEFAULT)
 }
 
 fn parse(line: &[u8]) -> Options {
-    let mut options = Options::default();
+    let mut options = Options { line: line.to_vec(), ..Options::default() };
     let mut words = Words(line);
     while let Some(word) = words.next() {
         if word == b"--" {

@@ -46,6 +46,19 @@ impl Name {
         }
         Self(bytes)
     }
+
+    fn text(&self) -> Vec<u8> {
+        self.0[..self.0.iter().position(|b| *b == 0).unwrap_or(FIELD)].to_vec()
+    }
+
+    fn set(&mut self, name: &[u8]) -> Result<(), Errno> {
+        if name.len() >= FIELD {
+            return Err(Errno::EINVAL);
+        }
+        self.0 = [0; FIELD];
+        self.0[..name.len()].copy_from_slice(name);
+        Ok(())
+    }
 }
 
 static HOST_NAME: SpinLock<Name> = SpinLock::new(Name::new(b"(none)"));
@@ -53,8 +66,22 @@ static DOMAIN_NAME: SpinLock<Name> = SpinLock::new(Name::new(b"(none)"));
 
 /// The host name, for `/proc/sys/kernel/hostname`.
 pub fn host_name() -> Vec<u8> {
-    let name = HOST_NAME.lock();
-    name.0[..name.0.iter().position(|b| *b == 0).unwrap_or(FIELD)].to_vec()
+    HOST_NAME.lock().text()
+}
+
+/// The domain name, for `/proc/sys/kernel/domainname`.
+pub fn domain_name() -> Vec<u8> {
+    DOMAIN_NAME.lock().text()
+}
+
+/// Sets the host name: EINVAL for more than 64 bytes.
+pub fn set_host_name(name: &[u8]) -> Result<(), Errno> {
+    HOST_NAME.lock().set(name)
+}
+
+/// Sets the domain name: EINVAL for more than 64 bytes.
+pub fn set_domain_name(name: &[u8]) -> Result<(), Errno> {
+    DOMAIN_NAME.lock().set(name)
 }
 
 fn uname(call: &mut Call<'_>) -> SysResult {

@@ -54,7 +54,7 @@ pub fn get_option(socket: &Arc<Socket>, option: u64) -> Result<([u8; 16], usize)
 
 /// Sets an option of the socket level from the bytes passed.
 pub fn set_option(socket: &Arc<Socket>, option: u64, value: &[u8]) -> Result<(), Errno> {
-    let int = || value.get(..4).and_then(|b| b.try_into().ok()).map(i32::from_ne_bytes).ok_or(Errno::EINVAL);
+    let int = || value.first_chunk().copied().map(i32::from_ne_bytes).ok_or(Errno::EINVAL);
     match option {
         SO_SNDBUF | SO_RCVBUF => {
             // Linux doubles what is asked, for its own bookkeeping (socket(7)).
@@ -67,10 +67,8 @@ pub fn set_option(socket: &Arc<Socket>, option: u64, value: &[u8]) -> Result<(),
             Ok(())
         }
         SO_RCVTIMEO | SO_SNDTIMEO => {
-            let half = |at: usize| {
-                let bytes = value.get(at..at + 8).and_then(|b| b.try_into().ok());
-                bytes.map(i64::from_ne_bytes).ok_or(Errno::EINVAL)
-            };
+            let tail = |at: usize| value.get(at..).and_then(<[u8]>::first_chunk).copied();
+            let half = |at: usize| tail(at).map(i64::from_ne_bytes).ok_or(Errno::EINVAL);
             let (seconds, micros) = (half(0)?, half(8)?);
             if !(0..1_000_000).contains(&micros) {
                 return Err(Errno::EDOM);
