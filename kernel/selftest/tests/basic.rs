@@ -11,8 +11,8 @@ use crate::say;
 /// What the loader said is plausible and consistent.
 pub(super) fn boot() {
     let info = boot::info();
-    let ram: usize = info.ram.iter().map(machine::boot::FrameRange::frames).sum();
-    let free: usize = info.free.iter().map(machine::boot::FrameRange::frames).sum();
+    let ram: usize = info.ram.iter().map(boot::FrameRange::frames).sum();
+    let free: usize = info.free.iter().map(boot::FrameRange::frames).sum();
     say!("platform {} processors {}", info.platform, info.cpus);
     assert!(free < ram && ram - free < 4096, "{free} free of {ram} frames");
     let image = boot::kernel_image();
