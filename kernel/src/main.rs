@@ -1,84 +1,112 @@
-//! The kernel proper: what the machine calls up for.
+//! The kernel proper: a Linux-compatible kernel built to be diagnosed.
+//!
+//! The machine (crate `machine`, the only place with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
+//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads and processes, [`sched`] runs them,
+//! [`signal`] interrupts them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
+//! kinds; [`time`] and [`futex`] let them wait; [`debug`] watches it all.
 #![no_std]
 #![no_main]
 
 extern crate alloc;
 
-use core::fmt::Write;
 use core::panic::PanicInfo;
 
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
 use machine::boot::BootInfo;
-use machine::console::Writer;
 use machine::cpu::CpuId;
 use machine::irq::Irq;
-use machine::sync::SpinLock;
 use machine::trap::{FatalTrap, PageFault, UserTrap};
 use machine::{Kernel, Start};
 
+mod boot;
+mod debug;
+mod fs;
+mod futex;
+mod ipc;
+mod log;
+mod mm;
+mod options;
+mod random;
+mod sched;
+mod signal;
+mod sync;
+mod syscalls;
+mod task;
+mod time;
+mod trap;
+mod tty;
+mod user;
+
 #[global_allocator]
-static START: Start<Bare> = Start::new();
+static START: Start<Kwab> = Start::new();
 
-struct Bare;
+/// This kernel, as the machine sees it.
+struct Kwab;
 
-static NEXT: SpinLock<(u32, u32)> = SpinLock::new((0, 0));
-
-impl Kernel for Bare {
-    type Task = ();
+impl Kernel for Kwab {
+    type Task = task::Task;
 
     fn main(boot: BootInfo) -> ! {
-        let _ = writeln!(Writer, "hello {:#?}", boot.free);
-        let _ = writeln!(Writer, "cmdline {:?}", core::str::from_utf8(boot.command_line));
-        let biggest = boot.free.iter().max_by_key(|r| r.frames()).copied().unwrap_or_default();
-        *NEXT.lock() = (biggest.start.0, biggest.end.0);
-        let v: alloc::vec::Vec<u32> = (0..100_000).collect();
-        let _ = writeln!(Writer, "sum {}", v.iter().sum::<u32>());
-        machine::power::debug_exit(0);
-        machine::power::halt()
+        boot::main(&boot)
     }
-    fn ap_main(_cpu: CpuId) -> ! {
-        machine::power::halt()
+
+    fn ap_main(cpu: CpuId) -> ! {
+        boot::ap_main(cpu)
     }
-    fn syscall(_frame: &mut UserFrame) {}
-    fn user_trap(_frame: &mut UserFrame, _trap: UserTrap) {}
-    fn user_fault(_fault: &PageFault) -> bool {
-        false
+
+    #[inline]
+    fn syscall(frame: &mut UserFrame) {
+        syscalls::dispatch(frame);
     }
-    fn copy_fault(_fault: &PageFault) -> bool {
-        false
+
+    fn user_trap(frame: &mut UserFrame, trap: UserTrap) {
+        trap::user(frame, &trap);
     }
-    fn return_work(_frame: &mut UserFrame) {}
-    fn timer() {}
-    fn interrupt(_irq: Irq) {}
-    fn fatal(trap: &FatalTrap) -> ! {
-        let _ = writeln!(Writer, "{trap:#x?}");
-        machine::power::debug_exit(1);
-        machine::power::halt()
+
+    fn user_fault(fault: &PageFault) -> bool {
+        trap::page_fault(fault)
     }
-    fn panic(info: &PanicInfo<'_>) -> ! {
-        let _ = writeln!(Writer, "{info}");
-        machine::power::debug_exit(1);
-        machine::power::halt()
+
+    fn copy_fault(fault: &PageFault) -> bool {
+        trap::page_fault(fault)
     }
-    fn take_frames(out: &mut [FrameNumber]) -> usize {
-        let mut next = NEXT.lock_irq();
-        let mut n = 0;
-        for slot in out {
-            if next.0 < next.1 {
-                *slot = FrameNumber(next.0);
-                next.0 += 1;
-                n += 1;
-            }
+
+    fn return_work(frame: &mut UserFrame) {
+        trap::before_user(frame);
+    }
+
+    fn timer() {
+        sched::on_timer();
+    }
+
+    fn interrupt(irq: Irq) {
+        if irq == Irq::Console {
+            sched::on_console();
         }
-        n
     }
-    fn give_frames(_frames: &[FrameNumber]) {}
+
+    fn fatal(trap: &FatalTrap) -> ! {
+        debug::panic::on_fatal(trap)
+    }
+
+    fn panic(info: &PanicInfo<'_>) -> ! {
+        debug::panic::on_panic(info)
+    }
+
+    fn take_frames(out: &mut [FrameNumber]) -> usize {
+        mm::frames::take(out)
+    }
+
+    fn give_frames(frames: &[FrameNumber]) {
+        mm::frames::give(frames);
+    }
+
     fn take_block(order: u8) -> Option<FrameNumber> {
-        let mut next = NEXT.lock_irq();
-        let at = next.0.next_multiple_of(1 << order);
-        next.0 = at + (1 << order);
-        (next.0 <= next.1).then_some(FrameNumber(at))
+        mm::frames::take_block(order)
     }
-    fn give_block(_first: FrameNumber, _order: u8) {}
+
+    fn give_block(first: FrameNumber, order: u8) {
+        mm::frames::give_block(first, order);
+    }
 }

@@ -6,6 +6,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod buddy;
+pub mod chacha;
 pub mod cpio;
 pub mod dirent;
 pub mod dirmap;

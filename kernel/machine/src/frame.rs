@@ -25,7 +25,7 @@ mod magazine;
 mod meta;
 
 pub use magazine::{drain_magazines, in_magazines};
-pub(crate) use meta::{ENTRY_SIZE, init};
+pub(crate) use meta::{ENTRY_SIZE, init, note};
 pub use meta::{FrameState, state};
 
 /// The largest block: 2^10 frames, 4 MiB.

@@ -36,6 +36,8 @@ pub mod user;
 mod x86_64;
 
 pub use kernel::{Kernel, Start};
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::vdso;
 
 /// The architecture's own names: register files as the signal ABI and the dump format spell them.
 pub mod arch {

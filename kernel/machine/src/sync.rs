@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::cpu::{self, CpuId};
 use crate::irq::{self, IrqOff};
-use crate::x86_64::local;
+use crate::x86_64::{local, tlb};
 
 /// Mutual exclusion by spinning.
 pub struct SpinLock<T: ?Sized> {
@@ -95,6 +95,8 @@ impl<T: ?Sized> SpinLock<T> {
             if holder == 0 && self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }
+            // The holder may be waiting for this processor to flush.
+            tlb::serve();
             cpu::relax();
         }
     }

@@ -63,7 +63,7 @@ fn finish(depth: u32, message: &[u8], regs: &Registers) -> ! {
     if let Some(task) = try_current() {
         let comm = task.name.try_lock().map_or([0; 16], |name| *name);
         let len = comm.iter().position(|b| *b == 0).unwrap_or(16);
-        say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid, crate::log::Bytes(&comm[..len])));
+        say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid(), crate::log::Bytes(&comm[..len])));
     }
     registers(regs);
     for (index, addr) in crash::backtrace(regs.rip, regs.rbp).take(MAX_FRAMES).enumerate() {

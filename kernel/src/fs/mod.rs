@@ -21,8 +21,6 @@ pub mod mount;
 pub mod names;
 pub mod open;
 pub mod path;
-pub mod procfs;
-pub mod sysfs;
 pub mod tmpfs;
 pub mod walk;
 

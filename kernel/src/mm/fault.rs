@@ -7,7 +7,7 @@ use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::{PageRange, UserPage};
 use machine::frame::Frame;
-use machine::space::MapError;
+use machine::space::{Leaf, MapError};
 use machine::trap::Access;
 
 use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
@@ -108,8 +108,7 @@ impl AddressSpace {
             Action::MakeWritable => self.make_writable(vma, page),
             Action::Reprotect { writable } => {
                 let prot = vma.prot;
-                self.space.protect(PageRange::one(page), &mut |leaf| rights(prot, writable, leaf.prot.tag));
-                Ok(())
+                self.reprotect(page, &mut |leaf| rights(prot, writable, leaf.prot.tag))
             }
         }
     }
@@ -124,6 +123,10 @@ impl AddressSpace {
             Err((MapError::Occupied, _)) => Ok(()),
             Err((MapError::OutOfFrames, _)) => Err(Unresolved::OutOfMemory),
         }
+    }
+
+    fn reprotect(&self, page: UserPage, rule: &mut dyn FnMut(&Leaf) -> machine::space::Prot) -> Result<(), Unresolved> {
+        self.space.protect(PageRange::one(page), rule).map_err(|_| Unresolved::OutOfMemory)
     }
 
     fn place(&self, vma: &Vma, page: UserPage, frame: Frame, writable: bool, tag: u8) -> Result<(), Unresolved> {
@@ -156,8 +159,7 @@ impl AddressSpace {
         let prot = rights(vma.prot, true, tag);
         let Some(leaf) = self.space.lookup(page) else { return Ok(()) };
         if leaf.frame == frame.number() {
-            self.space.protect(PageRange::one(page), &mut |_| prot);
-            return Ok(());
+            return self.reprotect(page, &mut |_| prot);
         }
         // Lost to another thread that resolved the same fault: nothing to do.
         drop(self.space.replace(page, leaf.frame, frame, prot));

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaError, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
+use machine::space::Leaf;
 
 use super::{AddressSpace, Backing, Map, SharedMemory, Vma, frames, page_down, page_up, rights};
 use crate::fs::{File, Mapping};
@@ -41,12 +42,11 @@ pub struct Request {
     pub limit: u64,
 }
 
-impl From<VmaError> for Errno {
-    fn from(error: VmaError) -> Errno {
-        match error {
-            VmaError::NoMemory => Errno::ENOMEM,
-            VmaError::Access => Errno::EACCES,
-        }
+/// What a refused edit of the set is to a program.
+pub(crate) fn vma_errno(error: VmaError) -> Errno {
+    match error {
+        VmaError::NoMemory => Errno::ENOMEM,
+        VmaError::Access => Errno::EACCES,
     }
 }
 
@@ -90,14 +90,14 @@ impl AddressSpace {
             }
         }
         if matches!(request.placement, Placement::Fixed(_)) {
-            map.vmas.remove(start, end, |_| ())?;
+            map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(start, end);
         }
         let mut flags = request.flags;
         if map.lock_future {
             flags = flags.with(VmaFlags::LOCKED);
         }
-        map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing })?;
+        map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
         Ok(start)
     }
 
@@ -105,7 +105,7 @@ impl AddressSpace {
     pub fn munmap(&self, start: u64, end: u64) -> Result<(), Errno> {
         let mut map = self.lock();
         let mut any = false;
-        map.vmas.remove(start, end, |_| any = true)?;
+        map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
         if any {
             self.unmap_pages(start, end);
         }
@@ -121,9 +121,10 @@ impl AddressSpace {
             && reached > start
         {
             // A page gains write access only through a fault, which knows whether it is shared.
-            self.space.protect(range, &mut |leaf| rights(prot, leaf.prot.write, leaf.prot.tag));
+            let rule = &mut |leaf: &Leaf| rights(prot, leaf.prot.write, leaf.prot.tag);
+            self.space.protect(range, rule).map_err(|_| Errno::ENOMEM)?;
         }
-        Ok(outcome?)
+        outcome.map_err(vma_errno)
     }
 
     /// Moves the program break; where it is afterwards. `data_limit` is `RLIMIT_DATA`.
@@ -174,7 +175,7 @@ impl AddressSpace {
     pub fn set_flags(&self, start: u64, end: u64, add: VmaFlags, remove: VmaFlags) -> Result<(), Errno> {
         let mut map = self.lock();
         let covered = map.vmas.is_covered(start, end);
-        map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove))?;
+        map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
@@ -198,7 +199,7 @@ impl AddressSpace {
         let (add, remove) =
             if current { (VmaFlags::LOCKED, VmaFlags::default()) } else { (VmaFlags::default(), VmaFlags::LOCKED) };
         if current || !future {
-            map.vmas.edit(0, USER_END, |vma| vma.flags = vma.flags.with(add).without(remove))?;
+            map.vmas.edit(0, USER_END, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
         }
         Ok(())
     }

@@ -235,7 +235,8 @@ impl AddressSpace {
     /// Takes the pages of `start..end` out of the tables.
     fn unmap_pages(&self, start: u64, end: u64) {
         if let Some(range) = PageRange::new(start, end) {
-            let removed = self.space.unmap(range);
+            // Only splitting a 2 MiB leaf can fail, and nothing maps one.
+            let (Ok(removed) | Err((removed, _))) = self.space.unmap(range);
             self.uncount(&removed);
         }
     }

@@ -5,6 +5,7 @@ use linux_abi::Errno;
 use machine::addr::PageRange;
 use machine::space::MapError;
 
+use super::map::vma_errno;
 use super::{AddressSpace, Backing, Map, Vma};
 
 /// `MREMAP_MAYMOVE`
@@ -24,7 +25,7 @@ impl AddressSpace {
         }
         if flags & FIXED == 0 && flags & DONT_UNMAP == 0 && new_len <= old_len {
             if new_len < old_len {
-                map.vmas.remove(old + new_len, old + old_len, |_| ())?;
+                map.vmas.remove(old + new_len, old + old_len, |_| ()).map_err(vma_errno)?;
                 self.unmap_pages(old + new_len, old + old_len);
             }
             return Ok(old);
@@ -44,7 +45,7 @@ impl AddressSpace {
             && map.vmas.is_free(end, old + new_len);
         if grows_in_place {
             let backing = vma.backing.advanced(end - vma.start);
-            map.vmas.insert(Vma { start: end, end: old + new_len, backing, ..vma })?;
+            map.vmas.insert(Vma { start: end, end: old + new_len, backing, ..vma }).map_err(vma_errno)?;
             return Ok(old);
         }
         if flags & MAY_MOVE == 0 {
@@ -65,7 +66,7 @@ impl AddressSpace {
             if fixed < old + old_len && old < fixed + new_len {
                 return Err(Errno::EINVAL);
             }
-            map.vmas.remove(fixed, fixed + new_len, |_| ())?;
+            map.vmas.remove(fixed, fixed + new_len, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(fixed, fixed + new_len);
             fixed
         } else {
@@ -83,10 +84,10 @@ impl AddressSpace {
             })?;
         }
         if flags & DONT_UNMAP == 0 && old_len != 0 {
-            map.vmas.remove(old, old + old_len, |_| ())?;
+            map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(old, old + old_len);
         }
-        map.vmas.insert(Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing })?;
+        map.vmas.insert(Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing }).map_err(vma_errno)?;
         Ok(to)
     }
 }

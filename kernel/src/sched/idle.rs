@@ -16,6 +16,7 @@ pub fn idle_thread(task: Task) -> Option<ThreadRef> {
 
 /// Runs whoever can run, else waits for an interrupt, for ever.
 pub fn run_idle() -> ! {
+    crate::boot::start_first();
     loop {
         cpu::take_work();
         run_due(here());

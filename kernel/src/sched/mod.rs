@@ -398,7 +398,7 @@ pub fn exit() -> ! {
         Next::Stay => idle_of(here),
     };
     take_turn(here, &next, now);
-    crate::START.exit_to(&next)
+    crate::START.exit_to(next)
 }
 
 /// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.

@@ -73,7 +73,11 @@ pub fn push(
     user.set_call_arg(0, u64::from(info.signal));
     user.set_call_arg(1, sp + SIGINFO_AT as u64);
     user.set_call_arg(2, sp + 8);
-    user.begin_handler();
+    let mut regs = *user.registers();
+    regs.rax = 0;
+    regs.rflags &= !(FLAG_DIRECTION | FLAG_TRAP | FLAG_RESUME);
+    user.set_registers(&regs);
+    user.forget_syscall();
     Ok(())
 }
 
@@ -151,7 +155,7 @@ fn save_fpu(me: &Task, to: u64) -> Result<(), Errno> {
 
 fn load_fpu(me: &Task, from: u64) -> Result<(), Errno> {
     if from == 0 {
-        running::reset_fpu();
+        running::reset();
         return Ok(());
     }
     let size = running::fpu_size();
@@ -165,6 +169,10 @@ fn load_fpu(me: &Task, from: u64) -> Result<(), Errno> {
     outcome
 }
 
+/// Flags a handler starts without.
+const FLAG_TRAP: u64 = 1 << 8;
+const FLAG_DIRECTION: u64 = 1 << 10;
+const FLAG_RESUME: u64 = 1 << 16;
 /// Bytes below the stack pointer that belong to the interrupted function.
 const RED_ZONE: u64 = 128;
 /// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`

@@ -64,7 +64,7 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     if offset.checked_add(len).is_none() {
         return Err(Errno::EOVERFLOW);
     }
-    let shared = match flags & abi::MAP_TYPE {
+    let shared = match flags & MAP_TYPE {
         abi::MAP_SHARED | abi::MAP_SHARED_VALIDATE => true,
         abi::MAP_PRIVATE => false,
         _ => return Err(Errno::EINVAL),
@@ -109,6 +109,9 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     }
     Ok(at as usize)
 }
+
+/// The bits that say shared or private.
+const MAP_TYPE: u64 = 0xf;
 
 fn mprotect(call: &mut Call<'_>) -> SysResult {
     let prot = protection(call.arg(2))?;

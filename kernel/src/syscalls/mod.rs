@@ -11,13 +11,23 @@ use crate::debug;
 use crate::task::{Task, current};
 
 mod clock;
+mod dir_mount;
+mod dir_names;
+mod fd_table;
+mod file_attr;
+mod file_open;
+mod file_rw;
+mod file_stat;
 mod futexes;
 mod identity;
 mod memory;
+mod place;
+mod poll;
 mod process;
 mod scheduling;
 mod signals;
-mod system;
+mod socket;
+pub mod system;
 
 /// What a call returns: a value for the result register, or an error.
 pub type SysResult = Result<usize, Errno>;
@@ -52,6 +62,15 @@ pub type Calls = &'static [(u64, Handler)];
 
 /// Every area's calls. A number listed twice is answered by the later one.
 const AREAS: &[Calls] = &[
+    dir_mount::CALLS,
+    dir_names::CALLS,
+    fd_table::CALLS,
+    file_attr::CALLS,
+    file_open::CALLS,
+    file_rw::CALLS,
+    file_stat::CALLS,
+    poll::CALLS,
+    socket::CALLS,
     memory::CALLS,
     process::CALLS,
     identity::CALLS,

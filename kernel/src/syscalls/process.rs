@@ -406,7 +406,7 @@ fn arch_prctl(call: &mut Call<'_>) -> SysResult {
     const GET_GS: i32 = 0x1004;
     let value = call.arg(1);
     match call.int(0) {
-        SET_FS if value < kernel_logic::vma::USER_END => running::set_tls(value),
+        SET_FS if value < kernel_logic::vma::USER_END => running::set_tls(value).map_err(|_| Errno::EPERM)?,
         SET_GS if value < kernel_logic::vma::USER_END => running::set_second_base(value).map_err(|_| Errno::EPERM)?,
         SET_FS | SET_GS => return Err(Errno::EPERM),
         GET_FS => UserPtr::<u64>::new(value).write(running::tls())?,

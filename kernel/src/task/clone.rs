@@ -68,9 +68,8 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         start.set_sp(request.stack);
     }
     let tls = if asked(flags::CLONE_SETTLS) { request.tls } else { running::tls() };
-    let user = UserStart { frame: &start, tls, fpu: FpuStart::Inherit };
+    let user = UserStart { frame: &start, tls, fpu: FpuStart::Inherit, space: Some(mm.space.clone()) };
     let thread: ThreadRef = Thread::user(task, &user).map_err(|_| Errno::ENOMEM)?;
-    thread.set_space(Some(mm.space.clone()));
     if asked(flags::CLONE_PARENT_SETTID) {
         // Linux ignores a bad address here: the child exists already.
         let _ = UserPtr::<u32>::new(request.parent_tid).write(tid);

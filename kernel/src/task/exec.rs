@@ -184,8 +184,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
     me.process.has_execed.store(true, Ordering::Relaxed);
-    running::reset_fpu();
-    running::set_tls(0);
+    running::reset();
     *frame = UserFrame::new(entry, sp);
     frame.forget_syscall();
 }

@@ -17,6 +17,7 @@ use machine::frame::Frame;
 use super::Creds;
 use crate::fs::io::Sink;
 use crate::fs::{File, PageUse};
+use crate::mm::map::vma_errno;
 use crate::mm::{AddressSpace, Backing, Map, TAG_ANON, Vma, page_down, page_up};
 use crate::options;
 use crate::random;
@@ -146,7 +147,7 @@ fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Seg
     let flags = VmaFlags::default();
     if file_end > start {
         let backing = Backing::File { file: file.clone(), offset: segment.page_offset() };
-        map.vmas.insert(Vma { start, end: file_end, prot: segment.prot, flags, backing })?;
+        map.vmas.insert(Vma { start, end: file_end, prot: segment.prot, flags, backing }).map_err(vma_errno)?;
         if let Some((from, to)) = segment.tail_to_clear() {
             let (from, to) = (from.wrapping_add(base), to.wrapping_add(base));
             clear_tail(mm, file, segment, start, from, to)?;
@@ -154,7 +155,7 @@ fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Seg
     }
     if end > file_end {
         let backing = Backing::Anonymous;
-        map.vmas.insert(Vma { start: file_end, end, prot: segment.prot, flags, backing })?;
+        map.vmas.insert(Vma { start: file_end, end, prot: segment.prot, flags, backing }).map_err(vma_errno)?;
     }
     Ok(())
 }
@@ -183,7 +184,7 @@ fn map_vdso(map: &mut Map) -> Result<(), Errno> {
     for (index, prot) in [(0, Prot::READ), (1, Prot::READ.with(Prot::EXEC))] {
         let at = start + index * PAGE;
         let flags = VmaFlags::default();
-        map.vmas.insert(Vma { start: at, end: at + PAGE, prot, flags, backing: Backing::Vdso { index } })?;
+        map.vmas.insert(Vma { start: at, end: at + PAGE, prot, flags, backing: Backing::Vdso { index } }).map_err(vma_errno)?;
     }
     map.vdso = start + PAGE;
     Ok(())
@@ -253,7 +254,7 @@ fn build_stack(
     let start = page_down(built.sp - INITIAL_STACK.min(given.stack_limit / 2));
     let flags = VmaFlags::GROWS_DOWN.with(VmaFlags::STACK);
     let end = page_up(top).ok_or(Errno::ENOMEM)?;
-    map.vmas.insert(Vma { start, end, prot, flags, backing: Backing::Anonymous })?;
+    map.vmas.insert(Vma { start, end, prot, flags, backing: Backing::Anonymous }).map_err(vma_errno)?;
     let first = page_down(built.sp);
     for page in (first..end).step_by(PAGE as usize) {
         let frame = Frame::alloc_zeroed().map_err(|_| Errno::ENOMEM)?;

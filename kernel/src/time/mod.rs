@@ -64,7 +64,7 @@ impl Clock {
             0 | 5 | 8 | 11 => Ok(Clock::Real),
             1 | 4 | 6 | 7 | 9 => Ok(Clock::Monotonic),
             2 => Ok(Clock::Process(current().pid())),
-            3 => Ok(Clock::Thread(current().tid)),
+            3 => Ok(Clock::Thread(current().tid())),
             _ if id < 0 => {
                 let target = !(id >> 3) as u32;
                 let thread = id & 4 != 0;

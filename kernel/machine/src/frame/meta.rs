@@ -1,13 +1,14 @@
 //! The table of reference counts: who may make a [`Frame`](super::Frame), and when its memory is free.
 //!
-//! Per frame two words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a block),
+//! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a block),
 //! else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the order of the block
-//! this frame heads, or [`TAIL`] and the number of its head.
+//! this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits
+//! for whoever owns the frame as a page table.
 //!
 //! Invariant: a count moves from 0 only by [`claim`], and back to 0 only in [`release`] by whoever dropped the last
 //! reference; so between the two the memory belongs to the references, whatever the allocator policy does.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::MAX_ORDER;
 use crate::addr::FrameNumber;
@@ -20,6 +21,7 @@ const TAIL: u32 = 1 << 31;
 pub(super) struct Meta {
     count: AtomicU32,
     info: AtomicU32,
+    note: AtomicU64,
 }
 
 static TABLE: AtomicPtr<Meta> = AtomicPtr::new(core::ptr::null_mut());
@@ -159,6 +161,16 @@ fn free_tails(head: FrameNumber, order: u8) {
             meta.count.store(0, Ordering::Release);
         }
     }
+}
+
+/// The word a page table's owner keeps beside it. It holds whatever the last owner left.
+///
+/// # Safety
+/// As for [`held`].
+#[inline]
+pub(crate) unsafe fn note(number: FrameNumber) -> &'static AtomicU64 {
+    // SAFETY: the caller's.
+    unsafe { &held(number).note }
 }
 
 /// References to the block `number` is in.

@@ -28,6 +28,7 @@ boot_root:
     .quad boot_low - KBASE + 3
     .fill 254, 8, 0
     .quad boot_high - KBASE + 3
+    .global boot_low
 boot_low:
     .quad boot_pages - KBASE + 3
     .fill 511, 8, 0
@@ -111,6 +112,7 @@ pvh_start:
 
 unsafe extern "C" {
     static mut boot_root: [u64; 512];
+    static boot_low: u8;
     static boot_stack: u8;
     static boot_stack_top: u8;
 }
@@ -123,4 +125,9 @@ pub(crate) fn root() -> *mut [u64; 512] {
 /// Bounds of the boot stack.
 pub(crate) fn stack_bounds() -> (u64, u64) {
     ((&raw const boot_stack) as u64, (&raw const boot_stack_top) as u64)
+}
+
+/// Physical address of the boot tables' third level, which shows the first GiB at its own address.
+pub(crate) fn low_table() -> u64 {
+    (&raw const boot_low) as u64 - super::layout::IMAGE
 }

@@ -50,3 +50,18 @@ pub fn info() -> CpuInfo {
         min_signal_stack: super::fpu::size() + 440 + 128 + 64,
     }
 }
+
+/// RDRAND, tried ten times as Intel advises.
+pub(crate) fn random() -> Option<u64> {
+    if !features::has(Feature::RdRand) {
+        return None;
+    }
+    (0..10).find_map(|_| {
+        let (value, valid): (u64, u8);
+        // SAFETY: the instruction exists.
+        unsafe {
+            core::arch::asm!("rdrand {v}", "setc {ok}", v = out(reg) value, ok = out(reg_byte) valid, options(nomem, nostack));
+        }
+        (valid == 1).then_some(value)
+    })
+}

@@ -27,7 +27,7 @@ pub(super) fn dispatch(vector: u8) {
     depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     apic::end_of_interrupt();
     match vector {
-        TIMER => (hooks().timer)(),
+        TIMER => crate::time::expired(),
         KICK => smp::kicked(),
         v if v == LINES + CONSOLE_LINE => (hooks().interrupt)(Irq::Console),
         v => (hooks().interrupt)(Irq::Line(v.wrapping_sub(LINES))),

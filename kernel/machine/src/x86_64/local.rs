@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::descriptors::{Tables, Tss};
 use super::thread::Core;
 use crate::cpu::{CpuId, MAX_CPUS};
-use crate::space::UserSpace;
+use super::space::UserSpace;
 
 /// See the module. Aligned so that each stack's end is found from any address in it.
 #[repr(C, align(8192))]
@@ -35,14 +35,16 @@ pub(crate) struct Local {
     pub apic_id: AtomicU32,
     /// Own: the running thread's machine part; null on the boot stack.
     pub running: AtomicPtr<Core>,
-    /// Own: the space in CR3, owning one reference to it; null for the kernel's own tables.
+    /// Own: the space in CR3, which the running thread owns; null for the kernel's own tables.
     pub space: AtomicPtr<UserSpace>,
     /// Own: the thread whose FPU state the registers hold.
     pub fpu_owner: AtomicPtr<Core>,
     /// Own: the thread being switched from, for the first code that runs after the switch.
     pub switched_from: AtomicPtr<Core>,
-    /// Own: flush the whole user TLB before the next return (see `shootdown`).
-    pub calls: super::smp::Mailbox,
+    /// Own: cycle count at which the timer is to expire, 0 for never.
+    pub timer: AtomicU64,
+    /// Flushes and calls other processors ask for.
+    pub mailbox: super::smp::Mailbox,
     /// Where an NMI stopped this processor, once it did.
     pub stopped: super::nmi::Stopped,
     pub(super) tss: Tss,
@@ -83,7 +85,8 @@ impl Local {
             space: AtomicPtr::new(core::ptr::null_mut()),
             fpu_owner: AtomicPtr::new(core::ptr::null_mut()),
             switched_from: AtomicPtr::new(core::ptr::null_mut()),
-            calls: super::smp::Mailbox::new(),
+            timer: AtomicU64::new(0),
+            mailbox: super::smp::Mailbox::new(),
             stopped: super::nmi::Stopped::new(),
             tss: Tss::new(),
             tables: Tables::new(),
@@ -156,3 +159,11 @@ pub(crate) const STACK_TOP: usize = offset_of!(Local, stack_top);
 pub(crate) const WORK: usize = offset_of!(Local, work);
 const ID: usize = offset_of!(Local, id);
 const LOCKS: usize = offset_of!(Local, locks);
+
+/// Bounds of the exception stack an address lies in.
+pub(crate) fn exception_stack(at: u64) -> Option<(u64, u64)> {
+    (0..MAX_CPUS).filter_map(|cpu| of(CpuId(cpu as u32))).flat_map(|local| &local.ist).find_map(|stack| {
+        let bottom = stack.bytes.get() as u64;
+        (bottom..bottom + IST_SIZE as u64).contains(&at).then_some((bottom, bottom + IST_SIZE as u64))
+    })
+}

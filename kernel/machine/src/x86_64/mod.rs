@@ -1,7 +1,9 @@
 //! The x86-64 half of the machine.
 
+pub(crate) mod acpi;
 pub(crate) mod apic;
 pub(crate) mod boot;
+pub(crate) mod clock;
 pub(crate) mod copy;
 pub(crate) mod cpuinfo;
 pub(crate) mod descriptors;
@@ -19,12 +21,18 @@ pub(crate) mod nmi;
 pub(crate) mod paging;
 pub(crate) mod port;
 pub(crate) mod power;
+pub(crate) mod probe;
 pub(crate) mod pvh;
 pub(crate) mod regs;
+pub(crate) mod rtc;
 pub(crate) mod smp;
+pub(crate) mod space;
 pub(crate) mod stacks;
 pub(crate) mod start;
 pub(crate) mod table;
 pub(crate) mod thread;
+pub(crate) mod tlb;
+pub(crate) mod trampoline;
 pub(crate) mod trap;
 pub(crate) mod uart;
+pub mod vdso;

@@ -1,5 +1,6 @@
 //! The kernel's own page tables: the direct map, the image with exact rights, device registers.
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::features::{self, Feature};
@@ -12,9 +13,18 @@ use crate::addr::PhysAddr;
 const HUGE_SIZE: u64 = 2 << 20;
 const GIGA_SIZE: u64 = 1 << 30;
 
+/// A root table for starting other processors, taken at boot so that it lies below 4 GiB.
+static STARTUP_ROOT: AtomicU64 = AtomicU64::new(0);
+
+/// See [`STARTUP_ROOT`].
+pub(crate) fn startup_root() -> PhysAddr {
+    PhysAddr(STARTUP_ROOT.load(Relaxed))
+}
+
 /// Replace the boot tables by the final ones. Once, on the first processor, before anything holds a low address.
 pub(crate) fn build(info: &StartInfo) {
     let root = PhysAddr(boot::root() as u64 - IMAGE);
+    STARTUP_ROOT.store(early::take(4096).0, Relaxed);
     let direct_map = early::take(4096);
     // SAFETY: both were just taken, zeroed, to be tables for ever.
     let (direct_table, image) = unsafe { (table::table(direct_map), early::take(4096)) };
@@ -57,7 +67,7 @@ fn map_ram(direct_map: &Table, start: u64, end: u64) {
 }
 
 /// One 2 MiB leaf under the given third-level slot, unless one is there.
-fn map_huge(slot: &core::sync::atomic::AtomicU64, at: u64, leaf: u64) {
+fn map_huge(slot: &AtomicU64, at: u64, leaf: u64) {
     if slot.load(Relaxed) & HUGE != 0 {
         return;
     }
@@ -68,7 +78,7 @@ fn map_huge(slot: &core::sync::atomic::AtomicU64, at: u64, leaf: u64) {
 }
 
 /// The table below `slot`, made if missing.
-fn next(slot: &core::sync::atomic::AtomicU64) -> &'static Table {
+fn next(slot: &AtomicU64) -> &'static Table {
     if slot.load(Relaxed) == 0 {
         slot.store(early::take(4096).0 | PRESENT | WRITE, Relaxed);
     }

@@ -1,6 +1,10 @@
 //! The ports that end a machine.
 
-use super::port::{in8, out8};
+use super::acpi::Sleep;
+use super::port::{in8, out8, out16};
+use super::{layout, paging};
+use crate::addr::PhysAddr;
+use crate::sync::Once;
 
 /// QEMU's `isa-debug-exit`, where our boots put it.
 const DEBUG_EXIT: u16 = 0xf4;
@@ -11,8 +15,31 @@ pub(crate) fn debug_exit(code: u8) {
     unsafe { out8(DEBUG_EXIT, code) };
 }
 
+static SLEEP: Once<Sleep> = Once::new();
+
+/// Remember how to switch off. Once, at boot.
+pub(crate) fn init(sleep: Sleep) {
+    // Set by boot alone.
+    let _ = SLEEP.set(sleep);
+}
+
 /// See [`crate::power::off`].
-pub(crate) fn off() {}
+pub(crate) fn off() {
+    match SLEEP.get() {
+        // SAFETY: the firmware's PM1a control register: sleep type, sleep enable.
+        Some(Sleep::Port(port, kind)) => unsafe { out16(*port, u16::from(*kind) << 10 | 1 << 13) },
+        // SAFETY: the firmware's sleep control register: sleep type, sleep enable; mapped at boot.
+        Some(Sleep::Register(at, kind)) => unsafe { layout::direct(PhysAddr(*at)).write_volatile(kind << 2 | 1 << 5) },
+        _ => {}
+    }
+}
+
+/// Make the sleep register reachable. Boot only.
+pub(crate) fn map(sleep: Sleep) {
+    if let Sleep::Register(at, _) = sleep {
+        paging::map_device(at, 1);
+    }
+}
 
 /// Reset through the chipset, then the keyboard controller.
 pub(crate) fn reboot() {

@@ -1,5 +1,9 @@
 //! The register files: what a trap saves, and what signals and dumps spell.
 
+use core::arch::asm;
+
+use super::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
+
 /// All general registers with instruction pointer, flags and segments, by their x86-64 names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -29,7 +33,62 @@ pub struct Registers {
     pub ss: u64,
 }
 
-use super::descriptors::{USER_CODE, USER_DATA};
+impl Registers {
+    /// All zero, for statics.
+    pub(crate) const ZERO: Self = Self {
+        r15: 0,
+        r14: 0,
+        r13: 0,
+        r12: 0,
+        rbp: 0,
+        rbx: 0,
+        r11: 0,
+        r10: 0,
+        r9: 0,
+        r8: 0,
+        rax: 0,
+        rcx: 0,
+        rdx: 0,
+        rsi: 0,
+        rdi: 0,
+        orig_rax: 0,
+        rip: 0,
+        cs: 0,
+        rflags: 0,
+        rsp: 0,
+        ss: 0,
+    };
+
+    /// The names in the order of the fields, for dumps and tables.
+    pub const NAMES: [&'static str; 21] = [
+        "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax",
+        "rip", "cs", "rflags", "rsp", "ss",
+    ];
+}
+
+/// Registers here, for a panic that has none of its own: the caller's instruction, stack and frame pointer, and the
+/// callee-saved ones; the others are whatever they are.
+#[inline(never)]
+pub fn registers_here() -> Registers {
+    let mut regs = Registers::ZERO;
+    // SAFETY: stores registers into the structure, and reads the frame record this function's prologue made.
+    unsafe {
+        asm!(
+            "mov [{to}], r15", "mov [{to} + 8], r14", "mov [{to} + 16], r13", "mov [{to} + 24], r12",
+            "mov {tmp}, [rbp]", "mov [{to} + 32], {tmp}",
+            "mov [{to} + 40], rbx",
+            "mov {tmp}, [rbp + 8]", "mov [{to} + 128], {tmp}",
+            "lea {tmp}, [rbp + 16]", "mov [{to} + 152], {tmp}",
+            "pushfq", "pop {tmp}", "mov [{to} + 144], {tmp}",
+            to = in(reg) &raw mut regs,
+            tmp = out(reg) _,
+        );
+    }
+    regs.cs = u64::from(KERNEL_CODE);
+    regs.ss = u64::from(KERNEL_DATA);
+    regs.orig_rax = u64::MAX;
+    regs
+}
 
 /// The flags a program may choose: CF PF AF ZF SF TF DF OF AC ID (and IF is always on).
 const USER_FLAGS: u64 = 0x24_0dd5;

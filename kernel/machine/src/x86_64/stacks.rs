@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::layout::STACKS;
 use super::table::{self, GLOBAL, PRESENT, WRITE};
-use super::{boot, features, layout, smp};
+use super::{boot, features, layout, tlb};
 use crate::addr::{PAGE_SIZE, PhysAddr};
 use crate::frame::{Frame, OutOfFrames};
 use crate::sync::SpinLock;
@@ -99,7 +99,7 @@ fn release(slots: &[u32]) {
     for slot in slots {
         for_each_leaf(*slot, |leaf| leaf.store(leaf.load(Relaxed) & !PRESENT, Relaxed));
     }
-    smp::flush_kernel();
+    tlb::flush_kernel();
     for slot in slots {
         unmap(*slot);
         POOL.lock_irq().give_slot(*slot);

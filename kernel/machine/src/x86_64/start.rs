@@ -1,13 +1,15 @@
 //! The order in which the machine comes up on the first processor, from the boot stack to [`crate::Kernel::main`].
 
 use core::cell::UnsafeCell;
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::features;
 use super::pvh::{self, MAX_REGIONS, StartInfo};
-use super::{descriptors, early, entry, fpu, layout, local, msr, paging, uart};
+use super::{acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp, uart};
 use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo, FrameRange};
 use crate::cpu::CpuId;
+use crate::time::WALL_AT_BOOT;
 use crate::{frame, heap, kernel};
 
 /// Frames below this are left to firmware tables and the start of other processors.
@@ -30,10 +32,33 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     let Some(info) = (unsafe { pvh::read(start_info) }) else { panic!("no PVH start info at {start_info:#x}") };
     early::init(&info);
     paging::build(&info);
-    let memory = memory(&info);
+    let mut found = memory(&info);
     heap::init();
-    boot::set_info(memory);
+    let facts = acpi::read(info.rsdp);
+    apic::map();
+    apic::enable(true);
+    local.apic_id.store(apic::id(), Relaxed);
+    let measurement = clock::begin(facts.timer_port);
+    WALL_AT_BOOT.store(rtc::seconds() * 1_000_000_000, Relaxed);
+    ioapic::init(&facts.madt);
+    power::map(facts.sleep);
+    power::init(facts.sleep);
+    smp::found(facts.madt.cpus, facts.madt.cpu_count);
+    clock::publish_cpu_number(0);
+    found.cpus = (facts.madt.cpu_count as u32).max(1);
+    found.platform = platform(&facts);
+    boot::set_info(found);
+    clock::finish(&measurement);
     kernel::find_and_enter()
+}
+
+fn platform(facts: &acpi::Facts) -> &'static str {
+    match (facts.hardware_reduced, facts.has_mcfg, facts.madt.cpu_count) {
+        (_, _, 0) => "unknown",
+        (true, ..) => "microvm",
+        (false, true, _) => "q35",
+        (false, false, _) => "pc",
+    }
 }
 
 /// SYSCALL enters at `entry` with interrupts off and a plain set of flags.

@@ -13,10 +13,10 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::features::{self, Feature};
 use super::regs::UserFrame;
 use super::stacks::{self, Stack};
-use super::{fpu, irq, local, msr};
+use super::{fpu, local, msr};
 use crate::cpu::CpuId;
 use crate::frame::OutOfFrames;
-use crate::space::{self, UserSpace};
+use super::space::{self, UserSpace};
 use crate::thread::Thread;
 
 const PARKED: u32 = 0;
@@ -235,10 +235,9 @@ impl Core {
     pub(crate) fn set_space(&self, space: Option<Arc<UserSpace>>) {
         let running = core::ptr::eq(local::here().running.load(Ordering::Relaxed), self);
         if running {
-            match &space {
-                Some(space) => space::activate(space),
-                None => space::deactivate(),
-            }
+            let _off = crate::irq::off();
+            // SAFETY: this running thread owns the new space from here on; the old one is dropped below.
+            unsafe { space::switch_to(space.as_ref().map_or(null_mut(), |s| Arc::as_ptr(s).cast_mut())) };
         } else {
             let parked = self.state.compare_exchange(PARKED, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok();
             assert!(parked, "the address space of a thread running elsewhere cannot be exchanged");
