@@ -74,3 +74,8 @@ pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
     }
     stacks::bounds(sp).or_else(|| local::exception_stack(sp))
 }
+
+/// Read an address that is never mapped, as a bug would: for injected faults and tests. Ends in [`crate::Kernel::fatal`].
+pub fn fault_on_purpose() {
+    probe::fault();
+}

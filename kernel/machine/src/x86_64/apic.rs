@@ -140,7 +140,8 @@ pub(crate) fn counted() -> u32 {
 pub(crate) fn calibrated(ticks: u32, cycles: u64) {
     write(TIMER_INITIAL, 0);
     write(LVT_TIMER, u32::from(irq::TIMER));
-    TICKS_PER_CYCLE.store((u128::from(ticks) << 32).checked_div(u128::from(cycles)).unwrap_or(0) as u64, Ordering::Relaxed);
+    TICKS_PER_CYCLE
+        .store((u128::from(ticks) << 32).checked_div(u128::from(cycles)).unwrap_or(0) as u64, Ordering::Relaxed);
 }
 
 /// Let this processor's timer expire at the cycle count `at`, or, where it cannot count that far, earlier. 0: never.
@@ -154,7 +155,7 @@ pub(crate) fn arm(at: u64, now: u64) {
         0
     } else {
         let cycles = at.saturating_sub(now);
-        let ticks = u128::from(cycles) * u128::from(TICKS_PER_CYCLE.load(Ordering::Relaxed)) >> 32;
+        let ticks = (u128::from(cycles) * u128::from(TICKS_PER_CYCLE.load(Ordering::Relaxed))) >> 32;
         ticks.clamp(1, u128::from(u32::MAX)) as u32
     };
     write(TIMER_INITIAL, ticks);

@@ -38,7 +38,7 @@ pub(crate) fn cycles() -> u64 {
 #[inline]
 pub(crate) fn now() -> u64 {
     let passed = cycles().wrapping_sub(BASE.load(Ordering::Relaxed));
-    (u128::from(passed) * u128::from(MULT.load(Ordering::Relaxed)) >> SHIFT.load(Ordering::Relaxed)) as u64
+    ((u128::from(passed) * u128::from(MULT.load(Ordering::Relaxed))) >> SHIFT.load(Ordering::Relaxed)) as u64
 }
 
 /// The cycle count at `nanos` since boot.

@@ -20,12 +20,13 @@ pub(crate) fn init(info: &StartInfo) {
 /// `bytes` of zeros, page-aligned, for ever.
 pub(crate) fn take(bytes: usize) -> PhysAddr {
     let at = NEXT.fetch_add(bytes.next_multiple_of(PAGE_SIZE) as u64, Ordering::Relaxed);
+    assert!(at < u64::MAX / 2, "early memory taken after the frame table was made");
     // SAFETY: RAM behind the image that nobody else was given; boot has checked that it is mapped.
     unsafe { direct(PhysAddr(at)).write_bytes(0, bytes.next_multiple_of(PAGE_SIZE)) };
     PhysAddr(at)
 }
 
-/// First address not taken.
-pub(crate) fn end() -> PhysAddr {
-    PhysAddr(NEXT.load(Ordering::Relaxed))
+/// First address not taken; nothing can be taken after this.
+pub(crate) fn close() -> PhysAddr {
+    PhysAddr(NEXT.swap(u64::MAX, Ordering::Relaxed))
 }

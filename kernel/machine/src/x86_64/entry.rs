@@ -220,7 +220,6 @@ return_to_user:
 unsafe extern "C" {
     fn trap_stubs();
     fn syscall_entry();
-    pub(crate) fn return_to_user();
 }
 
 /// Address of a vector's stub.

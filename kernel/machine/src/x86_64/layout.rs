@@ -61,8 +61,3 @@ pub(crate) fn fixups() -> &'static [[u64; 2]] {
 pub(crate) fn direct(addr: PhysAddr) -> *mut u8 {
     (DIRECT + addr.0) as *mut u8
 }
-
-/// The physical address of something in the kernel image.
-pub(crate) fn image_phys<T>(at: *const T) -> PhysAddr {
-    PhysAddr(at as u64 - IMAGE)
-}

@@ -8,9 +8,9 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::descriptors::{Tables, Tss};
+use super::space::UserSpace;
 use super::thread::Core;
 use crate::cpu::{CpuId, MAX_CPUS};
-use super::space::UserSpace;
 
 /// See the module. Aligned so that each stack's end is found from any address in it.
 #[repr(C, align(8192))]

@@ -24,17 +24,6 @@ pub(crate) unsafe fn out8(port: u16, value: u8) {
     unsafe { asm!("out dx, al", in("al") value, in("dx") port, options(nomem, nostack, preserves_flags)) };
 }
 
-/// Read 16 bits.
-///
-/// # Safety
-/// As for [`in8`].
-pub(crate) unsafe fn in16(port: u16) -> u16 {
-    let value: u16;
-    // SAFETY: as for in8.
-    unsafe { asm!("in ax, dx", out("ax") value, in("dx") port, options(nomem, nostack, preserves_flags)) };
-    value
-}
-
 /// Write 16 bits.
 ///
 /// # Safety

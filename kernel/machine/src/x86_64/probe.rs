@@ -54,3 +54,12 @@ fn is_memory(at: u64) -> bool {
 fn backed(at: u64) -> bool {
     crate::boot::info().ram.iter().any(|r| (r.start.addr().0..r.end.addr().0).contains(&at))
 }
+
+/// Load from an address between the regions of `layout`, in kernel mode and without a fix-up.
+#[inline(never)]
+pub(crate) fn fault() {
+    // SAFETY: nothing is ever mapped there, so the load faults before it has a value, and the kernel's handler never returns.
+    unsafe {
+        core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) super::layout::STACKS - 4096, options(nostack, readonly));
+    };
+}

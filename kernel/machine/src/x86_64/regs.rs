@@ -61,8 +61,8 @@ impl Registers {
 
     /// The names in the order of the fields, for dumps and tables.
     pub const NAMES: [&'static str; 21] = [
-        "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", "orig_rax",
-        "rip", "cs", "rflags", "rsp", "ss",
+        "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
+        "orig_rax", "rip", "cs", "rflags", "rsp", "ss",
     ];
 }
 

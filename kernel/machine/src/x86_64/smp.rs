@@ -38,12 +38,10 @@ const PATIENCE: Nanos = 500_000_000;
 pub(crate) fn start_others() -> u32 {
     if let Some((ids, count)) = FOUND.get() {
         let me = apic::id();
-        let mut next = 1;
-        for id in ids[..*count].iter().filter(|id| **id != me) {
+        for (next, id) in (1..).zip(ids[..*count].iter().filter(|id| **id != me)) {
             if ONLINE.load(Ordering::Acquire).count_ones() as usize == cpu::MAX_CPUS || !start(CpuId(next), *id) {
                 break;
             }
-            next += 1;
         }
     }
     cpu::online().count_ones()
@@ -87,9 +85,12 @@ fn new_local() -> Option<&'static local::Local> {
     let block = Frame::alloc_block(ORDER).ok()?;
     let at = layout::direct(block.addr()).cast::<local::Local>();
     core::mem::forget(block);
-    // SAFETY: the block is large enough, aligned to its size, ours, and never released.
+    // SAFETY: the block is large enough, aligned to its size, ours, and never released. Written in place: the value is larger
+    // than a kernel stack. Every field is zero to begin with but the two written.
     unsafe {
-        at.write(local::Local::new());
+        at.write_bytes(0, 1);
+        (&raw mut (*at).tss).write(descriptors::Tss::new());
+        (&raw mut (*at).tables).write(descriptors::Tables::new());
         Some(&*at)
     }
 }

@@ -55,12 +55,7 @@ impl UserSpace {
         for slot in KERNEL_ROOT_SLOTS {
             to[slot].store(from[slot].load(Relaxed), Relaxed);
         }
-        Ok(Arc::new(Self {
-            root,
-            lock: SpinLock::new(()),
-            active: AtomicU64::new(0),
-            tables: AtomicUsize::new(1),
-        }))
+        Ok(Arc::new(Self { root, lock: SpinLock::new(()), active: AtomicU64::new(0), tables: AtomicUsize::new(1) }))
     }
 
     /// The lock and, through it, the tables.

@@ -5,7 +5,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::features;
 use super::pvh::{self, MAX_REGIONS, StartInfo};
-use super::{acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp, uart};
+use super::{
+    acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp, uart,
+};
 use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo, FrameRange};
 use crate::cpu::CpuId;
@@ -32,8 +34,6 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     let Some(info) = (unsafe { pvh::read(start_info) }) else { panic!("no PVH start info at {start_info:#x}") };
     early::init(&info);
     paging::build(&info);
-    let mut found = memory(&info);
-    heap::init();
     let facts = acpi::read(info.rsdp);
     apic::map();
     apic::enable(true);
@@ -45,6 +45,9 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     power::init(facts.sleep);
     smp::found(facts.madt.cpus, facts.madt.cpu_count);
     clock::publish_cpu_number(0);
+    // Everything that takes early memory has done so.
+    let mut found = memory(&info);
+    heap::init();
     found.cpus = (facts.madt.cpu_count as u32).max(1);
     found.platform = platform(&facts);
     boot::set_info(found);
@@ -103,7 +106,7 @@ fn memory(info: &StartInfo) -> BootInfo {
     let limit = ram.last().map_or(0, |r| r.end.0);
     let table = early::take(limit as usize * frame::ENTRY_SIZE);
     let initrd = (info.initrd.0 >> PAGE_SHIFT) as u32..info.initrd.1.div_ceil(1 << PAGE_SHIFT) as u32;
-    let used = [0..FIRST_MEGABYTE, FIRST_MEGABYTE..early::end().0.div_ceil(1 << PAGE_SHIFT) as u32, initrd];
+    let used = [0..FIRST_MEGABYTE, FIRST_MEGABYTE..early::close().0.div_ceil(1 << PAGE_SHIFT) as u32, initrd];
     let free = subtract(ram, &used, free);
     // SAFETY: fresh zeroed memory; `free` leaves out everything in use.
     unsafe { frame::init(layout::direct(table), limit, free) };

@@ -12,11 +12,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::features::{self, Feature};
 use super::regs::UserFrame;
+use super::space::{self, UserSpace};
 use super::stacks::{self, Stack};
 use super::{fpu, local, msr};
 use crate::cpu::CpuId;
 use crate::frame::OutOfFrames;
-use super::space::{self, UserSpace};
 use crate::thread::Thread;
 
 const PARKED: u32 = 0;
@@ -131,7 +131,7 @@ impl Core {
         stacks::trim();
         let stack = Stack::new()?;
         let top = stack.top() - 16;
-        Ok(Self::with_stack(stack, top, 0, (kernel_begin as *const () as u64, entry as u64), release))
+        Ok(Self::with_stack(stack, top, 0, (kernel_begin as *const () as u64, entry as usize as u64), release))
     }
 
     /// For a thread that begins in user mode with `frame`; FPU state and bases as given.

@@ -77,7 +77,7 @@ fn targets(mask: CpuMask) -> impl Iterator<Item = &'static Local> {
 }
 
 fn ask(mask: CpuMask, kernel: bool) {
-    let mut tickets = [0; crate::cpu::MAX_CPUS];
+    let mut tickets = [0; cpu::MAX_CPUS];
     // The table writes before must be seen by whoever flushes after.
     fence(Ordering::SeqCst);
     for (local, ticket) in targets(mask).zip(&mut tickets) {

@@ -42,12 +42,12 @@ impl UserSpace {
             // SAFETY: the table the slot was found in.
             let entries = unsafe { table::table(first.table.addr()) };
             let (low, mut high, mut count) = (first.index, first.index, 0);
-            for index in first.index..=table::index(stop - 1, 0) {
-                let page = ((at - range.start()) >> 12) as usize + index - first.index;
-                if entries[index].load(Relaxed) == 0
+            for (index, entry) in entries.iter().enumerate().take(table::index(stop - 1, 0) + 1).skip(low) {
+                let page = ((at - range.start()) >> 12) as usize + index - low;
+                if entry.load(Relaxed) == 0
                     && let Some(frame) = next(page)
                 {
-                    entries[index].store(encode(frame.into_number(), prot), Release);
+                    entry.store(encode(frame.into_number(), prot), Release);
                     (high, count) = (index, count + 1);
                 }
             }
@@ -61,7 +61,8 @@ impl UserSpace {
     /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds one reference to it. On error
     /// the frame is handed back (a block too small counts as occupied).
     pub fn map_huge(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), (MapError, Frame)> {
-        let aligned = page.addr().is_multiple_of(super::HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
+        let aligned =
+            page.addr().is_multiple_of(super::HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
         if !aligned || frame.order() < 9 {
             return Err((MapError::Occupied, frame));
         }
