@@ -170,7 +170,11 @@ impl SchedState {
     /// Nanoseconds it has run, its present turn included.
     pub fn run_time(&self) -> Nanos {
         let ran = self.ran.load(Ordering::Relaxed);
-        if self.state() == state::RUNNING { ran + now().saturating_sub(self.since.load(Ordering::Relaxed)) } else { ran }
+        if self.state() == state::RUNNING {
+            ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
+        } else {
+            ran
+        }
     }
 
     fn entity(&self) -> Entity {
@@ -235,7 +239,8 @@ pub fn of(cpu: CpuId) -> &'static Cpu {
 /// Number of threads that run or wait to, for the load average.
 pub fn runnable() -> u32 {
     let online = cpu::online();
-    let queued: u32 = (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).queued.load(Ordering::Relaxed)).sum();
+    let queued: u32 =
+        (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).queued.load(Ordering::Relaxed)).sum();
     queued + (online & !IDLE.load(Ordering::Relaxed)).count_ones()
 }
 

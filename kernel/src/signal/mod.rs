@@ -154,8 +154,7 @@ pub fn restore_mask(me: &Task) {
 
 /// Whether a thread must look after something before it goes to user mode.
 pub fn needs_attention(task: &Task) -> bool {
-    let pending =
-        task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
+    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
     pending & !task.signals.blocked.load(Ordering::Relaxed) != 0
         || task.process.ending.load(Ordering::Acquire)
         || task.process.stopping.load(Ordering::Acquire)

@@ -75,7 +75,8 @@ pub fn allocate() -> Result<Pid, Errno> {
         let id = tree.last;
         let taken = tree.nodes.contains_key(&id)
             || tree.threads.contains_key(&id)
-            || (tree.last >= FIRST_REUSED && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
+            || (tree.last >= FIRST_REUSED
+                && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
         if !taken {
             return Ok(id);
         }
