@@ -87,8 +87,7 @@ pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Na
     }
     let me = current();
     let key = key(addr, private)?;
-    let waiter =
-        Arc::new(Waiter { thread: me.to_arc(), key: SpinLock::new(key), bits, woken: AtomicBool::new(false) });
+    let waiter = Arc::new(Waiter { thread: me.to_arc(), key: SpinLock::new(key), bits, woken: AtomicBool::new(false) });
     loop {
         // Under the lock the load does not fault pages in; outside it does.
         let seen = machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;

@@ -126,7 +126,8 @@ impl<S: Source> Reader<S> {
         for (value, text) in field.iter_mut().zip(header[6..].chunks_exact(8)) {
             *value = hexadecimal(text).ok_or(Defect::BadNumber(at))?;
         }
-        let [ino, mode, uid, gid, nlink, mtime, size, dev_major, dev_minor, rdev_major, rdev_minor, name_size, _] = field;
+        let [ino, mode, uid, gid, nlink, mtime, size, dev_major, dev_minor, rdev_major, rdev_minor, name_size, _] =
+            field;
         let (size, name_size) = (size as usize, name_size as usize);
         if name_size < 2 || name_size > LONGEST_NAME {
             return Err(Defect::BadName(at));

@@ -59,7 +59,8 @@ pub fn inflate(file: &[u8], sink: &mut dyn FnMut(&[u8]) -> bool) -> Result<usize
         }
     }
     let trailer = file.get(at..at + 8).ok_or(GzError::Truncated)?;
-    let word = |from: usize| u32::from_le_bytes([trailer[from], trailer[from + 1], trailer[from + 2], trailer[from + 3]]);
+    let word =
+        |from: usize| u32::from_le_bytes([trailer[from], trailer[from + 1], trailer[from + 2], trailer[from + 3]]);
     if word(0) == !crc && word(4) == total { Ok(at + 8) } else { Err(GzError::Checksum) }
 }
 

@@ -100,10 +100,7 @@ mod tests {
 
     #[test]
     fn repeated_and_trailing_slashes_make_no_empty_component() {
-        assert_eq!(
-            walk("//usr///bin/"),
-            [(Step::Name(b"usr"), false, true), (Step::Name(b"bin"), true, true)]
-        );
+        assert_eq!(walk("//usr///bin/"), [(Step::Name(b"usr"), false, true), (Step::Name(b"bin"), true, true)]);
         assert_eq!(walk("/"), []);
         assert_eq!(walk(""), []);
     }

@@ -61,11 +61,7 @@ impl Ring {
     pub fn back(&mut self) -> &mut [u8] {
         let capacity = self.bytes.len();
         let tail = self.head + self.len;
-        if tail < capacity {
-            &mut self.bytes[tail..]
-        } else {
-            &mut self.bytes[tail - capacity..self.head]
-        }
+        if tail < capacity { &mut self.bytes[tail..] } else { &mut self.bytes[tail - capacity..self.head] }
     }
 
     /// Counts `count` bytes written to [`Self::back`] as held.

@@ -43,7 +43,13 @@ pub fn on_fatal(trap: &FatalTrap) -> ! {
     let depth = enter();
     let mut message = Line::<512>::new();
     // What does not fit is cut.
-    let _ = write!(message, "{:x?} error code {:#x}{}", trap.kind, trap.code, if trap.in_user { " in user mode" } else { "" });
+    let _ = write!(
+        message,
+        "{:x?} error code {:#x}{}",
+        trap.kind,
+        trap.code,
+        if trap.in_user { " in user mode" } else { "" }
+    );
     say(format_args!("\n[PANIC] CPU={}", machine::cpu::id().0));
     finish(depth, message.bytes(), &trap.registers)
 }

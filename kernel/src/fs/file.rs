@@ -126,7 +126,9 @@ impl File {
     /// `executing` says that it called `begin_exec`.
     pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32, executing: bool) -> Arc<Self> {
         let seeking = ops.seeking();
-        let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0 && path.inode().attr().kind() == super::attr::S_IFREG;
+        let writing = flags & O_ACCMODE != 0
+            && flags & abi::O_PATH as u32 == 0
+            && path.inode().attr().kind() == super::attr::S_IFREG;
         Arc::new(Self {
             path,
             ops,

@@ -52,7 +52,9 @@ impl Store {
     fn piece(&self, at: usize) -> &[u8] {
         match self {
             Self::Loaded(bytes) => bytes.get(at..).unwrap_or(&[]),
-            Self::Inflated { chunks, .. } => chunks.get(at / CHUNK).and_then(|chunk| chunk.get(at % CHUNK..)).unwrap_or(&[]),
+            Self::Inflated { chunks, .. } => {
+                chunks.get(at / CHUNK).and_then(|chunk| chunk.get(at % CHUNK..)).unwrap_or(&[])
+            }
         }
     }
 }
@@ -117,7 +119,9 @@ pub fn unpack(root: &Arc<Dentry>, ramdisk: &'static [u8]) -> (Unpacked, Result<(
             let result = fill(root, Store::Loaded(rest), &mut total);
             // What follows a plain archive and is no archive may be a compressed one: go on there.
             match result {
-                Err(UnpackError::Archive(Defect::BadMagic(at))) if at > 0 && gz::is_gzip(&rest[at..]) => rest = &rest[at..],
+                Err(UnpackError::Archive(Defect::BadMagic(at))) if at > 0 && gz::is_gzip(&rest[at..]) => {
+                    rest = &rest[at..]
+                }
                 other => return (total, other),
             }
             continue;

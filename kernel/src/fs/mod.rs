@@ -21,6 +21,8 @@ pub mod mount;
 pub mod names;
 pub mod open;
 pub mod path;
+pub mod procfs;
+pub mod sysfs;
 pub mod tmpfs;
 pub mod walk;
 
@@ -68,7 +70,8 @@ impl Caller<'_> {
 
 /// Whether the running thread may override what owners and modes say.
 pub fn current_is_privileged() -> bool {
-    crate::task::try_current().is_none_or(|task| task.creds.with(|creds| creds.capable(crate::task::creds::cap::FSETID)))
+    crate::task::try_current()
+        .is_none_or(|task| task.creds.with(|creds| creds.capable(crate::task::creds::cap::FSETID)))
 }
 
 /// The wall clock, for time stamps.

@@ -156,10 +156,10 @@ pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
     }
     let gone: Vec<Arc<Mount>> = mounts.extract_if(.., |other| Arc::ptr_eq(other, mount)).collect();
     mount.at.lock().take();
-    let still_used = mounts.iter().any(|other| other.at.lock().as_ref().is_some_and(|at| Arc::ptr_eq(&at.dentry, &place.dentry)));
+    let still_used =
+        mounts.iter().any(|other| other.at.lock().as_ref().is_some_and(|at| Arc::ptr_eq(&at.dentry, &place.dentry)));
     place.dentry.set_mounted_on(still_used);
     drop(mounts);
     drop(gone);
     Ok(())
 }
-

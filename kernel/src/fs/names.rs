@@ -164,7 +164,8 @@ fn check_change(walk: &Walk<'_>, dir: &Path) -> Result<(), Errno> {
 fn check_removal(walk: &Walk<'_>, dir: &Path, entry: &Arc<Dentry>) -> Result<(), Errno> {
     check_change(walk, dir)?;
     let (attr, owner) = (dir.inode().attr(), entry.inode.attr().uid());
-    let may = permission::may_remove(attr.mode(), walk.who.uid == attr.uid(), walk.who.uid == owner, walk.who.privileged);
+    let may =
+        permission::may_remove(attr.mode(), walk.who.uid == attr.uid(), walk.who.uid == owner, walk.who.privileged);
     if may { Ok(()) } else { Err(Errno::EPERM) }
 }
 

@@ -232,4 +232,3 @@ fn new_file(walk: &Walk<'_>, how: How) -> NewNode {
 struct PlaceOnly;
 
 impl FileOps for PlaceOnly {}
-

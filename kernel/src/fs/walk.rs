@@ -91,7 +91,12 @@ impl Walk<'_> {
                 Step::Name(name) if walked.last => {
                     at.inode().attr().check_search(&self.who)?;
                     check_length(name)?;
-                    return Ok(Parent { dir: at, name: Some(name), ending: walked.step, wants_dir: walked.slash_follows });
+                    return Ok(Parent {
+                        dir: at,
+                        name: Some(name),
+                        ending: walked.step,
+                        wants_dir: walked.slash_follows,
+                    });
                 }
                 step => {
                     ending = step;
@@ -235,4 +240,3 @@ impl super::attr::Attr {
         self.check(who, EXECUTE)
     }
 }
-

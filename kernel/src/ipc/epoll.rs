@@ -55,11 +55,8 @@ struct EpollFile(Arc<Epoll>);
 
 /// Makes an epoll.
 pub fn create() -> Arc<File> {
-    let epoll = Epoll {
-        items: SpinLock::new(BTreeMap::new()),
-        ready: SpinLock::new(VecDeque::new()),
-        queue: WaitQueue::new(),
-    };
+    let epoll =
+        Epoll { items: SpinLock::new(BTreeMap::new()), ready: SpinLock::new(VecDeque::new()), queue: WaitQueue::new() };
     anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE)
 }
 
@@ -158,7 +155,8 @@ impl Epoll {
     pub fn forget(&self, file: &File) {
         let address: *const File = file;
         let mut items = self.items.lock();
-        let gone: Vec<Arc<Item>> = items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
+        let gone: Vec<Arc<Item>> =
+            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
         drop(items);
         for item in gone {
             item.unhook(file);
@@ -252,4 +250,3 @@ impl FileOps for EpollFile {
 fn key(fd: i32, file: &Arc<File>) -> Key {
     (fd, Arc::as_ptr(file).addr())
 }
-

@@ -270,7 +270,9 @@ impl FileOps for PipeEnd {
         let atomic = source.left() <= PIPE_BUF;
         let result = match self.try_write(source, atomic) {
             Ok(None) if file.is_nonblocking() => Err(Errno::EAGAIN),
-            Ok(None) => self.pipe.writable.wait(|| self.try_write(source, atomic).transpose()).map_err(Errno::from).flatten(),
+            Ok(None) => {
+                self.pipe.writable.wait(|| self.try_write(source, atomic).transpose()).map_err(Errno::from).flatten()
+            }
             other => other.map(|_| ()),
         };
         if result == Err(Errno::EPIPE) {

@@ -22,7 +22,10 @@ const BOOT_RANGES: usize = 16;
 
 enum Policy {
     /// Before the records exist: blocks are cut from the end of the largest range.
-    Boot { ranges: [FrameRange; BOOT_RANGES], len: usize },
+    Boot {
+        ranges: [FrameRange; BOOT_RANGES],
+        len: usize,
+    },
     Buddy(Buddy<'static>),
 }
 

@@ -17,7 +17,15 @@ pub const DONT_UNMAP: u64 = 4;
 
 impl AddressSpace {
     /// Resizes or moves the mapping at `old`. All lengths are whole pages; `old_len` 0 duplicates a shared mapping.
-    pub fn mremap(&self, old: u64, old_len: u64, new_len: u64, flags: u64, fixed: u64, limit: u64) -> Result<u64, Errno> {
+    pub fn mremap(
+        &self,
+        old: u64,
+        old_len: u64,
+        new_len: u64,
+        flags: u64,
+        fixed: u64,
+        limit: u64,
+    ) -> Result<u64, Errno> {
         let mut map = self.lock();
         let vma = map.vmas.find(old).ok_or(Errno::EFAULT)?.clone();
         if old_len == 0 && !vma.flags.has(VmaFlags::SHARED) {
@@ -87,7 +95,9 @@ impl AddressSpace {
             map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(old, old + old_len);
         }
-        map.vmas.insert(Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing }).map_err(vma_errno)?;
+        map.vmas
+            .insert(Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing })
+            .map_err(vma_errno)?;
         Ok(to)
     }
 }

@@ -11,7 +11,6 @@
 //! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
 //! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context.
 
-use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use kernel_logic::runqueue::{Arrival, Entity, Policy, RunQueue, SLICE};
@@ -28,7 +27,7 @@ mod idle;
 pub mod load;
 pub mod place;
 
-pub use idle::{idle_thread, run_idle};
+pub use idle::idle_thread;
 
 /// How a thread sleeps: what may wake it besides what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +169,11 @@ impl SchedState {
     /// Nanoseconds it has run, its present turn included.
     pub fn run_time(&self) -> Nanos {
         let ran = self.ran.load(Ordering::Relaxed);
-        if self.state() == state::RUNNING { ran + now().saturating_sub(self.since.load(Ordering::Relaxed)) } else { ran }
+        if self.state() == state::RUNNING {
+            ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
+        } else {
+            ran
+        }
     }
 
     fn entity(&self) -> Entity {
@@ -235,7 +238,8 @@ pub fn of(cpu: CpuId) -> &'static Cpu {
 /// Number of threads that run or wait to, for the load average.
 pub fn runnable() -> u32 {
     let online = cpu::online();
-    let queued: u32 = (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).queued.load(Ordering::Relaxed)).sum();
+    let queued: u32 =
+        (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).queued.load(Ordering::Relaxed)).sum();
     queued + (online & !IDLE.load(Ordering::Relaxed)).count_ones()
 }
 
@@ -519,11 +523,3 @@ fn charge(me: &Task) -> Nanos {
     me.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
     now
 }
-
-/// A thread with nothing but a name: idle threads and the one that becomes init.
-pub fn kernel_thread(task: Task, entry: fn() -> !) -> Option<ThreadRef> {
-    Thread::kernel(task, entry).ok()
-}
-
-/// Keeps the compiler honest about what may be shared.
-const _: fn(&Arc<Thread>) -> &Task = |thread| thread;

@@ -12,7 +12,7 @@ use crate::fs::Path;
 use crate::fs::mount::{self, FileSystem, KEPT_FLAGS, MS_RELATIME, Mount};
 use crate::fs::tmpfs::{TmpFs, half_of_memory};
 use crate::fs::walk::Last;
-use crate::fs::dev;
+use crate::fs::{dev, procfs, sysfs};
 use crate::task::creds::cap;
 use crate::user::read_string;
 
@@ -81,6 +81,8 @@ fn make(kind: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     match kind {
         b"tmpfs" | b"ramfs" => new_tmpfs(options),
         b"devtmpfs" => devtmpfs(),
+        b"proc" => Ok(procfs::file_system()),
+        b"sysfs" => Ok(sysfs::file_system()),
         _ => Err(Errno::ENODEV),
     }
 }

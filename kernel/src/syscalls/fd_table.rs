@@ -122,7 +122,13 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
             Ok(0)
         }
         F_GETSIG => Ok(0),
-        F_SETSIG => if argument <= 64 { Ok(0) } else { Err(Errno::EINVAL) },
+        F_SETSIG => {
+            if argument <= 64 {
+                Ok(0)
+            } else {
+                Err(Errno::EINVAL)
+            }
+        }
         F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
         F_SETPIPE_SZ => {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));

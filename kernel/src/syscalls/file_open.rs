@@ -4,14 +4,15 @@ use alloc::sync::Arc;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    CLOSE_RANGE_CLOEXEC, CLOSE_RANGE_UNSHARE, MFD_ALLOW_SEALING, MFD_CLOEXEC, O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE, O_TRUNC,
-    O_WRONLY, RESOLVE_BENEATH, RESOLVE_CACHED, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS,
+    CLOSE_RANGE_CLOEXEC, CLOSE_RANGE_UNSHARE, MFD_ALLOW_SEALING, MFD_CLOEXEC, O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE,
+    O_TRUNC, O_WRONLY, RESOLVE_BENEATH, RESOLVE_CACHED, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS,
     RESOLVE_NO_XDEV,
 };
 use linux_abi::syscalls::nr;
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
+use crate::fs::Path;
 use crate::fs::attr::S_IFREG;
 use crate::fs::dentry::Dentry;
 use crate::fs::file::File;
@@ -19,14 +20,15 @@ use crate::fs::inode::NewNode;
 use crate::fs::mount::{FileSystem, Mount};
 use crate::fs::open::{How, open};
 use crate::fs::tmpfs::{TmpFs, half_of_memory};
-use crate::fs::Path;
 use crate::task::limits::resource;
 use crate::user::{read_bytes, read_string};
 use machine::sync::Once;
 
 /// The calls of this area.
 pub const CALLS: Calls = &[
-    (nr::open, |call| open_at(call, AT_FDCWD, call.arg(0), How { flags: call.arg(1) as u32, mode: call.arg(2) as u32 }, 0)),
+    (nr::open, |call| {
+        open_at(call, AT_FDCWD, call.arg(0), How { flags: call.arg(1) as u32, mode: call.arg(2) as u32 }, 0)
+    }),
     (nr::openat, |call| {
         open_at(call, call.int(0), call.arg(1), How { flags: call.arg(2) as u32, mode: call.arg(3) as u32 }, 0)
     }),
@@ -67,7 +69,12 @@ fn open_at(call: &Call<'_>, dir: i32, path: u64, how: How, restrict: u32) -> Sys
 /// `struct open_how`: flags, mode, resolve.
 fn openat2(call: &mut Call<'_>) -> SysResult {
     const SIZE: usize = 24;
-    let known = RESOLVE_BENEATH | RESOLVE_CACHED | RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+    let known = RESOLVE_BENEATH
+        | RESOLVE_CACHED
+        | RESOLVE_IN_ROOT
+        | RESOLVE_NO_MAGICLINKS
+        | RESOLVE_NO_SYMLINKS
+        | RESOLVE_NO_XDEV;
     let size = call.arg(3) as usize;
     if size < SIZE {
         return Err(Errno::EINVAL);
@@ -80,7 +87,8 @@ fn openat2(call: &mut Call<'_>) -> SysResult {
     if bytes[SIZE..].iter().any(|&byte| byte != 0) {
         return Err(Errno::E2BIG);
     }
-    let mut words = bytes.chunks_exact(8).map(|word| word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
+    let mut words =
+        bytes.chunks_exact(8).map(|word| word.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)));
     let (flags, mode, resolve) = (words.next().unwrap_or(0), words.next().unwrap_or(0), words.next().unwrap_or(0));
     let creates = flags & O_CREAT != 0 || flags & O_TMPFILE == O_TMPFILE;
     if flags & !0x7f_ffff != 0 || resolve & !known != 0 || mode & !0o7777 != 0 || (mode != 0 && !creates) {

@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
-use linux_abi::flags::file::{RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET};
+use linux_abi::flags::file::{
+    RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET,
+};
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
 

@@ -2,8 +2,8 @@
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    AT_EACCESS, AT_EMPTY_PATH, AT_NO_AUTOMOUNT, AT_STATX_DONT_SYNC, AT_STATX_FORCE_SYNC, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS,
-    STATX_BTIME, STATX_MNT_ID,
+    AT_EACCESS, AT_EMPTY_PATH, AT_NO_AUTOMOUNT, AT_STATX_DONT_SYNC, AT_STATX_FORCE_SYNC, AT_SYMLINK_NOFOLLOW,
+    STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -115,7 +115,9 @@ fn split(time: i64) -> (i64, u64) {
 fn statx(call: &mut Call<'_>) -> SysResult {
     let (flags, mask) = (call.arg(2), call.arg(3));
     only(flags, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC)?;
-    if flags & (AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC) == AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC || mask & 1 << 31 != 0 {
+    if flags & (AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC) == AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC
+        || mask & 1 << 31 != 0
+    {
         return Err(Errno::EINVAL);
     }
     let name = PathName::read(call.arg(1))?;

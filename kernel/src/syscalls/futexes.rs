@@ -41,9 +41,7 @@ fn sys_futex(call: &mut Call<'_>) -> SysResult {
             Ok(futex::wake(&futex::key(addr, private)?, count.max(1), bits))
         }
         abi::FUTEX_REQUEUE => requeue(call, private, None).map(|(woken, moved)| woken + moved),
-        abi::FUTEX_CMP_REQUEUE => {
-            requeue(call, private, Some(call.arg(5) as u32)).map(|(woken, moved)| woken + moved)
-        }
+        abi::FUTEX_CMP_REQUEUE => requeue(call, private, Some(call.arg(5) as u32)).map(|(woken, moved)| woken + moved),
         abi::FUTEX_WAKE_OP => wake_op(call, private),
         _ => Err(Errno::ENOSYS),
     }

@@ -9,8 +9,8 @@ use super::{Call, Calls, SysResult};
 use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, file_backing, shared_memory};
 use crate::mm::{AddressSpace, Backing, page_up, remap};
-use crate::task::limits::resource;
 use crate::task::creds::cap;
+use crate::task::limits::resource;
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -293,11 +293,12 @@ fn membarrier(call: &mut Call<'_>) -> SysResult {
     match call.arg(0) {
         QUERY => Ok((GLOBAL | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED) as usize),
         GLOBAL | PRIVATE_EXPEDITED => {
-            machine::cpu::call(machine::cpu::online(), &|| core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst));
+            machine::cpu::call(machine::cpu::online(), &|| {
+                core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+            });
             Ok(0)
         }
         REGISTER_PRIVATE_EXPEDITED => Ok(0),
         _ => Err(Errno::EINVAL),
     }
 }
-

@@ -56,9 +56,12 @@ pub const CALLS: Calls = &[
         tell_rest(timeout, deadline, began);
         finish_mask(call, result)
     }),
-    (nr::epoll_create, |call| {
-        if call.int(0) <= 0 { Err(Errno::EINVAL) } else { install(call, epoll::create(), false) }
-    }),
+    (
+        nr::epoll_create,
+        |call| {
+            if call.int(0) <= 0 { Err(Errno::EINVAL) } else { install(call, epoll::create(), false) }
+        },
+    ),
     (nr::epoll_create1, |call| {
         only(call.arg(0), EPOLL_CLOEXEC)?;
         install(call, epoll::create(), call.arg(0) & EPOLL_CLOEXEC != 0)

@@ -11,10 +11,10 @@ use machine::thread::running;
 
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
+use crate::task::creds::cap;
 use crate::task::limits::{Limit, resource};
 use crate::task::process::{Ended, Usage};
 use crate::task::wait::{self, Change, Report, Wanted, Which};
-use crate::task::creds::cap;
 use crate::task::{Pid, Process, clone, exec, exit, tree};
 use crate::time;
 use crate::user::{self, UserPtr, read_words, write_words};

@@ -2,16 +2,14 @@
 
 use core::sync::atomic::Ordering;
 
-use kernel_logic::signal::{
-    Disposition, MAX_SIGNAL, SIGINFO_BYTES, SigInfo, SigSet, code, may_signal, sig,
-};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, SIGINFO_BYTES, SigInfo, SigSet, code, may_signal, sig};
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 use machine::time::now;
 
 use super::{Call, Calls, SysResult, clock, futexes};
-use crate::signal::{self, AltStack, Restart, frame};
 use crate::sched::Sleep;
+use crate::signal::{self, AltStack, Restart, frame};
 use crate::task::creds::cap;
 use crate::task::{Pid, Process, Task, ThreadRef, tree};
 use crate::time;
@@ -318,7 +316,7 @@ fn restart_syscall(call: &mut Call<'_>) -> SysResult {
         Some(Restart::Futex { addr, value, bits, deadline, private }) => {
             futexes::wait_on(&call.task, addr, private, value, bits, deadline)
         }
-        Some(Restart::Poll { .. }) | None => Err(Errno::EINTR),
+        None => Err(Errno::EINTR),
     }
 }
 
@@ -359,4 +357,3 @@ fn write_itimer(at: u64, left: u64, interval: u64) -> Result<(), Errno> {
     let vu = if left != 0 && vs == 0 { vu.max(1) } else { vu };
     write_words(at, &[is, iu, vs, vu])
 }
-

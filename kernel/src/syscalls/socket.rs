@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
-    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC, MSG_WAITALL,
-    SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM,
+    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
+    MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
+    SOCK_STREAM,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -78,7 +79,9 @@ pub const CALLS: Calls = &[
         let flags = flags(&file, call.arg(3))?;
         let mut sink = Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize);
         let (count, received) = receive(&socket, &mut sink, flags, call.arg(3))?;
-        if call.arg(4) != 0 && let Some(from) = &received.from {
+        if call.arg(4) != 0
+            && let Some(from) = &received.from
+        {
             write_address(call.arg(4), call.arg(5), from)?;
         }
         Ok(count)
@@ -182,7 +185,8 @@ fn target(call: &Call<'_>, socket: &Socket, addr: u64, length: u64) -> Result<Op
 }
 
 fn flags(file: &File, bits: u64) -> Result<Flags, Errno> {
-    let known = MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | MSG_EOR | MSG_MORE | MSG_CMSG_CLOEXEC;
+    let known =
+        MSG_DONTWAIT | MSG_PEEK | MSG_WAITALL | MSG_NOSIGNAL | MSG_TRUNC | MSG_EOR | MSG_MORE | MSG_CMSG_CLOEXEC;
     if bits & 0xffff_ffff & !known != 0 {
         return Err(Errno::EOPNOTSUPP);
     }

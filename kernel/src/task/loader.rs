@@ -161,7 +161,14 @@ fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Seg
 }
 
 /// Gives the last file page of a segment its own copy, cleared from where the file's part ends.
-fn clear_tail(mm: &AddressSpace, file: &Arc<File>, segment: &Segment, start: u64, from: u64, to: u64) -> Result<(), Errno> {
+fn clear_tail(
+    mm: &AddressSpace,
+    file: &Arc<File>,
+    segment: &Segment,
+    start: u64,
+    from: u64,
+    to: u64,
+) -> Result<(), Errno> {
     let page = page_down(from);
     let index = (segment.page_offset() + (page - start)) / PAGE;
     let frame = Frame::alloc().map_err(|_| Errno::ENOMEM)?;
@@ -184,7 +191,9 @@ fn map_vdso(map: &mut Map) -> Result<(), Errno> {
     for (index, prot) in [(0, Prot::READ), (1, Prot::READ.with(Prot::EXEC))] {
         let at = start + index * PAGE;
         let flags = VmaFlags::default();
-        map.vmas.insert(Vma { start: at, end: at + PAGE, prot, flags, backing: Backing::Vdso { index } }).map_err(vma_errno)?;
+        map.vmas
+            .insert(Vma { start: at, end: at + PAGE, prot, flags, backing: Backing::Vdso { index } })
+            .map_err(vma_errno)?;
     }
     map.vdso = start + PAGE;
     Ok(())
@@ -237,14 +246,8 @@ fn build_stack(
 ) -> Result<u64, Errno> {
     let mut seed = [0; 16];
     random::fill(&mut seed);
-    let what = Contents {
-        argv: given.argv,
-        envp: given.envp,
-        execfn: given.execfn,
-        platform: b"x86_64",
-        random: seed,
-        aux,
-    };
+    let what =
+        Contents { argv: given.argv, envp: given.envp, execfn: given.execfn, platform: b"x86_64", random: seed, aux };
     let limit = usize::try_from(given.stack_limit).unwrap_or(usize::MAX);
     let built = stack::build(top, limit, &what).ok_or(Errno::E2BIG)?;
     let mut prot = Prot::READ.with(Prot::WRITE);

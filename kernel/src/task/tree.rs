@@ -75,7 +75,8 @@ pub fn allocate() -> Result<Pid, Errno> {
         let id = tree.last;
         let taken = tree.nodes.contains_key(&id)
             || tree.threads.contains_key(&id)
-            || (tree.last >= FIRST_REUSED && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
+            || (tree.last >= FIRST_REUSED
+                && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
         if !taken {
             return Ok(id);
         }
@@ -111,13 +112,6 @@ pub fn take_over(thread: &super::Thread) {
         thread.set_tid(thread.process.pid);
         tree.threads.insert(thread.process.pid, me);
     }
-}
-
-/// The children of a process, zombies included.
-pub fn children(pid: Pid) -> Vec<Arc<Process>> {
-    let tree = TREE.lock();
-    let Some(node) = tree.nodes.get(&pid) else { return Vec::new() };
-    node.children.iter().filter_map(|child| Some(tree.nodes.get(child)?.process.clone())).collect()
 }
 
 /// Looks through the children of `pid` until `visit` gives something; whether there were any it was asked about.

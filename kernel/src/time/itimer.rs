@@ -186,7 +186,13 @@ impl Default for SpinLockOption {
 
 impl Itimers {
     /// Sets timer `which` to go off `after` from now (0: not) and every `interval`; what was left and the interval.
-    pub fn set(&self, process: &Arc<Process>, which: usize, after: Nanos, interval: Nanos) -> Result<(u64, u64), Errno> {
+    pub fn set(
+        &self,
+        process: &Arc<Process>,
+        which: usize,
+        after: Nanos,
+        interval: Nanos,
+    ) -> Result<(u64, u64), Errno> {
         let slot = self.0.get(which).ok_or(Errno::EINVAL)?;
         let (clock, signal) = match which {
             0 => (Clock::Monotonic, sig::ALRM),

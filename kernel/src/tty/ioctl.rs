@@ -154,7 +154,8 @@ fn window(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
 
 fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
     let task = task::current();
-    let own = task.process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let own =
+        task.process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     if !own && !task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
@@ -190,9 +191,7 @@ fn control(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> 
 
 fn to_termio(termios: &Termios) -> [u8; TERMIO_SIZE] {
     let mut bytes = [0; TERMIO_SIZE];
-    for (place, word) in
-        bytes.chunks_exact_mut(2).zip([termios.iflag, termios.oflag, termios.cflag, termios.lflag])
-    {
+    for (place, word) in bytes.chunks_exact_mut(2).zip([termios.iflag, termios.oflag, termios.cflag, termios.lflag]) {
         place.copy_from_slice(&(word as u16).to_ne_bytes());
     }
     bytes[8] = termios.line;

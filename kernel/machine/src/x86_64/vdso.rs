@@ -12,6 +12,8 @@ pub const CODE_OFFSET: usize = 0x400;
 
 global_asm!(
     ".pushsection .rodata.vdso, \"a\"",
+    ".globl kwab_vdso_start, kwab_vdso_clock_gettime, kwab_vdso_gettimeofday, kwab_vdso_time",
+    ".globl kwab_vdso_getcpu, kwab_vdso_end",
     ".balign 16",
     "kwab_vdso_start:",
     // In: nothing. Out: rax = nanoseconds since boot, r10 = wall clock at boot. Clobbers rcx, rdx, r8, r9.

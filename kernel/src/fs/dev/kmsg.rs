@@ -61,9 +61,10 @@ fn record(line: &[u8], sequence: u64) -> Vec<u8> {
         Some(close) if rest.first() == Some(&b'[') => (&rest[1..close], rest.get(close + 2..).unwrap_or(&[])),
         _ => (&b""[..], rest),
     };
-    let micros = stamp.iter().filter(|byte| byte.is_ascii_digit()).fold(0_u64, |value, digit| {
-        value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))
-    });
+    let micros = stamp
+        .iter()
+        .filter(|byte| byte.is_ascii_digit())
+        .fold(0_u64, |value, digit| value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')));
     let mut out = alloc::format!("{level},{sequence},{micros},-;").into_bytes();
     out.extend_from_slice(text);
     out.push(b'\n');
@@ -105,7 +106,9 @@ impl FileOps for Reader {
 /// The `<N>` a writer may put in front.
 fn priority(text: &[u8]) -> (Level, &[u8]) {
     let close = text.iter().take(5).position(|&byte| byte == b'>');
-    let number = close.filter(|_| text.first() == Some(&b'<')).and_then(|close| core::str::from_utf8(&text[1..close]).ok()?.parse::<u32>().ok());
+    let number = close
+        .filter(|_| text.first() == Some(&b'<'))
+        .and_then(|close| core::str::from_utf8(&text[1..close]).ok()?.parse::<u32>().ok());
     let rest = if number.is_some() { &text[close.map_or(0, |close| close + 1)..] } else { text };
     let level = match number.map_or(4, |number| number & 7) {
         0 => Level::Emergency,

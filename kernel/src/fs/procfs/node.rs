@@ -224,7 +224,6 @@ impl FileOps for ProcNode {
     }
 }
 
-
 fn mode_of(entry: &Entry) -> u32 {
     let kind = match entry.what {
         What::File(_) | What::Control(..) => S_IFREG,

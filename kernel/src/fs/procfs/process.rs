@@ -111,14 +111,20 @@ pub(super) fn descriptor_info(target: Target, fd: i32) -> Result<Vec<u8>, Errno>
     let close_on_exec = if files.is_close_on_exec(fd).unwrap_or(false) { 0o2_000_000 } else { 0 };
     let (flags, attr) = (file.flags() | close_on_exec, file.inode().attr());
     let position = file.position();
-    Ok(format!("pos:\t{position}\nflags:\t0{flags:o}\nmnt_id:\t{}\nino:\t{}\n", file.path.mount.id, attr.ino).into_bytes())
+    Ok(format!("pos:\t{position}\nflags:\t0{flags:o}\nmnt_id:\t{}\nino:\t{}\n", file.path.mount.id, attr.ino)
+        .into_bytes())
 }
 
 fn flags_of(mount: &Mount) -> Vec<u8> {
     let flags = mount.flags();
     let mut out = if mount.is_read_only() { b"ro".to_vec() } else { b"rw".to_vec() };
-    let names =
-        [(MS_NOSUID, ",nosuid"), (MS_NODEV, ",nodev"), (MS_NOEXEC, ",noexec"), (mount::MS_NOATIME, ",noatime"), (MS_RELATIME, ",relatime")];
+    let names = [
+        (MS_NOSUID, ",nosuid"),
+        (MS_NODEV, ",nodev"),
+        (MS_NOEXEC, ",noexec"),
+        (mount::MS_NOATIME, ",noatime"),
+        (MS_RELATIME, ",relatime"),
+    ];
     for (flag, name) in names {
         if flags & flag != 0 {
             out.extend_from_slice(name.as_bytes());

@@ -86,7 +86,8 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         user += more_user;
         system += more_system;
     }
-    let (tty, foreground) = process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
+    let (tty, foreground) =
+        process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
     let layout = mm.as_ref().map(|mm| {
         let map = mm.lock();
@@ -135,14 +136,8 @@ pub(super) fn statm(target: Target) -> Result<Vec<u8>, Errno> {
     let mm = target.thread().ok().and_then(|thread| thread.mm());
     let sizes = sizes(mm.as_deref());
     let shared = sizes.resident.file + sizes.resident.shmem;
-    Ok(format!(
-        "{} {} {shared} {} 0 {} 0\n",
-        sizes.total,
-        sizes.resident.total(),
-        sizes.code,
-        sizes.data + sizes.stack
-    )
-    .into_bytes())
+    Ok(format!("{} {} {shared} {} 0 {} 0\n", sizes.total, sizes.resident.total(), sizes.code, sizes.data + sizes.stack)
+        .into_bytes())
 }
 
 pub(super) fn status(target: Target) -> Result<Vec<u8>, Errno> {

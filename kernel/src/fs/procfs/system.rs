@@ -13,8 +13,11 @@ use machine::time::now;
 use super::Target;
 use crate::fs::inode::LinkTarget;
 use crate::mm::frames;
+use crate::syscalls::system::{
+    RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
+    set_host_name as set_host,
+};
 use crate::task::tree;
-use crate::syscalls::system::{RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain, set_host_name as set_host};
 use crate::{log, options, random, sched, time};
 
 type Text = Result<Vec<u8>, Errno>;
@@ -87,7 +90,8 @@ fn processors() -> impl Iterator<Item = u32> {
 
 pub(super) fn cpuinfo(_: Target) -> Text {
     let info = machine::cpu::info();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|&byte| byte == 0).next().unwrap_or(b"")).into_owned();
+    let text =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|&byte| byte == 0).next().unwrap_or(b"")).into_owned();
     let (vendor, model) = (text(&info.vendor), text(&info.model));
     let hz = machine::time::params().hz;
     let mut out = String::new();

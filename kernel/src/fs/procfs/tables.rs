@@ -27,7 +27,9 @@ const fn link(name: &'static str, follow: super::Follow) -> Entry {
 pub(super) const ROOT: &[Entry] = &[
     file("cmdline", system::command_line),
     file("cpuinfo", system::cpuinfo),
-    file("devices", |_| Ok(b"Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n  5 /dev/console\n\nBlock devices:\n".to_vec())),
+    file("devices", |_| {
+        Ok(b"Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n  5 /dev/console\n\nBlock devices:\n".to_vec())
+    }),
     file("filesystems", |_| Ok(b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\tramfs\n".to_vec())),
     file("interrupts", system::interrupts),
     file("loadavg", system::loadavg),
@@ -47,39 +49,51 @@ pub(super) const ROOT: &[Entry] = &[
 ];
 
 const SYS: &[Entry] = &[
-    dir("fs", &[
-        file("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
-        file("nr_open", |_| Ok(b"1048576\n".to_vec())),
-        file("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
-        file("protected_fifos", |_| Ok(b"0\n".to_vec())),
-        file("protected_hardlinks", |_| Ok(b"0\n".to_vec())),
-        file("protected_regular", |_| Ok(b"0\n".to_vec())),
-        file("protected_symlinks", |_| Ok(b"0\n".to_vec())),
-    ]),
-    dir("kernel", &[
-        file("cap_last_cap", |_| Ok(b"40\n".to_vec())),
-        control("domainname", system::domain_name, system::set_domain_name),
-        control("hostname", system::host_name, system::set_host_name),
-        file("ngroups_max", |_| Ok(b"65536\n".to_vec())),
-        file("osrelease", system::os_release),
-        file("ostype", |_| Ok(b"Linux\n".to_vec())),
-        file("pid_max", |_| Ok(b"32768\n".to_vec())),
-        control("printk", system::printk, system::set_printk),
-        file("randomize_va_space", system::randomize),
-        file("threads-max", |_| Ok(b"32768\n".to_vec())),
-        file("version", system::os_version),
-        dir("random", &[
-            file("boot_id", system::boot_id),
-            file("entropy_avail", |_| Ok(b"256\n".to_vec())),
-            file("poolsize", |_| Ok(b"256\n".to_vec())),
-            file("uuid", system::uuid),
-        ]),
-    ]),
-    dir("vm", &[
-        file("max_map_count", |_| Ok(b"65530\n".to_vec())),
-        file("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
-        file("overcommit_memory", |_| Ok(b"0\n".to_vec())),
-    ]),
+    dir(
+        "fs",
+        &[
+            file("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
+            file("nr_open", |_| Ok(b"1048576\n".to_vec())),
+            file("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
+            file("protected_fifos", |_| Ok(b"0\n".to_vec())),
+            file("protected_hardlinks", |_| Ok(b"0\n".to_vec())),
+            file("protected_regular", |_| Ok(b"0\n".to_vec())),
+            file("protected_symlinks", |_| Ok(b"0\n".to_vec())),
+        ],
+    ),
+    dir(
+        "kernel",
+        &[
+            file("cap_last_cap", |_| Ok(b"40\n".to_vec())),
+            control("domainname", system::domain_name, system::set_domain_name),
+            control("hostname", system::host_name, system::set_host_name),
+            file("ngroups_max", |_| Ok(b"65536\n".to_vec())),
+            file("osrelease", system::os_release),
+            file("ostype", |_| Ok(b"Linux\n".to_vec())),
+            file("pid_max", |_| Ok(b"32768\n".to_vec())),
+            control("printk", system::printk, system::set_printk),
+            file("randomize_va_space", system::randomize),
+            file("threads-max", |_| Ok(b"32768\n".to_vec())),
+            file("version", system::os_version),
+            dir(
+                "random",
+                &[
+                    file("boot_id", system::boot_id),
+                    file("entropy_avail", |_| Ok(b"256\n".to_vec())),
+                    file("poolsize", |_| Ok(b"256\n".to_vec())),
+                    file("uuid", system::uuid),
+                ],
+            ),
+        ],
+    ),
+    dir(
+        "vm",
+        &[
+            file("max_map_count", |_| Ok(b"65530\n".to_vec())),
+            file("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
+            file("overcommit_memory", |_| Ok(b"0\n".to_vec())),
+        ],
+    ),
 ];
 
 const NET: &[Entry] = &[

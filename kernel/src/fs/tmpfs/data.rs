@@ -221,9 +221,9 @@ impl FileData {
         let old = self.size();
         self.generation.fetch_add(1, Relaxed);
         if size >= old {
-            crate::fs::limit::room(size.saturating_sub(1).max(old), 1).map(|_| ()).or_else(|error| {
-                if size > old { Err(error) } else { Ok(()) }
-            })?;
+            crate::fs::limit::room(size.saturating_sub(1).max(old), 1)
+                .map(|_| ())
+                .or_else(|error| if size > old { Err(error) } else { Ok(()) })?;
             self.size.store(size, Release);
             return Ok(0);
         }

@@ -87,7 +87,8 @@ pub fn next_dev() -> u64 {
 impl TmpFs {
     /// An empty one of at most `most_pages` pages, whose top has the permission bits `mode`.
     pub fn new(kind: &'static str, most_pages: u64, mode: u32, options: &[u8]) -> Arc<Self> {
-        let pool = Arc::new(Pool { dev: next_dev(), most_pages, used_pages: AtomicU64::new(0), nodes: AtomicU64::new(0) });
+        let pool =
+            Arc::new(Pool { dev: next_dev(), most_pages, used_pages: AtomicU64::new(0), nodes: AtomicU64::new(0) });
         let attr = Attr::new(pool.dev, S_IFDIR | mode & 0o7777, 0, 0, 0);
         attr.set_nlink(2);
         let node = TmpNode::new(&pool, attr, Body::directory());

@@ -394,4 +394,3 @@ fn waiting_bytes(socket: &Socket) -> usize {
     let inbox = socket.inbox.lock();
     inbox.packets.front().map_or(inbox.bytes.len(), |packet| packet.bytes.len())
 }
-

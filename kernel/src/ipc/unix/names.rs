@@ -109,9 +109,9 @@ fn path_of(name: &[u8]) -> &[u8] {
 /// An abstract name nobody has: a zero and five hexadecimal digits (unix(7), "Autobind feature").
 fn autobind_name() -> (Node, Arc<[u8]>) {
     let bound = BOUND.lock();
-    let free = (0..=0xf_ffff_u32).map(|number| alloc::format!("\0{number:05x}")).find(|name| {
-        !bound.contains_key(&Node::Abstract(name.as_bytes().into()))
-    });
+    let free = (0..=0xf_ffff_u32)
+        .map(|number| alloc::format!("\0{number:05x}"))
+        .find(|name| !bound.contains_key(&Node::Abstract(name.as_bytes().into())));
     let name: Arc<[u8]> = free.unwrap_or_default().as_bytes().into();
     (Node::Abstract(name.clone()), name)
 }
