@@ -60,6 +60,25 @@ pub struct Arguments {
     command: Vec<String>,
 }
 
+impl Arguments {
+    /// One command under one kernel, everything else as usual.
+    pub fn once(kernel: Which, command: &[&str]) -> Self {
+        Self {
+            smp: 1,
+            mem: 512,
+            machine: Model::Pc,
+            debug: None,
+            append: Vec::new(),
+            initrd: None,
+            kernel,
+            gdb: false,
+            timeout: 300,
+            qemu: Vec::new(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
@@ -70,8 +89,15 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let limits = Limits::seconds(if arguments.gdb { 86_400 } else { arguments.timeout });
+    // The init starts its last line with a line end, in case the command's had none; that empty line is not the command's.
+    let mut blank_lines = 0;
     let outcome = qemu::run(&machine, limits, |line| {
-        println!("{line}");
+        if line.is_empty() {
+            blank_lines += 1;
+        } else {
+            print!("{}", "\n".repeat(std::mem::take(&mut blank_lines)));
+            println!("{line}");
+        }
         Next::Go
     })?;
     Ok(ExitCode::from(status(&outcome.ending, outcome.elapsed)))
