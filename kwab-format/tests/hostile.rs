@@ -131,6 +131,20 @@ fn a_lone_section_header_is_a_dump_that_lost_its_beginning_and_its_end() {
 }
 
 #[test]
+fn a_writer_that_lies_about_its_records_is_named() {
+    let record = encode_record(24, &[(1, Val::Int(5))]);
+    for (payload, count) in [(&record[..], 1), (&record[..], 2), (&record[..5], 1), (&[], 0), (&record[..3], 0)] {
+        let header = SectionHeader { records: count, ..header(0, payload.len() as u32, 48) };
+        let mut dump = HEADER.encode().to_vec();
+        append(&mut dump, header, payload);
+        let (good, _) = read(&dump);
+        let honest = (payload.len(), count) == (record.len(), 1) || (payload.len(), count) == (0, 0);
+        let checked = good[0].check_records(payload).map_err(|d| d.kind);
+        assert_eq!(checked, if honest { Ok(()) } else { Err(DefectKind::BadRecords) }, "{count} in {payload:?}");
+    }
+}
+
+#[test]
 fn what_is_no_dump_is_refused_by_name() {
     use reader::OpenError;
     assert_eq!(Reader::new(b"").err(), Some(OpenError::Empty));
