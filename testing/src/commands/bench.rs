@@ -69,7 +69,10 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let unit = if arguments.wall { "ns per operation, minimum" } else { "guest instructions per operation" };
     match &runs[..] {
         [ours, linux] => print!("{}", compare::table(&compare::compare(ours, linux)?, unit)),
-        runs => runs.iter().for_each(|run| print!("{}", compare::single_table(run, &rows, unit))),
+        runs => {
+            let reference = |row: &Row| if arguments.wall { row.linux_wall } else { row.linux };
+            runs.iter().for_each(|run| print!("{}", compare::single_table(run, &rows, reference, unit)));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

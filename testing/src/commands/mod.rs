@@ -3,12 +3,15 @@
 pub mod bench;
 pub mod boot;
 pub mod contracts;
+pub mod demo;
 pub mod gen_log;
 pub mod house_rules;
 pub mod image;
 pub mod kernel;
 pub mod linux;
+pub mod selftest;
 pub mod setup;
+pub mod suite;
 pub mod test;
 
 use std::process::ExitCode;
@@ -38,12 +41,18 @@ enum Command {
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
+    /// Import a real crash and inspect it.
+    Demo,
     /// Check the house rules.
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
+    /// Boot the machine crate's own tests.
+    Selftest(selftest::Arguments),
+    /// Run a third-party test suite under our kernel and compare with Linux.
+    Suite(suite::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -61,9 +70,12 @@ pub fn main() -> ExitCode {
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
+        Command::Demo => demo::run(),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::GenLog(arguments) => gen_log::run(&arguments),
+        Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),

@@ -1,0 +1,72 @@
+//! What the boot protocol told us, as values that live for ever.
+
+use crate::addr::{FrameNumber, PAGE_SHIFT};
+use crate::sync::Once;
+use crate::x86_64::layout;
+
+/// Handed to [`crate::Kernel::main`].
+#[derive(Clone, Copy, Debug)]
+pub struct BootInfo {
+    /// The command line without its terminator; bytes, since nobody promised UTF-8.
+    pub command_line: &'static [u8],
+    /// The initial ramdisk as loaded; empty if there is none. Its frames are never handed out as free.
+    pub initrd: &'static [u8],
+    /// All RAM the firmware reported, free or not, in ascending order.
+    pub ram: &'static [FrameRange],
+    /// What of it is free: not the kernel, the initrd, the frame table or the first megabyte. Ascending, disjoint.
+    pub free: &'static [FrameRange],
+    /// First number past the highest RAM frame (the bound of every [`FrameNumber`] that is RAM).
+    pub frame_limit: u32,
+    /// Processors found (not yet started beyond the first), at least 1.
+    pub cpus: u32,
+    /// Which machine this looks like, for the log: `pc`, `q35`, `microvm` or `unknown`.
+    pub platform: &'static str,
+}
+
+/// Frames `[start, end)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameRange {
+    /// First frame.
+    pub start: FrameNumber,
+    /// First frame past the end.
+    pub end: FrameNumber,
+}
+
+impl FrameRange {
+    /// Frames in it.
+    pub fn frames(&self) -> usize {
+        self.end.0.saturating_sub(self.start.0) as usize
+    }
+}
+
+static INFO: Once<BootInfo> = Once::new();
+
+/// Keep it for [`info`].
+pub(crate) fn set_info(info: BootInfo) {
+    // Set by boot alone, once; a second value would be ignored.
+    let _ = INFO.set(info);
+}
+
+/// What boot found. Before boot is done, a machine without memory.
+pub fn info() -> BootInfo {
+    let none =
+        BootInfo { command_line: &[], initrd: &[], ram: &[], free: &[], frame_limit: 0, cpus: 1, platform: "unknown" };
+    INFO.get().copied().unwrap_or(none)
+}
+
+/// Frames of the kernel image itself (text, read-only data, data), for `/proc/iomem`-like accounting and dumps.
+pub fn kernel_image() -> FrameRange {
+    let [start, .., end] = layout::image().map(|at| FrameNumber(((at - layout::IMAGE) >> PAGE_SHIFT) as u32));
+    FrameRange { start, end }
+}
+
+/// Virtual addresses of the kernel image: start, end of text, end of read-only data, end.
+pub fn image_addresses() -> [u64; 4] {
+    layout::image()
+}
+
+/// The kernel's GNU build-id, as the linker wrote it; empty if the linker wrote none.
+pub fn build_id() -> &'static [u8] {
+    // Note header: name size, description size, type, name "GNU\0"; then the id.
+    layout::build_id_note().get(16..).unwrap_or_default()
+}

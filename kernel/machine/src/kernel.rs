@@ -1,0 +1,366 @@
+//! How this crate finds the kernel, and everything it calls up for.
+//!
+//! The kernel forbids unsafe code, and an exported symbol counts as unsafe; but `#[global_allocator]` is safe and makes the
+//! compiler export one. So the kernel declares `#[global_allocator] static START: Start<MyKernel> = Start::new();` and the
+//! boot code's first call to `alloc` lands in [`Start`] before any heap exists: that call enters [`Kernel::main`].
+//! Every later call is an ordinary allocation.
+
+use alloc::alloc::{GlobalAlloc, Layout};
+use alloc::sync::Arc;
+use core::cell::UnsafeCell;
+use core::panic::PanicInfo;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::addr::FrameNumber;
+use crate::boot::BootInfo;
+use crate::cpu::{self, CpuId, MAX_CPUS};
+use crate::heap;
+use crate::irq::Irq;
+use crate::thread::{Current, NotParked, Thread};
+use crate::trap::{FatalTrap, PageFault, UserTrap};
+use crate::x86_64::irq;
+use crate::x86_64::regs::UserFrame;
+use crate::x86_64::thread::{Core, Leave, switch};
+
+/// The kernel, as the machine sees it. All methods may be called on any processor at any time after
+/// [`main`](Kernel::main) was entered, within what each one says.
+///
+/// *Thread context*: on a thread's kernel stack, interrupts on, may switch. *Interrupt context*: interrupts off, must
+/// not switch (it panics); allocation works but takes the slow path.
+pub trait Kernel: Sized + Sync + 'static {
+    /// What the kernel keeps per thread; wrapped in [`Thread`], which derefs to it.
+    type Task: Send + Sync + 'static;
+
+    /// Entered once, on the first processor, on the boot stack, interrupts off, one processor running. Frames may be
+    /// claimed once this has told its allocator of `boot.free`; ends in [`Start::enter`].
+    fn main(boot: BootInfo) -> !;
+
+    /// Entered once per further processor, interrupts off, on its idle stack; ends in [`Start::enter`].
+    fn ap_main(cpu: CpuId) -> !;
+
+    /// A system call. Thread context. The result goes into `frame`.
+    fn syscall(frame: &mut UserFrame);
+
+    /// An exception in user mode that is the program's doing, including page faults nobody resolved. Thread context.
+    fn user_trap(frame: &mut UserFrame, trap: UserTrap);
+
+    /// A page fault in user mode: map something and return `true` to retry, or `false` to get
+    /// [`UserTrap::Page`]. Thread context.
+    fn user_fault(fault: &PageFault) -> bool;
+
+    /// A page fault on a user address inside one of the copies of [`crate::user`]. `true` retries; `false` makes the copy
+    /// return its error. Thread context; not called while this processor holds a spin lock (the copy fails instead).
+    fn copy_fault(fault: &PageFault) -> bool;
+
+    /// Called on the way back to user mode when [`crate::cpu::request_work`] was called for this processor (signals,
+    /// rescheduling), and always before a new user thread's first instruction. Thread context. The request is already
+    /// cleared; it is called again until nothing is requested.
+    fn return_work(frame: &mut UserFrame);
+
+    /// This processor's one-shot timer expired. Interrupt context.
+    fn timer();
+
+    /// A device interrupt. Interrupt context.
+    fn interrupt(irq: Irq);
+
+    /// Another processor called [`crate::cpu::kick`], or a call was queued, while this one was in the kernel or idle.
+    /// Interrupt context. The work request is already set; most kernels do nothing here.
+    fn kicked() {}
+
+    /// A kernel-mode exception, a non-maskable interrupt or a machine check. Never returns. Interrupts off, on whichever
+    /// stack the exception has (double faults have their own).
+    fn fatal(trap: &FatalTrap) -> !;
+
+    /// A Rust panic.
+    fn panic(info: &PanicInfo<'_>) -> !;
+
+    /// Fill `out` with free single frames, return how many (0: out of memory). Any context.
+    fn take_frames(out: &mut [FrameNumber]) -> usize;
+
+    /// Single frames nobody references any more. Any context.
+    fn give_frames(frames: &[FrameNumber]);
+
+    /// A free block of `2^order` frames aligned to its size. Any context.
+    fn take_block(order: u8) -> Option<FrameNumber>;
+
+    /// A block nobody references any more. Any context.
+    fn give_block(first: FrameNumber, order: u8);
+}
+
+/// The kernel's handle to the machine, and its heap. One static, marked `#[global_allocator]`.
+pub struct Start<K: Kernel> {
+    /// The running thread of each processor. Kept here and not in the per-CPU block so that a thread of kernel `K` can only
+    /// be reached through a `Start<K>` that really switched to it.
+    current: [AtomicPtr<Thread<K::Task>>; MAX_CPUS],
+}
+
+impl<K: Kernel> Start<K> {
+    /// The one value, for the static.
+    #[expect(clippy::new_without_default, reason = "a second Start would be a mistake")]
+    pub const fn new() -> Self {
+        Self { current: [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CPUS] }
+    }
+
+    /// The running thread; panics before [`enter`](Self::enter).
+    #[inline]
+    pub fn current(&self) -> Current<K::Task> {
+        match self.try_current() {
+            Some(current) => current,
+            None => no_thread(),
+        }
+    }
+
+    /// The running thread, or `None` before [`enter`](Self::enter) on this processor. Safe anywhere, also while crashing.
+    #[inline]
+    pub fn try_current(&self) -> Option<Current<K::Task>> {
+        let thread = NonNull::new(self.current[cpu::id().0 as usize % MAX_CPUS].load(Ordering::Relaxed))?;
+        // SAFETY: the slot of this processor holds the thread whose stack we are on, which keeps itself alive.
+        Some(unsafe { Current::new(thread) })
+    }
+
+    /// The running thread of any processor, for dumps; `None` for one that has not entered, and for another processor that is
+    /// not stopped (see [`crate::crash::stop_others`]), since its thread might end while we look.
+    pub fn current_of(&self, cpu: CpuId) -> Option<Current<K::Task>> {
+        if cpu != cpu::id() && !crate::crash::is_stopped(cpu) {
+            return None;
+        }
+        let thread = NonNull::new(self.current.get(cpu.0 as usize)?.load(Ordering::Acquire))?;
+        // SAFETY: a stopped processor never runs again, so its thread lives as long as anything does.
+        Some(unsafe { Current::new(thread) })
+    }
+
+    /// Leave the boot stack for `first`, for good: what each processor's `main` ends with. Turns interrupts on.
+    pub fn enter(&self, first: Arc<Thread<K::Task>>) -> ! {
+        irq::disable();
+        assert!(self.try_current().is_none(), "entered twice");
+        let Ok(core) = self.claim(&first) else { panic!("the first thread is not parked") };
+        drop(first);
+        // SAFETY: claimed for this processor, whose boot stack is left for good.
+        unsafe { switch(core, Leave::Boot) };
+        unreachable!("the boot stack was resumed")
+    }
+
+    /// Run `next` on this processor in place of the current thread; returns when somebody switches back to it, maybe on
+    /// another processor. Interrupts are as before. `next` being the current thread is a no-op.
+    ///
+    /// The thread switched from is *parked* once its registers are saved, an instant after another thread runs; until
+    /// then nobody else may resume it, and this returns [`NotParked`] instead of spinning, since two processors waiting
+    /// for each other's thread would never stop. Rule for wake-ups: put a thread that is not
+    /// [parked](Thread::is_parked) on the queue of the processor it last ran on ([`Thread::last_cpu`]).
+    ///
+    /// Panics with a spin lock held or in interrupt context.
+    #[inline]
+    pub fn switch_to(&self, next: &Arc<Thread<K::Task>>) -> Result<(), NotParked> {
+        let _off = crate::irq::off();
+        if self.current().is(next) {
+            return Ok(());
+        }
+        let core = self.claim(next)?;
+        // SAFETY: claimed for this processor; interrupts are off.
+        unsafe { switch(core, Leave::Parked) };
+        Ok(())
+    }
+
+    /// Like [`switch_to`](Self::switch_to), and the current thread never runs again: its stack is released after the switch,
+    /// its `Arc` dropped in the context of `next`. Spins while `next` is not parked.
+    pub fn exit_to(&self, next: Arc<Thread<K::Task>>) -> ! {
+        irq::disable();
+        assert!(!self.current().is(&next), "a thread cannot exit to itself");
+        let core = loop {
+            match self.claim(&next) {
+                Ok(core) => break core,
+                Err(NotParked) => cpu::relax(),
+            }
+        };
+        // Nothing on this stack is dropped any more. The thread owns itself now.
+        drop(next);
+        // SAFETY: claimed for this processor; interrupts are off; this thread is not resumed, since it is not parked again.
+        unsafe { switch(core, Leave::Dead) };
+        unreachable!("a dead thread was resumed")
+    }
+
+    /// Take `next` out of the parked state and enter it as this processor's current thread; the caller switches at once.
+    /// Interrupts are off.
+    #[inline]
+    fn claim(&self, next: &Arc<Thread<K::Task>>) -> Result<*const Core, NotParked> {
+        let local = crate::x86_64::local::here();
+        let busy = local.locks.load(Ordering::Relaxed)
+            | local.irq_depth.load(Ordering::Relaxed)
+            | local.no_fault.load(Ordering::Relaxed);
+        assert!(busy == 0, "switch with a lock held or in interrupt context");
+        if !next.core().claim(cpu::id()) {
+            return Err(NotParked);
+        }
+        next.core().own(next);
+        // The thread keeps itself alive while it runs, so the pointer outlives its use.
+        self.current[cpu::id().0 as usize % MAX_CPUS].store(Arc::as_ptr(next).cast_mut(), Ordering::Release);
+        Ok(core::ptr::from_ref(next.core()))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_thread() -> ! {
+    panic!("no thread runs on this processor yet")
+}
+
+// SAFETY: allocations are disjoint, aligned and as large as asked; see `heap`.
+unsafe impl<K: Kernel> GlobalAlloc for Start<K> {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match heap::alloc_fast(layout) {
+            Some(at) => at,
+            None => alloc_slow::<K>(layout),
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's.
+        unsafe { heap::dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's: `size` is not 0 and does not overflow with the alignment.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        if heap::same_place(layout, wanted) {
+            return at;
+        }
+        // SAFETY: a fresh allocation and the caller's old one, which is released after the copy.
+        unsafe {
+            let to = self.alloc(wanted);
+            if !to.is_null() {
+                at.copy_to_nonoverlapping(to, layout.size().min(size));
+                self.dealloc(at, layout);
+            }
+            to
+        }
+    }
+}
+
+/// No magazine could serve it. The very first time there are no magazines: that is boot calling for the kernel.
+#[cold]
+#[inline(never)]
+fn alloc_slow<K: Kernel>(layout: Layout) -> *mut u8 {
+    if !ENTERED.load(Ordering::Relaxed) {
+        ENTERED.store(true, Ordering::Relaxed);
+        enter::<K>();
+    }
+    heap::alloc_slow(layout)
+}
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// Find the kernel and run it: never returns. Boot calls this with everything ready but [`Kernel::main`].
+pub(crate) fn find_and_enter() -> ! {
+    // SAFETY: the layout has a size. Nobody allocated before, so this call is the one that enters.
+    let at = unsafe { alloc::alloc::alloc(Layout::new::<u64>()) };
+    unreachable!("a heap without a kernel at {at:?}")
+}
+
+fn enter<K: Kernel>() -> ! {
+    extern "C" fn syscall<K: Kernel>(frame: &mut UserFrame) {
+        K::syscall(frame);
+    }
+    let hooks = Hooks {
+        syscall: syscall::<K>,
+        user_trap: K::user_trap,
+        user_fault: K::user_fault,
+        copy_fault: K::copy_fault,
+        return_work: K::return_work,
+        timer: K::timer,
+        interrupt: K::interrupt,
+        kicked: K::kicked,
+        fatal: K::fatal,
+        panic: K::panic,
+        ap_main: K::ap_main,
+        take_frames: K::take_frames,
+        give_frames: K::give_frames,
+        take_block: K::take_block,
+        give_block: K::give_block,
+    };
+    // SAFETY: one processor runs, interrupts are off, and nobody has called up yet.
+    unsafe { *HOOKS.0.get() = hooks };
+    K::main(crate::boot::info())
+}
+
+/// The kernel's methods as plain pointers, for code that cannot be generic. The system call's comes first: `entry` calls it.
+#[repr(C)]
+pub(crate) struct Hooks {
+    pub syscall: extern "C" fn(&mut UserFrame),
+    pub user_trap: fn(&mut UserFrame, UserTrap),
+    pub user_fault: fn(&PageFault) -> bool,
+    pub copy_fault: fn(&PageFault) -> bool,
+    pub return_work: fn(&mut UserFrame),
+    pub timer: fn(),
+    pub interrupt: fn(Irq),
+    pub kicked: fn(),
+    pub fatal: fn(&FatalTrap) -> !,
+    pub panic: fn(&PanicInfo<'_>) -> !,
+    pub ap_main: fn(CpuId) -> !,
+    pub take_frames: fn(&mut [FrameNumber]) -> usize,
+    pub give_frames: fn(&[FrameNumber]),
+    pub take_block: fn(u8) -> Option<FrameNumber>,
+    pub give_block: fn(FrameNumber, u8),
+}
+
+/// Where the pointers are.
+#[repr(transparent)]
+pub(crate) struct SharedHooks(UnsafeCell<Hooks>);
+
+// SAFETY: written once, by `enter`, before a second processor runs.
+unsafe impl Sync for SharedHooks {}
+
+/// Until the kernel is found: nothing to allocate, and any trap is fatal.
+pub(crate) static HOOKS: SharedHooks = SharedHooks(UnsafeCell::new(Hooks {
+    syscall: early::syscall,
+    user_trap: |_, _| {},
+    user_fault: |_| false,
+    copy_fault: |_| false,
+    return_work: |_| {},
+    timer: || {},
+    interrupt: |_| {},
+    kicked: || {},
+    fatal: early::fatal,
+    panic: early::panic,
+    ap_main: |_| crate::power::halt(),
+    take_frames: |_| 0,
+    give_frames: |_| {},
+    take_block: |_| None,
+    give_block: |_, _| {},
+}));
+
+/// The kernel's methods.
+#[inline]
+pub(crate) fn hooks() -> &'static Hooks {
+    // SAFETY: see `SharedHooks`.
+    unsafe { &*HOOKS.0.get() }
+}
+
+/// What happens before there is a kernel to ask: say so on the console, stop.
+mod early {
+    use core::fmt::Write;
+    use core::panic::PanicInfo;
+
+    use crate::arch::UserFrame;
+    use crate::trap::FatalTrap;
+
+    pub(super) extern "C" fn syscall(_: &mut UserFrame) {}
+
+    pub(super) fn fatal(trap: &FatalTrap) -> ! {
+        let _ = writeln!(crate::console::Writer, "machine: {:?} at {:#x}", trap.kind, trap.registers.rip);
+        crate::power::halt()
+    }
+
+    pub(super) fn panic(info: &PanicInfo<'_>) -> ! {
+        let _ = writeln!(crate::console::Writer, "machine: {info}");
+        crate::power::halt()
+    }
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    irq::disable();
+    (hooks().panic)(info)
+}

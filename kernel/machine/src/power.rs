@@ -1,0 +1,25 @@
+//! Ways to stop.
+
+use crate::x86_64::{irq, power};
+
+/// Switch the machine off (ACPI S5, or the platform's own way); halts if nothing answers.
+pub fn off() -> ! {
+    power::off();
+    halt()
+}
+
+/// Reset it; halts if nothing answers.
+pub fn reboot() -> ! {
+    power::reboot();
+    halt()
+}
+
+/// Leave the emulator with status `code * 2 + 1` through `isa-debug-exit`, if it is there; otherwise returns.
+pub fn debug_exit(code: u8) {
+    power::debug_exit(code);
+}
+
+/// Stop this processor for good, interrupts off.
+pub fn halt() -> ! {
+    irq::halt_for_ever()
+}

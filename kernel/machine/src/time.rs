@@ -1,0 +1,77 @@
+//! Time: a monotonic clock every processor agrees on, the wall clock at boot, one timer per processor.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::x86_64::{apic, clock, local};
+
+/// Nanoseconds since boot.
+pub type Nanos = u64;
+
+/// How a cycle count becomes nanoseconds: `((cycles - base) * mult) >> shift`, in 128 bits. The vDSO uses the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockParams {
+    /// Cycle count at time 0.
+    pub base: u64,
+    /// Multiplier.
+    pub mult: u32,
+    /// Shift.
+    pub shift: u32,
+    /// Cycles per second.
+    pub hz: u64,
+}
+
+pub(crate) static WALL_AT_BOOT: AtomicU64 = AtomicU64::new(0);
+
+/// Now.
+#[inline]
+pub fn now() -> Nanos {
+    clock::now()
+}
+
+/// The cycle counter, for profiles.
+#[inline]
+pub fn cycles() -> u64 {
+    clock::cycles()
+}
+
+/// The conversion.
+pub fn params() -> ClockParams {
+    clock::params()
+}
+
+/// Wall-clock nanoseconds since 1970 at [`now`] == 0, from the platform's clock (whole seconds).
+pub fn wall_at_boot() -> u64 {
+    WALL_AT_BOOT.load(Ordering::Relaxed)
+}
+
+/// Let this processor's timer expire at `deadline` (at once if past), replacing any earlier setting. Calls
+/// [`crate::Kernel::timer`] once.
+#[inline]
+pub fn arm(deadline: Nanos) {
+    let _off = crate::irq::off();
+    let at = clock::cycles_at(deadline).max(1);
+    local::here().timer.store(at, Ordering::Relaxed);
+    apic::arm(at, clock::cycles());
+}
+
+/// No timer.
+pub fn disarm() {
+    let _off = crate::irq::off();
+    local::here().timer.store(0, Ordering::Relaxed);
+    apic::arm(0, 0);
+}
+
+/// The timer's interrupt: tell the kernel, unless the hardware could not count that far and has to go on.
+pub(crate) fn expired() {
+    let timer = &local::here().timer;
+    let at = timer.load(Ordering::Relaxed);
+    let now = clock::cycles();
+    if at == 0 {
+        return;
+    }
+    if now < at {
+        return apic::arm(at, now);
+    }
+    timer.store(0, Ordering::Relaxed);
+    (crate::kernel::hooks().timer)();
+}
