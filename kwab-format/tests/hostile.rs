@@ -92,6 +92,18 @@ fn sync_marks_everywhere_take_linear_time() {
 }
 
 #[test]
+fn a_channel_full_of_file_headers_takes_linear_time() {
+    let count = if cfg!(miri) { 20 } else { 200_000 };
+    let mut channel: Vec<_> =
+        (0..count).flat_map(|id| FileHeader::new(DumpId(id), BootId::default()).encode()).collect();
+    let last = header(0, 0, 0);
+    append(&mut channel, last, &[]);
+    let start = Instant::now();
+    assert_eq!(stream::Dumps::new(&channel).count(), count as usize + 1);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_compressed_section_cannot_claim_more_than_the_format_allows() {
     let mut payload = u32::MAX.to_le_bytes().to_vec();
     payload.extend([0x10, b'x']);
