@@ -41,7 +41,7 @@ enum Command {
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
-    /// Import a real crash and inspect it.
+    /// Crash a program under our kernel, import the log, inspect the dump.
     Demo,
     /// Check the house rules.
     HouseRules,
@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
-        Command::Demo => demo::run(),
+        Command::Demo => demo::run(consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::GenLog(arguments) => gen_log::run(&arguments),
