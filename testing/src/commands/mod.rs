@@ -1,6 +1,7 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
 pub mod bench;
+pub mod bench_import;
 pub mod boot;
 pub mod contracts;
 pub mod demo;
@@ -47,6 +48,8 @@ enum Command {
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
+    /// Measure kwab import beside jq, Python's json and serde_json.
+    BenchImport(bench_import::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Boot the machine crate's own tests.
@@ -73,6 +76,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
+        Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
         Command::Suite(arguments) => suite::run(&arguments, consent),
