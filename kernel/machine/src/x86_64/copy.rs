@@ -92,6 +92,8 @@ fallible_copy:
     .global fallible_zero
 fallible_zero:
     xor eax, eax
+    cmp rsi, 256
+    jae 45f
 40: cmp rsi, 8
     jb 42f
 41: mov [rdi], rax
@@ -109,6 +111,26 @@ fallible_zero:
     ret
     fixup 41b, 42b
     fixup 44b, 49b
+45: test dword ptr [rip + {found}], {avx}
+    jz 40b
+    sub rsp, 40
+    vmovdqu [rsp], ymm0
+    vxorps ymm0, ymm0, ymm0
+46: vmovdqu [rdi], ymm0
+47: vmovdqu [rdi + 32], ymm0
+48: vmovdqu [rdi + 64], ymm0
+39: vmovdqu [rdi + 96], ymm0
+    add rdi, 128
+    sub rsi, 128
+    cmp rsi, 128
+    jae 46b
+38: vmovdqu ymm0, [rsp]
+    add rsp, 40
+    jmp 40b
+    fixup 46b, 38b
+    fixup 47b, 38b
+    fixup 48b, 38b
+    fixup 39b, 38b
 
     /* rdi: to (kernel), rsi: from, rdx: room. Returns the string's length, or room if no NUL was seen, or -1 - bytes
        copied on a fault. */
