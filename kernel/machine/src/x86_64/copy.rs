@@ -92,6 +92,55 @@ fallible_copy:
     .global fallible_zero
 fallible_zero:
     xor eax, eax
+    cmp rsi, 64
+    jb 40f
+    cmp rsi, 256
+    jb 50f
+    test dword ptr [rip + {found}], {avx}
+    jz 50f
+    sub rsp, 40
+    vmovdqu [rsp], ymm0
+    vxorps ymm0, ymm0, ymm0
+31: vmovdqu [rdi], ymm0
+32: vmovdqu [rdi + 32], ymm0
+33: vmovdqu [rdi + 64], ymm0
+34: vmovdqu [rdi + 96], ymm0
+    add rdi, 128
+    sub rsi, 128
+    cmp rsi, 128
+    jae 31b
+    mov r8d, 1
+    jmp 36f
+35: xor r8d, r8d
+36: vmovdqu ymm0, [rsp]
+    add rsp, 40
+    test r8d, r8d
+    jnz 40f
+    jmp 42f
+    fixup 31b, 35b
+    fixup 32b, 35b
+    fixup 33b, 35b
+    fixup 34b, 35b
+50: mov [rdi], rax
+51: mov [rdi + 8], rax
+52: mov [rdi + 16], rax
+53: mov [rdi + 24], rax
+54: mov [rdi + 32], rax
+55: mov [rdi + 40], rax
+56: mov [rdi + 48], rax
+57: mov [rdi + 56], rax
+    add rdi, 64
+    sub rsi, 64
+    cmp rsi, 64
+    jae 50b
+    fixup 50b, 42f
+    fixup 51b, 42f
+    fixup 52b, 42f
+    fixup 53b, 42f
+    fixup 54b, 42f
+    fixup 55b, 42f
+    fixup 56b, 42f
+    fixup 57b, 42f
 40: cmp rsi, 8
     jb 42f
 41: mov [rdi], rax
