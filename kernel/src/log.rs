@@ -143,7 +143,6 @@ pub struct Line<const N: usize> {
 
 impl<const N: usize> Line<N> {
     /// Empty.
-    #[expect(clippy::new_without_default, reason = "a buffer is made where it is used")]
     pub const fn new() -> Self {
         Self { bytes: [0; N], len: 0, cut: false }
     }

@@ -6,6 +6,7 @@
 //! kinds; [`time`] and [`futex`] let them wait; [`debug`] watches it all.
 #![no_std]
 #![no_main]
+#![allow(unreachable_pub, reason = "a binary has no outside: `pub` says that other modules use it")]
 
 extern crate alloc;
 

@@ -35,11 +35,6 @@ impl<T: Plain> UserPtr<T> {
         self.addr.0 == 0
     }
 
-    /// The address itself.
-    pub const fn addr(self) -> u64 {
-        self.addr.0
-    }
-
     /// The pointer `count` values further on.
     #[must_use]
     pub const fn add(self, count: usize) -> Self {

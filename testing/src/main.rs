@@ -1,3 +1,7 @@
-//! `cargo xtask`: builds, boots, judges.
+//! `cargo xtask`: builds, boots, judges. Everything is in the library; `cargo xtask --help` lists the commands.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    testing::commands::main()
+}

@@ -11,7 +11,6 @@
 //! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
 //! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context.
 
-use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use kernel_logic::runqueue::{Arrival, Entity, Policy, RunQueue, SLICE};
@@ -28,7 +27,7 @@ mod idle;
 pub mod load;
 pub mod place;
 
-pub use idle::{idle_thread, run_idle};
+pub use idle::idle_thread;
 
 /// How a thread sleeps: what may wake it besides what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -524,11 +523,3 @@ fn charge(me: &Task) -> Nanos {
     me.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
     now
 }
-
-/// A thread with nothing but a name: idle threads and the one that becomes init.
-pub fn kernel_thread(task: Task, entry: fn() -> !) -> Option<ThreadRef> {
-    Thread::kernel(task, entry).ok()
-}
-
-/// Keeps the compiler honest about what may be shared.
-const _: fn(&Arc<Thread>) -> &Task = |thread| thread;

@@ -9,6 +9,7 @@ use machine::arch::UserFrame;
 
 use super::{frame, jobs, needs_attention, restore_mask, set_blocked, take};
 use crate::debug;
+use crate::task::limits::resource;
 use crate::task::process::Ended;
 use crate::task::{Task, current, exit, tree};
 
@@ -38,6 +39,8 @@ fn act(me: &Task, user: &mut UserFrame, info: &SigInfo) {
         Delivery::Drop => {}
         Delivery::Kill { core } => {
             debug::crash::fatal_signal(me, user, info);
+            // The core bit says that a dump was written, so a limit of 0 clears it (wait(2), core(5)).
+            let core = core && me.process.limit(resource::CORE) != 0;
             super::end_process(&me.process, Ended::Killed { signal: info.signal, core });
             exit::exit_thread(0);
         }

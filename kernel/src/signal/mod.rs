@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Cause, Pending, SigInfo, SigSet, code, sig};
+use kernel_logic::signal::{Cause, Pending, SigInfo, SigSet, sig};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
@@ -63,15 +63,6 @@ pub enum Restart {
         deadline: u64,
         /// `rem`, 0 if not wanted.
         remaining: u64,
-    },
-    /// A `poll` of these until a deadline.
-    Poll {
-        /// The array.
-        fds: u64,
-        /// Its length.
-        count: u64,
-        /// When to give up, `u64::MAX` for never.
-        deadline: u64,
     },
     /// A futex wait.
     Futex {
@@ -179,16 +170,26 @@ pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
         let info = pending.take(wanted);
         task.signals.pending_bits.store(pending.set().0, Ordering::Release);
         if info.is_some() {
-            return info;
+            drop(pending);
+            return note_timer(task, info);
         }
     }
     if task.process.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
         let mut pending = task.process.pending.lock();
         let info = pending.take(wanted);
         task.process.pending_bits.store(pending.set().0, Ordering::Release);
-        return info;
+        drop(pending);
+        return note_timer(task, info);
     }
     None
+}
+
+/// A POSIX timer remembers how often it went off while its signal waited.
+fn note_timer(task: &Task, info: Option<SigInfo>) -> Option<SigInfo> {
+    if let Some(SigInfo { cause: Cause::Timer { id, overrun, .. }, .. }) = info {
+        task.process.timers.taken(id, overrun);
+    }
+    info
 }
 
 /// Sends to a process: any of its threads may take it.
@@ -362,6 +363,3 @@ const MAX_QUEUED: usize = 16_384;
 pub(crate) fn unstop(thread: &ThreadRef) {
     sched::wake_from(thread, state::STOPPED);
 }
-
-/// `SI_USER` for callers outside.
-pub const USER: i32 = code::USER;

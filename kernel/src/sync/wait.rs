@@ -219,7 +219,6 @@ enum Mode {
 
 impl<'q> Waiter<'q> {
     /// Will queue the running thread.
-    #[expect(clippy::new_without_default, reason = "it captures the running thread")]
     pub fn new() -> Self {
         Self { mode: Mode::Thread, queues: Vec::new() }
     }

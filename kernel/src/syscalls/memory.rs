@@ -294,7 +294,7 @@ fn membarrier(call: &mut Call<'_>) -> SysResult {
         QUERY => Ok((GLOBAL | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED) as usize),
         GLOBAL | PRIVATE_EXPEDITED => {
             machine::cpu::call(machine::cpu::online(), &|| {
-                core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst)
+                core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
             });
             Ok(0)
         }

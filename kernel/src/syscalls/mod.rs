@@ -127,7 +127,7 @@ pub fn dispatch(frame: &mut UserFrame) {
     if traced {
         debug::event::syscall_exit(nr, result);
     }
-    if result >= FIRST_RESTART && result <= LAST_RESTART {
+    if (FIRST_RESTART..=LAST_RESTART).contains(&result) {
         // Whoever was interrupted settles on the way out whether to start again.
         machine::cpu::request_work();
     }

@@ -316,7 +316,7 @@ fn restart_syscall(call: &mut Call<'_>) -> SysResult {
         Some(Restart::Futex { addr, value, bits, deadline, private }) => {
             futexes::wait_on(&call.task, addr, private, value, bits, deadline)
         }
-        Some(Restart::Poll { .. }) | None => Err(Errno::EINTR),
+        None => Err(Errno::EINTR),
     }
 }
 

@@ -10,7 +10,7 @@ pub const ALL_CAPS: u64 = (1 << 41) - 1;
 
 /// Capability numbers that permission checks name (capabilities(7)).
 pub mod cap {
-    #![allow(missing_docs, reason = "the names are capabilities(7)'s own")]
+    #![allow(missing_docs, dead_code, reason = "the names are capabilities(7)'s own, and the list is what it is")]
     pub const CHOWN: u32 = 0;
     pub const DAC_OVERRIDE: u32 = 1;
     pub const DAC_READ_SEARCH: u32 = 2;

@@ -7,7 +7,7 @@ pub const INFINITY: u64 = u64::MAX;
 
 /// Resources by number (asm-generic/resource.h).
 pub mod resource {
-    #![allow(missing_docs, reason = "the names are getrlimit(2)'s own")]
+    #![allow(missing_docs, dead_code, reason = "the names are getrlimit(2)'s own, and the list is what it is")]
     pub const CPU: usize = 0;
     pub const FSIZE: usize = 1;
     pub const DATA: usize = 2;

@@ -114,13 +114,6 @@ pub fn take_over(thread: &super::Thread) {
     }
 }
 
-/// The children of a process, zombies included.
-pub fn children(pid: Pid) -> Vec<Arc<Process>> {
-    let tree = TREE.lock();
-    let Some(node) = tree.nodes.get(&pid) else { return Vec::new() };
-    node.children.iter().filter_map(|child| Some(tree.nodes.get(child)?.process.clone())).collect()
-}
-
 /// Looks through the children of `pid` until `visit` gives something; whether there were any it was asked about.
 pub fn find_child<T>(pid: Pid, mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Option<T> {
     let tree = TREE.lock();

@@ -1,0 +1,175 @@
+//! Decides whether bytes are a dump, and what may be asked of one section of it; [`walk`](crate::walk) finds the sections.
+
+use crate::defect::{Defect, DefectKind};
+use crate::lz4;
+use crate::record::Records;
+use crate::section::{
+    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN,
+    SECTION_TRAILER_LEN, SectionHeader,
+};
+use crate::walk::{Sections, find_header};
+use core::fmt;
+
+/// Why bytes are not a dump at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// There are no bytes.
+    Empty,
+    /// Neither a file header nor any section header is in them.
+    NotADump,
+    /// The dump has a major version that this reader does not know.
+    Version {
+        /// That version.
+        major: u16,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the dump is empty"),
+            Self::NotADump => f.write_str("no kwab header in it"),
+            Self::Version { major } => write!(f, "format version {major} is newer than this reader"),
+        }
+    }
+}
+
+impl core::error::Error for OpenError {}
+
+/// A dump in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) file: Option<FileHeader>,
+    pub(crate) dump_id: Option<DumpId>,
+}
+
+impl<'a> Reader<'a> {
+    /// Looks for a dump at the front of `bytes`; a damaged file header is a defect, not an error.
+    ///
+    /// # Errors
+    /// [`OpenError`] when there is nothing that could be read.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, OpenError> {
+        if bytes.is_empty() {
+            return Err(OpenError::Empty);
+        }
+        let Some(header) = bytes.first_chunk::<FILE_HEADER_LEN>() else {
+            let known = bytes.len().min(FILE_MAGIC.len());
+            return if bytes.get(..known) == FILE_MAGIC.get(..known) {
+                Ok(Self { bytes, file: None, dump_id: None })
+            } else {
+                Err(OpenError::NotADump)
+            };
+        };
+        match FileHeader::decode(header) {
+            Ok(file) => Ok(Self { bytes, file: Some(file), dump_id: Some(file.dump_id) }),
+            Err(HeaderError::Version { major }) => Err(OpenError::Version { major }),
+            Err(error) => match find_header(bytes, 0, |_| true) {
+                Some((_, section)) => Ok(Self { bytes, file: None, dump_id: Some(section.dump_id) }),
+                None if !matches!(error, HeaderError::NoMark) => Ok(Self { bytes, file: None, dump_id: None }),
+                None => Err(OpenError::NotADump),
+            },
+        }
+    }
+
+    /// The file header, when it is sound.
+    #[must_use]
+    pub const fn file_header(&self) -> Option<FileHeader> {
+        self.file
+    }
+
+    /// The dump's id, from the file header or else the first sound section.
+    #[must_use]
+    pub const fn dump_id(&self) -> Option<DumpId> {
+        self.dump_id
+    }
+
+    /// All sections with their payloads checked, and all defects, in order of place.
+    #[must_use]
+    pub const fn sections(&self) -> Sections<'a> {
+        Sections::new(*self, true)
+    }
+
+    /// As [`sections`](Self::sections), but a payload is only checked when [`Section::verify`] is called: this visits a
+    /// hundred megabytes in microseconds.
+    #[must_use]
+    pub const fn headers(&self) -> Sections<'a> {
+        Sections::new(*self, false)
+    }
+}
+
+/// A section.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'a> {
+    /// Its header.
+    pub header: SectionHeader,
+    /// Where the header stands in the bytes that were read.
+    pub offset: usize,
+    /// Its payload, packed when [`Flags::COMPRESSED`] is set.
+    pub payload: &'a [u8],
+    stored_crc: u32,
+}
+
+impl<'a> Section<'a> {
+    /// Takes a whole section from the front of `bytes`, for readers that seek; `offset` is only remembered. The header
+    /// is checked, the payload is not.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8], offset: usize) -> Option<Self> {
+        let header = SectionHeader::decode(bytes.first_chunk::<SECTION_HEADER_LEN>()?).ok()?;
+        let whole = bytes.get(SECTION_HEADER_LEN..usize::try_from(header.total_len()).ok()?)?;
+        let (payload, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>()?;
+        Some(Section { header, offset, payload, stored_crc: u32::from_le_bytes(*crc) })
+    }
+
+    /// Checks the payload's CRC.
+    ///
+    /// # Errors
+    /// [`DefectKind::BadPayload`].
+    pub fn verify(&self) -> Result<(), Defect> {
+        let computed = crc32fast::hash(self.payload);
+        if computed == self.stored_crc {
+            return Ok(());
+        }
+        Err(self.defect(DefectKind::BadPayload { stored: self.stored_crc, computed }))
+    }
+
+    /// Bytes of records in it; a compressed section claims them, at most 16 MiB.
+    #[must_use]
+    pub fn unpacked_len(&self) -> usize {
+        if !self.header.flags.contains(Flags::COMPRESSED) {
+            return self.payload.len();
+        }
+        let claimed = self.payload.first_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len));
+        claimed.min(MAX_PAYLOAD_LEN) as usize
+    }
+
+    /// The records' bytes; `scratch` of [`unpacked_len`](Self::unpacked_len) bytes is only needed when it is compressed.
+    ///
+    /// # Errors
+    /// [`DefectKind::BadCompression`] when it does not unpack to the claimed length within `scratch`.
+    pub fn unpack<'s>(&self, scratch: &'s mut [u8]) -> Result<&'s [u8], Defect>
+    where
+        'a: 's,
+    {
+        if !self.header.flags.contains(Flags::COMPRESSED) {
+            return Ok(self.payload);
+        }
+        let bad = self.defect(DefectKind::BadCompression);
+        let claimed = self.unpacked_len();
+        let block = self.payload.get(4..).ok_or(bad)?;
+        let out = scratch.get_mut(..claimed).ok_or(bad)?;
+        if lz4::decompress(block, out) == Some(claimed) { Ok(out) } else { Err(bad) }
+    }
+
+    /// The records of a section that is not compressed; a compressed one has none here.
+    #[must_use]
+    pub fn records(&self) -> Records<'a> {
+        let packed = self.header.flags.contains(Flags::COMPRESSED);
+        Records::new(if packed { &[] } else { self.payload })
+    }
+
+    pub(crate) fn defect(&self, kind: DefectKind) -> Defect {
+        let (seq, section) = (self.header.seq, self.header.kind);
+        Defect::new(kind, self.offset as u64, self.header.total_len()).blame(seq, seq, Some(section))
+    }
+}

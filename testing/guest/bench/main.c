@@ -1,0 +1,86 @@
+/*
+ * The init of a benchmark run: goes through the tables in order and prints one line per benchmark,
+ * "BENCH <name> <iterations> <total_ns> <ns_per_iteration>".
+ *
+ * /etc/kwab/bench may hold the names to run, one per line; without it everything runs.
+ */
+#include "bench.h"
+#include "pid1.h"
+
+void bench_fail(const char *what) {
+    printf("BENCH-FAILED %s: %s\n", what, strerror(errno));
+    fflush(stdout);
+    pid1_finish(1);
+}
+
+void bench_spawn(char *const arguments[]) {
+    pid_t child = fork();
+    if (child == 0) {
+        execv(arguments[0], arguments);
+        _exit(127);
+    }
+    int status = 0;
+    need(child, "fork");
+    need(waitpid(child, &status, 0), "waitpid");
+    if (status != 0) bench_fail(arguments[0]);
+}
+
+void bench_shell(const char *command) {
+    char *const arguments[] = {"/bin/sh", "-c", (char *)command, 0};
+    bench_spawn(arguments);
+}
+
+void bench_text(const char *path, unsigned lines, const char *const *words, unsigned count) {
+    FILE *file = fopen(path, "w");
+    if (!file) bench_fail(path);
+    for (unsigned line = 0; line < lines; line++) {
+        fprintf(file, "%u %s %s and the rest of line %u\n", line * 7919 % 1000, words[line % count],
+                words[(line * 31 + 7) % count], line);
+    }
+    if (fclose(file) != 0) bench_fail(path);
+}
+
+static int wanted(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = list; at && (at = strstr(at, name)); at += length) {
+        if ((at == list || at[-1] == '\n') && (at[length] == '\n' || at[length] == 0)) return 1;
+    }
+    return list == 0;
+}
+
+static void run_table(const Bench *bench, const char *list) {
+    for (; bench->name; bench++) {
+        if (!wanted(list, bench->name)) continue;
+        Span span = {0, 0};
+        bench->run(bench->iterations, &span);
+        printf("BENCH %s %lu %llu %llu\n", bench->name, bench->iterations, (unsigned long long)span.nanoseconds,
+               (unsigned long long)(span.nanoseconds / bench->iterations));
+        fflush(stdout);
+    }
+}
+
+/*
+ * The list, or 0 when there is none. It stays out of the heap: each further memory area makes mmap and munmap dearer on a
+ * kernel that keeps areas in a tree, and the program should be as small as a program can be.
+ */
+static const char *read_list(void) {
+    static char list[8192];
+    int fd = open("/etc/kwab/bench", O_RDONLY | O_CLOEXEC);
+    if (fd == -1) return 0;
+    need(read(fd, list, sizeof list - 1), "/etc/kwab/bench");
+    close(fd);
+    return list;
+}
+
+int main(void) {
+    pid1_prepare();
+    const char *list = read_list();
+    need(chdir("/tmp"), "chdir /tmp");
+    run_table(bench_calls, list);
+    run_table(bench_memory, list);
+    run_table(bench_files, list);
+    run_table(bench_events, list);
+    run_table(bench_processes, list);
+    run_table(bench_busybox, list);
+    pid1_finish(0);
+}

@@ -1,0 +1,147 @@
+//! Compares two runs and says it in a table: ratio per benchmark, geometric mean, the slowest five.
+//!
+//! Runs made under different conditions, or with different iteration counts, are refused: such a ratio would be a number
+//! without a meaning.
+
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Serialize;
+
+use super::{Row, Run};
+
+/// One benchmark under two kernels.
+#[derive(Clone, Debug, Serialize)]
+pub struct Pair {
+    /// Its name.
+    pub name: String,
+    /// Per operation, under the kernel that is judged.
+    pub ours: f64,
+    /// Per operation, under the kernel it is compared with.
+    pub theirs: f64,
+}
+
+impl Pair {
+    /// Below one we are faster.
+    pub fn ratio(&self) -> f64 {
+        self.ours / self.theirs
+    }
+}
+
+/// Pairs the figures of two runs.
+pub fn compare(ours: &Run, theirs: &Run) -> Result<Vec<Pair>> {
+    ensure!(ours.conditions.flags == theirs.conditions.flags, "not compared: QEMU's flags differ");
+    ensure!(ours.conditions.image == theirs.conditions.image, "not compared: the images differ");
+    let pair = |figure: &super::Figure| {
+        let name = &figure.name;
+        let other = theirs.figure(name).with_context(|| format!("not compared: {name} has one figure only"))?;
+        let (one, two) = (figure.iterations, other.iterations);
+        ensure!(one == two, "not compared: {name} has {one} iterations here and {two} there");
+        Ok(Pair { name: name.clone(), ours: figure.per_operation(), theirs: other.per_operation() })
+    };
+    ours.figures.iter().map(pair).collect()
+}
+
+/// The geometric mean of the ratios; one for no ratios.
+#[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 benchmarks")]
+pub fn geometric_mean(pairs: &[Pair]) -> f64 {
+    (pairs.iter().map(|pair| pair.ratio().ln()).sum::<f64>() / pairs.len().max(1) as f64).exp()
+}
+
+/// The table of a comparison.
+pub fn table(pairs: &[Pair], unit: &str) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "{:<18} {:>14} {:>14} {:>7}   ({unit})", "benchmark", "ours", "linux", "ratio");
+    for pair in pairs {
+        let _ = writeln!(
+            text,
+            "{:<18} {:>14} {:>14} {:>7.3}",
+            pair.name,
+            number(pair.ours),
+            number(pair.theirs),
+            pair.ratio()
+        );
+    }
+    let slower = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
+    let behind = pairs.iter().filter(|pair| pair.ratio() > 0.9).count();
+    let mean = geometric_mean(pairs);
+    let _ =
+        writeln!(text, "\n{} benchmarks, geometric mean {mean:.3}, {slower} slower, {behind} above 0.90", pairs.len());
+    let mut worst: Vec<&Pair> = pairs.iter().collect();
+    worst.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+    let worst: Vec<String> = worst.iter().take(5).map(|pair| format!("{} {:.2}", pair.name, pair.ratio())).collect();
+    let _ = writeln!(text, "slowest five: {}", worst.join(", "));
+    text
+}
+
+/// The table of one kernel alone, beside the reference figures of Linux where there are some.
+pub fn single_table(run: &Run, rows: &[Row], reference: impl Fn(&Row) -> Option<f64>, unit: &str) -> String {
+    let mut text = String::new();
+    let _ =
+        writeln!(text, "{:<18} {:>12} {:>14} {:>14}   ({unit})", "benchmark", "iterations", run.kernel, "was (Linux)");
+    for figure in &run.figures {
+        let reference = rows.iter().find(|row| row.name == figure.name).and_then(&reference);
+        let reference = reference.map_or_else(|| "-".to_owned(), number);
+        let value = number(figure.per_operation());
+        let _ = writeln!(text, "{:<18} {:>12} {value:>14} {reference:>14}", figure.name, figure.iterations);
+    }
+    text
+}
+
+/// Thousands apart, one decimal below a thousand.
+fn number(value: f64) -> String {
+    if value < 1000.0 {
+        return format!("{value:.1}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{Conditions, Figure};
+
+    fn run(kernel: &str, image: u32, figures: &[(&str, u64, u64)]) -> Run {
+        let figures = figures.iter().map(|(name, iterations, total_ns)| Figure {
+            name: (*name).to_owned(),
+            iterations: *iterations,
+            total_ns: *total_ns,
+        });
+        let conditions = Conditions { flags: vec!["-smp 1".into()], image };
+        Run { kernel: kernel.into(), conditions, figures: figures.collect() }
+    }
+
+    #[test]
+    fn a_comparison_of_different_iteration_counts_is_refused() {
+        let error = compare(&run("ours", 1, &[("getpid", 10, 1)]), &run("linux", 1, &[("getpid", 20, 1)])).unwrap_err();
+        assert_eq!(error.to_string(), "not compared: getpid has 10 iterations here and 20 there");
+    }
+
+    #[test]
+    fn a_comparison_of_different_images_is_refused() {
+        assert!(compare(&run("ours", 1, &[]), &run("linux", 2, &[])).is_err());
+    }
+
+    #[test]
+    fn half_the_price_and_twice_the_price_make_a_mean_of_one() {
+        let ours = run("ours", 1, &[("a", 1, 50), ("b", 1, 400)]);
+        let pairs = compare(&ours, &run("linux", 1, &[("a", 1, 100), ("b", 1, 200)])).unwrap();
+        assert!((geometric_mean(&pairs) - 1.0).abs() < 1e-9);
+        let table = table(&pairs, "instructions");
+        assert!(table.contains("1 slower") && table.contains("slowest five: b 2.00, a 0.50"), "{table}");
+    }
+
+    #[test]
+    fn long_figures_are_grouped() {
+        assert_eq!(number(1_234_567.4), "1,234,567");
+        assert_eq!(number(312.04), "312.0");
+    }
+}

@@ -1,0 +1,140 @@
+//! Benchmarks: what is measured, by which method, and what may be compared.
+//!
+//! A [`Figure`] is one line of the guest program `testing/guest/bench`. A [`Run`] is all figures of one kernel with the
+//! [`Conditions`] under which they came about: QEMU's flags, the image's checksum, the clock. Two runs are compared only
+//! when conditions and iteration counts agree ([`compare::compare`]). The names, their order and the reference figures
+//! are `testing/bench/table.toml`; a test holds the guest's C tables against it.
+
+pub mod baseline;
+pub mod compare;
+pub mod method;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail};
+use serde::{Deserialize, Serialize};
+
+/// One benchmark's result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// Its name.
+    pub name: String,
+    /// How many operations were made.
+    pub iterations: u64,
+    /// Guest time for all of them; under the instruction clock one nanosecond is one instruction.
+    pub total_ns: u64,
+}
+
+impl Figure {
+    /// Reads a `BENCH <name> <iterations> <total_ns> <ns_per_iteration>` line; `None` for any other line.
+    pub fn parse(line: &str) -> Option<Result<Self>> {
+        let rest = line.strip_prefix("BENCH ")?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let figure = || {
+            let [name, iterations, total, _per_operation] = fields[..] else { bail!("four fields expected") };
+            let figure = Self { name: name.to_owned(), iterations: iterations.parse()?, total_ns: total.parse()? };
+            anyhow::ensure!(figure.iterations > 0, "no iterations");
+            Ok(figure)
+        };
+        Some(figure().with_context(|| format!("not a benchmark line: {line}")))
+    }
+
+    /// Nanoseconds (instructions) per operation.
+    #[expect(clippy::cast_precision_loss, reason = "52 bits of a figure are plenty")]
+    pub fn per_operation(&self) -> f64 {
+        self.total_ns as f64 / self.iterations as f64
+    }
+}
+
+/// What must agree before two runs are compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// QEMU's flags, without the kernel and its options.
+    pub flags: Vec<String>,
+    /// CRC-32 of the initramfs.
+    pub image: u32,
+}
+
+/// All figures of one kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// Which kernel.
+    pub kernel: String,
+    /// How they were measured.
+    pub conditions: Conditions,
+    /// In the order of the guest's output.
+    pub figures: Vec<Figure>,
+}
+
+impl Run {
+    /// A figure by name.
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// Keeps of each figure the smaller total of two runs made under the same conditions.
+    pub fn keep_minimum(&mut self, other: &Self) -> Result<()> {
+        anyhow::ensure!(self.conditions == other.conditions, "the runs were made under different conditions");
+        for figure in &mut self.figures {
+            let again = other.figure(&figure.name).with_context(|| format!("{} is missing in one run", figure.name))?;
+            anyhow::ensure!(again.iterations == figure.iterations, "{}: iteration counts differ", figure.name);
+            figure.total_ns = figure.total_ns.min(again.total_ns);
+        }
+        Ok(())
+    }
+}
+
+/// One row of the table of benchmarks.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// How many operations one run makes.
+    pub iterations: u64,
+    /// Instructions per operation of Debian's Linux when the project began; workloads have none.
+    pub linux: Option<f64>,
+    /// The same of the kernel in the articles.
+    pub kevlar: Option<f64>,
+    /// Nanoseconds of Linux under plain TCG.
+    pub linux_wall: Option<f64>,
+    /// The same of the kernel in the articles.
+    pub kevlar_wall: Option<f64>,
+}
+
+/// The table of benchmarks, in the guest's order.
+pub fn table() -> Result<Vec<Row>> {
+    let mut tables: BTreeMap<String, Vec<Row>> =
+        toml::from_str(include_str!("../../bench/table.toml")).context("testing/bench/table.toml")?;
+    tables.remove("bench").context("testing/bench/table.toml has no [[bench]]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guests_tables_and_the_reference_table_name_the_same_benchmarks_with_the_same_counts() {
+        let folder = crate::paths::root().join("testing/guest/bench");
+        let mut in_guest = Vec::new();
+        for file in ["calls", "memory", "files", "events", "processes", "busybox"] {
+            let text = crate::paths::read(&folder.join(file).with_extension("c")).unwrap();
+            for row in text.lines().filter_map(|line| line.strip_prefix("    {\"")) {
+                let fields: Vec<&str> = row.split(", ").collect();
+                in_guest.push((fields[0].trim_end_matches('"').to_owned(), fields[1].parse::<u64>().unwrap()));
+            }
+        }
+        let in_table: Vec<_> = table().unwrap().into_iter().map(|row| (row.name, row.iterations)).collect();
+        assert_eq!(in_guest, in_table);
+        assert_eq!(in_table.iter().filter(|row| !row.0.starts_with("bb_")).count(), 44);
+        assert_eq!(in_table.iter().filter(|row| row.0.starts_with("bb_")).count(), 22);
+    }
+
+    #[test]
+    fn a_torn_benchmark_line_is_an_error_and_other_lines_are_none() {
+        assert!(Figure::parse("hello").is_none());
+        assert!(Figure::parse("BENCH getpid 1000").unwrap().is_err());
+        assert!(Figure::parse("BENCH getpid 0 0 0").unwrap().is_err());
+        let figure = Figure::parse("BENCH getpid 1000 312500 312").unwrap().unwrap();
+        assert!((figure.per_operation() - 312.5).abs() < 1e-9);
+    }
+}

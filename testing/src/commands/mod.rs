@@ -1,0 +1,87 @@
+//! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
+
+pub mod bench;
+pub mod boot;
+pub mod contracts;
+pub mod demo;
+pub mod gen_log;
+pub mod house_rules;
+pub mod image;
+pub mod kernel;
+pub mod linux;
+pub mod selftest;
+pub mod setup;
+pub mod suite;
+pub mod test;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::setup::Consent;
+
+/// Builds, boots and judges this workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    /// Install what is missing without asking.
+    #[arg(long, global = true)]
+    yes: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Install everything that any command needs.
+    Setup,
+    /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
+    Boot(boot::Arguments),
+    /// Measure the benchmarks under our kernel and Linux.
+    Bench(bench::Arguments),
+    /// Run the contracts under our kernel and compare with Linux.
+    Contracts(contracts::Arguments),
+    /// Import a real crash and inspect it.
+    Demo,
+    /// Check the house rules.
+    HouseRules,
+    /// Run everything that must hold before a change lands.
+    Test(test::Arguments),
+    /// Write a serial log to import, the same for the same options.
+    GenLog(gen_log::Arguments),
+    /// Boot the machine crate's own tests.
+    Selftest(selftest::Arguments),
+    /// Run a third-party test suite under our kernel and compare with Linux.
+    Suite(suite::Arguments),
+    /// Write the base initramfs to a file.
+    Image(image::Arguments),
+    /// Fetch Debian's Linux and print where it lies.
+    Linux,
+    /// Build our kernel and print where it lies.
+    Kernel,
+}
+
+/// Runs the command line; errors end with status 1, a guest's or a test's own status is passed on.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let consent = Consent { yes: arguments.yes };
+    let result = match arguments.command {
+        Command::Setup => setup::run(consent),
+        Command::Boot(arguments) => boot::run(&arguments, consent),
+        Command::Bench(arguments) => bench::run(&arguments, consent),
+        Command::Contracts(arguments) => contracts::run(&arguments, consent),
+        Command::Demo => demo::run(),
+        Command::HouseRules => house_rules::run(),
+        Command::Test(arguments) => test::run(&arguments, consent),
+        Command::GenLog(arguments) => gen_log::run(&arguments),
+        Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Suite(arguments) => suite::run(&arguments, consent),
+        Command::Image(arguments) => image::run(&arguments, consent),
+        Command::Linux => linux::run(consent),
+        Command::Kernel => kernel::run(),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}

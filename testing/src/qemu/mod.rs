@@ -1,0 +1,139 @@
+//! Starts QEMU: what the machine is ([`Machine`]), and how a run is watched ([`run`]).
+//!
+//! The accelerator is always TCG: figures are compared between emulated runs, and a `/dev/kvm` on a host without the CPU's
+//! virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one guest
+//! instruction is one nanosecond and a rerun is bit-identical; the second works with one CPU only.
+
+pub mod run;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::process::Call;
+
+pub use run::{Ending, Limits, Outcome, run};
+
+/// QEMU's machine types that are used here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Model {
+    /// The old PC: the one for comparisons, as Linux hangs at random on microvm under TCG.
+    #[default]
+    Pc,
+    /// The newer PC with PCI Express.
+    Q35,
+    /// The small machine that boots fastest.
+    Microvm,
+}
+
+/// Whose time the guest sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// The host's.
+    #[default]
+    Host,
+    /// One nanosecond per guest instruction, from a fixed date.
+    Instructions,
+}
+
+/// Where the guest's first serial port goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Serial {
+    /// To this process, through a pipe.
+    #[default]
+    Captured,
+    /// To the user's terminal, with QEMU's keys (Ctrl-A X ends it).
+    Interactive,
+}
+
+/// A virtual machine that has not started yet.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// Machine type.
+    pub model: Model,
+    /// Number of CPUs.
+    pub cpus: u32,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// Whose time it sees.
+    pub clock: Clock,
+    /// QEMU's CPU model and features.
+    pub cpu: &'static str,
+    /// The kernel: a bzImage or a PVH ELF.
+    pub kernel: PathBuf,
+    /// The initramfs, unless the kernel needs none.
+    pub initrd: Option<PathBuf>,
+    /// The kernel's command line.
+    pub append: String,
+    /// Where the console goes.
+    pub serial: Serial,
+    /// Waits for a debugger on port 1234.
+    pub gdb: bool,
+    /// Further arguments, for instance the dump channel's.
+    pub extra: Vec<String>,
+}
+
+impl Machine {
+    /// A machine of the usual size for a kernel and its first file system.
+    pub fn new(kernel: PathBuf, initrd: PathBuf, append: String) -> Self {
+        Self {
+            model: Model::Pc,
+            cpus: 1,
+            memory_mib: 512,
+            clock: Clock::Host,
+            cpu: "max",
+            kernel,
+            initrd: Some(initrd),
+            append,
+            serial: Serial::Captured,
+            gdb: false,
+            extra: Vec::new(),
+        }
+    }
+
+    /// A machine of the usual size for a kernel that needs no file system.
+    pub fn bare(kernel: PathBuf, append: String) -> Self {
+        Self { initrd: None, ..Self::new(kernel, PathBuf::new(), append) }
+    }
+
+    /// The QEMU command.
+    pub fn call(&self) -> Call {
+        let mut call = Call::new("qemu-system-x86_64").args(self.flags());
+        call = call.arg("-kernel").arg(&self.kernel).arg("-append").arg(&self.append);
+        if let Some(initrd) = &self.initrd {
+            call = call.arg("-initrd").arg(initrd);
+        }
+        call = match self.serial {
+            Serial::Captured => call.args(["-serial", "stdio", "-monitor", "none"]),
+            Serial::Interactive => call.args(["-serial", "mon:stdio"]),
+        };
+        if self.gdb {
+            call = call.args(["-s", "-S"]);
+        }
+        call.args(&self.extra)
+    }
+
+    /// The flags that make two runs comparable: everything but the kernel and its inputs.
+    pub fn flags(&self) -> Vec<String> {
+        let mut flags: Vec<String> = vec!["-accel".into(), "tcg".into(), "-M".into(), self.model.to_string()];
+        flags.extend(["-cpu".into(), self.cpu.into()]);
+        flags.extend(["-smp".into(), self.cpus.to_string(), "-m".into(), self.memory_mib.to_string()]);
+        if self.clock == Clock::Instructions {
+            let fixed = ["-icount", "shift=0,sleep=off", "-rtc", "base=2024-01-01,clock=vm"];
+            flags.extend(fixed.map(String::from));
+        }
+        let quiet = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
+        flags.extend(quiet.map(String::from));
+        flags.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"].map(String::from));
+        flags
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Pc => "pc",
+            Self::Q35 => "q35",
+            Self::Microvm => "microvm",
+        })
+    }
+}

@@ -1,0 +1,212 @@
+//! Watches one captured run: hands out the serial console line by line and decides how the run ended.
+//!
+//! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic, after
+//! the rest of the report had time to come; silence past a limit is a hang. In each case QEMU is killed by its process
+//! id: the host never waits for a guest to switch itself off.
+
+use std::io::Read as _;
+use std::process::Child;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use super::Machine;
+
+/// How long a run may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// In all.
+    pub total: Duration,
+    /// Without a byte on the console.
+    pub silence: Duration,
+}
+
+impl Limits {
+    /// The same limit for the whole run and for silence.
+    pub fn seconds(seconds: u64) -> Self {
+        Self { total: Duration::from_secs(seconds), silence: Duration::from_secs(seconds) }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The guest's init reported this status.
+    Exited(i32),
+    /// The kernel gave up; its words.
+    Panicked(String),
+    /// Nothing came for longer than the limit.
+    Hung,
+    /// The run took longer than the limit.
+    TimedOut,
+    /// QEMU ended without a word from the guest.
+    Stopped(Option<i32>),
+    /// The caller had seen enough.
+    Enough,
+}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Everything the console said.
+    pub serial: Vec<u8>,
+    /// From QEMU's start to its end.
+    pub elapsed: Duration,
+}
+
+/// What a caller wants after a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More lines.
+    Go,
+    /// The end of the run.
+    Stop,
+}
+
+/// After a panic line the rest of its report may take this long.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What a kernel prints when it gives up, ours and Linux.
+const PANICS: &[&str] = &["Kernel panic - not syncing", "kernel panic:", "panicked at ", "KWAB-PANIC"];
+
+/// Runs a machine with its console captured. `on_line` gets each line without its end.
+pub fn run(machine: &Machine, limits: Limits, mut on_line: impl FnMut(&str) -> Next) -> Result<Outcome> {
+    let call = machine.call();
+    let started = Instant::now();
+    let mut child = call.spawn()?;
+    let console = reader(&mut child)?;
+    let mut watch = Watch::default();
+    let ending = watch.until_end(&console, limits, started, &mut on_line);
+    let ending = match ending {
+        Some(ending) => {
+            child.kill().and_then(|()| child.wait()).with_context(|| format!("cannot end `{call}`"))?;
+            ending
+        }
+        None => {
+            let status = child.wait().with_context(|| format!("cannot wait for `{call}`"))?;
+            Ending::Stopped(status.code())
+        }
+    };
+    Ok(Outcome { ending, serial: watch.serial, elapsed: started.elapsed() })
+}
+
+/// The console's bytes in chunks; the channel closes when QEMU ends.
+fn reader(child: &mut Child) -> Result<Receiver<Vec<u8>>> {
+    let mut pipe = child.stdout.take().context("QEMU's output is not piped")?;
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = vec![0; 16384];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            if send.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    Ok(receive)
+}
+
+#[derive(Default)]
+struct Watch {
+    serial: Vec<u8>,
+    line_start: usize,
+    panic: Option<(String, Instant)>,
+}
+
+impl Watch {
+    /// Reads until something ends the run; `None` when the console was closed.
+    fn until_end(
+        &mut self,
+        console: &Receiver<Vec<u8>>,
+        limits: Limits,
+        started: Instant,
+        on_line: &mut impl FnMut(&str) -> Next,
+    ) -> Option<Ending> {
+        let mut heard = Instant::now();
+        loop {
+            match console.recv_timeout(Duration::from_millis(50)) {
+                Ok(chunk) => {
+                    heard = Instant::now();
+                    self.serial.extend_from_slice(&chunk);
+                    if let Some(ending) = self.lines(on_line) {
+                        return Some(ending);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return self.panic.take().map(|(line, _)| Ending::Panicked(line));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some((line, since)) = &self.panic
+                && (since.elapsed() >= LAST_WORDS || started.elapsed() >= limits.total)
+            {
+                return Some(Ending::Panicked(line.clone()));
+            }
+            if self.panic.is_none() && heard.elapsed() >= limits.silence {
+                return Some(Ending::Hung);
+            }
+            if started.elapsed() >= limits.total {
+                return Some(Ending::TimedOut);
+            }
+        }
+    }
+
+    fn lines(&mut self, on_line: &mut impl FnMut(&str) -> Next) -> Option<Ending> {
+        while let Some(length) = self.serial[self.line_start..].iter().position(|byte| *byte == b'\n') {
+            let bytes = &self.serial[self.line_start..self.line_start + length];
+            let text = String::from_utf8_lossy(bytes);
+            let line = text.trim_end_matches('\r').to_owned();
+            self.line_start += length + 1;
+            if let Some(status) = line.strip_prefix("KWAB-EXIT ").and_then(|status| status.trim().parse().ok()) {
+                return Some(Ending::Exited(status));
+            }
+            if self.panic.is_none() && PANICS.iter().any(|words| line.contains(words)) {
+                self.panic = Some((line.clone(), Instant::now()));
+            }
+            if on_line(&line) == Next::Stop {
+                return Some(Ending::Enough);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(chunks: &[&str]) -> (Option<Ending>, Vec<String>) {
+        let (send, receive) = mpsc::channel();
+        chunks.iter().for_each(|chunk| send.send(chunk.as_bytes().to_vec()).unwrap());
+        drop(send);
+        let mut seen = Vec::new();
+        let limits = Limits::seconds(5);
+        let ending = Watch::default().until_end(&receive, limits, Instant::now(), &mut |line| {
+            seen.push(line.to_owned());
+            Next::Go
+        });
+        (ending, seen)
+    }
+
+    #[test]
+    fn an_exit_line_torn_over_two_reads_still_ends_the_run() {
+        let (ending, seen) = watched(&["hello\r\nKWAB-", "EXIT 3\r\nnoise after\n"]);
+        assert_eq!(ending, Some(Ending::Exited(3)));
+        assert_eq!(seen, ["hello"]);
+    }
+
+    #[test]
+    fn a_panic_keeps_its_first_line_and_the_report_behind_it() {
+        let (ending, seen) = watched(&["[1] Kernel panic - not syncing: x\nCall Trace:\n f\n"]);
+        assert_eq!(ending, Some(Ending::Panicked("[1] Kernel panic - not syncing: x".into())));
+        assert_eq!(seen.len(), 3);
+    }
+
+    #[test]
+    fn a_guest_that_stops_without_a_word_is_not_taken_for_a_success() {
+        assert_eq!(watched(&["booting\n"]).0, None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Decides what is missing on this machine and installs it: the table of [`Tool`]s, and the way each is had.
+//!
+//! A command asks for the tools it needs by [`require`] and for nothing else, so a machine without QEMU can still run
+//! the house rules. Packages come from apt; on a machine without apt the command says what to install. Root, and whoever
+//! says `--yes`, is not asked; anybody else is, and without a terminal the answer is no.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::{env, path::Path};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::process::Call;
+
+/// A program that some command needs and that a fresh machine lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// The emulator.
+    Qemu,
+    /// The C compiler for static guest programs.
+    MuslGcc,
+    /// Unpacks Debian packages.
+    Dpkg,
+    /// Builds the third-party suites.
+    Make,
+    /// Unpacks the suites' sources.
+    DpkgSource,
+}
+
+/// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
+const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
+    (Tool::Qemu, "qemu-system-x86_64", &["qemu-system-x86"], "boots kernels"),
+    (Tool::MuslGcc, "musl-gcc", &["gcc", "linux-libc-dev", "musl-tools"], "builds the guest programs"),
+    (Tool::Dpkg, "dpkg-deb", &["dpkg"], "unpacks Debian's Linux and BusyBox"),
+    (Tool::Make, "make", &["make"], "builds the third-party suites"),
+    (Tool::DpkgSource, "dpkg-source", &["dpkg-dev", "xz-utils", "patch"], "unpacks the suites' sources"),
+];
+
+/// The compilation targets that the tests build for, beside the host's own.
+pub const TARGETS: &[&str] = &["x86_64-unknown-none", "aarch64-unknown-none"];
+
+/// How much the user allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Consent {
+    /// `--yes` was given.
+    pub yes: bool,
+}
+
+/// All tools of the table.
+pub fn all() -> Vec<Tool> {
+    TOOLS.iter().map(|row| row.0).collect()
+}
+
+/// Makes sure that these tools are there; installs what is missing when allowed, or says what to install.
+pub fn require(tools: &[Tool], consent: Consent) -> Result<()> {
+    let missing: Vec<_> = TOOLS.iter().filter(|row| tools.contains(&row.0) && find(row.1).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<&str> = missing.iter().flat_map(|row| row.2.iter().copied()).collect();
+    for (_, program, _, purpose) in &missing {
+        eprintln!("missing: {program} ({purpose})");
+    }
+    let command = format!("apt-get install --no-install-recommends {}", packages.join(" "));
+    if find("apt-get").is_none() {
+        bail!("this is not a Debian-like system: install the equivalents of {} and run again", packages.join(", "));
+    }
+    if !is_root()? && find("sudo").is_none() {
+        bail!("neither root nor sudo: have somebody run `{command}`, then run again");
+    }
+    if !(is_root()? || consent.yes || asked(&format!("run `{command}`?"))?) {
+        bail!("run `{command}` yourself, or give --yes, then run again");
+    }
+    install(&packages)
+}
+
+/// Makes sure that rustc can build for every one of [`TARGETS`]. Without rustup it says what is missing.
+pub fn require_targets() -> Result<()> {
+    let libraries = Call::new("rustc").args(["--print", "sysroot"]).capture()?.stdout;
+    let libraries = Path::new(libraries.trim()).join("lib/rustlib");
+    let missing: Vec<&str> = TARGETS.iter().copied().filter(|target| !libraries.join(target).is_dir()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if find("rustup").is_none() {
+        bail!("the Rust targets {} are not installed and there is no rustup to add them", missing.join(", "));
+    }
+    eprintln!("adding the Rust targets {}", missing.join(", "));
+    Call::new("rustup").args(["target", "add"]).args(missing).show().context("adding the Rust targets")
+}
+
+/// The full path of a program in `PATH` (or in the system folders that a user's `PATH` may leave out).
+pub fn find(program: &str) -> Option<std::path::PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let extra = ["/usr/sbin", "/sbin"].map(Into::into);
+    env::split_paths(&path).chain(extra).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let apt = |arguments: &[&str]| {
+        let call = if is_root()? { Call::new("apt-get") } else { Call::new("sudo").arg("apt-get") };
+        call.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").show().map_err(anyhow::Error::from)
+    };
+    eprintln!("installing {}", packages.join(" "));
+    apt(&["-qq", "update"])?;
+    apt(&[&["-qq", "install", "--yes", "--no-install-recommends"], packages].concat())
+        .with_context(|| format!("installing {}", packages.join(" ")))
+}
+
+/// Whether this process is root, by the owner of its own entry in `/proc`.
+fn is_root() -> Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(std::fs::metadata("/proc/self").context("cannot read /proc/self")?.uid() == 0)
+}
+
+fn asked(question: &str) -> Result<bool> {
+    if !io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    eprint!("{question} [y/N] ");
+    io::stderr().flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
