@@ -457,6 +457,8 @@ pub fn on_console() {
 /// Makes sure the hardware timer expires by `deadline`.
 pub fn arm_by(here: &Cpu, deadline: Nanos) {
     if deadline < here.armed.load(Ordering::Relaxed) {
+        // An expiry between the two stores would leave the note at "not armed" and let a later deadline replace this one.
+        let _off = machine::irq::off();
         here.armed.store(deadline, Ordering::Relaxed);
         machine::time::arm(deadline);
     }
