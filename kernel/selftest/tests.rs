@@ -27,6 +27,7 @@ const TESTS: &[(&str, fn())] = &[
     ("huge", memory::huge),
     ("heap", memory::heap),
     ("copies", copies::copies),
+    ("moves", copies::moves),
     ("cost", cost::cost),
     ("switch", threads::switch),
     ("fpu", threads::fpu),

@@ -4,8 +4,8 @@ use crate::defect::{Defect, DefectKind};
 use crate::lz4;
 use crate::record::Records;
 use crate::section::{
-    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN,
-    SECTION_TRAILER_LEN, SectionHeader,
+    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START,
+    SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
 };
 use crate::walk::{Sections, find_header};
 use core::fmt;
@@ -53,23 +53,18 @@ impl<'a> Reader<'a> {
         if bytes.is_empty() {
             return Err(OpenError::Empty);
         }
-        let Some(header) = bytes.first_chunk::<FILE_HEADER_LEN>() else {
-            let known = bytes.len().min(FILE_MAGIC.len());
-            return if bytes.get(..known) == FILE_MAGIC.get(..known) {
-                Ok(Self { bytes, file: None, dump_id: None })
-            } else {
-                Err(OpenError::NotADump)
-            };
-        };
-        match FileHeader::decode(header) {
-            Ok(file) => Ok(Self { bytes, file: Some(file), dump_id: Some(file.dump_id) }),
-            Err(HeaderError::Version { major }) => Err(OpenError::Version { major }),
-            Err(error) => match find_header(bytes, 0, |_| true) {
-                Some((_, section)) => Ok(Self { bytes, file: None, dump_id: Some(section.dump_id) }),
-                None if !matches!(error, HeaderError::NoMark) => Ok(Self { bytes, file: None, dump_id: None }),
-                None => Err(OpenError::NotADump),
-            },
+        let header = bytes.first_chunk::<FILE_HEADER_LEN>().map(FileHeader::decode);
+        match header {
+            Some(Ok(file)) => return Ok(Self { bytes, file: Some(file), dump_id: Some(file.dump_id) }),
+            Some(Err(HeaderError::Version { major })) => return Err(OpenError::Version { major }),
+            Some(Err(_)) | None => {}
         }
+        let dump_id = find_header(bytes, 0, |_| true).map(|(_, section)| section.dump_id);
+        let known = bytes.len().min(FILE_MAGIC.len());
+        if dump_id.is_none() && bytes.get(..known) != FILE_MAGIC.get(..known) {
+            return Err(OpenError::NotADump);
+        }
+        Ok(Self { bytes, file: None, dump_id })
     }
 
     /// The file header, when it is sound.
@@ -107,6 +102,8 @@ pub struct Section<'a> {
     pub offset: usize,
     /// Its payload, packed when [`Flags::COMPRESSED`] is set.
     pub payload: &'a [u8],
+    /// What the payload's CRC is taken of: the header's CRC and the payload.
+    covered: &'a [u8],
     stored_crc: u32,
 }
 
@@ -116,9 +113,10 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn parse(bytes: &'a [u8], offset: usize) -> Option<Self> {
         let header = SectionHeader::decode(bytes.first_chunk::<SECTION_HEADER_LEN>()?).ok()?;
-        let whole = bytes.get(SECTION_HEADER_LEN..usize::try_from(header.total_len()).ok()?)?;
-        let (payload, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>()?;
-        Some(Section { header, offset, payload, stored_crc: u32::from_le_bytes(*crc) })
+        let whole = bytes.get(PAYLOAD_CRC_START..usize::try_from(header.total_len()).ok()?)?;
+        let (covered, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>()?;
+        let payload = covered.get(SECTION_HEADER_LEN.wrapping_sub(PAYLOAD_CRC_START)..)?;
+        Some(Section { header, offset, payload, covered, stored_crc: u32::from_le_bytes(*crc) })
     }
 
     /// Checks the payload's CRC.
@@ -126,7 +124,7 @@ impl<'a> Section<'a> {
     /// # Errors
     /// [`DefectKind::BadPayload`].
     pub fn verify(&self) -> Result<(), Defect> {
-        let computed = crc32fast::hash(self.payload);
+        let computed = crc32fast::hash(self.covered);
         if computed == self.stored_crc {
             return Ok(());
         }

@@ -14,7 +14,7 @@ fn long_dump() -> Vec<u8> {
     writer.begin(SectionKind::IDENTITY).unwrap();
     writer.put(&Identity { kernel_name: Some(b"kernel"), tsc_hz: Some(2_600_000_000), ..Identity::default() }).unwrap();
     writer.begin(SectionKind::EVENTS).unwrap();
-    for i in 0..if cfg!(miri) { 10 } else { 60 } {
+    for i in 0..90 {
         let stamp = Stamp { seq: Some(i), ns: Some(i << 20), ..Stamp::default() };
         writer
             .put(&CanaryCheck {
@@ -44,8 +44,7 @@ fn dumps() -> Vec<Vec<u8>> {
     dumps
 }
 
-/// Miri is a thousand times slower: there, a prime stride visits every kind of place.
-const STRIDE: usize = if cfg!(miri) { 397 } else { 1 };
+const STRIDE: usize = stride(797);
 
 #[test]
 fn every_single_bit_flip_is_blamed_on_its_section_and_costs_no_other() {
@@ -114,10 +113,17 @@ fn a_hole_of_lost_bytes_anywhere_costs_only_the_sections_it_touches() {
             let mut torn = dump[..start].to_vec();
             torn.extend_from_slice(&dump[end..]);
             let (good, bad) = read(&torn);
-            let spared = whole.iter().filter(|s| s.offset + s.header.total_len() as usize <= start || s.offset >= end);
+            // By chance the bytes behind a hole can be those that it took away, so the bytes decide, not the places.
+            let is_whole = |s: &&Section<'_>| {
+                let bytes = &dump[s.offset..][..s.header.total_len() as usize];
+                torn[s.offset.min(torn.len())..].starts_with(bytes)
+                    || (s.offset >= end - start && torn[s.offset - (end - start)..].starts_with(bytes))
+            };
+            let spared = whole.iter().filter(is_whole);
             let spared: Vec<_> = spared.map(|s| (s.header.seq, s.payload)).collect();
             let found: Vec<_> = good.iter().map(|s| (s.header.seq, s.payload)).collect();
-            assert_eq!(found, spared, "hole at {start}");
+            let numbers = |of: &[(u32, &[u8])]| of.iter().map(|(seq, _)| *seq).collect::<Vec<_>>();
+            assert!(found == spared, "hole at {start}: {:?}, not {:?}; {bad:?}", numbers(&found), numbers(&spared));
             assert!(!bad.is_empty());
         }
     }
@@ -169,7 +175,7 @@ fn the_end_section_is_found_from_the_back_and_leads_to_the_index() {
         .map(|s| (s.header.position, s.header.seq))
         .collect();
     assert_eq!(entries, expected);
-    assert!(expected.len() > 8, "the dump is long enough to be worth an index");
+    assert!(expected.len() > 5, "the dump is long enough to be worth an index");
     for (position, seq) in entries {
         assert_eq!(Section::parse(&dump[position as usize..], 0).unwrap().header.seq, seq);
     }

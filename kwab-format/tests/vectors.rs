@@ -96,7 +96,7 @@ fn scalar(line: &str, schema: &[FieldSchema], debug: &mut Vec<String>) -> (u8, V
 
 /// 0, -1, 1, -2, 2 … to 0, 1, 2, 3, 4 …, the way the document says it.
 fn zigzag(v: i64) -> u64 {
-    if v >= 0 { v as u64 * 2 } else { (-(v as i128) * 2 - 1) as u64 }
+    if v >= 0 { v as u64 * 2 } else { (-i128::from(v) * 2 - 1) as u64 }
 }
 
 fn unhex(text: &str) -> Vec<u8> {

@@ -23,4 +23,5 @@ pub mod process;
 pub mod qemu;
 pub mod readme;
 pub mod setup;
+pub mod synth;
 pub mod suites;

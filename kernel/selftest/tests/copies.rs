@@ -1,5 +1,7 @@
 //! Copies to and from user memory: exact counts at faults, nothing of the kernel reachable, faults resolved on the way.
 
+use alloc::vec::Vec;
+
 use machine::addr::{PAGE_SIZE, USER_END, UserAddr};
 use machine::frame::Frame;
 use machine::user::{self, Fault};
@@ -78,4 +80,35 @@ fn strings(end: UserAddr) {
     assert_eq!(user::write_bytes(at, b"endles"), Ok(()));
     assert_eq!(user::read_str(at, &mut to), Err(Fault { done: 6 }));
     say!("strings end where they end");
+}
+
+/// The moves the compiler calls by name: every size about the thresholds, every overlap, nothing beyond the ends.
+pub(super) fn moves() {
+    let pattern = |i: usize| (i * 31 + 7) as u8;
+    for len in (0..70).chain(120..140).chain(250..270).chain(380..400).chain([511, 512, 513, 1000, 4096]) {
+        let source: Vec<u8> = (0..len + 64).map(pattern).collect();
+        for shift in [0, 1, 7] {
+            let mut to = alloc::vec![0xaa; len + 64];
+            to[shift..shift + len].copy_from_slice(&source[3..3 + len]);
+            assert!(to[..shift].iter().chain(&to[shift + len..]).all(|b| *b == 0xaa), "copy of {len} beyond its ends");
+            assert_eq!(to[shift..shift + len], source[3..3 + len], "copy of {len}");
+            to[shift..shift + len].fill(core::hint::black_box(0x5c));
+            assert!(to[shift..shift + len].iter().all(|b| *b == 0x5c), "fill of {len}");
+            assert!(to[..shift].iter().chain(&to[shift + len..]).all(|b| *b == 0xaa), "fill of {len} beyond its ends");
+        }
+        for distance in [1, 8, 31, 33, 60] {
+            let mut up = source.clone();
+            up.copy_within(..len.min(source.len() - distance), distance);
+            assert!(
+                (0..len.min(source.len() - distance)).all(|i| up[i + distance] == pattern(i)),
+                "up {len} by {distance}"
+            );
+            let mut down = source.clone();
+            let count = len.min(source.len() - distance);
+            down.copy_within(distance..distance + count, 0);
+            assert!((0..count).all(|i| down[i] == pattern(i + distance)), "down {len} by {distance}");
+            assert!((count..source.len()).all(|i| down[i] == pattern(i)), "down {len} beyond its end");
+        }
+    }
+    say!("moves are exact");
 }

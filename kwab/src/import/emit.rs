@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use kwab_format::record::{End, IndexEntry, KindTotal, RECORD_HEADER_LEN};
 use kwab_format::section::{SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::wire::{Encoder, RecordType, SLACK};
-use kwab_format::{FileHeader, Flags, RawRecord, Records, SectionHeader, SectionKind};
+use kwab_format::{FileHeader, Flags, RawRecord, Records, SectionHeader, SectionKind, section};
 
 /// Payload bytes after which a section is closed.
 const SECTION_SIZE: usize = 256 << 10;
@@ -147,6 +147,21 @@ impl<W: Write> DumpWriter<W> {
         }
     }
 
+    /// Writes a section of another dump as it is, under a header of this one.
+    pub fn put_section(&mut self, header: &SectionHeader, payload: &[u8]) {
+        let header = SectionHeader {
+            payload_len: payload.len() as u32,
+            seq: self.seq,
+            dump_id: self.file.dump_id,
+            position: self.position,
+            ..*header
+        };
+        self.send(&header.encode());
+        self.send(payload);
+        self.send(&crc32fast::hash(payload).to_le_bytes());
+        self.note(header);
+    }
+
     /// Makes room: a first buffer, an empty one, or a larger one for a record that is longer than any.
     #[cold]
     fn put_into_next(&mut self, lane: usize, append: impl Fn(&mut Lane) -> bool) {
@@ -186,19 +201,17 @@ impl<W: Write> DumpWriter<W> {
             position: self.position,
             records: lane.records,
         };
-        lane.buf[..SECTION_HEADER_LEN].copy_from_slice(&header.encode());
-        let crc = crc32fast::hash(&lane.buf[SECTION_HEADER_LEN..lane.used]);
-        let end = lane.used + SECTION_TRAILER_LEN;
-        lane.buf[lane.used..end].copy_from_slice(&crc.to_le_bytes());
-        let mut section = std::mem::take(&mut lane.buf);
+        let mut buf = std::mem::take(&mut lane.buf);
         lane.used = SECTION_HEADER_LEN;
         lane.records = 0;
         let index = self.lane_of[usize::from(lane.kind.0) % 128];
-        self.send(&section[..end]);
+        if let Some(bytes) = section::seal(&mut buf, &header) {
+            self.send(bytes);
+        }
         // One overlong record must not make the buffer large for good.
-        section.truncate(SECTION_SIZE + SECTION_HEADER_LEN + SECTION_TRAILER_LEN + SLACK);
-        section.shrink_to(SECTION_SIZE * 2);
-        self.lanes[usize::from(index)].buf = section;
+        buf.truncate(SECTION_SIZE + SECTION_HEADER_LEN + SECTION_TRAILER_LEN + SLACK);
+        buf.shrink_to(SECTION_SIZE * 2);
+        self.lanes[usize::from(index)].buf = buf;
         self.note(header);
     }
 

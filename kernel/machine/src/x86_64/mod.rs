@@ -16,6 +16,7 @@ pub(crate) mod irq;
 pub(crate) mod layout;
 pub(crate) mod local;
 pub(crate) mod memory;
+mod moves;
 pub(crate) mod msr;
 pub(crate) mod nmi;
 pub(crate) mod paging;

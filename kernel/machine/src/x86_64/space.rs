@@ -269,52 +269,68 @@ impl<'a> Tables<'a> {
         let mut at = range.start();
         while at < range.end() {
             let stop = (at | (HUGE_SPAN - 1)).wrapping_add(1).min(range.end());
-            let Some((table, entries, level)) = self.lowest_table(at) else {
-                at = stop;
-                continue;
-            };
-            if level > 1 {
-                // Nothing below: skip all this entry covers.
-                at = (at | ((1 << (12 + 9 * level)) - 1)).wrapping_add(1);
-                continue;
-            }
-            if level == 1 {
-                let index = table::index(at, 1);
-                visit(at & !(HUGE_SPAN - 1), &Slot { entry: &entries[index], table, index, huge: true });
-                at = stop;
-                continue;
-            }
-            let (first, last) = (table::index(at, 0), table::index(stop - 1, 0));
-            let base = at & !(HUGE_SPAN - 1);
-            for index in span::within(table, first, last) {
-                if entries[index].load(Relaxed) != 0 {
-                    let slot = Slot { entry: &entries[index], table, index, huge: false };
-                    visit(base + index as u64 * LEAF_SPAN, &slot);
+            match self.end_of_walk(at) {
+                End::Leaves(table, entries) => {
+                    let (first, last) = (table::index(at, 0), table::index(stop - 1, 0));
+                    let base = at & !(HUGE_SPAN - 1);
+                    for index in span::within(table, first, last) {
+                        if entries[index].load(Relaxed) != 0 {
+                            let slot = Slot { entry: &entries[index], table, index, huge: false };
+                            visit(base + index as u64 * LEAF_SPAN, &slot);
+                        }
+                    }
+                    at = stop;
                 }
+                End::Huge(table, entries) => {
+                    let index = table::index(at, 1);
+                    visit(at & !(HUGE_SPAN - 1), &Slot { entry: &entries[index], table, index, huge: true });
+                    at = stop;
+                }
+                End::Nothing { next } => at = next,
             }
-            at = stop;
         }
     }
 
-    /// The table at the end of the walk to `at`: level 0 for a table of 4 KiB leaves, 1 for one whose entry is a 2 MiB leaf, more
-    /// for a table whose entry is empty.
-    fn lowest_table(&self, at: u64) -> Option<(FrameNumber, &'a Table, u32)> {
+    /// Where the walk to `at` ends.
+    #[inline]
+    fn end_of_walk(&self, at: u64) -> End<'a> {
         let mut current = self.space.root;
         let mut entries = self.root();
         for level in (1..4).rev() {
-            let entry = entries[table::index(at, level)].load(Relaxed);
+            let index = table::index(at, level);
+            let entry = entries[index].load(Relaxed);
             if entry == 0 {
-                return (level > 1).then_some((current, entries, level));
+                return End::Nothing { next: next_used(at, current, entries, level) };
             }
             if level == 1 && entry & HUGE != 0 {
-                return Some((current, entries, 1));
+                return End::Huge(current, entries);
             }
             current = table::frame(entry);
             // SAFETY: as in `slot`.
             entries = unsafe { table::table(current.addr()) };
         }
-        Some((current, entries, 0))
+        End::Leaves(current, entries)
     }
+}
+
+/// What a walk finds above the 4 KiB leaves.
+enum End<'a> {
+    /// The table of 4 KiB leaves.
+    Leaves(FrameNumber, &'a Table),
+    /// A 2 MiB leaf, in this table.
+    Huge(FrameNumber, &'a Table),
+    /// Nothing before `next`.
+    Nothing { next: u64 },
+}
+
+/// The first address after `at` that an entry in use of this table covers, or where the table ends. So a large empty mapping
+/// costs a search of one table, not a walk for each 2 MiB.
+#[cold]
+fn next_used(at: u64, table: FrameNumber, entries: &Table, level: u32) -> u64 {
+    let shift = 12 + 9 * level;
+    let base = at >> (shift + 9) << (shift + 9);
+    let used = span::within(table, table::index(at, level) + 1, 511).find(|i| entries[*i].load(Relaxed) != 0);
+    base + ((used.unwrap_or(512) as u64) << shift)
 }
 
 /// A leaf's bits for `prot`; no rights at all hold the frame without being present.

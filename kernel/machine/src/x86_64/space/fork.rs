@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::{HUGE_SPAN, LEAF_SPAN, Tables, UserSpace, decode, span, table};
+use super::{End, HUGE_SPAN, LEAF_SPAN, Tables, UserSpace, decode, span, table};
 use crate::addr::{HUGE_PAGES, PageRange};
 use crate::frame::{Frame, OutOfFrames};
 use crate::space::{ForkMode, Removed};
@@ -19,20 +19,19 @@ impl UserSpace {
         let mut at = range.start();
         while at < range.end() {
             let stop = (at | (HUGE_SPAN - 1)).wrapping_add(1).min(range.end());
-            match parent.lowest_table(at) {
-                Some((from, entries, 0)) => {
+            match parent.end_of_walk(at) {
+                End::Leaves(from, entries) => {
                     let wanted = span::within(from, table::index(at, 0), table::index(stop - 1, 0));
                     if !wanted.is_empty() {
                         let base = at & !(HUGE_SPAN - 1);
                         share_table(entries, &child, base, wanted, mode, &mut shared)?;
                     }
                 }
-                Some((_, entries, 1)) => share_huge(entries, &child, at, mode, &mut shared)?,
-                Some((_, _, level)) => {
-                    at = (at | ((1 << (12 + 9 * level)) - 1)).wrapping_add(1);
+                End::Huge(_, entries) => share_huge(entries, &child, at, mode, &mut shared)?,
+                End::Nothing { next } => {
+                    at = next;
                     continue;
                 }
-                None => {}
             }
             at = stop;
         }

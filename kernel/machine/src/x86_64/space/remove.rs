@@ -3,7 +3,7 @@
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use super::{HUGE_SPAN, LEAF_SPAN, Slot, Tables, UserSpace, decode, span, table};
+use super::{End, HUGE_SPAN, LEAF_SPAN, Slot, Tables, UserSpace, decode, span, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::space::{Leaf, Removed};
@@ -89,8 +89,8 @@ impl Tables<'_> {
     fn drop_empty_tables(&self, range: PageRange, batch: &mut Batch<'_>) {
         let mut at = range.start().next_multiple_of(HUGE_SPAN);
         while at + HUGE_SPAN <= range.end() {
-            match self.lowest_table(at) {
-                Some((leaf_table, _, 0)) if span::count(leaf_table) == 0 => {
+            match self.end_of_walk(at) {
+                End::Leaves(leaf_table, _) if span::count(leaf_table) == 0 => {
                     if let Some((parent, entries)) = self.parent_of_leaves(at) {
                         span::unused(parent);
                         self.space.tables.fetch_sub(1, Relaxed);
@@ -98,7 +98,7 @@ impl Tables<'_> {
                     }
                     at += HUGE_SPAN;
                 }
-                Some((_, _, level)) if level > 1 => at = (at | ((1 << (12 + 9 * level)) - 1)).wrapping_add(1),
+                End::Nothing { next } => at = next.next_multiple_of(HUGE_SPAN),
                 _ => at += HUGE_SPAN,
             }
         }
