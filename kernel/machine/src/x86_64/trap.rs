@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use super::regs::{Registers, TrapFrame, UserFrame};
 use super::{features, irq, layout, local, msr, nmi, stacks};
 use crate::addr::{USER_END, UserAddr};
-use crate::kernel::hooks;
+use crate::hooks::hooks;
 use crate::trap::{Access, FatalKind, FatalTrap, PageFault, UserTrap};
 
 const DEBUG: u64 = 1;
