@@ -175,7 +175,9 @@ impl Epoll {
         let mut again = Vec::new();
         while found < into.len() {
             let Some(item) = self.ready.lock().pop_front() else { break };
-            item.listed.store(false, Release);
+            // An exchange, not a store: it must not move past the look at the sequence number that follows, or a wake-up in
+            // between finds the item listed, leaves it, and is never reported.
+            item.listed.swap(false, AcqRel);
             let Some((events, data, sequence)) = item.report() else { continue };
             into[found] = Event { events, data };
             found += 1;
