@@ -4,7 +4,7 @@
 //! may want a page of this very file. Writers take turns at the gate, so that appends do not overwrite each other.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use kernel_logic::filemap::FileMap;
 use linux_abi::Errno;
@@ -37,6 +37,8 @@ pub struct FileData {
     size: AtomicU64,
     generation: AtomicU64,
     writers: Gate,
+    /// A mapping asked for a page of it.
+    mapped: AtomicBool,
 }
 
 struct Pages {
@@ -53,6 +55,7 @@ impl FileData {
             pages: SpinLock::new(Pages { map: FileMap::new(), archive: None, archived: 0 }),
             size: AtomicU64::new(0),
             generation: AtomicU64::new(0),
+            mapped: AtomicBool::new(false),
             writers: Gate::new(),
         }
     }
@@ -203,6 +206,7 @@ impl FileData {
 
     /// The frame for a mapping: see [`crate::fs::Inode::page`].
     pub fn page(&self, pool: &Pool, index: u64, usage: PageUse) -> Result<Frame, Errno> {
+        self.mapped.store(true, Relaxed);
         if index >= self.size().div_ceil(PAGE) {
             return Err(Errno::ENXIO);
         }
@@ -210,6 +214,11 @@ impl FileData {
             self.generation.fetch_add(1, Relaxed);
         }
         self.page_to_write(pool, index)
+    }
+
+    /// Whether a mapping ever asked for a page.
+    pub fn was_mapped(&self) -> bool {
+        self.mapped.load(Relaxed)
     }
 
     /// Sets the length; answers how many frames were given up.

@@ -166,6 +166,9 @@ impl Inode for TmpNode {
         let data = self.data()?;
         let freed = data.truncate(size)?;
         self.pool.release(freed);
+        if freed != 0 && data.was_mapped() {
+            crate::mm::file_was_cut(self, size);
+        }
         self.attr.touch_modified();
         Ok(())
     }
