@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod linux;
 pub mod selftest;
 pub mod setup;
+pub mod soak;
 pub mod suite;
 pub mod test;
 
@@ -54,6 +55,8 @@ enum Command {
     GenLog(gen_log::Arguments),
     /// Boot the machine crate's own tests.
     Selftest(selftest::Arguments),
+    /// Let the stress program run on a kernel.
+    Soak(soak::Arguments),
     /// Run a third-party test suite under our kernel and compare with Linux.
     Suite(suite::Arguments),
     /// Write the base initramfs to a file.
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Soak(arguments) => soak::run(&arguments, consent),
         Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
