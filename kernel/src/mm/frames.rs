@@ -67,6 +67,11 @@ pub fn free() -> usize {
     in_policy + machine::frame::in_magazines()
 }
 
+/// Whether programs have used up what is theirs: what would take kernel memory on their behalf should fail now.
+pub fn is_low() -> bool {
+    free() <= RESERVE.load(Ordering::Relaxed)
+}
+
 /// Free blocks by order, if the allocator is not in use (the crash path asks).
 pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
     match &*POLICY.try_lock()? {

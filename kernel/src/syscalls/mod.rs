@@ -102,14 +102,14 @@ const fn build() -> [Handler; NUMBERS] {
 }
 
 fn unimplemented(call: &mut Call<'_>) -> SysResult {
-    debug::event::unimplemented_syscall(call.frame.syscall().unwrap_or(u64::MAX));
+    debug::event::unimplemented_syscall(call.frame.syscall_number());
     Err(Errno::ENOSYS)
 }
 
 /// Answers the call in `frame`.
 #[inline]
 pub fn dispatch(frame: &mut UserFrame) {
-    let Some(nr) = frame.syscall() else { return };
+    let nr = frame.syscall_number();
     let task = current();
     let traced = debug::traces_calls();
     if traced {

@@ -14,7 +14,7 @@ use machine::trap::TrapCode;
 use super::process::Actions;
 use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, tree};
 use crate::debug;
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
 use crate::signal::ThreadSignals;
 use crate::sync::wait::WaitError;
@@ -56,6 +56,9 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     let limit = me.process.limit(resource::NPROC);
     if tree::thread_count() as u64 >= limit.min(u64::from(tree::PID_MAX)) {
         return Err(Errno::EAGAIN);
+    }
+    if frames::is_low() {
+        return Err(Errno::ENOMEM);
     }
     let mm = child_memory(me, asked(flags::CLONE_VM))?;
     let tid = tree::allocate()?;
