@@ -298,9 +298,12 @@ impl FileOps for PipeEnd {
         let packets = file.flags() & O_DIRECT as u32 != 0;
         let result = match self.try_write(source, atomic, packets) {
             Ok(None) if file.is_nonblocking() => Err(Errno::EAGAIN),
-            Ok(None) => {
-                self.pipe.writable.wait(|| self.try_write(source, atomic, packets).transpose()).map_err(Errno::from).flatten()
-            }
+            Ok(None) => self
+                .pipe
+                .writable
+                .wait(|| self.try_write(source, atomic, packets).transpose())
+                .map_err(Errno::from)
+                .flatten(),
             other => other.map(|_| ()),
         };
         if result == Err(Errno::EPIPE) {
