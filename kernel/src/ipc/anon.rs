@@ -32,7 +32,7 @@ impl Inode for AnonInode {
         &self.attr
     }
 
-    fn open(self: Arc<Self>, _request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, _request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         Err(Errno::ENXIO)
     }
 }

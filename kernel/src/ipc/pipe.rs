@@ -107,7 +107,7 @@ impl Inode for PipeNode {
         &self.attr
     }
 
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         let (reads, writes) = access(request.flags);
         Ok(self.pipe.end(reads, writes))
     }

@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub use data::{Archive, FileData, LARGEST, SEAL_SEAL};
+pub use data::{Archive, LARGEST, SEAL_SEAL};
 use linux_abi::Errno;
 pub use node::{Body, TmpNode};
 
@@ -94,11 +94,6 @@ impl TmpFs {
         let node = TmpNode::new(&pool, attr, Body::directory());
         let root = Dentry::new(b"", None, node);
         Arc::new(Self { kind, options: options.to_vec(), pool, root })
-    }
-
-    /// What its nodes share, to make nodes that have no name (memfd).
-    pub fn pool(&self) -> &Arc<Pool> {
-        &self.pool
     }
 }
 

@@ -10,7 +10,7 @@ mod transfer;
 
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDHUP, RDNORM, WRNORM};
 use linux_abi::Errno;
@@ -94,6 +94,8 @@ struct Inbox {
     bytes: FrameRing,
     packets: VecDeque<transfer::Packet>,
     packet_bytes: usize,
+    /// Who sent the newest bytes of a stream, kept if this side wants to know.
+    last_sender: Option<Credentials>,
     /// Nothing more will come: the peer shut its sending side or is gone.
     ended: bool,
     /// This side does not want more (SHUT_RD).
@@ -115,7 +117,7 @@ impl Socket {
             own_credentials: None,
         };
         let inbox =
-            Inbox { bytes: FrameRing::new(), packets: VecDeque::new(), packet_bytes: 0, ended: false, shut: false };
+            Inbox { bytes: FrameRing::new(), packets: VecDeque::new(), packet_bytes: 0, last_sender: None, ended: false, shut: false };
         Arc::new(Self {
             kind,
             state: SpinLock::new(state),
@@ -144,6 +146,11 @@ impl Socket {
         let mut state = self.state.lock();
         state.role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
         state.peer_credentials = Some(credentials);
+    }
+
+    /// Whether every message says who sent it (SO_PASSCRED).
+    pub fn passes_credentials(&self) -> bool {
+        self.pass_credentials.load(core::sync::atomic::Ordering::Relaxed)
     }
 
     /// Waits for connections, at most `most` at a time.
