@@ -119,9 +119,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.signal_owner.load(Relaxed) as usize),
-        F_SETOWN => {
-            set_owner(&file, argument as i32)
-        }
+        F_SETOWN => set_owner(&file, argument as i32),
         F_GETSIG => Ok(0),
         F_SETSIG => {
             if argument <= 64 {

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
-    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_CTRUNC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
-    MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
-    SOCK_STREAM,
+    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_CTRUNC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK,
+    MSG_TRUNC, MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW,
+    SOCK_SEQPACKET, SOCK_STREAM,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -271,7 +271,10 @@ fn write_sender(sender: &Credentials, to: u64, room: u64) -> Result<u64, Errno> 
     if room < LENGTH {
         return Ok(0);
     }
-    write_words(to, &[LENGTH, SOL_SOCKET | SCM_CREDENTIALS << 32, u64::from(sender.pid) | u64::from(sender.uid) << 32])?;
+    write_words(
+        to,
+        &[LENGTH, SOL_SOCKET | SCM_CREDENTIALS << 32, u64::from(sender.pid) | u64::from(sender.uid) << 32],
+    )?;
     UserPtr::<u32>::new(to + 24).write(sender.gid)?;
     Ok(SPACE.min(room))
 }

@@ -116,8 +116,14 @@ impl Socket {
             peer_credentials: None,
             own_credentials: None,
         };
-        let inbox =
-            Inbox { bytes: FrameRing::new(), packets: VecDeque::new(), packet_bytes: 0, last_sender: None, ended: false, shut: false };
+        let inbox = Inbox {
+            bytes: FrameRing::new(),
+            packets: VecDeque::new(),
+            packet_bytes: 0,
+            last_sender: None,
+            ended: false,
+            shut: false,
+        };
         Arc::new(Self {
             kind,
             state: SpinLock::new(state),
