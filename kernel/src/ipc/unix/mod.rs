@@ -353,8 +353,9 @@ impl Socket {
 
 /// Opens a description of a socket; `flags` are `O_NONBLOCK` or nothing.
 pub fn open(socket: Arc<Socket>, flags: u32) -> Arc<File> {
-    let inode = AnonInode::new(S_IFSOCK | 0o777);
-    anon::open("socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2)
+    let mount = anon::sockets();
+    let inode = AnonInode::new(mount, S_IFSOCK | 0o777);
+    anon::open(mount, "socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2)
 }
 
 /// A fresh socket.
