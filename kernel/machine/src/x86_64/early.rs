@@ -3,7 +3,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::{self, direct};
-use super::pvh::{RAM, StartInfo};
+use super::pvh::StartInfo;
+use super::start::RAM;
 use crate::addr::{PAGE_SIZE, PhysAddr};
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
