@@ -6,6 +6,7 @@
 
 use alloc::sync::Arc;
 use core::any::Any;
+use core::sync::atomic::AtomicU32;
 
 use linux_abi::Errno;
 use machine::frame::Frame;
@@ -149,6 +150,11 @@ pub trait Inode: Any + Send + Sync {
     /// file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
     fn page(&self, _index: u64, _use: PageUse) -> Result<Frame, Errno> {
         Err(Errno::ENODEV)
+    }
+
+    /// The seals of a file that can be sealed (`F_ADD_SEALS`).
+    fn seals(&self) -> Option<&AtomicU32> {
+        None
     }
 
     /// Rises whenever contents change by other means than a shared mapping; what was derived from the pages of another

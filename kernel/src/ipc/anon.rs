@@ -63,7 +63,7 @@ pub fn mount() -> &'static Arc<Mount> {
 /// Opens `ops` on an inode of its own.
 pub fn open(kind: &'static str, inode: Arc<dyn Inode>, ops: Arc<dyn FileOps>, flags: u32) -> Arc<File> {
     let path = Path { mount: mount().clone(), dentry: Dentry::unplaced(kind, inode) };
-    File::new(path, ops, flags, false)
+    File::new(path, ops, flags)
 }
 
 /// Opens `ops` on the shared inode.

@@ -62,7 +62,11 @@ pub const CALLS: Calls = &[
         }
         if call.arg(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
     }),
-    (nr::readahead, |call| call.file(0).map(|_| 0)),
+    (nr::readahead, |call| match call.file(0)? {
+        file if !file.is_readable() => Err(Errno::EBADF),
+        file if file.inode().attr().kind() != S_IFREG => Err(Errno::EINVAL),
+        _ => Ok(0),
+    }),
     (nr::fsync, sync_one),
     (nr::fdatasync, sync_one),
     (nr::syncfs, |call| call.file(0).map(|_| 0)),
@@ -93,7 +97,7 @@ pub fn with_vectors(call: &Call<'_>, act: impl FnOnce(&[IoVec]) -> SysResult) ->
     read_vectors(call.arg(1), call.arg(2) as usize, act)
 }
 
-/// Reads a `struct iovec` array: EINVAL for too many or for lengths that do not add up.
+/// Reads a `struct iovec` array: EINVAL for too many or for a negative length.
 pub fn read_vectors(array: u64, count: usize, act: impl FnOnce(&[IoVec]) -> SysResult) -> SysResult {
     if count > MOST {
         return Err(Errno::EINVAL);
@@ -106,10 +110,12 @@ pub fn read_vectors(array: u64, count: usize, act: impl FnOnce(&[IoVec]) -> SysR
         many.resize(count, IoVec::default());
         &mut many[..]
     };
-    let mut total = 0_usize;
     for (at, buffer) in buffers.iter_mut().enumerate() {
         let [addr, len] = read_words::<2>(array.wrapping_add(16 * at as u64))?;
-        total = total.checked_add(len as usize).filter(|&total| total <= isize::MAX as usize).ok_or(Errno::EINVAL)?;
+        // Their sum may be anything: what is beyond the most one call moves is left out.
+        if len > isize::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
         *buffer = IoVec { addr: UserAddr(addr), len: len as usize };
     }
     act(buffers)
@@ -126,6 +132,7 @@ fn vectors_at(call: &Call<'_>, reads: bool, flags: u64) -> SysResult {
         (true, true) => file.read(&mut Sink::vector(buffers)),
         (true, false) => file.read_at(at, &mut Sink::vector(buffers)),
         (false, true) => file.write(&mut Source::vector(buffers)),
+        (false, false) if flags & RWF_APPEND != 0 => file.append(at, &mut Source::vector(buffers)),
         (false, false) => file.write_at(at, &mut Source::vector(buffers)),
     })
 }

@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub use data::{Archive, FileData, LARGEST};
+pub use data::{Archive, FileData, LARGEST, SEAL_SEAL};
 use linux_abi::Errno;
 pub use node::{Body, TmpNode};
 
@@ -120,7 +120,7 @@ impl FileSystem for TmpFs {
         let free = self.pool.most_pages.saturating_sub(used);
         let nodes = self.pool.nodes.load(Relaxed);
         Statistics {
-            magic: 0x0102_1994,
+            magic: if self.kind == "sysfs" { 0x6265_6572 } else { 0x0102_1994 },
             blocks: [self.pool.most_pages, free],
             files: [self.pool.most_pages, self.pool.most_pages.saturating_sub(nodes)],
         }

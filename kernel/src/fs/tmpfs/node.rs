@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
@@ -189,6 +189,10 @@ impl Inode for TmpNode {
 
     fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno> {
         self.data()?.page(&self.pool, index, usage)
+    }
+
+    fn seals(&self) -> Option<&AtomicU32> {
+        self.data().ok().map(FileData::seals)
     }
 
     fn generation(&self) -> u64 {

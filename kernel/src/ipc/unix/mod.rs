@@ -227,9 +227,6 @@ impl Socket {
 
     /// Shuts the receiving side, the sending side or both (shutdown(2)).
     pub fn shutdown(&self, receive: bool, send: bool) -> Result<(), Errno> {
-        if !self.is_connected() {
-            return Err(Errno::ENOTCONN);
-        }
         let peer = self.peer();
         if send {
             self.state.lock().shut_send = true;
@@ -281,8 +278,13 @@ impl Socket {
                 }
             }
             Role::Listening { waiting, .. } => {
+                // Nobody will ever read what these were sent: that is a reset, not an end.
                 for server in waiting {
+                    let client = server.peer();
                     server.close();
+                    if let Some(client) = client {
+                        client.hang_up(true);
+                    }
                 }
                 self.writable.wake_all();
             }
