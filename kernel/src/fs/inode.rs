@@ -15,6 +15,7 @@ use super::attr::Attr;
 use super::dentry::Dentry;
 use super::file::FileOps;
 use super::path::Path;
+use crate::syscalls::file_xattr::Attributes;
 
 /// How a page of a file will be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,6 +151,11 @@ pub trait Inode: Any + Send + Sync {
     /// file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
     fn page(&self, _index: u64, _use: PageUse) -> Result<Frame, Errno> {
         Err(Errno::ENODEV)
+    }
+
+    /// The extended attributes, where the file system keeps any.
+    fn attributes(&self) -> Option<&Attributes> {
+        None
     }
 
     /// The seals of a file that can be sealed (`F_ADD_SEALS`).

@@ -45,7 +45,9 @@ pub const CALLS: Calls = &[
 /// The enforced limit on descriptor numbers.
 #[inline]
 pub fn fd_limit(call: &Call<'_>) -> u32 {
-    u32::try_from(call.task.process.limit(resource::NOFILE)).unwrap_or(u32::MAX)
+    /// `/proc/sys/fs/nr_open`: no table grows beyond it, whatever the limit.
+    const NR_OPEN: u64 = 1 << 20;
+    call.task.process.limit(resource::NOFILE).min(NR_OPEN) as u32
 }
 
 /// Gives a file the lowest number.

@@ -117,7 +117,7 @@ impl Socket {
                     None => Ok(None),
                 };
             }
-            let result = inbox.bytes.drain(sink, flags.peek);
+            let result = inbox.bytes.drain(sink, usize::MAX, flags.peek);
             drop(inbox);
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
