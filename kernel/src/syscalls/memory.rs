@@ -191,10 +191,18 @@ fn msync(call: &mut Call<'_>) -> SysResult {
 
 fn mincore(call: &mut Call<'_>) -> SysResult {
     let (start, end) = call.range(Errno::ENOMEM)?;
-    let vector = call.arg(2);
-    let mut present = alloc::vec![0u8; ((end - start) / PAGE) as usize];
-    call.mm()?.in_core(start, end, |index, is| present[index] = u8::from(is))?;
-    crate::user::write_bytes(vector, &present)?;
+    /// Pages answered at a time, whatever the range.
+    const CHUNK: u64 = 512;
+    let mm = call.mm()?;
+    let mut present = [0u8; CHUNK as usize];
+    let mut at = start;
+    while at < end {
+        let stop = end.min(at + CHUNK * PAGE);
+        mm.in_core(at, stop, |index, is| present[index] = u8::from(is))?;
+        let answered = &present[..((stop - at) / PAGE) as usize];
+        user::write_bytes(call.arg(2).wrapping_add((at - start) / PAGE), answered)?;
+        at = stop;
+    }
     Ok(0)
 }
 
