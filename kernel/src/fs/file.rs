@@ -136,7 +136,8 @@ impl File {
     /// [`super::attr::Attr::begin_write`].
     pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32) -> Arc<Self> {
         let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0;
-        let hold = if writing && path.inode().attr().kind() == super::attr::S_IFREG { Hold::Writer } else { Hold::None };
+        let hold =
+            if writing && path.inode().attr().kind() == super::attr::S_IFREG { Hold::Writer } else { Hold::None };
         Self::holding(path, ops, flags, hold)
     }
 

@@ -99,7 +99,9 @@ impl Epoll {
     /// Watches `file` under the number `fd`: EEXIST if it does already, ELOOP if epolls would watch each other in a circle.
     pub fn add(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
         // EPOLLEXCLUSIVE goes with few others (epoll_ctl(2)).
-        if interest.events & EXCLUSIVE != 0 && interest.events & !(IN | OUT | ERR | HUP | WAKEUP | EDGE | EXCLUSIVE) != 0 {
+        if interest.events & EXCLUSIVE != 0
+            && interest.events & !(IN | OUT | ERR | HUP | WAKEUP | EDGE | EXCLUSIVE) != 0
+        {
             return Err(Errno::EINVAL);
         }
         if let Some(inner) = file.ops.as_epoll() {

@@ -49,7 +49,7 @@ pub fn start(boot: &BootInfo) {
     }
     let free = buddy.free_frames();
     TOTAL.store(boot.ram.iter().map(|r| (r.end.0 - r.start.0) as usize).sum(), Ordering::Relaxed);
-    RESERVE.store((free / 64).clamp(128, 4096).min(free / 4), Ordering::Relaxed);
+    RESERVE.store((free / 24).clamp(256, 4096).min(free / 4), Ordering::Relaxed);
     *policy = Policy::Buddy(buddy);
 }
 

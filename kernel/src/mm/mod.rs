@@ -171,7 +171,13 @@ impl AddressSpace {
 
     fn around(space: Arc<UserSpace>, map: Map) -> Arc<Self> {
         let resident = [const { AtomicI64::new(0) }; 4];
-        Arc::new(Self { space, map: SpinLock::new(map), resident, peak: AtomicU64::new(0), expedited: AtomicBool::new(false) })
+        Arc::new(Self {
+            space,
+            map: SpinLock::new(map),
+            resident,
+            peak: AtomicU64::new(0),
+            expedited: AtomicBool::new(false),
+        })
     }
 
     /// Locks the map. Nothing that may fault on user memory or sleep happens under it.

@@ -45,7 +45,9 @@ pub const CALLS: Calls = &[
 /// The enforced limit on descriptor numbers.
 #[inline]
 pub fn fd_limit(call: &Call<'_>) -> u32 {
-    u32::try_from(call.task.process.limit(resource::NOFILE)).unwrap_or(u32::MAX)
+    /// `/proc/sys/fs/nr_open`: no table grows beyond it, whatever the limit.
+    const NR_OPEN: u64 = 1 << 20;
+    call.task.process.limit(resource::NOFILE).min(NR_OPEN) as u32
 }
 
 /// Gives a file the lowest number.
@@ -166,7 +168,7 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     {
         seals.store(0, core::sync::atomic::Ordering::Relaxed);
     }
-    let request = crate::fs::inode::OpenRequest { path: &path, flags: 2 };
+    let request = crate::fs::inode::OpenRequest { flags: 2 };
     let ops = path.inode().clone().open(&request)?;
     let flags = 2 | linux_abi::flags::file::O_LARGEFILE as u32;
     // It may be executed while it is open: nobody counts as its writer.

@@ -111,7 +111,8 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     let data_limit = call.task.process.limit(resource::DATA);
     let no_reserve = flags & abi::MAP_NORESERVE != 0;
     let mm = call.mm()?;
-    let at = mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit, data_limit, no_reserve })?;
+    let at =
+        mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit, data_limit, no_reserve })?;
     if flags & (abi::MAP_POPULATE | abi::MAP_LOCKED) != 0 && flags & abi::MAP_NONBLOCK == 0 {
         // Populating is best effort: the mapping exists.
         let _ = mm.populate(at, at + len);

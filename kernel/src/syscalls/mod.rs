@@ -18,6 +18,7 @@ mod file_attr;
 mod file_open;
 mod file_rw;
 mod file_stat;
+pub mod file_xattr;
 mod futexes;
 mod identity;
 mod memory;
@@ -69,6 +70,7 @@ const AREAS: &[Calls] = &[
     file_open::CALLS,
     file_rw::CALLS,
     file_stat::CALLS,
+    file_xattr::CALLS,
     poll::CALLS,
     socket::CALLS,
     memory::CALLS,

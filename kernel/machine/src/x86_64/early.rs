@@ -4,6 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::{self, direct};
 use super::pvh::StartInfo;
+use super::start::RAM;
 use crate::addr::{PAGE_SIZE, PhysAddr};
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -12,7 +13,8 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// machine the initrd lies at the end of memory: near, but not in the way, and nothing is left behind it.)
 pub(crate) fn init(info: &StartInfo) {
     let mut next = layout::image()[3] - layout::IMAGE;
-    let ram_end = info.regions[..info.count].iter().map(|region| region.end.min(layout::DIRECT_LIMIT)).max();
+    let ram = info.regions[..info.count].iter().filter(|r| r.kind == RAM && r.end <= layout::DIRECT_LIMIT);
+    let ram_end = ram.map(|region| region.end).max();
     // The frame table, the direct map's tables, and what else boot takes.
     let needed = ram_end.unwrap_or(0) / PAGE_SIZE as u64 * (crate::frame::ENTRY_SIZE as u64 + 1) + (1 << 20);
     if (next..next + needed).contains(&info.initrd.0) {

@@ -17,7 +17,7 @@ use crate::{frame, heap, kernel, region};
 
 /// Frames below this are left to firmware tables and the start of other processors.
 const FIRST_MEGABYTE: u32 = 256;
-const RAM: u32 = 1;
+pub(super) const RAM: u32 = 1;
 
 /// Called by the boot assembly with the start info's physical address.
 pub(super) extern "C" fn start(start_info: u64) -> ! {
