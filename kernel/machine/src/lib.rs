@@ -1,2 +1,43 @@
 //! The room for unsafe code: everything that touches the processor or raw memory.
+//!
+//! The kernel proper forbids `unsafe`; what it may do to the machine is what this crate's safe types allow, and every one of
+//! them stays sound whatever safe code does with it:
+//!
+//! - a [`frame::Frame`] is an owned reference to physical memory, counted in a table only this crate writes;
+//! - a [`space::UserSpace`] owns the frames it maps; its tables live as long as a processor walks them;
+//! - user memory is reached only by the copies in [`user`], which turn a fault into an error;
+//! - a [`thread::Thread`] owns its kernel stack; [`Start::switch_to`] hands a processor from one to another;
+//! - the kernel is entered, and told of traps and interrupts, through the [`Kernel`] trait, found by [`Start`].
+//!
+//! Names here are architecture-neutral. What knows a processor lives in its folder (`x86_64/`) and is re-exported under
+//! these names; [`arch`] is the one deliberate opening, for code that must spell registers (signal frames, dumps).
 #![no_std]
+
+extern crate alloc;
+
+pub mod addr;
+pub mod boot;
+pub mod console;
+pub mod cpu;
+pub mod crash;
+pub mod frame;
+pub mod irq;
+mod kernel;
+pub mod power;
+pub mod random;
+pub mod space;
+pub mod sync;
+pub mod thread;
+pub mod time;
+pub mod trap;
+pub mod user;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+pub use kernel::{Kernel, Start};
+
+/// The architecture's own names: register files as the signal ABI and the dump format spell them.
+pub mod arch {
+    #[cfg(target_arch = "x86_64")]
+    pub use crate::x86_64::regs::{Registers, UserFrame};
+}

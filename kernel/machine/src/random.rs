@@ -1,0 +1,6 @@
+//! Entropy the hardware offers.
+
+/// 64 bits from the processor's generator, or `None` without one (then mix [`crate::time::cycles`]).
+pub fn hardware() -> Option<u64> {
+    todo!()
+}

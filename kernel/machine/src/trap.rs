@@ -1,0 +1,119 @@
+//! What went wrong, in architecture-neutral words.
+
+use crate::addr::UserAddr;
+use crate::x86_64::regs::Registers;
+
+/// What an access wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+    /// An instruction fetch.
+    Execute,
+}
+
+/// A page fault on a user address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageFault {
+    /// The address touched.
+    pub addr: UserAddr,
+    /// What for.
+    pub access: Access,
+    /// A leaf was there and forbade it; otherwise nothing was mapped.
+    pub present: bool,
+    /// The instruction that did it.
+    pub ip: u64,
+    /// The processor's own error code.
+    pub code: u64,
+}
+
+/// An exception in user mode. The signal each becomes is the kernel's choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UserTrap {
+    /// An unresolved page fault.
+    Page(PageFault),
+    /// Division by zero or overflow.
+    Divide,
+    /// Single step or a hardware breakpoint.
+    Debug,
+    /// A breakpoint instruction.
+    Breakpoint,
+    /// INTO, BOUND.
+    Overflow,
+    /// Not an instruction.
+    InvalidInstruction,
+    /// A privileged instruction, a bad segment, a non-canonical address.
+    Protection,
+    /// A stack access outside the canonical range.
+    StackSegment,
+    /// Misaligned, with alignment checking on.
+    Alignment,
+    /// A floating-point exception, x87 (`false`) or SIMD (`true`).
+    FloatingPoint {
+        /// SIMD, not x87.
+        simd: bool,
+    },
+    /// Anything else.
+    Other,
+}
+
+/// A user trap's architectural identity, for `siginfo`, `ucontext` and dumps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TrapCode {
+    /// Vector number.
+    pub vector: u8,
+    /// Error code, 0 if the exception has none.
+    pub error: u64,
+    /// Faulting address of a page fault, else 0.
+    pub addr: u64,
+}
+
+impl UserTrap {
+    /// Vector, error code and address as `ucontext` reports them.
+    pub fn code(&self) -> TrapCode {
+        todo!()
+    }
+}
+
+/// Why the kernel itself cannot go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FatalKind {
+    /// A page fault in kernel mode that no exception-table entry covers.
+    PageFault {
+        /// Address touched.
+        addr: u64,
+        /// What for.
+        access: Access,
+    },
+    /// The address of a kernel page fault was in a guard page: a kernel stack overflow.
+    StackOverflow {
+        /// Address touched.
+        addr: u64,
+    },
+    /// A second exception while delivering a first.
+    DoubleFault,
+    /// The machine checked out.
+    MachineCheck,
+    /// A non-maskable interrupt nobody asked for (QEMU's `nmi`).
+    Nmi,
+    /// Any other exception in kernel mode, by vector.
+    Exception {
+        /// Vector number.
+        vector: u8,
+    },
+}
+
+/// Handed to [`crate::Kernel::fatal`].
+#[derive(Clone, Copy, Debug)]
+pub struct FatalTrap {
+    /// Why.
+    pub kind: FatalKind,
+    /// The registers at that moment.
+    pub registers: Registers,
+    /// The processor's error code.
+    pub code: u64,
+    /// It happened in user mode (NMI, machine check).
+    pub in_user: bool,
+}
