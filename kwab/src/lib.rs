@@ -1,1 +1,3 @@
 //! Turns serial logs and dumps into a model, and the model into findings.
+
+pub mod import;

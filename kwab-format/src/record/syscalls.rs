@@ -1,0 +1,115 @@
+//! Owns the records of system calls: entry and exit events, and the rings that a kernel keeps.
+
+fields! {
+    /// Event `syscall_entry`.
+    record SyscallEntry {
+        /// Process.
+        1 pid: u32,
+        /// Thread.
+        2 tid: u32,
+        /// Number.
+        3 nr: i64,
+        /// Name as the source printed it.
+        4 name: &'a [u8],
+        /// First argument.
+        5 arg0: u64,
+        /// Second argument.
+        6 arg1: u64,
+        /// Third argument.
+        7 arg2: u64,
+        /// Fourth argument.
+        8 arg3: u64,
+        /// Fifth argument.
+        9 arg4: u64,
+        /// Sixth argument.
+        10 arg5: u64,
+    }
+}
+
+fields! {
+    /// Event `syscall_exit`.
+    record SyscallExit {
+        /// Process.
+        1 pid: u32,
+        /// Thread.
+        2 tid: u32,
+        /// Number.
+        3 nr: i64,
+        /// Name as the source printed it.
+        4 name: &'a [u8],
+        /// What the call returned.
+        5 result: i64,
+        /// Name of the error as the source printed it.
+        6 errno: &'a [u8],
+        /// Nanoseconds since the entry.
+        7 duration_ns: u64,
+    }
+}
+
+fields! {
+    /// An entry of a ring of recent calls; the stamp is that of the call's entry.
+    record SyscallRecord {
+        /// Process.
+        1 pid: u32,
+        /// Thread.
+        2 tid: u32,
+        /// Number.
+        3 nr: i64,
+        /// Name as the source printed it.
+        4 name: &'a [u8],
+        /// First argument.
+        5 arg0: u64,
+        /// Second argument.
+        6 arg1: u64,
+        /// Third argument.
+        7 arg2: u64,
+        /// Fourth argument.
+        8 arg3: u64,
+        /// Fifth argument.
+        9 arg4: u64,
+        /// Sixth argument.
+        10 arg5: u64,
+        /// What the call returned; absent while it is in progress.
+        11 result: i64,
+        /// Nanoseconds from entry to exit.
+        12 duration_ns: u64,
+        /// Time-stamp counter ticks from entry to exit.
+        13 duration_ticks: u64,
+        /// Whether the call had not returned.
+        14 in_progress: bool,
+        /// Position in the ring as printed.
+        15 index: u64,
+    }
+}
+
+fields! {
+    /// Event `unimplemented_syscall`.
+    record UnimplementedSyscall {
+        /// Process.
+        1 pid: u32,
+        /// Number.
+        2 nr: i64,
+        /// Name as the source printed it.
+        3 name: &'a [u8],
+    }
+}
+
+macro_rules! args {
+    ($($name:ident)*) => {$(
+        impl<'a> $name<'a> {
+            /// The six arguments; those that the source did not say are `None`.
+            #[must_use]
+            pub const fn args(&self) -> [Option<u64>; 6] {
+                [self.arg0, self.arg1, self.arg2, self.arg3, self.arg4, self.arg5]
+            }
+
+            /// The same record with these arguments.
+            #[must_use]
+            pub const fn with_args(mut self, args: [Option<u64>; 6]) -> Self {
+                [self.arg0, self.arg1, self.arg2, self.arg3, self.arg4, self.arg5] = args;
+                self
+            }
+        }
+    )*};
+}
+args!(SyscallEntry SyscallRecord);

@@ -1,0 +1,463 @@
+//! Decides how a record's fields become bytes: one key byte, then an integer of 0, 1, 2, 4, 6 or 8 bytes or a run of bytes.
+//!
+//! A key is `number << 3 | code`. Codes 0 to 5 are little-endian integers whose width the code gives, 6 is a length and
+//! that many bytes, 7 is reserved. Numbers 31 to 255 take a second key byte. The writer always takes the narrowest code
+//! that holds the value, so equal records are equal bytes. Signed numbers are zigzag-coded first.
+//!
+//! The encoder stores eight bytes whatever the width and then advances by the width, which is why it wants
+//! [`SLACK`] bytes of room beyond what it keeps; that makes a field about one nanosecond.
+
+use crate::schema::{FieldSchema, Shape};
+
+/// Bytes of room that must remain behind the last field while encoding.
+pub const SLACK: usize = 16;
+
+/// Code of a field that holds a run of bytes.
+pub const CODE_BYTES: u8 = 6;
+
+/// Field numbers from here on take a second key byte.
+pub const FIRST_WIDE_NUMBER: u8 = 31;
+
+/// Why a record's fields could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WireError {
+    /// The bytes end inside a field; `at` is the offset of its key within the record's body.
+    Short {
+        /// Offset of the key in the body.
+        at: u32,
+    },
+    /// Field `number` has the reserved code 7.
+    ReservedCode {
+        /// The field's number.
+        number: u8,
+    },
+    /// Field `number` holds another shape than its definition: an integer where bytes belong, or out of range.
+    BadShape {
+        /// The field's number.
+        number: u8,
+    },
+}
+
+impl core::fmt::Display for WireError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Short { at } => write!(f, "the record ends inside the field at byte {at}"),
+            Self::ReservedCode { number } => write!(f, "field {number} has the reserved wire code 7"),
+            Self::BadShape { number } => write!(f, "field {number} does not hold what its definition says"),
+        }
+    }
+}
+
+impl core::error::Error for WireError {}
+
+/// A set of numbered fields: a record's body, or an element of a [`List`](crate::List).
+pub trait Fields<'a>: Copy + Default + PartialEq + core::fmt::Debug {
+    /// The fields in ascending order of their numbers.
+    const FIELDS: &'static [FieldSchema];
+
+    /// Appends the fields that are present, in ascending order of their numbers.
+    fn encode(&self, out: &mut Encoder<'_>);
+
+    /// Takes one field; `Ok(false)` says that the number is not known here.
+    ///
+    /// # Errors
+    /// [`WireError::BadShape`] when the number is known and the value cannot be its.
+    fn set(&mut self, number: u8, raw: Raw<'a>) -> Result<bool, WireError>;
+
+    /// Reads a body; fields with unknown numbers are skipped and counted.
+    ///
+    /// # Errors
+    /// The first field that is cut, reserved or of the wrong shape.
+    fn decode(body: &'a [u8]) -> Result<(Self, u32), WireError> {
+        let mut value = Self::default();
+        let mut unknown = 0u32;
+        let mut fields = FieldIter::new(body);
+        while let Some((number, raw)) = fields.next_field()? {
+            if !value.set(number, raw)? {
+                unknown = unknown.saturating_add(1);
+            }
+        }
+        Ok((value, unknown))
+    }
+}
+
+/// A kind of record: fields under a record header.
+pub trait RecordType<'a>: Fields<'a> {
+    /// The number that stands in the record header.
+    const KIND: crate::RecordKind;
+}
+
+/// The raw value of one field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raw<'a> {
+    /// Codes 0 to 5.
+    Int(u64),
+    /// Code 6.
+    Bytes(&'a [u8]),
+}
+
+/// A type that a field can hold.
+pub trait Value<'a>: Sized {
+    /// How the documentation names it.
+    const SHAPE: Shape;
+    /// Appends the field.
+    fn put(&self, number: u8, out: &mut Encoder<'_>);
+    /// Reads it back; `None` when `raw` cannot be this type.
+    fn get(raw: Raw<'a>) -> Option<Self>;
+}
+
+macro_rules! unsigned {
+    ($($t:ty),*) => {$(
+        impl<'a> Value<'a> for $t {
+            const SHAPE: Shape = Shape::Unsigned;
+            #[inline(always)]
+            fn put(&self, number: u8, out: &mut Encoder<'_>) {
+                out.int(number, u64::from(*self));
+            }
+            #[inline(always)]
+            fn get(raw: Raw<'a>) -> Option<Self> {
+                match raw {
+                    Raw::Int(v) => Self::try_from(v).ok(),
+                    Raw::Bytes(_) => None,
+                }
+            }
+        }
+    )*};
+}
+unsigned!(u8, u16, u32, u64);
+
+impl<'a> Value<'a> for i64 {
+    const SHAPE: Shape = Shape::Signed;
+    #[inline(always)]
+    fn put(&self, number: u8, out: &mut Encoder<'_>) {
+        out.int(number, zigzag(*self));
+    }
+    #[inline(always)]
+    fn get(raw: Raw<'a>) -> Option<Self> {
+        match raw {
+            Raw::Int(v) => Some(unzigzag(v)),
+            Raw::Bytes(_) => None,
+        }
+    }
+}
+
+impl<'a> Value<'a> for bool {
+    const SHAPE: Shape = Shape::Bool;
+    #[inline(always)]
+    fn put(&self, number: u8, out: &mut Encoder<'_>) {
+        out.int(number, u64::from(*self));
+    }
+    #[inline(always)]
+    fn get(raw: Raw<'a>) -> Option<Self> {
+        match raw {
+            Raw::Int(0) => Some(false),
+            Raw::Int(1) => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Value<'a> for &'a [u8] {
+    const SHAPE: Shape = Shape::Bytes;
+    #[inline(always)]
+    fn put(&self, number: u8, out: &mut Encoder<'_>) {
+        out.bytes(number, self);
+    }
+    #[inline(always)]
+    fn get(raw: Raw<'a>) -> Option<Self> {
+        match raw {
+            Raw::Int(_) => None,
+            Raw::Bytes(b) => Some(b),
+        }
+    }
+}
+
+/// Maps small magnitudes to small codes: 0, -1, 1, -2, 2 … become 0, 1, 2, 3, 4 …
+#[must_use]
+pub const fn zigzag(v: i64) -> u64 {
+    (v.wrapping_shl(1) ^ v.wrapping_shr(63)).cast_unsigned()
+}
+
+/// The inverse of [`zigzag`].
+#[must_use]
+pub const fn unzigzag(v: u64) -> i64 {
+    (v >> 1).cast_signed() ^ (v & 1).cast_signed().wrapping_neg()
+}
+
+/// Appends fields to a buffer; when the buffer is full it remembers so and writes nothing more.
+#[derive(Debug)]
+pub struct Encoder<'b> {
+    buf: &'b mut [u8],
+    pos: usize,
+    full: bool,
+}
+
+impl<'b> Encoder<'b> {
+    /// Starts at byte `pos` of `buf`; [`SLACK`] bytes at the end of `buf` stay unused.
+    #[inline(always)]
+    pub fn new(buf: &'b mut [u8], pos: usize) -> Self {
+        let full = pos > buf.len();
+        Self { buf, pos, full }
+    }
+
+    /// Where the next byte goes, or `None` when something did not fit.
+    #[inline(always)]
+    #[must_use]
+    pub fn position(&self) -> Option<usize> {
+        (!self.full).then_some(self.pos)
+    }
+
+    /// Appends field `number` as an integer of the narrowest width.
+    #[inline(always)]
+    pub fn int(&mut self, number: u8, value: u64) {
+        self.key(number);
+        let (code, width) = width_of(value);
+        let Some(room) = self.room::<SLACK>() else { return };
+        let [last_key, low @ ..] = room;
+        *last_key = if number < FIRST_WIDE_NUMBER { number << 3 | code } else { number };
+        if let Some(low) = low.first_chunk_mut::<8>() {
+            *low = value.to_le_bytes();
+        }
+        if number >= FIRST_WIDE_NUMBER {
+            self.patch_wide(code);
+        }
+        self.pos = self.pos.wrapping_add(1).wrapping_add(width);
+    }
+
+    /// Appends field `number` as a run of bytes.
+    #[inline(always)]
+    pub fn bytes(&mut self, number: u8, bytes: &[u8]) {
+        self.key(number);
+        let Some(room) = self.room::<SLACK>() else { return };
+        let [last_key, _rest @ ..] = room;
+        *last_key = if number < FIRST_WIDE_NUMBER { number << 3 | CODE_BYTES } else { number };
+        if number >= FIRST_WIDE_NUMBER {
+            self.patch_wide(CODE_BYTES);
+        }
+        self.pos = self.pos.wrapping_add(1);
+        self.length(bytes.len());
+        self.raw(bytes);
+    }
+
+    /// Appends field `number` as the bytes that `body` appends.
+    pub fn nested(&mut self, number: u8, body: impl FnOnce(&mut Self)) {
+        self.bytes_key(number);
+        self.prefixed(body);
+    }
+
+    /// Appends a length and the bytes that `body` appends; the length is written when it is known.
+    pub fn prefixed(&mut self, body: impl FnOnce(&mut Self)) {
+        let start = self.pos;
+        self.length(0);
+        let first = self.pos;
+        body(self);
+        if self.full {
+            return;
+        }
+        let len = self.pos.wrapping_sub(first);
+        let shift = length_width(len).wrapping_sub(1);
+        if shift > 0 {
+            if self.pos.saturating_add(shift).saturating_add(SLACK) > self.buf.len() {
+                self.full = true;
+                return;
+            }
+            self.buf.copy_within(first..self.pos, first.wrapping_add(shift));
+        }
+        self.pos = start;
+        self.length(len);
+        self.pos = self.pos.wrapping_add(len);
+    }
+
+    /// Appends bytes that are already encoded.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.raw(bytes);
+    }
+
+    fn bytes_key(&mut self, number: u8) {
+        self.key(number);
+        let Some([first, ..]) = self.room::<SLACK>() else { return };
+        *first = if number < FIRST_WIDE_NUMBER { number << 3 | CODE_BYTES } else { number };
+        if number >= FIRST_WIDE_NUMBER {
+            self.patch_wide(CODE_BYTES);
+        }
+        self.pos = self.pos.wrapping_add(1);
+    }
+
+    /// Leaves room for the first byte of a wide key; the code is patched in when it is known.
+    #[inline(always)]
+    fn key(&mut self, number: u8) {
+        if number >= FIRST_WIDE_NUMBER {
+            self.pos = self.pos.wrapping_add(1);
+        }
+    }
+
+    #[inline(always)]
+    fn patch_wide(&mut self, code: u8) {
+        if let Some(b) = self.buf.get_mut(self.pos.wrapping_sub(1)) {
+            *b = FIRST_WIDE_NUMBER << 3 | code;
+        }
+    }
+
+    #[inline(always)]
+    fn length(&mut self, len: usize) {
+        let Some(room) = self.room::<SLACK>() else { return };
+        let [a, b, c, d, e, ..] = room;
+        let [l0, l1, l2, l3, ..] = len.to_le_bytes();
+        let width = length_width(len);
+        match width {
+            1 => *a = l0,
+            3 => (*a, *b, *c) = (LEN_U16, l0, l1),
+            _ => (*a, *b, *c, *d, *e) = (LEN_U32, l0, l1, l2, l3),
+        }
+        self.pos = self.pos.wrapping_add(width);
+    }
+
+    #[inline(always)]
+    fn raw(&mut self, bytes: &[u8]) {
+        let end = self.pos.saturating_add(bytes.len());
+        if end.saturating_add(SLACK) > self.buf.len() {
+            self.full = true;
+            return;
+        }
+        if let Some(dst) = self.buf.get_mut(self.pos..end) {
+            dst.copy_from_slice(bytes);
+        }
+        self.pos = end;
+    }
+
+    #[inline(always)]
+    fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        if self.full {
+            return None;
+        }
+        let room = self.buf.get_mut(self.pos..).and_then(|s| s.first_chunk_mut::<N>());
+        if room.is_none() {
+            self.full = true;
+        }
+        room
+    }
+}
+
+const LEN_U16: u8 = 254;
+const LEN_U32: u8 = 255;
+
+const fn length_width(len: usize) -> usize {
+    match len {
+        0..=253 => 1,
+        254..=0xFFFF => 3,
+        _ => 5,
+    }
+}
+
+/// Code and byte width of the narrowest integer that holds `value`.
+#[inline(always)]
+fn width_of(value: u64) -> (u8, usize) {
+    let bits = 64u32.wrapping_sub(value.leading_zeros());
+    // Two tables packed into constants would save nothing: both sit in one cache line.
+    CODES.get(bits as usize).copied().map_or((5, 8), |(code, width)| (code, width as usize))
+}
+
+#[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
+static CODES: [(u8, u8); 65] = {
+    let mut table = [(5, 8); 65];
+    let mut bits = 0;
+    while bits < 65 {
+        table[bits] = match bits {
+            0 => (0, 0),
+            1..=8 => (1, 1),
+            9..=16 => (2, 2),
+            17..=32 => (3, 4),
+            33..=48 => (4, 6),
+            _ => (5, 8),
+        };
+        bits += 1;
+    }
+    table
+};
+
+/// Walks the fields of a body.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldIter<'a> {
+    body: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> FieldIter<'a> {
+    /// Starts at the first field.
+    #[must_use]
+    pub const fn new(body: &'a [u8]) -> Self {
+        Self { body, rest: body }
+    }
+
+    /// The next field's number and value, or `None` at the end of the body.
+    ///
+    /// # Errors
+    /// A cut field or a reserved code; the walk is over then.
+    #[inline(always)]
+    pub fn next_field(&mut self) -> Result<Option<(u8, Raw<'a>)>, WireError> {
+        let Some((&key, after_key)) = self.rest.split_first() else { return Ok(None) };
+        let at = self.body.len().wrapping_sub(self.rest.len());
+        let short = WireError::Short { at: u32::try_from(at).unwrap_or(u32::MAX) };
+        let mut number = key >> 3;
+        let mut rest = after_key;
+        if number == FIRST_WIDE_NUMBER {
+            let (&wide, after) = rest.split_first().ok_or(short)?;
+            number = wide;
+            rest = after;
+        }
+        let raw = match key & 7 {
+            CODE_BYTES => {
+                let (bytes, after) = split_prefixed(rest).ok_or(short)?;
+                rest = after;
+                Raw::Bytes(bytes)
+            }
+            7 => return Err(WireError::ReservedCode { number }),
+            code => {
+                let (value, after) = split_int(rest, code).ok_or(short)?;
+                rest = after;
+                Raw::Int(value)
+            }
+        };
+        self.rest = rest;
+        Ok(Some((number, raw)))
+    }
+}
+
+#[inline(always)]
+fn split_int(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
+    let (width, mask) = match code {
+        0 => (0, 0),
+        1 => (1, 0xFF),
+        2 => (2, 0xFFFF),
+        3 => (4, 0xFFFF_FFFF),
+        4 => (6, 0xFFFF_FFFF_FFFF),
+        _ => (8, u64::MAX),
+    };
+    let rest = bytes.get(width..)?;
+    if let Some(word) = bytes.first_chunk::<8>() {
+        return Some((u64::from_le_bytes(*word) & mask, rest));
+    }
+    let mut word = [0u8; 8];
+    for (to, from) in word.iter_mut().zip(bytes.iter().take(width)) {
+        *to = *from;
+    }
+    Some((u64::from_le_bytes(word), rest))
+}
+
+/// Splits `length, bytes` off the front.
+#[inline(always)]
+pub(crate) fn split_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&first, rest) = bytes.split_first()?;
+    let (len, rest) = match first {
+        LEN_U16 => {
+            let (len, rest) = rest.split_first_chunk::<2>()?;
+            (usize::from(u16::from_le_bytes(*len)), rest)
+        }
+        LEN_U32 => {
+            let (len, rest) = rest.split_first_chunk::<4>()?;
+            (usize::try_from(u32::from_le_bytes(*len)).ok()?, rest)
+        }
+        short => (usize::from(short), rest),
+    };
+    rest.split_at_checked(len)
+}

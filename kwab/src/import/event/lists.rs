@@ -1,0 +1,172 @@
+//! Reads the rare events that hold lists: crash reports, panics, profiles, audits.
+
+use kwab_format::List;
+use kwab_format::record::{
+    AuditVma, CrashReport, CrashSyscall, CrashVma, Panic, PanicFrame, Reg, RegId, SpanProfile, SpanProfileEntry, Stamp,
+    SyscallProfile, SyscallProfileEntry, UcopyEntry, UcopyTraceDump, VmAudit,
+};
+
+use super::super::lex::{Lexer, Malformed};
+use super::members::{Extra, Take, array, keep, member, members, next_name, objects, special};
+use super::{EventKind, EventSink};
+
+/// An event of plain members and one list of objects.
+macro_rules! list_event {
+    ($record:ident { $($field:ident),* }, $list:ident: $element:ident { $($key:literal => $efield:ident,)* };
+     $lexer:ident, $kind:ident, $stamp:ident, $first:ident, $extra:ident, $sink:ident) => {{
+        let mut record = $record { stamp: $stamp, ..$record::default() };
+        let mut items: Vec<$element<'a>> = Vec::new();
+        let mut already = false;
+        members!($lexer, $extra, $first, {
+            seq => record.stamp.seq,
+            cpu => record.stamp.cpu,
+            ns => record.stamp.ns,
+            tsc => record.stamp.tsc,
+            $($field => record.$field,)*
+        } special {
+            $list => objects!(items, already, $element { $($key => $efield,)* }),
+        });
+        let mut record = record;
+        if already {
+            record.$list = Some(List::new(&items));
+        }
+        record.stamp.extra = $extra.bytes();
+        $sink.event($kind, &record);
+        Ok(())
+    }};
+}
+
+/// The rare events that hold lists.
+pub(super) fn with_lists<'a>(
+    lexer: &mut Lexer<'a>,
+    kind: EventKind,
+    stamp: Stamp<'a>,
+    first: bool,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    match kind {
+        EventKind::CrashReport => crash_report(lexer, stamp, first, extra, sink),
+        EventKind::Panic => panic_event(lexer, stamp, first, extra, sink),
+        EventKind::UcopyTraceDump => {
+            list_event!(UcopyTraceDump { pid, trigger, total_calls }, entries: UcopyEntry {
+                "dst" => dst, "src" => src, "len" => len, "ret" => ret,
+            }; lexer, kind, stamp, first, extra, sink)
+        }
+        EventKind::SyscallProfile => {
+            list_event!(SyscallProfile { tsc_freq_hz }, entries: SyscallProfileEntry {
+                "nr" => nr, "name" => name, "calls" => calls, "total_ns" => total_ns, "avg_ns" => avg_ns,
+                "min_ns" => min_ns, "max_ns" => max_ns,
+            }; lexer, kind, stamp, first, extra, sink)
+        }
+        EventKind::SpanProfile => {
+            list_event!(SpanProfile { tsc_freq_hz }, entries: SpanProfileEntry {
+                "id" => id, "name" => name, "calls" => calls, "total_ns" => total_ns, "avg_ns" => avg_ns,
+                "min_ns" => min_ns, "max_ns" => max_ns,
+            }; lexer, kind, stamp, first, extra, sink)
+        }
+        _ => list_event!(VmAudit { pid }, vmas: AuditVma {
+            "start" => start, "end" => end, "prot" => prot, "mapped" => mapped, "unmapped" => unmapped,
+            "perm_mismatch" => perm_mismatch,
+        }; lexer, kind, stamp, first, extra, sink),
+    }
+}
+
+
+fn crash_report<'a>(
+    lexer: &mut Lexer<'a>,
+    stamp: Stamp<'a>,
+    first: bool,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    let mut record = CrashReport { stamp, ..CrashReport::default() };
+    let mut regs: Vec<Reg<'a>> = Vec::new();
+    let mut syscalls: Vec<CrashSyscall<'a>> = Vec::new();
+    let mut vmas: Vec<CrashVma<'a>> = Vec::new();
+    let (mut regs_seen, mut syscalls_seen, mut vmas_seen) = (false, false, false);
+    members!(lexer, extra, first, {
+        seq => record.stamp.seq,
+        cpu => record.stamp.cpu,
+        ns => record.stamp.ns,
+        tsc => record.stamp.tsc,
+        pid => record.pid,
+        tid => record.tid,
+        signal => record.signal,
+        signal_name => record.signal_name,
+        signal_code => record.signal_code,
+        cmdline => record.cmdline,
+        fault_addr => record.fault_addr,
+        ip => record.ip,
+        fsbase => record.fsbase,
+    } special {
+        regs => |lexer| {
+            if std::mem::replace(&mut regs_seen, true) {
+                return Ok(false);
+            }
+            registers(lexer, &mut regs)
+        },
+        syscalls => objects!(syscalls, syscalls_seen, CrashSyscall {
+            "nr" => nr, "name" => name, "result" => result, "a0" => arg0, "a1" => arg1, "a2" => arg2, "a3" => arg3,
+            "a4" => arg4, "a5" => arg5, "duration_ns" => duration_ns, "cpu" => cpu,
+        }),
+        vmas => objects!(vmas, vmas_seen, CrashVma {
+            "start" => start, "end" => end, "type" => kind, "prot" => prot, "file" => file, "offset" => file_offset,
+        }),
+    });
+    let mut record = record;
+    record.regs = regs_seen.then_some(List::new(&regs));
+    record.syscalls = syscalls_seen.then_some(List::new(&syscalls));
+    record.vmas = vmas_seen.then_some(List::new(&vmas));
+    record.stamp.extra = extra.bytes();
+    sink.event(EventKind::CrashReport, &record);
+    Ok(())
+}
+
+/// Reads `{name: word, …}`; a register without a number in [`RegId`] keeps its name.
+fn registers<'a>(lexer: &mut Lexer<'a>, regs: &mut Vec<Reg<'a>>) -> Result<bool, Malformed> {
+    lexer.expect(b'{')?;
+    let mut first = true;
+    while let Some((name, _)) = next_name(lexer, &mut first)? {
+        let value = u64::take(lexer).ok_or(Malformed)?;
+        regs.push(register(name, value));
+    }
+    Ok(true)
+}
+
+/// The register that a kernel prints as `name`, in any case.
+pub fn register(name: &[u8], value: u64) -> Reg<'_> {
+    let known = RegId::NAMES.iter().find(|(_, known)| known.as_bytes().eq_ignore_ascii_case(name));
+    match known.and_then(|(number, _)| u16::try_from(*number).ok()) {
+        Some(number) => Reg::new(RegId(number), value),
+        None => Reg { name: Some(name), value: Some(value), ..Reg::default() },
+    }
+}
+
+fn panic_event<'a>(
+    lexer: &mut Lexer<'a>,
+    stamp: Stamp<'a>,
+    first: bool,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    let mut record = Panic { stamp, ..Panic::default() };
+    let mut frames: Vec<PanicFrame<'a>> = Vec::new();
+    let mut seen = false;
+    members!(lexer, extra, first, {
+        seq => record.stamp.seq,
+        cpu => record.stamp.cpu,
+        ns => record.stamp.ns,
+        tsc => record.stamp.tsc,
+        message => record.message,
+        file => record.file,
+        line => record.source_line,
+    } special {
+        backtrace => objects!(frames, seen, PanicFrame { "addr" => addr, "sym" => sym, "off" => off, }),
+    });
+    let mut record = record;
+    record.backtrace = seen.then_some(List::new(&frames));
+    record.stamp.extra = extra.bytes();
+    sink.event(EventKind::Panic, &record);
+    Ok(())
+}

@@ -1,0 +1,329 @@
+//! Turns the object of one event line into the record of its type.
+//!
+//! The list of types is [`dispatch`]; the members of each are listed once, in the order in which the dialects write them.
+//! Reading predicts that order and falls back to looking members up by name, so that both dialects, any order and any
+//! white space give the same record. A member that its record has no field for, or that comes twice, or whose value is
+//! not what the field holds, goes into `stamp.extra` as it stood: the record never loses a byte's meaning.
+
+use kwab_format::record::{
+    CanaryCheck, ExecPrefault, Htrace, HtraceSummary, HugePageVerifyFail, PageFault, PageFaults, PageVerifyFail,
+    PageVerifyOk, ProcessExec, ProcessExit, ProcessFork, Signal, SignalStackWrite, Stamp, SyscallEntry, SyscallExit,
+    UnimplementedSyscall, UnknownEvent, UserFault, Usercopy, UsercopyFault,
+};
+use kwab_format::wire::RecordType;
+
+use super::lex::{Lexer, Malformed};
+use members::{Take, array, keep, member, members, next_name};
+
+mod lists;
+mod members;
+
+pub use lists::register;
+pub use members::Extra;
+
+/// Receives the records of a log; generic because every event type is a type of its own.
+pub trait EventSink {
+    /// Takes one record; what it borrows is gone afterwards.
+    fn event<'a, T: RecordType<'a>>(&mut self, kind: EventKind, record: &T);
+}
+
+/// Declares the kinds of events, their names on the wire, and the reader of those that have only plain members.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
+        /// The types of events that this version knows; `Other` is any other type.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum EventKind {
+            $(#[doc = concat!("`", $text, "`")] $name,)*
+            /// A type without a record of its own.
+            Other,
+        }
+
+        impl EventKind {
+            /// Every kind, `Other` last.
+            pub const ALL: &'static [EventKind] = &[$(EventKind::$name,)* EventKind::Other];
+
+            /// The name in the log.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(EventKind::$name => $text,)*
+                    EventKind::Other => "other",
+                }
+            }
+
+            #[inline]
+            fn from_name(name: &[u8]) -> EventKind {
+                $(if name == $text.as_bytes() { return EventKind::$name; })*
+                EventKind::Other
+            }
+        }
+    };
+}
+
+// The most frequent come first: names are compared in this order.
+kinds! {
+    SyscallEntry = "syscall_entry",
+    SyscallExit = "syscall_exit",
+    CanaryCheck = "canary_check",
+    Htrace = "htrace",
+    PageFault = "page_fault",
+    Usercopy = "usercopy",
+    Signal = "signal",
+    ProcessFork = "process_fork",
+    ProcessExec = "process_exec",
+    ProcessExit = "process_exit",
+    UnimplementedSyscall = "unimplemented_syscall",
+    UserFault = "user_fault",
+    UsercopyFault = "usercopy_fault",
+    UcopyTraceDump = "ucopy_trace_dump",
+    SignalStackWrite = "signal_stack_write",
+    CrashReport = "crash_report",
+    Panic = "panic",
+    SyscallProfile = "syscall_profile",
+    PageFaults = "page_faults",
+    SpanProfile = "span_profile",
+    HtraceSummary = "htrace_summary",
+    PageVerifyFail = "page_verify_fail",
+    HugePageVerifyFail = "huge_page_verify_fail",
+    PageVerifyOk = "page_verify_ok",
+    VmAudit = "vm_audit",
+    ExecPrefault = "exec_prefault",
+}
+
+/// Reads one event whose `{` comes next and gives its record to `sink`. `stamp` says where in the log it stands.
+///
+/// # Errors
+/// [`Malformed`] when the input is no complete object with a `type`; the lexer then stands where it failed, and nothing
+/// was given to `sink`.
+#[inline]
+pub fn read_event<'a>(
+    lexer: &mut Lexer<'a>,
+    stamp: Stamp<'a>,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    extra.clear();
+    let start = lexer.at();
+    if !lexer.eat(b"{\"type\":\"") {
+        return read_disordered(lexer, stamp, extra, sink);
+    }
+    let name = lexer.word_until_quote()?;
+    let kind = EventKind::from_name(name);
+    if kind == EventKind::Other {
+        lexer.rewind(start);
+        return read_unknown(lexer, name, stamp, sink);
+    }
+    dispatch(lexer, kind, stamp, false, extra, sink)
+}
+
+/// An object in which `type` is not the first member, or that has white space.
+#[cold]
+fn read_disordered<'a>(
+    lexer: &mut Lexer<'a>,
+    stamp: Stamp<'a>,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    let start = lexer.at();
+    lexer.expect(b'{')?;
+    let body = lexer.at();
+    let mut first = true;
+    let mut type_name = None;
+    while let Some((name, _)) = next_name(lexer, &mut first)? {
+        if name == b"type" && type_name.is_none() {
+            type_name = Some(lexer.string()?);
+        } else {
+            lexer.skip_value()?;
+        }
+    }
+    let name = type_name.ok_or(Malformed)?;
+    let kind = EventKind::from_name(name);
+    if kind == EventKind::Other {
+        lexer.rewind(start);
+        return read_unknown(lexer, name, stamp, sink);
+    }
+    lexer.rewind(body);
+    dispatch(lexer, kind, stamp, true, extra, sink)
+}
+
+/// An event of a type without a record: kept whole.
+#[cold]
+fn read_unknown<'a>(
+    lexer: &mut Lexer<'a>,
+    type_name: &'a [u8],
+    stamp: Stamp<'a>,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    let start = lexer.at();
+    lexer.skip_value()?;
+    let json = lexer.since(start);
+    let mut record = UnknownEvent { type_name: Some(type_name), json: Some(json), stamp, ..UnknownEvent::default() };
+    // A second look for the members that every event may have; the object is known to be well-formed.
+    lexer.rewind(start);
+    lexer.expect(b'{')?;
+    let mut first = true;
+    let mut ignored = Extra::default();
+    while let Some((name, at)) = next_name(lexer, &mut first)? {
+        match name {
+            b"pid" => member(lexer, at, &mut record.pid, &mut ignored)?,
+            b"seq" => member(lexer, at, &mut record.stamp.seq, &mut ignored)?,
+            b"cpu" => member(lexer, at, &mut record.stamp.cpu, &mut ignored)?,
+            b"ns" => member(lexer, at, &mut record.stamp.ns, &mut ignored)?,
+            b"tsc" => member(lexer, at, &mut record.stamp.tsc, &mut ignored)?,
+            _ => {
+                lexer.skip_value()?;
+            }
+        }
+    }
+    sink.event(EventKind::Other, &record);
+    Ok(())
+}
+
+/// Reads the members of an event of a known kind. `first` says that no member has been read yet.
+#[inline]
+fn dispatch<'a>(
+    lexer: &mut Lexer<'a>,
+    kind: EventKind,
+    stamp: Stamp<'a>,
+    first: bool,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    /// Reads a record of plain members and hands it over.
+    macro_rules! plain {
+        ($record:ident { $($field:ident),* }) => {{
+            let mut record = $record { stamp, ..$record::default() };
+            members!(lexer, extra, first, {
+                seq => record.stamp.seq,
+                cpu => record.stamp.cpu,
+                ns => record.stamp.ns,
+                tsc => record.stamp.tsc,
+                $($field => record.$field,)*
+            });
+            // From here on the record may borrow for less long than the line.
+            let mut record = record;
+            record.stamp.extra = extra.bytes();
+            sink.event(kind, &record);
+        }};
+    }
+    match kind {
+        EventKind::SyscallEntry => return syscall_entry(lexer, stamp, first, extra, sink),
+        EventKind::SyscallExit => plain!(SyscallExit { pid, tid, name, nr, result, errno, duration_ns }),
+        EventKind::CanaryCheck => plain!(CanaryCheck { pid, fsbase, expected, found, corrupted, when, syscall }),
+        EventKind::Htrace => plain!(Htrace { id, name, depth, dir, data }),
+        EventKind::PageFault => {
+            plain!(PageFault { pid, vaddr, ip, reason, resolved, vma_start, vma_end, vma_type, error_code });
+        }
+        EventKind::Usercopy => plain!(Usercopy { pid, dir, addr, len, ctx }),
+        EventKind::Signal => plain!(Signal { pid, signal, signal_name, action, ip, handler }),
+        EventKind::ProcessFork => plain!(ProcessFork { parent_pid, child_pid }),
+        EventKind::ProcessExec => plain!(ProcessExec { pid, argv0, entry }),
+        EventKind::ProcessExit => plain!(ProcessExit { pid, status, by_signal }),
+        EventKind::UnimplementedSyscall => plain!(UnimplementedSyscall { pid, name, nr }),
+        EventKind::UserFault => plain!(UserFault { pid, exception, ip, signal_delivered, fault_addr }),
+        EventKind::UsercopyFault => {
+            plain!(UsercopyFault { pid, fault_addr, ip, label, dst, src, remaining, orig_len, ctx });
+        }
+        EventKind::SignalStackWrite => {
+            plain!(SignalStackWrite { pid, signal, what, addr, len, rsp_before, rsp_after });
+        }
+        EventKind::PageFaults => plain!(PageFaults { count, total_ns, avg_ns }),
+        EventKind::HtraceSummary => plain!(HtraceSummary { total_entries, ring_size }),
+        EventKind::PageVerifyFail => {
+            plain!(PageVerifyFail { pid, vaddr, first_diff, expected, actual, file_offset, vma_start });
+        }
+        EventKind::HugePageVerifyFail => {
+            plain!(HugePageVerifyFail {
+                pid, huge_base, sub_page, first_diff, expected, actual, vma_start, vma_type
+            });
+        }
+        EventKind::PageVerifyOk => plain!(PageVerifyOk { pid, verified, failed }),
+        EventKind::ExecPrefault => plain!(ExecPrefault { pid, vaddr, cached, file_read, zero, total }),
+        EventKind::UcopyTraceDump
+        | EventKind::CrashReport
+        | EventKind::Panic
+        | EventKind::SyscallProfile
+        | EventKind::SpanProfile
+        | EventKind::VmAudit => return lists::with_lists(lexer, kind, stamp, first, extra, sink),
+        EventKind::Other => return Err(Malformed),
+    }
+    Ok(())
+}
+
+#[inline]
+fn syscall_entry<'a>(
+    lexer: &mut Lexer<'a>,
+    stamp: Stamp<'a>,
+    first: bool,
+    extra: &mut Extra,
+    sink: &mut impl EventSink,
+) -> Result<(), Malformed> {
+    let mut record = SyscallEntry { stamp, ..SyscallEntry::default() };
+    let mut args = None;
+    members!(lexer, extra, first, {
+        seq => record.stamp.seq,
+        cpu => record.stamp.cpu,
+        ns => record.stamp.ns,
+        tsc => record.stamp.tsc,
+        pid => record.pid,
+        tid => record.tid,
+        name => record.name,
+        nr => record.nr,
+        args => args,
+    });
+    let Args(args) = args.unwrap_or_default();
+    let mut record = record.with_args(args);
+    record.stamp.extra = extra.bytes();
+    sink.event(EventKind::SyscallEntry, &record);
+    Ok(())
+}
+
+/// Up to six argument words.
+#[derive(Debug, Default, Clone, Copy)]
+struct Args([Option<u64>; 6]);
+
+impl<'a> Take<'a> for Args {
+    #[inline(always)]
+    fn take(lexer: &mut Lexer<'a>) -> Option<Self> {
+        let mark = lexer.at();
+        let mut args = [None; 6];
+        if !lexer.eat_byte(b'[') {
+            return None;
+        }
+        for (index, place) in args.iter_mut().enumerate() {
+            match lexer.number() {
+                Ok(number) if !number.negative => *place = Some(number.magnitude),
+                _ => break,
+            }
+            if index < 5 && !lexer.eat_byte(b',') {
+                break;
+            }
+        }
+        if lexer.eat_byte(b']') {
+            return Some(Args(args));
+        }
+        lexer.rewind(mark);
+        Args::take_spaced(lexer)
+    }
+}
+
+impl Args {
+    /// The same for an array with white space, none of whose elements may be lost.
+    #[cold]
+    fn take_spaced(lexer: &mut Lexer<'_>) -> Option<Self> {
+        let mark = lexer.at();
+        let mut args = [None; 6];
+        let mut count = 0;
+        let outcome = array(lexer, |lexer| {
+            let place = args.get_mut(count).ok_or(Malformed)?;
+            *place = Some(u64::take(lexer).ok_or(Malformed)?);
+            count += 1;
+            Ok(())
+        });
+        if outcome.is_err() {
+            lexer.rewind(mark);
+            return None;
+        }
+        Some(Args(args))
+    }
+}
+

@@ -1,0 +1,165 @@
+//! Cuts a stream of any size into lines, holding one window of it in memory.
+//!
+//! A line is what lies between two `\n`; a final line without one is a line too. A line longer than [`MAX_LINE`] comes in
+//! pieces of that size, so that a gigabyte without a newline costs no more memory than any other log: each piece but the
+//! first says that it continues its predecessor. Offsets are in bytes from the start of the stream, lines count from 1.
+
+use std::io::{self, Read};
+
+/// The longest line that is looked at as one: the longest event of a real log is a few kilobytes.
+pub const MAX_LINE: usize = 1 << 20;
+/// Bytes asked of the stream at once.
+const READ_SIZE: usize = 512 << 10;
+
+/// One line, or a piece of an overlong one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// The bytes without the line end; a `\r` before it is kept, the reader of the line decides.
+    pub bytes: &'a [u8],
+    /// Offset of the first byte in the stream.
+    pub offset: u64,
+    /// Number of the line, from 1.
+    pub number: u64,
+    /// Whether the bytes continue the piece before.
+    pub continued: bool,
+    /// Whether a line end follows; false for the last line of a stream that stops inside one, and for pieces.
+    pub ended: bool,
+}
+
+/// The window over the stream.
+#[derive(Debug)]
+pub struct Lines<R> {
+    input: R,
+    window: Vec<u8>,
+    /// The part of the window that has been read and not yet handed out.
+    start: usize,
+    end: usize,
+    /// Offset in the stream of `window[start]`.
+    offset: u64,
+    number: u64,
+    continued: bool,
+    finished: bool,
+}
+
+impl<R: Read> Lines<R> {
+    /// Starts at the current position of `input`, which is called offset 0.
+    pub fn new(input: R) -> Self {
+        Self {
+            input,
+            window: vec![0; MAX_LINE + READ_SIZE],
+            start: 0,
+            end: 0,
+            offset: 0,
+            number: 1,
+            continued: false,
+            finished: false,
+        }
+    }
+
+    /// Bytes handed out so far, line ends included.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next line, or `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the stream; an interrupted read is tried again.
+    #[inline]
+    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
+        let Some((len, ended)) = self.find_end()? else { return Ok(None) };
+        let start = self.start;
+        let line = Line {
+            bytes: &self.window[start..start + len],
+            offset: self.offset,
+            number: self.number,
+            continued: self.continued,
+            ended,
+        };
+        let taken = len + usize::from(ended);
+        self.start += taken;
+        self.offset += taken as u64;
+        self.number += u64::from(ended);
+        self.continued = !ended;
+        Ok(Some(line))
+    }
+
+    /// Length of the next line and whether a line end follows it.
+    #[inline]
+    fn find_end(&mut self) -> io::Result<Option<(usize, bool)>> {
+        let mut searched = 0;
+        loop {
+            let pending = &self.window[self.start..self.end];
+            if let Some(at) = memchr::memchr(b'\n', &pending[searched..]) {
+                let len = searched + at;
+                return Ok(Some(if len > MAX_LINE { (MAX_LINE, false) } else { (len, true) }));
+            }
+            searched = pending.len();
+            if searched >= MAX_LINE {
+                return Ok(Some((MAX_LINE, false)));
+            }
+            if self.finished {
+                return Ok((searched > 0).then_some((searched, false)));
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Reads once more behind what is pending, moving that to the front first when room is short.
+    #[cold]
+    fn fill(&mut self) -> io::Result<()> {
+        if self.window.len() - self.end < READ_SIZE {
+            self.window.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        loop {
+            match self.input.read(&mut self.window[self.end..]) {
+                Ok(0) => self.finished = true,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(input: &[u8]) -> Vec<(Vec<u8>, u64, u64, bool, bool)> {
+        let mut lines = Lines::new(input);
+        let mut out = Vec::new();
+        while let Some(line) = lines.next_line().expect("a slice does not fail") {
+            out.push((line.bytes.to_vec(), line.offset, line.number, line.continued, line.ended));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_know_their_place_and_the_last_needs_no_line_end() {
+        assert_eq!(
+            all(b"a\n\nbc\r\nd"),
+            [
+                (b"a".to_vec(), 0, 1, false, true),
+                (b"".to_vec(), 2, 2, false, true),
+                (b"bc\r".to_vec(), 3, 3, false, true),
+                (b"d".to_vec(), 7, 4, false, false),
+            ]
+        );
+        assert!(all(b"").is_empty());
+    }
+
+    #[test]
+    fn a_line_of_three_megabytes_comes_in_pieces_that_say_so() {
+        let mut input = vec![b'x'; 3 * MAX_LINE + 5];
+        input.extend_from_slice(b"\nnext\n");
+        let pieces = all(&input);
+        assert_eq!(pieces.iter().map(|piece| piece.0.len()).collect::<Vec<_>>(), [MAX_LINE, MAX_LINE, MAX_LINE, 5, 4]);
+        assert_eq!(pieces.iter().map(|piece| piece.3).collect::<Vec<_>>(), [false, true, true, true, false]);
+        assert_eq!(pieces.iter().map(|piece| piece.2).collect::<Vec<_>>(), [1, 1, 1, 1, 2]);
+        assert_eq!(pieces[4].1, 3 * MAX_LINE as u64 + 6);
+    }
+}
