@@ -1,3 +1,5 @@
 //! Turns serial logs and dumps into a model, and the model into findings.
 
 pub mod import;
+pub mod symbols;
+pub mod unwind;

@@ -78,7 +78,7 @@ impl ElfTask for ReadHeaders {
         let loads = elf.segments().map(|segment| Load {
             start: segment.address(),
             length: segment.size(),
-            executable: matches!(segment.flags(), object::SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0),
+            executable: matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & object::elf::PF_X.0 != 0),
         });
         Ok(Headers {
             build_id: elf.build_id()?.unwrap_or_default().to_vec(),
@@ -144,5 +144,5 @@ pub(super) fn section<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, nam
 }
 
 fn is_allocated(flags: SectionFlags) -> bool {
-    matches!(flags, SectionFlags::Elf { sh_flags } if sh_flags & u64::from(object::elf::SHF_ALLOC) != 0)
+    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & object::elf::SHF_ALLOC.0 != 0)
 }

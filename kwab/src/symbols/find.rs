@@ -15,7 +15,7 @@ use super::image::ImageBytes;
 use super::{BuildId, cpio};
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
-pub const MAX_FILES: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 /// Directory levels looked at.
 const MAX_DEPTH: usize = 12;
 

@@ -1,14 +1,14 @@
 //! Shows the text of source lines when the source files are there.
 //!
 //! Compilers record paths of the machine they ran on, so a path is also tried below the given roots, losing its leading
-//! components one by one. Files are read once and kept; a file larger than [`MAX_SOURCE_BYTES`] is left alone.
+//! components one by one. Files are read once and kept; a file larger than `MAX_SOURCE_BYTES` is left alone.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// The longest source file that is read.
-pub const MAX_SOURCE_BYTES: u64 = 8 << 20;
+const MAX_SOURCE_BYTES: u64 = 8 << 20;
 
 /// Source files, found and cached.
 #[derive(Debug, Default)]
