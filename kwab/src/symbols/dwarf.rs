@@ -109,7 +109,8 @@ fn work(units: &Units<'_, '_>, next: &AtomicUsize, in_code: &dyn Fn(u64) -> bool
         if index >= units.headers.len() {
             return done;
         }
-        let mut reader = UnitReader { units, in_code, names: &mut names, files: HashMap::new(), out: UnitTables::default() };
+        let mut reader =
+            UnitReader { units, in_code, names: &mut names, files: HashMap::new(), out: UnitTables::default() };
         if reader.read(index).is_err() {
             reader.out.bad = true;
         }

@@ -103,16 +103,16 @@ pub(super) struct RawSymbol {
 
 /// The symbols of functions and data that are loaded, sorted by address, one per address.
 pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> Vec<RawSymbol> {
-    let allocated: Vec<bool> = elf
-        .sections()
-        .map(|section| (section.index().0, is_allocated(section.flags())))
-        .fold(Vec::new(), |mut all, (index, allocated)| {
+    let allocated: Vec<bool> = elf.sections().map(|section| (section.index().0, is_allocated(section.flags()))).fold(
+        Vec::new(),
+        |mut all, (index, allocated)| {
             if all.len() <= index {
                 all.resize(index + 1, false);
             }
             all[index] = allocated;
             all
-        });
+        },
+    );
     let usable = |symbol: &object::Symbol<'data, '_, R>| {
         let placed = symbol.section_index().is_some_and(|index| allocated.get(index.0) == Some(&true));
         placed && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown)
@@ -133,7 +133,9 @@ pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> 
             })
         })
         .collect();
-    found.sort_by(|a, b| (a.address, std::cmp::Reverse(a.rank), &a.name).cmp(&(b.address, std::cmp::Reverse(b.rank), &b.name)));
+    found.sort_by(|a, b| {
+        (a.address, std::cmp::Reverse(a.rank), &a.name).cmp(&(b.address, std::cmp::Reverse(b.rank), &b.name))
+    });
     found.dedup_by_key(|symbol| symbol.address);
     found
 }

@@ -32,7 +32,9 @@ pub struct Wanted<'a> {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FindError {
     /// The only candidate was built from something else.
-    #[error("{path} has build-id {found}, the dump was made by {wanted}; symbols would be wrong. --force to use them anyway")]
+    #[error(
+        "{path} has build-id {found}, the dump was made by {wanted}; symbols would be wrong. --force to use them anyway"
+    )]
     WrongBuildId {
         /// The candidate.
         path: String,

@@ -145,7 +145,8 @@ impl Image {
     /// Fills `out` with the bytes the file has for a link address; how many there are.
     #[must_use]
     pub fn read(&self, link: u64, out: &mut [u8]) -> usize {
-        let Some(content) = self.contents.iter().find(|content| link.wrapping_sub(content.start) < content.length) else {
+        let Some(content) = self.contents.iter().find(|content| link.wrapping_sub(content.start) < content.length)
+        else {
             return 0;
         };
         let skip = link - content.start;

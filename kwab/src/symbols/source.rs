@@ -43,7 +43,9 @@ impl SourceLines {
         let parts: Vec<Component<'_>> =
             recorded.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         self.roots.iter().find_map(|root| {
-            (0..parts.len()).map(|skip| root.join(parts[skip..].iter().collect::<PathBuf>())).find(|path| path.is_file())
+            (0..parts.len())
+                .map(|skip| root.join(parts[skip..].iter().collect::<PathBuf>()))
+                .find(|path| path.is_file())
         })
     }
 }

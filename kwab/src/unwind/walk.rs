@@ -1,7 +1,7 @@
 //! Walks a stack frame by frame, choosing at each one the most trustworthy way that works.
 
-use super::tables::{Step, UnwindTables};
 use super::Registers;
+use super::tables::{Step, UnwindTables};
 use crate::symbols::Probe;
 
 /// How a frame was found, most trustworthy first.
@@ -193,7 +193,9 @@ fn is_after_call(space: &dyn Space, addr: u64) -> Option<bool> {
     let direct = at(5) == Some(0xe8);
     // FF /2 with its ModRM byte: register or [reg] (2), [reg+disp8] (3), SIB+disp8 (4), [reg+disp32] (6), SIB+disp32 (7).
     let indirect = [2, 3, 4, 6, 7].into_iter().any(|length| {
-        at(length) == Some(0xff) && at(length - 1).is_some_and(|modrm| (modrm >> 3) & 7 == 2 && fits(modrm, length, at(length.saturating_sub(2))))
+        at(length) == Some(0xff)
+            && at(length - 1)
+                .is_some_and(|modrm| (modrm >> 3) & 7 == 2 && fits(modrm, length, at(length.saturating_sub(2))))
     });
     Some(direct || indirect)
 }
