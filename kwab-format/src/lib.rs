@@ -12,8 +12,8 @@
 //!   yields what is sound *and* a list of [`Defect`]s, never an early end.
 //! - **Absent is not zero.** Every field is an `Option`; a reader skips fields and kinds that it does not know.
 //!
-//! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`], [`armour`]
-//! (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes), [`lz4`].
+//! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and [`walk`], [`armour`]
+//! (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes), [`tail`] (the end section and index of a large dump), [`lz4`].
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -39,16 +39,19 @@ pub mod record;
 pub mod section;
 pub mod sink;
 pub mod stream;
+pub mod tail;
 mod totals;
+pub mod walk;
 pub mod wire;
 pub mod writer;
 
 pub use defect::{Defect, DefectKind};
 pub use list::{List, ListIter};
-pub use reader::{Item, Reader, Section, Sections};
+pub use reader::{Reader, Section};
 pub use record::{AnyRecord, RawRecord, RecordKind, Records};
 pub use schema::{FieldSchema, RecordSchema, Shape};
 pub use section::{BootId, DumpId, FileHeader, Flags, SectionHeader, SectionKind};
 pub use sink::{Sink, SinkError, SliceSink};
+pub use walk::{Item, Sections};
 pub use wire::{Fields, RecordType, WireError};
-pub use writer::{Compression, DropReason, WriteError, Writer};
+pub use writer::{Compression, DropReason, IndexSlot, MIN_BUFFER, WriteError, Writer};

@@ -86,7 +86,7 @@ impl<'a, T: Fields<'a>> Iterator for ListIter<'a, T> {
 }
 
 impl<'a, T: Fields<'a>> Value<'a> for List<'a, T> {
-    const SHAPE: Shape = Shape::List(T::FIELDS);
+    const SHAPE: Shape = Shape::List { element: T::NAME, fields: T::FIELDS };
 
     fn put(&self, number: u8, out: &mut Encoder<'_>) {
         out.nested(number, |out| {

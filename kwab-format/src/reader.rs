@@ -1,16 +1,13 @@
-//! Decides what of a pile of bytes is a dump: yields its sound sections, and a defect for everything else.
-//!
-//! The reader walks from header to header. Where no sound header stands, it looks for the next sync mark whose header
-//! has a right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the
-//! header's CRC, and never beyond the bytes that are there. Damage makes it look at bytes twice at most a few times.
+//! Decides whether bytes are a dump, and what may be asked of one section of it; [`walk`](crate::walk) finds the sections.
 
 use crate::defect::{Defect, DefectKind};
 use crate::lz4;
 use crate::record::Records;
 use crate::section::{
-    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, SECTION_HEADER_LEN, SECTION_TRAILER_LEN,
-    SYNC_MARK, SectionHeader, SectionKind,
+    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, Flags, HeaderError, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START,
+    SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
 };
+use crate::walk::{Sections, find_header};
 use core::fmt;
 
 /// Why bytes are not a dump at all.
@@ -42,9 +39,9 @@ impl core::error::Error for OpenError {}
 /// A dump in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
-    bytes: &'a [u8],
-    file: Option<FileHeader>,
-    dump_id: Option<DumpId>,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) file: Option<FileHeader>,
+    pub(crate) dump_id: Option<DumpId>,
 }
 
 impl<'a> Reader<'a> {
@@ -101,18 +98,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A header can bring a gap, a displacement, itself and a warning about its kind.
-const PENDING: usize = 4;
-
-/// What a walk over a dump finds.
-#[derive(Clone, Copy, Debug)]
-pub enum Item<'a> {
-    /// A section with a sound header (and, from [`Reader::sections`], a sound payload).
-    Section(Section<'a>),
-    /// Something wrong.
-    Defect(Defect),
-}
-
 /// A section.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
@@ -122,29 +107,43 @@ pub struct Section<'a> {
     pub offset: usize,
     /// Its payload, packed when [`Flags::COMPRESSED`] is set.
     pub payload: &'a [u8],
+    /// What the payload's CRC is taken of: the header's CRC and the payload.
+    covered: &'a [u8],
     stored_crc: u32,
 }
 
 impl<'a> Section<'a> {
+    /// Takes a whole section from the front of `bytes`, for readers that seek; `offset` is only remembered. The header
+    /// is checked, the payload is not.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8], offset: usize) -> Option<Self> {
+        let header = SectionHeader::decode(bytes.first_chunk::<SECTION_HEADER_LEN>()?).ok()?;
+        let whole = bytes.get(PAYLOAD_CRC_START..usize::try_from(header.total_len()).ok()?)?;
+        let (covered, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>()?;
+        let payload = covered.get(SECTION_HEADER_LEN.wrapping_sub(PAYLOAD_CRC_START)..)?;
+        Some(Section { header, offset, payload, covered, stored_crc: u32::from_le_bytes(*crc) })
+    }
+
     /// Checks the payload's CRC.
     ///
     /// # Errors
     /// [`DefectKind::BadPayload`].
     pub fn verify(&self) -> Result<(), Defect> {
-        let computed = crc32fast::hash(self.payload);
+        let computed = crc32fast::hash(self.covered);
         if computed == self.stored_crc {
             return Ok(());
         }
         Err(self.defect(DefectKind::BadPayload { stored: self.stored_crc, computed }))
     }
 
-    /// Bytes of records in it; those of a compressed section are what its payload claims.
+    /// Bytes of records in it; a compressed section claims them, at most 16 MiB.
     #[must_use]
     pub fn unpacked_len(&self) -> usize {
         if !self.header.flags.contains(Flags::COMPRESSED) {
             return self.payload.len();
         }
-        self.payload.first_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len) as usize)
+        let claimed = self.payload.first_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len));
+        claimed.min(MAX_PAYLOAD_LEN) as usize
     }
 
     /// The records' bytes; `scratch` of [`unpacked_len`](Self::unpacked_len) bytes is only needed when it is compressed.
@@ -172,265 +171,8 @@ impl<'a> Section<'a> {
         Records::new(if packed { &[] } else { self.payload })
     }
 
-    fn defect(&self, kind: DefectKind) -> Defect {
+    pub(crate) fn defect(&self, kind: DefectKind) -> Defect {
         let (seq, section) = (self.header.seq, self.header.kind);
         Defect::new(kind, self.offset as u64, self.header.total_len()).blame(seq, seq, Some(section))
-    }
-}
-
-/// Walks the sections of a dump.
-#[derive(Clone, Copy, Debug)]
-pub struct Sections<'a> {
-    reader: Reader<'a>,
-    verify: bool,
-    pos: usize,
-    stage: Stage,
-    /// The sequence number that comes next.
-    expected: u32,
-    /// Place minus claimed place of the last section.
-    displaced: i64,
-    /// Bytes that may still be searched or checked a second time.
-    budget: usize,
-    pending: [Option<Item<'a>>; PENDING],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    FileHeader,
-    Walking,
-    /// The bytes are used up; the missing end section is still to be reported.
-    NoEnd,
-    Done,
-}
-
-impl<'a> Sections<'a> {
-    const fn new(reader: Reader<'a>, verify: bool) -> Self {
-        let budget = reader.bytes.len().saturating_mul(4);
-        let pending = [None; PENDING];
-        Self { reader, verify, pos: 0, stage: Stage::FileHeader, expected: 0, displaced: 0, budget, pending }
-    }
-
-    /// Bytes up to the end of the last thing that was found; behind the end section, where the dump ends.
-    #[must_use]
-    pub const fn position(&self) -> usize {
-        self.pos
-    }
-
-    fn file_header(&mut self) -> Option<Item<'a>> {
-        self.stage = Stage::Walking;
-        let len = self.reader.bytes.len();
-        if self.reader.file.is_some() {
-            self.pos = FILE_HEADER_LEN;
-            return None;
-        }
-        if len < FILE_HEADER_LEN {
-            (self.pos, self.stage) = (len, Stage::NoEnd);
-            let cut = DefectKind::Cut { claimed: FILE_HEADER_LEN as u64, remain: len as u64 };
-            return Some(Item::Defect(Defect::new(cut, 0, len as u64)));
-        }
-        // A damaged header still has its length, unless a section starts earlier: then bytes of it are lost.
-        self.pos =
-            find_header(self.reader.bytes, 0, |_| true).map_or(FILE_HEADER_LEN, |(at, _)| at.min(FILE_HEADER_LEN));
-        Some(Item::Defect(Defect::new(DefectKind::BadFileHeader, 0, self.pos as u64)))
-    }
-
-    fn step(&mut self) -> Option<Item<'a>> {
-        let rest = self.reader.bytes.get(self.pos..).unwrap_or_default();
-        if rest.is_empty() {
-            self.stage = Stage::NoEnd;
-            return None;
-        }
-        let header = rest.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
-        match header {
-            Some(Ok(header)) if self.is_ours(&header) => self.section(header, rest),
-            Some(Ok(header)) => Some(self.foreign(&header, rest.len())),
-            Some(Err(_)) => Some(self.resync(DefectKind::BadSectionHeader)),
-            None => {
-                let cut = DefectKind::Cut { claimed: SECTION_HEADER_LEN as u64, remain: rest.len() as u64 };
-                Some(self.resync(cut))
-            }
-        }
-    }
-
-    fn is_ours(&self, header: &SectionHeader) -> bool {
-        self.reader.dump_id.is_none_or(|id| id == header.dump_id) && header.seq >= self.expected
-    }
-
-    fn foreign(&mut self, header: &SectionHeader, rest: usize) -> Item<'a> {
-        let ours = self.reader.dump_id.is_none_or(|id| id == header.dump_id);
-        let kind = if ours { DefectKind::Repeated } else { DefectKind::Foreign { dump_id: header.dump_id } };
-        let len = usize::try_from(header.total_len()).unwrap_or(usize::MAX).min(rest);
-        let defect = Defect::new(kind, self.pos as u64, len as u64);
-        self.pos = self.pos.saturating_add(len);
-        Item::Defect(defect)
-    }
-
-    fn section(&mut self, header: SectionHeader, rest: &'a [u8]) -> Option<Item<'a>> {
-        let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
-        let offset = self.pos;
-        self.note_gap(&header);
-        self.expected = header.seq.saturating_add(1);
-        self.reader.dump_id = Some(header.dump_id);
-        let Some(whole) = rest.get(SECTION_HEADER_LEN..total) else {
-            return Some(self.cut_section(&header, rest.len()));
-        };
-        let (payload, crc) = whole.split_last_chunk::<SECTION_TRAILER_LEN>().unwrap_or((&[], &[0; 4]));
-        let section = Section { header, offset, payload, stored_crc: u32::from_le_bytes(*crc) };
-        let end = offset.saturating_add(total);
-        if self.verify
-            && let Err(defect) = section.verify()
-        {
-            self.after_bad_payload(offset, end);
-            self.push(Item::Defect(Defect { length: (self.pos.saturating_sub(offset)) as u64, ..defect }));
-            return None;
-        }
-        self.pos = end;
-        self.push(Item::Section(section));
-        if header.kind == SectionKind::END {
-            self.note_trailing();
-        } else if header.version > 0 || header.kind.name().is_none() {
-            self.note_unknown(&section);
-        }
-        None
-    }
-
-    /// A sound header whose payload is not all there: the end of a cut dump, unless a later header stands within.
-    fn cut_section(&mut self, header: &SectionHeader, remain: usize) -> Item<'a> {
-        let (offset, len) = (self.pos, self.reader.bytes.len());
-        let start = offset.saturating_add(SECTION_HEADER_LEN);
-        match find_header(self.reader.bytes, start, |header| self.is_ours(header)) {
-            Some((at, _)) => self.pos = at,
-            None => (self.pos, self.stage) = (len, Stage::NoEnd),
-        }
-        let cut = DefectKind::Cut { claimed: header.total_len(), remain: remain as u64 };
-        let defect = Defect::new(cut, offset as u64, self.pos.saturating_sub(offset) as u64);
-        Item::Defect(defect.blame(header.seq, header.seq, Some(header.kind)))
-    }
-
-    fn note_unknown(&mut self, section: &Section<'a>) {
-        if section.header.flags.contains(Flags::CRITICAL) {
-            self.push(Item::Defect(section.defect(DefectKind::CriticalUnknown)));
-        }
-    }
-
-    /// Reports sections and bytes that are missing before `header`.
-    fn note_gap(&mut self, header: &SectionHeader) {
-        let place = self.pos as u64;
-        if header.seq > self.expected {
-            let missing = Defect::new(DefectKind::Missing, place, 0);
-            self.push(Item::Defect(missing.blame(self.expected, header.seq.saturating_sub(1), None)));
-        }
-        let by = place.cast_signed().wrapping_sub(header.position.cast_signed());
-        if by != self.displaced {
-            let change = by.wrapping_sub(self.displaced);
-            self.displaced = by;
-            self.push(Item::Defect(Defect::new(DefectKind::Displaced { by: change }, place, 0)));
-        }
-    }
-
-    /// After a payload with a wrong CRC: go on behind it, or, when bytes of it were lost, at the next header within.
-    fn after_bad_payload(&mut self, offset: usize, end: usize) {
-        self.pos = end;
-        let rest = self.reader.bytes.get(end..).unwrap_or_default();
-        let next = rest.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
-        let sound = matches!(next, Some(Ok(header)) if self.is_ours(&header));
-        let within = end.saturating_sub(offset);
-        if sound || rest.is_empty() || self.budget < within {
-            return;
-        }
-        self.budget = self.budget.saturating_sub(within);
-        let start = offset.saturating_add(SECTION_HEADER_LEN);
-        let window = self.reader.bytes.get(..end.saturating_add(SECTION_HEADER_LEN)).unwrap_or(self.reader.bytes);
-        if let Some((at, _)) = find_header(window, start, |header| self.is_ours(header)) {
-            self.pos = at;
-        }
-    }
-
-    /// No sound header at `self.pos`: goes on at the next one, and blames what lies between.
-    fn resync(&mut self, kind: DefectKind) -> Item<'a> {
-        let start = self.pos;
-        match find_header(self.reader.bytes, start.saturating_add(1), |header| self.is_ours(header)) {
-            Some((at, header)) => {
-                self.pos = at;
-                let lost = header.seq > self.expected;
-                let defect = Defect::new(kind, start as u64, at.saturating_sub(start) as u64);
-                let first = self.expected;
-                self.expected = header.seq;
-                Item::Defect(if lost { defect.blame(first, header.seq.saturating_sub(1), None) } else { defect })
-            }
-            None => {
-                let len = self.reader.bytes.len();
-                (self.pos, self.stage) = (len, Stage::NoEnd);
-                let defect = Defect::new(kind, start as u64, len.saturating_sub(start) as u64);
-                Item::Defect(defect.blame(self.expected, self.expected, None))
-            }
-        }
-    }
-
-    /// Behind the end section only padding with zeros is in order.
-    fn note_trailing(&mut self) {
-        self.stage = Stage::Done;
-        let rest = self.reader.bytes.get(self.pos..).unwrap_or_default();
-        if rest.iter().any(|&b| b != 0) {
-            self.push(Item::Defect(Defect::new(DefectKind::Trailing, self.pos as u64, rest.len() as u64)));
-        }
-    }
-
-    fn push(&mut self, item: Item<'a>) {
-        if let Some(slot) = self.pending.iter_mut().find(|slot| slot.is_none()) {
-            *slot = Some(item);
-        }
-    }
-
-    fn pop(&mut self) -> Option<Item<'a>> {
-        let first = self.pending.first_mut()?.take()?;
-        self.pending.rotate_left(1);
-        Some(first)
-    }
-}
-
-impl<'a> Iterator for Sections<'a> {
-    type Item = Item<'a>;
-
-    fn next(&mut self) -> Option<Item<'a>> {
-        loop {
-            if let Some(item) = self.pop() {
-                return Some(item);
-            }
-            let item = match self.stage {
-                Stage::FileHeader => self.file_header(),
-                Stage::Walking => self.step(),
-                Stage::NoEnd => {
-                    self.stage = Stage::Done;
-                    Some(Item::Defect(Defect::new(DefectKind::NoEnd, self.pos as u64, 0)))
-                }
-                Stage::Done => return None,
-            };
-            if item.is_some() {
-                return item;
-            }
-        }
-    }
-}
-
-/// The first sound section header at or behind `from` that `accept` takes.
-pub(crate) fn find_header(
-    bytes: &[u8],
-    from: usize,
-    accept: impl Fn(&SectionHeader) -> bool,
-) -> Option<(usize, SectionHeader)> {
-    let [mark, ..] = SYNC_MARK;
-    let mut at = from;
-    loop {
-        let rest = bytes.get(at..)?;
-        let skip = rest.iter().position(|&b| b == mark)?;
-        at = at.saturating_add(skip);
-        let candidate = bytes.get(at..)?.first_chunk::<SECTION_HEADER_LEN>()?;
-        if let Ok(header) = SectionHeader::decode(candidate)
-            && accept(&header)
-        {
-            return Some((at, header));
-        }
-        at = at.saturating_add(1);
     }
 }

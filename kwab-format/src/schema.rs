@@ -6,18 +6,44 @@
 /// What a field holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape {
-    /// An unsigned integer.
-    Unsigned,
+    /// An unsigned integer of at most this many bits.
+    Unsigned(u32),
     /// A zigzag-coded signed integer.
     Signed,
     /// 0 or 1.
     Bool,
     /// Bytes; text is whatever the source wrote, not necessarily UTF-8.
     Bytes,
-    /// An unsigned integer with named values; unknown values are kept.
-    Enum(&'static [(u64, &'static str)]),
+    /// An unsigned integer of at most `bits` bits with named values; unknown values are kept.
+    Enum {
+        /// Width of the widest value.
+        bits: u32,
+        /// Name of the enumeration.
+        name: &'static str,
+        /// Named values.
+        names: &'static [(u64, &'static str)],
+    },
     /// Elements, each a set of fields.
-    List(&'static [FieldSchema]),
+    List {
+        /// Name of the element.
+        element: &'static str,
+        /// Its fields.
+        fields: &'static [FieldSchema],
+    },
+}
+
+/// The shape as the documents write it.
+impl core::fmt::Display for Shape {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Unsigned(bits) => write!(f, "u{bits}"),
+            Self::Signed => f.write_str("i64"),
+            Self::Bool => f.write_str("bool"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Enum { bits, name, .. } => write!(f, "u{bits} {name}"),
+            Self::List { element, .. } => write!(f, "list of {element}"),
+        }
+    }
 }
 
 /// One field of a record or list element.
@@ -53,6 +79,7 @@ macro_rules! fields {
             pub stamp: $crate::record::Stamp<'a>,
         }
         impl<'a> $crate::wire::Fields<'a> for $name<'a> {
+            const NAME: &'static str = stringify!($name);
             const FIELDS: &'static [$crate::schema::FieldSchema] = &[
                 $($crate::schema::FieldSchema {
                     number: $num,
@@ -92,6 +119,7 @@ macro_rules! fields {
             pub borrows: core::marker::PhantomData<&'a [u8]>,
         }
         impl<'a> $crate::wire::Fields<'a> for $name<'a> {
+            const NAME: &'static str = stringify!($name);
             const FIELDS: &'static [$crate::schema::FieldSchema] = &[
                 $($crate::schema::FieldSchema {
                     number: $num,
@@ -141,7 +169,8 @@ macro_rules! open_enum {
             }
         }
         impl<'a> $crate::wire::Value<'a> for $name {
-            const SHAPE: $crate::schema::Shape = $crate::schema::Shape::Enum(Self::NAMES);
+            const SHAPE: $crate::schema::Shape =
+                $crate::schema::Shape::Enum { bits: <$int>::BITS, name: stringify!($name), names: Self::NAMES };
             #[inline(always)]
             fn put(&self, number: u8, out: &mut $crate::wire::Encoder<'_>) {
                 $crate::wire::Value::put(&self.0, number, out);

@@ -18,6 +18,9 @@ pub const VERSION_MINOR: u16 = 0;
 pub const FILE_HEADER_LEN: usize = 48;
 /// Bytes of a section header.
 pub const SECTION_HEADER_LEN: usize = 40;
+/// Where in a section the bytes under the payload's CRC begin: at the header's own CRC, which binds the payload to this
+/// header. Without it, a header that is torn off while it overwrites an older dump could adopt that dump's payload.
+pub const PAYLOAD_CRC_START: usize = SECTION_HEADER_LEN - 4;
 /// Bytes of the CRC behind a payload.
 pub const SECTION_TRAILER_LEN: usize = 4;
 /// The longest payload a section may claim: 16 MiB. A longer claim is damage whatever its CRC says.

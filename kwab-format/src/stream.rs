@@ -4,8 +4,8 @@
 //! sound file header, or at a sound section header of a dump whose file header is lost, and ends behind its end section
 //! or where another dump begins.
 
-use crate::reader::find_header;
-use crate::section::{DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, SectionHeader, SectionKind};
+use crate::section::{DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, SECTION_HEADER_LEN, SectionHeader, SectionKind};
+use crate::walk::find_header;
 
 /// A stretch of a stream that holds one dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl<'a> Iterator for Dumps<'a> {
                         at = end.min(self.bytes.len());
                         break;
                     }
-                    at = if ends_soundly(self.bytes, end) { end } else { next.saturating_add(first.len()) };
+                    at = if ends_soundly(self.bytes, end) { end } else { next.saturating_add(SECTION_HEADER_LEN) };
                 }
                 Some((next, _)) => {
                     at = next;
@@ -88,7 +88,7 @@ impl Mark {
     const fn len(&self) -> usize {
         match self {
             Self::File(_) => FILE_HEADER_LEN,
-            Self::Section(_) => 1,
+            Self::Section(_) => 0,
         }
     }
 }

@@ -52,6 +52,9 @@ impl core::error::Error for WireError {}
 
 /// A set of numbered fields: a record's body, or an element of a [`List`](crate::List).
 pub trait Fields<'a>: Copy + Default + PartialEq + core::fmt::Debug {
+    /// The name in documents.
+    const NAME: &'static str;
+
     /// The fields in ascending order of their numbers.
     const FIELDS: &'static [FieldSchema];
 
@@ -109,7 +112,7 @@ pub trait Value<'a>: Sized {
 macro_rules! unsigned {
     ($($t:ty),*) => {$(
         impl<'a> Value<'a> for $t {
-            const SHAPE: Shape = Shape::Unsigned;
+            const SHAPE: Shape = Shape::Unsigned(<$t>::BITS);
             #[inline(always)]
             fn put(&self, number: u8, out: &mut Encoder<'_>) {
                 out.int(number, u64::from(*self));

@@ -3,12 +3,16 @@
 //! The writer owns nothing but counters: the buffer, the optional index slots and the optional compressor are the
 //! caller's. A section is collected in the buffer and handed to the sink in one call, so that a section is either whole
 //! or blamed. Nothing here panics, allocates, locks or recurses.
+//!
+//! A record counts only when all of it is in the buffer: a kernel that faults while it encodes one and comes back to the
+//! same writer finds the section as it was before that record, and may [`end_partial`](Writer::end_partial) or
+//! [`abandon`](Writer::abandon) it.
 
 use crate::lz4;
 use crate::record::{AnyRecord, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind};
 use crate::section::{
-    FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
-    SectionKind,
+    FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START, SECTION_HEADER_LEN, SECTION_TRAILER_LEN,
+    SectionHeader, SectionKind,
 };
 use crate::sink::{Sink, SinkError};
 pub use crate::totals::DropReason;
@@ -139,6 +143,13 @@ impl<'b, S: Sink> Writer<'b, S> {
     #[must_use]
     pub const fn max_body(&self) -> usize {
         self.buf.len().saturating_sub(SECTION_HEADER_LEN + RECORD_HEADER_LEN + crate::wire::SLACK)
+    }
+
+    /// How many bytes of memory or text a record can safely carry beside a handful of other fields; longer runs are
+    /// cut into several records.
+    #[must_use]
+    pub const fn max_bytes(&self) -> usize {
+        self.max_body().saturating_sub(128)
     }
 
     /// Bytes of the dump so far, without the open section.
@@ -378,6 +389,7 @@ impl<'b, S: Sink> Writer<'b, S> {
                 };
                 self.indexed = self.indexed.wrapping_add(1);
             }
+            None if header.kind == SectionKind::INDEX => {}
             None => self.unindexed = self.unindexed.saturating_add(1),
         }
         self.seq = self.seq.wrapping_add(1);
@@ -401,9 +413,8 @@ impl<'b, S: Sink> Writer<'b, S> {
 fn seal<'a>(buf: &'a mut [u8], header: &SectionHeader) -> Option<&'a [u8]> {
     let total = usize::try_from(header.total_len()).ok()?;
     let section = buf.get_mut(..total)?;
-    let (front, rest) = section.split_first_chunk_mut::<SECTION_HEADER_LEN>()?;
-    *front = header.encode();
-    let (payload, crc) = rest.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
-    *crc = crc32fast::hash(payload).to_le_bytes();
+    *section.first_chunk_mut::<SECTION_HEADER_LEN>()? = header.encode();
+    let (covered, crc) = section.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
+    *crc = crc32fast::hash(covered.get(PAYLOAD_CRC_START..)?).to_le_bytes();
     Some(section)
 }

@@ -1,5 +1,6 @@
 //! Turns serial logs and dumps into a model, and the model into findings.
 
+pub mod decode;
 pub mod import;
 pub mod symbols;
 pub mod unwind;

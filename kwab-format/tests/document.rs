@@ -1,0 +1,112 @@
+//! FORMAT.md and RECORDS.md say what the code does: the annotated dump, the field tables, the kinds.
+
+mod support;
+
+use kwab_format::record::{Arch, Identity, SCHEMA, Stamp, SyscallEntry};
+use kwab_format::*;
+use support::Collect;
+
+const FORMAT: &str = include_str!("../FORMAT.md");
+const RECORDS: &str = include_str!("../RECORDS.md");
+
+#[test]
+fn the_annotated_dump_is_what_the_writer_writes() {
+    let block = FORMAT.split("```hex\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a hex block");
+    let mut documented = Vec::new();
+    for line in block.lines().filter(|l| !l.is_empty()) {
+        let (offset, rest) = line.split_once("  ").expect(line);
+        assert_eq!(usize::from_str_radix(offset, 16).expect(line), documented.len(), "{line}");
+        let bytes = rest.split("  ").next().unwrap_or_default();
+        documented.extend(bytes.split(' ').map(|b| u8::from_str_radix(b, 16).expect(line)));
+    }
+    let header = FileHeader::new(DumpId(0x1122_3344_5566_7788), BootId(std::array::from_fn(|i| 0x10 + i as u8)));
+    let mut buf = [0; 1024];
+    let mut writer = Writer::new(Collect::default(), &mut buf, header);
+    writer.begin(SectionKind::IDENTITY).unwrap();
+    let identity = Identity {
+        kernel_name: Some(b"demo"),
+        arch: Some(Arch::X86_64),
+        wall_ns: Some(-1),
+        cpus: Some(2),
+        ..Identity::default()
+    };
+    writer.put(&identity).unwrap();
+    writer.begin(SectionKind::EVENTS).unwrap();
+    let stamp = Stamp { cpu: Some(0), offset: Some(70_000), ..Stamp::default() };
+    let entry = SyscallEntry {
+        pid: Some(1),
+        nr: Some(257),
+        arg0: Some(-100i64 as u64),
+        arg1: Some(0x9_ffff_eed8),
+        stamp,
+        ..SyscallEntry::default()
+    };
+    writer.put(&entry).unwrap();
+    let (sink, result) = writer.finish();
+    result.unwrap();
+    assert_eq!(sink.0, documented);
+}
+
+#[test]
+fn the_armoured_line_of_the_document_is_the_second_of_the_vectors() {
+    let documented = FORMAT.lines().find(|l| l.starts_with("KW1:")).expect("a line");
+    assert!(include_str!("../vectors/armour.txt").lines().any(|l| l == documented));
+}
+
+#[test]
+fn every_field_table_is_the_schema() {
+    for schema in SCHEMA {
+        check_table(&format!("### {} {}\n", schema.kind, schema.name), schema.fields);
+        for field in schema.fields {
+            if let Shape::List { element, fields } = field.shape {
+                check_table(&format!("#### Element {element}\n"), fields);
+            }
+            if let Shape::Enum { bits, name, names } = field.shape {
+                check_enum(&format!("### {name} (u{bits})\n"), names);
+            }
+        }
+    }
+    let documented = RECORDS.lines().filter(|l| l.starts_with("### ") && !l.contains('(')).count();
+    assert_eq!(documented, SCHEMA.len(), "records in RECORDS.md that the code does not have");
+    let stamp = rows(FORMAT, "same in every record:\n");
+    assert_eq!(stamp, expected_rows(Stamp::FIELDS));
+}
+
+fn check_table(heading: &str, fields: &[FieldSchema]) {
+    assert_eq!(rows(RECORDS, heading), expected_rows(fields), "{heading}");
+}
+
+fn expected_rows(fields: &[FieldSchema]) -> Vec<Vec<String>> {
+    fields.iter().map(|f| vec![f.number.to_string(), format!("`{}`", f.name), f.shape.to_string()]).collect()
+}
+
+fn check_enum(heading: &str, names: &[(u64, &str)]) {
+    let number = |v: u64| if v < 256 { v.to_string() } else { format!("{v:#x}") };
+    let expected: Vec<_> = names.iter().map(|(v, name)| vec![number(*v), (*name).to_owned()]).collect();
+    let found: Vec<_> = rows(RECORDS, heading).into_iter().map(|row| row[..2].to_vec()).collect();
+    assert_eq!(found, expected, "{heading}");
+}
+
+/// The first three cells of each row of the table below a heading.
+fn rows(document: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = document.split_once(heading).unwrap_or_else(|| panic!("{heading} is missing")).1;
+    let table = section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
+    table.map(|row| row.split('|').skip(1).take(3).map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+#[test]
+fn the_section_kinds_are_those_of_the_document() {
+    let documented: Vec<_> =
+        rows(FORMAT, "### 2.5 Section kinds\n").into_iter().map(|r| (r[0].clone(), r[1].clone())).collect();
+    let code: Vec<_> = SectionKind::NAMES.iter().map(|(n, name)| (n.to_string(), (*name).to_owned())).collect();
+    assert_eq!(documented, code);
+}
+
+#[test]
+fn no_field_number_is_used_twice_or_belongs_to_the_stamp() {
+    for schema in SCHEMA {
+        let numbers: Vec<_> = schema.fields.iter().map(|f| f.number).collect();
+        assert!(numbers.is_sorted_by(|a, b| a < b), "{}: {numbers:?}", schema.name);
+        assert!(numbers.iter().all(|n| !(24..=30).contains(n) && *n > 0), "{}: {numbers:?}", schema.name);
+    }
+}
