@@ -131,7 +131,11 @@ impl Log {
         let text = match self.random.below(3) {
             0 => format!("\u{1b}[33mnet: packet of {} bytes dropped\u{1b}[0m\n", self.random.below(1500)),
             1 => format!("worker {pid}: {} jobs done\n", self.random.below(100)),
-            _ => format!("[{:5}.{:06}] audit: pid={pid} comm=\"sh\"\n", self.ns / 1_000_000_000, self.ns / 1000 % 1_000_000),
+            _ => format!(
+                "[{:5}.{:06}] audit: pid={pid} comm=\"sh\"\n",
+                self.ns / 1_000_000_000,
+                self.ns / 1000 % 1_000_000
+            ),
         };
         self.text(&text);
     }
@@ -230,19 +234,26 @@ impl Log {
                 let address = random.address();
                 event.open("page_fault").number("pid", pid).hex("vaddr", address).hex("ip", 0x0040_1000 + nr);
                 event.string("reason", "PRESENT | USER").boolean("resolved", true);
-                event.hex("vma_start", address & !0xffff).hex("vma_end", (address | 0xffff) + 1).string("vma_type", "Anonymous");
+                event
+                    .hex("vma_start", address & !0xffff)
+                    .hex("vma_end", (address | 0xffff) + 1)
+                    .string("vma_type", "Anonymous");
             }
             13 => {
                 event.open("process_fork").number("parent_pid", 1).number("child_pid", pid + 1);
             }
             _ if json => {
                 event.open("htrace").number("id", 16).string("name", "page_fault").number("depth", random.below(4));
-                event.string("dir", if random.below(2) == 0 { "enter" } else { "exit" }).number("data", random.address());
+                event
+                    .string("dir", if random.below(2) == 0 { "enter" } else { "exit" })
+                    .number("data", random.address());
             }
             _ => {
                 event.open("htrace").number("cpu", random.below(4)).number("tsc", 450_000_000 + random.below(1 << 40));
                 event.number("id", 16).string("name", "page_fault").number("depth", random.below(4));
-                event.string("dir", if random.below(2) == 0 { "enter" } else { "exit" }).number("data", random.address());
+                event
+                    .string("dir", if random.below(2) == 0 { "enter" } else { "exit" })
+                    .number("data", random.address());
             }
         }
         event.close()
@@ -274,8 +285,17 @@ impl Log {
         self.whole_event(|event| {
             event.open("crash_report").number("pid", pid).number("signal", 11).string("signal_name", "SIGSEGV");
             event.string("cmdline", "/bin/grep -r apple").hex("fault_addr", address).hex("ip", 0x0040_116c);
-            event.hex("fsbase", 0x0040_9698).raw(",\"regs\":{\"rax\":").hex_value(0).raw(",\"rip\":").hex_value(0x0040_116c);
-            event.raw("},\"syscalls\":[],\"vmas\":[{\"start\":").hex_value(0x40_0000).raw(",\"end\":").hex_value(0x40_9000);
+            event
+                .hex("fsbase", 0x0040_9698)
+                .raw(",\"regs\":{\"rax\":")
+                .hex_value(0)
+                .raw(",\"rip\":")
+                .hex_value(0x0040_116c);
+            event
+                .raw("},\"syscalls\":[],\"vmas\":[{\"start\":")
+                .hex_value(0x40_0000)
+                .raw(",\"end\":")
+                .hex_value(0x40_9000);
             event.raw(",\"type\":\"Anonymous\"}]");
         });
         self.whole_event(|event| {
@@ -288,7 +308,10 @@ impl Log {
         self.text("\n[PANIC] CPU=0 at mm/fault.rs:350\n");
         self.whole_event(|event| {
             event.open("panic").string("message", "page fault occurred in the kernel: rip=0, vaddr=0");
-            event.raw(",\"backtrace\":[{\"addr\":").hex_value(0xffff_8000_0011_6100).string("sym", "handle_kernel_page_fault");
+            event
+                .raw(",\"backtrace\":[{\"addr\":")
+                .hex_value(0xffff_8000_0011_6100)
+                .string("sym", "handle_kernel_page_fault");
             event.hex("off", 0x964).raw("}]");
         });
         self.text("panicked at mm/fault.rs:350:5:\npage fault occurred in the kernel: rip=0, vaddr=0\n");

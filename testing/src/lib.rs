@@ -11,6 +11,7 @@
 pub mod bench;
 pub mod commands;
 pub mod debian;
+pub mod genlog;
 pub mod guest;
 pub mod image;
 pub mod paths;

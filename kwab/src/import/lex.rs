@@ -66,7 +66,10 @@ impl<'a> Lexer<'a> {
     #[inline(always)]
     pub fn word_until_quote(&mut self) -> Result<&'a [u8], Malformed> {
         let rest = self.rest();
-        let len = rest.iter().take_while(|byte| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'-' | b'.')).count();
+        let len = rest
+            .iter()
+            .take_while(|byte| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'-' | b'.'))
+            .count();
         self.at += len;
         if self.eat_byte(b'"') { Ok(&rest[..len]) } else { Err(Malformed) }
     }

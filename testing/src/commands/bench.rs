@@ -126,7 +126,10 @@ fn gate(rows: &[Row], save: bool, consent: Consent) -> Result<ExitCode> {
     let regressions = baseline.regressions(&run);
     for worse in &regressions {
         let percent = (worse.now / worse.before - 1.0) * 100.0;
-        println!("{}: {:.1} instructions, {percent:+.1} % over the baseline's {:.1}", worse.name, worse.now, worse.before);
+        println!(
+            "{}: {:.1} instructions, {percent:+.1} % over the baseline's {:.1}",
+            worse.name, worse.now, worse.before
+        );
     }
     println!("{} benchmarks against the baseline, {} regressions", run.figures.len(), regressions.len());
     Ok(if regressions.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

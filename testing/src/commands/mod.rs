@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod boot;
+pub mod gen_log;
 pub mod image;
 pub mod kernel;
 pub mod linux;
@@ -32,6 +33,8 @@ enum Command {
     Boot(boot::Arguments),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::Arguments),
+    /// Write a serial log to import, the same for the same options.
+    GenLog(gen_log::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -48,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
+        Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),

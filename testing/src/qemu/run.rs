@@ -135,7 +135,9 @@ impl Watch {
                         return Some(ending);
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return self.panic.take().map(|(line, _)| Ending::Panicked(line)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return self.panic.take().map(|(line, _)| Ending::Panicked(line));
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if let Some((line, since)) = &self.panic

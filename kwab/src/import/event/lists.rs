@@ -72,7 +72,6 @@ pub(super) fn with_lists<'a>(
     }
 }
 
-
 fn crash_report<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,

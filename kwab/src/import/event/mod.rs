@@ -17,14 +17,16 @@ use members::{Take, array, keep, member, members, next_name};
 
 mod lists;
 mod members;
+mod notice;
 
 pub use lists::register;
 pub use members::Extra;
+pub use notice::{Notable, Notice};
 
 /// Receives the records of a log; generic because every event type is a type of its own.
 pub trait EventSink {
     /// Takes one record; what it borrows is gone afterwards.
-    fn event<'a, T: RecordType<'a>>(&mut self, kind: EventKind, record: &T);
+    fn event<'a, T: RecordType<'a> + Notable<'a>>(&mut self, kind: EventKind, record: &T);
 }
 
 /// Declares the kinds of events, their names on the wire, and the reader of those that have only plain members.
@@ -232,9 +234,7 @@ fn dispatch<'a>(
             plain!(PageVerifyFail { pid, vaddr, first_diff, expected, actual, file_offset, vma_start });
         }
         EventKind::HugePageVerifyFail => {
-            plain!(HugePageVerifyFail {
-                pid, huge_base, sub_page, first_diff, expected, actual, vma_start, vma_type
-            });
+            plain!(HugePageVerifyFail { pid, huge_base, sub_page, first_diff, expected, actual, vma_start, vma_type });
         }
         EventKind::PageVerifyOk => plain!(PageVerifyOk { pid, verified, failed }),
         EventKind::ExecPrefault => plain!(ExecPrefault { pid, vaddr, cached, file_read, zero, total }),
@@ -326,4 +326,3 @@ impl Args {
         Some(Args(args))
     }
 }
-

@@ -1,0 +1,379 @@
+//! Collects what a log tells about one death, and writes it as the records a kernel would have written itself.
+//!
+//! # What one crash is
+//! * **The kernel gives up** (a `panic` event, `[PANIC]`, a register block of a kernel fault, Linux's `Kernel panic`,
+//!   `BUG:`, `Oops:`, a lockup): one crash until the boot ends. What the dying kernel prints in several forms, and the
+//!   panic that follows an oops, is the same crash.
+//! * **A program dies** (a `crash_report`, or a signal whose default action is a core dump, acted on): one crash per
+//!   process, until its `process_exit`. Signals that ask a program to end (SIGTERM, SIGKILL, SIGPIPE …) are no crash: they
+//!   are remarks in the dump of their boot.
+//! * A panic because init died belongs to the death of init.
+//!
+//! Everything is bounded: a log that prints a million frames gives the first [`MOST_FRAMES`] and a remark.
+
+use std::io::Write;
+
+use kwab_format::record::{
+    Cause, CauseKind, Frame, FrameTrust, Memory, MemoryKind, Note, NoteKind, Reg, RegId, RegisterRole, Registers, Stamp,
+};
+use kwab_format::{List, SectionKind};
+use linux_abi::Signal;
+use linux_abi::signals::DefaultAction;
+
+use super::emit::DumpWriter;
+use super::event::register;
+use super::scan::Place;
+use super::text::Location;
+
+/// Frames that are kept of one crash.
+const MOST_FRAMES: usize = 512;
+/// Register sets that are kept of one crash.
+const MOST_REGISTER_SETS: usize = 16;
+/// Remarks that are kept of one crash.
+const MOST_REMARKS: usize = 64;
+/// Bytes that are kept of a message.
+const LONGEST_MESSAGE: usize = 16 << 10;
+
+/// Who died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Victim {
+    /// The kernel.
+    Kernel,
+    /// A process.
+    Process(u32),
+}
+
+/// One printed frame.
+#[derive(Debug, Clone)]
+struct OwnedFrame {
+    trace: u32,
+    index: u32,
+    addr: Option<u64>,
+    symbol: Option<Vec<u8>>,
+    offset: Option<u64>,
+    size: Option<u64>,
+    module: Option<Vec<u8>>,
+    trust: FrameTrust,
+    place: Place,
+}
+
+/// One printed set of registers.
+#[derive(Debug, Clone, Default)]
+struct OwnedRegisters {
+    user: bool,
+    error_code: Option<u64>,
+    regs: Vec<(Vec<u8>, u64)>,
+}
+
+/// A death in the making.
+#[derive(Debug, Clone)]
+pub struct Crash {
+    /// Who died.
+    pub victim: Victim,
+    /// What kind of death.
+    pub kind: CauseKind,
+    /// Where in the log it was first seen.
+    pub place: Place,
+    /// Nothing more can belong to it: its process has exited.
+    pub closed: bool,
+    /// Whether the kernel reported it in full (`crash_report`).
+    pub reported: bool,
+    /// Processor.
+    pub cpu: Option<u32>,
+    /// The message.
+    pub message: Option<Vec<u8>>,
+    /// Source file and line of the panic.
+    pub source: Option<(Vec<u8>, u32)>,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Thread.
+    pub tid: Option<u32>,
+    /// Name of the task.
+    pub comm: Option<Vec<u8>>,
+    /// Command line of the process.
+    pub cmdline: Option<Vec<u8>>,
+    /// Signal number and name.
+    pub signal: Option<(u32, Vec<u8>)>,
+    /// `si_code`.
+    pub signal_code: Option<i64>,
+    /// Address whose access failed.
+    pub fault_addr: Option<u64>,
+    /// Instruction.
+    pub ip: Option<u64>,
+    /// Stack pointer.
+    pub sp: Option<u64>,
+    /// Name of the exception.
+    pub exception: Option<Vec<u8>>,
+    /// Error code of the exception.
+    pub error_code: Option<u64>,
+    /// Location printed with the instruction.
+    pub location: Option<Vec<u8>>,
+    /// What the kernel was doing.
+    pub context: Option<Vec<u8>>,
+    /// Time of death.
+    pub ns: Option<u64>,
+    frames: Vec<OwnedFrame>,
+    frames_left_out: u64,
+    registers: Vec<OwnedRegisters>,
+    stack: Vec<(u64, u64)>,
+    code: Option<(Vec<u8>, Option<u64>)>,
+    remarks: Vec<(NoteKind, Vec<u8>)>,
+}
+
+impl Crash {
+    /// A death first seen at `place`.
+    pub fn new(victim: Victim, kind: CauseKind, place: Place) -> Self {
+        let pid = match victim {
+            Victim::Kernel => None,
+            Victim::Process(pid) => Some(pid),
+        };
+        Self {
+            victim,
+            kind,
+            place,
+            closed: false,
+            reported: false,
+            cpu: None,
+            message: None,
+            source: None,
+            pid,
+            tid: None,
+            comm: None,
+            cmdline: None,
+            signal: None,
+            signal_code: None,
+            fault_addr: None,
+            ip: None,
+            sp: None,
+            exception: None,
+            error_code: None,
+            location: None,
+            context: None,
+            ns: None,
+            frames: Vec::new(),
+            frames_left_out: 0,
+            registers: Vec::new(),
+            stack: Vec::new(),
+            code: None,
+            remarks: Vec::new(),
+        }
+    }
+
+    /// Whether a new alarm about `victim` tells about this death rather than another one.
+    pub fn is_same(&self, victim: Victim) -> bool {
+        match (self.victim, victim) {
+            (Victim::Kernel, Victim::Kernel) => true,
+            (Victim::Process(mine), Victim::Process(other)) => mine == other && !self.closed,
+            _ => false,
+        }
+    }
+
+    /// Whether a fatal signal means that a program broke, rather than that somebody asked it to end.
+    pub fn is_fatal_signal(signal: i64) -> bool {
+        let signal = u64::try_from(signal).ok().and_then(Signal::new);
+        signal.is_some_and(|signal| signal.default_action() == DefaultAction::CoreDump)
+    }
+
+    /// Keeps a text, the first or, when `better`, the latest.
+    pub fn say(place: &mut Option<Vec<u8>>, text: &[u8], better: bool) {
+        let text = text.trim_ascii();
+        if (place.is_none() || better) && !text.is_empty() {
+            *place = Some(text[..text.len().min(LONGEST_MESSAGE)].to_vec());
+        }
+    }
+
+    /// Adds something a person should know.
+    pub fn remark(&mut self, kind: NoteKind, text: impl Into<Vec<u8>>) {
+        if self.remarks.len() < MOST_REMARKS {
+            self.remarks.push((kind, text.into()));
+        }
+    }
+
+    /// Adds a frame to backtrace `trace`.
+    pub fn frame(&mut self, trace: u32, addr: Option<u64>, at: Option<Location<'_>>, trust: FrameTrust, place: Place) {
+        if self.frames.len() >= MOST_FRAMES {
+            self.frames_left_out += 1;
+            return;
+        }
+        let index = self.frames.iter().filter(|frame| frame.trace == trace).count() as u32;
+        self.frames.push(OwnedFrame {
+            trace,
+            index,
+            addr,
+            symbol: at.map(|at| at.symbol.to_vec()),
+            offset: at.map(|at| at.offset),
+            size: at.and_then(|at| at.size),
+            module: at.and_then(|at| at.module).map(<[u8]>::to_vec),
+            trust,
+            place,
+        });
+    }
+
+    /// How many backtraces there are.
+    pub fn traces(&self) -> u32 {
+        self.frames.iter().map(|frame| frame.trace + 1).max().unwrap_or(0)
+    }
+
+    /// Takes printed registers; a name that the current set already has begins a new set.
+    pub fn registers(&mut self, pairs: &[(&[u8], u64)], user: bool) {
+        for (name, value) in pairs {
+            let has = |set: &OwnedRegisters| set.regs.iter().any(|(known, _)| known == name);
+            if self.registers.last().is_none_or(|set| has(set) || set.user != user) {
+                if self.registers.len() >= MOST_REGISTER_SETS {
+                    return;
+                }
+                self.registers.push(OwnedRegisters { user, ..OwnedRegisters::default() });
+            }
+            let Some(set) = self.registers.last_mut() else { return };
+            match *name {
+                b"ERR" => set.error_code = Some(*value),
+                name => set.regs.push((name.to_vec(), *value)),
+            }
+        }
+    }
+
+    /// Takes a word of the stack.
+    pub fn stack_word(&mut self, offset: u64, word: u64) {
+        if self.stack.len() < 1024 {
+            self.stack.push((offset, word));
+        }
+    }
+
+    /// Takes the bytes around the instruction.
+    pub fn code(&mut self, bytes: Vec<u8>, marked: Option<u64>) {
+        self.code.get_or_insert((bytes, marked));
+    }
+
+    /// The value of a register of the first set that has it.
+    fn register(&self, name: &[u8]) -> Option<u64> {
+        let sets = self.registers.iter().filter(|set| !set.user || self.victim != Victim::Kernel);
+        sets.flat_map(|set| &set.regs).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    /// Concludes what the pieces say together.
+    pub fn conclude(&mut self) {
+        self.ip = self.ip.or_else(|| self.register(b"RIP"));
+        self.sp = self.sp.or_else(|| self.register(b"RSP"));
+        let in_fault = self.exception.is_some() || self.kind == CauseKind::EXCEPTION || self.kind == CauseKind::OOPS;
+        if in_fault && self.fault_addr.is_none() {
+            self.fault_addr = self.register(b"CR2");
+        }
+        self.error_code = self.error_code.or_else(|| self.registers.iter().find_map(|set| set.error_code));
+        if self.kind == CauseKind::PANIC && self.message.as_ref().is_some_and(|text| text.starts_with(b"sysrq triggered")) {
+            self.kind = CauseKind::SYSRQ;
+        }
+        if self.frames_left_out > 0 {
+            let text = format!("{} more frames were printed than are kept", self.frames_left_out);
+            self.remark(NoteKind::MISSING, text);
+        }
+    }
+
+    /// Writes everything into `out`.
+    pub fn write<W: Write>(&self, out: &mut DumpWriter<W>) {
+        let stamp = Stamp {
+            cpu: self.cpu,
+            ns: self.ns,
+            line: Some(self.place.line),
+            offset: Some(self.place.offset),
+            ..Stamp::default()
+        };
+        let cause = Cause {
+            kind: Some(self.kind),
+            message: self.message.as_deref(),
+            file: self.source.as_ref().map(|source| &source.0[..]),
+            source_line: self.source.as_ref().map(|source| source.1),
+            pid: self.pid,
+            tid: self.tid,
+            comm: self.comm.as_deref(),
+            cmdline: self.cmdline.as_deref(),
+            signal: self.signal.as_ref().map(|signal| signal.0),
+            signal_name: self.signal.as_ref().map(|signal| &signal.1[..]),
+            signal_code: self.signal_code,
+            fault_addr: self.fault_addr,
+            ip: self.ip,
+            sp: self.sp,
+            exception: self.exception.as_deref(),
+            error_code: self.error_code,
+            location: self.location.as_deref(),
+            in_kernel: Some(self.victim == Victim::Kernel),
+            context: self.context.as_deref(),
+            stamp,
+            ..Cause::default()
+        };
+        out.put(SectionKind::CAUSE, &cause);
+        self.write_frames(out);
+        self.write_registers(out);
+        self.write_memory(out);
+        for (kind, text) in &self.remarks {
+            out.put(SectionKind::NOTES, &Note { kind: Some(*kind), text: Some(text), ..Note::default() });
+        }
+    }
+
+    fn write_frames<W: Write>(&self, out: &mut DumpWriter<W>) {
+        for frame in &self.frames {
+            let record = Frame {
+                trace: Some(frame.trace),
+                index: Some(frame.index),
+                addr: frame.addr,
+                symbol: frame.symbol.as_deref(),
+                symbol_offset: frame.offset,
+                symbol_size: frame.size,
+                module: frame.module.as_deref(),
+                trust: Some(frame.trust),
+                pid: self.pid,
+                stamp: Stamp { line: Some(frame.place.line), ..Stamp::default() },
+                ..Frame::default()
+            };
+            out.put(SectionKind::CAUSE, &record);
+        }
+    }
+
+    fn write_registers<W: Write>(&self, out: &mut DumpWriter<W>) {
+        for set in &self.registers {
+            let regs: Vec<Reg<'_>> = set.regs.iter().map(|(name, value)| register(canonical(name), *value)).collect();
+            let record = Registers {
+                role: Some(if set.user { RegisterRole::USER } else { RegisterRole::FAULT }),
+                pid: self.pid,
+                error_code: set.error_code,
+                regs: Some(List::new(&regs)),
+                ..Registers::default()
+            };
+            out.put(SectionKind::REGISTERS, &record);
+        }
+    }
+
+    fn write_memory<W: Write>(&self, out: &mut DumpWriter<W>) {
+        if let Some(sp) = self.register(b"RSP").filter(|_| !self.stack.is_empty()) {
+            // Only a run without gaps has an address of its own.
+            let run = self.stack.iter().enumerate().take_while(|(index, word)| word.0 == 8 * *index as u64);
+            let bytes: Vec<u8> = run.flat_map(|(_, word)| word.1.to_le_bytes()).collect();
+            let record = Memory {
+                kind: Some(MemoryKind::KERNEL_STACK),
+                vaddr: Some(sp),
+                bytes: Some(&bytes),
+                label: Some(b"printed words at the stack pointer"),
+                ..Memory::default()
+            };
+            out.put(SectionKind::STACKS, &record);
+        }
+        if let Some((bytes, marked)) = &self.code {
+            let ip = self.register(b"RIP").or(self.ip);
+            let record = Memory {
+                kind: Some(MemoryKind::CODE),
+                vaddr: ip.and_then(|ip| ip.checked_sub((*marked)?)),
+                bytes: Some(bytes),
+                marked: *marked,
+                label: Some(b"printed code bytes"),
+                ..Memory::default()
+            };
+            out.put(SectionKind::STACKS, &record);
+        }
+    }
+}
+
+/// The format's name of a register that is printed differently.
+fn canonical(name: &[u8]) -> &[u8] {
+    const NAMES: &[(&[u8], RegId)] = &[(b"EFLAGS", RegId::RFLAGS)];
+    let known = NAMES.iter().find(|(printed, _)| *printed == name).and_then(|(_, id)| id.name());
+    known.map_or(name, str::as_bytes)
+}

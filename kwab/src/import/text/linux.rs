@@ -1,0 +1,316 @@
+//! The text that Linux prints when it oopses or panics, and when a program dies.
+//!
+//! Forms as arch/x86/kernel/dumpstack.c, kernel/panic.c and arch/x86/mm/fault.c print them.
+
+use nom::Parser;
+use nom::bytes::complete::{tag, take_until, take_while1};
+use nom::character::complete::char;
+use nom::combinator::opt;
+use nom::multi::many1;
+use nom::sequence::{delimited, preceded};
+
+use super::{Location, Parsed, decimal, hex, location, spaces};
+
+/// Splits `[   12.345678] text` (and `[   12.345678][   T1] text`) into nanoseconds since boot and the text.
+pub fn timestamp(line: &[u8]) -> Option<(u64, &[u8])> {
+    if line.first() != Some(&b'[') {
+        return None;
+    }
+    fn parse(input: &[u8]) -> Parsed<'_, (u64, &[u8])> {
+        let (rest, seconds) = preceded((char('['), opt(spaces)), decimal).parse(input)?;
+        let (rest, fraction) = delimited(char('.'), nom::character::complete::digit1, char(']')).parse(rest)?;
+        let micros: u64 = std::str::from_utf8(fraction).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let (rest, _) = opt(delimited(char('['), take_until(&b"]"[..]), char(']'))).parse(rest)?;
+        let scale = 10u64.pow(9u32.saturating_sub(fraction.len() as u32));
+        let ns = seconds.saturating_mul(1_000_000_000).saturating_add(micros.saturating_mul(scale));
+        Ok((rest, (ns, rest)))
+    }
+    let (_, (ns, text)) = parse(line).ok()?;
+    Some((ns, text.strip_prefix(b" ").unwrap_or(text)))
+}
+
+/// How a line announces the end of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alarm<'a> {
+    /// `Kernel panic - not syncing: …`
+    Panic(&'a [u8]),
+    /// `BUG: …`, `Oops: …`, `general protection fault …`: an exception in the kernel.
+    Oops(&'a [u8]),
+    /// `watchdog: BUG: soft lockup …`
+    Lockup(&'a [u8]),
+    /// `INFO: task … blocked for more than … seconds`
+    HungTask(&'a [u8]),
+}
+
+/// The beginnings of exceptions that the kernel did not expect.
+const OOPSES: &[&[u8]] = &[
+    b"BUG: ",
+    b"Oops: ",
+    b"Unable to handle kernel ",
+    b"general protection fault",
+    b"invalid opcode: ",
+    b"divide error: ",
+    b"double fault: ",
+    b"stack segment: ",
+    b"kernel BUG at ",
+    b"int3: ",
+    b"alignment check: ",
+    b"traps: PANIC: ",
+    b"PANIC: double fault",
+];
+
+/// Recognises an [`Alarm`].
+pub fn alarm(text: &[u8]) -> Option<Alarm<'_>> {
+    if let Some(message) = text.strip_prefix(b"Kernel panic - not syncing: ") {
+        return Some(Alarm::Panic(message));
+    }
+    if text.starts_with(b"watchdog: ") && memchr::memmem::find(text, b"lockup").is_some() {
+        return Some(Alarm::Lockup(text));
+    }
+    if text.starts_with(b"INFO: task ") && memchr::memmem::find(text, b" blocked for more than ").is_some() {
+        return Some(Alarm::HungTask(text));
+    }
+    OOPSES.iter().any(|start| text.starts_with(start)).then_some(Alarm::Oops(text))
+}
+
+/// `CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Context<'a> {
+    /// Processor.
+    pub cpu: u32,
+    /// Process.
+    pub pid: u32,
+    /// Name of the task.
+    pub comm: &'a [u8],
+    /// Taint and kernel version, as printed.
+    pub kernel: &'a [u8],
+}
+
+/// Reads a [`Context`].
+pub fn context(text: &[u8]) -> Option<Context<'_>> {
+    fn parse(input: &[u8]) -> Parsed<'_, (u64, u64)> {
+        let (rest, cpu) = preceded(tag(&b"CPU: "[..]), decimal).parse(input)?;
+        let (rest, _) = spaces(rest)?;
+        // Newer kernels print the user id in between.
+        let (rest, _) = opt((tag(&b"UID: "[..]), decimal, spaces)).parse(rest)?;
+        let (rest, pid) = preceded(tag(&b"PID: "[..]), decimal).parse(rest)?;
+        let (rest, _) = (spaces, tag(&b"Comm: "[..])).parse(rest)?;
+        Ok((rest, (cpu, pid)))
+    }
+    let (rest, (cpu, pid)) = parse(text).ok()?;
+    let end = [&b" Not tainted "[..], b" Tainted: "].iter().find_map(|mark| memchr::memmem::find(rest, mark));
+    let (comm, kernel) = rest.split_at(end.unwrap_or(rest.len()));
+    Some(Context { cpu: u32::try_from(cpu).ok()?, pid: u32::try_from(pid).ok()?, comm, kernel: kernel.trim_ascii() })
+}
+
+/// `RIP: 0010:sysrq_handle_crash+0x16/0x20`, `RIP: 0033:0x47b7a0`: selector, then an address or a location.
+pub fn instruction(text: &[u8]) -> Option<(u64, Option<u64>, Option<Location<'_>>)> {
+    let rest = text.strip_prefix(b"RIP: ")?;
+    let (rest, selector) = hex(rest).ok()?;
+    let place = rest.strip_prefix(b":")?;
+    if place.starts_with(b"0x") {
+        let (rest, address) = hex(place).ok()?;
+        return rest.trim_ascii().is_empty().then_some((selector, Some(address), None));
+    }
+    Some((selector, None, location(place.trim_ascii())))
+}
+
+/// A line of registers: `RAX: ffffffffffffffda RBX: 0000000000000001`, `RSP: 002b:00007ffd8bb7b128 EFLAGS: 00000202`.
+pub fn registers(text: &[u8]) -> Option<Vec<(&[u8], u64)>> {
+    fn pair(input: &[u8]) -> Parsed<'_, (&[u8], u64)> {
+        let (rest, name) =
+            take_while1(|byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_').parse(input)?;
+        let (rest, _) = tag(&b": "[..]).parse(rest)?;
+        let (rest, first) = hex(rest)?;
+        let (rest, second) = opt(preceded(char(':'), hex)).parse(rest)?;
+        let (rest, _) = opt(spaces).parse(rest)?;
+        Ok((rest, (name, second.unwrap_or(first))))
+    }
+    let known = |name: &[u8]| {
+        matches!(
+            name,
+            [b'R', b'A'..=b'Z', _]
+                | [b'R', b'0'..=b'9', ..]
+                | b"EFLAGS"
+                | b"ORIG_RAX"
+                | [b'C', b'R', _]
+                | [b'D', b'R', _]
+                | b"CS"
+                | b"DS"
+                | b"ES"
+                | b"FS"
+                | b"GS"
+        )
+    };
+    let (rest, pairs) = many1(pair).parse(text).ok()?;
+    (rest.is_empty() && pairs.iter().all(|(name, _)| known(name))).then_some(pairs)
+}
+
+/// The selector that `RSP: 002b:…` prints before the stack pointer.
+pub fn stack_selector(text: &[u8]) -> Option<u64> {
+    let (rest, selector) = hex(text.strip_prefix(b"RSP: ")?).ok()?;
+    rest.starts_with(b":").then_some(selector)
+}
+
+/// A line of a call trace: ` ? _printk+0x68/0x83`; says whether the kernel trusts it.
+pub fn frame(text: &[u8]) -> Option<(bool, Location<'_>)> {
+    if !text.starts_with(b" ") {
+        return None;
+    }
+    let trimmed = text.trim_ascii();
+    let (reliable, place) = match trimmed.strip_prefix(b"? ") {
+        Some(place) => (false, place),
+        None => (true, trimmed),
+    };
+    // Older kernels print the address first.
+    let place =
+        match place.strip_prefix(b"[<").and_then(|rest| memchr::memmem::find(rest, b">] ").map(|end| &rest[end + 3..]))
+        {
+            Some(rest) => rest.strip_prefix(b"? ").unwrap_or(rest),
+            None => place,
+        };
+    location(place).filter(|at| at.size.is_some()).map(|at| (reliable, at))
+}
+
+/// `Code: 40 00 48 <48> 3d`: the bytes and the index of the marked one.
+pub fn code(text: &[u8]) -> Option<(Vec<u8>, Option<u64>)> {
+    let mut bytes = Vec::new();
+    let mut marked = None;
+    for word in text.strip_prefix(b"Code: ")?.split(|byte| *byte == b' ').filter(|word| !word.is_empty()) {
+        let inner = word.strip_prefix(b"<").and_then(|word| word.strip_suffix(b">"));
+        if inner.is_some() {
+            marked = Some(bytes.len() as u64);
+        }
+        let digits = std::str::from_utf8(inner.unwrap_or(word)).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+    }
+    (!bytes.is_empty()).then_some((bytes, marked))
+}
+
+/// `Kernel Offset: 0x38c00000 from 0xffffffff81000000 …`
+pub fn kernel_offset(text: &[u8]) -> Option<u64> {
+    hex(text.strip_prefix(b"Kernel Offset: ")?).ok().map(|(_, value)| value)
+}
+
+/// `task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TaskLine<'a> {
+    /// Name.
+    pub comm: &'a [u8],
+    /// State letter and what follows it.
+    pub state: &'a [u8],
+    /// Process.
+    pub pid: u32,
+    /// Parent process.
+    pub ppid: Option<u32>,
+}
+
+/// Reads a [`TaskLine`].
+pub fn task(text: &[u8]) -> Option<TaskLine<'_>> {
+    let rest = text.strip_prefix(b"task:")?;
+    let state_at = memchr::memmem::find(rest, b" state:")?;
+    let after = &rest[state_at + 7..];
+    let stack_at = memchr::memmem::find(after, b" stack:")?;
+    let number = |name: &[u8]| {
+        let at = memchr::memmem::find(after, name)?;
+        decimal(after[at + name.len()..].trim_ascii_start()).ok().and_then(|(_, value)| u32::try_from(value).ok())
+    };
+    Some(TaskLine {
+        comm: rest[..state_at].trim_ascii(),
+        state: after[..stack_at].trim_ascii(),
+        pid: number(b" pid:")?,
+        ppid: number(b"ppid:"),
+    })
+}
+
+/// `init[1]: segfault at 10 ip 000000000040116c sp 00007ffd8bb7b128 error 4 in init[400000+1000]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segfault<'a> {
+    /// Name of the program.
+    pub comm: &'a [u8],
+    /// Process (thread).
+    pub pid: u32,
+    /// Address it failed on; absent for a general protection fault.
+    pub address: Option<u64>,
+    /// Instruction.
+    pub ip: u64,
+    /// Stack pointer.
+    pub sp: u64,
+    /// Error code of the exception.
+    pub error: u64,
+}
+
+/// Reads a [`Segfault`], also the `traps: init[1] general protection fault ip:… sp:… error:…` form.
+pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
+    let text = text.strip_prefix(b"traps: ").unwrap_or(text);
+    let (mark, fault_at) =
+        [&b": segfault at "[..], b" general protection fault ip:", b" general protection ip:", b" trap "]
+            .iter()
+            .find_map(|mark| memchr::memmem::find(text, mark).map(|at| (*mark, at)))?;
+    let head = text[..fault_at].strip_suffix(b"]")?;
+    let open = memchr::memrchr(b'[', head)?;
+    let pid = std::str::from_utf8(&head[open + 1..]).ok()?.parse().ok()?;
+    let after = &text[fault_at..];
+    let number = |names: [&[u8]; 2]| {
+        names
+            .iter()
+            .find_map(|name| memchr::memmem::find(after, name).and_then(|at| hex(&after[at + name.len()..]).ok()))
+            .map(|found| found.1)
+    };
+    Some(Segfault {
+        comm: &head[..open],
+        pid,
+        address: if mark == b": segfault at " { hex(&after[mark.len()..]).ok().map(|found| found.1) } else { None },
+        ip: number([b" ip ", b" ip:"])?,
+        sp: number([b" sp ", b" sp:"])?,
+        error: number([b" error ", b" error:"])?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_real_panic_are_read() {
+        assert_eq!(timestamp(b"[    2.680689] Kernel panic"), Some((2_680_689_000, &b"Kernel panic"[..])));
+        assert_eq!(timestamp(b"[   12.000001][   T17]  frame"), Some((12_000_001_000, &b" frame"[..])));
+        assert_eq!(timestamp(b"[PANIC] CPU=0"), None);
+        assert_eq!(
+            alarm(b"Kernel panic - not syncing: sysrq triggered crash"),
+            Some(Alarm::Panic(b"sysrq triggered crash"))
+        );
+        let line = b"CPU: 0 PID: 1 Comm: init Not tainted 6.1.0-56-cloud-amd64 #1  Debian 6.1.192-2";
+        let found = context(line).expect("a context");
+        assert_eq!((found.cpu, found.pid, found.comm), (0, 1, &b"init"[..]));
+        let (reliable, place) = frame(b"  ? _printk+0x68/0x83").expect("a frame");
+        assert_eq!((reliable, place.symbol, place.size), (false, &b"_printk"[..], Some(0x83)));
+        assert_eq!(frame(b"  <TASK>"), None);
+        assert_eq!(instruction(b"RIP: 0033:0x47b7a0"), Some((0x33, Some(0x47_b7a0), None)));
+        assert!(instruction(b"RIP: 0010:sysrq_handle_crash+0x16/0x20").is_some_and(|found| found.2.is_some()));
+        let line = b"RSP: 002b:00007ffd8bb7b128 EFLAGS: 00000202 ORIG_RAX: 0000000000000001";
+        let words = registers(line).map(|pairs| pairs.iter().map(|pair| pair.1).collect::<Vec<_>>());
+        assert_eq!(words, Some(vec![0x7ffd_8bb7_b128, 0x202, 1]));
+        assert_eq!(registers(b"NOTE: 12 apples"), None);
+        assert_eq!(code(b"Code: 0f 05 <48> 3d"), Some((vec![0x0f, 5, 0x48, 0x3d], Some(2))));
+        assert_eq!(kernel_offset(b"Kernel Offset: 0x38c00000 from 0xffffffff81000000"), Some(0x38c0_0000));
+    }
+
+    #[test]
+    fn tasks_and_segfaults_are_read() {
+        let line = b"task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008";
+        let found = task(line).expect("a task");
+        assert_eq!(
+            (found.comm, found.state, found.pid, found.ppid),
+            (&b"init"[..], &b"R  running task"[..], 1, Some(0))
+        );
+        let line = b"init[7]: segfault at 10 ip 000000000040116c sp 00007ffd8bb7b128 error 4 in init[400000+1000]";
+        let found = segfault(line).expect("a segfault");
+        assert_eq!(
+            (found.comm, found.pid, found.address, found.ip, found.error),
+            (&b"init"[..], 7, Some(0x10), 0x40_116c, 4)
+        );
+        let line = b"traps: a.out[12] general protection fault ip:401136 sp:7ffd error:0 in a.out[401000+1000]";
+        assert_eq!(segfault(line).map(|found| (found.pid, found.address, found.ip)), Some((12, None, 0x40_1136)));
+    }
+}
