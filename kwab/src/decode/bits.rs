@@ -84,6 +84,8 @@ pub const EFER: &[Bit] = &[
 /// Flags register.
 pub const RFLAGS: &[Bit] = &[
     bit(0, "CF", "carry"),
+    // Always set, says nothing, and so has no name.
+    bit(1, "", "reserved"),
     bit(2, "PF", "parity"),
     bit(4, "AF", "auxiliary carry"),
     bit(6, "ZF", "zero"),
@@ -105,10 +107,9 @@ pub const RFLAGS: &[Bit] = &[
 #[must_use]
 pub fn describe_bits(value: u64, table: &[Bit]) -> String {
     let known = table.iter().fold(0, |known, bit| known | 1_u64 << bit.bit);
-    let mut words: Vec<String> =
-        table.iter().filter(|bit| value >> bit.bit & 1 == 1).map(|bit| bit.name.to_owned()).collect();
-    // Bit 1 of RFLAGS is always set and says nothing.
-    let rest = value & !known & if std::ptr::eq(table, RFLAGS) { !2 } else { !0 };
+    let set = table.iter().filter(|bit| value >> bit.bit & 1 == 1);
+    let mut words: Vec<String> = set.filter(|bit| !bit.name.is_empty()).map(|bit| bit.name.to_owned()).collect();
+    let rest = value & !known;
     if rest != 0 {
         words.push(format!("{rest:#x}"));
     }
@@ -169,7 +170,10 @@ pub fn exception_name(vector: u32) -> Option<(&'static str, &'static str)> {
 pub fn vector_of(name: &str) -> Option<u32> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '#'], " ").trim().to_owned();
     let wanted = plain(name);
-    EXCEPTIONS.iter().find(|(_, short, long)| wanted == plain(short) || wanted.contains(long)).map(|(number, ..)| *number)
+    EXCEPTIONS
+        .iter()
+        .find(|(_, short, long)| wanted == plain(short) || wanted.contains(long))
+        .map(|(number, ..)| *number)
 }
 
 /// Model-specific registers that a kernel's crash is likely to show.

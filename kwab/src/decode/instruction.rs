@@ -1,6 +1,6 @@
 //! Disassembles the code around a fault, with what its operands were worth at that moment.
 //!
-//! Text is Intel syntax without spaces behind commas: `mov rax,[rdi+0x8]`. Values come from the registers at the fault, so
+//! Text is Intel syntax without spaces behind commas: `mov rax,[rdi+8]`. Values come from the registers at the fault, so
 //! they are right for the faulting instruction itself; for those before it they are only shown when asked for.
 
 use iced_x86::{
@@ -103,7 +103,9 @@ impl Instruction {
                 parts.push(format!("→ {} {address:#x}", operand.access.verb()));
             }
         }
-        if let (Control::Call(Some(target)) | Control::Jump(Some(target)), true) = (self.control, !self.reads.is_empty()) {
+        if let (Control::Call(Some(target)) | Control::Jump(Some(target)), true) =
+            (self.control, !self.reads.is_empty())
+        {
             parts.push(format!("→ goes to {target:#x}"));
         }
         parts.join(" ")
@@ -123,7 +125,8 @@ pub fn decode_at(bytes: &[u8], addr: u64, values: &dyn Values) -> Option<Instruc
 /// begins earliest and meets `ip` exactly.
 #[must_use]
 pub fn around(bytes: &[u8], start: u64, ip: u64, before: usize, after: usize, values: &dyn Values) -> Vec<Instruction> {
-    let Some(middle) = ip.checked_sub(start).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < bytes.len()) else {
+    let Some(middle) = ip.checked_sub(start).and_then(|at| usize::try_from(at).ok()).filter(|&at| at < bytes.len())
+    else {
         return Vec::new();
     };
     let mut lines = leading_to(&bytes[..middle], start, values);
@@ -214,9 +217,9 @@ fn operand(decoded: &Decoded, number: u32, access: OpAccess, values: &dyn Values
         Register::ES | Register::CS | Register::SS | Register::DS => Some(0),
         other => value(other, values),
     });
-    let parts = [decoded.memory_base(), decoded.memory_index()].into_iter().filter(|&register| {
-        register != Register::None && !matches!(register, Register::RIP | Register::EIP)
-    });
+    let parts = [decoded.memory_base(), decoded.memory_index()]
+        .into_iter()
+        .filter(|&register| register != Register::None && !matches!(register, Register::RIP | Register::EIP));
     let registers = parts
         .filter_map(|register| number_of(register).map(|(name, number)| (name, number, values.register(number))))
         .collect();
@@ -332,7 +335,7 @@ mod tests {
     fn a_load_through_a_null_pointer_says_which_address_it_reads() {
         let values = Fixed(vec![(5, 0)], vec![]);
         let load = decode_at(&[0x48, 0x8b, 0x47, 0x08], 0x401000, &values).unwrap();
-        assert_eq!((load.text.as_str(), load.explain().as_str()), ("mov rax,[rdi+0x8]", "rdi=0x0 → reads 0x8"));
+        assert_eq!((load.text.as_str(), load.explain().as_str()), ("mov rax,[rdi+8]", "rdi=0x0 → reads 0x8"));
         assert_eq!(load.operands[0].address, Some(8));
     }
 
