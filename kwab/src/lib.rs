@@ -1,6 +1,8 @@
 //! Turns serial logs and dumps into a model, and the model into findings.
 
+pub mod analysis;
 pub mod decode;
 pub mod import;
 pub mod symbols;
 pub mod unwind;
+pub mod report;

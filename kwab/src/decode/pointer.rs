@@ -5,7 +5,7 @@
 pub enum PointerClass {
     /// Exactly zero.
     Null,
-    /// Within [`NEAR_NULL`] of zero: a field or an element of something at null.
+    /// Within 64 KiB of zero: a field or an element of something at null.
     NearNull,
     /// Just below zero: a negative offset from null, or an error number used as a pointer.
     BelowNull,
@@ -20,7 +20,7 @@ pub enum PointerClass {
 }
 
 /// How far from zero an address still looks like a field of a null pointer: 64 KiB, Linux's `mmap_min_addr`.
-pub const NEAR_NULL: u64 = 0x1_0000;
+const NEAR_NULL: u64 = 0x1_0000;
 
 /// The kind of an address.
 #[must_use]

@@ -23,7 +23,8 @@ use linux_abi::signals::DefaultAction;
 use super::emit::DumpWriter;
 use super::event::register;
 use super::scan::Place;
-use super::text::Location;
+use super::text::{Location, location};
+use crate::report::signature::Parts;
 
 /// Frames that are kept of one crash.
 const MOST_FRAMES: usize = 512;
@@ -259,13 +260,59 @@ impl Crash {
             self.fault_addr = self.register(b"CR2");
         }
         self.error_code = self.error_code.or_else(|| self.registers.iter().find_map(|set| set.error_code));
-        if self.kind == CauseKind::PANIC && self.message.as_ref().is_some_and(|text| text.starts_with(b"sysrq triggered")) {
+        if self.kind == CauseKind::PANIC
+            && self.message.as_ref().is_some_and(|text| text.starts_with(b"sysrq triggered"))
+        {
             self.kind = CauseKind::SYSRQ;
         }
         if self.frames_left_out > 0 {
             let text = format!("{} more frames were printed than are kept", self.frames_left_out);
             self.remark(NoteKind::MISSING, text);
         }
+    }
+
+    /// Whether registers say which instruction set it is: every register name this importer reads is x86_64's.
+    pub fn is_x86(&self) -> bool {
+        self.registers.iter().any(|set| set.regs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"rip")))
+    }
+
+    /// What a signature is made of.
+    pub fn signature_parts(&self) -> Parts<'_> {
+        let program = self.cmdline.as_deref().or(self.comm.as_deref()).unwrap_or_default();
+        let first = self.frames.iter().filter(|frame| frame.trace == 0 && frame.trust != FrameTrust::SCAN);
+        let mut symbols: Vec<&[u8]> = first.filter_map(|frame| frame.symbol.as_deref()).collect();
+        if let Some(location) = self.location.as_deref().and_then(location) {
+            symbols.insert(0, location.symbol);
+        }
+        let kernel = self.victim == Victim::Kernel;
+        Parts {
+            kind: self.kind.name().unwrap_or_default(),
+            signal: self.signal.as_ref().map_or(&b""[..], |signal| &signal.1),
+            message: self.message.as_deref().filter(|_| kernel).unwrap_or_default(),
+            symbols,
+            ip: self.ip,
+            program: if kernel { b"" } else { program },
+        }
+    }
+
+    /// What a reader of the dump will miss.
+    pub fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        let mut need = |there: bool, what: &str| {
+            if !there {
+                missing.push(what.to_string());
+            }
+        };
+        need(!self.registers.is_empty() || self.reported, "registers");
+        need(!self.frames.is_empty() || self.reported, "backtrace");
+        if let Victim::Process(_) = self.victim {
+            need(self.reported, "memory map");
+        } else if self.stack.is_empty() {
+            need(false, "stack");
+        } else {
+            need(false, &format!("stack (the log has {} words of it)", self.stack.len()));
+        }
+        missing
     }
 
     /// Writes everything into `out`.

@@ -36,6 +36,10 @@ pub struct Place {
 
 /// Receives what the scanner finds, in the order of the log.
 pub trait LogSink: EventSink {
+    /// A line begins: where the next findings stand.
+    fn line(&mut self, place: Place);
+    /// Which dialect an event is written in, told now and then.
+    fn dialect(&mut self, json: bool);
     /// Console text: a line, or a piece of one. `ends_line` says whether a line end follows it.
     fn text(&mut self, bytes: &[u8], place: Place, ends_line: bool);
     /// Something that should have been understood and was not.
@@ -87,8 +91,12 @@ impl Scanner {
     /// Takes one line apart.
     #[inline]
     pub fn line(&mut self, line: &Line<'_>, sink: &mut impl LogSink) {
+        let place = Place { offset: line.offset, line: line.number };
+        sink.line(place);
         if line.bytes.starts_with(MARK) {
-            let place = Place { offset: line.offset, line: line.number };
+            if line.number & 0xff < 8 {
+                sample_dialect(line.bytes, sink);
+            }
             let outcome = self.event_at(line.bytes, 0, place, sink);
             match outcome {
                 Ok(end) if end == line.bytes.len() => {}
@@ -210,7 +218,8 @@ impl Scanner {
         if rest.len() <= LONGEST_TORN && rest.contains(&b'}') {
             let first_cut = torn.failed_at.saturating_sub(CUTS).max(MARK.len());
             // The whole of what came first, then ever less of it: the tail may be somebody else's text.
-            let cuts = std::iter::once(torn.bytes.len()).chain((first_cut..=torn.failed_at.min(torn.bytes.len())).rev());
+            let cuts =
+                std::iter::once(torn.bytes.len()).chain((first_cut..=torn.failed_at.min(torn.bytes.len())).rev());
             for cut in cuts {
                 for glue in [&b""[..], b"\\n"] {
                     let joined = [&torn.bytes[..cut], glue, rest].concat();
@@ -242,6 +251,13 @@ impl Scanner {
         if let Some(torn) = self.torn.take() {
             lose(&torn, sink);
         }
+    }
+}
+
+/// Looks which dialect a line is in: a few lines in a thousand are enough to tell.
+fn sample_dialect(bytes: &[u8], sink: &mut impl LogSink) {
+    if let Some(at) = memchr::memmem::find(bytes, b"0x").filter(|at| *at > 0) {
+        sink.dialect(bytes[at - 1] == b'"');
     }
 }
 

@@ -1,0 +1,3 @@
+//! What kwab concludes, as values; front ends put them into words and colours.
+
+pub mod signature;

@@ -1,0 +1,139 @@
+//! Names a crash by its cause and place, so that the same bug has the same name tomorrow.
+//!
+//! What varies from run to run is left out: addresses of data, process ids, times, numbers inside messages. What stays is
+//! the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
+//! address-space randomisation leaves alone, with the program's name.
+
+/// What a signature is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Parts<'a> {
+    /// Kind of death (`panic`, `fatal signal`).
+    pub kind: &'a str,
+    /// Name of the signal or exception.
+    pub signal: &'a [u8],
+    /// The message of a kernel crash.
+    pub message: &'a [u8],
+    /// Symbols of the backtrace, innermost first.
+    pub symbols: Vec<&'a [u8]>,
+    /// Instruction.
+    pub ip: Option<u64>,
+    /// Program that died; empty for the kernel.
+    pub program: &'a [u8],
+}
+
+/// Functions that every panic passes through; they tell nothing about the cause.
+const MACHINERY: &[&[u8]] = &[
+    b"rust_begin_unwind",
+    b"panic_fmt",
+    b"panic",
+    b"dump_stack",
+    b"dump_stack_lvl",
+    b"show_stack",
+    b"handle_kernel_page_fault",
+    b"page_fault_oops",
+    b"exc_page_fault",
+    b"asm_exc_page_fault",
+    b"interrupt_common",
+    b"__die",
+    b"die",
+    b"oops_end",
+];
+
+/// Whether a frame belongs to the machinery of panicking rather than to its cause.
+pub fn is_machinery(symbol: &[u8]) -> bool {
+    let symbol = symbol.trim_ascii();
+    let last = memchr::memmem::rfind(symbol, b"::").map_or(symbol, |at| &symbol[at + 2..]);
+    let last = memchr::memrchr(b':', last).map_or(last, |at| &last[at + 1..]);
+    let last = last.split(|byte| *byte == b'.').next().unwrap_or(last);
+    MACHINERY.contains(&last)
+}
+
+/// The signature: eight hexadecimal digits.
+pub fn of(parts: &Parts<'_>) -> String {
+    let mut hash = Fnv::new();
+    hash.field(parts.kind.as_bytes());
+    hash.field(parts.signal);
+    hash.field(&without_numbers(parts.message));
+    let telling: Vec<_> = parts.symbols.iter().filter(|symbol| !is_machinery(symbol)).take(3).collect();
+    for symbol in &telling {
+        hash.field(symbol.trim_ascii());
+    }
+    if telling.is_empty() {
+        hash.field(base_name(parts.program));
+        hash.field(&parts.ip.map_or(u64::MAX, |ip| ip & 0xfff).to_le_bytes());
+    }
+    format!("{:08x}", (hash.0 >> 32) as u32 ^ hash.0 as u32)
+}
+
+/// The last component of the first word: `/bin/grep -r x` is `grep`.
+pub fn base_name(command: &[u8]) -> &[u8] {
+    let path = command.split(|byte| *byte == b' ').next().unwrap_or(command);
+    memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
+}
+
+/// The text with every number replaced by `#`.
+fn without_numbers(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for word in text.split_inclusive(|byte| !byte.is_ascii_alphanumeric()) {
+        let (body, tail) = match word.split_last() {
+            Some((last, body)) if !last.is_ascii_alphanumeric() => (body, Some(*last)),
+            _ => (word, None),
+        };
+        let digits = body.strip_prefix(b"0x").unwrap_or(body);
+        let numeric = digits.iter().any(u8::is_ascii_digit) && digits.iter().all(u8::is_ascii_hexdigit);
+        out.extend_from_slice(if numeric { b"#" } else { body });
+        out.extend(tail);
+    }
+    out
+}
+
+/// FNV-1a of 64 bits: short, and the same in every version of this program.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn field(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().chain(&[0xff]) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_run_do_not_change_a_signature_and_the_place_does() {
+        let panic = |message: &'static str, symbols: &[&'static str]| {
+            let symbols = symbols.iter().map(|symbol| symbol.as_bytes()).collect();
+            of(&Parts { kind: "panic", message: message.as_bytes(), symbols, ..Parts::default() })
+        };
+        let first = panic("page fault: rip=0, rsp=ffff80003ff37468, cpu 1", &["core::panicking::panic_fmt", "do_wake"]);
+        assert_eq!(first, panic("page fault: rip=0, rsp=ffff80003ff99999, cpu 3", &["panic_fmt", "do_wake"]));
+        assert_ne!(first, panic("page fault: rip=0, rsp=ffff80003ff37468, cpu 1", &["do_sleep"]));
+        assert_ne!(first, panic("out of memory", &["do_wake"]));
+    }
+
+    #[test]
+    fn without_symbols_the_page_offset_and_the_program_are_the_place() {
+        let death = |program: &'static [u8], ip| {
+            of(&Parts { kind: "fatal signal", signal: b"SIGSEGV", program, ip: Some(ip), ..Parts::default() })
+        };
+        assert_eq!(death(b"/bin/grep -r x", 0x5555_0000_116c), death(b"grep", 0x5666_0000_116c));
+        assert_ne!(death(b"grep", 0x116c), death(b"grep", 0x1170));
+    }
+
+    #[test]
+    fn the_machinery_of_panics_is_known_however_it_is_printed() {
+        for symbol in
+            [&b" __rustc::rust_begin_unwind"[..], b"kevlar_platform::x64::inte...:handle_kernel_page_fault", b"panic"]
+        {
+            assert!(is_machinery(symbol), "{symbol:?}");
+        }
+        assert!(!is_machinery(b"sysrq_handle_crash"));
+    }
+}
