@@ -1,0 +1,1 @@
+//! The real logs, imported and judged.
