@@ -5,4 +5,5 @@ pub mod decode;
 pub mod import;
 pub mod symbols;
 pub mod unwind;
+pub mod model;
 pub mod report;

@@ -85,8 +85,9 @@ impl<'a> Lexer<'a> {
         self.src.get(self.at..).unwrap_or_default()
     }
 
+    /// The byte that comes next.
     #[inline(always)]
-    fn peek(&self) -> Option<u8> {
+    pub fn peek(&self) -> Option<u8> {
         self.src.get(self.at).copied()
     }
 

@@ -1,0 +1,148 @@
+//! Writes a system call as strace would: names for flags, commands, signals and errors.
+//!
+//! What the tables of `linux-abi` do not name is shown as the number it is; pointers are addresses, because a dump does
+//! not hold what they pointed at.
+
+use std::fmt::Write as _;
+
+use linux_abi::signals::Signal;
+use linux_abi::syscalls::{self, ArgKind, ResultKind};
+use linux_abi::{Errno, flags};
+
+/// A call as it was recorded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Call<'a> {
+    /// Number, when it was recorded.
+    pub nr: Option<i64>,
+    /// Name as the kernel printed it.
+    pub name: Option<&'a [u8]>,
+    /// The arguments that were recorded.
+    pub args: [Option<u64>; 6],
+}
+
+/// `openat(AT_FDCWD, 0x7ffe…, O_RDONLY|O_CLOEXEC)`.
+pub fn arguments(call: &Call<'_>) -> String {
+    let known = call.nr.and_then(|nr| u64::try_from(nr).ok()).and_then(syscalls::by_number);
+    let printed = call.name.map(String::from_utf8_lossy);
+    // The number decides, unless the kernel calls it otherwise: then its table is not Linux's.
+    let known = known.filter(|known| printed.as_ref().is_none_or(|name| same_name(name, known.name)));
+    let name = match (&printed, known, call.nr) {
+        (_, Some(known), _) => known.name.to_string(),
+        (Some(name), None, Some(nr)) if name.contains("unknown") => format!("syscall_{nr}"),
+        (Some(name), None, _) => name.to_string(),
+        (None, None, Some(nr)) => format!("syscall_{nr}"),
+        (None, None, None) => "?".to_string(),
+    };
+    let mut out = name;
+    out.push('(');
+    match known {
+        Some(known) => {
+            for (index, (arg, value)) in known.args.iter().zip(call.args).enumerate() {
+                if skips_mode(known, index, call) {
+                    break;
+                }
+                if index > 0 {
+                    out.push_str(", ");
+                }
+                match value {
+                    Some(value) => argument(arg.kind, value, &mut out),
+                    None => out.push('?'),
+                }
+            }
+        }
+        None => {
+            let shown = call.args.iter().map_while(|arg| *arg).map(|arg| format!("{arg:#x}"));
+            out.push_str(&shown.collect::<Vec<_>>().join(", "));
+        }
+    }
+    out.push(')');
+    out
+}
+
+/// Kernels name some calls after the C function rather than the table.
+fn same_name(printed: &str, table: &str) -> bool {
+    printed == table || printed.contains("unknown") || printed.is_empty() || table.contains(printed) || printed.contains(table)
+}
+
+/// `open` without `O_CREAT` has no mode, whatever the register holds.
+fn skips_mode(call: &syscalls::Syscall, index: usize, recorded: &Call<'_>) -> bool {
+    let is_mode = matches!(call.args[index].kind, ArgKind::Mode) && call.name.starts_with("open");
+    let open_flags = index.checked_sub(1).and_then(|before| recorded.args[before]).unwrap_or(0);
+    is_mode && open_flags & (flags::file::O_CREAT | flags::file::O_TMPFILE & !flags::file::O_DIRECTORY) == 0
+}
+
+/// One argument.
+fn argument(kind: ArgKind, value: u64, out: &mut String) {
+    let int = value as u32 as i32;
+    let _ = match kind {
+        ArgKind::Fd | ArgKind::Int | ArgKind::Pid | ArgKind::Time => write!(out, "{int}"),
+        ArgKind::DirFd if int == -100 => write!(out, "AT_FDCWD"),
+        ArgKind::DirFd => write!(out, "{int}"),
+        ArgKind::Path | ArgKind::Str | ArgKind::Ptr if value == 0 => write!(out, "NULL"),
+        ArgKind::Path | ArgKind::Str | ArgKind::Ptr | ArgKind::Hex => write!(out, "{value:#x}"),
+        ArgKind::Size if value > 1 << 48 => write!(out, "{value:#x}"),
+        ArgKind::Size => write!(out, "{value}"),
+        ArgKind::Offset | ArgKind::Long => write!(out, "{}", value as i64),
+        ArgKind::Mode => write!(out, "{:#o}", value as u32),
+        ArgKind::Id if int == -1 => write!(out, "-1"),
+        ArgKind::Id | ArgKind::Uint => write!(out, "{}", value as u32),
+        ArgKind::Signal => match Signal::new(u64::from(value as u32)) {
+            Some(signal) => write!(out, "{signal}"),
+            None => write!(out, "{int}"),
+        },
+        ArgKind::Flags(set) => set.write(u64::from(value as u32), out),
+        ArgKind::Flags64(set) => set.write(value, out),
+        ArgKind::CloneFlags => clone_flags(value, out),
+    };
+}
+
+fn clone_flags(value: u64, out: &mut String) -> std::fmt::Result {
+    let (bits, signal) = (value & !0xff, value & 0xff);
+    if bits != 0 || signal == 0 {
+        flags::process::CLONE.write(bits, out)?;
+    }
+    match Signal::new(signal) {
+        Some(signal) => write!(out, "{}{signal}", if bits == 0 { "" } else { "|" }),
+        None => Ok(()),
+    }
+}
+
+/// What a call returned: `3`, `0x7f12…`, `-1 ENOENT (No such file or directory)`.
+pub fn result(nr: Option<i64>, value: i64) -> String {
+    if let Some(errno) = Errno::from_result(value) {
+        return format!("-1 {errno}");
+    }
+    let known = nr.and_then(|nr| u64::try_from(nr).ok()).and_then(syscalls::by_number);
+    match known.map(|known| known.result) {
+        Some(ResultKind::Address | ResultKind::Hex) => format!("{value:#x}"),
+        _ if !(-0x1_0000_0000..=0x1_0000_0000).contains(&value) => format!("{value:#x}"),
+        _ => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(nr: i64, args: [u64; 6]) -> String {
+        arguments(&Call { nr: Some(nr), name: None, args: args.map(Some) })
+    }
+
+    #[test]
+    fn calls_read_as_strace_prints_them() {
+        let at_fdcwd = 0xffff_ff9c;
+        assert_eq!(show(257, [at_fdcwd, 0x7000, 0o2_100_000, 0, 0, 0]), "openat(AT_FDCWD, 0x7000, O_RDONLY|O_LARGEFILE|O_CLOEXEC)");
+        assert_eq!(show(257, [at_fdcwd, 0x7000, 0o101, 0o644, 0, 0]), "openat(AT_FDCWD, 0x7000, O_WRONLY|O_CREAT, 0o644)");
+        assert_eq!(
+            show(9, [0, 4096, 3, 0x22, u64::MAX, 0]),
+            "mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0x0)"
+        );
+        assert_eq!(show(62, [7, 15, 0, 0, 0, 0]), "kill(7, SIGTERM)");
+        assert_eq!(show(56, [0x11, 0, 0, 0, 0, 0]), "clone(SIGCHLD, NULL, NULL, NULL, NULL)");
+        assert_eq!(show(9999, [1, 2, 3, 4, 5, 6]), "syscall_9999(0x1, 0x2, 0x3, 0x4, 0x5, 0x6)");
+        assert_eq!(arguments(&Call { nr: Some(0), name: Some(b"read"), args: [Some(3), None, None, None, None, None] }), "read(3, ?, ?)");
+        assert_eq!(result(Some(2), -2), "-1 ENOENT (No such file or directory)");
+        assert_eq!(result(Some(12), 0x52_3000), "0x523000");
+        assert_eq!(result(Some(0), 17), "17");
+    }
+}

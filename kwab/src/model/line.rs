@@ -1,0 +1,190 @@
+//! Says any record in one line: for timelines, `kwab cat` and the terminal interface.
+
+use kwab_format::record::{AnyRecord, FlightEvent, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord};
+
+use super::call::{Call, arguments, result};
+use super::json;
+use kwab_format::RawRecord;
+
+/// What happened, without time, processor and process, which have columns of their own.
+pub fn summary(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
+    match record {
+        AnyRecord::SyscallEntry(entry) => entry_line(entry),
+        AnyRecord::SyscallExit(exit) => exit_line(exit),
+        AnyRecord::SyscallRecord(call) => ring_line(call),
+        AnyRecord::PageFault(fault) => fault_line(fault),
+        AnyRecord::Signal(signal) => signal_line(signal),
+        AnyRecord::Htrace(trace) => trace_line(trace),
+        AnyRecord::FlightEvent(event) => flight_line(event),
+        AnyRecord::ProcessFork(fork) => format!("fork: child {}", decimal(fork.child_pid)),
+        AnyRecord::ProcessExec(exec) => format!("exec {} entry {}", text(exec.argv0), word(exec.entry)),
+        AnyRecord::ProcessExit(exit) => {
+            let how = if exit.by_signal == Some(true) { " by a signal" } else { "" };
+            format!("exit: status {}{how}", exit.status.unwrap_or(0))
+        }
+        AnyRecord::UnimplementedSyscall(call) => {
+            format!("unimplemented system call {} {}", call.nr.unwrap_or(-1), text(call.name))
+        }
+        AnyRecord::CanaryCheck(check) => {
+            let verdict = if check.corrupted == Some(true) { "CORRUPTED" } else { "ok" };
+            let (expected, found) = (word(check.expected), word(check.found));
+            format!("canary {verdict} {} {}: expected {expected} found {found}", text(check.when), text(check.syscall))
+        }
+        AnyRecord::Usercopy(copy) => {
+            let length = copy.len.unwrap_or(0);
+            format!("user copy {} {} {length} bytes {}", text(copy.dir), word(copy.addr), text(copy.ctx))
+        }
+        AnyRecord::UserFault(fault) => {
+            format!("user fault: {} at ip {}", text(fault.exception), word(fault.ip))
+        }
+        AnyRecord::UsercopyFault(fault) => format!(
+            "user copy failed at {} ({} of {} bytes left) {}",
+            word(fault.fault_addr),
+            fault.remaining.unwrap_or(0),
+            fault.orig_len.unwrap_or(0),
+            text(fault.ctx)
+        ),
+        AnyRecord::CrashReport(report) => {
+            format!("crash report: {} of {} at ip {}", text(report.signal_name), text(report.cmdline), word(report.ip))
+        }
+        AnyRecord::Panic(panic) => format!("panic: {}", text(panic.message).replace('\n', " ")),
+        AnyRecord::PageVerifyFail(fail) => {
+            let at = fail.first_diff.unwrap_or(0);
+            format!("page {} differs from its file at +{at:#x}", word(fail.vaddr))
+        }
+        AnyRecord::Text(record) => printable(record.bytes.unwrap_or_default()),
+        _ => other(raw),
+    }
+}
+
+/// The process a record is about.
+pub fn pid(record: &AnyRecord<'_>) -> Option<u32> {
+    match record {
+        AnyRecord::SyscallEntry(record) => record.pid,
+        AnyRecord::SyscallExit(record) => record.pid,
+        AnyRecord::SyscallRecord(record) => record.pid,
+        AnyRecord::UnimplementedSyscall(record) => record.pid,
+        AnyRecord::CanaryCheck(record) => record.pid,
+        AnyRecord::PageFault(record) => record.pid,
+        AnyRecord::UserFault(record) => record.pid,
+        AnyRecord::UsercopyFault(record) => record.pid,
+        AnyRecord::UcopyTraceDump(record) => record.pid,
+        AnyRecord::Usercopy(record) => record.pid,
+        AnyRecord::Signal(record) => record.pid,
+        AnyRecord::SignalStackWrite(record) => record.pid,
+        AnyRecord::ProcessFork(record) => record.parent_pid,
+        AnyRecord::ProcessExec(record) => record.pid,
+        AnyRecord::ProcessExit(record) => record.pid,
+        AnyRecord::CrashReport(record) => record.pid,
+        AnyRecord::PageVerifyFail(record) => record.pid,
+        AnyRecord::HugePageVerifyFail(record) => record.pid,
+        AnyRecord::PageVerifyOk(record) => record.pid,
+        AnyRecord::VmAudit(record) => record.pid,
+        AnyRecord::ExecPrefault(record) => record.pid,
+        AnyRecord::UnknownEvent(record) => record.pid,
+        AnyRecord::FlightEvent(record) => record.pid,
+        AnyRecord::Frame(record) => record.pid,
+        AnyRecord::Task(record) => record.pid,
+        AnyRecord::Vma(record) => record.pid,
+        AnyRecord::Cause(record) => record.pid,
+        _ => None,
+    }
+}
+
+/// Text without control characters, escape sequences removed.
+pub fn printable(bytes: &[u8]) -> String {
+    let cleaned = crate::import::text::clean(bytes);
+    let text = String::from_utf8_lossy(cleaned.as_deref().unwrap_or(bytes)).into_owned();
+    text.chars().map(|character| if character.is_control() && character != '\t' { '·' } else { character }).collect()
+}
+
+fn entry_line(entry: &SyscallEntry<'_>) -> String {
+    let call = Call { nr: entry.nr, name: entry.name, args: entry.args() };
+    format!("→ {}", arguments(&call))
+}
+
+fn exit_line(exit: &SyscallExit<'_>) -> String {
+    let value = exit.result.map_or_else(|| "?".to_string(), |value| result(exit.nr, value));
+    format!("← {} = {value}", text(exit.name))
+}
+
+fn ring_line(call: &SyscallRecord<'_>) -> String {
+    let shown = arguments(&Call { nr: call.nr, name: call.name, args: call.args() });
+    match call.result {
+        Some(value) => format!("{shown} = {}", result(call.nr, value)),
+        None => format!("{shown} = ? (in progress)"),
+    }
+}
+
+fn fault_line(fault: &PageFault<'_>) -> String {
+    let outcome = if fault.resolved == Some(false) { "NOT resolved" } else { "resolved" };
+    let reason = text(fault.reason);
+    format!("page fault at {} ip {} {reason}: {outcome}", word(fault.vaddr), word(fault.ip))
+}
+
+fn signal_line(signal: &Signal<'_>) -> String {
+    let number = signal.signal.unwrap_or(0);
+    let name = signal.signal_name.map_or_else(|| format!("signal {number}"), |name| text(Some(name)));
+    format!("{name}: {} at ip {}", text(signal.action), word(signal.ip))
+}
+
+fn trace_line(trace: &Htrace<'_>) -> String {
+    let indent = "  ".repeat(trace.depth.unwrap_or(0).min(16) as usize);
+    let arrow = match trace.dir {
+        Some(b"enter") => ">",
+        Some(b"exit") => "<",
+        _ => "-",
+    };
+    let data = match (trace.name, trace.data) {
+        (Some(b"page_fault"), Some(address)) => format!(" {address:#x}"),
+        (Some(b"syscall"), Some(nr)) => match linux_abi::syscalls::by_number(nr) {
+            Some(call) => format!(" {}", call.name),
+            None => format!(" {nr}"),
+        },
+        (_, Some(data)) if data != 0 => format!(" {data:#x}"),
+        _ => String::new(),
+    };
+    format!("{indent}{arrow} {}{data}", text(trace.name))
+}
+
+fn flight_line(event: &FlightEvent<'_>) -> String {
+    let name = match event.kind.and_then(kwab_format::record::FlightKind::name) {
+        Some(name) => name.to_string(),
+        None => text(event.name),
+    };
+    match (event.detail, event.a, event.b) {
+        (Some(detail), ..) => format!("{name}: {}", text(Some(detail))),
+        (None, Some(a), Some(b)) => format!("{name}: {a:#x} {b:#x}"),
+        (None, Some(a), None) => format!("{name}: {a:#x}"),
+        _ => name,
+    }
+}
+
+/// Records without a sentence of their own: their members.
+fn other(raw: RawRecord<'_>) -> String {
+    let object = json::object(raw);
+    let name = object.get("type").and_then(|name| name.as_str()).unwrap_or("record").replace('_', " ");
+    let hidden = ["type", "line", "offset", "seq", "cpu", "ns", "tsc", "pid"];
+    let members = object.iter().filter(|(key, _)| !hidden.contains(&key.as_str()));
+    let shown: Vec<_> = members
+        .map(|(key, value)| match value {
+            serde_json::Value::String(text) => format!("{key} {text}"),
+            serde_json::Value::Array(items) => format!("{} {key}", items.len()),
+            serde_json::Value::Object(items) => format!("{} {key}", items.len()),
+            value => format!("{key} {value}"),
+        })
+        .collect();
+    format!("{name}: {}", shown.join(", "))
+}
+
+fn text(bytes: Option<&[u8]>) -> String {
+    bytes.map_or_else(|| "?".to_string(), printable)
+}
+
+fn word(value: Option<u64>) -> String {
+    value.map_or_else(|| "?".to_string(), |value| format!("{value:#x}"))
+}
+
+fn decimal(value: Option<u32>) -> String {
+    value.map_or_else(|| "?".to_string(), |value| value.to_string())
+}

@@ -1,0 +1,141 @@
+//! A dump as a program sees it: typed records, loaded as far as they are needed.
+//!
+//! [`file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that were loaded and iterates
+//! the records in them, which borrow from it. [`json`] turns any record into JSON, [`call`] writes system calls as
+//! strace does, [`line`] says any record in a line, and [`stream`] goes through all records of a dump of any size.
+
+pub mod call;
+pub mod file;
+pub mod json;
+pub mod line;
+pub mod stream;
+
+use std::path::Path;
+
+use kwab_format::record::{Identity, Source};
+use kwab_format::wire::RecordType;
+use kwab_format::{AnyRecord, Records, SectionKind};
+
+pub use file::{DumpFile, OpenError, SectionInfo};
+
+/// How much of a dump is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Identity and cause: enough for a catalogue.
+    Catalogue,
+    /// What inspection shows: everything but the middle of long recordings, of which the last sections suffice.
+    Digest,
+    /// Everything.
+    All,
+}
+
+/// Sections at the end of a long recording that [`Depth::Digest`] loads.
+const TAIL_SECTIONS: usize = 3;
+
+/// A loaded section.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What it is about.
+    pub kind: SectionKind,
+    /// Its records.
+    pub payload: Vec<u8>,
+}
+
+/// A dump with the sections that were asked for.
+#[derive(Debug)]
+pub struct Dump {
+    /// The file behind it.
+    pub file: DumpFile,
+    /// The loaded sections, in order of place.
+    pub loaded: Vec<Loaded>,
+    /// Sections that were left out because the question does not need them.
+    pub left_out: usize,
+}
+
+impl Dump {
+    /// Opens and loads a dump.
+    ///
+    /// # Errors
+    /// [`OpenError`]; damage is no error, see [`DumpFile::defects`].
+    pub fn open(path: &Path, depth: Depth) -> Result<Self, OpenError> {
+        Ok(Self::load(DumpFile::open(path)?, depth))
+    }
+
+    /// Loads the sections of an open dump.
+    pub fn load(mut file: DumpFile, depth: Depth) -> Self {
+        let wanted = wanted(&file.sections, depth);
+        let mut loaded = Vec::new();
+        let mut left_out = 0;
+        for (index, wanted) in wanted.into_iter().enumerate() {
+            if !wanted {
+                left_out += 1;
+                continue;
+            }
+            let kind = file.sections[index].header.kind;
+            match file.payload(index) {
+                Ok(payload) => {
+                    file.note(index, Ok(()));
+                    loaded.push(Loaded { kind, payload });
+                }
+                Err(defect) => file.note(index, Err(defect)),
+            }
+        }
+        Self { file, loaded, left_out }
+    }
+
+    /// All loaded records of one type.
+    pub fn records<'d, T: RecordType<'d>>(&'d self) -> impl Iterator<Item = T> + 'd {
+        let all = self.loaded.iter().flat_map(|section| Records::new(&section.payload));
+        all.filter(|record| record.kind == T::KIND).filter_map(|record| T::decode(record.body).ok().map(|found| found.0))
+    }
+
+    /// All loaded records of sections of one kind.
+    pub fn section_records(&self, kind: SectionKind) -> impl Iterator<Item = AnyRecord<'_>> {
+        let sections = self.loaded.iter().filter(move |section| section.kind == kind);
+        sections.flat_map(|section| Records::new(&section.payload)).filter_map(|record| record.decode().ok())
+    }
+
+    /// All loaded records.
+    pub fn all_records(&self) -> impl Iterator<Item = AnyRecord<'_>> {
+        self.loaded.iter().flat_map(|section| Records::new(&section.payload)).filter_map(|record| record.decode().ok())
+    }
+
+    /// Who wrote the dump about what.
+    pub fn identity(&self) -> Option<Identity<'_>> {
+        self.records().next()
+    }
+
+    /// The input it was made from.
+    pub fn source(&self) -> Option<Source<'_>> {
+        self.records().next()
+    }
+}
+
+/// Which sections a depth asks for.
+fn wanted(sections: &[SectionInfo], depth: Depth) -> Vec<bool> {
+    let mut tails = std::collections::HashMap::new();
+    let mut wanted = vec![false; sections.len()];
+    for (index, section) in sections.iter().enumerate().rev() {
+        let kind = section.header.kind;
+        let seen = tails.entry(kind).or_insert(0usize);
+        *seen += 1;
+        wanted[index] = match depth {
+            Depth::All => true,
+            Depth::Catalogue => {
+                let told = matches!(kind, SectionKind::IDENTITY | SectionKind::CAUSE | SectionKind::NOTES);
+                told && (kind != SectionKind::CAUSE || *seen <= TAIL_SECTIONS)
+            }
+            Depth::Digest if is_recording(kind) => *seen <= TAIL_SECTIONS,
+            Depth::Digest => *seen <= 64,
+        };
+    }
+    wanted
+}
+
+/// Kinds that can be arbitrarily long and are read from the end.
+fn is_recording(kind: SectionKind) -> bool {
+    matches!(
+        kind,
+        SectionKind::EVENTS | SectionKind::LOG | SectionKind::KEPT | SectionKind::MEMORY | SectionKind::FLIGHT
+    )
+}

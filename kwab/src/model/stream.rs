@@ -1,0 +1,98 @@
+//! Goes through all records of a dump of any size, in the order of the log they came from.
+//!
+//! Sections of one kind are in order among themselves; the kinds are merged by the line of the log each record names, so
+//! one section per kind is in memory. Records without a line come where they stand.
+
+use std::collections::BTreeMap;
+
+use kwab_format::{Defect, RawRecord, Records, SectionKind};
+
+use super::DumpFile;
+
+/// The sections of one kind, one of them loaded.
+struct Run {
+    kind: SectionKind,
+    sections: Vec<usize>,
+    next: usize,
+    payload: Vec<u8>,
+    at: usize,
+    line: u64,
+}
+
+/// Calls `each` with every record. Gives the sections that could not be read.
+///
+/// # Errors
+/// The first error of `each` ends the walk.
+pub fn for_each<E>(
+    file: &DumpFile,
+    wanted: impl Fn(SectionKind) -> bool,
+    mut each: impl FnMut(SectionKind, RawRecord<'_>) -> Result<(), E>,
+) -> Result<Vec<Defect>, E> {
+    let mut kinds: BTreeMap<SectionKind, Vec<usize>> = BTreeMap::new();
+    for (index, section) in file.sections.iter().enumerate() {
+        if wanted(section.header.kind) {
+            kinds.entry(section.header.kind).or_default().push(index);
+        }
+    }
+    let mut defects = Vec::new();
+    let mut runs: Vec<Run> = kinds
+        .into_iter()
+        .map(|(kind, sections)| Run { kind, sections, next: 0, payload: Vec::new(), at: 0, line: 0 })
+        .collect();
+    for run in &mut runs {
+        run.advance(file, &mut defects);
+    }
+    runs.retain(|run| run.at < run.payload.len());
+    while let Some(first) = (0..runs.len()).min_by_key(|index| runs[*index].line) {
+        // As long as no other kind has an earlier line, stay with this one.
+        let limit = (0..runs.len()).filter(|index| *index != first).map(|index| runs[index].line).min();
+        let run = &mut runs[first];
+        loop {
+            let Some((record, length)) = run.current() else { break };
+            each(run.kind, record)?;
+            run.at += length;
+            run.advance(file, &mut defects);
+            if run.at >= run.payload.len() || limit.is_some_and(|limit| run.line > limit) {
+                break;
+            }
+        }
+        runs.retain(|run| run.at < run.payload.len());
+    }
+    Ok(defects)
+}
+
+impl Run {
+    /// The record at hand and its length in the payload.
+    fn current(&self) -> Option<(RawRecord<'_>, usize)> {
+        let rest = self.payload.get(self.at..)?;
+        let mut records = Records::new(rest);
+        let record = records.next()?;
+        Some((record, rest.len() - records.rest().len()))
+    }
+
+    /// Makes the record at hand the next one there is, loading sections as needed.
+    fn advance(&mut self, file: &DumpFile, defects: &mut Vec<Defect>) {
+        loop {
+            if let Some((record, _)) = self.current() {
+                let line = record.decode().ok().and_then(|record| record.stamp().line);
+                // Records without a line stay behind their predecessor.
+                self.line = line.unwrap_or(self.line);
+                return;
+            }
+            let Some(index) = self.sections.get(self.next) else {
+                self.payload.clear();
+                self.at = 0;
+                return;
+            };
+            self.next += 1;
+            self.at = 0;
+            match file.payload(*index) {
+                Ok(payload) => self.payload = payload,
+                Err(defect) => {
+                    self.payload.clear();
+                    defects.push(defect);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The last system calls and the last events, a call and its return on one row.
+
+use std::collections::HashMap;
+
+use kwab_format::record::{Cause, CrashReport, HugePageVerifyFail, PageVerifyFail, SyscallRecord};
+use kwab_format::{AnyRecord, RawRecord, Records, SectionKind};
+
+use super::EventRow;
+use crate::model::call::{Call, arguments, result};
+use crate::model::{Dump, line};
+
+/// The last system calls: of the process that died when one did, else of all.
+pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
+    let cause = dump.records::<Cause<'_>>().next();
+    let pid = cause.filter(|cause| cause.in_kernel != Some(true)).and_then(|cause| cause.pid);
+    if let Some(report) = dump.records::<CrashReport<'_>>().find(|report| pid.is_none() || report.pid == pid) {
+        let calls: Vec<_> = report.syscalls.iter().flat_map(kwab_format::List::iter).collect();
+        if !calls.is_empty() {
+            let skip = calls.len().saturating_sub(rows);
+            let shown = calls.into_iter().skip(skip).map(|call| {
+                let args = [call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5];
+                let text = arguments(&Call { nr: call.nr, name: call.name, args });
+                let value = call.result.map_or("?".to_string(), |value| result(call.nr, value));
+                EventRow { line: None, ns: None, cpu: call.cpu, pid: report.pid, text: format!("{text} = {value}") }
+            });
+            return shown.collect();
+        }
+    }
+    let ring: Vec<SyscallRecord<'_>> =
+        dump.records::<SyscallRecord<'_>>().filter(|call| pid.is_none() || call.pid == pid).collect();
+    if !ring.is_empty() {
+        let skip = ring.len().saturating_sub(rows);
+        let rows = ring.into_iter().skip(skip).map(|call| row(&AnyRecord::SyscallRecord(call), None));
+        return rows.collect();
+    }
+    let wanted = |record: &AnyRecord<'_>| match record {
+        AnyRecord::SyscallEntry(entry) => pid.is_none() || entry.pid == pid,
+        AnyRecord::SyscallExit(exit) => pid.is_none() || exit.pid == pid,
+        AnyRecord::UnimplementedSyscall(call) => pid.is_none() || call.pid == pid,
+        _ => false,
+    };
+    tail(paired(dump, wanted), rows)
+}
+
+/// The last events until the death; checks that found nothing wrong are left out.
+pub(super) fn timeline(dump: &Dump, rows: usize) -> Vec<EventRow> {
+    let death = dump.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line);
+    let wanted = |record: &AnyRecord<'_>| {
+        let telling = match record {
+            AnyRecord::CanaryCheck(check) => check.corrupted == Some(true),
+            AnyRecord::Htrace(_) | AnyRecord::FlightEvent(_) => false,
+            AnyRecord::Text(_) | AnyRecord::Frame(_) | AnyRecord::Cause(_) => false,
+            _ => true,
+        };
+        // What follows within a few lines belongs to the death.
+        telling && death.is_none_or(|death| record.stamp().line.is_none_or(|line| line <= death + 8))
+    };
+    tail(paired(dump, wanted), rows)
+}
+
+/// The flight recorder and the function trace by their clock.
+pub(super) fn trace(dump: &Dump, rows: usize) -> Vec<EventRow> {
+    let hz = dump.identity().and_then(|identity| identity.tsc_hz).filter(|hz| *hz > 0);
+    let mut found: Vec<(u64, EventRow)> = Vec::new();
+    for section in dump.loaded.iter().filter(|section| matches!(section.kind, SectionKind::EVENTS | SectionKind::FLIGHT)) {
+        for raw in Records::new(&section.payload) {
+            let Ok(record) = raw.decode() else { continue };
+            if matches!(record, AnyRecord::Htrace(_) | AnyRecord::FlightEvent(_)) {
+                let stamp = record.stamp();
+                found.push((stamp.tsc.or(stamp.ns).unwrap_or(u64::MAX), row(&record, Some(raw))));
+            }
+        }
+    }
+    found.sort_by_key(|(clock, _)| *clock);
+    let skip = found.len().saturating_sub(rows);
+    let shown: Vec<_> = found.into_iter().skip(skip).collect();
+    let base = shown.first().map_or(0, |(clock, _)| *clock);
+    let timed = shown.into_iter().map(|(clock, mut row)| {
+        if let (None, Some(hz)) = (row.ns, hz)
+            && clock != u64::MAX
+        {
+            row.ns = u64::try_from(u128::from(clock - base) * 1_000_000_000 / u128::from(hz)).ok();
+        }
+        row
+    });
+    timed.collect()
+}
+
+/// Pages whose contents are not what their files say.
+pub(super) fn page_checks(dump: &Dump) -> Vec<EventRow> {
+    let small = dump.records::<PageVerifyFail<'_>>().map(AnyRecord::PageVerifyFail);
+    let huge = dump.records::<HugePageVerifyFail<'_>>().map(AnyRecord::HugePageVerifyFail);
+    small.chain(huge).take(32).map(|record| row(&record, None)).collect()
+}
+
+/// Wanted events in the order of the log, each return on the row of its call when nothing came between.
+fn paired(dump: &Dump, wanted: impl Fn(&AnyRecord<'_>) -> bool) -> Vec<EventRow> {
+    let recorded = |kind| {
+        matches!(kind, SectionKind::EVENTS | SectionKind::CAUSE | SectionKind::SYSCALLS | SectionKind::PAGE_CHECKS)
+    };
+    let mut found: Vec<(u64, RawRecord<'_>)> = Vec::new();
+    let mut line = 0;
+    for section in dump.loaded.iter().filter(|section| recorded(section.kind)) {
+        for raw in Records::new(&section.payload) {
+            let Ok(record) = raw.decode() else { continue };
+            line = record.stamp().line.unwrap_or(line);
+            if wanted(&record) {
+                found.push((line, raw));
+            }
+        }
+    }
+    found.sort_by_key(|(line, _)| *line);
+    let mut rows: Vec<EventRow> = Vec::new();
+    let mut open: HashMap<Option<u32>, (usize, Option<i64>)> = HashMap::new();
+    for (_, raw) in found {
+        let Ok(record) = raw.decode() else { continue };
+        match record {
+            AnyRecord::SyscallEntry(entry) => {
+                open.insert(entry.pid, (rows.len(), entry.nr));
+                let text = arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args() });
+                rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record, Some(raw)) });
+            }
+            AnyRecord::SyscallExit(exit) => {
+                let value = exit.result.map_or("?".to_string(), |value| result(exit.nr, value));
+                match open.remove(&exit.pid).filter(|(_, nr)| *nr == exit.nr) {
+                    Some((at, _)) => {
+                        let text = rows[at].text.trim_end_matches(" = ? (no return seen)").to_string();
+                        rows[at].text = format!("{text} = {value}");
+                    }
+                    None => rows.push(row(&record, Some(raw))),
+                }
+            }
+            _ => rows.push(row(&record, Some(raw))),
+        }
+    }
+    rows
+}
+
+fn tail(mut rows: Vec<EventRow>, count: usize) -> Vec<EventRow> {
+    rows.drain(..rows.len().saturating_sub(count));
+    rows
+}
+
+fn row(record: &AnyRecord<'_>, raw: Option<RawRecord<'_>>) -> EventRow {
+    let stamp = record.stamp();
+    let raw = raw.unwrap_or(RawRecord { kind: record.kind(), body: &[] });
+    EventRow {
+        line: stamp.line,
+        ns: stamp.ns,
+        cpu: stamp.cpu,
+        pid: line::pid(record),
+        text: line::summary(record, raw),
+    }
+}

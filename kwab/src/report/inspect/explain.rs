@@ -1,0 +1,104 @@
+//! What follows from the bare facts of a fault: a jump to nowhere, a null pointer, a write to read-only memory.
+//!
+//! Only what the facts force is said; hypotheses with scores are the business of triage.
+
+use kwab_format::record::{Cause, UnimplementedSyscall};
+
+use super::{VmaRow, address, text};
+use crate::model::Dump;
+
+/// Accesses below this address are through a null pointer plus an offset.
+const NULL_PAGE: u64 = 4096;
+
+/// The page-fault error code in words (Intel SDM volume 3, "Page-Fault Exceptions").
+pub(super) fn error_code(code: u64) -> String {
+    let action = match code & 0x12 {
+        0x10 | 0x12 => "instruction fetch",
+        2 => "write",
+        _ => "read",
+    };
+    let mode = if code & 4 != 0 { "user" } else { "supervisor" };
+    let page = if code & 1 != 0 { "protection violation" } else { "page not present" };
+    let reserved = if code & 8 != 0 { ", reserved bit set in a page table" } else { "" };
+    format!("{action}, {mode} mode, {page}{reserved}")
+}
+
+/// The exception's name and error code.
+pub(super) fn exception(cause: &Cause<'_>) -> Option<String> {
+    let name = cause.exception.map(text);
+    let paged = name.as_ref().is_none_or(|name| name.contains("page fault"));
+    let code = cause.error_code.map(|code| match paged && cause.fault_addr.is_some() {
+        true => format!("error code {code:#x}: {}", error_code(code)),
+        false => format!("error code {code:#x}"),
+    });
+    match (name, code) {
+        (Some(name), Some(code)) => Some(format!("{name}, {code}")),
+        (name, code) => name.or(code),
+    }
+}
+
+/// The fault in half a sentence, for headlines.
+pub(super) fn in_brief(cause: &Cause<'_>) -> Option<String> {
+    match (cause.ip, cause.fault_addr) {
+        (Some(ip), _) if ip < NULL_PAGE => Some(format!("jumped to {ip:#x}")),
+        (Some(ip), Some(addr)) if addr < NULL_PAGE => {
+            Some(format!("accessed {addr:#x}, near NULL, at ip {ip:#x}"))
+        }
+        (Some(ip), Some(addr)) if addr == ip => Some(format!("cannot execute at {ip:#x}")),
+        (Some(ip), Some(addr)) => Some(format!("accessed {addr:#x} at ip {ip:#x}")),
+        (Some(ip), None) => Some(format!("at ip {ip:#x}")),
+        (None, Some(addr)) => Some(format!("accessed {addr:#x}")),
+        (None, None) => None,
+    }
+}
+
+/// What follows from the facts, each a sentence.
+pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    match (cause.ip, cause.fault_addr) {
+        (Some(ip), _) if ip < NULL_PAGE => {
+            reasons.push(format!(
+                "ip is {ip:#x}: a call or return through a null or overwritten code pointer; the caller is on the stack"
+            ));
+        }
+        (_, Some(addr)) if addr < NULL_PAGE => {
+            reasons.push(format!("address {addr:#x} lies in the first page: a null pointer plus an offset of {addr}"));
+        }
+        (_, Some(addr)) if !is_canonical(addr) => {
+            reasons.push(format!("address {addr:#x} is not canonical: a corrupted pointer"));
+        }
+        _ => {}
+    }
+    if let Some(addr) = cause.fault_addr.filter(|_| !vmas.is_empty()) {
+        let here: Vec<_> = vmas.iter().filter(|vma| vma.fault).collect();
+        match here.as_slice() {
+            [] => reasons.push(format!("no mapping contains {}", address(addr))),
+            [one] => reasons.push(format!("{} is mapped: {} {}", address(addr), one.prot, one.name)),
+            several => reasons.push(format!("{} is in {} mappings at once", address(addr), several.len())),
+        }
+    }
+    let calls: Vec<UnimplementedSyscall<'_>> = dump.records::<UnimplementedSyscall<'_>>().take(64).collect();
+    let mine: Vec<_> = calls.iter().filter(|call| call.pid.is_some() && call.pid == cause.pid).collect();
+    if let Some(call) = mine.last() {
+        reasons.push(format!("the process had made system call {}, which the kernel does not have", call.nr.unwrap_or(-1)));
+    }
+    reasons
+}
+
+/// Whether all upper bits of an address are alike (48-bit virtual addresses).
+fn is_canonical(addr: u64) -> bool {
+    let upper = addr >> 47;
+    upper == 0 || upper == 0x1_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_codes_read_as_the_manual_says() {
+        assert_eq!(error_code(0x10), "instruction fetch, supervisor mode, page not present");
+        assert_eq!(error_code(7), "write, user mode, protection violation");
+        assert_eq!(error_code(4), "read, user mode, page not present");
+    }
+}

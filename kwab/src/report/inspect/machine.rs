@@ -1,0 +1,167 @@
+//! The machine at the death: registers, captured bytes, the memory map around the fault.
+
+use kwab_format::record::{Cause, CrashReport, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Vma};
+use linux_abi::Errno;
+
+use super::{MemoryExcerpt, RegisterRow, RegisterSet, VmaRow, address, text};
+use crate::model::Dump;
+
+/// Bytes of an excerpt that are shown.
+const EXCERPT: usize = 256;
+/// Mappings that are shown around the fault.
+const NEAR: usize = 24;
+
+/// Register sets: those of the dump, or the crash report's.
+pub(super) fn registers(dump: &Dump, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Vec<RegisterSet> {
+    let mut sets: Vec<RegisterSet> = dump
+        .records::<Registers<'_>>()
+        .take(16)
+        .map(|set| {
+            let role = set.role.and_then(RegisterRole::name).unwrap_or("registers");
+            let who = set.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
+            let code = set.error_code.map_or(String::new(), |code| format!(", error code {code:#x}"));
+            let regs = set.regs.iter().flat_map(kwab_format::List::iter);
+            RegisterSet { title: format!("{role}{who}{code}"), registers: rows(regs, cause, vmas) }
+        })
+        .collect();
+    if sets.is_empty()
+        && let Some(report) = dump.records::<CrashReport<'_>>().next()
+        && let Some(regs) = report.regs
+    {
+        let title = format!("at the fault, pid {}", report.pid.unwrap_or(0));
+        sets.push(RegisterSet { title, registers: rows(regs.iter(), cause, vmas) });
+    }
+    sets
+}
+
+fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Vec<RegisterRow> {
+    let mut rows: Vec<(usize, RegisterRow)> = regs
+        .map(|reg| {
+            let name = match (reg.id.and_then(RegId::name), reg.name) {
+                (Some(name), _) => name.to_string(),
+                (None, Some(name)) => text(name).to_lowercase(),
+                (None, None) => "?".to_string(),
+            };
+            let value = reg.value.unwrap_or(0);
+            let note = note(&name, value, cause, vmas);
+            (place_of(&name), RegisterRow { name, value: format!("{value:016x}"), note })
+        })
+        .collect();
+    rows.sort_by_key(|(place, _)| *place);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The order in which people look for registers.
+fn place_of(name: &str) -> usize {
+    const ORDER: &[&str] = &[
+        "rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
+        "r15", "orig_rax", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "cr0", "cr2", "cr3", "cr4",
+    ];
+    ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
+}
+
+/// What a value is, when something is known about it.
+fn note(name: &str, value: u64, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Option<String> {
+    if name == "rflags" {
+        return Some(flags(value));
+    }
+    if matches!(name, "cs" | "ss" | "ds" | "es" | "fs" | "gs") {
+        return (name == "cs").then(|| format!("ring {}", value & 3));
+    }
+    let cause = cause.as_ref()?;
+    if name == "rip" && Some(value) == cause.ip {
+        return cause.location.map(text).filter(|_| value != 0);
+    }
+    if value != 0 && Some(value) == cause.fault_addr {
+        return Some("the faulting address".to_string());
+    }
+    if let Some(errno) = Errno::from_result(value as i64).filter(|_| name == "rax") {
+        return Some(format!("-{} {errno:?}", errno.number()));
+    }
+    let within = vmas.iter().find(|vma| {
+        let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0);
+        (number(&vma.start)..number(&vma.end)).contains(&value)
+    });
+    within.map(|vma| format!("in {} {}", vma.prot, vma.name))
+}
+
+/// The flags that matter, as names (Intel SDM volume 1, "EFLAGS Register").
+fn flags(value: u64) -> String {
+    const BITS: &[(u32, &str)] = &[
+        (0, "CF"), (2, "PF"), (4, "AF"), (6, "ZF"), (7, "SF"), (8, "TF"), (9, "IF"), (10, "DF"), (11, "OF"), (14, "NT"),
+        (16, "RF"), (17, "VM"), (18, "AC"),
+    ];
+    let set: Vec<_> = BITS.iter().filter(|(bit, _)| value >> bit & 1 == 1).map(|(_, name)| *name).collect();
+    if set.is_empty() { "no flags; interrupts off".to_string() } else { set.join(" ") }
+}
+
+/// Captured bytes.
+pub(super) fn memory(dump: &Dump) -> Vec<MemoryExcerpt> {
+    let excerpts = dump.records::<Memory<'_>>().take(32).map(|memory| {
+        let bytes = memory.bytes.unwrap_or_default();
+        let kind = memory.kind.and_then(MemoryKind::name).unwrap_or("memory");
+        let label = memory.label.map_or_else(|| kind.to_string(), |label| format!("{kind}: {}", text(label)));
+        MemoryExcerpt {
+            label,
+            addr: memory.vaddr.map(address),
+            bytes: bytes.iter().take(EXCERPT).map(|byte| format!("{byte:02x}")).collect(),
+            marked: memory.marked,
+            length: bytes.len() as u64,
+        }
+    });
+    excerpts.collect()
+}
+
+/// The memory map around the fault: the dump's, or the crash report's.
+pub(super) fn vmas(dump: &Dump, cause: &Option<Cause<'_>>) -> Vec<VmaRow> {
+    let pid = cause.as_ref().and_then(|cause| cause.pid);
+    let fault = cause.as_ref().and_then(|cause| cause.fault_addr);
+    let ip = cause.as_ref().and_then(|cause| cause.ip);
+    let row = |start: u64, end: u64, prot: Option<u64>, name: String| VmaRow {
+        start: address(start),
+        end: address(end),
+        prot: prot.map_or_else(|| "???".to_string(), protection),
+        name,
+        fault: fault.is_some_and(|fault| (start..end).contains(&fault)),
+        ip: ip.is_some_and(|ip| (start..end).contains(&ip)),
+    };
+    let mut rows: Vec<(u64, VmaRow)> = dump
+        .records::<Vma<'_>>()
+        .filter(|vma| vma.pid.is_none() || pid.is_none() || vma.pid == pid)
+        .map(|vma| {
+            let name = vma_name(vma.path, vma.name, vma.file_offset);
+            let start = vma.start.unwrap_or(0);
+            (start, row(start, vma.end.unwrap_or(0), vma.prot.map(u64::from), name))
+        })
+        .collect();
+    if rows.is_empty()
+        && let Some(report) = dump.records::<CrashReport<'_>>().next()
+    {
+        for vma in report.vmas.iter().flat_map(kwab_format::List::iter) {
+            let start = vma.start.unwrap_or(0);
+            rows.push((start, row(start, vma.end.unwrap_or(0), vma.prot, vma_name(vma.file, vma.kind, vma.file_offset))));
+        }
+    }
+    rows.sort_by_key(|(start, _)| *start);
+    near(rows, fault.or(ip))
+}
+
+fn vma_name(path: Option<&[u8]>, kind: Option<&[u8]>, offset: Option<u64>) -> String {
+    match (path.filter(|path| !path.is_empty()), kind) {
+        (Some(path), _) => format!("{} +{:#x}", text(path), offset.unwrap_or(0)),
+        (None, Some(kind)) => text(kind),
+        (None, None) => "[anon]".to_string(),
+    }
+}
+
+/// Bit 0 read, bit 1 write, bit 2 execute, as in `mmap`.
+fn protection(prot: u64) -> String {
+    [(1, 'r'), (2, 'w'), (4, 'x')].iter().map(|(bit, letter)| if prot & bit != 0 { *letter } else { '-' }).collect()
+}
+
+/// The rows nearest to an address, when there are more than fit.
+fn near(rows: Vec<(u64, VmaRow)>, address: Option<u64>) -> Vec<VmaRow> {
+    let at = rows.partition_point(|(start, _)| address.is_some_and(|address| *start <= address));
+    let first = if rows.len() <= NEAR { 0 } else { at.saturating_sub(NEAR / 2).min(rows.len() - NEAR) };
+    rows.into_iter().skip(first).take(NEAR).map(|(_, row)| row).collect()
+}

@@ -1,0 +1,353 @@
+//! The page a tired kernel developer wants first, as values: what died, where, why, and how much of it can be trusted.
+//!
+//! [`inspect`] reads a [`Dump`] and gives a [`Report`]; the command line prints it, `--json` serialises it as it is. The
+//! JSON form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
+
+mod death;
+mod events;
+mod explain;
+mod machine;
+mod rest;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::Dump;
+
+/// The version of [`Report`]'s JSON form.
+pub const SCHEMA: u32 = 1;
+
+/// How much to show.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Rows of each list that can be long.
+    pub rows: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { rows: 24 }
+    }
+}
+
+/// Everything that inspection says about one dump.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Report {
+    /// Version of this form.
+    pub schema: u32,
+    /// The dump as the user named it.
+    pub file: String,
+    /// What died and of what, in one line.
+    pub headline: String,
+    /// Stable name of cause and place.
+    pub signature: String,
+    /// Kernel, boot and log.
+    pub meta: Vec<Fact>,
+    /// What is known about the death.
+    pub cause: Option<CauseReport>,
+    /// Remarks: what else happened that a person should know.
+    pub remarks: Vec<Remark>,
+    /// Printed backtraces, that of the death first.
+    pub backtraces: Vec<Backtrace>,
+    /// Register sets.
+    pub registers: Vec<RegisterSet>,
+    /// Captured bytes: stack, code.
+    pub memory: Vec<MemoryExcerpt>,
+    /// The memory map around the fault.
+    pub vmas: Vec<VmaRow>,
+    /// The last system calls, oldest first.
+    pub syscalls: Vec<EventRow>,
+    /// The last events before the death, oldest first.
+    pub events: Vec<EventRow>,
+    /// The flight recorder and function trace, oldest first.
+    pub trace: Vec<EventRow>,
+    /// Page checks that failed.
+    pub page_checks: Vec<EventRow>,
+    /// Profiles and counters.
+    pub profiles: Vec<Profile>,
+    /// Tasks.
+    pub tasks: Vec<TaskRow>,
+    /// The end of the console log before the death.
+    pub log: Vec<LogRow>,
+    /// What is missing or damaged, and what that weakens.
+    pub completeness: Completeness,
+}
+
+/// A name and a value.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Fact {
+    /// What it is.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+/// A remark and its place in the log.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Remark {
+    /// `remark`, `inferred`, `missing`, `defect`.
+    pub kind: String,
+    /// The remark.
+    pub text: String,
+    /// Line of the log it is about.
+    pub line: Option<u64>,
+}
+
+/// What is known about the death.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct CauseReport {
+    /// Kind of death.
+    pub kind: String,
+    /// Who died: `kernel`, or the program and its process.
+    pub victim: String,
+    /// The kernel's message.
+    pub message: Option<String>,
+    /// Where: source location or symbol.
+    pub place: Option<String>,
+    /// Processor.
+    pub cpu: Option<u32>,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Name of the task.
+    pub comm: Option<String>,
+    /// Command line of the process.
+    pub cmdline: Option<String>,
+    /// Signal and what it means.
+    pub signal: Option<String>,
+    /// Exception and its error code, decoded.
+    pub exception: Option<String>,
+    /// Address whose access failed.
+    pub fault_addr: Option<String>,
+    /// Instruction.
+    pub ip: Option<String>,
+    /// Stack pointer.
+    pub sp: Option<String>,
+    /// Seconds since boot.
+    pub time: Option<String>,
+    /// Line of the log where it was first seen.
+    pub line: Option<u64>,
+    /// What follows from these facts.
+    pub reasons: Vec<String>,
+}
+
+/// A backtrace.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Backtrace {
+    /// Whose it is.
+    pub title: String,
+    /// Its frames, innermost first.
+    pub frames: Vec<FrameRow>,
+}
+
+/// A frame.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FrameRow {
+    /// Its place, 0 innermost.
+    pub index: u32,
+    /// How far to trust it: `exact`, `frame pointer`, `unwind table`, `scan`, `printed`.
+    pub trust: String,
+    /// Address, when known.
+    pub addr: Option<String>,
+    /// Symbol and offset.
+    pub symbol: String,
+    /// Source location or module.
+    pub place: Option<String>,
+}
+
+/// A set of registers.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RegisterSet {
+    /// Whose.
+    pub title: String,
+    /// The registers in the order of the architecture.
+    pub registers: Vec<RegisterRow>,
+}
+
+/// A register.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RegisterRow {
+    /// Name.
+    pub name: String,
+    /// Value, sixteen digits.
+    pub value: String,
+    /// What the value is, when something is known about it.
+    pub note: Option<String>,
+}
+
+/// Captured bytes.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MemoryExcerpt {
+    /// What they are.
+    pub label: String,
+    /// Address of the first.
+    pub addr: Option<String>,
+    /// The bytes in hexadecimal, at most 256 of them.
+    pub bytes: String,
+    /// Index of the byte at the instruction pointer.
+    pub marked: Option<u64>,
+    /// How many were captured.
+    pub length: u64,
+}
+
+/// A mapping.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct VmaRow {
+    /// First address.
+    pub start: String,
+    /// Address behind the last.
+    pub end: String,
+    /// `rwx` with dashes; `???` when the log does not say.
+    pub prot: String,
+    /// File or kind.
+    pub name: String,
+    /// Whether the fault lies in it.
+    pub fault: bool,
+    /// Whether the instruction lies in it.
+    pub ip: bool,
+}
+
+/// A row of a timeline.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EventRow {
+    /// Line of the log.
+    pub line: Option<u64>,
+    /// Nanoseconds since boot, or since the first row when the clock only ticks.
+    pub ns: Option<u64>,
+    /// Processor.
+    pub cpu: Option<u32>,
+    /// Process.
+    pub pid: Option<u32>,
+    /// What happened.
+    pub text: String,
+}
+
+/// A profile as a table.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Profile {
+    /// What was measured.
+    pub title: String,
+    /// Its rows, the most expensive first.
+    pub rows: Vec<ProfileRow>,
+}
+
+/// A row of a profile; times in nanoseconds.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ProfileRow {
+    /// What.
+    pub name: String,
+    /// How often.
+    pub calls: u64,
+    /// In all.
+    pub total_ns: u64,
+    /// Mean.
+    pub avg_ns: u64,
+    /// Shortest, when measured.
+    pub min_ns: Option<u64>,
+    /// Longest, when measured.
+    pub max_ns: Option<u64>,
+}
+
+/// A task.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TaskRow {
+    /// Process.
+    pub pid: Option<u32>,
+    /// Parent.
+    pub ppid: Option<u32>,
+    /// Name.
+    pub comm: String,
+    /// State.
+    pub state: String,
+    /// Where it waits: its innermost frames.
+    pub place: String,
+}
+
+/// A line of the console.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LogRow {
+    /// Line of the log.
+    pub line: Option<u64>,
+    /// The text.
+    pub text: String,
+}
+
+/// What is missing or damaged.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Completeness {
+    /// Nothing is damaged and nothing that such a dump has is missing.
+    pub complete: bool,
+    /// Sound sections.
+    pub sections: usize,
+    /// Sections whose checksum was checked for this report.
+    pub verified: usize,
+    /// Damage, in words.
+    pub defects: Vec<String>,
+    /// What is not in the dump, and what that weakens.
+    pub missing: Vec<Gap>,
+    /// Pieces of the log that were not understood and are kept.
+    pub kept: usize,
+}
+
+/// Something that is not there.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Gap {
+    /// What.
+    pub what: String,
+    /// What that weakens.
+    pub weakens: String,
+}
+
+/// Reads a dump.
+pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
+    let cause = death::cause(dump);
+    let vmas = machine::vmas(dump, &cause);
+    let mut report = Report {
+        schema: SCHEMA,
+        file: file.to_string(),
+        headline: death::headline(dump, cause.as_ref()),
+        signature: death::signature(dump, &cause),
+        meta: rest::meta(dump),
+        remarks: rest::remarks(dump),
+        backtraces: death::backtraces(dump),
+        registers: machine::registers(dump, &cause, &vmas),
+        memory: machine::memory(dump),
+        vmas,
+        syscalls: events::syscalls(dump, options.rows),
+        events: events::timeline(dump, options.rows),
+        trace: events::trace(dump, options.rows),
+        page_checks: events::page_checks(dump),
+        profiles: rest::profiles(dump),
+        tasks: rest::tasks(dump),
+        log: rest::log(dump, options.rows),
+        completeness: Completeness::default(),
+        cause: None,
+    };
+    report.cause = cause.map(|cause| death::report(dump, &cause, &report.vmas));
+    report.completeness = rest::completeness(dump, &report);
+    report
+}
+
+/// The signature of a dump, for catalogues.
+pub fn signature_of(dump: &Dump) -> String {
+    death::signature(dump, &death::cause(dump))
+}
+
+/// The headline of a dump, for catalogues.
+pub fn headline_of(dump: &Dump) -> String {
+    death::headline(dump, death::cause(dump).as_ref())
+}
+
+/// The cause of a dump with its words, for catalogues.
+pub fn cause_of(dump: &Dump) -> Option<CauseReport> {
+    death::cause(dump).map(|cause| death::report(dump, &cause, &[]))
+}
+
+/// An address or word as it can be grepped: full width.
+pub(crate) fn address(value: u64) -> String {
+    format!("0x{value:016x}")
+}
+
+/// Text of a record.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    bytes.split(|byte| *byte == b'\n').map(crate::model::line::printable).collect::<Vec<_>>().join("\n")
+}
