@@ -8,6 +8,7 @@
 
 use crate::section::DumpId;
 use crate::sink::{Sink, SinkError};
+use crate::wire::copy;
 
 /// Bytes of the dump in a full line.
 pub const LINE_BYTES: usize = 48;
@@ -169,7 +170,7 @@ impl Line<'_> {
     fn put(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
         if let Some(to) = self.out.get_mut(self.len..end) {
-            to.copy_from_slice(bytes);
+            copy(to, bytes);
             self.len = end;
         }
     }
@@ -226,7 +227,7 @@ fn decode_base64(digits: &[u8], out: &mut [u8; LINE_BYTES]) -> Option<usize> {
         let [_, bytes @ ..] = word.to_be_bytes();
         let count = group.len().checked_sub(1).filter(|&n| n > 0)?;
         let end = len.checked_add(count)?;
-        out.get_mut(len..end)?.copy_from_slice(bytes.get(..count)?);
+        copy(out.get_mut(len..end)?, bytes.get(..count)?);
         len = end;
     }
     Some(len)

@@ -12,6 +12,9 @@
 //!   yields what is sound *and* a list of [`Defect`]s, never an early end.
 //! - **Absent is not zero.** Every field is an `Option`; a reader skips fields and kinds that it does not know.
 //!
+//! The writer itself is about 1.2 KiB, which a kernel best keeps in a static; beside it, writing takes at most 2 KiB of stack
+//! in a release build (`tests/stack.rs` measures, `benches/stack.rs` prints).
+//!
 //! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and [`walk`], [`armour`]
 //! (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes), [`tail`] (the end section and index of a large dump), [`lz4`].
 #![no_std]

@@ -5,6 +5,8 @@
 //! bytes are always literals, and no match begins in the last twelve. Greedy matching through a table of last positions
 //! is enough for pages, which are mostly zeros and repeated words.
 
+use crate::wire::copy;
+
 /// Last position of each hash; 16 KiB, best a static.
 pub type Table = [u32; TABLE_LEN];
 
@@ -58,7 +60,7 @@ pub fn decompress(src: &[u8], dst: &mut [u8]) -> Option<usize> {
         let (literals, after) = read_length(usize::from(token >> 4), after)?;
         let (bytes, after) = after.split_at_checked(literals)?;
         let end = len.checked_add(literals)?;
-        dst.get_mut(len..end)?.copy_from_slice(bytes);
+        copy(dst.get_mut(len..end)?, bytes);
         len = end;
         let Some((distance, after)) = after.split_first_chunk::<2>() else {
             // The last sequence has no match; a single byte of one is damage.
@@ -150,7 +152,7 @@ impl Out<'_> {
 
     fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         let end = self.len.checked_add(bytes.len())?;
-        self.dst.get_mut(self.len..end)?.copy_from_slice(bytes);
+        copy(self.dst.get_mut(self.len..end)?, bytes);
         self.len = end;
         Some(())
     }

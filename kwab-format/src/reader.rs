@@ -53,23 +53,18 @@ impl<'a> Reader<'a> {
         if bytes.is_empty() {
             return Err(OpenError::Empty);
         }
-        let Some(header) = bytes.first_chunk::<FILE_HEADER_LEN>() else {
-            let known = bytes.len().min(FILE_MAGIC.len());
-            return if bytes.get(..known) == FILE_MAGIC.get(..known) {
-                Ok(Self { bytes, file: None, dump_id: None })
-            } else {
-                Err(OpenError::NotADump)
-            };
-        };
-        match FileHeader::decode(header) {
-            Ok(file) => Ok(Self { bytes, file: Some(file), dump_id: Some(file.dump_id) }),
-            Err(HeaderError::Version { major }) => Err(OpenError::Version { major }),
-            Err(error) => match find_header(bytes, 0, |_| true) {
-                Some((_, section)) => Ok(Self { bytes, file: None, dump_id: Some(section.dump_id) }),
-                None if !matches!(error, HeaderError::NoMark) => Ok(Self { bytes, file: None, dump_id: None }),
-                None => Err(OpenError::NotADump),
-            },
+        let header = bytes.first_chunk::<FILE_HEADER_LEN>().map(FileHeader::decode);
+        match header {
+            Some(Ok(file)) => return Ok(Self { bytes, file: Some(file), dump_id: Some(file.dump_id) }),
+            Some(Err(HeaderError::Version { major })) => return Err(OpenError::Version { major }),
+            Some(Err(_)) | None => {}
         }
+        let dump_id = find_header(bytes, 0, |_| true).map(|(_, section)| section.dump_id);
+        let known = bytes.len().min(FILE_MAGIC.len());
+        if dump_id.is_none() && bytes.get(..known) != FILE_MAGIC.get(..known) {
+            return Err(OpenError::NotADump);
+        }
+        Ok(Self { bytes, file: None, dump_id })
     }
 
     /// The file header, when it is sound.

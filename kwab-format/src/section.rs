@@ -4,6 +4,7 @@
 //! section's position, so that any header found in a pile of bytes says which dump it belongs to, which section of it
 //! it starts, and how far it has moved.
 
+use crate::wire::copy;
 use core::fmt;
 
 /// First bytes of a file header. The first byte is not ASCII and the line ends expose a transfer in text mode.
@@ -312,6 +313,17 @@ impl SectionHeader {
     }
 }
 
+/// Makes a section of the payload that stands in `buf` from [`SECTION_HEADER_LEN`] on: puts `header` before it and the
+/// CRC behind it, and returns the whole section; `None` when `buf` is shorter than the header says.
+pub fn seal<'a>(buf: &'a mut [u8], header: &SectionHeader) -> Option<&'a [u8]> {
+    let total = usize::try_from(header.total_len()).ok()?;
+    let section = buf.get_mut(..total)?;
+    *section.first_chunk_mut::<SECTION_HEADER_LEN>()? = header.encode();
+    let (covered, crc) = section.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
+    *crc = crc32fast::hash(covered.get(PAYLOAD_CRC_START..)?).to_le_bytes();
+    Some(section)
+}
+
 fn put_crc(header: &mut [u8]) {
     if let Some((body, crc)) = header.split_last_chunk_mut::<4>() {
         *crc = crc32fast::hash(body).to_le_bytes();
@@ -330,7 +342,7 @@ struct Put<'b>(&'b mut [u8]);
 impl Put<'_> {
     fn bytes(&mut self, bytes: &[u8]) {
         if let Some((to, rest)) = core::mem::take(&mut self.0).split_at_mut_checked(bytes.len()) {
-            to.copy_from_slice(bytes);
+            copy(to, bytes);
             self.0 = rest;
         }
     }

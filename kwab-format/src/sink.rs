@@ -1,5 +1,7 @@
 //! Decides what a writer may ask of the place that its bytes go to.
 
+use crate::wire::copy;
+
 /// Where a dump goes: a region of memory, a disk, a console.
 pub trait Sink {
     /// Appends all of `bytes`.
@@ -75,7 +77,7 @@ impl Sink for SliceSink<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
         let end = self.len.saturating_add(bytes.len());
         let to = self.buf.get_mut(self.len..end).ok_or(SinkError { written: 0 })?;
-        to.copy_from_slice(bytes);
+        copy(to, bytes);
         self.len = end;
         Ok(())
     }

@@ -21,7 +21,7 @@ fields! {
 fields! {
     /// What the dump holds of one kind of section.
     record KindTotal {
-        /// Kind of section.
+        /// Kind of section; 0 sums up the kinds beyond the twenty-third.
         1 kind: u16,
         /// Sections that reached the sink whole.
         2 sections: u32,
@@ -35,7 +35,7 @@ fields! {
 fields! {
     /// What the writer left out.
     record DroppedSection {
-        /// Kind of section.
+        /// Kind of section; 0 is the file header, or sums up what is beyond the fifteenth pair of kind and reason.
         1 kind: u16,
         /// Why.
         2 reason: DropReason,
@@ -87,15 +87,15 @@ open_enum! {
 }
 
 /// Kinds of sections that are counted one by one; further kinds share the last slot.
-const KINDS: usize = 24;
+pub(crate) const KINDS: usize = 24;
 /// Pairs of kind and reason that are counted one by one.
-const DROPS: usize = 16;
+pub(crate) const DROPS: usize = 16;
 
 /// What has been written and left out so far.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     kinds: [Count; KINDS],
-    drops: [(u8, Count); DROPS],
+    drops: [Option<(DropReason, Count)>; DROPS],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -129,20 +129,20 @@ impl Totals {
     }
 
     pub(crate) fn dropped(&mut self, kind: SectionKind, reason: DropReason, sections: u32, records: u64, bytes: u64) {
-        let free = |(why, c): &(u8, Count)| *why == 0 || (*why == reason.0 && c.kind == kind.0);
+        let free = |slot: &Option<(DropReason, Count)>| slot.is_none_or(|(why, c)| (why, c.kind) == (reason, kind.0));
         let slot = self.drops.iter().position(free).unwrap_or(DROPS.saturating_sub(1));
-        if let Some((why, count)) = self.drops.get_mut(slot) {
-            if *why == 0 {
-                (*why, count.kind) = (reason.0, kind.0);
-            } else if (*why, count.kind) != (reason.0, kind.0) {
+        if let Some(slot) = self.drops.get_mut(slot) {
+            let (why, count) = slot.get_or_insert((reason, Count { kind: kind.0, ..Count::default() }));
+            if (*why, count.kind) != (reason, kind.0) {
                 count.kind = 0;
             }
             count.add(sections, records, bytes);
         }
     }
 
-    pub(crate) fn kinds(&self) -> impl Iterator<Item = KindTotal<'static>> {
-        self.kinds.iter().filter(|c| c.sections > 0).map(|c| KindTotal {
+    /// What slot `slot` of the kinds has counted.
+    pub(crate) fn kind(&self, slot: usize) -> Option<KindTotal<'static>> {
+        self.kinds.get(slot).filter(|c| c.sections > 0).map(|c| KindTotal {
             kind: Some(c.kind),
             sections: Some(c.sections),
             records: Some(c.records),
@@ -151,10 +151,12 @@ impl Totals {
         })
     }
 
-    pub(crate) fn drops(&self) -> impl Iterator<Item = DroppedSection<'static>> {
-        self.drops.iter().filter(|(why, _)| *why != 0).map(|(why, c)| DroppedSection {
+    /// What slot `slot` of the drops has counted.
+    pub(crate) fn drop(&self, slot: usize) -> Option<DroppedSection<'static>> {
+        let (reason, c) = self.drops.get(slot).copied().flatten()?;
+        Some(DroppedSection {
             kind: Some(c.kind),
-            reason: Some(DropReason(*why)),
+            reason: Some(reason),
             sections: Some(c.sections),
             records: Some(c.records),
             bytes: Some(c.bytes),
@@ -163,7 +165,7 @@ impl Totals {
     }
 
     pub(crate) fn any_dropped(&self) -> bool {
-        self.drops.iter().any(|(why, _)| *why != 0)
+        self.drops.iter().any(Option::is_some)
     }
 
     pub(crate) fn sum(&self) -> (u32, u64) {

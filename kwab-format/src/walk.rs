@@ -27,8 +27,8 @@ pub struct Sections<'a> {
     verify: bool,
     pos: usize,
     stage: Stage,
-    /// The sequence number that comes next.
-    expected: u32,
+    /// The sequence number that comes next; one more than can be written after the last.
+    expected: u64,
     /// Place minus claimed place of the last section.
     displaced: i64,
     /// Bytes that may still be searched or checked a second time.
@@ -65,7 +65,7 @@ impl<'a> Sections<'a> {
             self.pos = FILE_HEADER_LEN;
             return None;
         }
-        if len < FILE_HEADER_LEN {
+        if len < FILE_HEADER_LEN && self.reader.dump_id.is_none() {
             (self.pos, self.stage) = (len, Stage::NoEnd);
             let cut = DefectKind::Cut { claimed: FILE_HEADER_LEN as u64, remain: len as u64 };
             return Some(Item::Defect(Defect::new(cut, 0, len as u64)));
@@ -95,7 +95,7 @@ impl<'a> Sections<'a> {
     }
 
     fn is_ours(&self, header: &SectionHeader) -> bool {
-        self.reader.dump_id.is_none_or(|id| id == header.dump_id) && header.seq >= self.expected
+        self.reader.dump_id.is_none_or(|id| id == header.dump_id) && u64::from(header.seq) >= self.expected
     }
 
     fn foreign(&mut self, header: &SectionHeader, rest: usize) -> Item<'a> {
@@ -111,7 +111,7 @@ impl<'a> Sections<'a> {
         let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
         let offset = self.pos;
         self.note_gap(&header);
-        self.expected = header.seq.saturating_add(1);
+        self.expected = u64::from(header.seq).saturating_add(1);
         self.reader.dump_id = Some(header.dump_id);
         let Some(section) = Section::parse(rest, offset) else {
             let cut = self.cut_section(&header, rest.len());
@@ -158,9 +158,9 @@ impl<'a> Sections<'a> {
     /// Reports sections and bytes that are missing before `header`.
     fn note_gap(&mut self, header: &SectionHeader) {
         let place = self.pos as u64;
-        if header.seq > self.expected {
+        if u64::from(header.seq) > self.expected {
             let missing = Defect::new(DefectKind::Missing, place, 0);
-            self.push(Item::Defect(missing.blame(self.expected, header.seq.saturating_sub(1), None)));
+            self.push(Item::Defect(missing.blame(self.next_seq(), header.seq.saturating_sub(1), None)));
         }
         let by = place.cast_signed().wrapping_sub(header.position.cast_signed());
         if by != self.displaced {
@@ -194,17 +194,17 @@ impl<'a> Sections<'a> {
         match find_header(self.reader.bytes, start.saturating_add(1), |header| self.is_ours(header)) {
             Some((at, header)) => {
                 self.pos = at;
-                let lost = header.seq > self.expected;
+                let lost = u64::from(header.seq) > self.expected;
                 let defect = Defect::new(kind, start as u64, at.saturating_sub(start) as u64);
-                let first = self.expected;
-                self.expected = header.seq;
+                let first = self.next_seq();
+                self.expected = u64::from(header.seq);
                 Item::Defect(if lost { defect.blame(first, header.seq.saturating_sub(1), None) } else { defect })
             }
             None => {
                 let len = self.reader.bytes.len();
                 (self.pos, self.stage) = (len, Stage::NoEnd);
                 let defect = Defect::new(kind, start as u64, len.saturating_sub(start) as u64);
-                Item::Defect(defect.blame(self.expected, self.expected, None))
+                Item::Defect(defect.blame(self.next_seq(), self.next_seq(), None))
             }
         }
     }
@@ -216,6 +216,11 @@ impl<'a> Sections<'a> {
         if rest.iter().any(|&b| b != 0) {
             self.push(Item::Defect(Defect::new(DefectKind::Trailing, self.pos as u64, rest.len() as u64)));
         }
+    }
+
+    /// What to blame when the next section is lost.
+    fn next_seq(&self) -> u32 {
+        u32::try_from(self.expected).unwrap_or(u32::MAX)
     }
 
     fn push(&mut self, item: Item<'a>) {

@@ -264,7 +264,7 @@ impl<'b> Encoder<'b> {
                 self.full = true;
                 return;
             }
-            self.buf.copy_within(first..self.pos, first.wrapping_add(shift));
+            self.make_room(first, len, shift);
         }
         self.pos = start;
         self.length(len);
@@ -274,6 +274,17 @@ impl<'b> Encoder<'b> {
     /// Appends bytes that are already encoded.
     pub fn append(&mut self, bytes: &[u8]) {
         self.raw(bytes);
+    }
+
+    /// Moves `len` bytes at `first` up by `shift`; back to front, since they overlap. `copy_within` could panic.
+    fn make_room(&mut self, first: usize, len: usize, shift: usize) {
+        let Some(region) = self.buf.get_mut(first..) else { return };
+        for from in (0..len).rev() {
+            let byte = region.get(from).copied();
+            if let (Some(byte), Some(to)) = (byte, region.get_mut(from.wrapping_add(shift))) {
+                *to = byte;
+            }
+        }
     }
 
     fn bytes_key(&mut self, number: u8) {
@@ -323,7 +334,7 @@ impl<'b> Encoder<'b> {
             return;
         }
         if let Some(dst) = self.buf.get_mut(self.pos..end) {
-            dst.copy_from_slice(bytes);
+            copy(dst, bytes);
         }
         self.pos = end;
     }
@@ -377,6 +388,14 @@ static CODES: [(u8, u8); 65] = {
     }
     table
 };
+
+/// Copies as many bytes as both have, which the compiler turns into a `memcpy`; `copy_from_slice` could panic.
+#[inline(always)]
+pub(crate) fn copy(to: &mut [u8], from: &[u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+}
 
 /// Walks the fields of a body.
 #[derive(Clone, Copy, Debug)]
@@ -441,9 +460,7 @@ fn split_int(bytes: &[u8], code: u8) -> Option<(u64, &[u8])> {
         return Some((u64::from_le_bytes(*word) & mask, rest));
     }
     let mut word = [0u8; 8];
-    for (to, from) in word.iter_mut().zip(bytes.iter().take(width)) {
-        *to = *from;
-    }
+    copy(&mut word, bytes.get(..width)?);
     Some((u64::from_le_bytes(word), rest))
 }
 

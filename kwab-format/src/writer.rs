@@ -11,20 +11,20 @@
 use crate::lz4;
 use crate::record::{AnyRecord, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind};
 use crate::section::{
-    FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START, SECTION_HEADER_LEN, SECTION_TRAILER_LEN,
-    SectionHeader, SectionKind,
+    self, FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
+    SectionKind,
 };
 use crate::sink::{Sink, SinkError};
 pub use crate::totals::DropReason;
-use crate::totals::{End, IndexEntry, Totals};
-use crate::wire::{Encoder, RecordType};
+use crate::totals::{self, DroppedSection, End, IndexEntry, KindTotal, Totals};
+use crate::wire::{Encoder, Fields, RecordType};
 use core::fmt;
 
 /// Room that is kept in a bounded sink so that the end section always fits.
 pub const END_RESERVE: u64 = 2048;
 
-/// A buffer below this many bytes is of no use.
-pub const MIN_BUFFER: usize = 512;
+/// A buffer of this many bytes always holds the end section, which must not be split; a shorter one is of little use.
+pub const MIN_BUFFER: usize = 1536;
 
 /// Why something could not be written; the writer stays usable after each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,11 +252,12 @@ impl<'b, S: Sink> Writer<'b, S> {
         self.totals.dropped(kind, reason, 1, 0, 0);
     }
 
-    /// Closes the open section, writes index and end section, flushes the sink and gives it back.
+    /// Closes the open section, writes index and end section, and flushes the sink. Afterwards the dump is complete and
+    /// the writer of no more use.
     ///
     /// # Errors
-    /// The first failure of these; the sink comes back either way.
-    pub fn finish(mut self) -> (S, Result<(), WriteError>) {
+    /// The first failure of these; the rest is done nevertheless.
+    pub fn close(&mut self) -> Result<(), WriteError> {
         let mut result = self.end();
         let index = self.write_index();
         let (sections, records) = self.totals.sum();
@@ -269,17 +270,28 @@ impl<'b, S: Sink> Writer<'b, S> {
             unindexed: index.is_some().then_some(self.unindexed),
             ..End::default()
         };
-        let totals = core::mem::take(&mut self.totals);
         result = result.and(self.begin_with(SectionKind::END, Flags::CRITICAL));
-        for kind in totals.kinds() {
-            result = result.and(self.put(&kind));
+        // Nothing here may spill into a second section, because a reader stops behind the first end section.
+        let mut fits = true;
+        for slot in 0..totals::KINDS {
+            if let Some(total) = self.totals.kind(slot) {
+                fits &= self.append(KindTotal::KIND, |out| total.encode(out));
+            }
         }
-        for dropped in totals.drops() {
-            result = result.and(self.put(&dropped));
+        for slot in 0..totals::DROPS {
+            if let Some(dropped) = self.totals.drop(slot) {
+                fits &= self.append(DroppedSection::KIND, |out| dropped.encode(out));
+            }
         }
-        result = result.and(self.put(&end)).and(self.end());
-        let flushed = self.sink.flush().map_err(WriteError::Sink);
-        (self.sink, result.and(flushed))
+        fits &= self.append(End::KIND, |out| end.encode(out));
+        result = result.and(if fits { Ok(()) } else { Err(WriteError::TooLong) }).and(self.end());
+        result.and(self.sink.flush().map_err(WriteError::Sink))
+    }
+
+    /// [`close`](Self::close), and the sink back.
+    pub fn finish(mut self) -> (S, Result<(), WriteError>) {
+        let result = self.close();
+        (self.sink, result)
     }
 
     /// Position of the first index section, when there is an index.
@@ -313,9 +325,10 @@ impl<'b, S: Sink> Writer<'b, S> {
         if len > MAX_BODY_LEN {
             return false;
         }
-        let Some(header) = self.buf.get_mut(open.used..body) else { return false };
+        let header = self.buf.get_mut(open.used..).and_then(|rest| rest.first_chunk_mut::<RECORD_HEADER_LEN>());
+        let Some(header) = header else { return false };
         let [l0, l1, l2, ..] = len.to_le_bytes();
-        header.copy_from_slice(&[kind.0, l0, l1, l2]);
+        *header = [kind.0, l0, l1, l2];
         open.used = end;
         open.records = open.records.wrapping_add(1);
         true
@@ -362,7 +375,7 @@ impl<'b, S: Sink> Writer<'b, S> {
             (Some(_), Some(compression)) => &mut *compression.scratch,
             _ => &mut *self.buf,
         };
-        let sent = match seal(buf, &header) {
+        let sent = match section::seal(buf, &header) {
             Some(section) => self.sink.write(section),
             None => Err(SinkError { written: 0 }),
         };
@@ -407,14 +420,4 @@ impl<'b, S: Sink> Writer<'b, S> {
         *length = u32::try_from(payload.len()).ok()?.to_le_bytes();
         (packed < payload.len()).then_some(packed)
     }
-}
-
-/// Puts header and CRC around the payload that stands at [`SECTION_HEADER_LEN`] in `buf`.
-fn seal<'a>(buf: &'a mut [u8], header: &SectionHeader) -> Option<&'a [u8]> {
-    let total = usize::try_from(header.total_len()).ok()?;
-    let section = buf.get_mut(..total)?;
-    *section.first_chunk_mut::<SECTION_HEADER_LEN>()? = header.encode();
-    let (covered, crc) = section.split_last_chunk_mut::<SECTION_TRAILER_LEN>()?;
-    *crc = crc32fast::hash(covered.get(PAYLOAD_CRC_START..)?).to_le_bytes();
-    Some(section)
 }

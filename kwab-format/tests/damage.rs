@@ -14,7 +14,7 @@ fn long_dump() -> Vec<u8> {
     writer.begin(SectionKind::IDENTITY).unwrap();
     writer.put(&Identity { kernel_name: Some(b"kernel"), tsc_hz: Some(2_600_000_000), ..Identity::default() }).unwrap();
     writer.begin(SectionKind::EVENTS).unwrap();
-    for i in 0..if cfg!(miri) { 30 } else { 90 } {
+    for i in 0..90 {
         let stamp = Stamp { seq: Some(i), ns: Some(i << 20), ..Stamp::default() };
         writer
             .put(&CanaryCheck {
@@ -44,8 +44,7 @@ fn dumps() -> Vec<Vec<u8>> {
     dumps
 }
 
-/// Miri is a thousand times slower: there, a prime stride visits every kind of place.
-const STRIDE: usize = if cfg!(miri) { 397 } else { 1 };
+const STRIDE: usize = stride(797);
 
 #[test]
 fn every_single_bit_flip_is_blamed_on_its_section_and_costs_no_other() {

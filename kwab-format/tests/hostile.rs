@@ -105,6 +105,32 @@ fn a_compressed_section_cannot_claim_more_than_the_format_allows() {
 }
 
 #[test]
+fn behind_the_last_sequence_number_nothing_counts_as_new() {
+    let mut dump = HEADER.encode().to_vec();
+    for seq in [7, u32::MAX, u32::MAX, 8] {
+        let header = header(seq, 0, dump.len());
+        append(&mut dump, header, &[]);
+    }
+    let (good, bad) = read(&dump);
+    assert_eq!(good.iter().map(|s| s.header.seq).collect::<Vec<_>>(), [7, u32::MAX]);
+    assert_eq!(bad.iter().filter(|d| d.kind == DefectKind::Repeated).count(), 2);
+}
+
+#[test]
+fn a_lone_section_header_is_a_dump_that_lost_its_beginning_and_its_end() {
+    let only = header(3, 0, 0).encode();
+    let (good, bad) = read(&only);
+    assert_eq!(good.len(), 0);
+    let kinds: Vec<_> = bad.iter().map(|d| (d.kind, d.sections)).collect();
+    assert_eq!(kinds[0], (DefectKind::BadFileHeader, None));
+    assert!(
+        matches!(kinds[..], [_, .., (DefectKind::Cut { .. }, Some((3, 3))), (DefectKind::NoEnd, None)]),
+        "{kinds:?}"
+    );
+    assert_eq!(stream::Dumps::new(&only).map(|f| f.bytes.len()).collect::<Vec<_>>(), [40]);
+}
+
+#[test]
 fn what_is_no_dump_is_refused_by_name() {
     use reader::OpenError;
     assert_eq!(Reader::new(b"").err(), Some(OpenError::Empty));

@@ -59,7 +59,7 @@ fn dropped(section: &Section<'_>) -> Vec<(u16, DropReason, u32, u64)> {
 fn a_sink_that_fails_at_any_byte_costs_one_section_and_the_end_section_tells() {
     let whole = write_four(FailsOnce { out: Vec::new(), left: None }).out;
     let places: Vec<_> = read(&whole).0.iter().map(|s| s.offset).collect();
-    for fails_at in 0..whole.len() {
+    for fails_at in (0..whole.len()).step_by(stride(37)) {
         let out = write_four(FailsOnce { out: Vec::new(), left: Some(fails_at) }).out;
         let (good, bad) = read(&out);
         let kinds: Vec<_> = good.iter().map(|s| s.header.kind).collect();
@@ -87,7 +87,7 @@ fn a_sink_that_fails_at_any_byte_costs_one_section_and_the_end_section_tells() {
 #[test]
 fn a_sink_without_room_gets_an_end_section_that_says_what_did_not_fit() {
     let big = vec![b'x'; 3000];
-    for size in 2200..9000 {
+    for size in (2200..9000).step_by(stride(997)) {
         let mut region = vec![0; size];
         let mut buf = vec![0; 4096];
         let mut writer = Writer::new(SliceSink::new(&mut region), &mut buf, HEADER);
@@ -135,8 +135,30 @@ fn a_fault_while_collecting_drops_that_section_says_so_and_goes_on() {
 }
 
 #[test]
+fn the_end_section_holds_the_totals_of_any_number_of_kinds_and_reasons() {
+    let mut buf = [0; MIN_BUFFER];
+    let mut region = vec![0; 1 << 16];
+    let mut writer = Writer::new(SliceSink::new(&mut region), &mut buf, HEADER);
+    for kind in 1..=100 {
+        writer.begin(SectionKind(0x7000 + kind)).unwrap();
+        writer.put(&Text { repeated: Some(u64::MAX), ..Text::default() }).unwrap();
+        for reason in 0..3 {
+            writer.skip(SectionKind(0x7000 + kind), DropReason(reason));
+        }
+    }
+    let (sink, result) = writer.finish();
+    result.unwrap();
+    let (good, bad) = read(sink.written());
+    assert_eq!((good.len(), bad.len()), (101, 0));
+    let end = good.last().unwrap();
+    assert!(end.header.total_len() < writer::END_RESERVE);
+    assert_eq!(tail::end_record(end).unwrap().sections, Some(100));
+    assert_eq!(dropped(end).iter().map(|(_, _, sections, _)| sections).sum::<u32>(), 300, "every drop is counted");
+}
+
+#[test]
 fn a_buffer_of_any_size_neither_panics_nor_lies() {
-    for size in 0..1200 {
+    for size in (0..2400).step_by(stride(101)) {
         let mut buf = vec![0; size];
         let mut writer = Writer::new(Collect::default(), &mut buf, HEADER);
         let put = writer
@@ -158,7 +180,7 @@ fn records_survive_the_failure_of_the_section_before_them() {
     let mut buf = [0; MIN_BUFFER];
     let mut writer = Writer::new(sink, &mut buf, HEADER);
     writer.begin(SectionKind::EVENTS).unwrap();
-    let results: Vec<_> = (0..20u64)
+    let results: Vec<_> = (0..60u64)
         .map(|i| writer.put(&Text { repeated: Some(i), bytes: Some(&[b'e'; 60]), ..Text::default() }))
         .collect();
     let (sink, _) = writer.finish();
@@ -169,5 +191,5 @@ fn records_survive_the_failure_of_the_section_before_them() {
         Ok(AnyRecord::Text(text)) => text.repeated,
         _ => None,
     });
-    assert_eq!(numbers.collect::<Vec<_>>(), (lost as u64..20).collect::<Vec<_>>(), "the telling record itself is kept");
+    assert_eq!(numbers.collect::<Vec<_>>(), (lost as u64..60).collect::<Vec<_>>(), "the telling record itself is kept");
 }

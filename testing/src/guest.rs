@@ -66,7 +66,7 @@ pub fn compile(
         return Ok(());
     }
     setup::require(&[Tool::MuslGcc], consent)?;
-    let part = result.with_extension(format!("part-{}", std::process::id()));
+    let part = paths::part(result);
     let mut call = Call::new("musl-gcc").arg(level).args(OPTIONS);
     for folder in includes.iter().filter(|folder| folder.is_dir()) {
         call = call.arg("-I").arg(folder);

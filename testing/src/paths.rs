@@ -44,10 +44,17 @@ pub fn read(path: &Path) -> Result<String> {
 
 /// Writes a file by way of a temporary beside it, so that no reader sees half of it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let part = path.with_extension(format!("part-{}", std::process::id()));
+    let part = part(path);
     fs::write(&part, bytes)
         .and_then(|()| fs::rename(&part, path))
         .with_context(|| format!("cannot write {}", shown(path)))
+}
+
+/// The name under which a file is made before it takes its place: its own with this process's id behind it.
+pub fn part(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".part-{}", std::process::id()));
+    name.into()
 }
 
 fn created(folder: PathBuf) -> Result<PathBuf> {

@@ -57,7 +57,7 @@ pub fn require(tools: &[Tool], consent: Consent) -> Result<()> {
         return Ok(());
     }
     let packages: Vec<&str> = missing.iter().flat_map(|row| row.2.iter().copied()).collect();
-    for (_, program, _, purpose) in missing.iter().copied() {
+    for (_, program, _, purpose) in &missing {
         eprintln!("missing: {program} ({purpose})");
     }
     let command = format!("apt-get install --no-install-recommends {}", packages.join(" "));

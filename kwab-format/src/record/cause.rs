@@ -293,6 +293,24 @@ open_enum! {
     }
 }
 
+impl RegId {
+    /// The register's name on `arch`; unlike [`name`](Self::name) it knows that low numbers are the architecture's own.
+    #[must_use]
+    pub fn name_on(self, arch: Arch) -> Option<&'static str> {
+        match arch {
+            Arch::AARCH64 if self.0 < 0x100 => AARCH64_NAMES.get(usize::from(self.0)).copied(),
+            Arch::X86_64 => self.name(),
+            _ => self.name().filter(|_| self.0 >= 0x100),
+        }
+    }
+}
+
+/// DWARF numbers 0 to 32 of AArch64.
+static AARCH64_NAMES: [&str; 33] = [
+    "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17",
+    "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "x30", "sp", "pc",
+];
+
 impl<'a> Reg<'a> {
     /// A register that has a number.
     #[must_use]

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use kwab_format::record::{End, IndexEntry, KindTotal, RECORD_HEADER_LEN};
 use kwab_format::section::{SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::wire::{Encoder, RecordType, SLACK};
-use kwab_format::{FileHeader, Flags, RawRecord, Records, SectionHeader, SectionKind};
+use kwab_format::{FileHeader, Flags, RawRecord, Records, SectionHeader, SectionKind, section};
 
 /// Payload bytes after which a section is closed.
 const SECTION_SIZE: usize = 256 << 10;
@@ -186,19 +186,17 @@ impl<W: Write> DumpWriter<W> {
             position: self.position,
             records: lane.records,
         };
-        lane.buf[..SECTION_HEADER_LEN].copy_from_slice(&header.encode());
-        let crc = crc32fast::hash(&lane.buf[SECTION_HEADER_LEN..lane.used]);
-        let end = lane.used + SECTION_TRAILER_LEN;
-        lane.buf[lane.used..end].copy_from_slice(&crc.to_le_bytes());
-        let mut section = std::mem::take(&mut lane.buf);
+        let mut buf = std::mem::take(&mut lane.buf);
         lane.used = SECTION_HEADER_LEN;
         lane.records = 0;
         let index = self.lane_of[usize::from(lane.kind.0) % 128];
-        self.send(&section[..end]);
+        if let Some(bytes) = section::seal(&mut buf, &header) {
+            self.send(bytes);
+        }
         // One overlong record must not make the buffer large for good.
-        section.truncate(SECTION_SIZE + SECTION_HEADER_LEN + SECTION_TRAILER_LEN + SLACK);
-        section.shrink_to(SECTION_SIZE * 2);
-        self.lanes[usize::from(index)].buf = section;
+        buf.truncate(SECTION_SIZE + SECTION_HEADER_LEN + SECTION_TRAILER_LEN + SLACK);
+        buf.shrink_to(SECTION_SIZE * 2);
+        self.lanes[usize::from(index)].buf = buf;
         self.note(header);
     }
 

@@ -12,6 +12,16 @@ static char *mapped(size_t size) {
     return memory;
 }
 
+/*
+ * A page without access where the kernel places mappings next: what is mapped after it has no neighbour to merge with, so
+ * the figure is that of the call and not of joining and splitting areas that happen to lie side by side.
+ */
+static char *fence(void) {
+    char *page = mmap(0, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) bench_fail("mmap");
+    return page;
+}
+
 /* One mapping, every page of it touched: the figure is per page, the mapping itself included. */
 static void run_mmap_fault(unsigned long iterations, Span *span) {
     span_open(span);
@@ -22,13 +32,15 @@ static void run_mmap_fault(unsigned long iterations, Span *span) {
 }
 
 static void run_mmap_munmap(unsigned long iterations, Span *span) {
+    char *apart = fence();
     span_open(span);
     for (unsigned long i = 0; i < iterations; i++) munmap(mapped(PAGE), PAGE);
     span_close(span);
+    munmap(apart, PAGE);
 }
 
 static void run_mprotect(unsigned long iterations, Span *span) {
-    char *page = mapped(PAGE);
+    char *apart = fence(), *page = mapped(PAGE);
     *(volatile char *)page = 1;
     span_open(span);
     for (unsigned long i = 0; i < iterations; i++) {
@@ -37,6 +49,7 @@ static void run_mprotect(unsigned long iterations, Span *span) {
     }
     span_close(span);
     munmap(page, PAGE);
+    munmap(apart, PAGE);
 }
 
 /* musl refuses brk without a call; the call itself is what is measured: up one page and back. */

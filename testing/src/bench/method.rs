@@ -27,6 +27,9 @@ pub enum Timing {
 /// Longer than the slowest complete run under the instruction clock on a busy machine.
 const LIMITS: u64 = 1200;
 
+/// With half of this, Linux's page allocator already looks for reserves in `mmap_fault`, which would flatter us.
+const MEMORY_MIB: u32 = 1024;
+
 /// Builds the image that every run of one comparison starts from: the chosen benchmarks, and `padding` bytes that move
 /// everything else in memory.
 pub fn image(rows: &[Row], padding: usize, consent: Consent) -> Result<(PathBuf, u32)> {
@@ -51,6 +54,7 @@ pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[Row],
     }
     let mut machine = Machine::new(boot.to_owned(), image.0.clone(), append);
     machine.cpu = "max,-erms";
+    machine.memory_mib = MEMORY_MIB;
     if timing == Timing::Instructions {
         machine.clock = Clock::Instructions;
     }

@@ -60,6 +60,25 @@ pub struct Arguments {
     command: Vec<String>,
 }
 
+impl Arguments {
+    /// One command under one kernel, everything else as usual.
+    pub fn once(kernel: Which, command: &[&str]) -> Self {
+        Self {
+            smp: 1,
+            mem: 512,
+            machine: Model::Pc,
+            debug: None,
+            append: Vec::new(),
+            initrd: None,
+            kernel,
+            gdb: false,
+            timeout: 300,
+            qemu: Vec::new(),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;

@@ -2,11 +2,14 @@
 
 pub mod bench;
 pub mod boot;
+pub mod contracts;
 pub mod gen_log;
+pub mod house_rules;
 pub mod image;
 pub mod kernel;
 pub mod linux;
 pub mod setup;
+pub mod test;
 
 use std::process::ExitCode;
 
@@ -33,6 +36,12 @@ enum Command {
     Boot(boot::Arguments),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::Arguments),
+    /// Run the contracts under our kernel and compare with Linux.
+    Contracts(contracts::Arguments),
+    /// Check the house rules.
+    HouseRules,
+    /// Run everything that must hold before a change lands.
+    Test(test::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Write the base initramfs to a file.
@@ -51,6 +60,9 @@ pub fn main() -> ExitCode {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
+        Command::Contracts(arguments) => contracts::run(&arguments, consent),
+        Command::HouseRules => house_rules::run(),
+        Command::Test(arguments) => test::run(&arguments, consent),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),

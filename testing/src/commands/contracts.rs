@@ -1,0 +1,151 @@
+//! `cargo xtask contracts [FILTER] [--kernel ours|linux|both]`: runs the contracts and compares our kernel with Linux.
+//!
+//! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's remembered
+//! answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs again and is
+//! compared with its own remembered answers, which finds programs that are not deterministic. `--show` prints both
+//! outputs of every contract that differs. Results for machines are in `build/results/contracts.json` and `.xml`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use super::kernel::{Selection, Which};
+use crate::contracts::expected::{self, Expected};
+use crate::contracts::program::{self, Contract};
+use crate::contracts::results::{self, Row};
+use crate::contracts::verdict::{self, Difference, Verdict};
+use crate::image::Image;
+use crate::jobs::{self, Guest, Report};
+use crate::setup::{self, Consent, Tool};
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Parts of names, separated by commas; without it everything runs.
+    filter: Option<String>,
+    /// Which kernels run.
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Selection,
+    /// Show both outputs where they differ.
+    #[arg(long)]
+    show: bool,
+    /// Number of CPUs of the guest.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    smp: u32,
+}
+
+impl Arguments {
+    /// All contracts, under Linux alone.
+    pub fn on_linux() -> Self {
+        Self { filter: None, kernel: Selection::Linux, show: false, smp: 2 }
+    }
+}
+
+/// The programs, built, with the keys under which Linux's answers are remembered.
+struct Batch {
+    contracts: Vec<Contract>,
+    keys: Vec<u64>,
+    image: Image,
+    linux: PathBuf,
+    cpus: u32,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    let batch = batch(arguments, consent)?;
+    let mut memory = Expected::load()?;
+    let before = memory.clone();
+    let again = arguments.kernel != Selection::Ours;
+    let rules = linux_answers(&batch, &mut memory, again)?;
+    memory.store()?;
+    let rows = match arguments.kernel {
+        Selection::Linux => {
+            rows(&batch, rules, &BTreeMap::new(), |contract, key| before.answer(contract, key).cloned())?
+        }
+        _ => {
+            let ours = run_under(&batch, Which::Ours, &Which::Ours.image(consent)?, &batch.contracts)?;
+            let excuses = verdict::known_differences()?;
+            rows(&batch, ours, &excuses, |contract, _| rules.get(&contract.name).cloned())?
+        }
+    };
+    show(&rows, arguments.show);
+    if arguments.kernel != Selection::Linux {
+        results::write(&rows)?;
+    }
+    let failed = rows.iter().any(|row| row.verdict.is_failure());
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
+    let contracts = program::find(arguments.filter.as_deref())?;
+    let files = program::build(&contracts, consent)?;
+    let linux = Which::Linux.image(consent)?;
+    let keys = files.iter().map(|file| expected::key(file, &linux)).collect::<Result<_>>()?;
+    let image = program::image(&contracts, &files, consent)?;
+    Ok(Batch { contracts, keys, image, linux, cpus: arguments.smp })
+}
+
+/// What Linux says to each contract: remembered, or asked for now.
+fn linux_answers(batch: &Batch, memory: &mut Expected, again: bool) -> Result<BTreeMap<String, Report>> {
+    let keyed: Vec<_> = batch.contracts.iter().zip(&batch.keys).collect();
+    let known = |(contract, key): &(&Contract, &u64)| !again && memory.answer(contract, **key).is_some();
+    let asked: Vec<Contract> = keyed.iter().filter(|pair| !known(pair)).map(|pair| pair.0.clone()).collect();
+    let mut answers = BTreeMap::new();
+    if !asked.is_empty() {
+        answers = run_under(batch, Which::Linux, &batch.linux, &asked)?;
+    }
+    for (contract, key) in keyed {
+        match answers.get(&contract.name) {
+            Some(report) => memory.remember(*key, report.clone()),
+            None => answers.extend(memory.answer(contract, *key).map(|report| (contract.name.clone(), report.clone()))),
+        }
+    }
+    Ok(answers)
+}
+
+fn run_under(batch: &Batch, kernel: Which, boot: &PathBuf, wanted: &[Contract]) -> Result<BTreeMap<String, Report>> {
+    let guest = Guest { kernel, boot, image: &batch.image, cpus: batch.cpus, append: "norandmaps", label: "contracts" };
+    let all: Vec<_> = wanted.iter().map(program::job).collect();
+    let mut done = 0;
+    let reports = jobs::run(&guest, &all, |report| {
+        done += 1;
+        eprintln!("{} {done}/{}: {} {}", kernel.name(), all.len(), report.name, report.end);
+    })?;
+    Ok(jobs::by_name(reports))
+}
+
+/// Judges each contract against its rule. One that is asked for the first time has only itself to agree with.
+fn rows(
+    batch: &Batch,
+    mut ours: BTreeMap<String, Report>,
+    excuses: &BTreeMap<String, Difference>,
+    rule: impl Fn(&Contract, u64) -> Option<Report>,
+) -> Result<Vec<Row>> {
+    let today = verdict::today();
+    let row = |(contract, key): (&Contract, &u64)| {
+        let name = contract.name.clone();
+        let ours = ours.remove(&name).with_context(|| format!("{name} has no report"))?;
+        let linux = rule(contract, *key).unwrap_or_else(|| ours.clone());
+        let verdict = verdict::judge(&ours, &linux, excuses.get(&name), &today);
+        Ok(Row { name, verdict, ours, linux })
+    };
+    batch.contracts.iter().zip(&batch.keys).map(row).collect()
+}
+
+fn show(rows: &[Row], with_output: bool) {
+    for row in rows.iter().filter(|row| row.verdict != Verdict::Same) {
+        println!("{:<8} {:<44} {}", row.verdict.word(), row.name, row.verdict);
+        if with_output && row.verdict.is_failure() {
+            row.ours.lines.iter().for_each(|line| println!("         ours  | {line}"));
+            row.linux.lines.iter().for_each(|line| println!("         linux | {line}"));
+        }
+    }
+    let count = |word: &str| rows.iter().filter(|row| row.verdict.word() == word).count();
+    let failures = rows.iter().filter(|row| row.verdict.is_failure()).count();
+    let (all, same, known) = (rows.len(), count("same"), count("known"));
+    println!("{all} contracts: {same} as Linux, {known} known differences, {failures} failures");
+}

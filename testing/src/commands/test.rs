@@ -1,0 +1,170 @@
+//! `cargo xtask test [STEP...]`: everything that must hold before a change lands, on a machine that has only Rust and apt.
+//!
+//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. The last
+//! line counts tests and steps: `N passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`).
+
+use std::io::{BufRead as _, BufReader};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
+
+use super::kernel::Which;
+use super::{boot, contracts, house_rules};
+use crate::process::Call;
+use crate::setup::{self, Consent};
+use crate::{paths, readme};
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only these steps.
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().map(|step| step.name)))]
+    steps: Vec<String>,
+}
+
+/// One step.
+struct Step {
+    name: &'static str,
+    run: fn(Consent, &mut Tally) -> Result<()>,
+}
+
+/// Tests counted so far.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+}
+
+/// All steps, the quick ones first.
+const STEPS: &[Step] = &[
+    Step { name: "fmt", run: |_, _| cargo(&["fmt", "--all", "--check"]) },
+    Step { name: "house-rules", run: |_, _| success(house_rules::run()?) },
+    Step {
+        name: "clippy",
+        run: |_, _| cargo(&[&["clippy", "--all-targets"], HOST, &["--", "-D", "warnings"]].concat()),
+    },
+    Step { name: "format-bare", run: |_, _| format_for_bare_machines() },
+    Step { name: "docs", run: |_, _| docs() },
+    Step { name: "tests", run: |_, tally| tests(tally) },
+    Step { name: "readme", run: |_, _| readme_commands() },
+    Step { name: "boot-linux", run: |consent, _| boot_linux(consent) },
+    Step { name: "contracts-linux", run: |consent, _| contracts_slice(consent) },
+];
+
+/// Every crate that builds for the host.
+const HOST: &[&str] = &["--locked", "--workspace", "--exclude", "kernel", "--exclude", "machine"];
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    setup::require_targets()?;
+    let started = Instant::now();
+    let mut tally = Tally::default();
+    let mut lines = Vec::new();
+    let chosen = |step: &&Step| arguments.steps.is_empty() || arguments.steps.iter().any(|name| name == step.name);
+    for step in STEPS.iter().filter(chosen) {
+        eprintln!("== {}", step.name);
+        let since = Instant::now();
+        let result = (step.run)(consent, &mut tally);
+        let word = if result.is_ok() { "ok" } else { "FAILED" };
+        lines.push(format!("{:<16} {word:<7} {:>7.1} s", step.name, since.elapsed().as_secs_f64()));
+        match result {
+            Ok(()) => tally.passed += 1,
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                tally.failed += 1;
+            }
+        }
+    }
+    lines.iter().for_each(|line| println!("{line}"));
+    println!("{:<16} {:<7} {:>7.1} s", "in all", "", started.elapsed().as_secs_f64());
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn cargo(arguments: &[&str]) -> Result<()> {
+    Ok(Call::cargo().args(arguments).folder(paths::root()).show()?)
+}
+
+fn success(code: ExitCode) -> Result<()> {
+    ensure!(code == ExitCode::SUCCESS, "see above");
+    Ok(())
+}
+
+/// The crate that the kernel embeds must build where there is no operating system, on both architectures.
+fn format_for_bare_machines() -> Result<()> {
+    setup::TARGETS.iter().try_for_each(|target| cargo(&["build", "--locked", "-p", "kwab-format", "--target", target]))
+}
+
+fn docs() -> Result<()> {
+    let call = Call::cargo().args(["doc", "--no-deps"]).args(HOST).folder(paths::root());
+    Ok(call.env("RUSTDOCFLAGS", "-D warnings").show()?)
+}
+
+/// Runs all tests, shows what cargo prints, and counts.
+fn tests(tally: &mut Tally) -> Result<()> {
+    let call = Call::cargo().args(["test", "--no-fail-fast"]).args(HOST).folder(paths::root());
+    let mut child = call.spawn()?;
+    let output = child.stdout.take().context("cargo's output is not piped")?;
+    let (mut passed, mut failed) = (0, 0);
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        println!("{line}");
+        if let Some(counts) = summary(&line) {
+            passed += counts.0;
+            failed += counts.1;
+        }
+    }
+    let status = child.wait()?;
+    tally.passed += passed;
+    tally.failed += failed;
+    ensure!(passed > 0, "no test ran");
+    if !status.success() {
+        bail!("`{call}` ended with {status}; {failed} tests failed");
+    }
+    Ok(())
+}
+
+/// Passed and failed of a `test result:` line.
+fn summary(line: &str) -> Option<(u64, u64)> {
+    let rest = line.strip_prefix("test result: ")?;
+    let count = |word: &str| {
+        let before = rest.split(word).next()?;
+        before.split_whitespace().last()?.parse().ok()
+    };
+    Some((count(" passed")?, count(" failed")?))
+}
+
+fn readme_commands() -> Result<()> {
+    cargo(&["build", "--locked", "-p", "kwab-cli"])?;
+    let count = readme::check(&paths::target().join("debug"))?;
+    ensure!(count > 0, "the README shows no command");
+    println!("{count} commands of the README print what it shows");
+    Ok(())
+}
+
+/// The emulator, the image and the one-shot protocol work: a program's own status comes back.
+fn boot_linux(consent: Consent) -> Result<()> {
+    let arguments = boot::Arguments::once(Which::Linux, &["sh", "-c", "grep -c ^root: /etc/passwd && exit 7"]);
+    let code = boot::run(&arguments, consent)?;
+    ensure!(code == ExitCode::from(7), "the status of a command in the guest did not come back");
+    Ok(())
+}
+
+/// Every contract has a rule: it builds, and Linux gives it an answer.
+fn contracts_slice(consent: Consent) -> Result<()> {
+    success(contracts::run(&contracts::Arguments::on_linux(), consent)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_line_gives_both_counts_and_other_lines_none() {
+        let line = "test result: FAILED. 31 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.06s";
+        assert_eq!(summary(line), Some((31, 2)));
+        assert_eq!(summary("test house::budgets::tests::x ... ok"), None);
+    }
+}

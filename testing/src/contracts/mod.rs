@@ -1,0 +1,10 @@
+//! Contracts: small programs whose output under Linux is the rule for our kernel.
+//!
+//! [`program`] finds and builds them, [`expected`] remembers what Linux printed for exactly these bytes, [`verdict`]
+//! compares and knows the excuses, [`results`] writes what machines read. The programs and their rules are in
+//! `testing/contracts`.
+
+pub mod expected;
+pub mod program;
+pub mod results;
+pub mod verdict;

@@ -1,0 +1,23 @@
+//! Holds the list of known differences against the contracts and the calendar.
+
+use anyhow::Result;
+
+use super::{House, Violation};
+use crate::contracts::{program, verdict};
+
+const LIST: &str = "testing/contracts/known-differences.toml";
+
+pub(super) fn check(_house: &House) -> Result<Vec<Violation>> {
+    let contracts = program::find(None)?;
+    let today = verdict::today();
+    let mut violations = Vec::new();
+    for (name, difference) in verdict::known_differences()? {
+        if !contracts.iter().any(|contract| contract.name == name) {
+            violations.push(Violation::new(LIST, format!("{name} is no contract")));
+        }
+        if difference.expires < today {
+            violations.push(Violation::new(LIST, format!("{name}: its date {} has passed", difference.expires)));
+        }
+    }
+    Ok(violations)
+}

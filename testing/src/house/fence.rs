@@ -1,0 +1,74 @@
+//! Keeps unsafe code in its room, by tokens: comments and strings do not count, macros and attributes do.
+
+use std::str::FromStr as _;
+
+use anyhow::Result;
+use proc_macro2::{TokenStream, TokenTree};
+
+use super::{House, Violation};
+
+/// The one folder where `unsafe` is allowed.
+const ROOM: &str = "kernel/machine/";
+
+/// Attributes that give a symbol to the linker, which `forbid(unsafe_code)` refuses as well.
+const EXPORTS: &[&str] = &["no_mangle", "export_name", "link_section", "global_asm", "naked"];
+
+pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
+    let mut violations = Vec::new();
+    for file in house.files.iter().filter(|file| !file.path.starts_with(ROOM)) {
+        if file.path.ends_with(".S") || file.path.ends_with(".s") {
+            violations.push(Violation::new(&file.path, "an assembly file outside kernel/machine"));
+        }
+        if !file.path.ends_with(".rs") {
+            continue;
+        }
+        match TokenStream::from_str(&file.text) {
+            Ok(tokens) => search(tokens, &file.path, &mut violations),
+            Err(error) => violations.push(Violation::new(&file.path, format!("cannot be read as Rust: {error}"))),
+        }
+    }
+    Ok(violations)
+}
+
+fn search(tokens: TokenStream, path: &str, violations: &mut Vec<Violation>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => search(group.stream(), path, violations),
+            TokenTree::Ident(word) if word == "unsafe" || EXPORTS.iter().any(|export| word == export) => {
+                let place = format!("{path}:{}", word.span().start().line);
+                violations.push(Violation::new(place, format!("`{word}` outside kernel/machine")));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        check(&of("kwab/src/x.rs", text)).unwrap().into_iter().map(|violation| violation.place).collect()
+    }
+
+    #[test]
+    fn the_word_in_a_comment_a_string_or_a_longer_name_is_not_the_keyword() {
+        assert!(lines("// unsafe\n#![forbid(unsafe_code)]\nconst A: &str = \"unsafe { }\"; /* unsafe */").is_empty());
+    }
+
+    #[test]
+    fn the_keyword_inside_a_macro_is_found_with_its_line() {
+        assert_eq!(lines("\nmacro_rules! m {\n () => { unsafe { f() } };\n}"), ["kwab/src/x.rs:3"]);
+    }
+
+    #[test]
+    fn an_exported_symbol_is_found_too() {
+        assert_eq!(lines("#[unsafe(no_mangle)] extern \"C\" fn f() {}").len(), 2);
+    }
+
+    #[test]
+    fn the_room_itself_is_free() {
+        assert!(check(&of("kernel/machine/src/x.rs", "unsafe fn f() {}")).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,129 @@
+//! Runs the commands that the README shows and compares what they print with what it shows.
+//!
+//! Every fenced block marked `console` is a session: a line that starts with `$ ` is run by bash in the workspace's root
+//! with our own `kwab` first in `PATH`, and the lines below it are its output. Two things may vary: figures with a unit
+//! (`0.09 s`, `41.2 MB/s`) count as equal to any other figure with that unit, and a line `...` stands for any number of
+//! lines. Blocks with another mark are for reading.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::paths;
+use crate::process::Call;
+
+/// One command of the README with the output shown for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its line in the README, from one.
+    pub line: usize,
+    /// What is typed.
+    pub command: String,
+    /// What is shown below it.
+    pub output: Vec<String>,
+}
+
+/// The commands of all `console` blocks, in order.
+pub fn steps(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut in_session = false;
+    let mut in_block = false;
+    for (index, line) in text.lines().enumerate() {
+        if let Some(mark) = line.strip_prefix("```") {
+            in_session = !in_block && mark == "console";
+            in_block = !in_block;
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| in_session) {
+            steps.push(Step { line: index + 1, command: command.to_owned(), output: Vec::new() });
+        } else if let Some(step) = steps.last_mut().filter(|_| in_session) {
+            step.output.push(line.to_owned());
+        }
+    }
+    steps
+}
+
+/// Runs every command of the README; `binaries` is the folder with our own programs. Returns how many there were.
+pub fn check(binaries: &Path) -> Result<usize> {
+    let steps = steps(&paths::read(&paths::root().join("README.md"))?);
+    for step in &steps {
+        let printed = run(step, binaries)?;
+        let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
+        let shown: Vec<&str> = step.output.iter().map(|line| line.trim_end()).collect();
+        if !agrees(&shown, &printed) {
+            let text = format!("README.md:{}: `{}` printed\n{}", step.line, step.command, printed.join("\n"));
+            anyhow::bail!("{text}\nwhere the README shows\n{}", shown.join("\n"));
+        }
+    }
+    Ok(steps.len())
+}
+
+/// What a command prints to the terminal, both streams in the order in which they came.
+fn run(step: &Step, binaries: &Path) -> Result<String> {
+    let path = std::env::join_paths(
+        std::iter::once(binaries.to_owned())
+            .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    )?;
+    let call = Call::new("bash").args(["-c", &format!("{} 2>&1", step.command)]).folder(paths::root());
+    let call = call.env("PATH", path).env("COLUMNS", "120").env("NO_COLOR", "1").limit(Duration::from_secs(900));
+    // A session may show a command that fails; its words are what counts.
+    Ok(call.capture_any().with_context(|| format!("README.md:{}", step.line))?.stdout)
+}
+
+/// Whether what was printed fits what is shown.
+fn agrees(shown: &[&str], printed: &[&str]) -> bool {
+    match (shown.split_first(), printed.split_first()) {
+        (None, None) => true,
+        (Some((&"...", rest)), _) => (0..=printed.len()).any(|skipped| agrees(rest, &printed[skipped..])),
+        (Some((line, rest)), Some((other, others))) => same(line, other) && agrees(rest, others),
+        _ => false,
+    }
+}
+
+fn same(shown: &str, printed: &str) -> bool {
+    shown == printed || masked(shown) == masked(printed)
+}
+
+/// Units whose figures depend on the machine and the moment.
+const UNITS: &[&str] = &["s", "ms", "us", "µs", "ns", "B/s", "kB/s", "MB/s", "GB/s"];
+
+/// The words of a line with every figure before a unit made equal.
+fn masked(line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches([',', '.', ')', ';']));
+    let is_figure =
+        |word: &str| word.trim_start_matches('(').chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',');
+    let mask = |(at, word): (usize, &&str)| match words.get(at + 1) {
+        Some(next) if is_unit(next) && is_figure(word) => "#".to_owned(),
+        _ => (*word).to_owned(),
+    };
+    words.iter().enumerate().map(mask).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_console_blocks_are_sessions() {
+        let text = "# x\n```text\n$ no\n```\n```console\n$ echo a\na\n$ echo b\n```\n$ neither\n";
+        let found = steps(text);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0], Step { line: 6, command: "echo a".into(), output: vec!["a".into()] });
+        assert_eq!(found[1].output, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_time_may_vary_and_a_count_may_not() {
+        assert!(same("3 dumps in 0.09 s", "3 dumps in 1.20 s"));
+        assert!(!same("3 dumps in 0.09 s", "4 dumps in 0.09 s"));
+        assert!(!same("41 events", "42 events"));
+    }
+
+    #[test]
+    fn dots_on_a_line_stand_for_any_number_of_lines() {
+        assert!(agrees(&["a", "...", "z"], &["a", "z"]));
+        assert!(agrees(&["a", "...", "z"], &["a", "b", "c", "z"]));
+        assert!(!agrees(&["a", "...", "z"], &["a", "b", "c"]));
+        assert!(!agrees(&["a"], &["a", "b"]));
+    }
+}
