@@ -235,7 +235,9 @@ impl Death {
         }
         if self.is_known() {
             let kind = self.kind.and_then(CauseKind::name).unwrap_or("death");
-            let first = self.message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            // The line that only says where a panic was raised says less than the next one.
+            let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("panicked at ");
+            let first = self.message.lines().find(says).or_else(|| self.message.lines().next()).unwrap_or_default();
             let pid = self.pid.map(|_| format!(" in {who}")).unwrap_or_default();
             let message = if first.is_empty() { String::new() } else { format!(": {first}") };
             return format!("kernel {kind}{pid}{message}");

@@ -10,9 +10,9 @@ use kwab_format::record::*;
 use kwab_format::wire::RecordType;
 use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError, Writer};
 
+use super::verify::Backing;
 use super::*;
 use crate::symbols::Symbols;
-use super::verify::Backing;
 
 /// Memory as a sink.
 struct Bytes(Vec<u8>);
