@@ -1,3 +1,31 @@
-//! The `kwab` command: parse, call, render.
+//! The `kwab` command: parse, call the library, render.
+//!
+//! [`cli`] says what can be asked, [`commands`] has one module per command whose first lines are its manual, [`render`]
+//! puts reports into words and columns, [`output`] writes to the terminal or to a file that is whole or not there, and
+//! [`failure`] decides the exit status: 0 done, 1 the answer is bad (damage was found), 2 it could not be done, 3
+//! something was lost and `--strict` forbids it.
 
-fn main() {}
+mod cli;
+mod commands;
+mod failure;
+mod output;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    let arguments = match cli::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no errors; a closed pipe while printing them is nobody's business.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match commands::run(arguments) {
+        Ok(status) => status,
+        Err(error) => failure::report(&error),
+    }
+}

@@ -147,6 +147,21 @@ impl<W: Write> DumpWriter<W> {
         }
     }
 
+    /// Writes a section of another dump as it is, under a header of this one.
+    pub fn put_section(&mut self, header: &SectionHeader, payload: &[u8]) {
+        let header = SectionHeader {
+            payload_len: payload.len() as u32,
+            seq: self.seq,
+            dump_id: self.file.dump_id,
+            position: self.position,
+            ..*header
+        };
+        self.send(&header.encode());
+        self.send(payload);
+        self.send(&crc32fast::hash(payload).to_le_bytes());
+        self.note(header);
+    }
+
     /// Makes room: a first buffer, an empty one, or a larger one for a record that is longer than any.
     #[cold]
     fn put_into_next(&mut self, lane: usize, append: impl Fn(&mut Lane) -> bool) {

@@ -61,7 +61,11 @@ pub fn arguments(call: &Call<'_>) -> String {
 
 /// Kernels name some calls after the C function rather than the table.
 fn same_name(printed: &str, table: &str) -> bool {
-    printed == table || printed.contains("unknown") || printed.is_empty() || table.contains(printed) || printed.contains(table)
+    printed == table
+        || printed.contains("unknown")
+        || printed.is_empty()
+        || table.contains(printed)
+        || printed.contains(table)
 }
 
 /// `open` without `O_CREAT` has no mode, whatever the register holds.
@@ -131,8 +135,14 @@ mod tests {
     #[test]
     fn calls_read_as_strace_prints_them() {
         let at_fdcwd = 0xffff_ff9c;
-        assert_eq!(show(257, [at_fdcwd, 0x7000, 0o2_100_000, 0, 0, 0]), "openat(AT_FDCWD, 0x7000, O_RDONLY|O_LARGEFILE|O_CLOEXEC)");
-        assert_eq!(show(257, [at_fdcwd, 0x7000, 0o101, 0o644, 0, 0]), "openat(AT_FDCWD, 0x7000, O_WRONLY|O_CREAT, 0o644)");
+        assert_eq!(
+            show(257, [at_fdcwd, 0x7000, 0o2_100_000, 0, 0, 0]),
+            "openat(AT_FDCWD, 0x7000, O_RDONLY|O_LARGEFILE|O_CLOEXEC)"
+        );
+        assert_eq!(
+            show(257, [at_fdcwd, 0x7000, 0o101, 0o644, 0, 0]),
+            "openat(AT_FDCWD, 0x7000, O_WRONLY|O_CREAT, 0o644)"
+        );
         assert_eq!(
             show(9, [0, 4096, 3, 0x22, u64::MAX, 0]),
             "mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1, 0x0)"
@@ -140,7 +150,10 @@ mod tests {
         assert_eq!(show(62, [7, 15, 0, 0, 0, 0]), "kill(7, SIGTERM)");
         assert_eq!(show(56, [0x11, 0, 0, 0, 0, 0]), "clone(SIGCHLD, NULL, NULL, NULL, NULL)");
         assert_eq!(show(9999, [1, 2, 3, 4, 5, 6]), "syscall_9999(0x1, 0x2, 0x3, 0x4, 0x5, 0x6)");
-        assert_eq!(arguments(&Call { nr: Some(0), name: Some(b"read"), args: [Some(3), None, None, None, None, None] }), "read(3, ?, ?)");
+        assert_eq!(
+            arguments(&Call { nr: Some(0), name: Some(b"read"), args: [Some(3), None, None, None, None, None] }),
+            "read(3, ?, ?)"
+        );
         assert_eq!(result(Some(2), -2), "-1 ENOENT (No such file or directory)");
         assert_eq!(result(Some(12), 0x52_3000), "0x523000");
         assert_eq!(result(Some(0), 17), "17");

@@ -170,19 +170,37 @@ impl DumpFile {
         }
     }
 
+    /// The payload of section `index` as it lies in the dump, checked but not unpacked.
+    ///
+    /// # Errors
+    /// As [`payload`](Self::payload).
+    pub fn packed_payload(&self, index: usize) -> Result<Vec<u8>, Defect> {
+        let mut whole = self.whole(index)?;
+        whole.truncate(whole.len() - SECTION_TRAILER_LEN);
+        whole.drain(..SECTION_HEADER_LEN);
+        Ok(whole)
+    }
+
     /// The records of section `index`, checked and unpacked.
     ///
     /// # Errors
     /// The defect that makes them unusable; a failing read counts as one.
     pub fn payload(&self, index: usize) -> Result<Vec<u8>, Defect> {
         let info = &self.sections[index];
-        let unreadable = || Defect {
-            kind: DefectKind::Cut { claimed: info.header.total_len(), remain: 0 },
-            offset: info.offset,
-            length: info.header.total_len(),
-            sections: Some((info.header.seq, info.header.seq)),
-            section_kind: Some(info.header.kind),
-        };
+        if !info.header.flags.contains(Flags::COMPRESSED) {
+            return self.packed_payload(index);
+        }
+        let whole = self.whole(index)?;
+        let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
+        let mut unpacked = vec![0; section.unpacked_len()];
+        let length = section.unpack(&mut unpacked)?.len();
+        unpacked.truncate(length);
+        Ok(unpacked)
+    }
+
+    /// Header, payload and checksum of a section, checked.
+    fn whole(&self, index: usize) -> Result<Vec<u8>, Defect> {
+        let info = &self.sections[index];
         let total = info.header.total_len() as usize;
         let whole = match &self.bytes {
             Bytes::Memory(bytes) => {
@@ -192,24 +210,15 @@ impl DumpFile {
             Bytes::File(file) => {
                 let mut whole = vec![0; total];
                 let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                file.seek(SeekFrom::Start(info.offset)).and_then(|_| file.read_exact(&mut whole)).map_err(|_| unreadable())?;
+                let read = file.seek(SeekFrom::Start(info.offset)).and_then(|_| file.read_exact(&mut whole));
+                read.map_err(|_| unreadable(info))?;
                 whole
             }
         };
-        let at = info.offset as usize;
-        let section = Section::parse(&whole, at).ok_or_else(unreadable)?;
+        let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
         if !info.verified {
             section.verify()?;
         }
-        if section.header.flags.contains(Flags::COMPRESSED) {
-            let mut unpacked = vec![0; section.unpacked_len()];
-            let length = section.unpack(&mut unpacked)?.len();
-            unpacked.truncate(length);
-            return Ok(unpacked);
-        }
-        let mut whole = whole;
-        whole.truncate(total - SECTION_TRAILER_LEN);
-        whole.drain(..SECTION_HEADER_LEN);
         Ok(whole)
     }
 
@@ -241,6 +250,17 @@ impl DumpFile {
             Ok(()) => self.sections[index].verified = true,
             Err(defect) => self.defects.push(defect),
         }
+    }
+}
+
+/// A section that was there when the dump was opened and cannot be read now.
+fn unreadable(info: &SectionInfo) -> Defect {
+    Defect {
+        kind: DefectKind::Cut { claimed: info.header.total_len(), remain: 0 },
+        offset: info.offset,
+        length: info.header.total_len(),
+        sections: Some((info.header.seq, info.header.seq)),
+        section_kind: Some(info.header.kind),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Says any record in one line: for timelines, `kwab cat` and the terminal interface.
 
-use kwab_format::record::{AnyRecord, FlightEvent, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord};
+use kwab_format::record::{
+    AnyRecord, FlightEvent, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord,
+};
 
 use super::call::{Call, arguments, result};
 use super::json;

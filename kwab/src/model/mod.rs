@@ -86,7 +86,8 @@ impl Dump {
     /// All loaded records of one type.
     pub fn records<'d, T: RecordType<'d>>(&'d self) -> impl Iterator<Item = T> + 'd {
         let all = self.loaded.iter().flat_map(|section| Records::new(&section.payload));
-        all.filter(|record| record.kind == T::KIND).filter_map(|record| T::decode(record.body).ok().map(|found| found.0))
+        all.filter(|record| record.kind == T::KIND)
+            .filter_map(|record| T::decode(record.body).ok().map(|found| found.0))
     }
 
     /// All loaded records of sections of one kind.

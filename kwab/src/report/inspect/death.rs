@@ -15,7 +15,13 @@ pub(super) fn cause(dump: &Dump) -> Option<Cause<'_>> {
     }
     if let Some(panic) = dump.records::<Panic<'_>>().next() {
         let kind = Some(CauseKind::PANIC);
-        return Some(Cause { kind, message: panic.message, in_kernel: Some(true), stamp: panic.stamp, ..Cause::default() });
+        return Some(Cause {
+            kind,
+            message: panic.message,
+            in_kernel: Some(true),
+            stamp: panic.stamp,
+            ..Cause::default()
+        });
     }
     dump.records::<CrashReport<'_>>().next().map(|report| Cause {
         kind: Some(CauseKind::FATAL_SIGNAL),
@@ -71,7 +77,8 @@ pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
             _ => String::new(),
         };
         let message = short_message(cause).map_or(String::new(), |message| format!(": {message}"));
-        let what = if kind == "panic" || kind == "oops" { format!("kernel {kind}") } else { format!("kernel died ({kind})") };
+        let what =
+            if kind == "panic" || kind == "oops" { format!("kernel {kind}") } else { format!("kernel died ({kind})") };
         return format!("{what}{cpu}{running}{message}");
     }
     let signal = signal_name(cause);

@@ -62,7 +62,9 @@ pub(super) fn timeline(dump: &Dump, rows: usize) -> Vec<EventRow> {
 pub(super) fn trace(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let hz = dump.identity().and_then(|identity| identity.tsc_hz).filter(|hz| *hz > 0);
     let mut found: Vec<(u64, EventRow)> = Vec::new();
-    for section in dump.loaded.iter().filter(|section| matches!(section.kind, SectionKind::EVENTS | SectionKind::FLIGHT)) {
+    for section in
+        dump.loaded.iter().filter(|section| matches!(section.kind, SectionKind::EVENTS | SectionKind::FLIGHT))
+    {
         for raw in Records::new(&section.payload) {
             let Ok(record) = raw.decode() else { continue };
             if matches!(record, AnyRecord::Htrace(_) | AnyRecord::FlightEvent(_)) {

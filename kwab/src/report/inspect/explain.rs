@@ -41,9 +41,7 @@ pub(super) fn exception(cause: &Cause<'_>) -> Option<String> {
 pub(super) fn in_brief(cause: &Cause<'_>) -> Option<String> {
     match (cause.ip, cause.fault_addr) {
         (Some(ip), _) if ip < NULL_PAGE => Some(format!("jumped to {ip:#x}")),
-        (Some(ip), Some(addr)) if addr < NULL_PAGE => {
-            Some(format!("accessed {addr:#x}, near NULL, at ip {ip:#x}"))
-        }
+        (Some(ip), Some(addr)) if addr < NULL_PAGE => Some(format!("accessed {addr:#x}, near NULL, at ip {ip:#x}")),
         (Some(ip), Some(addr)) if addr == ip => Some(format!("cannot execute at {ip:#x}")),
         (Some(ip), Some(addr)) => Some(format!("accessed {addr:#x} at ip {ip:#x}")),
         (Some(ip), None) => Some(format!("at ip {ip:#x}")),
@@ -80,7 +78,10 @@ pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<St
     let calls: Vec<UnimplementedSyscall<'_>> = dump.records::<UnimplementedSyscall<'_>>().take(64).collect();
     let mine: Vec<_> = calls.iter().filter(|call| call.pid.is_some() && call.pid == cause.pid).collect();
     if let Some(call) = mine.last() {
-        reasons.push(format!("the process had made system call {}, which the kernel does not have", call.nr.unwrap_or(-1)));
+        reasons.push(format!(
+            "the process had made system call {}, which the kernel does not have",
+            call.nr.unwrap_or(-1)
+        ));
     }
     reasons
 }

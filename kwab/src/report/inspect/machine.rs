@@ -54,8 +54,9 @@ fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas
 /// The order in which people look for registers.
 fn place_of(name: &str) -> usize {
     const ORDER: &[&str] = &[
-        "rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14",
-        "r15", "orig_rax", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "cr0", "cr2", "cr3", "cr4",
+        "rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
+        "r13", "r14", "r15", "orig_rax", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "cr0", "cr2", "cr3",
+        "cr4",
     ];
     ORDER.iter().position(|known| *known == name).unwrap_or(ORDER.len())
 }
@@ -88,8 +89,19 @@ fn note(name: &str, value: u64, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> O
 /// The flags that matter, as names (Intel SDM volume 1, "EFLAGS Register").
 fn flags(value: u64) -> String {
     const BITS: &[(u32, &str)] = &[
-        (0, "CF"), (2, "PF"), (4, "AF"), (6, "ZF"), (7, "SF"), (8, "TF"), (9, "IF"), (10, "DF"), (11, "OF"), (14, "NT"),
-        (16, "RF"), (17, "VM"), (18, "AC"),
+        (0, "CF"),
+        (2, "PF"),
+        (4, "AF"),
+        (6, "ZF"),
+        (7, "SF"),
+        (8, "TF"),
+        (9, "IF"),
+        (10, "DF"),
+        (11, "OF"),
+        (14, "NT"),
+        (16, "RF"),
+        (17, "VM"),
+        (18, "AC"),
     ];
     let set: Vec<_> = BITS.iter().filter(|(bit, _)| value >> bit & 1 == 1).map(|(_, name)| *name).collect();
     if set.is_empty() { "no flags; interrupts off".to_string() } else { set.join(" ") }
@@ -139,7 +151,10 @@ pub(super) fn vmas(dump: &Dump, cause: &Option<Cause<'_>>) -> Vec<VmaRow> {
     {
         for vma in report.vmas.iter().flat_map(kwab_format::List::iter) {
             let start = vma.start.unwrap_or(0);
-            rows.push((start, row(start, vma.end.unwrap_or(0), vma.prot, vma_name(vma.file, vma.kind, vma.file_offset))));
+            rows.push((
+                start,
+                row(start, vma.end.unwrap_or(0), vma.prot, vma_name(vma.file, vma.kind, vma.file_offset)),
+            ));
         }
     }
     rows.sort_by_key(|(start, _)| *start);

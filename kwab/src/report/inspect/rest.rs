@@ -1,7 +1,7 @@
 //! Everything around the death: kernel and boot, remarks, profiles, tasks, the log, and what the dump lacks.
 
 use kwab_format::record::{
-    Arch, Cause, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState, Text,
+    Arch, Cause, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState,
     TextKind,
 };
 use kwab_format::{AnyRecord, Records, SectionKind};
@@ -180,7 +180,9 @@ pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
             gap(!report.vmas.is_empty(), "memory map", "the faulting address cannot be placed");
         }
         gap(!report.events.is_empty() || !report.log.is_empty(), "history", "what led to the death is unknown");
-        let ns = |name: &[u8]| dump.records::<Counter<'_>>().find(|counter| counter.name == Some(name)).and_then(|c| c.value);
+        let ns = |name: &[u8]| {
+            dump.records::<Counter<'_>>().find(|counter| counter.name == Some(name)).and_then(|c| c.value)
+        };
         let shared = ns(b"context_events").unwrap_or(0);
         if shared > 0 {
             let what = format!("events before the last {shared}: they are in the dump of the crash before");
@@ -195,7 +197,8 @@ pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
     defects.extend(report.remarks.iter().filter(|remark| remark.kind == "defect").map(|remark| remark.text.clone()));
     let kept = dump.loaded.iter().filter(|section| section.kind == SectionKind::KEPT);
     let kept = kept.flat_map(|section| Records::new(&section.payload)).filter_map(|record| record.decode().ok());
-    let kept = kept.filter(|record| matches!(record, AnyRecord::Text(text) if text.kind != Some(TextKind::LOG_DUMP))).count();
+    let kept =
+        kept.filter(|record| matches!(record, AnyRecord::Text(text) if text.kind != Some(TextKind::LOG_DUMP))).count();
     Completeness {
         complete: defects.is_empty() && missing.is_empty() && kept == 0,
         sections: file.sections.len(),

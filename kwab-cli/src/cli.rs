@@ -1,0 +1,262 @@
+//! What can be asked on the command line, and how it is explained there.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Crash dumps of kernels: import them from serial logs, look at them, check them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "kwab",
+    version,
+    max_term_width = 100,
+    after_help = "exit status: 0 done, 1 damage found, 2 could not be done, 3 lost something under --strict"
+)]
+pub(crate) struct Arguments {
+    /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make dumps of a serial log: one per crash, or one recording when nothing crashed.
+    Import(Import),
+    /// Show what died, where and why.
+    Inspect(Inspect),
+    /// Write every record as JSON, JSON lines or CSV.
+    Export(Export),
+    /// Check that dumps are undamaged.
+    Check(Check),
+    /// Make a sound dump of what survives in a damaged one.
+    Salvage(Salvage),
+    /// List dumps, those of the same crash together.
+    List(List),
+    /// Print one section: text as it stood, records as JSON lines.
+    Cat(Cat),
+    /// Print the JSON schema of a command's --json output.
+    Schema(Schema),
+    /// Print a completion script for a shell.
+    Completions(Completions),
+    /// Print the manual page, or write all of them into a directory.
+    Man(Man),
+}
+
+/// `kwab import`
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The log; - is stdin.
+    pub log: PathBuf,
+    /// File for the dump, or directory for several; without it they lie beside the log.
+    #[arg(short, long, value_name = "FILE|DIR")]
+    pub output: Option<PathBuf>,
+    /// Write only this crash of the log, counted from 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub crash: Option<u32>,
+    /// Read everything, write nothing, say what would be written.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Overwrite existing files.
+    #[arg(short, long)]
+    pub force: bool,
+    /// Exit with status 3 when anything in the log was not understood.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print the report as JSON instead of the paths.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `kwab inspect`
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// The dump; - is stdin.
+    pub dump: PathBuf,
+    /// Only these parts, separated by commas.
+    #[arg(short, long, value_enum, value_delimiter = ',', value_name = "PART,…")]
+    pub section: Vec<Part>,
+    /// Rows of each list that can be long.
+    #[arg(short = 'n', long, default_value_t = 24, value_name = "N")]
+    pub rows: usize,
+    /// Do not cut rows at the width of the terminal.
+    #[arg(short, long)]
+    pub wide: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Parts of an inspection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// Cause of death.
+    Cause,
+    /// Backtraces.
+    Bt,
+    /// Registers.
+    Regs,
+    /// Captured bytes: stack, code.
+    Memory,
+    /// The memory map around the fault.
+    Vmas,
+    /// Page checks that failed.
+    Checks,
+    /// The last system calls.
+    Syscalls,
+    /// The last events.
+    Events,
+    /// Flight recorder and function trace.
+    Trace,
+    /// Profiles.
+    Profile,
+    /// Tasks.
+    Tasks,
+    /// The end of the console log.
+    Log,
+    /// Kernel, boot and log.
+    Meta,
+    /// Remarks of the writer.
+    Remarks,
+    /// What is missing or damaged.
+    Completeness,
+}
+
+/// `kwab export`
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    /// The dump; - is stdin.
+    pub dump: PathBuf,
+    /// Form.
+    #[arg(long, value_enum)]
+    pub to: Form,
+    /// Where to; without it, stdout.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Only sections of these kinds, separated by commas (see kwab check --json).
+    #[arg(short, long, value_delimiter = ',', value_name = "KIND,…")]
+    pub section: Vec<String>,
+    /// Overwrite an existing file.
+    #[arg(short, long)]
+    pub force: bool,
+}
+
+/// Forms of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// One document.
+    Json,
+    /// One object per line.
+    Jsonl,
+    /// One row per record.
+    Csv,
+}
+
+/// `kwab check`
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The dumps; - is stdin.
+    #[arg(required = true)]
+    pub dumps: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Print nothing; the status says it.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// `kwab salvage`
+#[derive(Debug, Args)]
+pub(crate) struct Salvage {
+    /// The damaged dump.
+    pub bad: PathBuf,
+    /// Where the sound one goes.
+    #[arg(short, long, value_name = "GOOD")]
+    pub output: PathBuf,
+    /// Overwrite an existing file.
+    #[arg(short, long)]
+    pub force: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `kwab list`
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Dumps, and directories that hold some.
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Do not cut rows at the width of the terminal.
+    #[arg(short, long)]
+    pub wide: bool,
+}
+
+/// `kwab cat`
+#[derive(Debug, Args)]
+pub(crate) struct Cat {
+    /// The dump; - is stdin.
+    pub dump: PathBuf,
+    /// Kind of section (log, kept, events, …), or its number in the dump.
+    pub section: String,
+    /// The payload's bytes as they are in the dump, checked and unpacked.
+    #[arg(long)]
+    pub payload: bool,
+}
+
+/// `kwab schema`
+#[derive(Debug, Args)]
+pub(crate) struct Schema {
+    /// Whose output.
+    #[arg(value_enum)]
+    pub command: SchemaOf,
+}
+
+/// Commands whose JSON output has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// kwab import --json
+    Import,
+    /// kwab inspect --json
+    Inspect,
+    /// kwab check --json
+    Check,
+    /// kwab list --json
+    List,
+    /// kwab salvage --json
+    Salvage,
+}
+
+/// `kwab completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `kwab man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Directory for one page per command; without it the main page goes to stdout.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}

@@ -1,0 +1,116 @@
+//! `kwab export DUMP|- --to json|jsonl|csv [-o FILE] [--section KIND,…] [--force]`
+//!
+//! Writes every record in the order of the log. Events have the names and members of the `DBG` dialect, so that
+//! `kwab export --to jsonl` with `DBG ` before each line can be imported again. A dump of any size needs little memory.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use kwab::model::{DumpFile, json, line, stream};
+use kwab_format::{RawRecord, SectionKind};
+use serde_json::Value;
+
+use super::open_file;
+use crate::cli::{Export, Form};
+use crate::failure::{DAMAGED, shown};
+use crate::output;
+
+/// The version of the exported form.
+const SCHEMA: u32 = 1;
+/// The columns of the CSV form.
+const COLUMNS: &[&str] = &["line", "seq", "cpu", "ns", "tsc", "pid", "type", "section", "text", "json"];
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
+    let file = open_file(&arguments.dump)?;
+    for wanted in &arguments.section {
+        if !SectionKind::NAMES.iter().any(|(_, name)| name == wanted) {
+            let names: Vec<_> = SectionKind::NAMES.iter().map(|(_, name)| *name).collect();
+            bail!("{wanted} is no kind of section; there are {}", names.join(", "));
+        }
+    }
+    let name = shown(&arguments.dump);
+    let mut lost = 0;
+    let write = |out: &mut dyn Write| {
+        lost = export(&file, &name, arguments, out)?;
+        Ok(())
+    };
+    match &arguments.output {
+        Some(path) => output::to_file(path, arguments.force, write)?,
+        None => output::to_stdout(write)?,
+    }
+    let damaged = file.defects.len() + lost;
+    if damaged > 0 {
+        let _ = writeln!(io::stderr(), "kwab: {name}: {damaged} defects; what is sound was exported (see kwab check)");
+        return Ok(ExitCode::from(DAMAGED));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes everything; gives how many sections could not be read.
+fn export(file: &DumpFile, name: &str, arguments: &Export, out: &mut dyn Write) -> io::Result<usize> {
+    let wanted = |kind: SectionKind| {
+        arguments.section.is_empty()
+            || kind.name().is_some_and(|name| arguments.section.iter().any(|want| want == name))
+    };
+    match arguments.to {
+        Form::Json => {
+            write!(out, "{{\"schema\":{SCHEMA},\"file\":{},\"records\":[", Value::from(name))?;
+            let mut separator = "\n";
+            let lost = stream::for_each(file, wanted, |_, raw| {
+                out.write_all(separator.as_bytes())?;
+                separator = ",\n";
+                serde_json::to_writer(&mut *out, &json::object(raw)).map_err(io::Error::from)
+            })?;
+            out.write_all(b"\n]}\n")?;
+            Ok(lost.len())
+        }
+        Form::Jsonl => {
+            let lost = stream::for_each(file, wanted, |_, raw| {
+                serde_json::to_writer(&mut *out, &json::object(raw))?;
+                out.write_all(b"\n")
+            })?;
+            Ok(lost.len())
+        }
+        Form::Csv => {
+            writeln!(out, "{}", COLUMNS.join(","))?;
+            let lost = stream::for_each(file, wanted, |kind, raw| csv_row(kind, raw, out))?;
+            Ok(lost.len())
+        }
+    }
+}
+
+fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let object = json::object(raw);
+    let text = match raw.decode() {
+        Ok(record) => line::summary(&record, raw),
+        Err(error) => error.to_string(),
+    };
+    let section = kind.to_string();
+    for (index, column) in COLUMNS.iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        match *column {
+            "section" => quoted(&section, out)?,
+            "text" => quoted(&text, out)?,
+            "json" => quoted(&Value::Object(object.clone()).to_string(), out)?,
+            name => match object.get(name) {
+                Some(Value::String(text)) => quoted(text, out)?,
+                Some(value) => write!(out, "{value}")?,
+                None => {}
+            },
+        }
+    }
+    out.write_all(b"\n")
+}
+
+/// A field as RFC 4180 wants it.
+fn quoted(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        write!(out, "\"{}\"", text.replace('"', "\"\""))
+    } else {
+        out.write_all(text.as_bytes())
+    }
+}

@@ -1,0 +1,340 @@
+//! The inspection page: most valuable first, completeness last.
+
+use std::fmt::Write as _;
+
+use kwab::report::inspect::{
+    Backtrace, Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
+};
+
+use super::{Tone, count, cut, duration, grouped, paint, wrap};
+use crate::cli::Part;
+use crate::output::Style;
+
+/// The order of the page.
+const ORDER: &[Part] = &[
+    Part::Cause,
+    Part::Remarks,
+    Part::Bt,
+    Part::Regs,
+    Part::Memory,
+    Part::Vmas,
+    Part::Checks,
+    Part::Syscalls,
+    Part::Events,
+    Part::Trace,
+    Part::Profile,
+    Part::Tasks,
+    Part::Log,
+    Part::Meta,
+    Part::Completeness,
+];
+
+/// The page, or the parts of it that are wanted.
+pub(crate) fn page(report: &Report, wanted: &[Part], style: Style) -> String {
+    let mut out = String::new();
+    if wanted.is_empty() {
+        head(report, style, &mut out);
+    }
+    for part in ORDER.iter().filter(|part| wanted.is_empty() || wanted.contains(part)) {
+        let asked = !wanted.is_empty();
+        match part {
+            Part::Cause => cause(report, style, &mut out),
+            Part::Remarks => remarks(&report.remarks, style, &mut out),
+            Part::Bt => backtraces(&report.backtraces, style, asked, &mut out),
+            Part::Regs => registers(&report.registers, style, &mut out),
+            Part::Memory => memory(&report.memory, style, &mut out),
+            Part::Vmas => vmas(&report.vmas, style, &mut out),
+            Part::Checks => rows("page checks that failed", &report.page_checks, style, &mut out),
+            Part::Syscalls => rows("system calls (oldest first)", &report.syscalls, style, &mut out),
+            Part::Events => rows("events before the end (oldest first)", &report.events, style, &mut out),
+            Part::Trace => rows("trace (oldest first)", &report.trace, style, &mut out),
+            Part::Profile => profiles(&report.profiles, style, &mut out),
+            Part::Tasks => tasks(&report.tasks, style, asked, &mut out),
+            Part::Log => log(&report.log, style, &mut out),
+            Part::Meta => meta(report, style, &mut out),
+            Part::Completeness => completeness(&report.completeness, style, &mut out),
+        }
+    }
+    out
+}
+
+/// The first lines: what died, of what, and in which kernel.
+fn head(report: &Report, style: Style, out: &mut String) {
+    let _ = writeln!(out, "{}", paint(style, Tone::Alarm, &wrap(&report.headline, style.width, "  ")));
+    let fact = |name: &str| report.meta.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone());
+    let mut told = Vec::new();
+    if report.cause.is_some() {
+        told.push(format!("signature {}", report.signature));
+    }
+    // The version line of Linux goes on about compilers.
+    let kernel = fact("kernel").map(|kernel| kernel.split(" (").next().unwrap_or_default().to_string());
+    told.extend(kernel);
+    told.extend(fact("arch"));
+    told.extend(fact("cpus").map(|cpus| count(cpus.parse().unwrap_or(0), "CPU", "CPUs")));
+    told.extend(fact("boot").map(|boot| format!("boot {boot}")));
+    let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&told.join("  "), style.width, "  ")));
+}
+
+fn title(text: &str, style: Style, out: &mut String) {
+    let _ = writeln!(out, "\n{}", paint(style, Tone::Head, text));
+}
+
+fn field(name: &str, value: &str, style: Style, out: &mut String) {
+    let indent = " ".repeat(14);
+    let room = style.width.saturating_sub(14).max(20);
+    let _ = writeln!(out, "  {name:<12}{}", wrap(value, room, &indent));
+}
+
+fn cause(report: &Report, style: Style, out: &mut String) {
+    let Some(cause) = &report.cause else { return };
+    title("cause", style, out);
+    let mut show = |name: &str, value: &Option<String>| {
+        if let Some(value) = value {
+            field(name, value, style, out);
+        }
+    };
+    show("kind", &Some(cause.kind.clone()));
+    show("message", &cause.message);
+    show("signal", &cause.signal);
+    show("exception", &cause.exception);
+    show("place", &cause.place);
+    show("ip", &cause.ip);
+    show("fault addr", &cause.fault_addr);
+    show("sp", &cause.sp);
+    let process = match (&cause.comm, cause.pid) {
+        (Some(comm), Some(pid)) => Some(format!("{comm}, pid {pid}")),
+        (None, Some(pid)) => Some(format!("pid {pid}")),
+        (Some(comm), None) => Some(comm.clone()),
+        (None, None) => None,
+    };
+    show("process", &process);
+    show("command", &cause.cmdline);
+    show("cpu", &cause.cpu.map(|cpu| cpu.to_string()));
+    let when = match (&cause.time, cause.line) {
+        (Some(time), Some(line)) => Some(format!("{time} after boot, line {line} of the log")),
+        (Some(time), None) => Some(format!("{time} after boot")),
+        (None, Some(line)) => Some(format!("line {line} of the log")),
+        (None, None) => None,
+    };
+    show("when", &when);
+    for reason in &cause.reasons {
+        field("because", reason, style, out);
+    }
+}
+
+fn remarks(remarks: &[Remark], style: Style, out: &mut String) {
+    if remarks.is_empty() {
+        return;
+    }
+    title("remarks", style, out);
+    for remark in remarks {
+        let place = remark.line.map_or(String::new(), |line| format!(" (line {line})"));
+        let text = wrap(&format!("{}{place}", remark.text), style.width.saturating_sub(2), "    ");
+        let _ = writeln!(out, "  {text}");
+    }
+}
+
+fn backtraces(traces: &[Backtrace], style: Style, all: bool, out: &mut String) {
+    for trace in traces.iter().take(if all { usize::MAX } else { 1 }) {
+        title(&trace.title, style, out);
+        for frame in &trace.frames {
+            let trust = match frame.trust.as_str() {
+                "frame pointer" => "fp",
+                "unwind table" => "cfi",
+                "exact" => "ip",
+                "scan" => "scan",
+                "printed" => "log",
+                _ => "?",
+            };
+            let address = frame.addr.as_ref().map_or(String::new(), |addr| format!("{addr}  "));
+            let place = frame.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
+            let text = format!("  #{:<2} {trust:<4} {address}{}{place}", frame.index, frame.symbol);
+            let tone = if frame.trust == "scan" { Tone::Dim } else { Tone::Code };
+            let _ = writeln!(out, "{}", paint(style, tone, &cut(&text, style.width)));
+        }
+        let shown = |trust: &str| trace.frames.iter().any(|frame| frame.trust == trust);
+        if shown("printed") && shown("scan") {
+            let legend = "  (log = printed by the kernel, scan = a guess of the kernel's)";
+            let _ = writeln!(out, "{}", paint(style, Tone::Dim, legend));
+        }
+    }
+}
+
+fn registers(sets: &[RegisterSet], style: Style, out: &mut String) {
+    for set in sets {
+        title(&format!("registers {}", set.title), style, out);
+        let (noted, plain): (Vec<_>, Vec<_>) = set.registers.iter().partition(|register| register.note.is_some());
+        for register in noted {
+            let note = register.note.as_deref().unwrap_or_default();
+            let text = format!("  {:>8} {}  {note}", register.name, register.value);
+            let _ = writeln!(out, "{}", cut(&text, style.width));
+        }
+        let columns = (style.width.min(120) / 26).clamp(1, 4);
+        for chunk in plain.chunks(columns) {
+            let cells = chunk.iter().map(|register| format!("{:>8} {}", register.name, register.value));
+            let _ = writeln!(out, "  {}", cells.collect::<Vec<_>>().join(" "));
+        }
+    }
+}
+
+fn memory(excerpts: &[MemoryExcerpt], style: Style, out: &mut String) {
+    for excerpt in excerpts {
+        title(&format!("{} ({} bytes)", excerpt.label, excerpt.length), style, out);
+        let base = excerpt.addr.as_ref().and_then(|addr| u64::from_str_radix(addr.trim_start_matches("0x"), 16).ok());
+        let pairs: Vec<&str> = (0..excerpt.bytes.len() / 2).map(|at| &excerpt.bytes[2 * at..2 * at + 2]).collect();
+        for (row, chunk) in pairs.chunks(16).enumerate() {
+            let at = match base {
+                Some(base) => format!("0x{:016x}", base.wrapping_add(16 * row as u64)),
+                None => format!("+{:#06x}", 16 * row),
+            };
+            let cells = chunk.iter().enumerate().map(|(column, byte)| {
+                let marked = excerpt.marked == Some((16 * row + column) as u64);
+                if marked { format!(">{byte}") } else { format!(" {byte}") }
+            });
+            let _ = writeln!(out, "  {at} {}", cells.collect::<String>());
+        }
+    }
+}
+
+fn vmas(rows: &[VmaRow], style: Style, out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    title("memory map", style, out);
+    for row in rows {
+        let mark = if row.fault { "▶" } else { " " };
+        let note = match (row.fault, row.ip) {
+            (true, true) => "  ← fault, ip",
+            (true, false) => "  ← fault",
+            (false, true) => "  ← ip",
+            (false, false) => "",
+        };
+        let text = format!("{mark} {}-{} {} {}{note}", row.start, row.end, row.prot, row.name);
+        let tone = if row.fault { Tone::Care } else { Tone::Code };
+        let _ = writeln!(out, "{}", paint(style, tone, &cut(&text, style.width)));
+    }
+}
+
+/// Rows of a timeline: time since the first row when there is a clock, else the line of the log.
+fn rows(name: &str, rows: &[EventRow], style: Style, out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    title(name, style, out);
+    let timed = rows.iter().all(|row| row.ns.is_some());
+    let base = rows.iter().filter_map(|row| row.ns).min().unwrap_or(0);
+    let several_cpus = rows.iter().any(|row| row.cpu != rows[0].cpu);
+    let several_pids = rows.iter().any(|row| row.pid != rows[0].pid);
+    for row in rows {
+        let mut text = String::from("  ");
+        match (timed, row.ns, row.line) {
+            (true, Some(ns), _) => {
+                let ns = ns - base;
+                let _ = write!(text, "+{}.{:06}  ", ns / 1_000_000_000, ns / 1000 % 1_000_000);
+            }
+            (_, _, Some(line)) => {
+                let _ = write!(text, "{line:>7}  ");
+            }
+            _ => {}
+        }
+        if several_cpus {
+            let _ = write!(text, "cpu{} ", row.cpu.map_or("?".to_string(), |cpu| cpu.to_string()));
+        }
+        if several_pids {
+            let _ = write!(text, "{:>5}  ", row.pid.map_or("–".to_string(), |pid| pid.to_string()));
+        }
+        text.push_str(&row.text);
+        let _ = writeln!(out, "{}", cut(&text, style.width));
+    }
+    if !several_pids && let Some(pid) = rows[0].pid {
+        let _ = writeln!(out, "{}", paint(style, Tone::Dim, &format!("  (all of pid {pid})")));
+    }
+}
+
+fn profiles(profiles: &[Profile], style: Style, out: &mut String) {
+    for profile in profiles {
+        title(&format!("profile: {}", profile.title), style, out);
+        let head = format!("  {:<22}{:>8}{:>12}{:>11}{:>11}{:>11}", "", "calls", "total", "avg", "min", "max");
+        let _ = writeln!(out, "{}", paint(style, Tone::Dim, &head));
+        let or_dash = |value: Option<u64>| value.map_or("–".to_string(), duration);
+        for row in &profile.rows {
+            let _ = writeln!(
+                out,
+                "  {:<22}{:>8}{:>12}{:>11}{:>11}{:>11}",
+                cut(&row.name, 21),
+                grouped(row.calls),
+                duration(row.total_ns),
+                duration(row.avg_ns),
+                or_dash(row.min_ns),
+                or_dash(row.max_ns)
+            );
+        }
+    }
+}
+
+/// The tasks that are told when nobody asked for all: those that run, and a few more.
+const FEW_TASKS: usize = 12;
+
+fn tasks(tasks: &[TaskRow], style: Style, all: bool, out: &mut String) {
+    if tasks.is_empty() {
+        return;
+    }
+    title(&format!("tasks ({})", tasks.len()), style, out);
+    let urgent = |task: &&TaskRow| matches!(task.state.as_str(), "running" | "blocked" | "zombie");
+    let (first, rest): (Vec<_>, Vec<_>) = tasks.iter().partition(urgent);
+    let shown = if all { tasks.len() } else { FEW_TASKS.max(first.len()) };
+    for task in first.into_iter().chain(rest).take(shown) {
+        let pid = task.pid.map_or("?".to_string(), |pid| pid.to_string());
+        let text = format!("  {pid:>6}  {:<16} {:<9} {}", cut(&task.comm, 16), task.state, task.place);
+        let _ = writeln!(out, "{}", cut(text.trim_end(), style.width));
+    }
+    if tasks.len() > shown {
+        let text = format!("  … and {} more: --section tasks", tasks.len() - shown);
+        let _ = writeln!(out, "{}", paint(style, Tone::Dim, &text));
+    }
+}
+
+fn log(rows: &[LogRow], style: Style, out: &mut String) {
+    if rows.is_empty() {
+        return;
+    }
+    title("log until the end", style, out);
+    for row in rows {
+        let _ = writeln!(out, "  {}", cut(&row.text, style.width.saturating_sub(2)));
+    }
+}
+
+fn meta(report: &Report, style: Style, out: &mut String) {
+    title("kernel, boot and log", style, out);
+    for fact in &report.meta {
+        field(&fact.name, &fact.value, style, out);
+    }
+}
+
+fn completeness(state: &Completeness, style: Style, out: &mut String) {
+    title("completeness", style, out);
+    let sections = count(state.sections as u64, "section", "sections");
+    let checked = if state.verified == state.sections {
+        "all checksums good".to_string()
+    } else {
+        format!("the {} that this page needed have good checksums (kwab check reads all)", state.verified)
+    };
+    let sound =
+        if state.defects.is_empty() { format!("{sections}, {checked}.") } else { format!("{sections} are sound.") };
+    let _ = writeln!(out, "  {}", wrap(&sound, style.width.saturating_sub(2), "  "));
+    for defect in &state.defects {
+        let text = wrap(&format!("damaged: {defect}"), style.width.saturating_sub(2), "    ");
+        let _ = writeln!(out, "  {}", paint(style, Tone::Care, &text));
+    }
+    for gap in &state.missing {
+        let text = wrap(&format!("missing: {}; {}", gap.what, gap.weakens), style.width.saturating_sub(2), "    ");
+        let _ = writeln!(out, "  {text}");
+    }
+    if state.kept > 0 {
+        let pieces = count(state.kept as u64, "piece", "pieces");
+        let _ = writeln!(out, "  not understood: {pieces} of the log (kwab cat DUMP kept)");
+    }
+    if state.complete {
+        let _ = writeln!(out, "  Nothing that such a dump has is missing.");
+    }
+}

@@ -1,0 +1,150 @@
+//! Puts reports into words and columns that fit the terminal.
+
+pub(crate) mod import;
+pub(crate) mod inspect;
+pub(crate) mod tables;
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::output::Style;
+
+/// Colours by meaning.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Tone {
+    /// A heading.
+    Head,
+    /// What matters most.
+    Alarm,
+    /// What to be careful about.
+    Care,
+    /// What may be skipped.
+    Dim,
+    /// Code: symbols and calls.
+    Code,
+}
+
+/// `text` in the colour of its meaning.
+pub(crate) fn paint(style: Style, tone: Tone, text: &str) -> String {
+    if !style.color || text.is_empty() {
+        return text.to_string();
+    }
+    let code = match tone {
+        Tone::Head => "1",
+        Tone::Alarm => "1;31",
+        Tone::Care => "33",
+        Tone::Dim => "2",
+        Tone::Code => "36",
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+}
+
+/// `text` cut to `width` columns, with an ellipsis where something is missing.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for character in text.chars() {
+        let columns = character.width().unwrap_or(0);
+        if used + columns + 1 > width {
+            break;
+        }
+        used += columns;
+        out.push(character);
+    }
+    out.push('…');
+    out
+}
+
+/// `text` in lines of at most `width` columns, the later ones indented; broken at spaces, or where they must.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::new();
+        for word in paragraph.split(' ') {
+            let lead = if lines.is_empty() { 0 } else { indent.width() };
+            let room = width.saturating_sub(lead).max(8);
+            if !line.is_empty() && line.width() + 1 + word.width() > room {
+                lines.push(std::mem::take(&mut line));
+            } else if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+            while line.width() > room {
+                let head: String = take_columns(&line, room);
+                line.drain(..head.len());
+                lines.push(head);
+            }
+        }
+        lines.push(line);
+    }
+    lines.join(&format!("\n{indent}"))
+}
+
+fn take_columns(text: &str, width: usize) -> String {
+    let mut used = 0;
+    text.chars()
+        .take_while(|character| {
+            used += character.width().unwrap_or(0);
+            used <= width
+        })
+        .collect()
+}
+
+/// A number with its digits in groups: `312,804`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bytes as people read them: `41.2 MB`.
+pub(crate) fn bytes(count: u64) -> String {
+    const UNITS: &[&str] = &["B", "KB", "MB", "GB", "TB"];
+    let mut value = count as f64;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+/// Nanoseconds as people read them: `8.02 ms`.
+pub(crate) fn duration(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.2} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
+}
+
+/// `1 crash`, `3 crashes`.
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_and_cut_to_its_columns() {
+        assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!(cut("abcd", 4), "abcd");
+        assert_eq!(wrap("one two three four", 9, "  "), "one two\n  three\n  four");
+        let long = wrap(&"x".repeat(30), 10, "  ");
+        assert!(long.lines().all(|line| line.width() <= 10), "{long}");
+        assert_eq!(grouped(312_804), "312,804");
+        assert_eq!(bytes(41_200_000), "41.2 MB");
+        assert_eq!(duration(8_022_868), "8.02 ms");
+    }
+}

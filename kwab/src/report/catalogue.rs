@@ -1,0 +1,121 @@
+//! A catalogue of dumps: one entry each, those of the same crash together.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::inspect;
+use crate::model::Dump;
+
+/// The version of [`Catalogue`]'s JSON form.
+pub const SCHEMA: u32 = 1;
+
+/// Dumps, grouped by signature.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Catalogue {
+    /// Version of this form.
+    pub schema: u32,
+    /// Groups of equal signature, the largest first.
+    pub groups: Vec<Group>,
+}
+
+/// Dumps of the same crash.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Group {
+    /// Their common signature.
+    pub signature: String,
+    /// The dumps, oldest first.
+    pub dumps: Vec<Entry>,
+}
+
+/// One dump.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Entry {
+    /// The file.
+    pub file: String,
+    /// What kind of death, `recording` when nothing died, `unreadable` when it is no dump.
+    pub kind: String,
+    /// Who died.
+    pub victim: String,
+    /// What happened, in one line.
+    pub cause: String,
+    /// Where.
+    pub place: String,
+    /// Stable name of cause and place.
+    pub signature: String,
+    /// Wall clock, nanoseconds since 1970, when the dump knows it.
+    pub wall_ns: Option<i64>,
+    /// Nanoseconds since boot, when the dump knows them.
+    pub mono_ns: Option<u64>,
+    /// Which boot of its log.
+    pub boot: Option<u32>,
+    /// Whether nothing is damaged.
+    pub sound: bool,
+    /// Defects that are known without checking every payload.
+    pub defects: usize,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Catalogue {
+    /// Groups entries: crashes by frequency, then recordings and what is no dump.
+    pub fn of(entries: Vec<Entry>) -> Self {
+        let mut by_signature: BTreeMap<(bool, String), Vec<Entry>> = BTreeMap::new();
+        for entry in entries {
+            let died = !matches!(entry.kind.as_str(), "recording" | "unreadable");
+            let key = if died { entry.signature.clone() } else { entry.kind.clone() };
+            by_signature.entry((!died, key)).or_default().push(entry);
+        }
+        let mut groups: Vec<(bool, Group)> = by_signature
+            .into_iter()
+            .map(|((quiet, signature), mut dumps)| {
+                dumps.sort_by_key(|entry| (entry.wall_ns, entry.boot, entry.mono_ns, entry.file.clone()));
+                (quiet, Group { signature, dumps })
+            })
+            .collect();
+        groups.sort_by_key(|(quiet, group)| (*quiet, std::cmp::Reverse(group.dumps.len())));
+        Self { schema: SCHEMA, groups: groups.into_iter().map(|(_, group)| group).collect() }
+    }
+}
+
+/// The entry of a dump.
+pub fn entry(dump: &Dump, file: &str) -> Entry {
+    let identity = dump.identity().unwrap_or_default();
+    let cause = inspect::cause_of(dump);
+    let headline = inspect::headline_of(dump);
+    let place =
+        cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
+    Entry {
+        file: file.to_string(),
+        kind: cause.as_ref().map_or_else(|| "recording".to_string(), |cause| cause.kind.clone()),
+        victim: cause.as_ref().map_or_else(String::new, |cause| cause.victim.clone()),
+        cause: headline,
+        place: place.unwrap_or_default(),
+        signature: inspect::signature_of(dump),
+        wall_ns: identity.wall_ns,
+        mono_ns: identity.mono_ns,
+        boot: identity.boot_number,
+        sound: dump.file.defects.is_empty() && dump.file.ended,
+        defects: dump.file.defects.len(),
+        bytes: dump.file.len,
+    }
+}
+
+/// The entry of a file that cannot be read.
+pub fn unreadable(file: &str, why: &str) -> Entry {
+    Entry {
+        file: file.to_string(),
+        kind: "unreadable".to_string(),
+        victim: String::new(),
+        cause: why.to_string(),
+        place: String::new(),
+        signature: "00000000".to_string(),
+        wall_ns: None,
+        mono_ns: None,
+        boot: None,
+        sound: false,
+        defects: 0,
+        bytes: 0,
+    }
+}
