@@ -2,6 +2,7 @@
 
 pub mod analysis;
 pub mod decode;
+pub mod export;
 pub mod import;
 pub mod symbols;
 pub mod unwind;

@@ -10,6 +10,7 @@ mod context;
 mod death;
 mod dump;
 pub mod finding;
+pub mod images;
 pub mod rules;
 mod space;
 mod triage;
