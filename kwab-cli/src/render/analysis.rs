@@ -25,7 +25,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
             }
         } else {
             for fact in &found.evidence {
-                let at = fact.at.map(|at| format!("  ({at})")).unwrap_or_default();
+                let at = fact.at.map(|at| format!(" ({at})")).unwrap_or_default();
                 wrap(&mut out, &" ".repeat(INDENT), &format!("{}{at}", fact.text), style);
             }
             for fact in &found.against {
@@ -71,7 +71,7 @@ pub(crate) fn audit(report: &AuditReport, style: Style) -> String {
         let head = format!("{:<14} {severity:<8}", finding.rule);
         wrap(&mut out, &head, &format!("{} ({} times{pid})", bold(finding.title, style), finding.count), style);
         for witness in &finding.witnesses {
-            let at = witness.at.map(|at| format!("  ({at})")).unwrap_or_default();
+            let at = witness.at.map(|at| format!(" ({at})")).unwrap_or_default();
             wrap(&mut out, "               ", &format!("{}{at}", witness.text), style);
         }
         if finding.count > finding.witnesses.len() as u64 {

@@ -50,7 +50,7 @@ fn full() -> Vec<u8> {
 }
 
 /// Whether each hypothesis that the damaged dump supports is also one of the whole dump, or says that it is weaker.
-fn honest(damaged: &Triage, whole: &Triage) -> bool {
+pub(super) fn honest(damaged: &Triage, whole: &Triage) -> bool {
     damaged.hypotheses.iter().all(|found| {
         let known = whole.hypotheses.iter().find(|other| other.rule == found.rule && other.claim == found.claim);
         known.is_some_and(|known| found.score <= known.score) || !found.weakened.is_empty() || found.rule == "DAMAGED"

@@ -5,14 +5,19 @@ use std::path::Path;
 use super::*;
 use crate::import::{Options, import};
 
-/// The triage of every dump that a log of `testing/data/logs` becomes.
+/// The triage of every dump that a log becomes.
 fn judged(name: &str) -> Vec<Triage> {
+    imported(name).into_iter().map(judge).collect()
+}
+
+/// Every dump that a log of `testing/data/logs` becomes.
+fn imported(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/logs").join(name);
     let folder = tempfile::tempdir().unwrap();
     let options = Options { source: name.to_owned(), folder: Some(folder.path().to_path_buf()) };
     let log = std::fs::File::open(path).unwrap();
     let (_, dumps) = import(log, &options, &mut |_| {}).unwrap();
-    dumps.iter().map(|dump| judge(std::fs::read(dump.file.as_ref().unwrap()).unwrap())).collect()
+    dumps.iter().map(|dump| std::fs::read(dump.file.as_ref().unwrap()).unwrap()).collect()
 }
 
 #[test]
@@ -54,5 +59,33 @@ fn the_profile_log_without_a_crash_has_no_hypothesis() {
     for triage in judged("kevlar-pipe-profile.log") {
         assert_eq!(triage.hypotheses, []);
         assert_eq!(triage.headline, "a recording without a crash");
+    }
+}
+
+#[test]
+fn dumps_of_real_logs_cut_at_200_places_or_with_1000_bits_flipped_are_judged_without_a_panic_or_false_certainty() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for name in ["kevlar-panic-socket.log", "kevlar-segv-children.log"] {
+        for whole in imported(name) {
+            let sound = judge(whole.clone());
+            for round in 0..1200 {
+                let mut broken = whole.clone();
+                if round < 200 {
+                    broken.truncate(random(whole.len()));
+                } else {
+                    broken[random(whole.len())] ^= 1 << random(8);
+                }
+                let Ok(dump) = Dump::open(broken) else { continue };
+                let case = dump.case();
+                let verdict = triage(&case, &Symbols::new(), &Backing::none(), "x");
+                assert!(super::damage::honest(&verdict, &sound), "{name}, round {round}: {:#?}", verdict.hypotheses);
+                let _ =
+                    (crate::analysis::audit::audit(&case), crate::analysis::verify::verify(&case, &Backing::none()));
+            }
+        }
     }
 }
