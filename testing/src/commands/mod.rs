@@ -1,6 +1,7 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
 pub mod bench;
+pub mod bench_import;
 pub mod boot;
 pub mod contracts;
 pub mod gen_log;
@@ -42,6 +43,8 @@ enum Command {
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
+    /// Measure kwab import beside jq, Python's json and serde_json.
+    BenchImport(bench_import::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Write the base initramfs to a file.
@@ -63,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
+        Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
