@@ -69,6 +69,71 @@ pub fn unpacked(package: &str, consent: Consent) -> Result<PathBuf> {
     result.map(|()| tree).with_context(|| format!("fetching Debian's package {package}"))
 }
 
+/// A source package, unpacked into the cache with Debian's patches applied.
+pub fn source(package: &str, consent: Consent) -> Result<PathBuf> {
+    let tree = paths::cache("sources")?.join(package);
+    if tree.is_dir() {
+        return Ok(tree);
+    }
+    need_apt(package)?;
+    setup::require(&[Tool::DpkgSource], consent)?;
+    let folder = paths::cache("sources")?.join(format!("{package}.fetch-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let result = fetch_source(package, &folder, &tree);
+    fs::remove_dir_all(&folder)?;
+    result.map(|()| tree).with_context(|| format!("fetching Debian's source package {package}"))
+}
+
+fn fetch_source(package: &str, folder: &Path, tree: &Path) -> Result<()> {
+    eprintln!("fetching the source of Debian's {package}");
+    let settings = source_settings(folder)?;
+    let apt = |arguments: &[&str]| Call::new("apt-get").arg("-qq").args(&settings).args(arguments).folder(folder);
+    apt(&["update"]).capture()?;
+    apt(&["source", "--download-only", package]).capture()?;
+    let files = fs::read_dir(folder)?.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let description = files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "dsc"));
+    let description = description.with_context(|| format!("apt-get source {package} left no .dsc"))?;
+    let part = folder.join("tree");
+    Call::new("dpkg-source").args(["--no-check", "-x"]).arg(description).arg(&part).capture()?;
+    fs::rename(&part, tree).with_context(|| format!("cannot keep {}", paths::shown(tree)))
+}
+
+/// Options for an apt that knows this machine's Debian archives as sources of source packages, with lists of its own:
+/// most machines have no `deb-src`, and the machine's own lists are not to be changed.
+fn source_settings(folder: &Path) -> Result<Vec<String>> {
+    let parts = folder.join("parts");
+    fs::create_dir_all(&parts)?;
+    fs::create_dir_all(folder.join("lists/partial"))?;
+    let files = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten().map(|entry| entry.path());
+    for (number, file) in files.chain([PathBuf::from("/etc/apt/sources.list")]).enumerate() {
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        if !text.contains("/debian") {
+            continue;
+        }
+        let is_stanza = file.extension().is_some_and(|extension| extension == "sources");
+        let kind = if is_stanza { "sources" } else { "list" };
+        fs::write(parts.join(format!("{number}.{kind}")), with_sources(&text))?;
+    }
+    let option = |name: &str, value: String| ["-o".to_owned(), format!("{name}={value}")];
+    let list = option("Dir::Etc::sourcelist", "/dev/null".into());
+    let parts = option("Dir::Etc::sourceparts", parts.display().to_string());
+    let state = option("Dir::State::lists", folder.join("lists").display().to_string());
+    let user = option("APT::Sandbox::User", "root".into());
+    Ok([list, parts, state, user].concat())
+}
+
+/// A list of archives turned from binary to source packages, in either of apt's two forms.
+fn with_sources(text: &str) -> String {
+    let line = |line: &str| match line.strip_prefix("Types:") {
+        Some(_) => "Types: deb-src\n".to_owned(),
+        None => match line.strip_prefix("deb ") {
+            Some(rest) => format!("deb-src {rest}\n"),
+            None => format!("{line}\n"),
+        },
+    };
+    text.lines().map(line).collect()
+}
+
 /// Downloads a package; when apt does not know where from, its lists are read again once.
 fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
     eprintln!("fetching Debian's {package}");
@@ -117,4 +182,15 @@ fn existing(path: PathBuf, variable: &str) -> Result<PathBuf> {
         return Ok(path);
     }
     bail!("{variable} names {}, which is not a file", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_apts_lists_become_source_lists() {
+        assert_eq!(with_sources("Types: deb\nURIs: x\n"), "Types: deb-src\nURIs: x\n");
+        assert_eq!(with_sources("# c\ndeb [a=b] x y main\n"), "# c\ndeb-src [a=b] x y main\n");
+    }
 }

@@ -3,8 +3,8 @@
 //! It is the body of `cargo xtask` (the binary only calls [`commands::main`]) as a library, so that its parts are tested
 //! one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the parts:
 //! [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what boots,
-//! [`qemu`] boots it. What judges is [`contracts`] and [`bench`]; [`jobs`] runs many
-//! programs in one guest; [`house`] reads the sources.
+//! [`qemu`] boots it. What judges is [`contracts`], [`suites`] and [`bench`]; [`jobs`]
+//! runs many programs in one guest; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
@@ -23,4 +23,5 @@ pub mod process;
 pub mod qemu;
 pub mod readme;
 pub mod setup;
+pub mod suites;
 pub mod synth;

@@ -1,2 +1,28 @@
 //! Kernel rules that run anywhere; the kernel carries them out.
 #![no_std]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod buddy;
+pub mod chacha;
+pub mod cpio;
+pub mod dirent;
+pub mod dirmap;
+pub mod elf;
+pub mod fault;
+pub mod fdtable;
+pub mod filelock;
+pub mod filemap;
+pub mod gz;
+pub mod path;
+pub mod permission;
+pub mod readiness;
+pub mod ring;
+pub mod runqueue;
+pub mod signal;
+pub mod stack;
+pub mod timers;
+pub mod tty;
+pub mod vma;

@@ -1,6 +1,8 @@
 //! What the boot protocol told us, as values that live for ever.
 
-use crate::addr::FrameNumber;
+use crate::addr::{FrameNumber, PAGE_SHIFT};
+use crate::sync::Once;
+use crate::x86_64::layout;
 
 /// Handed to [`crate::Kernel::main`].
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +13,7 @@ pub struct BootInfo {
     pub initrd: &'static [u8],
     /// All RAM the firmware reported, free or not, in ascending order.
     pub ram: &'static [FrameRange],
-    /// What of it is free: not the kernel, the initrd, the frame table or the early heap. Ascending, disjoint.
+    /// What of it is free: not the kernel, the initrd, the frame table or the first megabyte. Ascending, disjoint.
     pub free: &'static [FrameRange],
     /// First number past the highest RAM frame (the bound of every [`FrameNumber`] that is RAM).
     pub frame_limit: u32,
@@ -30,12 +32,41 @@ pub struct FrameRange {
     pub end: FrameNumber,
 }
 
+impl FrameRange {
+    /// Frames in it.
+    pub fn frames(&self) -> usize {
+        self.end.0.saturating_sub(self.start.0) as usize
+    }
+}
+
+static INFO: Once<BootInfo> = Once::new();
+
+/// Keep it for [`info`].
+pub(crate) fn set_info(info: BootInfo) {
+    // Set by boot alone, once; a second value would be ignored.
+    let _ = INFO.set(info);
+}
+
+/// What boot found. Before boot is done, a machine without memory.
+pub fn info() -> BootInfo {
+    let none =
+        BootInfo { command_line: &[], initrd: &[], ram: &[], free: &[], frame_limit: 0, cpus: 1, platform: "unknown" };
+    INFO.get().copied().unwrap_or(none)
+}
+
 /// Frames of the kernel image itself (text, read-only data, data), for `/proc/iomem`-like accounting and dumps.
 pub fn kernel_image() -> FrameRange {
-    todo!()
+    let [start, .., end] = layout::image().map(|at| FrameNumber(((at - layout::IMAGE) >> PAGE_SHIFT) as u32));
+    FrameRange { start, end }
+}
+
+/// Virtual addresses of the kernel image: start, end of text, end of read-only data, end.
+pub fn image_addresses() -> [u64; 4] {
+    layout::image()
 }
 
 /// The kernel's GNU build-id, as the linker wrote it; empty if the linker wrote none.
 pub fn build_id() -> &'static [u8] {
-    todo!()
+    // Note header: name size, description size, type, name "GNU\0"; then the id.
+    layout::build_id_note().get(16..).unwrap_or_default()
 }

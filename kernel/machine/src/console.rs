@@ -1,24 +1,41 @@
 //! The serial console: polled output that works from the first instruction, interrupt-driven input.
 
+use crate::sync::SpinLock;
+use crate::x86_64::uart;
+
+static OUTPUT: SpinLock<()> = SpinLock::new(());
+
 /// Write bytes as they are. Whole calls are not interleaved with those of other processors.
 pub fn write(bytes: &[u8]) {
-    let _ = bytes;
-    todo!()
+    let _held = OUTPUT.lock_irq();
+    bytes.iter().for_each(|b| uart::send(*b));
 }
 
 /// Write without waiting for the lock: for the crash path, which may have interrupted its holder. Returns `false` if the lock
 /// was held and the bytes may be interleaved with the holder's.
 pub fn write_unlocked(bytes: &[u8]) -> bool {
-    let _ = bytes;
-    todo!()
+    let held = OUTPUT.try_lock();
+    bytes.iter().for_each(|b| uart::send(*b));
+    held.is_some()
 }
 
 /// One received byte.
 pub fn read() -> Option<u8> {
-    todo!()
+    uart::receive()
 }
 
 /// Begin telling the kernel of input by [`crate::irq::Irq::Console`].
 pub fn enable_input() {
-    todo!()
+    crate::x86_64::ioapic::enable_console();
+    uart::enable_receive_interrupt();
+}
+
+/// Formats straight to the console, lock per call.
+pub struct Writer;
+
+impl core::fmt::Write for Writer {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        write(text.as_bytes());
+        Ok(())
+    }
 }

@@ -1,6 +1,10 @@
 //! Processors: who am I, who else runs, and how to get their attention.
 
-use core::ops::Deref;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::x86_64::{irq, local, smp};
+
+pub use crate::x86_64::cpuinfo::{CpuInfo, info};
 
 /// Most processors supported.
 pub const MAX_CPUS: usize = 32;
@@ -12,88 +16,76 @@ pub struct CpuId(pub u32);
 /// A set of processors, bit n for processor n.
 pub type CpuMask = u64;
 
+pub(crate) static ONLINE: AtomicU64 = AtomicU64::new(1);
+
 /// This processor. Stable until the thread switches.
 #[inline]
 pub fn id() -> CpuId {
-    todo!()
+    local::id()
 }
 
 /// Processors that run.
 pub fn online() -> CpuMask {
-    todo!()
+    ONLINE.load(Ordering::Acquire)
 }
 
 /// Start every other processor; each enters [`crate::Kernel::ap_main`]. Returns how many run now. Once, after the frame
 /// allocator works.
 pub fn start_others() -> u32 {
-    todo!()
+    smp::start_others()
 }
 
 /// Ask that [`crate::Kernel::return_work`] be called before this processor next returns to user mode.
 #[inline]
 pub fn request_work() {
-    todo!()
+    local::here().work.store(1, Ordering::Release);
 }
 
 /// Whether that is requested (cleared by the call). Idle loops and long kernel loops look here.
 #[inline]
 pub fn work_requested() -> bool {
-    todo!()
+    local::here().work.load(Ordering::Acquire) != 0
 }
 
 /// Clear the request, reporting whether there was one.
 #[inline]
 pub fn take_work() -> bool {
-    todo!()
+    local::here().work.swap(0, Ordering::AcqRel) != 0
 }
 
 /// [`request_work`] for `cpu`, interrupting it so that it happens soon, also out of idle.
 pub fn kick(cpu: CpuId) {
-    let _ = cpu;
-    todo!()
+    if cpu == id() {
+        return request_work();
+    }
+    if let Some(local) = local::of(cpu)
+        && local.work.swap(1, Ordering::AcqRel) == 0
+    {
+        smp::interrupt(local);
+    }
 }
 
 /// Wait for an interrupt, unless work is requested; interrupts are on afterwards. No wake-up is lost between the check and the
 /// wait.
 pub fn idle() {
-    todo!()
+    irq::disable();
+    if work_requested() {
+        irq::enable();
+    } else {
+        irq::enable_and_halt();
+    }
 }
 
 /// Run `f` on every processor in `mask` in interrupt context (this one included if set), and wait until all did. `f` must be
-/// short. Panics with interrupts off.
+/// short. Panics with interrupts off, since two processors calling each other would wait for ever.
 pub fn call(mask: CpuMask, f: &(dyn Fn() + Sync)) {
-    let _ = (mask, f);
-    todo!()
+    smp::call(mask, f);
 }
 
 /// A hint inside a spinning loop.
 #[inline]
 pub fn relax() {
     core::hint::spin_loop();
-}
-
-/// Vendor and model strings and a few identification numbers, for `/proc/cpuinfo`.
-#[derive(Clone, Copy, Debug)]
-pub struct CpuInfo {
-    /// Twelve letters.
-    pub vendor: [u8; 12],
-    /// Brand string, NUL-padded.
-    pub model: [u8; 48],
-    /// Family.
-    pub family: u32,
-    /// Model number.
-    pub model_number: u32,
-    /// Stepping.
-    pub stepping: u32,
-    /// The capability words for `AT_HWCAP` and `AT_HWCAP2`.
-    pub hwcap: [u64; 2],
-    /// Smallest stack for signals, for `AT_MINSIGSTKSZ`.
-    pub min_signal_stack: usize,
-}
-
-/// Of this processor.
-pub fn info() -> CpuInfo {
-    todo!()
 }
 
 /// A value per processor. Shared references only: `T` brings its own interior mutability (atomics, [`crate::sync::SpinLock`]).
@@ -107,8 +99,15 @@ impl<T> PerCpu<T> {
     /// From one value each: `PerCpu::new([const { AtomicU64::new(0) }; MAX_CPUS])`.
     pub const fn new(values: [T; MAX_CPUS]) -> Self {
         let values = core::mem::ManuallyDrop::new(values);
-        let _ = &values;
-        todo!()
+        let mut lines = [const { core::mem::MaybeUninit::<Line<T>>::uninit() }; MAX_CPUS];
+        let mut cpu = 0;
+        while cpu < MAX_CPUS {
+            // SAFETY: each element is moved out once, and the array is not dropped.
+            lines[cpu].write(Line(unsafe { core::ptr::from_ref(&values).cast::<T>().add(cpu).read() }));
+            cpu += 1;
+        }
+        // SAFETY: all elements were written.
+        Self(unsafe { core::mem::transmute_copy::<[core::mem::MaybeUninit<Line<T>>; MAX_CPUS], _>(&lines) })
     }
 
     /// This processor's.
@@ -121,14 +120,5 @@ impl<T> PerCpu<T> {
     #[inline]
     pub fn of(&self, cpu: CpuId) -> &T {
         &self.0[cpu.0 as usize].0
-    }
-}
-
-impl<T> Deref for PerCpu<T> {
-    type Target = T;
-
-    #[inline]
-    fn deref(&self) -> &T {
-        self.here()
     }
 }

@@ -12,7 +12,21 @@
 //!
 //! Contents are shared with programs that may write at any time, so there is no `&[u8]` of a frame, only copies.
 
-use crate::addr::{FrameNumber, PhysAddr};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::addr::{FrameNumber, PAGE_SIZE, PhysAddr, UserAddr};
+use crate::hooks::hooks;
+use crate::user::{self, Fault};
+use crate::x86_64::layout::direct;
+use crate::x86_64::memory;
+
+mod magazine;
+mod meta;
+
+pub use magazine::{drain_magazines, in_magazines};
+pub(crate) use meta::{ENTRY_SIZE, init, note};
+pub use meta::{FrameState, state};
 
 /// The largest block: 2^10 frames, 4 MiB.
 pub const MAX_ORDER: u8 = 10;
@@ -31,25 +45,36 @@ impl Frame {
     /// A frame with whatever bytes it last held. Never show it to a program before overwriting it.
     #[inline]
     pub fn alloc() -> Result<Self, OutOfFrames> {
-        todo!()
+        magazine::take().map(|number| Self { number }).ok_or(OutOfFrames)
     }
 
     /// A frame of zeros.
     #[inline]
     pub fn alloc_zeroed() -> Result<Self, OutOfFrames> {
-        todo!()
+        let frame = Self::alloc()?;
+        // SAFETY: the frame is ours alone, and RAM in the direct map.
+        unsafe { memory::zero_page(frame.base()) };
+        Ok(frame)
     }
 
     /// A block of `2^order` frames aligned to its size, contents undefined.
     pub fn alloc_block(order: u8) -> Result<Self, OutOfFrames> {
-        let _ = order;
-        todo!()
+        if order == 0 {
+            return Self::alloc();
+        }
+        let number = (hooks().take_block)(order).ok_or(OutOfFrames)?;
+        if meta::claim_block(number, order) { Ok(Self { number }) } else { Err(OutOfFrames) }
     }
 
     /// Fill `out` with frames (contents undefined); returns how many, fewer only when memory is out.
     pub fn alloc_batch(out: &mut [Option<Self>]) -> usize {
-        let _ = out;
-        todo!()
+        for (index, slot) in out.iter_mut().enumerate() {
+            match Self::alloc() {
+                Ok(frame) => *slot = Some(frame),
+                Err(OutOfFrames) => return index,
+            }
+        }
+        out.len()
     }
 
     /// This reference's frame.
@@ -59,134 +84,195 @@ impl Frame {
     }
 
     /// Physical address of its first byte.
+    #[inline]
     pub fn addr(&self) -> PhysAddr {
         self.number.addr()
     }
 
     /// log2 of the frames in the block this is the head of; 0 for single frames and for pieces of a block.
+    #[inline]
     pub fn order(&self) -> u8 {
-        todo!()
+        // SAFETY: `self` is a reference.
+        unsafe { meta::order(self.number) }
     }
 
     /// References to this frame (to its whole block) right now, this one included. 1 means nobody else can gain one.
     #[inline]
     pub fn references(&self) -> u32 {
-        todo!()
+        // SAFETY: `self` is a reference.
+        unsafe { meta::references(self.number) }
     }
 
     /// A reference to the `index`th frame of this block, keeping the block alive. `None` past the end.
     pub fn sub(&self, index: usize) -> Option<Self> {
-        let _ = index;
-        todo!()
+        if index >= 1 << self.order() {
+            return None;
+        }
+        // SAFETY: `self` is a reference; the new one counts on the same block.
+        unsafe { meta::retain(self.number) };
+        Some(Self { number: FrameNumber(self.number.0 + index as u32) })
+    }
+
+    /// Where the direct map shows it.
+    #[inline]
+    fn base(&self) -> *mut u8 {
+        direct(self.addr())
+    }
+
+    /// The address of `[offset, offset + len)`, which must lie in the block.
+    #[inline]
+    #[track_caller]
+    fn span(&self, offset: usize, len: usize) -> *mut u8 {
+        let size = if offset + len <= PAGE_SIZE { PAGE_SIZE } else { PAGE_SIZE << self.order() };
+        assert!(offset <= size && len <= size - offset, "{offset}+{len} is outside a frame of {size} bytes");
+        // SAFETY: within the block.
+        unsafe { self.base().add(offset) }
     }
 
     /// Copy bytes at `offset` out. Panics if the range leaves the block (a bug of the caller, never of a program).
     #[inline]
+    #[track_caller]
     pub fn read(&self, offset: usize, to: &mut [u8]) {
-        let _ = (offset, to);
-        todo!()
+        let from = self.span(offset, to.len());
+        // SAFETY: RAM that this reference keeps. A program may write meanwhile, so it is copied by code the compiler
+        // cannot see into, never through a reference.
+        unsafe { memory::copy(to.as_mut_ptr(), from, to.len()) };
     }
 
     /// Copy bytes in at `offset`. Panics like [`read`](Self::read).
     #[inline]
+    #[track_caller]
     pub fn write(&self, offset: usize, from: &[u8]) {
-        let _ = (offset, from);
-        todo!()
+        let to = self.span(offset, from.len());
+        // SAFETY: as for `read`.
+        unsafe { memory::copy(to, from.as_ptr(), from.len()) };
     }
 
     /// Zero `[offset, offset + len)`. Panics like [`read`](Self::read).
+    #[track_caller]
     pub fn zero(&self, offset: usize, len: usize) {
-        let _ = (offset, len);
-        todo!()
+        let to = self.span(offset, len);
+        // SAFETY: as for `read`.
+        unsafe { memory::zero(to, len) };
     }
 
     /// Copy the whole of a single frame from another: what a write to a CoW page does.
     #[inline]
     pub fn copy_page_from(&self, from: &Self) {
-        let _ = from;
-        todo!()
+        // SAFETY: as for `read`; both are a page long and aligned.
+        unsafe { memory::copy_page(self.base(), from.base()) };
     }
 
     /// Copy frame contents to user memory, without a buffer in between (reads from the page cache).
-    pub fn copy_to_user(&self, offset: usize, to: crate::addr::UserAddr, len: usize) -> Result<(), crate::user::Fault> {
-        let _ = (offset, to, len);
-        todo!()
+    #[track_caller]
+    pub fn copy_to_user(&self, offset: usize, to: UserAddr, len: usize) -> Result<(), Fault> {
+        let from = self.span(offset, len);
+        // SAFETY: `len` bytes of RAM that this reference keeps.
+        unsafe { user::copy_raw(from, to, len, true) }
     }
 
     /// Copy from user memory into the frame (writes to the page cache).
-    pub fn copy_from_user(
-        &self,
-        offset: usize,
-        from: crate::addr::UserAddr,
-        len: usize,
-    ) -> Result<(), crate::user::Fault> {
-        let _ = (offset, from, len);
-        todo!()
+    #[track_caller]
+    pub fn copy_from_user(&self, offset: usize, from: UserAddr, len: usize) -> Result<(), Fault> {
+        let to = self.span(offset, len);
+        // SAFETY: `len` bytes of RAM that this reference keeps.
+        unsafe { user::copy_raw(to, from, len, false) }
+    }
+
+    /// The word at an aligned offset.
+    #[track_caller]
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4), "word at {offset} is not aligned");
+        // SAFETY: aligned, in the block, and shared with programs only as an atomic.
+        unsafe { &*self.span(offset, 4).cast::<AtomicU32>() }
     }
 
     /// Atomically load the aligned 32-bit word at `offset` (futexes of other address spaces, vvar sequence counts).
+    #[track_caller]
     pub fn load_u32(&self, offset: usize) -> u32 {
-        let _ = offset;
-        todo!()
+        self.word(offset).load(Ordering::SeqCst)
     }
 
     /// Atomically store an aligned 32-bit word, with release ordering.
+    #[track_caller]
     pub fn store_u32(&self, offset: usize, value: u32) {
-        let _ = (offset, value);
-        todo!()
+        self.word(offset).store(value, Ordering::Release);
     }
 
     /// Atomically store an aligned 64-bit word, with release ordering.
+    #[track_caller]
     pub fn store_u64(&self, offset: usize, value: u64) {
-        let _ = (offset, value);
-        todo!()
+        assert!(offset.is_multiple_of(8), "word at {offset} is not aligned");
+        // SAFETY: aligned, in the block, and shared with programs only as an atomic.
+        unsafe { &*self.span(offset, 8).cast::<AtomicU64>() }.store(value, Ordering::Release);
+    }
+
+    /// Turn the reference into its number, for a page-table entry to keep.
+    #[inline]
+    pub(crate) fn into_number(self) -> FrameNumber {
+        core::mem::ManuallyDrop::new(self).number
+    }
+
+    /// The reference a number stands for.
+    ///
+    /// # Safety
+    /// `number` came from [`into_number`](Self::into_number) (or counts as such) and is turned back once.
+    #[inline]
+    pub(crate) unsafe fn from_number(number: FrameNumber) -> Self {
+        Self { number }
+    }
+
+    /// One more reference to the frame a page-table entry keeps.
+    ///
+    /// # Safety
+    /// Somebody holds a reference to `number`.
+    #[inline]
+    pub(crate) unsafe fn retain(number: FrameNumber) -> Self {
+        // SAFETY: the caller's.
+        unsafe { meta::retain(number) };
+        Self { number }
+    }
+
+    /// The reference behind a direct-map address; for the heap's blocks.
+    ///
+    /// # Safety
+    /// As for [`from_number`](Self::from_number).
+    pub(crate) unsafe fn from_direct(at: NonNull<u8>) -> Self {
+        Self { number: FrameNumber(((at.as_ptr() as u64 - crate::x86_64::layout::DIRECT) >> 12) as u32) }
     }
 }
 
 impl Clone for Frame {
     #[inline]
     fn clone(&self) -> Self {
-        todo!()
+        // SAFETY: `self` is a reference.
+        unsafe { meta::retain(self.number) };
+        Self { number: self.number }
     }
 }
 
 impl Drop for Frame {
     #[inline]
     fn drop(&mut self) {
-        todo!()
+        // SAFETY: `self` is a reference, and is gone after one of these.
+        unsafe {
+            if !meta::release_shared(self.number) {
+                release_last(self.number);
+            }
+        }
     }
 }
 
-/// What the table says about a frame, for audits and dumps; a snapshot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FrameState {
-    /// Not RAM, or RAM that was never free (kernel image, initrd, this table).
-    Reserved,
-    /// Nobody references it: in the policy's hands or in a magazine.
-    Free,
-    /// Referenced: count of the frame or its block, and the block's order and first frame.
-    Used {
-        /// References.
-        count: u32,
-        /// log2 of the block's frames.
-        order: u8,
-        /// First frame of the block.
-        head: FrameNumber,
-    },
-}
-
-/// The state of any frame number. Never fails, takes no lock.
-pub fn state(number: FrameNumber) -> FrameState {
-    let _ = number;
-    todo!()
-}
-
-/// Free single frames sitting in the magazines of all processors (count them as free in statistics).
-pub fn in_magazines() -> usize {
-    todo!()
-}
-
-/// Give every magazine's frames of this processor back to the policy (before an exact count, or under memory pressure).
-pub fn drain_magazines() {
-    todo!()
+/// The rest of a drop: usually the last reference.
+///
+/// # Safety
+/// `number` is a live reference, gone afterwards.
+#[inline(never)]
+unsafe fn release_last(number: FrameNumber) {
+    // SAFETY: the caller's.
+    match unsafe { meta::release(number) } {
+        None => {}
+        Some((number, 0)) => magazine::put(number),
+        Some((head, order)) => (hooks().give_block)(head, order),
+    }
 }

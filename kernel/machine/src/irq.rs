@@ -1,6 +1,9 @@
 //! Interrupts of this processor, and the devices that raise them.
 
 use core::marker::PhantomData;
+use core::sync::atomic::Ordering;
+
+use crate::x86_64::{irq as hardware, local};
 
 /// A device interrupt the kernel is told of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,23 +23,28 @@ pub struct IrqOff {
 /// Turn interrupts off until the guard is dropped.
 #[inline]
 pub fn off() -> IrqOff {
-    todo!()
+    let was_on = hardware::enabled();
+    hardware::disable();
+    IrqOff { was_on, _this_processor_only: PhantomData }
 }
 
 impl Drop for IrqOff {
     #[inline]
     fn drop(&mut self) {
-        let _ = self.was_on;
-        todo!()
+        if self.was_on {
+            hardware::enable();
+        }
     }
 }
 
 /// Whether they are on.
+#[inline]
 pub fn enabled() -> bool {
-    todo!()
+    hardware::enabled()
 }
 
 /// Whether this is interrupt context.
+#[inline]
 pub fn in_interrupt() -> bool {
-    todo!()
+    local::here().irq_depth.load(Ordering::Relaxed) != 0
 }

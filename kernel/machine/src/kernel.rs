@@ -8,15 +8,20 @@
 use alloc::alloc::{GlobalAlloc, Layout};
 use alloc::sync::Arc;
 use core::panic::PanicInfo;
-use core::sync::atomic::AtomicPtr;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use crate::addr::FrameNumber;
 use crate::boot::BootInfo;
-use crate::cpu::{CpuId, MAX_CPUS};
+use crate::cpu::{self, CpuId, MAX_CPUS};
+use crate::heap;
+use crate::hooks::{self, Hooks, hooks};
 use crate::irq::Irq;
 use crate::thread::{Current, NotParked, Thread};
 use crate::trap::{FatalTrap, PageFault, UserTrap};
+use crate::x86_64::irq;
 use crate::x86_64::regs::UserFrame;
+use crate::x86_64::thread::{Core, Leave, switch};
 
 /// The kernel, as the machine sees it. All methods may be called on any processor at any time after
 /// [`main`](Kernel::main) was entered, within what each one says.
@@ -100,25 +105,40 @@ impl<K: Kernel> Start<K> {
     /// The running thread; panics before [`enter`](Self::enter).
     #[inline]
     pub fn current(&self) -> Current<K::Task> {
-        todo!()
+        match self.try_current() {
+            Some(current) => current,
+            None => no_thread(),
+        }
     }
 
     /// The running thread, or `None` before [`enter`](Self::enter) on this processor. Safe anywhere, also while crashing.
+    #[inline]
     pub fn try_current(&self) -> Option<Current<K::Task>> {
-        todo!()
+        let thread = NonNull::new(self.current[cpu::id().0 as usize % MAX_CPUS].load(Ordering::Relaxed))?;
+        // SAFETY: the slot of this processor holds the thread whose stack we are on, which keeps itself alive.
+        Some(unsafe { Current::new(thread) })
     }
 
-    /// The running thread of any processor, for dumps: `None` if that one is idle before `enter`. The reference is only
-    /// taken when the processor is stopped (see [`crate::crash`]) or is this one.
+    /// The running thread of any processor, for dumps; `None` for one that has not entered, and for another processor that is
+    /// not stopped (see [`crate::crash::stop_others`]), since its thread might end while we look.
     pub fn current_of(&self, cpu: CpuId) -> Option<Current<K::Task>> {
-        let _ = cpu;
-        todo!()
+        if cpu != cpu::id() && !crate::crash::is_stopped(cpu) {
+            return None;
+        }
+        let thread = NonNull::new(self.current.get(cpu.0 as usize)?.load(Ordering::Acquire))?;
+        // SAFETY: a stopped processor never runs again, so its thread lives as long as anything does.
+        Some(unsafe { Current::new(thread) })
     }
 
     /// Leave the boot stack for `first`, for good: what each processor's `main` ends with. Turns interrupts on.
     pub fn enter(&self, first: Arc<Thread<K::Task>>) -> ! {
-        let _ = first;
-        todo!()
+        irq::disable();
+        assert!(self.try_current().is_none(), "entered twice");
+        let Ok(core) = self.claim(&first) else { panic!("the first thread is not parked") };
+        drop(first);
+        // SAFETY: claimed for this processor, whose boot stack is left for good.
+        unsafe { switch(core, Leave::Boot) };
+        unreachable!("the boot stack was resumed")
     }
 
     /// Run `next` on this processor in place of the current thread; returns when somebody switches back to it, maybe on
@@ -130,34 +150,143 @@ impl<K: Kernel> Start<K> {
     /// [parked](Thread::is_parked) on the queue of the processor it last ran on ([`Thread::last_cpu`]).
     ///
     /// Panics with a spin lock held or in interrupt context.
+    #[inline]
     pub fn switch_to(&self, next: &Arc<Thread<K::Task>>) -> Result<(), NotParked> {
-        let _ = next;
-        todo!()
+        let _off = crate::irq::off();
+        if self.current().is(next) {
+            return Ok(());
+        }
+        let core = self.claim(next)?;
+        // SAFETY: claimed for this processor; interrupts are off.
+        unsafe { switch(core, Leave::Parked) };
+        Ok(())
     }
 
     /// Like [`switch_to`](Self::switch_to), and the current thread never runs again: its stack is released after the switch,
     /// its `Arc` dropped in the context of `next`. Spins while `next` is not parked.
-    pub fn exit_to(&self, next: &Arc<Thread<K::Task>>) -> ! {
-        let _ = next;
-        todo!()
+    pub fn exit_to(&self, next: Arc<Thread<K::Task>>) -> ! {
+        irq::disable();
+        assert!(!self.current().is(&next), "a thread cannot exit to itself");
+        let core = loop {
+            match self.claim(&next) {
+                Ok(core) => break core,
+                Err(NotParked) => cpu::relax(),
+            }
+        };
+        // Nothing on this stack is dropped any more. The thread owns itself now.
+        drop(next);
+        // SAFETY: claimed for this processor; interrupts are off; this thread is not resumed, since it is not parked again.
+        unsafe { switch(core, Leave::Dead) };
+        unreachable!("a dead thread was resumed")
     }
+
+    /// Take `next` out of the parked state and enter it as this processor's current thread; the caller switches at once.
+    /// Interrupts are off.
+    #[inline]
+    fn claim(&self, next: &Arc<Thread<K::Task>>) -> Result<*const Core, NotParked> {
+        let local = crate::x86_64::local::here();
+        let busy = local.locks.load(Ordering::Relaxed)
+            | local.irq_depth.load(Ordering::Relaxed)
+            | local.no_fault.load(Ordering::Relaxed);
+        assert!(busy == 0, "switch with a lock held or in interrupt context");
+        if !next.core().claim(cpu::id()) {
+            return Err(NotParked);
+        }
+        next.core().own(next);
+        // The thread keeps itself alive while it runs, so the pointer outlives its use.
+        self.current[cpu::id().0 as usize % MAX_CPUS].store(Arc::as_ptr(next).cast_mut(), Ordering::Release);
+        Ok(core::ptr::from_ref(next.core()))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_thread() -> ! {
+    panic!("no thread runs on this processor yet")
 }
 
 // SAFETY: allocations are disjoint, aligned and as large as asked; see `heap`.
 unsafe impl<K: Kernel> GlobalAlloc for Start<K> {
+    #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = (layout, &self.current);
-        todo!()
+        match heap::alloc_fast(layout) {
+            Some(at) => at,
+            None => alloc_slow::<K>(layout),
+        }
     }
 
+    #[inline]
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        let _ = (at, layout);
-        todo!()
+        // SAFETY: the caller's.
+        unsafe { heap::dealloc(at, layout) }
     }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's: `size` is not 0 and does not overflow with the alignment.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        if heap::same_place(layout, wanted) {
+            return at;
+        }
+        // SAFETY: a fresh allocation and the caller's old one, which is released after the copy.
+        unsafe {
+            let to = self.alloc(wanted);
+            if !to.is_null() {
+                at.copy_to_nonoverlapping(to, layout.size().min(size));
+                self.dealloc(at, layout);
+            }
+            to
+        }
+    }
+}
+
+/// No magazine could serve it. The very first time there are no magazines: that is boot calling for the kernel.
+#[cold]
+#[inline(never)]
+fn alloc_slow<K: Kernel>(layout: Layout) -> *mut u8 {
+    if !ENTERED.load(Ordering::Relaxed) {
+        ENTERED.store(true, Ordering::Relaxed);
+        enter::<K>();
+    }
+    heap::alloc_slow(layout)
+}
+
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
+/// Find the kernel and run it: never returns. Boot calls this with everything ready but [`Kernel::main`].
+pub(crate) fn find_and_enter() -> ! {
+    // SAFETY: the layout has a size. Nobody allocated before, so this call is the one that enters.
+    let at = unsafe { alloc::alloc::alloc(Layout::new::<u64>()) };
+    unreachable!("a heap without a kernel at {at:?}")
+}
+
+fn enter<K: Kernel>() -> ! {
+    extern "C" fn syscall<K: Kernel>(frame: &mut UserFrame) {
+        K::syscall(frame);
+    }
+    let hooks = Hooks {
+        syscall: syscall::<K>,
+        user_trap: K::user_trap,
+        user_fault: K::user_fault,
+        copy_fault: K::copy_fault,
+        return_work: K::return_work,
+        timer: K::timer,
+        interrupt: K::interrupt,
+        kicked: K::kicked,
+        fatal: K::fatal,
+        panic: K::panic,
+        ap_main: K::ap_main,
+        take_frames: K::take_frames,
+        give_frames: K::give_frames,
+        take_block: K::take_block,
+        give_block: K::give_block,
+    };
+    // SAFETY: one processor runs, interrupts are off, and nobody has called up yet.
+    unsafe { hooks::set(hooks) };
+    K::main(crate::boot::info())
 }
 
 #[panic_handler]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    let _ = info;
-    crate::power::halt()
+    irq::disable();
+    (hooks().panic)(info)
 }

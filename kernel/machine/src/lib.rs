@@ -21,10 +21,13 @@ pub mod console;
 pub mod cpu;
 pub mod crash;
 pub mod frame;
+pub mod heap;
+mod hooks;
 pub mod irq;
 mod kernel;
 pub mod power;
 pub mod random;
+pub mod region;
 pub mod space;
 pub mod sync;
 pub mod thread;
@@ -35,6 +38,8 @@ pub mod user;
 mod x86_64;
 
 pub use kernel::{Kernel, Start};
+#[cfg(target_arch = "x86_64")]
+pub use x86_64::vdso;
 
 /// The architecture's own names: register files as the signal ABI and the dump format spell them.
 pub mod arch {

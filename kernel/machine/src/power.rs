@@ -1,22 +1,30 @@
 //! Ways to stop.
 
+use crate::x86_64::{irq, power};
+
 /// Switch the machine off (ACPI S5, or the platform's own way); halts if nothing answers.
 pub fn off() -> ! {
-    todo!()
+    power::off();
+    halt()
 }
 
 /// Reset it; halts if nothing answers.
 pub fn reboot() -> ! {
-    todo!()
+    power::reboot();
+    halt()
 }
 
 /// Leave the emulator with status `code * 2 + 1` through `isa-debug-exit`, if it is there; otherwise returns.
 pub fn debug_exit(code: u8) {
-    let _ = code;
-    todo!()
+    power::debug_exit(code);
+}
+
+/// Tell the host that the guest panicked, through `pvpanic` if it is there.
+pub fn notify_panic() {
+    power::notify_panic();
 }
 
 /// Stop this processor for good, interrupts off.
 pub fn halt() -> ! {
-    todo!()
+    irq::halt_for_ever()
 }

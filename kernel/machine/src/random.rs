@@ -2,5 +2,5 @@
 
 /// 64 bits from the processor's generator, or `None` without one (then mix [`crate::time::cycles`]).
 pub fn hardware() -> Option<u64> {
-    todo!()
+    crate::x86_64::cpuinfo::random()
 }

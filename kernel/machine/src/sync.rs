@@ -5,11 +5,15 @@
 //! [`SpinLock::lock_irq`] everywhere. The crash path uses [`SpinLock::try_lock`] and names the holder when it fails.
 
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::cpu::CpuId;
+use crate::cpu::{self, CpuId};
+use crate::irq::{self, IrqOff};
+use crate::x86_64::{local, tlb};
 
 /// Mutual exclusion by spinning.
 pub struct SpinLock<T: ?Sized> {
@@ -40,6 +44,12 @@ impl<T> SpinLock<T> {
     }
 }
 
+impl<T: Default> Default for SpinLock<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 // SAFETY: the lock hands out one `&mut T` at a time, to whichever processor holds it; so `T: Send` is what sharing needs.
 unsafe impl<T: ?Sized + Send> Sync for SpinLock<T> {}
 
@@ -48,27 +58,69 @@ impl<T: ?Sized> SpinLock<T> {
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> SpinGuard<'_, T> {
-        todo!()
+        self.guard(None)
     }
 
     /// Lock with interrupts off until the guard is dropped.
     #[inline]
     #[track_caller]
     pub fn lock_irq(&self) -> SpinGuard<'_, T> {
-        todo!()
+        self.guard(Some(irq::off()))
+    }
+
+    #[inline]
+    #[track_caller]
+    fn guard(&self, irq: Option<IrqOff>) -> SpinGuard<'_, T> {
+        let place = Location::caller();
+        // Counted before it is taken: between the two an interrupt must not find the lock held and the count zero.
+        local::lock_taken();
+        let me = cpu::id().0 + 1;
+        if self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait(me, place);
+        }
+        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        SpinGuard { lock: self, irq, _this_processor_only: PhantomData }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, me: u32, place: &Location<'_>) {
+        loop {
+            let holder = self.holder.load(Ordering::Relaxed);
+            if holder == me {
+                local::lock_released();
+                let taken = self.holder().map(|h| h.place);
+                panic!("lock taken at {taken:?} locked again by its own processor at {place}");
+            }
+            if holder == 0 && self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return;
+            }
+            // The holder may be waiting for this processor to flush.
+            tlb::serve();
+            cpu::relax();
+        }
     }
 
     /// Lock if free.
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
-        todo!()
+        let place = Location::caller();
+        local::lock_taken();
+        if self.holder.compare_exchange(0, cpu::id().0 + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            local::lock_released();
+            return None;
+        }
+        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        Some(SpinGuard { lock: self, irq: None, _this_processor_only: PhantomData })
     }
 
     /// Whoever holds it now.
     pub fn holder(&self) -> Option<Holder> {
-        let _ = (&self.holder, &self.place);
-        todo!()
+        let cpu = self.holder.load(Ordering::Relaxed).checked_sub(1)?;
+        // SAFETY: only locations of callers are stored, and those are static.
+        let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
+        Some(Holder { cpu: CpuId(cpu), place })
     }
 
     /// Through a unique reference no lock is needed.
@@ -77,53 +129,91 @@ impl<T: ?Sized> SpinLock<T> {
     }
 }
 
-/// Holds a [`SpinLock`].
+/// Holds a [`SpinLock`]. Stays on the processor that locked it.
 pub struct SpinGuard<'a, T: ?Sized> {
     lock: &'a SpinLock<T>,
+    /// Restores the interrupt flag after the lock is released.
+    irq: Option<IrqOff>,
+    _this_processor_only: PhantomData<*mut ()>,
 }
+
+// SAFETY: shared access through the guard is shared access to `T`.
+unsafe impl<T: ?Sized + Sync> Sync for SpinGuard<'_, T> {}
 
 impl<T: ?Sized> Deref for SpinGuard<'_, T> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
-        let _ = self.lock;
-        todo!()
+        // SAFETY: the guard holds the lock.
+        unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        todo!()
+        // SAFETY: the guard holds the lock, and is borrowed uniquely.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized> Drop for SpinGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.lock.holder.store(0, Ordering::Release);
+        local::lock_released();
+        drop(self.irq.take());
     }
 }
 
 /// Set once, read without a lock ever after.
 pub struct Once<T> {
-    value: UnsafeCell<Option<T>>,
+    value: UnsafeCell<MaybeUninit<T>>,
     state: AtomicU32,
 }
 
-// SAFETY: the value is written by the one thread that moves `state` from empty and only read after.
+const EMPTY: u32 = 0;
+const WRITING: u32 = 1;
+const SET: u32 = 2;
+
+// SAFETY: the value is written by the one caller that moves `state` from empty, and only shared after.
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
 
 impl<T> Once<T> {
     /// Empty.
     pub const fn new() -> Self {
-        Self { value: UnsafeCell::new(None), state: AtomicU32::new(0) }
+        Self { value: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU32::new(EMPTY) }
     }
 
     /// Set it; gives the value back when something was set before.
     pub fn set(&self, value: T) -> Result<(), T> {
-        let _ = (&self.value, &self.state, value);
-        todo!()
+        if self.state.compare_exchange(EMPTY, WRITING, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return Err(value);
+        }
+        // SAFETY: the exchange made this the only writer, and readers wait for SET.
+        unsafe { (*self.value.get()).write(value) };
+        self.state.store(SET, Ordering::Release);
+        Ok(())
     }
 
     /// The value, once set.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        todo!()
+        if self.state.load(Ordering::Acquire) != SET {
+            return None;
+        }
+        // SAFETY: SET is stored after the value was written; it is never written again.
+        Some(unsafe { (*self.value.get()).assume_init_ref() })
+    }
+}
+
+impl<T> Drop for Once<T> {
+    fn drop(&mut self) {
+        if *self.state.get_mut() == SET {
+            // SAFETY: set, and nobody else can look any more.
+            unsafe { self.value.get_mut().assume_init_drop() };
+        }
     }
 }
 
@@ -135,5 +225,5 @@ impl<T> Default for Once<T> {
 
 /// Spin locks this processor holds right now.
 pub fn locks_held() -> u32 {
-    todo!()
+    local::here().locks.load(Ordering::Relaxed)
 }

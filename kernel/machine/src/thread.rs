@@ -16,12 +16,16 @@ use crate::cpu::CpuId;
 use crate::frame::OutOfFrames;
 use crate::space::UserSpace;
 use crate::x86_64::regs::UserFrame;
+use crate::x86_64::thread::{Core, release};
 
-/// Bytes of a kernel stack; below it lies an unmapped guard page.
+pub mod running;
+
+/// Bytes of a kernel stack; below it lies as much unmapped.
 pub const KERNEL_STACK_SIZE: usize = 32 * 1024;
 
 /// A thread with the kernel's data `T` (which it derefs to).
 pub struct Thread<T> {
+    core: Core,
     data: T,
 }
 
@@ -33,10 +37,12 @@ pub struct NotParked;
 pub struct UserStart<'a> {
     /// Its user registers at the first return to user mode.
     pub frame: &'a UserFrame,
-    /// Thread pointer (FS base on x86-64).
+    /// Thread pointer (FS base on x86-64); a non-canonical one is taken as 0.
     pub tls: u64,
     /// Begin with a copy of the running thread's FPU state (fork, clone), or a fresh one.
     pub fpu: FpuStart,
+    /// The address space it runs in.
+    pub space: Option<Arc<UserSpace>>,
 }
 
 /// Where a new thread's FPU state comes from.
@@ -49,49 +55,64 @@ pub enum FpuStart {
 }
 
 impl<T: Send + Sync + 'static> Thread<T> {
-    /// A parked thread that will run `entry` in the kernel; `entry` must end in [`crate::Start::exit_to`] (returning panics).
+    /// A parked thread that will run `entry` in the kernel; `entry` ends in [`crate::Start::exit_to`] or never.
     pub fn kernel(data: T, entry: fn() -> !) -> Result<Arc<Self>, OutOfFrames> {
-        let _ = (data, entry);
-        todo!()
+        Ok(Arc::new(Self { core: Core::kernel(entry, release::<T>)?, data }))
     }
 
     /// A parked thread that will call [`crate::Kernel::return_work`] and then go to user mode.
     pub fn user(data: T, start: &UserStart<'_>) -> Result<Arc<Self>, OutOfFrames> {
-        let _ = (data, start);
-        todo!()
+        let inherit = start.fpu == FpuStart::Inherit;
+        let tls = if running::is_canonical_user(start.tls) { start.tls } else { 0 };
+        let thread = Arc::new(Self { core: Core::user(start.frame, inherit, tls, release::<T>)?, data });
+        if let Some(space) = &start.space {
+            thread.set_space(Some(Arc::clone(space)));
+        }
+        Ok(thread)
     }
+}
 
+impl<T> Thread<T> {
     /// Whether `switch_to` would take it now.
+    #[inline]
     pub fn is_parked(&self) -> bool {
-        todo!()
+        self.core.is_parked()
     }
 
     /// The processor it runs on or last ran on.
+    #[inline]
     pub fn last_cpu(&self) -> CpuId {
-        todo!()
+        self.core.last_cpu()
     }
 
     /// The space to activate when this thread is switched to; `None` deactivates. If the thread is the running one the
-    /// processor changes at once. The old space is released.
+    /// processor changes at once. The old space is released. Panics for a thread that runs on another processor.
     pub fn set_space(&self, space: Option<Arc<UserSpace>>) {
-        let _ = space;
-        todo!()
+        self.core.set_space(space);
     }
 
     /// Bounds `[lowest, top)` of its kernel stack, for dumps.
     pub fn stack(&self) -> (u64, u64) {
-        todo!()
+        self.core.stack_bounds()
     }
 
-    /// Where it will continue: kernel instruction pointer, stack pointer, frame pointer. Meaningful when parked.
+    /// Where it will continue: meaningful when parked, else zeros or stale.
     pub fn resume_point(&self) -> ResumePoint {
-        todo!()
+        let [ip, sp, fp] = self.core.resume_point();
+        ResumePoint { ip, sp, fp }
     }
 
     /// The user registers saved at its last entry to the kernel, if it has user mode at all. Of a running thread this is a
-    /// torn snapshot, good enough for a dump.
+    /// torn snapshot, good enough for a dump; for the running thread's own, the handler was given them.
     pub fn user_frame(&self) -> Option<UserFrame> {
-        todo!()
+        let at = self.core.frame_address()?;
+        let mut bytes = [0; size_of::<UserFrame>()];
+        (crate::crash::probe_read(at, &mut bytes) == bytes.len()).then(|| UserFrame::from_bytes(&bytes))
+    }
+
+    #[inline]
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
     }
 }
 
@@ -122,10 +143,27 @@ pub struct Current<T> {
 }
 
 impl<T> Current<T> {
+    /// # Safety
+    /// `thread` runs on this stack, or is stopped for ever.
+    #[inline]
+    pub(crate) unsafe fn new(thread: NonNull<Thread<T>>) -> Self {
+        Self { thread, _this_stack_only: PhantomData }
+    }
+
+    /// Whether `thread` is this one.
+    #[inline]
+    pub fn is(&self, thread: &Arc<Thread<T>>) -> bool {
+        core::ptr::eq(self.thread.as_ptr(), Arc::as_ptr(thread))
+    }
+
     /// An owned reference that may go anywhere.
     #[inline]
     pub fn to_arc(&self) -> Arc<Thread<T>> {
-        todo!()
+        // SAFETY: a running thread lives in an `Arc` and owns one reference to it; this adds another.
+        unsafe {
+            Arc::increment_strong_count(self.thread.as_ptr());
+            Arc::from_raw(self.thread.as_ptr())
+        }
     }
 }
 
@@ -134,8 +172,8 @@ impl<T> Deref for Current<T> {
 
     #[inline]
     fn deref(&self) -> &Thread<T> {
-        let _ = self.thread;
-        todo!()
+        // SAFETY: this value stays on the thread's own stack, and the thread owns itself while it runs.
+        unsafe { self.thread.as_ref() }
     }
 }
 
@@ -146,59 +184,6 @@ impl<T> Clone for Current<T> {
 }
 
 impl<T> Copy for Current<T> {}
-
-/// Of the running thread.
-pub mod running {
-    /// Its thread pointer (FS base on x86-64).
-    pub fn tls() -> u64 {
-        todo!()
-    }
-
-    /// Set it.
-    pub fn set_tls(base: u64) {
-        let _ = base;
-        todo!()
-    }
-
-    /// The second user segment base (GS on x86-64), for `arch_prctl`.
-    pub fn second_base() -> u64 {
-        todo!()
-    }
-
-    /// Set it. A non-canonical value is refused.
-    pub fn set_second_base(base: u64) -> Result<(), super::BadState> {
-        let _ = base;
-        todo!()
-    }
-
-    /// Back to the architecture's initial FPU state (exec).
-    pub fn reset_fpu() {
-        todo!()
-    }
-
-    /// Bytes [`save_fpu`] writes.
-    pub fn fpu_size() -> usize {
-        todo!()
-    }
-
-    /// Write the FPU state as a signal frame wants it (x86-64: the XSAVE image with the software-reserved bytes filled in, as
-    /// Linux does, without the trailing magic). Returns bytes written; `to` must hold [`fpu_size`] bytes.
-    pub fn save_fpu(to: &mut [u8]) -> usize {
-        let _ = to;
-        todo!()
-    }
-
-    /// Load a state a program may have made up: validated, so that nothing faults; on an invalid image nothing changes.
-    pub fn load_fpu(from: &[u8]) -> Result<(), super::BadState> {
-        let _ = from;
-        todo!()
-    }
-
-    /// Bytes left on this kernel stack.
-    pub fn stack_left() -> usize {
-        todo!()
-    }
-}
 
 /// A register image the processor would refuse.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,9 @@
 //! Time: a monotonic clock every processor agrees on, the wall clock at boot, one timer per processor.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::x86_64::{apic, clock, local};
+
 /// Nanoseconds since boot.
 pub type Nanos = u64;
 
@@ -16,36 +20,58 @@ pub struct ClockParams {
     pub hz: u64,
 }
 
+pub(crate) static WALL_AT_BOOT: AtomicU64 = AtomicU64::new(0);
+
 /// Now.
 #[inline]
 pub fn now() -> Nanos {
-    todo!()
+    clock::now()
 }
 
 /// The cycle counter, for profiles.
 #[inline]
 pub fn cycles() -> u64 {
-    todo!()
+    clock::cycles()
 }
 
 /// The conversion.
 pub fn params() -> ClockParams {
-    todo!()
+    clock::params()
 }
 
 /// Wall-clock nanoseconds since 1970 at [`now`] == 0, from the platform's clock (whole seconds).
 pub fn wall_at_boot() -> u64 {
-    todo!()
+    WALL_AT_BOOT.load(Ordering::Relaxed)
 }
 
 /// Let this processor's timer expire at `deadline` (at once if past), replacing any earlier setting. Calls
 /// [`crate::Kernel::timer`] once.
+#[inline]
 pub fn arm(deadline: Nanos) {
-    let _ = deadline;
-    todo!()
+    let _off = crate::irq::off();
+    let at = clock::cycles_at(deadline).max(1);
+    local::here().timer.store(at, Ordering::Relaxed);
+    apic::arm(at, clock::cycles());
 }
 
 /// No timer.
 pub fn disarm() {
-    todo!()
+    let _off = crate::irq::off();
+    local::here().timer.store(0, Ordering::Relaxed);
+    apic::arm(0, 0);
+}
+
+/// The timer's interrupt: tell the kernel, unless the hardware could not count that far and has to go on.
+pub(crate) fn expired() {
+    let timer = &local::here().timer;
+    let at = timer.load(Ordering::Relaxed);
+    let now = clock::cycles();
+    if at == 0 {
+        return;
+    }
+    if now < at {
+        return apic::arm(at, now);
+    }
+    timer.store(0, Ordering::Relaxed);
+    (crate::hooks::hooks().timer)();
 }

@@ -45,7 +45,10 @@ pub enum UserTrap {
     /// Not an instruction.
     InvalidInstruction,
     /// A privileged instruction, a bad segment, a non-canonical address.
-    Protection,
+    Protection {
+        /// The processor's error code.
+        code: u64,
+    },
     /// A stack access outside the canonical range.
     StackSegment,
     /// Misaligned, with alignment checking on.
@@ -55,8 +58,11 @@ pub enum UserTrap {
         /// SIMD, not x87.
         simd: bool,
     },
-    /// Anything else.
-    Other,
+    /// Anything else, by vector.
+    Other {
+        /// Vector number.
+        vector: u8,
+    },
 }
 
 /// A user trap's architectural identity, for `siginfo`, `ucontext` and dumps.
@@ -73,7 +79,21 @@ pub struct TrapCode {
 impl UserTrap {
     /// Vector, error code and address as `ucontext` reports them.
     pub fn code(&self) -> TrapCode {
-        todo!()
+        let (vector, error, addr) = match *self {
+            Self::Page(fault) => (14, fault.code, fault.addr.0),
+            Self::Divide => (0, 0, 0),
+            Self::Debug => (1, 0, 0),
+            Self::Breakpoint => (3, 0, 0),
+            Self::Overflow => (4, 0, 0),
+            Self::InvalidInstruction => (6, 0, 0),
+            Self::Protection { code } => (13, code, 0),
+            Self::StackSegment => (12, 0, 0),
+            Self::Alignment => (17, 0, 0),
+            Self::FloatingPoint { simd: false } => (16, 0, 0),
+            Self::FloatingPoint { simd: true } => (19, 0, 0),
+            Self::Other { vector } => (vector, 0, 0),
+        };
+        TrapCode { vector, error, addr }
     }
 }
 

@@ -1,4 +1,7 @@
-/* close_range(2): closes every descriptor in the span, holes included, or marks them close-on-exec; first > last is EINVAL. */
+/*
+ * close_range(2): closes every descriptor in the span, holes included, or marks them close-on-exec; first > last
+ * is EINVAL.
+ */
 #include "../contract.h"
 
 #define CLOSE_RANGE_CLOEXEC_FLAG 4

@@ -1,4 +1,7 @@
-/* copy_file_range(2): copies between files, zero at end of file, EINVAL for overlap in one file, EBADF for append targets. */
+/*
+ * copy_file_range(2): copies between files, zero at end of file, EINVAL for overlap in one file, EBADF for append
+ * targets.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* dup2(2): the target is closed first without error, equal numbers are a no-op, and a bad source leaves the target alone. */
+/*
+ * dup2(2): the target is closed first without error, equal numbers are a no-op, and a bad source leaves the target
+ * alone.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* flock(2): a lock belongs to the open file description: dup shares it, a second open conflicts, the last close drops it. */
+/*
+ * flock(2): a lock belongs to the open file description: dup shares it, a second open conflicts, the last close
+ * drops it.
+ */
 #include "../contract.h"
 #include <sys/file.h>
 

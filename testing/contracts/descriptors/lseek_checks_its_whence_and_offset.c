@@ -1,4 +1,7 @@
-/* lseek(2): seeking past the end is allowed, before the start is EINVAL, a pipe cannot seek, a hole reads as zeros. */
+/*
+ * lseek(2): seeking past the end is allowed, before the start is EINVAL, a pipe cannot seek, a hole reads as
+ * zeros.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* pread(2): positioned reads and writes do not move the offset, refuse pipes and negative offsets; O_APPEND wins over pwrite. */
+/*
+ * pread(2): positioned reads and writes do not move the offset, refuse pipes and negative offsets; O_APPEND wins
+ * over pwrite.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* readv(2): vectors fill and drain in order, zero lengths are allowed, and more than 1024 or a negative total is EINVAL. */
+/*
+ * readv(2): vectors fill and drain in order, zero lengths are allowed, and more than 1024 or a negative total is
+ * EINVAL.
+ */
 #include "../contract.h"
 
 int main(void)

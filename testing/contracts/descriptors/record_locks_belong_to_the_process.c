@@ -1,4 +1,7 @@
-/* fcntl(2): record locks conflict between processes, not inside one, and closing any descriptor of the file drops them. */
+/*
+ * fcntl(2): record locks conflict between processes, not inside one, and closing any descriptor of the file drops
+ * them.
+ */
 #include "../contract.h"
 
 static int probe(void *path)

@@ -1,4 +1,7 @@
-/* sendfile(2): with an offset pointer the file position stays and the pointer advances; without, the position advances. */
+/*
+ * sendfile(2): with an offset pointer the file position stays and the pointer advances; without, the position
+ * advances.
+ */
 #include "../contract.h"
 #include <sys/sendfile.h>
 

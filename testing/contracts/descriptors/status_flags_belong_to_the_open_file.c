@@ -1,4 +1,7 @@
-/* fcntl(2): F_SETFL changes only append, async, direct, noatime and nonblock, and every copy of the descriptor sees it. */
+/*
+ * fcntl(2): F_SETFL changes only append, async, direct, noatime and nonblock, and every copy of the descriptor
+ * sees it.
+ */
 #include "../contract.h"
 
 static void show_flags(const char *who, int fd)

@@ -1,4 +1,7 @@
-/* epoll(7): a level-triggered descriptor is reported while ready, an edge-triggered one only when something new arrives. */
+/*
+ * epoll(7): a level-triggered descriptor is reported while ready, an edge-triggered one only when something new
+ * arrives.
+ */
 #include "../contract.h"
 #include <sys/epoll.h>
 

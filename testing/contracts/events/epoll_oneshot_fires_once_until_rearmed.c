@@ -1,4 +1,7 @@
-/* epoll_ctl(2): EPOLLONESHOT disables a descriptor after one report; EPOLL_CTL_MOD arms it again and reports what is there. */
+/*
+ * epoll_ctl(2): EPOLLONESHOT disables a descriptor after one report; EPOLL_CTL_MOD arms it again and reports what
+ * is there.
+ */
 #include "../contract.h"
 #include <sys/epoll.h>
 

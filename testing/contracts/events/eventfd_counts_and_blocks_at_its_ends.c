@@ -1,4 +1,7 @@
-/* eventfd(2): writes add, a read takes all (or one as a semaphore), 2^64-1 is refused, an overflowing write would block. */
+/*
+ * eventfd(2): writes add, a read takes all (or one as a semaphore), 2^64-1 is refused, an overflowing write would
+ * block.
+ */
 #include "../contract.h"
 #include <sys/eventfd.h>
 

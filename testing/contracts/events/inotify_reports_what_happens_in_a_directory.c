@@ -1,4 +1,7 @@
-/* inotify(7): creation, opening, writing, closing, renaming (with one cookie) and removal are reported in order with names. */
+/*
+ * inotify(7): creation, opening, writing, closing, renaming (with one cookie) and removal are reported in order
+ * with names.
+ */
 #include "../contract.h"
 #include <sys/inotify.h>
 
@@ -11,8 +14,9 @@ static void show_events(int fd, int directory, int file)
     uint32_t cookie = 0;
     for (ssize_t at = 0; at < got;) {
         struct inotify_event *event = (void *)(buffer + at);
-        say("%s mask %08x name \"%s\" cookie %s", event->wd == directory ? "directory" : event->wd == file ? "file" : "other",
-            event->mask, event->len ? event->name : "", !event->cookie ? "none" : event->cookie == cookie ? "same" : "new");
+        const char *who = event->wd == directory ? "directory" : event->wd == file ? "file" : "other";
+        const char *pairing = !event->cookie ? "none" : event->cookie == cookie ? "same" : "new";
+        say("%s mask %08x name \"%s\" cookie %s", who, event->mask, event->len ? event->name : "", pairing);
         cookie = event->cookie;
         at += sizeof *event + event->len;
     }

@@ -1,4 +1,7 @@
-/* poll(2): readable, writable, hung up, in error and invalid descriptors each have their bits; negative ones are skipped. */
+/*
+ * poll(2): readable, writable, hung up, in error and invalid descriptors each have their bits; negative ones are
+ * skipped.
+ */
 #include "../contract.h"
 #include <sys/socket.h>
 

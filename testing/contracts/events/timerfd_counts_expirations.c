@@ -1,4 +1,7 @@
-/* timerfd_create(2): a read returns the expirations since the last one, and clears them; zero disarms; absolute past fires at once. */
+/*
+ * timerfd_create(2): a read returns the expirations since the last one, and clears them; zero disarms; absolute
+ * past fires at once.
+ */
 #include "../contract.h"
 #include <sys/timerfd.h>
 

@@ -1,4 +1,7 @@
-/* fifo(7): opening one end blocks for the other; nonblocking write-only is ENXIO, nonblocking read-only succeeds at once. */
+/*
+ * fifo(7): opening one end blocks for the other; nonblocking write-only is ENXIO, nonblocking read-only succeeds
+ * at once.
+ */
 #include "../contract.h"
 
 static int writer(void *unused)

@@ -1,4 +1,7 @@
-/* getcwd(2), chdir(2): the current directory follows a rename, becomes ENOENT when removed, and needs room for its path. */
+/*
+ * getcwd(2), chdir(2): the current directory follows a rename, becomes ENOENT when removed, and needs room for its
+ * path.
+ */
 #include "../contract.h"
 
 static void tail(const char *what)

@@ -1,4 +1,7 @@
-/* getdents64(2): lists "." and ".." and every entry once across calls, gives kinds, and refuses tiny buffers and files. */
+/*
+ * getdents64(2): lists "." and ".." and every entry once across calls, gives kinds, and refuses tiny buffers and
+ * files.
+ */
 #include "../contract.h"
 #include <dirent.h>
 

@@ -1,4 +1,7 @@
-/* mknod(2): root may make devices, a fifo and a plain file; a user may not make devices; a directory is EINVAL or EPERM. */
+/*
+ * mknod(2): root may make devices, a fifo and a plain file; a user may not make devices; a directory is EINVAL or
+ * EPERM.
+ */
 #include "../contract.h"
 #include <sys/sysmacros.h>
 

@@ -1,4 +1,7 @@
-/* open(2): an O_PATH descriptor names a file: no read, no permission needed, but fstat, *at calls and /proc/self/fd work. */
+/*
+ * open(2): an O_PATH descriptor names a file: no read, no permission needed, but fstat, *at calls and
+ * /proc/self/fd work.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* path_resolution(7): an ordinary user needs read, write or search permission by class: owner, group, other; root does not. */
+/*
+ * path_resolution(7): an ordinary user needs read, write or search permission by class: owner, group, other; root
+ * does not.
+ */
 #include "../contract.h"
 #include <grp.h>
 

@@ -1,4 +1,7 @@
-/* statx(2): returns the basic fields with their mask, works on a descriptor by AT_EMPTY_PATH, and refuses unknown flags. */
+/*
+ * statx(2): returns the basic fields with their mask, works on a descriptor by AT_EMPTY_PATH, and refuses unknown
+ * flags.
+ */
 #include "../contract.h"
 
 struct statx_layout {

@@ -1,4 +1,7 @@
-/* umask(2): returns the old mask, keeps permission bits only, applies to every creation, and children inherit a copy. */
+/*
+ * umask(2): returns the old mask, keeps permission bits only, applies to every creation, and children inherit a
+ * copy.
+ */
 #include "../contract.h"
 
 static int child(void *unused)

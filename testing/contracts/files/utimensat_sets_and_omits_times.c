@@ -1,4 +1,7 @@
-/* utimensat(2): sets nanosecond times, UTIME_OMIT keeps one, UTIME_NOW needs no value; writing updates mtime and ctime. */
+/*
+ * utimensat(2): sets nanosecond times, UTIME_OMIT keeps one, UTIME_NOW needs no value; writing updates mtime and
+ * ctime.
+ */
 #include "../contract.h"
 
 static void show_times(const char *path)

@@ -26,6 +26,7 @@ int main(void)
     show("AT_BASE of a static program", getauxval(AT_BASE));
     const char *name = (char *)getauxval(AT_EXECFN);
     show("AT_EXECFN is a path that opens", name && access(name, X_OK) == 0);
-    show("AT_SYSINFO_EHDR has an ELF", getauxval(AT_SYSINFO_EHDR) && !memcmp((void *)getauxval(AT_SYSINFO_EHDR), "\177ELF", 4));
+    const char *vdso = (char *)getauxval(AT_SYSINFO_EHDR);
+    show("AT_SYSINFO_EHDR has an ELF", vdso && memcmp(vdso, "\177ELF", 4) == 0);
     return 0;
 }

@@ -1,4 +1,7 @@
-/* clone(2): clone3 reads a versioned structure; too small is EINVAL, unknown non-zero tail E2BIG, and exit_signal is honoured. */
+/*
+ * clone(2): clone3 reads a versioned structure; too small is EINVAL, unknown non-zero tail E2BIG, and exit_signal
+ * is honoured.
+ */
 #include "../contract.h"
 
 struct arguments {

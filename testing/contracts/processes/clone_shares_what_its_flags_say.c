@@ -1,4 +1,7 @@
-/* clone(2): CLONE_VM shares memory, CLONE_FILES the descriptor table, CLONE_FS the directory and umask, SIGHAND needs VM. */
+/*
+ * clone(2): CLONE_VM shares memory, CLONE_FILES the descriptor table, CLONE_FS the directory and umask, SIGHAND
+ * needs VM.
+ */
 #include "../contract.h"
 
 static volatile int value;

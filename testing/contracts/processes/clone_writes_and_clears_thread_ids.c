@@ -1,4 +1,7 @@
-/* clone(2): CLONE_PARENT_SETTID, CLONE_CHILD_SETTID and CLONE_CHILD_CLEARTID store and clear the tid, the last with a futex wake. */
+/*
+ * clone(2): CLONE_PARENT_SETTID, CLONE_CHILD_SETTID and CLONE_CHILD_CLEARTID store and clear the tid, the last
+ * with a futex wake.
+ */
 #include "../contract.h"
 
 static volatile int child_tid = -1, seen_in_child;

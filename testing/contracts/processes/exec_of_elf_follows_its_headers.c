@@ -1,8 +1,11 @@
-/* elf(5), execve(2): fixed and position-independent static programs run; foreign machines, missing interpreters and torn headers fail. */
+/*
+ * elf(5), execve(2): fixed and position-independent static programs run; foreign machines, missing interpreters
+ * and torn headers fail.
+ */
 #include "../contract.h"
 #include <elf.h>
 
-/* A one-segment program whose code is exit(42). */
+/* A one-segment program whose code is exit(42); writable, for Linux zeroes the tail of an interpreter's last page. */
 static void write_program(const char *path, int type, int machine, const char *interpreter)
 {
     struct { Elf64_Ehdr header; Elf64_Phdr segments[2]; char interpreter[32]; unsigned char code[16]; } image = {
@@ -14,7 +17,7 @@ static void write_program(const char *path, int type, int machine, const char *i
     memcpy(image.header.e_ident, "\177ELF\2\1\1", 7);
     image.header.e_phoff = sizeof(Elf64_Ehdr);
     image.header.e_entry = base + ((char *)image.code - (char *)&image);
-    image.segments[0] = (Elf64_Phdr){ PT_LOAD, PF_R | PF_X, 0, base, base, sizeof image, sizeof image, 4096 };
+    image.segments[0] = (Elf64_Phdr){ PT_LOAD, PF_R | PF_W | PF_X, 0, base, base, sizeof image, sizeof image, 4096 };
     if (interpreter) {
         strcpy(image.interpreter, interpreter);
         uint64_t at = image.interpreter - (char *)&image;

@@ -1,4 +1,7 @@
-/* execve(2): no execute bit or a directory is EACCES, unknown format ENOEXEC, too many bytes E2BIG, bad pointers EFAULT. */
+/*
+ * execve(2): no execute bit or a directory is EACCES, unknown format ENOEXEC, too many bytes E2BIG, bad pointers
+ * EFAULT.
+ */
 #include "../contract.h"
 
 int main(void)

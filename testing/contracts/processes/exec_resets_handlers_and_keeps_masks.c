@@ -1,4 +1,7 @@
-/* execve(2): caught signals go back to default, ignored ones and the mask and pending set stay, close-on-exec closes. */
+/*
+ * execve(2): caught signals go back to default, ignored ones and the mask and pending set stay, close-on-exec
+ * closes.
+ */
 #include "../contract.h"
 
 static void handler(int number) { (void)number; }

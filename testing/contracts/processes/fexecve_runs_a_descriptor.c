@@ -1,4 +1,7 @@
-/* execveat(2): AT_EMPTY_PATH runs an open file, even one without a name; a close-on-exec script cannot be found again. */
+/*
+ * execveat(2): AT_EMPTY_PATH runs an open file, even one without a name; a close-on-exec script cannot be found
+ * again.
+ */
 #include "../contract.h"
 
 static void run(const char *what, int fd, const char *path, int flags)

@@ -1,4 +1,7 @@
-/* fork(2): the child has its own copy of memory and descriptors, but both share the file offsets; pending signals do not pass. */
+/*
+ * fork(2): the child has its own copy of memory and descriptors, but both share the file offsets; pending signals
+ * do not pass.
+ */
 #include "../contract.h"
 
 static int value = 1;

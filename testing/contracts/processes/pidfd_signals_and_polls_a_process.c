@@ -1,4 +1,7 @@
-/* pidfd_open(2): a pidfd becomes readable when the process ends, carries signals, and keeps meaning after the pid is gone. */
+/*
+ * pidfd_open(2): a pidfd becomes readable when the process ends, carries signals, and keeps meaning after the pid
+ * is gone.
+ */
 #include "../contract.h"
 
 static int sleeper(void *unused) { (void)unused; pause(); return 0; }

@@ -1,4 +1,7 @@
-/* prctl(2): the thread name is cut to 15 bytes; PR_SET_PDEATHSIG signals a child when its parent dies and is cleared by fork. */
+/*
+ * prctl(2): the thread name is cut to 15 bytes; PR_SET_PDEATHSIG signals a child when its parent dies and is
+ * cleared by fork.
+ */
 #include "../contract.h"
 #include <sys/prctl.h>
 

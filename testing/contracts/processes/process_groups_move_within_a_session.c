@@ -1,4 +1,7 @@
-/* setpgid(2): a child may be moved to a group of the same session before it execs; leaders and strangers may not move. */
+/*
+ * setpgid(2): a child may be moved to a group of the same session before it execs; leaders and strangers may not
+ * move.
+ */
 #include "../contract.h"
 
 static int sleeper(void *unused) { (void)unused; pause(); return 0; }

@@ -1,4 +1,7 @@
-/* waitpid(2): a pid, 0, -1 or a negative group selects the children waited for; WNOHANG returns 0 while none is ready. */
+/*
+ * waitpid(2): a pid, 0, -1 or a negative group selects the children waited for; WNOHANG returns 0 while none is
+ * ready.
+ */
 #include "../contract.h"
 
 static int own_group(void *unused)

@@ -1,4 +1,7 @@
-/* sched_setaffinity(2): the mask is cut to existing CPUs, empty is EINVAL, children and threads inherit, and it is obeyed. */
+/*
+ * sched_setaffinity(2): the mask is cut to existing CPUs, empty is EINVAL, children and threads inherit, and it is
+ * obeyed.
+ */
 #include "../contract.h"
 
 static int child(void *unused)

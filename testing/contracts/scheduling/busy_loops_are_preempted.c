@@ -1,4 +1,7 @@
-/* sched(7): a process that never enters the kernel is preempted, so a sleeper on the same CPU wakes in time and signals arrive. */
+/*
+ * sched(7): a process that never enters the kernel is preempted, so a sleeper on the same CPU wakes in time and
+ * signals arrive.
+ */
 #include "../contract.h"
 
 static int spins(void *unused)

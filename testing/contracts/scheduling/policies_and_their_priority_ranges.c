@@ -1,4 +1,7 @@
-/* sched(7): FIFO and RR take 1..99, the others only 0; reset-on-fork and unknown policies are checked; users may not go real-time. */
+/*
+ * sched(7): FIFO and RR take 1..99, the others only 0; reset-on-fork and unknown policies are checked; users may
+ * not go real-time.
+ */
 #include "../contract.h"
 
 static long set(int policy, int priority)

@@ -1,4 +1,7 @@
-/* sched_yield(2): two processes on one CPU that yield to each other both advance; a busy third does not starve them. */
+/*
+ * sched_yield(2): two processes on one CPU that yield to each other both advance; a busy third does not starve
+ * them.
+ */
 #include "../contract.h"
 
 static volatile int *shared;

@@ -1,4 +1,7 @@
-/* sigaltstack(2): SA_ONSTACK handlers run on the alternate stack, it cannot change while in use, and too small is ENOMEM. */
+/*
+ * sigaltstack(2): SA_ONSTACK handlers run on the alternate stack, it cannot change while in use, and too small is
+ * ENOMEM.
+ */
 #include "../contract.h"
 
 static char alternate[32768] __attribute__((aligned(16)));

@@ -3,6 +3,7 @@
 
 static int die(void *number)
 {
+    setpgid(0, 0); /* A group whose parent is in the same session is not orphaned, so stop signals stop it. */
     raise(*(int *)number);
     return 0;
 }

@@ -1,4 +1,7 @@
-/* sigaction(2): SIGSEGV tells unmapped (MAPERR) from forbidden (ACCERR), SIGBUS and SIGFPE and SIGILL tell address and kind. */
+/*
+ * sigaction(2): SIGSEGV tells unmapped (MAPERR) from forbidden (ACCERR), SIGBUS and SIGFPE and SIGILL tell address
+ * and kind.
+ */
 #include "../contract.h"
 #include <setjmp.h>
 

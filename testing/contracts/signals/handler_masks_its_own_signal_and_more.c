@@ -1,4 +1,7 @@
-/* sigaction(2): while a handler runs, its signal and sa_mask are blocked, unless SA_NODEFER; the old mask returns after. */
+/*
+ * sigaction(2): while a handler runs, its signal and sa_mask are blocked, unless SA_NODEFER; the old mask returns
+ * after.
+ */
 #include "../contract.h"
 
 static volatile sig_atomic_t depth, deepest, turns;

@@ -1,4 +1,7 @@
-/* setitimer(2), alarm(2): timers fire once or again, report what is left, are not inherited by fork, and count CPU time apart. */
+/*
+ * setitimer(2), alarm(2): timers fire once or again, report what is left, are not inherited by fork, and count CPU
+ * time apart.
+ */
 #include "../contract.h"
 
 static volatile sig_atomic_t alarms, virtual_alarms;

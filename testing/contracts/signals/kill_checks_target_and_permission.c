@@ -1,4 +1,7 @@
-/* kill(2): signal 0 only asks, unknown pids are ESRCH, foreign users EPERM, bad numbers EINVAL; a zombie still exists. */
+/*
+ * kill(2): signal 0 only asks, unknown pids are ESRCH, foreign users EPERM, bad numbers EINVAL; a zombie still
+ * exists.
+ */
 #include "../contract.h"
 
 static int sleeper(void *unused) { (void)unused; pause(); return 0; }

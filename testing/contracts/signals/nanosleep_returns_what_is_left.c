@@ -1,4 +1,7 @@
-/* nanosleep(2): interrupted, it stores the time not slept; bad nanoseconds are EINVAL; a handler does not shorten clock_nanosleep to an absolute time when repeated. */
+/*
+ * nanosleep(2): interrupted, it stores the time not slept; bad nanoseconds are EINVAL; a handler does not shorten
+ * clock_nanosleep to an absolute time when repeated.
+ */
 #include "../contract.h"
 
 static void handler(int number) { (void)number; }

@@ -1,4 +1,7 @@
-/* timer_create(2): a timer signals with its value, reports what is left, counts overruns while blocked, and dies by delete. */
+/*
+ * timer_create(2): a timer signals with its value, reports what is left, counts overruns while blocked, and dies
+ * by delete.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* signal(7): real-time signals queue, lowest number first, in sending order within one number, each with its value. */
+/*
+ * signal(7): real-time signals queue, lowest number first, in sending order within one number, each with its
+ * value.
+ */
 #include "../contract.h"
 
 static int order[16], values[16];

@@ -1,4 +1,7 @@
-/* x86-64 psABI 3.2.2: the 128 bytes below the stack pointer belong to the interrupted function; a signal frame skips them. */
+/*
+ * x86-64 psABI 3.2.2: the 128 bytes below the stack pointer belong to the interrupted function; a signal frame
+ * skips them.
+ */
 #include "../contract.h"
 
 static volatile sig_atomic_t count;

@@ -1,4 +1,7 @@
-/* signal(7): with SA_RESTART read, wait and flock go on after a handler; without it, or for sleep, poll and pause, EINTR. */
+/*
+ * signal(7): with SA_RESTART read, wait and flock go on after a handler; without it, or for sleep, poll and pause,
+ * EINTR.
+ */
 #include "../contract.h"
 #include <sys/epoll.h>
 #include <sys/select.h>

@@ -1,4 +1,7 @@
-/* sigaction(2): returns the old action with its flags; SIGKILL and SIGSTOP cannot change; numbers outside 1..64 are EINVAL. */
+/*
+ * sigaction(2): returns the old action with its flags; SIGKILL and SIGSTOP cannot change; numbers outside 1..64
+ * are EINVAL.
+ */
 #include "../contract.h"
 
 static void handler(int number) { (void)number; }

@@ -36,6 +36,8 @@ int main(void)
     kill(child, SIGSTOP);
     while (waitpid(child, &status, WUNTRACED) == -1)
         ;
+    for (int i = 0; i < 400 && !count; i++)
+        sleep_ms(5); /* The stop can be waited for a moment before its signal is sent. */
     say("stop: signals %d code %d", (int)count, (int)last_code);
     handle(SA_NOCLDSTOP);
     kill(child, SIGCONT);
@@ -44,6 +46,7 @@ int main(void)
     kill(child, SIGSTOP);
     while (waitpid(child, &status, WUNTRACED) == -1)
         ;
+    sleep_ms(30);
     say("SA_NOCLDSTOP: signals %d", (int)count);
     kill(child, SIGKILL);
     while (waitpid(child, &status, 0) == -1)

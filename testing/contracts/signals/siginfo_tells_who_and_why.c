@@ -1,4 +1,7 @@
-/* sigaction(2): si_code tells kill, tgkill, sigqueue, timer, fault kinds and child events apart, with their details. */
+/*
+ * sigaction(2): si_code tells kill, tgkill, sigqueue, timer, fault kinds and child events apart, with their
+ * details.
+ */
 #include "../contract.h"
 
 static volatile sig_atomic_t code, number_seen, pid_right, value;

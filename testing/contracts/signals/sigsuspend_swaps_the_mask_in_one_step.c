@@ -1,4 +1,7 @@
-/* sigsuspend(2): waits under another mask, returns EINTR after a handler, and restores the mask; no signal is lost between. */
+/*
+ * sigsuspend(2): waits under another mask, returns EINTR after a handler, and restores the mask; no signal is lost
+ * between.
+ */
 #include "../contract.h"
 
 static volatile sig_atomic_t count;

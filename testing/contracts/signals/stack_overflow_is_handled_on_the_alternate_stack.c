@@ -1,4 +1,7 @@
-/* sigaltstack(2): a handler on the alternate stack survives the overflow of the main one; without it the process dies. */
+/*
+ * sigaltstack(2): a handler on the alternate stack survives the overflow of the main one; without it the process
+ * dies.
+ */
 #include "../contract.h"
 #include <setjmp.h>
 #include <sys/resource.h>

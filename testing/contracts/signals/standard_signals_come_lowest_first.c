@@ -1,4 +1,7 @@
-/* signal(7): when several signals become deliverable at once their handlers stack; the lowest number is taken first. */
+/*
+ * signal(7): when several signals become deliverable at once their handlers stack; the lowest number is taken
+ * first.
+ */
 #include "../contract.h"
 
 static void note(int number) { say("handler of %s", signal_name(number)); }

@@ -1,4 +1,7 @@
-/* signal(7): SIGCONT drops pending stop signals and continues even when blocked or ignored; a stop drops a pending SIGCONT. */
+/*
+ * signal(7): SIGCONT drops pending stop signals and continues even when blocked or ignored; a stop drops a pending
+ * SIGCONT.
+ */
 #include "../contract.h"
 
 static volatile sig_atomic_t continued;

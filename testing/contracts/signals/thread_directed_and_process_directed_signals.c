@@ -1,4 +1,7 @@
-/* signal(7): tgkill reaches its thread only; a process signal goes to some thread that does not block it; masks are per thread. */
+/*
+ * signal(7): tgkill reaches its thread only; a process signal goes to some thread that does not block it; masks
+ * are per thread.
+ */
 #include "../contract.h"
 
 static pthread_barrier_t barrier;

@@ -1,4 +1,7 @@
-/* pthread_cancel(3), sem_timedwait(3): a thread blocked in read is cancelled, a timed lock gives up with ETIMEDOUT. */
+/*
+ * pthread_cancel(3), sem_timedwait(3): a thread blocked in read is cancelled, a timed lock gives up with
+ * ETIMEDOUT.
+ */
 #include "../contract.h"
 #include <semaphore.h>
 

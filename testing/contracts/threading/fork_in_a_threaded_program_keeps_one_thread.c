@@ -1,7 +1,6 @@
 /* fork(2): only the calling thread exists in the child, with its own thread-local data, and it becomes the leader. */
 #include "../contract.h"
 
-static pthread_barrier_t barrier;
 static __thread int mine;
 
 static int threads_now(void)
@@ -30,7 +29,6 @@ int main(void)
 {
     pthread_t thread;
     int status = -1;
-    (void)barrier;
     for (int i = 0; i < 3; i++)
         need(pthread_create(&thread, NULL, idle, NULL) == 0);
     need(pthread_create(&thread, NULL, forks, &status) == 0 && pthread_join(thread, NULL) == 0);

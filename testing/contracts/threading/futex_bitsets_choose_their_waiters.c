@@ -1,4 +1,7 @@
-/* futex(2): FUTEX_WAKE_BITSET wakes only waiters whose bits overlap; an empty set is EINVAL; the timeout is absolute. */
+/*
+ * futex(2): FUTEX_WAKE_BITSET wakes only waiters whose bits overlap; an empty set is EINVAL; the timeout is
+ * absolute.
+ */
 #include "../contract.h"
 #include <linux/futex.h>
 

@@ -1,4 +1,7 @@
-/* futex(2): FUTEX_WAIT sleeps only while the word has the expected value (else EAGAIN); FUTEX_WAKE returns how many it woke. */
+/*
+ * futex(2): FUTEX_WAIT sleeps only while the word has the expected value (else EAGAIN); FUTEX_WAKE returns how
+ * many it woke.
+ */
 #include "../contract.h"
 #include <linux/futex.h>
 

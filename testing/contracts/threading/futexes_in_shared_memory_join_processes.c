@@ -1,4 +1,7 @@
-/* futex(2): without the private flag a word in a shared mapping wakes waiters of other processes, wherever it is mapped. */
+/*
+ * futex(2): without the private flag a word in a shared mapping wakes waiters of other processes, wherever it is
+ * mapped.
+ */
 #include "../contract.h"
 #include <linux/futex.h>
 

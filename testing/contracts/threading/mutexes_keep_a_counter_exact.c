@@ -1,4 +1,7 @@
-/* pthread_mutex_lock(3): threads that add under a lock lose no addition, and condition variables hand over in both directions. */
+/*
+ * pthread_mutex_lock(3): threads that add under a lock lose no addition, and condition variables hand over in both
+ * directions.
+ */
 #include "../contract.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,4 +1,7 @@
-/* get_robust_list(2): when a thread or process dies holding a robust lock the kernel sets FUTEX_OWNER_DIED and wakes a waiter. */
+/*
+ * get_robust_list(2): when a thread or process dies holding a robust lock the kernel sets FUTEX_OWNER_DIED and
+ * wakes a waiter.
+ */
 #include "../contract.h"
 #include <linux/futex.h>
 

@@ -1,4 +1,7 @@
-/* pthreads(7), clone(2): threads share pid, directory, descriptors, umask and rlimits but have their own tid and mask. */
+/*
+ * pthreads(7), clone(2): threads share pid, directory, descriptors, umask and rlimits but have their own tid and
+ * mask.
+ */
 #include "../contract.h"
 
 static void *thread(void *main_tid)

@@ -10,6 +10,7 @@ static int mover(void *unused)
     time.tv_sec += 500;
     need(clock_settime(CLOCK_REALTIME, &time) == 0);
     sleep_ms(150);
+    need(clock_gettime(CLOCK_REALTIME, &time) == 0);
     time.tv_sec -= 500;
     return clock_settime(CLOCK_REALTIME, &time) ? 1 : 0;
 }

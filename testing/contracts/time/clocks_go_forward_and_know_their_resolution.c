@@ -1,4 +1,7 @@
-/* clock_gettime(2): the monotonic clocks never go back, coarse clocks lag by a tick at most, unknown clocks are EINVAL. */
+/*
+ * clock_gettime(2): the monotonic clocks never go back, coarse clocks lag by a tick at most, unknown clocks are
+ * EINVAL.
+ */
 #include "../contract.h"
 
 static long long now(clockid_t clock)

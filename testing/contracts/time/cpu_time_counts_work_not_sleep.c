@@ -1,4 +1,7 @@
-/* getrusage(2), times(2), clock_gettime(2): CPU time grows by work, not by sleep, and a waited child's goes to RUSAGE_CHILDREN. */
+/*
+ * getrusage(2), times(2), clock_gettime(2): CPU time grows by work, not by sleep, and a waited child's goes to
+ * RUSAGE_CHILDREN.
+ */
 #include "../contract.h"
 #include <sys/resource.h>
 #include <sys/times.h>

@@ -1,4 +1,7 @@
-/* clock_settime(2), adjtimex(2): an ordinary user gets EPERM, the monotonic clock is EINVAL, and root's change takes effect. */
+/*
+ * clock_settime(2), adjtimex(2): an ordinary user gets EPERM, the monotonic clock is EINVAL, and root's change
+ * takes effect.
+ */
 #include "../contract.h"
 #include <sys/timex.h>
 

@@ -22,6 +22,7 @@ int main(void)
     show("bits set", bits);
     private_memory[0] = shared_memory[0] = 'p';
     in_child(child, NULL);
-    say("private %c %d shared %c %c", private_memory[0], private_memory[5 * PAGE], shared_memory[0], shared_memory[5 * PAGE]);
+    say("private %c %d shared %c %c", private_memory[0], private_memory[5 * PAGE], shared_memory[0],
+        shared_memory[5 * PAGE]);
     return 0;
 }

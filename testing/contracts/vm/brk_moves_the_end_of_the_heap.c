@@ -1,4 +1,7 @@
-/* brk(2): the raw call returns the new end or, when it cannot, the old one; memory given back reads as zeros when it returns. */
+/*
+ * brk(2): the raw call returns the new end or, when it cannot, the old one; memory given back reads as zeros when
+ * it returns.
+ */
 #include "../contract.h"
 
 static char *brk_(void *where) { return (char *)syscall(SYS_brk, where); }

@@ -1,4 +1,7 @@
-/* mmap(2): the last page is filled with zeros, pages beyond the file raise SIGBUS, and shrinking the file moves the border. */
+/*
+ * mmap(2): the last page is filled with zeros, pages beyond the file raise SIGBUS, and shrinking the file moves
+ * the border.
+ */
 #include "../contract.h"
 #include <setjmp.h>
 

@@ -1,4 +1,7 @@
-/* mmap(2): MAP_FIXED puts the mapping there, replacing what it covers; MAP_FIXED_NOREPLACE fails with EEXIST; a hint is a hint. */
+/*
+ * mmap(2): MAP_FIXED puts the mapping there, replacing what it covers; MAP_FIXED_NOREPLACE fails with EEXIST; a
+ * hint is a hint.
+ */
 #include "../contract.h"
 
 #define NOREPLACE 0x100000

@@ -1,4 +1,7 @@
-/* fork(2): after fork neither side sees the other's writes, in data, heap, stack and private file pages, deep trees included. */
+/*
+ * fork(2): after fork neither side sees the other's writes, in data, heap, stack and private file pages, deep
+ * trees included.
+ */
 #include "../contract.h"
 
 static char data[3 * PAGE] = { 'd' };

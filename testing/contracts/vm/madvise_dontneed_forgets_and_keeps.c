@@ -1,4 +1,7 @@
-/* madvise(2): DONTNEED makes private anonymous pages zero again and private file pages fresh; shared pages keep their data. */
+/*
+ * madvise(2): DONTNEED makes private anonymous pages zero again and private file pages fresh; shared pages keep
+ * their data.
+ */
 #include "../contract.h"
 
 int main(void)

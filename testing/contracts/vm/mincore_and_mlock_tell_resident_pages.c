@@ -1,4 +1,7 @@
-/* mincore(2), mlock(2): untouched anonymous pages are not resident, touched and locked ones are; unmapped ranges are ENOMEM. */
+/*
+ * mincore(2), mlock(2): untouched anonymous pages are not resident, touched and locked ones are; unmapped ranges
+ * are ENOMEM.
+ */
 #include "../contract.h"
 
 static void resident(const char *title, char *area)

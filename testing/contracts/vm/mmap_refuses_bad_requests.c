@@ -1,4 +1,7 @@
-/* mmap(2): zero length, no sharing kind, misaligned offsets are EINVAL; descriptors must allow the access; oversize is ENOMEM. */
+/*
+ * mmap(2): zero length, no sharing kind, misaligned offsets are EINVAL; descriptors must allow the access;
+ * oversize is ENOMEM.
+ */
 #include "../contract.h"
 
 int main(void)
@@ -19,10 +22,10 @@ int main(void)
     OUTCOME(mmap(NULL, 1UL << 47, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     OUTCOME(mmap(NULL, -1UL, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     OUTCOME(mmap((void *)0x1001, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
-    OUTCOME(mmap((void *)(1UL << 47), PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    OUTCOME(mmap((void *)(1UL << 62), PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
     OUTCOME(munmap((void *)0x1001, PAGE));
     OUTCOME(munmap((void *)0x100000, 0));
     OUTCOME(munmap((void *)0x10000000, PAGE));
-    OUTCOME(munmap((void *)(1UL << 47), PAGE));
+    OUTCOME(munmap((void *)(1UL << 62), PAGE));
     return 0;
 }

@@ -1,4 +1,7 @@
-/* mprotect(2): pages become unwritable or unreadable at once, others keep their rights, holes are ENOMEM, misalignment EINVAL. */
+/*
+ * mprotect(2): pages become unwritable or unreadable at once, others keep their rights, holes are ENOMEM,
+ * misalignment EINVAL.
+ */
 #include "../contract.h"
 #include <setjmp.h>
 

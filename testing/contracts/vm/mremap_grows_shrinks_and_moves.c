@@ -1,4 +1,7 @@
-/* mremap(2): shrinking unmaps the tail, growing keeps the content and zeros the rest, moving leaves nothing behind. */
+/*
+ * mremap(2): shrinking unmaps the tail, growing keeps the content and zeros the rest, moving leaves nothing
+ * behind.
+ */
 #include "../contract.h"
 
 static int mapped(char *where)

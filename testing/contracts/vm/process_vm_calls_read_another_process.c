@@ -1,4 +1,7 @@
-/* process_vm_readv(2): copies from and to another process's memory, stops at unmapped pages, and needs an existing process. */
+/*
+ * process_vm_readv(2): copies from and to another process's memory, stops at unmapped pages, and needs an existing
+ * process.
+ */
 #include "../contract.h"
 
 static char *area;

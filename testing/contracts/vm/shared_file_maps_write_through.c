@@ -1,4 +1,7 @@
-/* mmap(2): MAP_SHARED stores reach read(2) and other maps at once, and write(2) reaches the map; MAP_PRIVATE stores stay. */
+/*
+ * mmap(2): MAP_SHARED stores reach read(2) and other maps at once, and write(2) reaches the map; MAP_PRIVATE
+ * stores stay.
+ */
 #include "../contract.h"
 
 int main(void)

@@ -1,4 +1,7 @@
-/* errno(3): kernel copies to unmapped, read-only or forbidden user memory fail with EFAULT and kill nobody; partial work counts. */
+/*
+ * errno(3): kernel copies to unmapped, read-only or forbidden user memory fail with EFAULT and kill nobody;
+ * partial work counts.
+ */
 #include "../contract.h"
 #include <sys/utsname.h>
 
@@ -24,7 +27,7 @@ int main(void)
     RESULT(syscall(SYS_gettimeofday, BAD_POINTER, NULL));
     RESULT(write(fd, (void *)0xffff800000000000UL, 10));
     RESULT(read(fd, (void *)0xffffffff81000000UL, 10));
-    RESULT(read(fd, (void *)0x7ffffffff000UL, 10));
+    RESULT(write(fd, (void *)0x7ffffffff000UL, 10));
     struct utsname name;
     RESULT(uname(&name));
     need(mprotect(area, PAGE, PROT_NONE) == 0);

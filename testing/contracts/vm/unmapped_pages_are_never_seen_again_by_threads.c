@@ -1,4 +1,7 @@
-/* munmap(2): a thread reading while another unmaps and maps anew sees old content, a fault, or zeros, never foreign data. */
+/*
+ * munmap(2): a thread reading while another unmaps and maps anew sees old content, a fault, or zeros, never
+ * foreign data.
+ */
 #include "../contract.h"
 #include <setjmp.h>
 

@@ -75,12 +75,12 @@ pub fn table(pairs: &[Pair], unit: &str) -> String {
 }
 
 /// The table of one kernel alone, beside the reference figures of Linux where there are some.
-pub fn single_table(run: &Run, rows: &[Row], unit: &str) -> String {
+pub fn single_table(run: &Run, rows: &[Row], reference: impl Fn(&Row) -> Option<f64>, unit: &str) -> String {
     let mut text = String::new();
     let _ =
-        writeln!(text, "{:<18} {:>12} {:>14} {:>14}   ({unit})", "benchmark", "iterations", run.kernel, "reference");
+        writeln!(text, "{:<18} {:>12} {:>14} {:>14}   ({unit})", "benchmark", "iterations", run.kernel, "was (Linux)");
     for figure in &run.figures {
-        let reference = rows.iter().find(|row| row.name == figure.name).and_then(|row| row.linux);
+        let reference = rows.iter().find(|row| row.name == figure.name).and_then(&reference);
         let reference = reference.map_or_else(|| "-".to_owned(), number);
         let value = number(figure.per_operation());
         let _ = writeln!(text, "{:<18} {:>12} {value:>14} {reference:>14}", figure.name, figure.iterations);

@@ -49,6 +49,14 @@ pub struct Arguments {
     save_baseline: bool,
 }
 
+impl Arguments {
+    /// The slice of ten against the stored baseline.
+    pub fn gate() -> Self {
+        let kernel = Selection::Ours;
+        Self { filter: None, wall: false, runs: 1, kernel, layout: 1, json: false, gate: true, save_baseline: false }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
@@ -69,7 +77,10 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let unit = if arguments.wall { "ns per operation, minimum" } else { "guest instructions per operation" };
     match &runs[..] {
         [ours, linux] => print!("{}", compare::table(&compare::compare(ours, linux)?, unit)),
-        runs => runs.iter().for_each(|run| print!("{}", compare::single_table(run, &rows, unit))),
+        runs => {
+            let reference = |row: &Row| if arguments.wall { row.linux_wall } else { row.linux };
+            runs.iter().for_each(|run| print!("{}", compare::single_table(run, &rows, reference, unit)));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -61,6 +61,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// The same with debug categories of our kernel.
+    #[must_use]
+    pub fn debugging(mut self, list: &str) -> Self {
+        self.debug = Some(list.to_owned());
+        self
+    }
+
     /// One command under one kernel, everything else as usual.
     pub fn once(kernel: Which, command: &[&str]) -> Self {
         Self {
@@ -89,14 +96,21 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let limits = Limits::seconds(if arguments.gdb { 86_400 } else { arguments.timeout });
+    // The init starts its last line with a line end, in case the command's had none; that empty line is not the command's.
+    let mut blank_lines = 0;
     let outcome = qemu::run(&machine, limits, |line| {
-        println!("{line}");
+        if line.is_empty() {
+            blank_lines += 1;
+        } else {
+            print!("{}", "\n".repeat(std::mem::take(&mut blank_lines)));
+            println!("{line}");
+        }
         Next::Go
     })?;
     Ok(ExitCode::from(status(&outcome.ending, outcome.elapsed)))
 }
 
-fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
+pub(super) fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
     let initrd = match &arguments.initrd {
         Some(file) => file.clone(),
         None => {

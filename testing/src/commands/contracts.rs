@@ -3,7 +3,8 @@
 //! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's remembered
 //! answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs again and is
 //! compared with its own remembered answers, which finds programs that are not deterministic. `--show` prints both
-//! outputs of every contract that differs. Results for machines are in `build/results/contracts.json` and `.xml`.
+//! outputs of every contract that differs. `--syscalls` runs nothing and prints, for every system call of Linux, whether our
+//! kernel answers it and which contracts use it. Results for machines are in `build/results/contracts.json` and `.xml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::kernel::{Selection, Which};
+use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
 use crate::contracts::program::{self, Contract};
 use crate::contracts::results::{self, Row};
@@ -32,15 +34,18 @@ pub struct Arguments {
     /// Show both outputs where they differ.
     #[arg(long)]
     show: bool,
+    /// List the system calls: answered by our kernel or not, and used by which contracts.
+    #[arg(long)]
+    syscalls: bool,
     /// Number of CPUs of the guest.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     smp: u32,
 }
 
 impl Arguments {
-    /// All contracts, under Linux alone.
-    pub fn on_linux() -> Self {
-        Self { filter: None, kernel: Selection::Linux, show: false, smp: 2 }
+    /// All contracts under both kernels.
+    pub fn both() -> Self {
+        Self { filter: None, kernel: Selection::Both, show: false, syscalls: false, smp: 2 }
     }
 }
 
@@ -55,6 +60,10 @@ struct Batch {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    if arguments.syscalls {
+        print!("{}", coverage::table(&program::find(arguments.filter.as_deref())?)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let batch = batch(arguments, consent)?;
     let mut memory = Expected::load()?;

@@ -77,12 +77,23 @@ pub fn run() -> Result<ExitCode> {
 
 /// Builds the kernel with its own profile and returns the ELF.
 pub fn build() -> Result<PathBuf> {
+    build_program("kernel", &[]).context("building our kernel (`--kernel linux` boots Debian's instead)")
+}
+
+/// Builds the second kernel that holds the machine crate's bootable tests.
+pub fn build_selftest() -> Result<PathBuf> {
+    build_program("selftest", &["--features", "selftest"]).context("building the machine's self tests")
+}
+
+fn build_program(name: &str, options: &[&str]) -> Result<PathBuf> {
     const TARGET: &str = "x86_64-unknown-none";
     setup::require_targets()?;
+    // Captured: what the compiler warns about is clippy's step to show, not every boot's.
     Call::cargo()
         .args(["build", "--quiet", "--locked", "-p", "kernel", "--profile", "kernel", "--target", TARGET])
+        .args(["--bin", name])
+        .args(options)
         .folder(paths::root())
-        .show()
-        .context("building our kernel (`--kernel linux` boots Debian's instead)")?;
-    Ok(paths::target().join(TARGET).join("kernel/kernel"))
+        .capture()?;
+    Ok(paths::target().join(TARGET).join("kernel").join(name))
 }

@@ -4,12 +4,16 @@ pub mod bench;
 pub mod bench_import;
 pub mod boot;
 pub mod contracts;
+pub mod demo;
 pub mod gen_log;
 pub mod house_rules;
 pub mod image;
 pub mod kernel;
 pub mod linux;
+pub mod selftest;
 pub mod setup;
+pub mod soak;
+pub mod suite;
 pub mod test;
 
 use std::process::ExitCode;
@@ -39,6 +43,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
+    /// Crash a program under our kernel, import the log, inspect the dump.
+    Demo,
     /// Check the house rules.
     HouseRules,
     /// Run everything that must hold before a change lands.
@@ -47,6 +53,12 @@ enum Command {
     BenchImport(bench_import::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
+    /// Boot the machine crate's own tests.
+    Selftest(selftest::Arguments),
+    /// Let the stress program run on a kernel.
+    Soak(soak::Arguments),
+    /// Run a third-party test suite under our kernel and compare with Linux.
+    Suite(suite::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
@@ -64,10 +76,14 @@ pub fn main() -> ExitCode {
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
+        Command::Demo => demo::run(consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
+        Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Soak(arguments) => soak::run(&arguments, consent),
+        Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::Kernel => kernel::run(),

@@ -60,8 +60,8 @@ pub struct Machine {
     pub cpu: &'static str,
     /// The kernel: a bzImage or a PVH ELF.
     pub kernel: PathBuf,
-    /// The initramfs.
-    pub initrd: PathBuf,
+    /// The initramfs, unless the kernel needs none.
+    pub initrd: Option<PathBuf>,
     /// The kernel's command line.
     pub append: String,
     /// Where the console goes.
@@ -82,7 +82,7 @@ impl Machine {
             clock: Clock::Host,
             cpu: "max",
             kernel,
-            initrd,
+            initrd: Some(initrd),
             append,
             serial: Serial::Captured,
             gdb: false,
@@ -90,10 +90,18 @@ impl Machine {
         }
     }
 
+    /// A machine of the usual size for a kernel that needs no file system.
+    pub fn bare(kernel: PathBuf, append: String) -> Self {
+        Self { initrd: None, ..Self::new(kernel, PathBuf::new(), append) }
+    }
+
     /// The QEMU command.
     pub fn call(&self) -> Call {
         let mut call = Call::new("qemu-system-x86_64").args(self.flags());
-        call = call.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.initrd).arg("-append").arg(&self.append);
+        call = call.arg("-kernel").arg(&self.kernel).arg("-append").arg(&self.append);
+        if let Some(initrd) = &self.initrd {
+            call = call.arg("-initrd").arg(initrd);
+        }
         call = match self.serial {
             Serial::Captured => call.args(["-serial", "stdio", "-monitor", "none"]),
             Serial::Interactive => call.args(["-serial", "mon:stdio"]),

@@ -1,5 +1,9 @@
 //! The register files: what a trap saves, and what signals and dumps spell.
 
+use core::arch::asm;
+
+use super::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
+
 /// All general registers with instruction pointer, flags and segments, by their x86-64 names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
@@ -29,27 +33,103 @@ pub struct Registers {
     pub ss: u64,
 }
 
+impl Registers {
+    /// All zero, for statics.
+    pub(crate) const ZERO: Self = Self {
+        r15: 0,
+        r14: 0,
+        r13: 0,
+        r12: 0,
+        rbp: 0,
+        rbx: 0,
+        r11: 0,
+        r10: 0,
+        r9: 0,
+        r8: 0,
+        rax: 0,
+        rcx: 0,
+        rdx: 0,
+        rsi: 0,
+        rdi: 0,
+        orig_rax: 0,
+        rip: 0,
+        cs: 0,
+        rflags: 0,
+        rsp: 0,
+        ss: 0,
+    };
+
+    /// The names in the order of the fields, for dumps and tables.
+    pub const NAMES: [&'static str; 21] = [
+        "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi",
+        "orig_rax", "rip", "cs", "rflags", "rsp", "ss",
+    ];
+}
+
+/// Registers here, for a panic that has none of its own: the caller's instruction, stack and frame pointer, and the
+/// callee-saved ones; the others are whatever they are.
+#[inline(never)]
+pub fn registers_here() -> Registers {
+    let mut regs = Registers::ZERO;
+    // SAFETY: stores registers into the structure, and reads the frame record this function's prologue made.
+    unsafe {
+        asm!(
+            "mov [{to}], r15", "mov [{to} + 8], r14", "mov [{to} + 16], r13", "mov [{to} + 24], r12",
+            "mov {tmp}, [rbp]", "mov [{to} + 32], {tmp}",
+            "mov [{to} + 40], rbx",
+            "mov {tmp}, [rbp + 8]", "mov [{to} + 128], {tmp}",
+            "lea {tmp}, [rbp + 16]", "mov [{to} + 152], {tmp}",
+            "pushfq", "pop {tmp}", "mov [{to} + 144], {tmp}",
+            to = in(reg) &raw mut regs,
+            tmp = out(reg) _,
+        );
+    }
+    regs.cs = u64::from(KERNEL_CODE);
+    regs.ss = u64::from(KERNEL_DATA);
+    regs.orig_rax = u64::MAX;
+    regs
+}
+
+/// The flags a program may choose: CF PF AF ZF SF TF DF OF AC ID (and IF is always on).
+const USER_FLAGS: u64 = 0x24_0dd5;
+const IF: u64 = 1 << 9;
+const ALWAYS: u64 = 1 << 1;
+
+/// What a trap in kernel mode leaves on the stack.
+#[repr(C)]
+pub(crate) struct TrapFrame {
+    way: u64,
+    pub(crate) regs: Registers,
+}
+
 /// The user registers of the running thread, on its kernel stack. Whatever is stored in it, returning to user mode is safe:
 /// segments and privileged flags are not the caller's to choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct UserFrame {
+    /// 0 while SYSRET restores everything that changed, else 1; `entry` looks here.
+    way: u64,
     regs: Registers,
 }
 
 impl UserFrame {
     /// A program's start: everything 0 but these.
     pub fn new(ip: u64, sp: u64) -> Self {
-        let mut frame = Self { regs: Registers::default() };
-        frame.set_ip(ip);
-        frame.set_sp(sp);
+        let mut frame = Self { way: 1, regs: Registers::default() };
+        frame.set_registers(&Registers { rip: ip, rsp: sp, orig_rax: u64::MAX, ..Registers::default() });
         frame
     }
 
     /// The system call number at entry; `None` when the entry was a trap or interrupt.
     #[inline]
     pub fn syscall(&self) -> Option<u64> {
-        if (self.regs.orig_rax as i64) < 0 { None } else { Some(self.regs.orig_rax) }
+        if self.regs.orig_rax == u64::MAX { None } else { Some(self.regs.orig_rax) }
+    }
+
+    /// The system call number register at entry, without asking whether it was a system call: for the dispatcher.
+    #[inline]
+    pub fn syscall_number(&self) -> u64 {
+        self.regs.orig_rax
     }
 
     /// The six arguments, as at entry.
@@ -90,6 +170,7 @@ impl UserFrame {
     /// Set it.
     pub fn set_ip(&mut self, ip: u64) {
         self.regs.rip = ip;
+        self.way = 1;
     }
 
     /// Stack pointer.
@@ -120,6 +201,18 @@ impl UserFrame {
     /// Replace all of them from a source a program controls: segments stay the user's, of the flags only those a program may
     /// change are taken.
     pub fn set_registers(&mut self, regs: &Registers) {
-        self.regs = *regs;
+        self.regs = Registers {
+            cs: u64::from(USER_CODE),
+            ss: u64::from(USER_DATA),
+            rflags: regs.rflags & USER_FLAGS | IF | ALWAYS,
+            ..*regs
+        };
+        self.way = 1;
+    }
+
+    /// From a copy of the bytes of one.
+    pub(crate) fn from_bytes(bytes: &[u8; size_of::<Self>()]) -> Self {
+        // SAFETY: any bytes are a value of this structure of integers.
+        unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() }
     }
 }

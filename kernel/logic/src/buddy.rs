@@ -1,0 +1,213 @@
+//! Decides which physical frames are free, in blocks of powers of two.
+//!
+//! A classic buddy allocator over one slice of per-frame records. Free blocks of an order form a doubly linked list whose
+//! links are indices into that slice, so joining a freed block with its buddy takes constant time per order and the
+//! allocator itself never allocates. The slice belongs to the caller; frame numbers are relative to its start.
+
+/// Largest block: `2^MAX_ORDER` frames (4 MiB of 4 KiB frames), enough for a 2 MiB page with room to coalesce.
+pub const MAX_ORDER: u8 = 10;
+
+/// One frame's record. All-zero is "not free", which is how boot memory arrives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FrameRecord {
+    next: u32,
+    prev: u32,
+    /// `order + 1` when this frame heads a free block, else 0.
+    head: u8,
+}
+
+const NIL: u32 = u32::MAX;
+
+/// The allocator. `'a` is the life of the caller's records.
+pub struct Buddy<'a> {
+    records: &'a mut [FrameRecord],
+    heads: [u32; MAX_ORDER as usize + 1],
+    free: usize,
+}
+
+impl<'a> Buddy<'a> {
+    /// Takes charge of `records`; every frame starts as not free until [`Buddy::add`] hands it over.
+    pub fn new(records: &'a mut [FrameRecord]) -> Self {
+        records.fill(FrameRecord::default());
+        Self { records, heads: [NIL; MAX_ORDER as usize + 1], free: 0 }
+    }
+
+    /// Frees the range `start..start + count` into the allocator; frames beyond the records are ignored.
+    pub fn add(&mut self, start: usize, count: usize) {
+        let end = start.saturating_add(count).min(self.records.len());
+        let mut at = start;
+        while at < end {
+            let mut order = MAX_ORDER.min(at.trailing_zeros().min(u32::from(MAX_ORDER)) as u8);
+            while at + (1 << order) > end {
+                order -= 1;
+            }
+            self.release(at, order);
+            at += 1 << order;
+        }
+    }
+
+    /// Number of free frames.
+    pub fn free_frames(&self) -> usize {
+        self.free
+    }
+
+    /// Takes a block of `2^order` frames; the lowest frame number, or `None` when no block is large enough.
+    pub fn take(&mut self, order: u8) -> Option<usize> {
+        let mut have = order;
+        while have <= MAX_ORDER && self.heads[usize::from(have)] == NIL {
+            have += 1;
+        }
+        if have > MAX_ORDER {
+            return None;
+        }
+        let block = self.heads[usize::from(have)] as usize;
+        self.unlink(block, have);
+        while have > order {
+            have -= 1;
+            self.link(block + (1 << have), have);
+        }
+        self.free -= 1 << order;
+        Some(block)
+    }
+
+    /// Takes single frames until `out` is full or memory is out; how many were taken.
+    pub fn take_batch(&mut self, out: &mut [usize]) -> usize {
+        for (n, slot) in out.iter_mut().enumerate() {
+            match self.take(0) {
+                Some(frame) => *slot = frame,
+                None => return n,
+            }
+        }
+        out.len()
+    }
+
+    /// Gives a block back and joins it with its free buddies. A block outside the records, misaligned, or already free
+    /// is refused with `false`.
+    pub fn release(&mut self, frame: usize, order: u8) -> bool {
+        if order > MAX_ORDER || frame & ((1 << order) - 1) != 0 || frame + (1 << order) > self.records.len() {
+            return false;
+        }
+        if self.records[frame].head != 0 {
+            return false;
+        }
+        let (mut block, mut order) = (frame, order);
+        self.free += 1 << order;
+        while order < MAX_ORDER {
+            let buddy = block ^ (1 << order);
+            if buddy >= self.records.len() || self.records[buddy].head != order + 1 {
+                break;
+            }
+            self.unlink(buddy, order);
+            block &= !(1 << order);
+            order += 1;
+        }
+        self.link(block, order);
+        true
+    }
+
+    /// Gives single frames back; how many were accepted.
+    pub fn release_batch(&mut self, frames: &[usize]) -> usize {
+        frames.iter().filter(|&&frame| self.release(frame, 0)).count()
+    }
+
+    /// Free blocks of each order, for `/proc/buddyinfo` and dumps. Walks the lists.
+    pub fn blocks(&self) -> [usize; MAX_ORDER as usize + 1] {
+        let mut counts = [0; MAX_ORDER as usize + 1];
+        for (order, count) in counts.iter_mut().enumerate() {
+            let mut at = self.heads[order];
+            while at != NIL {
+                *count += 1;
+                at = self.records[at as usize].next;
+            }
+        }
+        counts
+    }
+
+    fn link(&mut self, block: usize, order: u8) {
+        let old = self.heads[usize::from(order)];
+        self.records[block] = FrameRecord { next: old, prev: NIL, head: order + 1 };
+        if old != NIL {
+            self.records[old as usize].prev = block as u32;
+        }
+        self.heads[usize::from(order)] = block as u32;
+    }
+
+    fn unlink(&mut self, block: usize, order: u8) {
+        let FrameRecord { next, prev, .. } = self.records[block];
+        if prev == NIL {
+            self.heads[usize::from(order)] = next;
+        } else {
+            self.records[prev as usize].next = next;
+        }
+        if next != NIL {
+            self.records[next as usize].prev = prev;
+        }
+        self.records[block].head = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    #[test]
+    fn freeing_everything_leaves_the_largest_blocks_again() {
+        let mut records = vec![FrameRecord::default(); 4096];
+        let mut buddy = Buddy::new(&mut records);
+        buddy.add(3, 4093);
+        let start = buddy.blocks();
+        let mut taken = Vec::new();
+        let mut seed = 7u32;
+        loop {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let order = (seed >> 28) as u8 % 5;
+            match buddy.take(order) {
+                Some(frame) => taken.push((frame, order)),
+                None if order == 0 => break,
+                None => {}
+            }
+        }
+        assert_eq!(buddy.free_frames(), 0);
+        let mut owner = vec![false; 4096];
+        for &(frame, order) in &taken {
+            for (at, owned) in owner.iter_mut().enumerate().skip(frame).take(1 << order) {
+                assert!(!*owned, "frame {at} handed out twice");
+                *owned = true;
+            }
+        }
+        assert!(!owner[0] && !owner[2] && owner[3]);
+        while !taken.is_empty() {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (frame, order) = taken.swap_remove(seed as usize % taken.len());
+            assert!(buddy.release(frame, order));
+        }
+        assert_eq!(buddy.free_frames(), 4093);
+        assert_eq!(buddy.blocks(), start);
+    }
+
+    #[test]
+    fn a_double_free_or_a_misaligned_block_is_refused() {
+        let mut records = vec![FrameRecord::default(); 64];
+        let mut buddy = Buddy::new(&mut records);
+        buddy.add(0, 64);
+        let frame = buddy.take(1).unwrap();
+        assert!(!buddy.release(frame + 1, 1));
+        assert!(!buddy.release(64, 0));
+        assert!(buddy.release(frame, 1));
+        assert_eq!(buddy.free_frames(), 64);
+    }
+
+    #[test]
+    fn a_batch_stops_where_memory_ends() {
+        let mut records = vec![FrameRecord::default(); 8];
+        let mut buddy = Buddy::new(&mut records);
+        buddy.add(0, 8);
+        let mut out = [0; 16];
+        assert_eq!(buddy.take_batch(&mut out), 8);
+        assert_eq!(buddy.release_batch(&out[..8]), 8);
+        assert_eq!(buddy.take(3), Some(0));
+    }
+}

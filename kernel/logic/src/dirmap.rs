@@ -1,0 +1,253 @@
+//! A directory's names: found by hash, listed in a stable order.
+//!
+//! Entries live in numbered slots; the slot number is the `d_off` cookie of getdents64, so a listing survives removals and
+//! additions between two calls: an entry that stays is listed exactly once (readdir(3)). An open-addressing index over the
+//! name hashes finds a slot in one or two probes; up to eight entries, no index exists and the hashes are compared in turn.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+#[derive(Debug)]
+struct Slot<T> {
+    hash: u32,
+    name: Box<[u8]>,
+    value: T,
+}
+
+/// Names with what they stand for.
+#[derive(Debug)]
+pub struct DirMap<T> {
+    slots: Vec<Option<Slot<T>>>,
+    free: Vec<u32>,
+    /// Slot numbers, `EMPTY` or `GONE`; a power of two long, or empty while there are few slots.
+    index: Vec<u32>,
+    index_used: usize,
+}
+
+const EMPTY: u32 = u32::MAX;
+const GONE: u32 = u32::MAX - 1;
+const WITHOUT_INDEX: usize = 8;
+
+impl<T> Default for DirMap<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> DirMap<T> {
+    /// An empty directory.
+    pub const fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), index: Vec::new(), index_used: 0 }
+    }
+
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What `name` stands for.
+    #[inline]
+    pub fn get(&self, name: &[u8]) -> Option<&T> {
+        let slot = self.find(hash(name), name)?;
+        self.slots[slot].as_ref().map(|slot| &slot.value)
+    }
+
+    /// Adds `name`; gives `value` back if the name exists.
+    pub fn insert(&mut self, name: &[u8], value: T) -> Result<(), T> {
+        let hash = hash(name);
+        if self.find(hash, name).is_some() {
+            return Err(value);
+        }
+        let slot = Some(Slot { hash, name: name.into(), value });
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.slots[at as usize] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.add_to_index(hash, at);
+        Ok(())
+    }
+
+    /// Makes the existing `name` stand for `value` and returns what it stood for.
+    pub fn replace(&mut self, name: &[u8], value: T) -> Option<T> {
+        let at = self.find(hash(name), name)?;
+        self.slots[at].as_mut().map(|slot| core::mem::replace(&mut slot.value, value))
+    }
+
+    /// Removes `name` and returns what it stood for.
+    pub fn remove(&mut self, name: &[u8]) -> Option<T> {
+        let hash = hash(name);
+        let at = self.find(hash, name)?;
+        if let Some(place) = self.index_place(hash, at as u32) {
+            self.index[place] = GONE;
+        }
+        let slot = self.slots[at].take()?;
+        self.free.push(at as u32);
+        if self.is_empty() {
+            *self = Self::new();
+        }
+        Some(slot.value)
+    }
+
+    /// The entries from cookie `from` on, each with the cookie of the one behind it.
+    pub fn entries_from(&self, from: u64) -> impl Iterator<Item = (u64, &[u8], &T)> {
+        let start = usize::try_from(from).unwrap_or(usize::MAX).min(self.slots.len());
+        let slots = self.slots[start..].iter().enumerate();
+        slots.filter_map(move |(at, slot)| {
+            let slot = slot.as_ref()?;
+            Some(((start + at + 1) as u64, &slot.name[..], &slot.value))
+        })
+    }
+
+    /// Takes everything out.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
+        core::mem::take(self).slots.into_iter().flatten().map(|slot| slot.value)
+    }
+
+    #[inline]
+    fn find(&self, hash: u32, name: &[u8]) -> Option<usize> {
+        let here = |at: usize| self.slots[at].as_ref().is_some_and(|slot| slot.hash == hash && *slot.name == *name);
+        if self.index.is_empty() {
+            return (0..self.slots.len()).find(|&at| here(at));
+        }
+        let mask = self.index.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            match self.index[place] {
+                EMPTY => return None,
+                GONE => {}
+                at if here(at as usize) => return Some(at as usize),
+                _ => {}
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    fn index_place(&self, hash: u32, at: u32) -> Option<usize> {
+        let mask = self.index.len().checked_sub(1)?;
+        let mut place = hash as usize & mask;
+        while self.index[place] != at {
+            if self.index[place] == EMPTY {
+                return None;
+            }
+            place = (place + 1) & mask;
+        }
+        Some(place)
+    }
+
+    fn add_to_index(&mut self, hash: u32, at: u32) {
+        if self.slots.len() <= WITHOUT_INDEX {
+            return;
+        }
+        if (self.index_used + 1) * 4 > self.index.len() * 3 {
+            self.rebuild_index();
+            return;
+        }
+        let mask = self.index.len() - 1;
+        let mut place = hash as usize & mask;
+        while self.index[place] < GONE {
+            place = (place + 1) & mask;
+        }
+        self.index_used += usize::from(self.index[place] == EMPTY);
+        self.index[place] = at;
+    }
+
+    fn rebuild_index(&mut self) {
+        let size = (self.len() * 2).next_power_of_two().max(32);
+        self.index.clear();
+        self.index.resize(size, EMPTY);
+        self.index_used = self.len();
+        for (at, slot) in self.slots.iter().enumerate() {
+            let Some(slot) = slot else { continue };
+            let mut place = slot.hash as usize & (size - 1);
+            while self.index[place] != EMPTY {
+                place = (place + 1) & (size - 1);
+            }
+            self.index[place] = at as u32;
+        }
+    }
+}
+
+/// Mixes the name four bytes at a time; directories are small, so speed counts for more than spread.
+#[inline]
+fn hash(name: &[u8]) -> u32 {
+    let mut value = name.len() as u32;
+    let mut words = name.chunks_exact(4);
+    for word in &mut words {
+        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        value = (value.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b1);
+    }
+    for &byte in words.remainder() {
+        value = (value.rotate_left(5) ^ u32::from(byte)).wrapping_mul(0x9e37_79b1);
+    }
+    value ^ value >> 15
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use alloc::string::ToString as _;
+    use proptest::prelude::*;
+
+    #[test]
+    fn removing_while_listing_skips_nobody_who_stays() {
+        let mut dir = DirMap::new();
+        for number in 0..100 {
+            dir.insert(number.to_string().as_bytes(), number).unwrap();
+        }
+        let (mut cookie, mut seen) = (0, Vec::new());
+        let first = |dir: &DirMap<i32>, from| {
+            dir.entries_from(from).next().map(|(next, name, &number)| (next, name.to_vec(), number))
+        };
+        while let Some((next, name, number)) = first(&dir, cookie) {
+            seen.push(number);
+            dir.remove(&name);
+            cookie = next;
+        }
+        assert_eq!(seen, (0..100).collect::<Vec<_>>());
+        assert!(dir.is_empty());
+    }
+
+    #[test]
+    fn a_name_exists_once() {
+        let mut dir = DirMap::new();
+        assert_eq!(dir.insert(b"a", 1), Ok(()));
+        assert_eq!(dir.insert(b"a", 2), Err(2));
+        assert_eq!(dir.replace(b"a", 3), Some(1));
+        assert_eq!(dir.replace(b"b", 3), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(steps in proptest::collection::vec((any::<bool>(), 0_u32..60), 0..400)) {
+            let mut dir = DirMap::new();
+            let mut model = BTreeMap::new();
+            for (add, number) in steps {
+                let name = alloc::format!("name-{number}");
+                if add {
+                    let fresh = !model.contains_key(&name);
+                    prop_assert_eq!(dir.insert(name.as_bytes(), number).is_ok(), fresh);
+                    model.insert(name, number);
+                } else {
+                    prop_assert_eq!(dir.remove(name.as_bytes()), model.remove(&name));
+                }
+                prop_assert_eq!(dir.len(), model.len());
+                for number in 0..60 {
+                    let name = alloc::format!("name-{number}");
+                    prop_assert_eq!(dir.get(name.as_bytes()), model.get(&name));
+                }
+            }
+        }
+    }
+}

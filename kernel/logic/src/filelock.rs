@@ -1,0 +1,208 @@
+//! Advisory byte-range locks (fcntl(2) "Advisory record locking") as rules over a sorted list.
+//!
+//! An owner's own locks never conflict: setting a range replaces what he had there, splitting and merging as needed. Read
+//! locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
+
+use alloc::vec::Vec;
+
+/// The last byte of a lock that grows with the file.
+pub const TO_END: u64 = i64::MAX as u64;
+
+/// What a lock forbids others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Others may read-lock, not write-lock.
+    Read,
+    /// Others may lock nothing.
+    Write,
+}
+
+/// A locked range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lock<O> {
+    /// First byte.
+    pub first: u64,
+    /// Last byte, inclusive.
+    pub last: u64,
+    /// Shared or exclusive.
+    pub kind: Kind,
+    /// Whose it is.
+    pub owner: O,
+}
+
+impl<O: PartialEq> Lock<O> {
+    fn overlaps(&self, first: u64, last: u64) -> bool {
+        self.first <= last && first <= self.last
+    }
+
+    fn conflicts(&self, wanted: &Self) -> bool {
+        self.owner != wanted.owner
+            && self.overlaps(wanted.first, wanted.last)
+            && (self.kind == Kind::Write || wanted.kind == Kind::Write)
+    }
+}
+
+/// The locks of one file.
+#[derive(Debug)]
+pub struct Locks<O> {
+    held: Vec<Lock<O>>,
+}
+
+impl<O> Default for Locks<O> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O> Locks<O> {
+    /// No locks.
+    pub const fn new() -> Self {
+        Self { held: Vec::new() }
+    }
+}
+
+impl<O: Copy + PartialEq> Locks<O> {
+    /// Whether nothing is locked.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// The owners for which `found` holds, each at least once.
+    pub fn owners_where(&self, found: impl Fn(&O) -> bool) -> Vec<O> {
+        self.held.iter().map(|lock| lock.owner).filter(found).collect()
+    }
+
+    /// The first lock that forbids `wanted` (F_GETLK).
+    pub fn conflict(&self, wanted: &Lock<O>) -> Option<&Lock<O>> {
+        self.held.iter().filter(|lock| lock.conflicts(wanted)).min_by_key(|lock| lock.first)
+    }
+
+    /// Sets `wanted`; `Err` names the lock in the way, and nothing changes.
+    pub fn set(&mut self, wanted: Lock<O>) -> Result<(), Lock<O>> {
+        if let Some(&other) = self.conflict(&wanted) {
+            return Err(other);
+        }
+        self.clear(wanted.owner, wanted.first, wanted.last);
+        self.held.push(wanted);
+        self.merge(wanted.owner);
+        Ok(())
+    }
+
+    /// Unlocks a range of `owner`; returns whether anything was unlocked.
+    pub fn clear(&mut self, owner: O, first: u64, last: u64) -> bool {
+        let mut kept = Vec::with_capacity(self.held.len() + 1);
+        let mut changed = false;
+        for lock in self.held.drain(..) {
+            if lock.owner != owner || !lock.overlaps(first, last) {
+                kept.push(lock);
+                continue;
+            }
+            changed = true;
+            if lock.first < first {
+                kept.push(Lock { last: first - 1, ..lock });
+            }
+            if lock.last > last {
+                kept.push(Lock { first: last + 1, ..lock });
+            }
+        }
+        self.held = kept;
+        changed
+    }
+
+    /// Joins neighbouring ranges of one kind, so that a program that locks byte by byte does not fill memory.
+    fn merge(&mut self, owner: O) {
+        self.held.sort_by_key(|lock| lock.first);
+        let mut merged: Vec<Lock<O>> = Vec::with_capacity(self.held.len());
+        for lock in self.held.drain(..) {
+            let before = merged.iter_mut().rev().find(|before| before.owner == owner);
+            match before {
+                Some(before) if lock.owner == owner && before.kind == lock.kind && before.last + 1 >= lock.first => {
+                    before.last = before.last.max(lock.last);
+                }
+                _ => merged.push(lock),
+            }
+        }
+        self.held = merged;
+    }
+}
+
+/// Turns `l_start` (already relative to the start of the file) and `l_len` into a range; `None` is EINVAL.
+pub fn range(start: i64, length: i64) -> Option<(u64, u64)> {
+    let (first, last) = match length {
+        0 => (start, i64::MAX),
+        1.. => (start, start.checked_add(length - 1)?),
+        _ => (start.checked_add(length)?, start - 1),
+    };
+    if first < 0 || last < first {
+        return None;
+    }
+    Some((first as u64, last as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lock(owner: u8, first: u64, last: u64, kind: Kind) -> Lock<u8> {
+        Lock { first, last, kind, owner }
+    }
+
+    #[test]
+    fn unlocking_the_middle_leaves_two_locks() {
+        let mut locks = Locks::new();
+        locks.set(lock(1, 0, 99, Kind::Write)).unwrap();
+        assert!(locks.clear(1, 40, 59));
+        assert_eq!(locks.set(lock(2, 40, 59, Kind::Write)), Ok(()));
+        assert_eq!(locks.set(lock(2, 39, 39, Kind::Read)), Err(lock(1, 0, 39, Kind::Write)));
+        assert_eq!(locks.conflict(&lock(2, 60, TO_END, Kind::Read)), Some(&lock(1, 60, 99, Kind::Write)));
+    }
+
+    #[test]
+    fn locking_byte_by_byte_keeps_one_range() {
+        let mut locks = Locks::new();
+        for byte in 0..1000 {
+            locks.set(lock(1, byte, byte, Kind::Read)).unwrap();
+        }
+        assert_eq!(locks.held, [lock(1, 0, 999, Kind::Read)]);
+    }
+
+    #[test]
+    fn a_negative_length_locks_backwards_and_overflow_is_refused() {
+        assert_eq!(range(10, -10), Some((0, 9)));
+        assert_eq!(range(10, 0), Some((10, TO_END)));
+        assert_eq!(range(10, -11), None);
+        assert_eq!(range(i64::MAX, 2), None);
+    }
+
+    proptest! {
+        #[test]
+        fn each_byte_obeys_the_rule(steps in proptest::collection::vec((0_u8..3, 0_u8..3, 0_u64..24, 0_u64..8), 0..60)) {
+            let mut locks = Locks::new();
+            let mut model = [[None; 32]; 3];
+            for (owner, what, first, more) in steps {
+                let last = first + more;
+                let range = first as usize..=last as usize;
+                let kind = [None, Some(Kind::Read), Some(Kind::Write)][usize::from(what)];
+                let Some(kind) = kind else {
+                    locks.clear(owner, first, last);
+                    model[usize::from(owner)][range].fill(None);
+                    continue;
+                };
+                let free = (0..3).filter(|&other| other != usize::from(owner)).all(|other| {
+                    model[other][range.clone()].iter().flatten().all(|&held| held == Kind::Read && kind == Kind::Read)
+                });
+                prop_assert_eq!(locks.set(lock(owner, first, last, kind)).is_ok(), free);
+                if free {
+                    model[usize::from(owner)][range].fill(Some(kind));
+                }
+            }
+            for (owner, bytes) in model.iter().enumerate() {
+                for (at, &kind) in bytes.iter().enumerate() {
+                    let mine = locks.held.iter().find(|l| usize::from(l.owner) == owner && l.overlaps(at as u64, at as u64));
+                    prop_assert_eq!(mine.map(|l| l.kind), kind);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Decides whether credentials may do something to a file: the owner, group and other bits, and the capabilities that
+//! override them (inode(7), capabilities(7) CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, unlink(2) on sticky directories).
+
+/// Wish to read, as in access(2).
+pub const READ: u32 = 4;
+/// Wish to write.
+pub const WRITE: u32 = 2;
+/// Wish to execute, or to search a directory.
+pub const EXECUTE: u32 = 1;
+
+const TYPE_MASK: u32 = 0o170_000;
+const DIRECTORY: u32 = 0o040_000;
+
+/// Who asks, reduced to what this file makes of him.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The file system user id is the owner.
+    pub owner: bool,
+    /// The file system group id or a supplementary group is the file's group.
+    pub group: bool,
+    /// CAP_DAC_OVERRIDE (also stands for CAP_DAC_READ_SEARCH).
+    pub overrides: bool,
+}
+
+/// Whether all of `wish` is granted on a file of `mode`.
+#[inline]
+pub const fn allowed(mode: u32, standing: Standing, wish: u32) -> bool {
+    let bits = if standing.owner {
+        mode >> 6
+    } else if standing.group {
+        mode >> 3
+    } else {
+        mode
+    };
+    if bits & wish == wish {
+        return true;
+    }
+    // The capability reads and writes everything and searches every directory, but executes only what somebody may execute.
+    standing.overrides && (wish & EXECUTE == 0 || mode & 0o111 != 0 || mode & TYPE_MASK == DIRECTORY)
+}
+
+/// Whether an entry owned by `entry_owner` may be removed from or renamed in a directory: in a sticky directory only its
+/// owner, the directory's owner or somebody with CAP_FOWNER may.
+pub const fn may_remove(dir_mode: u32, owns_dir: bool, owns_entry: bool, overrides: bool) -> bool {
+    dir_mode & 0o1000 == 0 || owns_dir || owns_entry || overrides
+}
+
+/// The mode after a write, truncation or chown by somebody without CAP_FSETID: set-user-ID goes, and set-group-ID where the
+/// group may execute (else it means mandatory locking).
+pub const fn without_set_id(mode: u32) -> u32 {
+    let mode = mode & !0o4000;
+    if mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER: Standing = Standing { owner: false, group: false, overrides: false };
+    const OWNER: Standing = Standing { owner: true, group: true, overrides: false };
+    const ROOT: Standing = Standing { owner: false, group: false, overrides: true };
+
+    #[test]
+    fn the_owner_is_judged_by_his_own_bits_even_if_others_may_more() {
+        assert!(!allowed(0o100_077, OWNER, READ));
+        assert!(allowed(0o100_077, OTHER, READ | WRITE | EXECUTE));
+    }
+
+    #[test]
+    fn root_does_not_execute_what_nobody_may_execute() {
+        assert!(!allowed(0o100_644, ROOT, EXECUTE));
+        assert!(allowed(0o100_645, ROOT, EXECUTE | WRITE));
+        assert!(allowed(0o040_000, ROOT, EXECUTE | WRITE));
+    }
+
+    #[test]
+    fn a_sticky_directory_protects_the_files_of_others() {
+        assert!(!may_remove(0o041_777, false, false, false));
+        assert!(may_remove(0o041_777, false, true, false));
+        assert!(may_remove(0o040_777, false, false, false));
+    }
+
+    #[test]
+    fn a_write_takes_the_set_id_bits_but_leaves_the_locking_bit() {
+        assert_eq!(without_set_id(0o106_755), 0o100_755);
+        assert_eq!(without_set_id(0o102_644), 0o102_644);
+    }
+}

@@ -1,0 +1,548 @@
+//! Decides what a signal does: which is delivered next, what its default is, and how an interrupted call goes on.
+//!
+//! Nouns: a [`SigSet`] is 64 bits, bit `n - 1` for signal `n`. A [`SigInfo`] says who sent a signal and why; [`Pending`]
+//! holds those not yet delivered (ordinary signals once each, real-time ones queued in order); a [`Disposition`] is what
+//! the program asked for with sigaction(2). Source: signal(7), sigaction(2).
+
+use alloc::collections::VecDeque;
+
+/// Highest signal number.
+pub const MAX_SIGNAL: u8 = 64;
+/// First real-time signal.
+pub const FIRST_RT: u8 = 32;
+
+/// Signal numbers the rules need (x86_64 and aarch64 agree on all of them).
+pub mod sig {
+    #![allow(missing_docs, reason = "the names are signal(7)'s own")]
+    pub const HUP: u8 = 1;
+    pub const INT: u8 = 2;
+    pub const QUIT: u8 = 3;
+    pub const ILL: u8 = 4;
+    pub const TRAP: u8 = 5;
+    pub const ABRT: u8 = 6;
+    pub const BUS: u8 = 7;
+    pub const FPE: u8 = 8;
+    pub const KILL: u8 = 9;
+    pub const USR1: u8 = 10;
+    pub const SEGV: u8 = 11;
+    pub const PIPE: u8 = 13;
+    pub const ALRM: u8 = 14;
+    pub const TERM: u8 = 15;
+    pub const CHLD: u8 = 17;
+    pub const CONT: u8 = 18;
+    pub const STOP: u8 = 19;
+    pub const TSTP: u8 = 20;
+    pub const TTIN: u8 = 21;
+    pub const TTOU: u8 = 22;
+    pub const URG: u8 = 23;
+    pub const XCPU: u8 = 24;
+    pub const XFSZ: u8 = 25;
+    pub const VTALRM: u8 = 26;
+    pub const PROF: u8 = 27;
+    pub const WINCH: u8 = 28;
+    pub const SYS: u8 = 31;
+}
+
+/// A set of signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SigSet(pub u64);
+
+impl SigSet {
+    /// No signal.
+    pub const EMPTY: SigSet = SigSet(0);
+    /// The two that can be neither caught nor blocked.
+    pub const UNBLOCKABLE: SigSet = SigSet(bit(sig::KILL) | bit(sig::STOP));
+    /// The four that stop by default.
+    pub const STOPS: SigSet = SigSet(bit(sig::STOP) | bit(sig::TSTP) | bit(sig::TTIN) | bit(sig::TTOU));
+    /// Those raised by the program's own instructions, delivered before others.
+    pub const SYNCHRONOUS: SigSet =
+        SigSet(bit(sig::SEGV) | bit(sig::BUS) | bit(sig::ILL) | bit(sig::TRAP) | bit(sig::FPE) | bit(sig::SYS));
+
+    /// Just one signal.
+    pub const fn only(signal: u8) -> SigSet {
+        SigSet(bit(signal))
+    }
+
+    /// Whether `signal` is in the set.
+    pub const fn has(self, signal: u8) -> bool {
+        self.0 & bit(signal) != 0
+    }
+
+    /// Union.
+    pub const fn with(self, other: SigSet) -> SigSet {
+        SigSet(self.0 | other.0)
+    }
+
+    /// Difference.
+    pub const fn without(self, other: SigSet) -> SigSet {
+        SigSet(self.0 & !other.0)
+    }
+
+    /// Whether it holds nothing.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The signal of the set that is delivered first: synchronous ones, then the lowest number.
+    pub fn first(self) -> Option<u8> {
+        let urgent = self.0 & SigSet::SYNCHRONOUS.0;
+        let from = if urgent != 0 { urgent } else { self.0 };
+        (from != 0).then(|| from.trailing_zeros() as u8 + 1)
+    }
+}
+
+const fn bit(signal: u8) -> u64 {
+    1 << ((signal - 1) & 63)
+}
+
+/// What a signal does when nobody handles it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultAction {
+    /// Ends the process.
+    Terminate,
+    /// Ends it, with the core bit in its wait status.
+    Core,
+    /// Nothing.
+    Ignore,
+    /// Stops it.
+    Stop,
+    /// Continues it (which happened when the signal was sent); nothing at delivery.
+    Continue,
+}
+
+/// signal(7), column "Action".
+pub fn default_action(signal: u8) -> DefaultAction {
+    match signal {
+        sig::CHLD | sig::URG | sig::WINCH => DefaultAction::Ignore,
+        sig::CONT => DefaultAction::Continue,
+        sig::STOP | sig::TSTP | sig::TTIN | sig::TTOU => DefaultAction::Stop,
+        sig::QUIT | sig::ILL | sig::TRAP | sig::ABRT | sig::BUS | sig::FPE | sig::SEGV => DefaultAction::Core,
+        sig::XCPU | sig::XFSZ | sig::SYS => DefaultAction::Core,
+        _ => DefaultAction::Terminate,
+    }
+}
+
+/// `SIG_DFL`
+pub const SIG_DFL: u64 = 0;
+/// `SIG_IGN`
+pub const SIG_IGN: u64 = 1;
+
+/// `sa_flags` bits, x86_64.
+pub mod sa {
+    #![allow(missing_docs, reason = "the names are sigaction(2)'s own")]
+    pub const NOCLDSTOP: u64 = 1;
+    pub const NOCLDWAIT: u64 = 2;
+    pub const SIGINFO: u64 = 4;
+    pub const RESTORER: u64 = 0x0400_0000;
+    pub const ONSTACK: u64 = 0x0800_0000;
+    pub const RESTART: u64 = 0x1000_0000;
+    pub const NODEFER: u64 = 0x4000_0000;
+    pub const RESETHAND: u64 = 0x8000_0000;
+}
+
+/// What the program asked for one signal; the kernel's `struct sigaction` in its own order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disposition {
+    /// [`SIG_DFL`], [`SIG_IGN`] or the handler's address.
+    pub handler: u64,
+    /// [`sa`] bits.
+    pub flags: u64,
+    /// Where the handler returns to.
+    pub restorer: u64,
+    /// Blocked while the handler runs.
+    pub mask: SigSet,
+}
+
+impl Disposition {
+    /// Whether sending `signal` has no effect at all under this disposition.
+    pub fn ignores(&self, signal: u8) -> bool {
+        match self.handler {
+            SIG_IGN => true,
+            SIG_DFL => matches!(default_action(signal), DefaultAction::Ignore),
+            _ => false,
+        }
+    }
+}
+
+/// What delivering a signal means now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Nothing.
+    Drop,
+    /// Run the handler.
+    Handle(Disposition),
+    /// End the process, with or without the core bit.
+    Kill {
+        /// Whether the wait status carries the core bit.
+        core: bool,
+    },
+    /// Stop it. `SIGSTOP` always; the other three not in an orphaned process group, which the caller checks.
+    Stop,
+}
+
+/// The rule of delivery. `protected` is true for init, which no signal of its own namespace kills by default.
+pub fn deliver(signal: u8, disposition: &Disposition, protected: bool) -> Delivery {
+    if SigSet::UNBLOCKABLE.has(signal) {
+        return match (protected, signal) {
+            (true, _) => Delivery::Drop,
+            (false, sig::KILL) => Delivery::Kill { core: false },
+            (false, _) => Delivery::Stop,
+        };
+    }
+    match disposition.handler {
+        SIG_IGN => Delivery::Drop,
+        SIG_DFL => match default_action(signal) {
+            DefaultAction::Ignore | DefaultAction::Continue => Delivery::Drop,
+            _ if protected => Delivery::Drop,
+            DefaultAction::Terminate => Delivery::Kill { core: false },
+            DefaultAction::Core => Delivery::Kill { core: true },
+            DefaultAction::Stop => Delivery::Stop,
+        },
+        _ => Delivery::Handle(*disposition),
+    }
+}
+
+/// `si_code` values.
+pub mod code {
+    #![allow(missing_docs, reason = "the names are sigaction(2)'s own")]
+    pub const USER: i32 = 0;
+    pub const KERNEL: i32 = 0x80;
+    pub const QUEUE: i32 = -1;
+    pub const TIMER: i32 = -2;
+    pub const TKILL: i32 = -6;
+    pub const SEGV_MAPERR: i32 = 1;
+    pub const SEGV_ACCERR: i32 = 2;
+    pub const BUS_ADRALN: i32 = 1;
+    pub const BUS_ADRERR: i32 = 2;
+    pub const ILL_ILLOPN: i32 = 2;
+    pub const FPE_INTDIV: i32 = 1;
+    pub const TRAP_BRKPT: i32 = 1;
+    pub const TRAP_TRACE: i32 = 2;
+    pub const CLD_EXITED: i32 = 1;
+    pub const CLD_KILLED: i32 = 2;
+    pub const CLD_DUMPED: i32 = 3;
+    pub const CLD_STOPPED: i32 = 5;
+    pub const CLD_CONTINUED: i32 = 6;
+}
+
+/// The part of a siginfo that depends on `si_code`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// No further fields.
+    None,
+    /// `kill`, `tgkill`: sender.
+    Sender {
+        /// Sending process.
+        pid: u32,
+        /// Its real user.
+        uid: u32,
+    },
+    /// `sigqueue`: sender and value.
+    Value {
+        /// Sending process.
+        pid: u32,
+        /// Its real user.
+        uid: u32,
+        /// `si_value`.
+        value: u64,
+    },
+    /// A POSIX timer.
+    Timer {
+        /// Timer id.
+        id: u32,
+        /// Expirations that found the signal still pending.
+        overrun: u32,
+        /// `si_value`.
+        value: u64,
+    },
+    /// A fault at an address.
+    Fault {
+        /// `si_addr`.
+        addr: u64,
+    },
+    /// A child changed state.
+    Child {
+        /// The child.
+        pid: u32,
+        /// Its real user.
+        uid: u32,
+        /// Exit code or signal.
+        status: i32,
+        /// User time in clock ticks.
+        utime: u64,
+        /// System time in clock ticks.
+        stime: u64,
+    },
+    /// The program's own 112 bytes, from `rt_sigqueueinfo`.
+    Raw([u8; 112]),
+}
+
+/// Who sent a signal and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SigInfo {
+    /// Signal number.
+    pub signal: u8,
+    /// `si_code`
+    pub code: i32,
+    /// `si_errno`
+    pub errno: i32,
+    /// The rest.
+    pub cause: Cause,
+}
+
+/// Bytes of `siginfo_t`.
+pub const SIGINFO_BYTES: usize = 128;
+
+impl SigInfo {
+    /// From the kernel itself (`SI_KERNEL`).
+    pub fn kernel(signal: u8) -> SigInfo {
+        SigInfo { signal, code: code::KERNEL, errno: 0, cause: Cause::None }
+    }
+
+    /// A fault of the running program.
+    pub fn fault(signal: u8, code: i32, addr: u64) -> SigInfo {
+        SigInfo { signal, code, errno: 0, cause: Cause::Fault { addr } }
+    }
+
+    /// The layout of `siginfo_t` (asm-generic/siginfo.h, 64 bit).
+    pub fn encode(&self) -> [u8; SIGINFO_BYTES] {
+        let mut out = [0; SIGINFO_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &i32::from(self.signal).to_le_bytes());
+        put(4, &self.errno.to_le_bytes());
+        put(8, &self.code.to_le_bytes());
+        match self.cause {
+            Cause::None => {}
+            Cause::Sender { pid, uid } => {
+                put(16, &pid.to_le_bytes());
+                put(20, &uid.to_le_bytes());
+            }
+            Cause::Value { pid, uid, value } => {
+                put(16, &pid.to_le_bytes());
+                put(20, &uid.to_le_bytes());
+                put(24, &value.to_le_bytes());
+            }
+            Cause::Timer { id, overrun, value } => {
+                put(16, &id.to_le_bytes());
+                put(20, &overrun.to_le_bytes());
+                put(24, &value.to_le_bytes());
+            }
+            Cause::Fault { addr } => put(16, &addr.to_le_bytes()),
+            Cause::Child { pid, uid, status, utime, stime } => {
+                put(16, &pid.to_le_bytes());
+                put(20, &uid.to_le_bytes());
+                put(24, &status.to_le_bytes());
+                put(32, &utime.to_le_bytes());
+                put(40, &stime.to_le_bytes());
+            }
+            Cause::Raw(bytes) => put(16, &bytes),
+        }
+        out
+    }
+
+    /// Reads a `siginfo_t` a program passed; `signal` replaces what it says.
+    pub fn decode(bytes: &[u8; SIGINFO_BYTES], signal: u8) -> SigInfo {
+        let word = |at: usize| i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let mut raw = [0; 112];
+        raw.copy_from_slice(&bytes[16..]);
+        SigInfo { signal, code: word(8), errno: word(4), cause: Cause::Raw(raw) }
+    }
+}
+
+/// Signals sent and not yet delivered.
+#[derive(Debug, Default)]
+pub struct Pending {
+    set: SigSet,
+    queue: VecDeque<SigInfo>,
+}
+
+impl Pending {
+    /// None.
+    pub const fn new() -> Self {
+        Self { set: SigSet::EMPTY, queue: VecDeque::new() }
+    }
+
+    /// Which signals wait.
+    pub fn set(&self) -> SigSet {
+        self.set
+    }
+
+    /// How many entries are queued.
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
+    /// Adds a signal. An ordinary one that already waits is merged. At `limit` queued entries an ordinary signal still
+    /// becomes pending (without its info) and a real-time one is refused: `false`, which is `EAGAIN` for `sigqueue`.
+    pub fn push(&mut self, info: SigInfo, limit: usize) -> bool {
+        if info.signal < FIRST_RT && self.set.has(info.signal) {
+            return true;
+        }
+        if self.queue.len() >= limit && info.signal >= FIRST_RT {
+            return false;
+        }
+        self.set = self.set.with(SigSet::only(info.signal));
+        if self.queue.len() < limit {
+            self.queue.push_back(info);
+        }
+        true
+    }
+
+    /// Takes the next signal among `wanted`.
+    pub fn take(&mut self, wanted: SigSet) -> Option<SigInfo> {
+        let signal = SigSet(self.set.0 & wanted.0).first()?;
+        let info = match self.queue.iter().position(|info| info.signal == signal) {
+            Some(0) => self.queue.pop_front(),
+            Some(at) => self.queue.remove(at),
+            None => None,
+        };
+        if signal < FIRST_RT || !self.queue.iter().any(|info| info.signal == signal) {
+            self.set = self.set.without(SigSet::only(signal));
+        }
+        Some(info.unwrap_or(SigInfo { signal, code: code::USER, errno: 0, cause: Cause::None }))
+    }
+
+    /// Forgets every pending signal of `set`.
+    pub fn discard(&mut self, set: SigSet) {
+        if self.set.0 & set.0 != 0 {
+            self.queue.retain(|info| !set.has(info.signal));
+            self.set = self.set.without(set);
+        }
+    }
+
+    /// Whether a signal of `set` waits, and if so counts a timer's overrun on the entry of timer `id`.
+    pub fn add_overrun(&mut self, signal: u8, timer: u32) -> bool {
+        for info in &mut self.queue {
+            if let Cause::Timer { id, overrun, .. } = &mut info.cause
+                && info.signal == signal
+                && *id == timer
+            {
+                *overrun = overrun.saturating_add(1);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// How a call that a signal interrupted goes on; the kernel-internal error numbers Linux uses (never seen by programs).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupted {
+    /// `ERESTARTSYS`: again if the handler has `SA_RESTART` or there is no handler, else `EINTR`.
+    Restart,
+    /// `ERESTARTNOINTR`: always again.
+    Always,
+    /// `ERESTARTNOHAND`: `EINTR` if a handler runs, again if none does.
+    UnlessHandled,
+    /// `ERESTART_RESTARTBLOCK`: `EINTR` if a handler runs, else `restart_syscall`.
+    Block,
+}
+
+/// What to do with the interrupted call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// Return `EINTR`.
+    Fail,
+    /// Execute the same call again.
+    Again,
+    /// Execute `restart_syscall`.
+    RestartBlock,
+}
+
+/// `handler` holds the flags of the handler about to run, if one is.
+pub fn resume(kind: Interrupted, handler: Option<u64>) -> Resume {
+    match (kind, handler) {
+        (Interrupted::Always, _) => Resume::Again,
+        (Interrupted::Block, None) => Resume::RestartBlock,
+        (_, None) => Resume::Again,
+        (Interrupted::Restart, Some(flags)) if flags & sa::RESTART != 0 => Resume::Again,
+        (_, Some(_)) => Resume::Fail,
+    }
+}
+
+/// Whether a sender may signal a target, by credentials alone (kill(2)).
+pub fn may_signal(sender: (u32, u32), target: (u32, u32), sender_is_capable: bool) -> bool {
+    let (ruid, euid) = sender;
+    let (target_ruid, target_suid) = target;
+    sender_is_capable || [ruid, euid].iter().any(|uid| *uid == target_ruid || *uid == target_suid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(signal: u8, value: u64) -> SigInfo {
+        SigInfo { signal, code: code::QUEUE, errno: 0, cause: Cause::Value { pid: 1, uid: 0, value } }
+    }
+
+    #[test]
+    fn ordinary_signals_merge_and_real_time_ones_queue_in_order() {
+        let mut pending = Pending::new();
+        for value in 0..3 {
+            assert!(pending.push(info(sig::USR1, value), 100));
+            assert!(pending.push(info(40, value), 100));
+        }
+        assert_eq!(pending.take(SigSet(!0)), Some(info(sig::USR1, 0)));
+        for value in 0..3 {
+            assert_eq!(pending.take(SigSet(!0)), Some(info(40, value)));
+        }
+        assert_eq!(pending.take(SigSet(!0)), None);
+        assert!(pending.is_empty());
+        assert_eq!(pending.take(SigSet(!0)), None);
+    }
+
+    #[test]
+    fn a_full_queue_refuses_real_time_signals_but_never_loses_an_ordinary_one() {
+        let mut pending = Pending::new();
+        assert!(pending.push(info(40, 0), 1));
+        assert!(!pending.push(info(40, 1), 1));
+        assert!(pending.push(info(sig::TERM, 0), 1));
+        assert_eq!(pending.take(SigSet(!0)).unwrap().signal, sig::TERM);
+        assert_eq!(pending.take(SigSet(!0)), Some(info(40, 0)));
+    }
+
+    #[test]
+    fn a_fault_is_delivered_before_an_earlier_hangup() {
+        let mut pending = Pending::new();
+        pending.push(SigInfo::kernel(sig::HUP), 10);
+        pending.push(SigInfo::fault(sig::SEGV, code::SEGV_MAPERR, 16), 10);
+        assert_eq!(pending.take(SigSet(!0)).unwrap().signal, sig::SEGV);
+        assert_eq!(pending.take(SigSet::only(sig::INT)), None);
+    }
+
+    #[test]
+    fn init_survives_what_it_did_not_ask_for() {
+        let default = Disposition::default();
+        for signal in 1..=MAX_SIGNAL {
+            assert_eq!(deliver(signal, &default, true), Delivery::Drop, "signal {signal}");
+        }
+        let handled = Disposition { handler: 0x1000, ..default };
+        assert_eq!(deliver(sig::TERM, &handled, true), Delivery::Handle(handled));
+        assert_eq!(deliver(sig::KILL, &handled, false), Delivery::Kill { core: false });
+    }
+
+    #[test]
+    fn interrupted_calls_restart_only_where_linux_restarts_them() {
+        assert_eq!(resume(Interrupted::Restart, Some(sa::RESTART)), Resume::Again);
+        assert_eq!(resume(Interrupted::Restart, Some(0)), Resume::Fail);
+        assert_eq!(resume(Interrupted::UnlessHandled, Some(sa::RESTART)), Resume::Fail);
+        assert_eq!(resume(Interrupted::Block, Some(sa::RESTART)), Resume::Fail);
+        assert_eq!(resume(Interrupted::Block, None), Resume::RestartBlock);
+        assert_eq!(resume(Interrupted::Always, Some(0)), Resume::Again);
+    }
+
+    #[test]
+    fn a_siginfo_survives_its_wire_form() {
+        let encoded = SigInfo::fault(sig::SEGV, code::SEGV_ACCERR, 0x1234_5678_9abc).encode();
+        assert_eq!(encoded[0], 11);
+        assert_eq!(encoded[8], 2);
+        assert_eq!(encoded[16..24], 0x1234_5678_9abcu64.to_le_bytes());
+        let again = SigInfo::decode(&encoded, sig::SEGV).encode();
+        assert_eq!(encoded, again);
+    }
+}

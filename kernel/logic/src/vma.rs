@@ -1,0 +1,417 @@
+//! Decides what lies where in an address space: the set of mapped ranges and where a new one fits.
+//!
+//! A [`VmaSet`] is a sorted vector of page-aligned, non-overlapping ranges ([`Vma`]). Every edit (insert, remove, protect,
+//! advise) splits ranges at its borders and joins equal neighbours afterwards, so the set never holds two entries where
+//! one would do. What backs a range is the caller's business ([`Backing`]); the set only asks how a backing looks further
+//! in, and whether two backings continue each other.
+//!
+//! Invariant: `vmas[i].end <= vmas[i + 1].start`, `start < end`, both multiples of [`PAGE`].
+
+use alloc::vec::Vec;
+
+/// Bytes in a page.
+pub const PAGE: u64 = 4096;
+
+/// First address that may never be mapped by a user program (x86_64: one page below the canonical hole).
+pub const USER_END: u64 = 0x7fff_ffff_f000;
+
+/// Linux's default `vm.max_map_count`.
+pub const MAX_VMAS: usize = 65_530;
+
+/// What a range permits: a set of [`Prot::READ`], [`Prot::WRITE`], [`Prot::EXEC`], with mmap(2)'s bit values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prot(pub u8);
+
+impl Prot {
+    /// Nothing.
+    pub const NONE: Prot = Prot(0);
+    /// `PROT_READ`
+    pub const READ: Prot = Prot(1);
+    /// `PROT_WRITE`
+    pub const WRITE: Prot = Prot(2);
+    /// `PROT_EXEC`
+    pub const EXEC: Prot = Prot(4);
+
+    /// Whether every bit of `other` is in here.
+    pub const fn has(self, other: Prot) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets together.
+    pub const fn with(self, other: Prot) -> Prot {
+        Prot(self.0 | other.0)
+    }
+}
+
+/// Properties of a range beyond its protection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VmaFlags(pub u16);
+
+impl VmaFlags {
+    /// Writes reach the backing (`MAP_SHARED`).
+    pub const SHARED: VmaFlags = VmaFlags(1);
+    /// Grows towards lower addresses when touched just below (`MAP_GROWSDOWN`, the stack).
+    pub const GROWS_DOWN: VmaFlags = VmaFlags(2);
+    /// `mlock`ed.
+    pub const LOCKED: VmaFlags = VmaFlags(4);
+    /// Not inherited by a fork (`MADV_DONTFORK`).
+    pub const DONT_FORK: VmaFlags = VmaFlags(8);
+    /// Empty in the child of a fork (`MADV_WIPEONFORK`).
+    pub const WIPE_ON_FORK: VmaFlags = VmaFlags(16);
+    /// A shared file range opened without write permission: `mprotect` may not add `WRITE`.
+    pub const NO_WRITE: VmaFlags = VmaFlags(32);
+    /// The program break's range.
+    pub const HEAP: VmaFlags = VmaFlags(64);
+    /// The initial stack.
+    pub const STACK: VmaFlags = VmaFlags(128);
+
+    /// Whether every bit of `other` is in here.
+    pub const fn has(self, other: VmaFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets together.
+    pub const fn with(self, other: VmaFlags) -> VmaFlags {
+        VmaFlags(self.0 | other.0)
+    }
+
+    /// This set less `other`.
+    pub const fn without(self, other: VmaFlags) -> VmaFlags {
+        VmaFlags(self.0 & !other.0)
+    }
+}
+
+/// What stands behind a range.
+pub trait Backing: Clone {
+    /// The backing of the part that begins `bytes` further in.
+    fn advanced(&self, bytes: u64) -> Self;
+    /// Whether `next` is exactly what this backing continues as after `bytes`.
+    fn continues_as(&self, bytes: u64, next: &Self) -> bool;
+}
+
+/// One mapped range.
+#[derive(Clone, Debug)]
+pub struct Vma<B> {
+    /// First byte.
+    pub start: u64,
+    /// One past the last byte.
+    pub end: u64,
+    /// What the program may do here.
+    pub prot: Prot,
+    /// Everything else about it.
+    pub flags: VmaFlags,
+    /// Where its pages come from.
+    pub backing: B,
+}
+
+impl<B> Vma<B> {
+    /// Whether `addr` lies inside.
+    pub fn contains(&self, addr: u64) -> bool {
+        self.start <= addr && addr < self.end
+    }
+
+    /// Length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.end - self.start
+    }
+}
+
+/// Why an edit was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VmaError {
+    /// Part of the range is not mapped, or there is no room (`ENOMEM`).
+    NoMemory,
+    /// The range may not have that protection (`EACCES`).
+    Access,
+}
+
+/// A process's mapped ranges.
+#[derive(Clone, Debug)]
+pub struct VmaSet<B> {
+    vmas: Vec<Vma<B>>,
+    pages: u64,
+    hint: Hint,
+}
+
+/// Where a top-down search may begin: no gap between `top` and `ceiling` holds `len` bytes.
+#[derive(Clone, Copy, Debug)]
+struct Hint {
+    len: u64,
+    top: u64,
+    ceiling: u64,
+}
+
+impl Hint {
+    const NONE: Hint = Hint { len: u64::MAX, top: 0, ceiling: 0 };
+}
+
+impl<B> Default for VmaSet<B> {
+    fn default() -> Self {
+        Self { vmas: Vec::new(), pages: 0, hint: Hint::NONE }
+    }
+}
+
+impl<B: Backing> VmaSet<B> {
+    /// An empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All ranges in address order.
+    pub fn iter(&self) -> core::slice::Iter<'_, Vma<B>> {
+        self.vmas.iter()
+    }
+
+    /// Number of ranges.
+    pub fn len(&self) -> usize {
+        self.vmas.len()
+    }
+
+    /// Whether nothing is mapped.
+    pub fn is_empty(&self) -> bool {
+        self.vmas.is_empty()
+    }
+
+    /// Mapped pages.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// The range that holds `addr`.
+    pub fn find(&self, addr: u64) -> Option<&Vma<B>> {
+        self.vmas.get(self.first_ending_after(addr)).filter(|vma| vma.start <= addr)
+    }
+
+    /// The first range that ends after `addr`, whether or not it holds it.
+    pub fn find_at_or_above(&self, addr: u64) -> Option<&Vma<B>> {
+        self.vmas.get(self.first_ending_after(addr))
+    }
+
+    /// The ranges that overlap `start..end`, whole.
+    pub fn overlapping(&self, start: u64, end: u64) -> impl Iterator<Item = &Vma<B>> {
+        self.vmas[self.first_ending_after(start)..].iter().take_while(move |vma| vma.start < end)
+    }
+
+    /// Whether nothing is mapped in `start..end`.
+    pub fn is_free(&self, start: u64, end: u64) -> bool {
+        self.overlapping(start, end).next().is_none()
+    }
+
+    /// Whether all of `start..end` is mapped.
+    pub fn is_covered(&self, start: u64, end: u64) -> bool {
+        let mut at = start;
+        for vma in self.overlapping(start, end) {
+            if vma.start > at {
+                return false;
+            }
+            at = vma.end;
+        }
+        at >= end
+    }
+
+    /// Adds a range where nothing is mapped. The caller has checked that with [`VmaSet::is_free`] or removed what was there.
+    pub fn insert(&mut self, vma: Vma<B>) -> Result<(), VmaError> {
+        if self.vmas.len() >= MAX_VMAS {
+            return Err(VmaError::NoMemory);
+        }
+        debug_assert!(self.is_free(vma.start, vma.end));
+        let at = self.first_ending_after(vma.start);
+        self.pages += vma.bytes() / PAGE;
+        let joins_left = at > 0 && joins(&self.vmas[at - 1], &vma);
+        let joins_right = at < self.vmas.len() && joins(&vma, &self.vmas[at]);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                self.vmas[at - 1].end = self.vmas[at].end;
+                self.vmas.remove(at);
+            }
+            (true, false) => self.vmas[at - 1].end = vma.end,
+            (false, true) => {
+                self.vmas[at].start = vma.start;
+                self.vmas[at].backing = vma.backing;
+            }
+            (false, false) => self.vmas.insert(at, vma),
+        }
+        Ok(())
+    }
+
+    /// Unmaps `start..end`; `gone` sees each removed piece in order. Holes are fine.
+    pub fn remove(&mut self, start: u64, end: u64, mut gone: impl FnMut(&Vma<B>)) -> Result<(), VmaError> {
+        let (first, last) = self.split_around(start, end)?;
+        if first == last {
+            return Ok(());
+        }
+        for vma in &self.vmas[first..last] {
+            self.pages -= vma.bytes() / PAGE;
+            gone(vma);
+        }
+        if last - first == 1 {
+            self.vmas.remove(first);
+        } else {
+            self.vmas.drain(first..last);
+        }
+        if end > self.hint.top {
+            self.hint = Hint::NONE;
+        }
+        Ok(())
+    }
+
+    /// Gives every page of `start..end` the protection `prot`; `changed` sees each piece with its former protection. On a
+    /// hole the pieces before it have changed, as mprotect(2) does it.
+    pub fn protect(
+        &mut self,
+        start: u64,
+        end: u64,
+        prot: Prot,
+        mut changed: impl FnMut(&Vma<B>, Prot),
+    ) -> Result<(), VmaError> {
+        let mut stop = end;
+        let mut outcome = Ok(());
+        let mut at = start;
+        for vma in self.overlapping(start, end) {
+            if vma.start > at {
+                break;
+            }
+            if prot.has(Prot::WRITE) && vma.flags.has(VmaFlags::NO_WRITE) {
+                (stop, outcome) = (at, Err(VmaError::Access));
+                break;
+            }
+            at = vma.end;
+        }
+        if outcome.is_ok() && at < end {
+            (stop, outcome) = (at, Err(VmaError::NoMemory));
+        }
+        if stop > start {
+            self.edit(start, stop, |vma| {
+                let old = vma.prot;
+                vma.prot = prot;
+                changed(vma, old);
+            })?;
+        }
+        outcome
+    }
+
+    /// Applies `change` to every piece in `start..end` (split at the borders) and joins equal neighbours again.
+    pub fn edit(&mut self, start: u64, end: u64, mut change: impl FnMut(&mut Vma<B>)) -> Result<(), VmaError> {
+        let (first, mut last) = self.split_around(start, end)?;
+        for vma in &mut self.vmas[first..last] {
+            change(vma);
+        }
+        last = (last + 1).min(self.vmas.len());
+        let mut at = first.max(1);
+        while at < last {
+            if joins(&self.vmas[at - 1], &self.vmas[at]) {
+                self.vmas[at - 1].end = self.vmas[at].end;
+                self.vmas.remove(at);
+                last -= 1;
+            } else {
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The highest gap of `len` bytes within `floor..ceiling`, allocated from its top.
+    pub fn find_gap(&mut self, len: u64, floor: u64, ceiling: u64) -> Option<u64> {
+        if len == 0 || ceiling.checked_sub(len)? < floor {
+            return None;
+        }
+        if ceiling != self.hint.ceiling {
+            self.hint = Hint { ceiling, ..Hint::NONE };
+        }
+        let mut top = if len >= self.hint.len { self.hint.top } else { ceiling };
+        let mut at = self.vmas.partition_point(|vma| vma.start < top);
+        loop {
+            let below = if at == 0 { floor } else { self.vmas[at - 1].end.max(floor) };
+            if top > below && top - below >= len {
+                if len <= self.hint.len {
+                    self.hint = Hint { len, top, ceiling };
+                }
+                return Some(top - len);
+            }
+            if at == 0 || below == floor && self.vmas[at - 1].end <= floor {
+                return None;
+            }
+            at -= 1;
+            top = top.min(self.vmas[at].start);
+        }
+    }
+
+    /// Extends the growing range above `addr` down to the page of `addr`. `limit` is the largest allowed size in bytes;
+    /// `guard` the distance to keep from a range below (Linux: 256 pages). `None` when nothing above grows or it may not.
+    pub fn grow_down(&mut self, addr: u64, limit: u64, guard: u64) -> Option<u64> {
+        let at = self.first_ending_after(addr);
+        let page = addr & !(PAGE - 1);
+        let floor = if at == 0 { 0 } else { self.vmas[at - 1].end };
+        let open_below = at == 0 || self.vmas[at - 1].prot == Prot::NONE;
+        let vma = self.vmas.get_mut(at)?;
+        if !vma.flags.has(VmaFlags::GROWS_DOWN) || vma.end - page > limit {
+            return None;
+        }
+        if page < floor || (!open_below && page - floor < guard) {
+            return None;
+        }
+        self.pages += (vma.start - page) / PAGE;
+        vma.start = page;
+        Some(page)
+    }
+
+    /// Moves the end of the range that starts at or holds `start` to `end`; used by `brk` and `mremap` in place.
+    pub fn set_end(&mut self, holds: u64, end: u64) -> bool {
+        let at = self.first_ending_after(holds);
+        let next = self.vmas.get(at + 1).map_or(u64::MAX, |vma| vma.start);
+        let Some(vma) = self.vmas.get_mut(at) else { return false };
+        if vma.start > holds || end <= vma.start || end > next {
+            return false;
+        }
+        self.pages = self.pages + end / PAGE - vma.end / PAGE;
+        vma.end = end;
+        self.hint = Hint::NONE;
+        true
+    }
+
+    fn first_ending_after(&self, addr: u64) -> usize {
+        self.vmas.partition_point(|vma| vma.end <= addr)
+    }
+
+    /// Splits so that whole entries cover what is mapped of `start..end`; their index range.
+    fn split_around(&mut self, start: u64, end: u64) -> Result<(usize, usize), VmaError> {
+        let mut first = self.first_ending_after(start);
+        if self.vmas.get(first).is_some_and(|vma| vma.start < start) {
+            self.split(first, start)?;
+            first += 1;
+        }
+        let mut last = first;
+        while last < self.vmas.len() && self.vmas[last].end <= end {
+            last += 1;
+        }
+        if self.vmas.get(last).is_some_and(|vma| vma.start < end) {
+            self.split(last, end)?;
+            last += 1;
+        }
+        Ok((first, last))
+    }
+
+    fn split(&mut self, index: usize, at: u64) -> Result<(), VmaError> {
+        if self.vmas.len() >= MAX_VMAS {
+            return Err(VmaError::NoMemory);
+        }
+        let vma = &mut self.vmas[index];
+        let mut upper = vma.clone();
+        upper.backing = vma.backing.advanced(at - vma.start);
+        upper.start = at;
+        vma.end = at;
+        self.vmas.insert(index + 1, upper);
+        Ok(())
+    }
+}
+
+fn joins<B: Backing>(left: &Vma<B>, right: &Vma<B>) -> bool {
+    left.end == right.start
+        && left.prot == right.prot
+        && left.flags == right.flags
+        && !left.flags.has(VmaFlags::GROWS_DOWN)
+        && left.backing.continues_as(left.bytes(), &right.backing)
+}
+
+#[cfg(test)]
+mod tests;

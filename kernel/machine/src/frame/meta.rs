@@ -1,0 +1,248 @@
+//! The table of reference counts: who may make a [`Frame`](super::Frame), and when its memory is free.
+//!
+//! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a block),
+//! else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the order of the block
+//! this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits
+//! for whoever owns the frame as a page table.
+//!
+//! Invariant: a count moves from 0 only by [`claim`], and back to 0 only in [`release`] by whoever dropped the last
+//! reference; so between the two the memory belongs to the references, whatever the allocator policy does.
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use super::MAX_ORDER;
+use crate::addr::FrameNumber;
+
+const RESERVED: u32 = u32::MAX;
+const IMMORTAL: u32 = 1 << 31;
+const TAIL: u32 = 1 << 31;
+
+/// One frame's entry.
+pub(super) struct Meta {
+    count: AtomicU32,
+    info: AtomicU32,
+    note: AtomicU64,
+}
+
+static TABLE: AtomicPtr<Meta> = AtomicPtr::new(core::ptr::null_mut());
+static LIMIT: AtomicU32 = AtomicU32::new(0);
+
+/// Bytes of table per frame.
+pub(crate) const ENTRY_SIZE: usize = size_of::<Meta>();
+
+/// Take `table`, zeroed and large enough for `limit` frames, and reserve everything outside `free`.
+///
+/// # Safety
+/// Once, with memory nobody else uses; `free` holds RAM that nobody uses, ascending.
+pub(crate) unsafe fn init(table: *mut u8, limit: u32, free: &[crate::boot::FrameRange]) {
+    TABLE.store(table.cast(), Ordering::Relaxed);
+    LIMIT.store(limit, Ordering::Relaxed);
+    let mut next = 0;
+    for range in free {
+        reserve(next, range.start.0);
+        next = range.end.0;
+    }
+    reserve(next, limit);
+}
+
+fn reserve(from: u32, to: u32) {
+    for number in from..to {
+        if let Some(meta) = get(FrameNumber(number)) {
+            meta.count.store(RESERVED, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The entry of a number that may be anything.
+pub(super) fn get(number: FrameNumber) -> Option<&'static Meta> {
+    // SAFETY: the table has `LIMIT` entries and lives for ever; both are 0 and null before `init`.
+    (number.0 < LIMIT.load(Ordering::Relaxed))
+        .then(|| unsafe { &*TABLE.load(Ordering::Relaxed).add(number.0 as usize) })
+}
+
+/// The entry of a frame somebody holds a reference to.
+///
+/// # Safety
+/// `number` is that of a live reference.
+#[inline]
+unsafe fn held(number: FrameNumber) -> &'static Meta {
+    // SAFETY: references are only made for numbers within the table.
+    unsafe { &*TABLE.load(Ordering::Relaxed).add(number.0 as usize) }
+}
+
+/// The entry that counts for a held frame, and the number of the block's head.
+///
+/// # Safety
+/// As for [`held`].
+#[inline]
+unsafe fn counter(number: FrameNumber) -> (&'static Meta, FrameNumber) {
+    // SAFETY: the caller's; a tail's head is in the table too.
+    unsafe {
+        let meta = held(number);
+        let info = meta.info.load(Ordering::Relaxed);
+        if info & TAIL == 0 { (meta, number) } else { (held(FrameNumber(info & !TAIL)), FrameNumber(info & !TAIL)) }
+    }
+}
+
+/// Move a free frame's count from 0 to 1; `true` makes the caller its owner.
+#[inline]
+pub(super) fn claim(number: FrameNumber) -> bool {
+    get(number).is_some_and(|m| m.count.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok())
+}
+
+/// Claim a whole block; all or nothing.
+pub(super) fn claim_block(head: FrameNumber, order: u8) -> bool {
+    if order > MAX_ORDER || !head.0.is_multiple_of(1 << order) || !claim(head) {
+        return false;
+    }
+    for tail in head.0 + 1..head.0 + (1 << order) {
+        if !claim(FrameNumber(tail)) {
+            for taken in head.0..tail {
+                if let Some(meta) = get(FrameNumber(taken)) {
+                    meta.info.store(0, Ordering::Relaxed);
+                    meta.count.store(0, Ordering::Release);
+                }
+            }
+            return false;
+        }
+        if let Some(meta) = get(FrameNumber(tail)) {
+            meta.info.store(TAIL | head.0, Ordering::Relaxed);
+            meta.count.store(RESERVED, Ordering::Relaxed);
+        }
+    }
+    if let Some(meta) = get(head) {
+        meta.info.store(u32::from(order), Ordering::Relaxed);
+    }
+    true
+}
+
+/// One more reference.
+///
+/// # Safety
+/// As for [`held`].
+#[inline]
+pub(super) unsafe fn retain(number: FrameNumber) {
+    // SAFETY: the caller's.
+    let (meta, _) = unsafe { counter(number) };
+    if meta.count.fetch_add(1, Ordering::Relaxed) >= IMMORTAL {
+        meta.count.store(IMMORTAL, Ordering::Relaxed);
+    }
+}
+
+/// One reference less, if that is all there is to do: a single frame that others still reference. `false` leaves everything to
+/// [`release`].
+///
+/// # Safety
+/// As for [`release`], when this returns `true`.
+#[inline(always)]
+pub(super) unsafe fn release_shared(number: FrameNumber) -> bool {
+    // SAFETY: the caller's.
+    let meta = unsafe { held(number) };
+    let mut count = meta.count.load(Ordering::Relaxed);
+    if meta.info.load(Ordering::Relaxed) != 0 {
+        return false;
+    }
+    while (2..IMMORTAL).contains(&count) {
+        match meta.count.compare_exchange_weak(count, count - 1, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => count = now,
+        }
+    }
+    false
+}
+
+/// One reference less. `Some` if it was the last: the block is free now and the caller must give it to the policy.
+///
+/// # Safety
+/// As for [`held`]; the caller's reference is gone afterwards.
+#[inline]
+pub(super) unsafe fn release(number: FrameNumber) -> Option<(FrameNumber, u8)> {
+    // SAFETY: the caller's.
+    let (meta, head) = unsafe { counter(number) };
+    let count = meta.count.load(Ordering::Acquire);
+    if count != 1 {
+        // Not the only one, or not any more: let the decrement decide.
+        if count >= IMMORTAL || meta.count.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return None;
+        }
+    }
+    let order = meta.info.load(Ordering::Relaxed) as u8;
+    if order != 0 {
+        free_tails(head, order);
+        meta.info.store(0, Ordering::Relaxed);
+    }
+    meta.count.store(0, Ordering::Release);
+    Some((head, order))
+}
+
+#[cold]
+fn free_tails(head: FrameNumber, order: u8) {
+    for tail in head.0 + 1..head.0 + (1 << order) {
+        if let Some(meta) = get(FrameNumber(tail)) {
+            meta.info.store(0, Ordering::Relaxed);
+            meta.count.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// The word a page table's owner keeps beside it. It holds whatever the last owner left.
+///
+/// # Safety
+/// As for [`held`].
+#[inline]
+pub(crate) unsafe fn note(number: FrameNumber) -> &'static AtomicU64 {
+    // SAFETY: the caller's.
+    unsafe { &held(number).note }
+}
+
+/// References to the block `number` is in.
+///
+/// # Safety
+/// As for [`held`].
+#[inline]
+pub(super) unsafe fn references(number: FrameNumber) -> u32 {
+    // SAFETY: the caller's.
+    unsafe { counter(number) }.0.count.load(Ordering::Acquire)
+}
+
+/// Order of the block headed by `number`; 0 for a tail.
+///
+/// # Safety
+/// As for [`held`].
+#[inline]
+pub(super) unsafe fn order(number: FrameNumber) -> u8 {
+    // SAFETY: the caller's.
+    let info = unsafe { held(number) }.info.load(Ordering::Relaxed);
+    if info & TAIL == 0 { info as u8 } else { 0 }
+}
+
+/// What the table says about a frame, for audits and dumps; a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrameState {
+    /// Not RAM, or RAM that was never free (kernel image, initrd, this table).
+    Reserved,
+    /// Nobody references it: in the policy's hands or in a magazine.
+    Free,
+    /// Referenced.
+    Used {
+        /// References to the frame or its block.
+        count: u32,
+        /// log2 of the block's frames.
+        order: u8,
+        /// First frame of the block.
+        head: FrameNumber,
+    },
+}
+
+/// The state of any frame number. Never fails, takes no lock.
+pub fn state(number: FrameNumber) -> FrameState {
+    let Some(meta) = get(number) else { return FrameState::Reserved };
+    let info = meta.info.load(Ordering::Relaxed);
+    let head = if info & TAIL == 0 { number } else { FrameNumber(info & !TAIL) };
+    let Some(counter) = get(head) else { return FrameState::Reserved };
+    match counter.count.load(Ordering::Relaxed) {
+        0 => FrameState::Free,
+        RESERVED => FrameState::Reserved,
+        count => FrameState::Used { count, order: counter.info.load(Ordering::Relaxed) as u8, head },
+    }
+}

@@ -1,0 +1,167 @@
+//! x87, SSE and AVX state of user threads: one area per thread, in the processor's standard (not compacted) XSAVE format,
+//! which is also what signal frames hold.
+//!
+//! The kernel never uses these registers without putting them back, so a thread's state stays in them until another user
+//! thread needs them; it is saved whenever its thread is switched from, and loaded only when the registers hold another's.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::features::{self, Feature, cpuid};
+
+/// FXSAVE area and XSAVE header: the least there is.
+const LEGACY: usize = 512;
+const HEADER: usize = 64;
+const MXCSR_OFFSET: usize = 24;
+const MXCSR_MASK_OFFSET: usize = 28;
+const MXCSR_DEFAULT: u32 = 0x1f80;
+const FCW_DEFAULT: u16 = 0x37f;
+/// Where Linux describes the area to programs: `struct _fpx_sw_bytes` in the unused end of the FXSAVE area.
+const SOFTWARE_OFFSET: usize = 464;
+const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
+const FP_XSTATE_MAGIC2_SIZE: usize = 4;
+
+static SIZE: AtomicU32 = AtomicU32::new(LEGACY as u32);
+
+/// Ask the processor how large an area is, after the features are on.
+pub(crate) fn init() {
+    let [_, size, ..] = cpuid(0xd, 0);
+    if features::has(Feature::Xsave) {
+        SIZE.store(size.max((LEGACY + HEADER) as u32), Ordering::Relaxed);
+    }
+}
+
+/// Bytes of an area.
+#[inline]
+pub(crate) fn size() -> usize {
+    SIZE.load(Ordering::Relaxed) as usize
+}
+
+/// Write the initial state into a fresh area.
+///
+/// # Safety
+/// `area` is 64-byte aligned and valid for [`size`] bytes.
+pub(crate) unsafe fn fresh(area: *mut u8) {
+    // SAFETY: the caller's; the fields lie in the first 512 bytes.
+    unsafe {
+        area.write_bytes(0, size());
+        area.cast::<u16>().write(FCW_DEFAULT);
+        area.add(MXCSR_OFFSET).cast::<u32>().write(MXCSR_DEFAULT);
+    }
+}
+
+/// Clear the header, so that a first save finds nothing undefined in it.
+///
+/// # Safety
+/// As for [`fresh`].
+pub(crate) unsafe fn clear_header(area: *mut u8) {
+    if features::has(Feature::Xsave) {
+        // SAFETY: the caller's.
+        unsafe { area.add(LEGACY).write_bytes(0, HEADER) };
+    }
+}
+
+/// Save the registers.
+///
+/// # Safety
+/// As for [`fresh`], and the header is defined.
+#[inline]
+pub(crate) unsafe fn save(area: *mut u8) {
+    // SAFETY: the caller's; which instruction exists was asked.
+    unsafe {
+        if features::has(Feature::XsaveOpt) {
+            asm!("xsaveopt64 [{}]", in(reg) area, in("eax") -1, in("edx") -1, options(nostack, preserves_flags));
+        } else {
+            save_whole(area);
+        }
+    }
+}
+
+/// Save the registers, unmodified parts too: for an area that was not loaded from before.
+///
+/// # Safety
+/// As for [`save`].
+pub(crate) unsafe fn save_whole(area: *mut u8) {
+    // SAFETY: the caller's; which instruction exists was asked.
+    unsafe {
+        if features::has(Feature::Xsave) {
+            asm!("xsave64 [{}]", in(reg) area, in("eax") -1, in("edx") -1, options(nostack, preserves_flags));
+        } else {
+            asm!("fxsave64 [{}]", in(reg) area, options(nostack, preserves_flags));
+        }
+    }
+}
+
+/// Load the registers.
+///
+/// # Safety
+/// As for [`fresh`]; the area holds a valid image.
+#[inline]
+pub(crate) unsafe fn load(area: *const u8) {
+    // SAFETY: the caller's; an invalid image would raise a protection fault.
+    unsafe {
+        if features::has(Feature::Xsave) {
+            asm!("xrstor64 [{}]", in(reg) area, in("eax") -1, in("edx") -1, options(nostack, preserves_flags));
+        } else {
+            asm!("fxrstor64 [{}]", in(reg) area, options(nostack, preserves_flags));
+        }
+    }
+}
+
+/// Describe the saved image to the program, as Linux does.
+pub(crate) fn describe(image: &mut [u8]) {
+    let features = features::xcr0();
+    let words: [u32; 5] = [
+        FP_XSTATE_MAGIC1,
+        (size() + FP_XSTATE_MAGIC2_SIZE) as u32,
+        features as u32,
+        (features >> 32) as u32,
+        size() as u32,
+    ];
+    if features::has(Feature::Xsave) {
+        for (to, word) in image[SOFTWARE_OFFSET..].chunks_exact_mut(4).zip(words) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+}
+
+/// Make an image from a program safe to load into `area`: only supported features, a plain header, no reserved MXCSR bits. A
+/// short image (at least the FXSAVE part) leaves the other features initial. `false` if it is too short or unsound.
+///
+/// # Safety
+/// As for [`fresh`].
+pub(crate) unsafe fn import(area: *mut u8, image: &[u8]) -> bool {
+    if image.len() < LEGACY {
+        return false;
+    }
+    let word = |at: usize| image.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
+    let extended =
+        features::has(Feature::Xsave) && image.len() >= size() && word(SOFTWARE_OFFSET) as u32 == FP_XSTATE_MAGIC1;
+    let used = if extended { word(LEGACY) & features::xcr0() } else { 0b11 & features::xcr0() };
+    if extended && (word(LEGACY) != used || (1..8).any(|i| word(LEGACY + 8 * i) != 0)) {
+        return false;
+    }
+    let mxcsr = word(MXCSR_OFFSET) as u32 & mxcsr_mask();
+    let len = if extended { size() } else { LEGACY };
+    // SAFETY: the area is `size()` long and `image` at least `len`; the header is rebuilt from what was checked.
+    unsafe {
+        area.write_bytes(0, size());
+        area.copy_from_nonoverlapping(image.as_ptr(), len);
+        area.add(MXCSR_OFFSET).cast::<u32>().write(mxcsr);
+        if features::has(Feature::Xsave) {
+            area.add(LEGACY).cast::<u64>().write(used);
+        }
+    }
+    true
+}
+
+/// The MXCSR bits this processor has (Intel SDM 1, "Guidelines for Writing to the MXCSR Register").
+fn mxcsr_mask() -> u32 {
+    #[repr(align(64))]
+    struct Image([u8; LEGACY]);
+    let mut image = Image([0; LEGACY]);
+    // SAFETY: a 16-byte aligned buffer of the size FXSAVE writes.
+    unsafe { asm!("fxsave64 [{}]", in(reg) &raw mut image, options(nostack, preserves_flags)) };
+    let mask = u32::from_le_bytes(image.0[MXCSR_MASK_OFFSET..][..4].try_into().unwrap_or_default());
+    if mask == 0 { 0xffbf } else { mask }
+}

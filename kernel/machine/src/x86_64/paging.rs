@@ -1,0 +1,127 @@
+//! The kernel's own page tables: the direct map, the image with exact rights, device registers.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::features::{self, Feature};
+use super::layout::{self, DIRECT, DIRECT_LIMIT, IMAGE, STACKS};
+use super::pvh::StartInfo;
+use super::table::{self, GLOBAL, HUGE, NO_EXEC, PRESENT, Table, UNCACHED, WRITE};
+use super::{boot, early, msr};
+use crate::addr::PhysAddr;
+
+const HUGE_SIZE: u64 = 2 << 20;
+const GIGA_SIZE: u64 = 1 << 30;
+
+/// A root table for starting other processors, taken at boot so that it lies below 4 GiB.
+static STARTUP_ROOT: AtomicU64 = AtomicU64::new(0);
+
+/// See [`STARTUP_ROOT`].
+pub(crate) fn startup_root() -> PhysAddr {
+    PhysAddr(STARTUP_ROOT.load(Relaxed))
+}
+
+/// Replace the boot tables by the final ones. Once, on the first processor, before anything holds a low address.
+pub(crate) fn build(info: &StartInfo) {
+    let root = PhysAddr(boot::root() as u64 - IMAGE);
+    STARTUP_ROOT.store(early::take(4096).0, Relaxed);
+    let direct_map = early::take(4096);
+    // SAFETY: both were just taken, zeroed, to be tables for ever.
+    let (direct_table, image) = unsafe { (table::table(direct_map), early::take(4096)) };
+    for region in info.regions[..info.count].iter().filter(|r| matches!(r.kind, 1 | 3 | 4)) {
+        map_ram(direct_table, region.start, region.end);
+    }
+    map_ram(direct_table, 0, 1 << 20);
+    // SAFETY: as above.
+    map_image(unsafe { table::table(image) });
+    // SAFETY: the root in use; entries are replaced by ones that show the same memory under the addresses in use.
+    let root = unsafe { table::table(root) };
+    root[table::index(DIRECT, 3)].store(direct_map.0 | PRESENT | WRITE, Relaxed);
+    root[table::index(STACKS, 3)].store(early::take(4096).0 | PRESENT | WRITE, Relaxed);
+    root[table::index(IMAGE, 3)].store(image.0 | PRESENT | WRITE, Relaxed);
+    root[0].store(0, Relaxed);
+    // SAFETY: the same root, to flush what the boot tables left behind.
+    unsafe { msr::set_cr3(msr::cr3()) };
+}
+
+fn no_exec() -> u64 {
+    if features::has(Feature::Nx) { NO_EXEC } else { 0 }
+}
+
+/// Map RAM, rounded outwards to 2 MiB: firmware tables sit in the odd ends.
+fn map_ram(direct_map: &Table, start: u64, end: u64) {
+    let mut at = start & !(HUGE_SIZE - 1);
+    let end = end.min(DIRECT_LIMIT);
+    let leaf = PRESENT | WRITE | HUGE | GLOBAL | no_exec();
+    while at < end {
+        let slot = &direct_map[(at / GIGA_SIZE) as usize];
+        let whole = at.is_multiple_of(GIGA_SIZE) && end - at >= GIGA_SIZE;
+        if whole && slot.load(Relaxed) == 0 && features::has(Feature::GigaPages) {
+            slot.store(at | leaf, Relaxed);
+            at += GIGA_SIZE;
+        } else {
+            map_huge(slot, at, leaf);
+            at += HUGE_SIZE;
+        }
+    }
+}
+
+/// One 2 MiB leaf under the given third-level slot, unless one is there.
+fn map_huge(slot: &AtomicU64, at: u64, leaf: u64) {
+    if slot.load(Relaxed) & HUGE != 0 {
+        return;
+    }
+    let entry = &next(slot)[table::index(at, 1)];
+    if entry.load(Relaxed) == 0 {
+        entry.store(at | leaf, Relaxed);
+    }
+}
+
+/// The table below `slot`, made if missing.
+fn next(slot: &AtomicU64) -> &'static Table {
+    if slot.load(Relaxed) == 0 {
+        slot.store(early::take(4096).0 | PRESENT | WRITE, Relaxed);
+    }
+    // SAFETY: kernel tables are made here only, from zeroed frames, and never freed.
+    unsafe { table::table(table::target(slot.load(Relaxed))) }
+}
+
+/// Text may be executed, read-only data read, data written; nothing more.
+fn map_image(top: &Table) {
+    let [start, text_end, rodata_end, end] = layout::image();
+    let mut at = start;
+    while at < end {
+        let rights = match at {
+            a if a < text_end => 0,
+            a if a < rodata_end => no_exec(),
+            _ => WRITE | no_exec(),
+        };
+        let leaf = &next(&next(&top[table::index(at, 2)])[table::index(at, 1)])[table::index(at, 0)];
+        leaf.store((at - IMAGE) | PRESENT | GLOBAL | rights, Relaxed);
+        at += 4096;
+    }
+}
+
+/// Show device registers at their direct-map address, uncached. Boot only.
+pub(crate) fn map_device(at: u64, bytes: u64) -> *mut u8 {
+    map_low(at, bytes, PRESENT | WRITE | HUGE | GLOBAL | UNCACHED | no_exec())
+}
+
+/// Show firmware tables that may lie outside reported RAM. Boot only.
+pub(crate) fn map_firmware(at: u64, bytes: u64) -> *mut u8 {
+    map_low(at, bytes, PRESENT | WRITE | HUGE | GLOBAL | no_exec())
+}
+
+fn map_low(at: u64, bytes: u64, leaf: u64) -> *mut u8 {
+    // SAFETY: the direct map's table, made by `build`.
+    let direct_map = unsafe {
+        let root = table::table(PhysAddr(boot::root() as u64 - IMAGE));
+        table::table(table::target(root[table::index(DIRECT, 3)].load(Relaxed)))
+    };
+    let mut page = at & !(HUGE_SIZE - 1);
+    while page < at + bytes && page < DIRECT_LIMIT {
+        map_huge(&direct_map[(page / GIGA_SIZE) as usize], page, leaf);
+        page += HUGE_SIZE;
+    }
+    layout::direct(PhysAddr(at))
+}

@@ -1,0 +1,34 @@
+//! The end of a space: every table and every leaf lets go of what it owns. Nobody runs it any more, so nothing is flushed.
+
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::{HUGE, UserSpace, span, table};
+use crate::addr::FrameNumber;
+use crate::frame::Frame;
+
+impl Drop for UserSpace {
+    fn drop(&mut self) {
+        release(self.root, 3);
+    }
+}
+
+/// Release what `table` owns, then the table.
+fn release(table: FrameNumber, level: u32) {
+    // SAFETY: the space owns its tables, and is being dropped.
+    let entries = unsafe { table::table(table.addr()) };
+    // The upper half of a root is the kernel's; its span never reaches there.
+    for index in span::within(table, 0, 511) {
+        let entry = entries[index].load(Relaxed);
+        if entry == 0 {
+            continue;
+        }
+        if level > 0 && entry & HUGE == 0 {
+            release(table::frame(entry), level - 1);
+        } else {
+            // SAFETY: a leaf owns one reference, given up here.
+            drop(unsafe { Frame::from_number(table::frame(entry)) });
+        }
+    }
+    // SAFETY: the entry above, or the space, owned the table.
+    drop(unsafe { Frame::from_number(table) });
+}

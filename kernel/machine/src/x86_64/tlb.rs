@@ -1,0 +1,123 @@
+//! Flushing translations, here and on other processors.
+//!
+//! A flush of others is a ticket: the asker adds one to the target's `wanted`, interrupts it, and waits until the target's
+//! `done` has reached the ticket; tickets that arrive together are served by one flush. A processor that spins (for a lock, for
+//! its own tickets) serves its tickets meanwhile, so asking is allowed with interrupts off and locks held.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
+
+use super::local::{self, Local};
+use super::{msr, smp};
+use crate::addr::PageRange;
+use crate::cpu::{self, CpuId, CpuMask};
+
+/// Above this many pages a whole flush is cheaper than one by one.
+const ONE_BY_ONE: usize = 32;
+
+/// What others ask of a processor's TLB.
+pub(crate) struct Tickets {
+    wanted: AtomicU32,
+    done: AtomicU32,
+    /// Kernel translations too.
+    kernel: AtomicU32,
+}
+
+impl Tickets {
+    pub(crate) const fn new() -> Self {
+        Self { wanted: AtomicU32::new(0), done: AtomicU32::new(0), kernel: AtomicU32::new(0) }
+    }
+}
+
+/// Flush `range` of a space active on the processors in `active`; returns when all have.
+pub(crate) fn flush_user(active: CpuMask, range: PageRange) {
+    let me = cpu::id();
+    if active & 1 << me.0 != 0 {
+        flush_here(range);
+    }
+    let others = active & !(1 << me.0);
+    if others != 0 {
+        ask(others, false);
+    }
+}
+
+/// Flush kernel translations everywhere.
+pub(crate) fn flush_kernel() {
+    flush_all_here();
+    ask(cpu::online() & !(1 << cpu::id().0), true);
+}
+
+fn flush_here(range: PageRange) {
+    if range.pages() > ONE_BY_ONE {
+        // SAFETY: the same tables again.
+        return unsafe { msr::set_cr3(msr::cr3()) };
+    }
+    let mut at = range.start();
+    while at < range.end() {
+        // SAFETY: forgetting a translation is always sound.
+        unsafe { asm!("invlpg [{}]", in(reg) at, options(nostack, preserves_flags)) };
+        at += 4096;
+    }
+}
+
+/// Global translations go when global pages are switched off.
+fn flush_all_here() {
+    const PGE: u64 = 1 << 7;
+    let cr4 = msr::cr4();
+    // SAFETY: the same tables and the same bits again.
+    unsafe {
+        msr::set_cr4(cr4 & !PGE);
+        msr::set_cr3(msr::cr3());
+        msr::set_cr4(cr4);
+    }
+}
+
+fn targets(mask: CpuMask) -> impl Iterator<Item = &'static Local> {
+    (0..64).filter(move |cpu| mask & 1 << cpu != 0).filter_map(|cpu| local::of(CpuId(cpu)))
+}
+
+fn ask(mask: CpuMask, kernel: bool) {
+    let mut tickets = [0; cpu::MAX_CPUS];
+    // The table writes before must be seen by whoever flushes after.
+    fence(Ordering::SeqCst);
+    for (local, ticket) in targets(mask).zip(&mut tickets) {
+        let asked = &local.mailbox.tlb;
+        if kernel {
+            asked.kernel.store(1, Ordering::SeqCst);
+        }
+        *ticket = asked.wanted.fetch_add(1, Ordering::SeqCst) + 1;
+        smp::interrupt(local);
+    }
+    for (local, ticket) in targets(mask).zip(tickets) {
+        while (local.mailbox.tlb.done.load(Ordering::Acquire).wrapping_sub(ticket) as i32) < 0 {
+            if crate::crash::is_stopped(CpuId(local.id.load(Ordering::Relaxed))) {
+                break;
+            }
+            serve();
+            cpu::relax();
+        }
+    }
+}
+
+/// Serve this processor's tickets, if there are any. Callable anywhere.
+#[inline]
+pub(crate) fn serve() {
+    let asked = &local::here().mailbox.tlb;
+    if asked.wanted.load(Ordering::SeqCst) != asked.done.load(Ordering::Relaxed) {
+        serve_now(asked);
+    }
+}
+
+#[cold]
+fn serve_now(asked: &Tickets) {
+    // Not interrupted by its own kind: `done` must not go back.
+    let _off = crate::irq::off();
+    let wanted = asked.wanted.load(Ordering::SeqCst);
+    if asked.kernel.swap(0, Ordering::SeqCst) != 0 {
+        flush_all_here();
+    } else {
+        // SAFETY: the same tables again.
+        unsafe { msr::set_cr3(msr::cr3()) };
+    }
+    asked.done.store(wanted, Ordering::Release);
+}

@@ -1,0 +1,154 @@
+//! Sorts what the stubs catch: faults of programs, faults inside user copies, interrupts, and what the kernel cannot survive.
+
+use core::sync::atomic::Ordering;
+
+use super::regs::{Registers, TrapFrame, UserFrame};
+use super::{features, irq, layout, local, msr, nmi, stacks};
+use crate::addr::{USER_END, UserAddr};
+use crate::hooks::hooks;
+use crate::trap::{Access, FatalKind, FatalTrap, PageFault, UserTrap};
+
+const DEBUG: u64 = 1;
+const NMI: u64 = 2;
+const DOUBLE_FAULT: u64 = 8;
+const PROTECTION: u64 = 13;
+const PAGE: u64 = 14;
+const MACHINE_CHECK: u64 = 18;
+
+/// Page-fault error code bits.
+const CODE_PRESENT: u64 = 1;
+const CODE_WRITE: u64 = 2;
+const CODE_FETCH: u64 = 16;
+
+const RFLAGS_IF: u64 = 1 << 9;
+
+/// A trap from user mode, interrupts off; returns into `return_to_user`.
+pub(super) extern "C" fn from_user(vector: u64, frame: &mut UserFrame, code: u64) {
+    close_user_access();
+    if vector >= 32 {
+        return irq::dispatch(vector as u8);
+    }
+    let trap = match vector {
+        PAGE => {
+            let fault = page_fault(msr::cr2(), code, frame.ip());
+            irq::enable();
+            if fault.addr.0 < USER_END && (hooks().user_fault)(&fault) {
+                return;
+            }
+            UserTrap::Page(fault)
+        }
+        0 => UserTrap::Divide,
+        DEBUG => UserTrap::Debug,
+        3 => UserTrap::Breakpoint,
+        4 | 5 => UserTrap::Overflow,
+        6 => UserTrap::InvalidInstruction,
+        12 => UserTrap::StackSegment,
+        11 | PROTECTION => UserTrap::Protection { code },
+        16 => UserTrap::FloatingPoint { simd: false },
+        17 => UserTrap::Alignment,
+        19 => UserTrap::FloatingPoint { simd: true },
+        other => UserTrap::Other { vector: other as u8 },
+    };
+    irq::enable();
+    (hooks().user_trap)(frame, trap);
+}
+
+fn page_fault(addr: u64, code: u64, ip: u64) -> PageFault {
+    PageFault { addr: UserAddr(addr), access: access(code), present: code & CODE_PRESENT != 0, ip, code }
+}
+
+fn access(code: u64) -> Access {
+    match code {
+        c if c & CODE_FETCH != 0 => Access::Execute,
+        c if c & CODE_WRITE != 0 => Access::Write,
+        _ => Access::Read,
+    }
+}
+
+/// A trap in kernel mode, interrupts off, on the current stack.
+pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u64) {
+    close_user_access();
+    if vector >= 32 {
+        return irq::dispatch(vector as u8);
+    }
+    let addr = if vector == PAGE { msr::cr2() } else { 0 };
+    if matches!(vector, PAGE | PROTECTION)
+        && let Some(resume) = fixup(frame.regs.rip)
+    {
+        let ask = vector == PAGE && addr < USER_END && frame.regs.rflags & RFLAGS_IF != 0 && may_fault();
+        if ask && resolve(&page_fault(addr, code, frame.regs.rip)) {
+            return;
+        }
+        frame.regs.rip = resume;
+        return;
+    }
+    let kind = match vector {
+        PAGE if stacks::is_guard(addr) => FatalKind::StackOverflow { addr },
+        PAGE => FatalKind::PageFault { addr, access: access(code) },
+        other => FatalKind::Exception { vector: other as u8 },
+    };
+    fatal(kind, &frame.regs, code);
+}
+
+/// A program may have set AC, and a copy in the kernel does: neither may weaken SMAP in a handler. The interrupted code gets it
+/// back with its flags.
+#[inline]
+fn close_user_access() {
+    if features::has(features::Feature::Smap) {
+        // SAFETY: CLAC exists with SMAP; it only takes access away.
+        unsafe { core::arch::asm!("clac", options(nomem, nostack)) };
+    }
+}
+
+/// Let the kernel resolve a fault of one of its own copies.
+fn resolve(fault: &PageFault) -> bool {
+    irq::enable();
+    let resolved = (hooks().copy_fault)(fault);
+    irq::disable();
+    resolved
+}
+
+/// Whether the kernel may be asked: a lock or an interrupt handler below would deadlock or sleep.
+fn may_fault() -> bool {
+    let local = local::here();
+    let busy = local.locks.load(Ordering::Relaxed)
+        | local.irq_depth.load(Ordering::Relaxed)
+        | local.no_fault.load(Ordering::Relaxed);
+    busy == 0
+}
+
+fn fixup(ip: u64) -> Option<u64> {
+    layout::fixups().iter().find(|pair| pair[0] == ip).map(|pair| pair[1])
+}
+
+fn fatal(kind: FatalKind, regs: &Registers, code: u64) -> ! {
+    let in_user = regs.cs & 3 != 0;
+    (hooks().fatal)(&FatalTrap { kind, registers: *regs, code, in_user })
+}
+
+/// NMI, double fault, machine check: on their own stacks, from anywhere.
+pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64) {
+    match vector {
+        NMI if nmi::stop_requested() => nmi::stop(&frame.regs),
+        NMI => fatal(FatalKind::Nmi, &frame.regs, code),
+        DOUBLE_FAULT if stacks::is_guard(msr::cr2()) => {
+            fatal(FatalKind::StackOverflow { addr: msr::cr2() }, &frame.regs, code)
+        }
+        DOUBLE_FAULT => fatal(FatalKind::DoubleFault, &frame.regs, code),
+        MACHINE_CHECK => fatal(FatalKind::MachineCheck, &frame.regs, code),
+        other => fatal(FatalKind::Exception { vector: other as u8 }, &frame.regs, code),
+    }
+}
+
+/// Return work was requested: clear the request, let the kernel do it. Interrupts are off before and after.
+pub(super) extern "C" fn return_work(frame: &mut UserFrame) {
+    local::here().work.store(0, Ordering::Relaxed);
+    irq::enable();
+    (hooks().return_work)(frame);
+}
+
+/// The program set an instruction pointer outside the canonical user half: what the processor would have said.
+pub(super) extern "C" fn bad_ip(frame: &mut UserFrame) {
+    irq::enable();
+    (hooks().user_trap)(frame, UserTrap::Protection { code: 0 });
+}

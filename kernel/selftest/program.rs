@@ -1,0 +1,128 @@
+//! Programs of a few machine instructions, the threads that run them, and the four system calls they may make.
+//!
+//! Calls: 0 say(rdi), 1 yield, 2 exit(rdi), 3 nothing. Pages at [`CODE`] and [`DATA`]; a fault in [`LAZY`] maps a page of zeros.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use machine::addr::{USER_END, UserPage};
+use machine::arch::UserFrame;
+use machine::frame::Frame;
+use machine::space::{Prot, UserSpace};
+use machine::sync::SpinLock;
+use machine::thread::{FpuStart, Thread, UserStart};
+use machine::trap::{PageFault, UserTrap};
+
+use crate::{START, say};
+
+pub(crate) const CODE: u64 = 0x40_0000;
+pub(crate) const DATA: u64 = 0x50_0000;
+/// Pages from here on are mapped when touched.
+pub(crate) const LAZY: core::ops::Range<u64> = 0x6000_0000..0x7000_0000;
+
+pub(crate) const READ: Prot = Prot { read: true, write: false, exec: false, tag: 0 };
+pub(crate) const WRITE: Prot = Prot { read: true, write: true, exec: false, tag: 1 };
+pub(crate) const EXEC: Prot = Prot { read: true, write: false, exec: true, tag: 2 };
+
+/// What this kernel knows of a thread.
+pub(crate) struct Task {
+    pub(crate) name: &'static str,
+    pub(crate) space: Option<Arc<UserSpace>>,
+}
+
+/// The space a kernel thread runs in for the length of a test.
+pub(crate) static BORROWED: SpinLock<Option<Arc<UserSpace>>> = SpinLock::new(None);
+
+/// Programs that say something leave the time in `MARKS` instead: the last two.
+pub(crate) static QUIET: AtomicBool = AtomicBool::new(false);
+pub(crate) static MARKS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+type Handle = Arc<Thread<Task>>;
+
+/// Threads waiting for a turn on the first processor.
+static READY: SpinLock<VecDeque<Handle>> = SpinLock::new(VecDeque::new());
+
+/// The page at an address a test made up.
+pub(crate) fn page(at: u64) -> UserPage {
+    UserPage::new(at).expect("a page of the user half")
+}
+
+/// A space with `code` at [`CODE`] and one page of zeros at [`DATA`].
+pub(crate) fn space(code: &[u8]) -> Arc<UserSpace> {
+    let space = UserSpace::new().expect("a frame for the root");
+    let text = Frame::alloc_zeroed().expect("a frame");
+    text.write(0, code);
+    assert!(space.map(page(CODE), text, EXEC).is_ok(), "code does not map");
+    assert!(space.map(page(DATA), Frame::alloc_zeroed().expect("a frame"), WRITE).is_ok(), "data does not map");
+    space
+}
+
+/// Make a thread that runs the code of `space`, with `argument` in the first argument register.
+pub(crate) fn spawn(name: &'static str, space: &Arc<UserSpace>, argument: u64) -> Handle {
+    let mut frame = UserFrame::new(CODE, DATA + 0xff0);
+    frame.set_call_arg(0, argument);
+    let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: Some(Arc::clone(space)) };
+    Thread::user(Task { name, space: Some(Arc::clone(space)) }, &start).expect("memory for a thread")
+}
+
+/// A kernel thread.
+pub(crate) fn spawn_kernel(name: &'static str, entry: fn() -> !) -> Handle {
+    Thread::kernel(Task { name, space: None }, entry).expect("memory for a thread")
+}
+
+/// Queue a thread.
+pub(crate) fn ready(thread: Handle) {
+    READY.lock_irq().push_back(thread);
+}
+
+/// Let the next thread in the queue run, this one going to its end.
+pub(crate) fn yield_now() {
+    let Some(next) = READY.lock_irq().pop_front() else { return };
+    READY.lock_irq().push_back(START.current().to_arc());
+    START.switch_to(&next).expect("threads in the queue are parked");
+}
+
+/// End this thread.
+pub(crate) fn exit() -> ! {
+    let next = READY.lock_irq().pop_front().expect("the test itself waits in the queue");
+    START.exit_to(next)
+}
+
+/// The four system calls.
+pub(crate) fn syscall(frame: &mut UserFrame) {
+    let [first, ..] = frame.args();
+    match frame.syscall_number() {
+        0 if QUIET.load(Ordering::Relaxed) => {
+            MARKS[0].store(MARKS[1].load(Ordering::Relaxed), Ordering::Relaxed);
+            MARKS[1].store(machine::time::cycles(), Ordering::Relaxed);
+        }
+        0 => say!("{}: says {first:#x}", START.current().name),
+        1 => yield_now(),
+        2 => {
+            if !QUIET.load(Ordering::Relaxed) {
+                say!("{}: exits with {first:#x}", START.current().name);
+            }
+            exit();
+        }
+        _ => {}
+    }
+    frame.set_result(frame.syscall_number() + 0x100);
+}
+
+/// Name the trap and end the thread.
+pub(crate) fn trap(frame: &mut UserFrame, trap: UserTrap) {
+    say!("{}: trapped at +{:#x}: {trap:?}", START.current().name, frame.ip().wrapping_sub(CODE));
+    exit();
+}
+
+/// Map a page of zeros where laziness is allowed.
+pub(crate) fn fault(fault: &PageFault) -> bool {
+    if fault.present || fault.addr.0 >= USER_END || !LAZY.contains(&fault.addr.0) {
+        return false;
+    }
+    let (Some(page), Ok(frame)) = (fault.addr.page(), Frame::alloc_zeroed()) else { return false };
+    let current = START.current();
+    let borrowed = BORROWED.lock().clone();
+    current.space.as_ref().or(borrowed.as_ref()).is_some_and(|space| space.map(page, frame, WRITE).is_ok())
+}

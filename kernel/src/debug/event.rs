@@ -1,0 +1,276 @@
+//! Event lines: `DBG {json}`, one per event, strict JSON, whole lines only.
+//!
+//! An event is put together in a buffer and written in one piece, so two processors never mix inside a line. Every event
+//! carries a sequence number, the processor and the time. An event too long for the buffer is replaced by a `dropped` one
+//! that counts, never cut in the middle.
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use kernel_logic::signal::{Delivery, SigInfo};
+use linux_abi::{Errno, Signal, syscalls};
+
+use super::{Category, is_on};
+use crate::log::Line;
+use crate::task::{Task, try_current};
+
+static SEQUENCE: AtomicU64 = AtomicU64::new(0);
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// Longest event line.
+pub const EVENT_BYTES: usize = 4096;
+
+/// An event being written.
+pub struct Event {
+    line: Line<EVENT_BYTES>,
+    /// A comma is due before the next item.
+    open: bool,
+}
+
+impl Event {
+    /// Begins an event of this type.
+    pub fn new(kind: &str) -> Self {
+        let mut event = Self { line: Line::new(), open: false };
+        event.text("DBG {");
+        event.string("type", kind.as_bytes());
+        let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
+        event.number("seq", sequence).number("cpu", u64::from(machine::cpu::id().0));
+        event.number("ns", machine::time::now());
+        event
+    }
+
+    /// A decimal field.
+    pub fn number(&mut self, name: &str, value: u64) -> &mut Self {
+        self.field(name, format_args!("{value}"))
+    }
+
+    /// A signed decimal field.
+    pub fn signed(&mut self, name: &str, value: i64) -> &mut Self {
+        self.field(name, format_args!("{value}"))
+    }
+
+    /// An address field: a string of hexadecimal.
+    pub fn address(&mut self, name: &str, value: u64) -> &mut Self {
+        self.field(name, format_args!("\"{value:#x}\""))
+    }
+
+    /// A truth field.
+    pub fn flag(&mut self, name: &str, value: bool) -> &mut Self {
+        self.field(name, format_args!("{value}"))
+    }
+
+    /// A text field; bytes that are not printable ASCII are escaped.
+    pub fn string(&mut self, name: &str, value: &[u8]) -> &mut Self {
+        self.field(name, format_args!("\"{}\"", Json(value)))
+    }
+
+    /// Opens an array field, its items written by `items`.
+    pub fn array(&mut self, name: &str, items: impl FnOnce(&mut Self)) -> &mut Self {
+        self.field(name, format_args!("["));
+        self.open = false;
+        items(self);
+        self.text("]");
+        self.open = true;
+        self
+    }
+
+    /// Opens an object field, its fields written by `fields`.
+    pub fn object(&mut self, name: &str, fields: impl FnOnce(&mut Self)) -> &mut Self {
+        self.field(name, format_args!("{{"));
+        self.open = false;
+        fields(self);
+        self.text("}");
+        self.open = true;
+        self
+    }
+
+    /// An item of an array that is an object.
+    pub fn item(&mut self, fields: impl FnOnce(&mut Self)) -> &mut Self {
+        self.comma();
+        self.text("{");
+        self.open = false;
+        fields(self);
+        self.text("}");
+        self.open = true;
+        self
+    }
+
+    /// An item of an array that is an address.
+    pub fn address_item(&mut self, value: u64) -> &mut Self {
+        self.comma();
+        // The line notes itself when it is full.
+        let _ = write!(self.line, "\"{value:#x}\"");
+        self
+    }
+
+    /// Writes the line to the console.
+    pub fn emit(mut self) {
+        self.text("}");
+        self.line.end();
+        if self.line.cut {
+            let lost = DROPPED.fetch_add(1, Ordering::Relaxed) + 1;
+            let mut short = Self { line: Line::new(), open: false };
+            short.text("DBG {");
+            short.string("type", b"dropped").number("count", lost);
+            short.text("}");
+            short.line.end();
+            machine::console::write(short.line.bytes());
+            return;
+        }
+        machine::console::write(self.line.bytes());
+    }
+
+    /// Writes the line without waiting for the console: for the crash path.
+    pub fn emit_unlocked(mut self) {
+        self.text("}");
+        self.line.end();
+        machine::console::write_unlocked(self.line.bytes());
+    }
+
+    fn field(&mut self, name: &str, value: fmt::Arguments<'_>) -> &mut Self {
+        self.comma();
+        // The line notes itself when it is full.
+        let _ = write!(self.line, "\"{name}\":{value}");
+        self
+    }
+
+    fn comma(&mut self) {
+        if core::mem::replace(&mut self.open, true) {
+            self.text(",");
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        // The line notes itself when it is full.
+        let _ = self.line.write_str(text);
+    }
+}
+
+/// Bytes inside a JSON string.
+struct Json<'a>(&'a [u8]);
+
+impl fmt::Display for Json<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            match byte {
+                b'"' => f.write_str("\\\"")?,
+                b'\\' => f.write_str("\\\\")?,
+                b'\n' => f.write_str("\\n")?,
+                b' '..=b'~' => f.write_char(char::from(*byte))?,
+                _ => write!(f, "\\u{byte:04x}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn pid() -> u64 {
+    try_current().map_or(0, |task| u64::from(task.pid()))
+}
+
+fn call_name(nr: u64) -> &'static str {
+    syscalls::by_number(nr).map_or("unknown", |call| call.name)
+}
+
+/// A call nobody implements.
+#[cold]
+pub fn unimplemented_syscall(nr: u64) {
+    let mut event = Event::new("unimplemented_syscall");
+    event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
+    event.emit();
+}
+
+/// A call begins.
+#[cold]
+pub fn syscall_entry(nr: u64, args: &[u64; 6]) {
+    let mut event = Event::new("syscall_entry");
+    event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
+    event.array("args", |event| {
+        for arg in args {
+            event.address_item(*arg);
+        }
+    });
+    event.emit();
+}
+
+/// A call ends.
+#[cold]
+pub fn syscall_exit(nr: u64, result: i64) {
+    let mut event = Event::new("syscall_exit");
+    event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr).signed("result", result);
+    if let Some(name) = Errno::from_result(result).and_then(Errno::name) {
+        event.string("errno", name.as_bytes());
+    }
+    event.emit();
+}
+
+/// A signal is delivered.
+pub fn signal(task: &Task, info: &SigInfo, verdict: &Delivery, ip: u64) {
+    if !is_on(Category::Signal) {
+        return;
+    }
+    let action: &[u8] = match verdict {
+        Delivery::Drop => b"ignore",
+        Delivery::Handle(_) => b"handler",
+        Delivery::Kill { core: true } => b"core",
+        Delivery::Kill { core: false } => b"terminate",
+        Delivery::Stop => b"stop",
+    };
+    let mut event = Event::new("signal");
+    event.number("pid", u64::from(task.pid())).number("signal", u64::from(info.signal));
+    event.string("signal_name", signal_name(info.signal).as_bytes()).string("action", action).address("ip", ip);
+    if let Delivery::Handle(disposition) = verdict {
+        event.address("handler", disposition.handler);
+    }
+    event.emit();
+}
+
+/// The name of a signal, `SIGRT` for real-time ones.
+pub fn signal_name(signal: u8) -> &'static str {
+    Signal::new(u64::from(signal)).and_then(Signal::name).unwrap_or("SIGRT")
+}
+
+/// A page fault was, or could not be, resolved.
+#[cold]
+pub fn page_fault(addr: u64, ip: u64, reason: &str, resolved: bool) {
+    let mut event = Event::new("page_fault");
+    event.number("pid", pid()).address("vaddr", addr).address("ip", ip);
+    event.string("reason", reason.as_bytes()).flag("resolved", resolved);
+    event.emit();
+}
+
+/// An exception in a program became a signal.
+#[cold]
+pub fn user_fault(exception: &str, ip: u64, signal: u8) {
+    let mut event = Event::new("user_fault");
+    event.number("pid", pid()).string("exception", exception.as_bytes()).address("ip", ip);
+    event.number("signal_delivered", u64::from(signal));
+    event.emit();
+}
+
+/// A process was made.
+pub fn fork(parent: u32, child: u32) {
+    if is_on(Category::Process) {
+        let mut event = Event::new("process_fork");
+        event.number("parent_pid", u64::from(parent)).number("child_pid", u64::from(child));
+        event.emit();
+    }
+}
+
+/// A process executed a program.
+pub fn exec(pid: u32, argv0: &[u8], entry: u64) {
+    if is_on(Category::Process) {
+        let mut event = Event::new("process_exec");
+        event.number("pid", u64::from(pid)).string("argv0", &argv0[..argv0.len().min(256)]).address("entry", entry);
+        event.emit();
+    }
+}
+
+/// A process ended.
+pub fn exit(pid: u32, status: i32, by_signal: bool) {
+    if is_on(Category::Process) {
+        let mut event = Event::new("process_exit");
+        event.number("pid", u64::from(pid)).signed("status", i64::from(status)).flag("by_signal", by_signal);
+        event.emit();
+    }
+}

@@ -1,0 +1,240 @@
+//! What every inode has: identity, type, mode, owner, link count and times, readable without a lock.
+
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use linux_abi::Errno;
+
+use super::Caller;
+
+/// Bits of `st_mode` that are the file type.
+pub const S_IFMT: u32 = 0o170_000;
+/// Socket.
+pub const S_IFSOCK: u32 = 0o140_000;
+/// Symbolic link.
+pub const S_IFLNK: u32 = 0o120_000;
+/// Regular file.
+pub const S_IFREG: u32 = 0o100_000;
+/// Block device.
+pub const S_IFBLK: u32 = 0o060_000;
+/// Directory.
+pub const S_IFDIR: u32 = 0o040_000;
+/// Character device.
+pub const S_IFCHR: u32 = 0o020_000;
+/// FIFO.
+pub const S_IFIFO: u32 = 0o010_000;
+
+/// Nanoseconds since 1970; years 1677 to 2262, other times are clamped as Linux clamps to what a file system can store.
+pub type WallNanos = i64;
+
+/// Attributes of an inode.
+#[derive(Debug)]
+pub struct Attr {
+    /// Inode number.
+    pub ino: u64,
+    /// Number of the device the file system is (`st_dev`).
+    pub dev: u64,
+    /// Device number of a device node (`st_rdev`).
+    pub rdev: u64,
+    mode: AtomicU32,
+    uid: AtomicU32,
+    gid: AtomicU32,
+    nlink: AtomicU32,
+    accessed: AtomicI64,
+    modified: AtomicI64,
+    changed: AtomicI64,
+    /// When it was made (`stx_btime`).
+    pub born: WallNanos,
+    /// Writers if positive, executions that forbid writing if negative.
+    writers: AtomicI32,
+    /// Has no name and may still be given one (O_TMPFILE without O_EXCL).
+    linkable: AtomicBool,
+}
+
+/// Next inode number of file systems that count.
+static NEXT_INO: AtomicU64 = AtomicU64::new(2);
+
+/// A fresh inode number.
+pub fn next_ino() -> u64 {
+    NEXT_INO.fetch_add(1, Relaxed)
+}
+
+impl Attr {
+    /// Attributes of a new inode with one name.
+    pub fn new(dev: u64, mode: u32, uid: u32, gid: u32, rdev: u64) -> Self {
+        Self::with_ino(next_ino(), dev, mode, uid, gid, rdev)
+    }
+
+    /// The same with a chosen inode number.
+    pub fn with_ino(ino: u64, dev: u64, mode: u32, uid: u32, gid: u32, rdev: u64) -> Self {
+        let now = super::wall_now();
+        Self {
+            ino,
+            dev,
+            rdev,
+            mode: AtomicU32::new(mode),
+            uid: AtomicU32::new(uid),
+            gid: AtomicU32::new(gid),
+            nlink: AtomicU32::new(1),
+            accessed: AtomicI64::new(now),
+            modified: AtomicI64::new(now),
+            changed: AtomicI64::new(now),
+            born: now,
+            writers: AtomicI32::new(0),
+            linkable: AtomicBool::new(false),
+        }
+    }
+
+    /// File type and permission bits.
+    #[inline]
+    pub fn mode(&self) -> u32 {
+        self.mode.load(Relaxed)
+    }
+
+    /// The file type bits.
+    #[inline]
+    pub fn kind(&self) -> u32 {
+        self.mode() & S_IFMT
+    }
+
+    /// Whether it is a directory.
+    #[inline]
+    pub fn is_dir(&self) -> bool {
+        self.kind() == S_IFDIR
+    }
+
+    /// Sets the permission bits; the type stays.
+    pub fn set_permissions(&self, bits: u32) {
+        self.mode.store(self.kind() | bits & 0o7777, Relaxed);
+        self.touch_changed();
+    }
+
+    /// Owner.
+    #[inline]
+    pub fn uid(&self) -> u32 {
+        self.uid.load(Relaxed)
+    }
+
+    /// Group.
+    #[inline]
+    pub fn gid(&self) -> u32 {
+        self.gid.load(Relaxed)
+    }
+
+    /// Sets owner and group.
+    pub fn set_owner(&self, uid: u32, gid: u32) {
+        self.uid.store(uid, Relaxed);
+        self.gid.store(gid, Relaxed);
+        self.touch_changed();
+    }
+
+    /// Number of names.
+    pub fn nlink(&self) -> u32 {
+        self.nlink.load(Relaxed)
+    }
+
+    /// Sets the number of names.
+    pub fn set_nlink(&self, count: u32) {
+        self.nlink.store(count, Relaxed);
+        self.touch_changed();
+    }
+
+    /// Whether it may be given a name: it has one, or was made without one for that.
+    pub fn is_linkable(&self) -> bool {
+        self.nlink() > 0 || self.linkable.load(Relaxed)
+    }
+
+    /// Allows a file without a name to be given one.
+    pub fn set_linkable(&self) {
+        self.linkable.store(true, Relaxed);
+    }
+
+    /// Changes the number of names.
+    pub fn add_links(&self, by: i32) {
+        self.set_nlink(self.nlink().saturating_add_signed(by));
+    }
+
+    /// Access, modification and change time.
+    pub fn times(&self) -> [WallNanos; 3] {
+        [self.accessed.load(Relaxed), self.modified.load(Relaxed), self.changed.load(Relaxed)]
+    }
+
+    /// Sets access and modification time where given (utimensat).
+    pub fn set_times(&self, accessed: Option<WallNanos>, modified: Option<WallNanos>) {
+        if let Some(time) = accessed {
+            self.accessed.store(time, Relaxed);
+        }
+        if let Some(time) = modified {
+            self.modified.store(time, Relaxed);
+        }
+        self.touch_changed();
+    }
+
+    /// Notes a read, as the `relatime` mount option does: only if the last one is older than the last write, or a day.
+    pub fn touch_accessed(&self) {
+        const DAY: i64 = 86_400_000_000_000;
+        let [accessed, modified, changed] = self.times();
+        let recent = accessed > modified && accessed > changed;
+        let now = super::wall_now();
+        if !recent || now - accessed >= DAY {
+            self.accessed.store(now, Relaxed);
+        }
+    }
+
+    /// Notes a write.
+    pub fn touch_modified(&self) {
+        let now = super::wall_now();
+        self.modified.store(now, Relaxed);
+        self.changed.store(now, Relaxed);
+    }
+
+    /// Notes a change of attributes.
+    pub fn touch_changed(&self) {
+        self.changed.store(super::wall_now(), Relaxed);
+    }
+
+    /// Whether `who` may do all of `wish` (`kernel_logic::permission` bits): EACCES if not.
+    #[inline]
+    pub fn check(&self, who: &Caller<'_>, wish: u32) -> Result<(), Errno> {
+        let mode = self.mode();
+        // Everybody may: no need to ask who it is.
+        if wish & !(mode & (mode >> 3) & (mode >> 6)) & 7 == 0 {
+            return Ok(());
+        }
+        if kernel_logic::permission::allowed(mode, who.standing(self.uid(), self.gid()), wish) {
+            Ok(())
+        } else {
+            Err(Errno::EACCES)
+        }
+    }
+
+    /// Takes the set-user-ID and set-group-ID bits away after a write by somebody without privilege.
+    #[inline]
+    pub fn drop_set_id(&self) {
+        let mode = self.mode();
+        if mode & 0o6000 != 0 && !super::current_is_privileged() {
+            self.mode.store(kernel_logic::permission::without_set_id(mode), Relaxed);
+        }
+    }
+
+    /// Counts a writer; ETXTBSY while the file is being executed.
+    pub fn begin_write(&self) -> Result<(), Errno> {
+        let count = self.writers.fetch_update(Relaxed, Relaxed, |count| (count >= 0).then_some(count + 1));
+        count.map(|_| ()).map_err(|_| Errno::ETXTBSY)
+    }
+
+    /// A writer is done.
+    pub fn end_write(&self) {
+        self.writers.fetch_sub(1, Relaxed);
+    }
+
+    /// Forbids writing while the file is executed; ETXTBSY while somebody writes.
+    pub fn begin_exec(&self) -> Result<(), Errno> {
+        let count = self.writers.fetch_update(Relaxed, Relaxed, |count| (count <= 0).then_some(count - 1));
+        count.map(|_| ()).map_err(|_| Errno::ETXTBSY)
+    }
+
+    /// An execution is over.
+    pub fn end_exec(&self) {
+        self.writers.fetch_add(1, Relaxed);
+    }
+}

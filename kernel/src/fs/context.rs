@@ -1,0 +1,67 @@
+//! What a process carries for its path walks: root, working directory, umask. Shared by tasks with `CLONE_FS`.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use machine::sync::SpinLock;
+
+use super::path::Path;
+
+/// Root, working directory and umask.
+pub struct FsContext {
+    places: SpinLock<Places>,
+    umask: AtomicU32,
+}
+
+struct Places {
+    root: Path,
+    cwd: Path,
+}
+
+impl FsContext {
+    /// At `root`, with the usual umask.
+    pub fn new(root: Path) -> Self {
+        let cwd = root.clone();
+        Self { places: SpinLock::new(Places { root, cwd }), umask: AtomicU32::new(0o022) }
+    }
+
+    /// A copy for a task that does not share it.
+    #[must_use]
+    pub fn fork(&self) -> Arc<Self> {
+        let places = self.places.lock();
+        let copy = Places { root: places.root.clone(), cwd: places.cwd.clone() };
+        Arc::new(Self { places: SpinLock::new(copy), umask: AtomicU32::new(self.umask()) })
+    }
+
+    /// The root.
+    pub fn root(&self) -> Path {
+        self.places.lock().root.clone()
+    }
+
+    /// The working directory.
+    pub fn cwd(&self) -> Path {
+        self.places.lock().cwd.clone()
+    }
+
+    /// Changes the root (chroot).
+    pub fn set_root(&self, path: Path) {
+        let old = core::mem::replace(&mut self.places.lock().root, path);
+        drop(old);
+    }
+
+    /// Changes the working directory.
+    pub fn set_cwd(&self, path: Path) {
+        let old = core::mem::replace(&mut self.places.lock().cwd, path);
+        drop(old);
+    }
+
+    /// The file mode creation mask.
+    pub fn umask(&self) -> u32 {
+        self.umask.load(Relaxed)
+    }
+
+    /// Sets the mask and answers the old one.
+    pub fn set_umask(&self, mask: u32) -> u32 {
+        self.umask.swap(mask & 0o777, Relaxed)
+    }
+}

@@ -1,0 +1,129 @@
+//! Names: a dentry joins a name in a directory to an inode and knows its parent.
+//!
+//! There is no separate cache to look names up in: a file system keeps its own names (tmpfs keeps dentries in its directories,
+//! procfs makes them when asked). A dentry holds its parent, never its children, so a place stays nameable while it is open.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use machine::sync::SpinLock;
+
+use super::inode::Inode;
+
+/// A name in a directory, or the root of a file system.
+pub struct Dentry {
+    /// What the name stands for.
+    pub inode: Arc<dyn Inode>,
+    link: SpinLock<Link>,
+    state: AtomicU32,
+}
+
+struct Link {
+    name: Name,
+    parent: Option<Arc<Dentry>>,
+}
+
+enum Name {
+    Own(Arc<[u8]>),
+    /// What has no place shares the name of its kind.
+    Kind(&'static str),
+}
+
+impl Name {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(name) => name,
+            Self::Kind(name) => name.as_bytes(),
+        }
+    }
+}
+
+const REMOVED: u32 = 1;
+const MOUNTED_ON: u32 = 2;
+
+impl Dentry {
+    /// The name `name` in `parent`; no parent for a root and for things without a place (pipes, sockets).
+    pub fn new(name: &[u8], parent: Option<Arc<Dentry>>, inode: Arc<dyn Inode>) -> Arc<Self> {
+        let link = Link { name: Name::Own(name.into()), parent };
+        Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
+    }
+
+    /// Something without a place, named after its kind: `pipe:`, `socket:`, `anon_inode:[eventfd]`.
+    pub fn unplaced(kind: &'static str, inode: Arc<dyn Inode>) -> Arc<Self> {
+        let link = Link { name: Name::Kind(kind), parent: None };
+        Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
+    }
+
+    /// The directory the name is in.
+    pub fn parent(&self) -> Option<Arc<Dentry>> {
+        self.link.lock().parent.clone()
+    }
+
+    /// The name.
+    pub fn name(&self) -> Arc<[u8]> {
+        match &self.link.lock().name {
+            Name::Own(name) => name.clone(),
+            Name::Kind(name) => name.as_bytes().into(),
+        }
+    }
+
+    /// Writes `/name` to the end of the free part `into[..end]` and answers the new end and the parent, in one lock.
+    pub fn prepend(&self, into: &mut [u8], end: usize) -> (Option<usize>, Option<Arc<Dentry>>) {
+        let link = self.link.lock();
+        let start = end.checked_sub(link.name.bytes().len() + 1);
+        if let Some(start) = start {
+            into[start] = b'/';
+            into[start + 1..end].copy_from_slice(link.name.bytes());
+        }
+        (start, link.parent.clone())
+    }
+
+    /// Gives it another place (rename).
+    pub fn relink(&self, name: &[u8], parent: Option<Arc<Dentry>>) {
+        let link = Link { name: Name::Own(name.into()), parent };
+        let old = core::mem::replace(&mut *self.link.lock(), link);
+        drop(old);
+    }
+
+    /// Notes that the name is gone from its directory.
+    pub fn set_removed(&self) {
+        self.state.fetch_or(REMOVED, Relaxed);
+    }
+
+    /// Notes that the name is there (again).
+    pub fn set_present(&self) {
+        self.state.fetch_and(!REMOVED, Relaxed);
+    }
+
+    /// Whether the name is gone.
+    pub fn is_removed(&self) -> bool {
+        self.state.load(Relaxed) & REMOVED != 0
+    }
+
+    /// Notes that something is, or is no longer, mounted here in some mount.
+    pub fn set_mounted_on(&self, mounted: bool) {
+        if mounted {
+            self.state.fetch_or(MOUNTED_ON, Relaxed);
+        } else {
+            self.state.fetch_and(!MOUNTED_ON, Relaxed);
+        }
+    }
+
+    /// Whether something may be mounted here.
+    #[inline]
+    pub fn is_mounted_on(&self) -> bool {
+        self.state.load(Relaxed) & MOUNTED_ON != 0
+    }
+
+    /// Whether `self` is `other` or lies below it in the same file system.
+    pub fn is_within(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let mut at = self.clone();
+        loop {
+            if Arc::ptr_eq(&at, other) {
+                return true;
+            }
+            let Some(parent) = at.parent() else { return false };
+            at = parent;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Devices by number: what opening a character device node gives (Documentation/admin-guide/devices.txt).
+
+pub mod kmsg;
+mod memory;
+
+use alloc::sync::Arc;
+
+use linux_abi::Errno;
+use machine::sync::Once;
+
+use super::attr::{S_IFCHR, S_IFMT};
+use super::file::FileOps;
+use super::inode::{Mapping, OpenRequest};
+use super::tmpfs::TmpFs;
+use super::{inode::NewNode, mount::FileSystem};
+use memory::Memory;
+
+/// A device number as `st_rdev` encodes it (gnu_dev_makedev).
+pub const fn number(major: u64, minor: u64) -> u64 {
+    (major & 0xfff) << 8 | minor & 0xff | (minor & !0xff) << 12 | (major & !0xfff) << 32
+}
+
+/// The major and minor parts of a device number.
+pub const fn split(dev: u64) -> (u64, u64) {
+    (dev >> 8 & 0xfff | dev >> 32 & !0xfff, dev & 0xff | dev >> 12 & 0xffff_ff00)
+}
+
+const NULL: u64 = number(1, 3);
+const ZERO: u64 = number(1, 5);
+const FULL: u64 = number(1, 7);
+const RANDOM: u64 = number(1, 8);
+const URANDOM: u64 = number(1, 9);
+const KMSG: u64 = number(1, 11);
+const TTY: u64 = number(5, 0);
+/// `/dev/console`.
+pub const CONSOLE: u64 = number(5, 1);
+/// `/dev/ttyS0`.
+pub const TTY_S0: u64 = number(4, 64);
+
+/// Every device node of a fresh `/dev`: name, number, permission bits.
+const NODES: &[(&str, u64, u32)] = &[
+    ("null", NULL, 0o666),
+    ("zero", ZERO, 0o666),
+    ("full", FULL, 0o666),
+    ("random", RANDOM, 0o666),
+    ("urandom", URANDOM, 0o666),
+    ("kmsg", KMSG, 0o644),
+    ("tty", TTY, 0o666),
+    ("console", CONSOLE, 0o600),
+    ("ttyS0", TTY_S0, 0o600),
+];
+
+/// The one description object of each memory device: they have no state.
+static MEMORY: [Once<Arc<Memory>>; 4] = [const { Once::new() }; 4];
+
+/// What opening the device gives: ENXIO if there is no such device.
+pub fn open(kind: u32, rdev: u64, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    if kind != S_IFCHR {
+        return Err(Errno::ENXIO);
+    }
+    match rdev {
+        NULL => Ok(memory(0, Memory::Null)),
+        ZERO => Ok(memory(1, Memory::Zero)),
+        FULL => Ok(memory(2, Memory::Full)),
+        RANDOM | URANDOM => Ok(memory(3, Memory::Random)),
+        KMSG => Ok(Arc::new(kmsg::Reader::new())),
+        TTY | CONSOLE | TTY_S0 => crate::tty::open(rdev, request.flags),
+        _ => Err(Errno::ENXIO),
+    }
+}
+
+fn memory(slot: usize, device: Memory) -> Arc<Memory> {
+    if let Some(device) = MEMORY[slot].get() {
+        return device.clone();
+    }
+    let device = Arc::new(device);
+    // Somebody else may have been faster; either object does.
+    let _ = MEMORY[slot].set(device.clone());
+    device
+}
+
+/// What mmap makes of a device node.
+pub fn mapping(mode: u32, rdev: u64) -> Mapping {
+    if mode & S_IFMT == S_IFCHR && rdev == ZERO { Mapping::Zeros } else { Mapping::Refused }
+}
+
+/// A fresh `/dev` (devtmpfs).
+pub fn new_devtmpfs() -> Result<Arc<TmpFs>, Errno> {
+    let fs = TmpFs::new("devtmpfs", super::tmpfs::half_of_memory(), 0o755, b"");
+    let root = fs.root();
+    for &(name, rdev, mode) in NODES {
+        let new = NewNode { mode: S_IFCHR | mode, uid: 0, gid: 0, rdev };
+        root.inode.create(&root, name.as_bytes(), new)?;
+    }
+    Ok(fs)
+}

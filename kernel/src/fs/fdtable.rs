@@ -1,0 +1,140 @@
+//! A process's descriptors, shared by tasks with `CLONE_FILES`.
+//!
+//! The table's identity ([`FdTable::owner`]) is what POSIX record locks belong to: closing any descriptor of a file gives up
+//! all the process's locks on it (fcntl(2)).
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use kernel_logic::fdtable::{FdTable as Slots, NoDescriptor};
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::file::File;
+
+/// Descriptors of a process.
+pub struct FdTable {
+    slots: SpinLock<Slots<Arc<File>>>,
+    owner: u64,
+}
+
+static NEXT_OWNER: AtomicU64 = AtomicU64::new(1);
+
+impl Default for FdTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FdTable {
+    /// Without descriptors.
+    pub fn new() -> Self {
+        Self { slots: SpinLock::new(Slots::new()), owner: NEXT_OWNER.fetch_add(1, Relaxed) }
+    }
+
+    /// The copy that fork makes.
+    #[must_use]
+    pub fn fork(&self) -> Arc<Self> {
+        let copy = self.slots.lock().clone();
+        Arc::new(Self { slots: SpinLock::new(copy), owner: NEXT_OWNER.fetch_add(1, Relaxed) })
+    }
+
+    /// Who POSIX locks taken through this table belong to.
+    pub fn owner(&self) -> u64 {
+        self.owner
+    }
+
+    /// The open file behind `fd`.
+    #[inline]
+    pub fn get(&self, fd: i32) -> Result<Arc<File>, Errno> {
+        self.slots.lock().get(fd as u32).cloned().ok_or(Errno::EBADF)
+    }
+
+    /// Gives `file` the lowest number from `least` on, below `limit` (RLIMIT_NOFILE).
+    pub fn install(&self, file: Arc<File>, least: u32, limit: u32, close_on_exec: bool) -> Result<i32, Errno> {
+        match self.slots.lock().install(file, least, limit, close_on_exec) {
+            Ok(fd) => Ok(fd as i32),
+            Err(NoDescriptor::Full) => Err(Errno::EMFILE),
+            Err(NoDescriptor::BeyondLimit) => Err(Errno::EINVAL),
+        }
+    }
+
+    /// dup2 and dup3: makes `to` the same as `from`, closing what was there.
+    pub fn replace(&self, from: i32, to: i32, limit: u32, close_on_exec: bool) -> Result<(), Errno> {
+        let mut slots = self.slots.lock();
+        let file = slots.get(from as u32).cloned().ok_or(Errno::EBADF)?;
+        let old = slots.replace(to as u32, file, limit, close_on_exec).map_err(|_| Errno::EBADF)?;
+        drop(slots);
+        if let Some(old) = old {
+            old.closed_by(self.owner);
+        }
+        Ok(())
+    }
+
+    /// Closes `fd`; the file is returned so that its last reference is dropped outside every lock.
+    #[inline]
+    pub fn close(&self, fd: i32) -> Result<Arc<File>, Errno> {
+        let file = self.slots.lock().remove(fd as u32).ok_or(Errno::EBADF)?;
+        file.closed_by(self.owner);
+        Ok(file)
+    }
+
+    /// Closes what exec closes.
+    pub fn close_on_exec(&self) {
+        let files = self.slots.lock().take_close_on_exec();
+        for file in files {
+            file.closed_by(self.owner);
+        }
+    }
+
+    /// Closes every descriptor of `first..=last`.
+    pub fn close_range(&self, first: u32, last: u32) {
+        let files = self.slots.lock().take_range(first, last);
+        for file in files {
+            file.closed_by(self.owner);
+        }
+    }
+
+    /// Marks every descriptor of `first..=last` for exec.
+    pub fn mark_range(&self, first: u32, last: u32) {
+        let mut slots = self.slots.lock();
+        let mut from = first;
+        while let Some(fd) = { slots.numbers_from(from).next() }.filter(|&fd| fd <= last) {
+            slots.set_close_on_exec(fd, true);
+            let Some(next) = fd.checked_add(1) else { break };
+            from = next;
+        }
+    }
+
+    /// The close-on-exec flag of `fd`.
+    pub fn is_close_on_exec(&self, fd: i32) -> Result<bool, Errno> {
+        self.slots.lock().close_on_exec(fd as u32).ok_or(Errno::EBADF)
+    }
+
+    /// Sets the close-on-exec flag of `fd`.
+    pub fn set_close_on_exec(&self, fd: i32, on: bool) -> Result<(), Errno> {
+        self.slots.lock().set_close_on_exec(fd as u32, on).ok_or(Errno::EBADF)
+    }
+
+    /// The first open number at or behind `from`, with its file (listings of `/proc/PID/fd`).
+    pub fn next_open(&self, from: u32) -> Option<(u32, Arc<File>)> {
+        let slots = self.slots.lock();
+        let fd = slots.numbers_from(from).next()?;
+        Some((fd, slots.get(fd)?.clone()))
+    }
+
+    /// Numbers the table has room for (`FDSize`).
+    pub fn capacity(&self) -> usize {
+        self.slots.lock().capacity()
+    }
+}
+
+impl Drop for FdTable {
+    fn drop(&mut self) {
+        let owner = self.owner;
+        let files = self.slots.get_mut().take_range(0, u32::MAX);
+        for file in files {
+            file.closed_by(owner);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Open file descriptions: what a descriptor stands for.
+//!
+//! A [`File`] owns the place it was opened at, the status flags and the position; what its bytes are is up to its
+//! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first byte
+//! is not an error of the call (read(2), write(2)).
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use linux_abi::Errno;
+use linux_abi::flags::file as abi;
+use machine::sync::SpinLock;
+
+use super::filelock;
+use super::gate::Gate;
+use super::inode::{Emit, Inode};
+use super::io::{Sink, Source};
+use super::path::Path;
+use crate::ipc::epoll::Epoll;
+use crate::sync::wait::Waiter;
+
+/// Access mode bits of the flags.
+pub const O_ACCMODE: u32 = 3;
+/// Flags fcntl F_SETFL may change.
+const SETTABLE: u32 = (abi::O_APPEND | abi::O_NONBLOCK | abi::O_DIRECT | abi::O_NOATIME | abi::O_ASYNC) as u32;
+/// Flags that are for open alone and not kept.
+const OPEN_ONLY: u32 = (abi::O_CREAT | abi::O_EXCL | abi::O_NOCTTY | abi::O_TRUNC | abi::O_CLOEXEC) as u32;
+
+/// Whether a file has a position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seeking {
+    /// Bytes have places: regular files, most of `/proc`.
+    Position,
+    /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
+    Ignored,
+    /// lseek and pread are ESPIPE: pipes, sockets, terminals.
+    Stream,
+}
+
+/// What an open file does. Defaults refuse as Linux refuses.
+pub trait FileOps: Send + Sync {
+    /// Moves bytes from `position` on into `sink`. Nothing moved and no error is end of file.
+    fn read(&self, _file: &File, _position: u64, _sink: &mut Sink<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    /// Moves bytes out of `source` to `position` on. Answers where the bytes began: `position` unless the file appends.
+    fn write(&self, _file: &File, _position: u64, _source: &mut Source<'_>) -> Result<u64, Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    /// Whether there is a position.
+    fn seeking(&self) -> Seeking {
+        Seeking::Stream
+    }
+
+    /// What the file is ready for (`POLL*`); adds every queue whose waking may change that to `waiter`.
+    fn poll<'q>(&'q self, _file: &'q File, _waiter: Option<&mut Waiter<'q>>) -> u32 {
+        use kernel_logic::readiness::{IN, OUT, RDNORM, WRNORM};
+        IN | OUT | RDNORM | WRNORM
+    }
+
+    /// A device request.
+    fn ioctl(&self, _file: &File, _request: u32, _argument: u64) -> Result<usize, Errno> {
+        Err(Errno::ENOTTY)
+    }
+
+    /// Lists a directory, see [`Inode::readdir`].
+    fn readdir(&self, _file: &File, _from: u64, _emit: &mut Emit<'_>) -> Result<(), Errno> {
+        Err(Errno::ENOTDIR)
+    }
+
+    /// The next data (`hole` false) or hole at or behind `from` (SEEK_DATA, SEEK_HOLE): ENXIO behind the end.
+    fn seek_data(&self, file: &File, from: u64, hole: bool) -> Result<u64, Errno> {
+        let size = file.inode().size();
+        match (from >= size, hole) {
+            (true, _) => Err(Errno::ENXIO),
+            (false, true) => Ok(size),
+            (false, false) => Ok(from),
+        }
+    }
+
+    /// The last descriptor was closed.
+    fn release(&self, _file: &File) {}
+
+    /// This description as an epoll, for epoll_ctl.
+    fn as_epoll(&self) -> Option<&Arc<Epoll>> {
+        None
+    }
+
+    /// This description as a socket, for the socket calls.
+    fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
+        None
+    }
+
+    /// This description as a pipe end, for F_SETPIPE_SZ and sendfile.
+    fn as_pipe(&self) -> Option<&crate::ipc::pipe::PipeEnd> {
+        None
+    }
+}
+
+/// What a description keeps counted at its inode while it lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Nothing.
+    None,
+    /// A writer: the file cannot be executed.
+    Writer,
+    /// An execution: the file cannot be written.
+    Execution,
+}
+
+/// An open file description.
+pub struct File {
+    /// Where it was opened.
+    pub path: Path,
+    /// What it does.
+    pub ops: Arc<dyn FileOps>,
+    flags: AtomicU32,
+    seeking: Seeking,
+    position: AtomicU64,
+    /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
+    position_gate: Gate,
+    /// Owns record locks or a flock that close must give up.
+    pub has_locks: AtomicBool,
+    /// Who gets SIGIO (F_SETOWN).
+    pub signal_owner: AtomicI32,
+    watched: AtomicBool,
+    watchers: SpinLock<Vec<Weak<Epoll>>>,
+    hold: Hold,
+}
+
+impl File {
+    /// Opens `path` with `ops`. The caller has checked permissions and, for a writer of a regular file, called
+    /// [`super::attr::Attr::begin_write`].
+    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32) -> Arc<Self> {
+        let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0;
+        let hold = if writing && path.inode().attr().kind() == super::attr::S_IFREG { Hold::Writer } else { Hold::None };
+        Self::holding(path, ops, flags, hold)
+    }
+
+    /// The same with what the caller counted at the inode.
+    pub fn holding(path: Path, ops: Arc<dyn FileOps>, flags: u32, hold: Hold) -> Arc<Self> {
+        let seeking = ops.seeking();
+        Arc::new(Self {
+            path,
+            ops,
+            flags: AtomicU32::new(flags & !OPEN_ONLY),
+            seeking,
+            position: AtomicU64::new(0),
+            position_gate: Gate::new(),
+            has_locks: AtomicBool::new(false),
+            signal_owner: AtomicI32::new(0),
+            watched: AtomicBool::new(false),
+            watchers: SpinLock::new(Vec::new()),
+            hold,
+        })
+    }
+
+    /// The inode that was opened.
+    #[inline]
+    pub fn inode(&self) -> &Arc<dyn Inode> {
+        self.path.inode()
+    }
+
+    /// Status flags and access mode (F_GETFL).
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        self.flags.load(Relaxed)
+    }
+
+    /// Sets the status flags that may change (F_SETFL).
+    pub fn set_flags(&self, flags: u32) {
+        self.flags.store(self.flags() & !SETTABLE | flags & SETTABLE, Relaxed);
+    }
+
+    /// Sets or clears O_NONBLOCK (FIONBIO).
+    pub fn set_nonblocking(&self, on: bool) {
+        let bit = abi::O_NONBLOCK as u32;
+        self.set_flags(if on { self.flags() | bit } else { self.flags() & !bit });
+    }
+
+    /// Whether calls must not block.
+    #[inline]
+    pub fn is_nonblocking(&self) -> bool {
+        self.flags() & abi::O_NONBLOCK as u32 != 0
+    }
+
+    /// Whether writes go to the end.
+    pub fn is_appending(&self) -> bool {
+        self.flags() & abi::O_APPEND as u32 != 0
+    }
+
+    /// Whether reads leave the access time alone.
+    pub fn is_noatime(&self) -> bool {
+        self.flags() & abi::O_NOATIME as u32 != 0
+            || self.path.mount.flags() & (super::mount::MS_NOATIME | super::mount::MS_RDONLY) != 0
+    }
+
+    /// Whether only the place is open, not the contents.
+    #[inline]
+    pub fn is_path_only(&self) -> bool {
+        self.flags() & abi::O_PATH as u32 != 0
+    }
+
+    /// Whether it is open for reading.
+    #[inline]
+    pub fn is_readable(&self) -> bool {
+        self.flags() & (O_ACCMODE | abi::O_PATH as u32) & !2 == 0
+    }
+
+    /// Whether it is open for writing.
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        self.flags() & abi::O_PATH as u32 == 0 && matches!(self.flags() & O_ACCMODE, 1 | 2)
+    }
+
+    /// Whether there is a position.
+    pub fn seeking(&self) -> Seeking {
+        self.seeking
+    }
+
+    /// Reads at the position and moves it.
+    #[inline]
+    pub fn read(&self, sink: &mut Sink<'_>) -> Result<usize, Errno> {
+        if !self.is_readable() {
+            return Err(Errno::EBADF);
+        }
+        if self.seeking != Seeking::Position {
+            let result = self.ops.read(self, 0, sink);
+            return outcome(sink.done(), result);
+        }
+        let turn = self.position_gate.enter();
+        let position = self.position.load(Relaxed);
+        let result = self.ops.read(self, position, sink);
+        self.position.store(position + sink.done() as u64, Relaxed);
+        drop(turn);
+        outcome(sink.done(), result)
+    }
+
+    /// Writes at the position, or at the end with O_APPEND, and moves the position behind the bytes.
+    #[inline]
+    pub fn write(&self, source: &mut Source<'_>) -> Result<usize, Errno> {
+        if !self.is_writable() {
+            return Err(Errno::EBADF);
+        }
+        if self.seeking != Seeking::Position {
+            let result = self.ops.write(self, 0, source).map(|_| ());
+            return outcome(source.done(), result);
+        }
+        let turn = self.position_gate.enter();
+        let position = self.position.load(Relaxed);
+        let before = source.done();
+        let result = self.ops.write(self, position, source);
+        let start = result.unwrap_or(position);
+        self.position.store(start + (source.done() - before) as u64, Relaxed);
+        drop(turn);
+        outcome(source.done(), result.map(|_| ()))
+    }
+
+    /// pread: reads at `position`; the file's own does not move.
+    pub fn read_at(&self, position: u64, sink: &mut Sink<'_>) -> Result<usize, Errno> {
+        if self.seeking == Seeking::Stream {
+            return Err(Errno::ESPIPE);
+        }
+        if !self.is_readable() {
+            return Err(Errno::EBADF);
+        }
+        let result = self.ops.read(self, position, sink);
+        outcome(sink.done(), result)
+    }
+
+    /// pwrite: writes at `position`; the file's own does not move.
+    pub fn write_at(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
+        if self.seeking == Seeking::Stream {
+            return Err(Errno::ESPIPE);
+        }
+        if !self.is_writable() {
+            return Err(Errno::EBADF);
+        }
+        let result = self.ops.write(self, position, source).map(|_| ());
+        outcome(source.done(), result)
+    }
+
+    /// pwritev2 with RWF_APPEND: writes at the end whatever `position` says; the file's own does not move.
+    pub fn append(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
+        let end = if self.seeking == Seeking::Position { self.inode().size() } else { position };
+        self.write_at(end, source)
+    }
+
+    /// The position.
+    pub fn position(&self) -> u64 {
+        self.position.load(Relaxed)
+    }
+
+    /// Moves the position.
+    pub fn set_position(&self, position: u64) {
+        self.position.store(position, Relaxed);
+    }
+
+    /// What the file is ready for.
+    #[inline]
+    pub fn poll<'q>(&'q self, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        self.ops.poll(self, waiter)
+    }
+
+    /// Notes that `epoll` watches this description, so that it is told of the last close.
+    pub fn add_watcher(&self, epoll: &Arc<Epoll>) {
+        let mut watchers = self.watchers.lock();
+        watchers.retain(|other| other.strong_count() > 0 && !core::ptr::eq(other.as_ptr(), Arc::as_ptr(epoll)));
+        watchers.push(Arc::downgrade(epoll));
+        self.watched.store(true, Relaxed);
+    }
+
+    /// One descriptor of the table `owner` was closed: POSIX locks go (fcntl(2)).
+    #[inline]
+    pub fn closed_by(&self, owner: u64) {
+        if self.has_locks.load(Relaxed) {
+            filelock::release_process(self, owner);
+        }
+    }
+}
+
+/// What a call returns that moved `done` bytes before it ended with `result`.
+#[inline]
+pub fn outcome(done: usize, result: Result<(), Errno>) -> Result<usize, Errno> {
+    match result {
+        Err(error) if done == 0 => Err(error),
+        _ => Ok(done),
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.watched.load(Relaxed) {
+            let watchers = core::mem::take(&mut *self.watchers.lock());
+            for epoll in watchers.iter().filter_map(Weak::upgrade) {
+                epoll.forget(self);
+            }
+        }
+        if self.has_locks.load(Relaxed) {
+            filelock::release_description(self);
+        }
+        let attr = self.path.dentry.inode.attr();
+        match self.hold {
+            Hold::None => {}
+            Hold::Writer => attr.end_write(),
+            Hold::Execution => attr.end_exec(),
+        }
+        self.ops.release(self);
+    }
+}

@@ -1,0 +1,176 @@
+//! What every file system provides: inodes.
+//!
+//! An [`Inode`] is a file without a name. What all have in common (type, mode, owner, times, link count) sits in an [`Attr`]
+//! that every implementation embeds, so that permission checks and stat need no call per field. Names belong to dentries
+//! ([`super::dentry`]); what reading and writing does belongs to [`super::file::FileOps`].
+
+use alloc::sync::Arc;
+use core::any::Any;
+use core::sync::atomic::AtomicU32;
+
+use linux_abi::Errno;
+use machine::frame::Frame;
+
+use super::attr::Attr;
+use super::dentry::Dentry;
+use super::file::FileOps;
+use super::path::Path;
+
+/// How a page of a file will be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageUse {
+    /// Mapped read-only, or private and copied before a write.
+    Read,
+    /// Mapped shared and writable: what the program writes is in the file.
+    Write,
+}
+
+/// What mmap makes of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mapping {
+    /// Pages of the file: [`Inode::page`].
+    Pages,
+    /// Fresh zeros, as an anonymous mapping (`/dev/zero`).
+    Zeros,
+    /// Cannot be mapped (ENODEV).
+    Refused,
+}
+
+/// Where a symbolic link leads.
+pub enum LinkTarget {
+    /// A path to walk.
+    Text(Arc<[u8]>),
+    /// A place reached directly, whatever its name is now (`/proc/PID/fd/N`, `exe`, `cwd`, `root`).
+    Jump(Path),
+}
+
+/// What is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewNode {
+    /// File type and permission bits, the umask already applied.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group, before the set-group-ID rule of the directory.
+    pub gid: u32,
+    /// Device number, for device nodes.
+    pub rdev: u64,
+}
+
+/// One entry of a listing: cookie of the next one, inode number, `st_mode`, name. Answers whether to go on.
+pub type Emit<'a> = dyn FnMut(u64, u64, u32, &[u8]) -> bool + 'a;
+
+/// What rename does when the new name exists.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RenameMode {
+    /// The new name is replaced.
+    Replace,
+    /// EEXIST (`RENAME_NOREPLACE`).
+    KeepTarget,
+    /// The two change places (`RENAME_EXCHANGE`).
+    Exchange,
+}
+
+/// A file. Directory methods answer ENOTDIR unless the implementation is a directory, and so on.
+pub trait Inode: Any + Send + Sync {
+    /// What all inodes have.
+    fn attr(&self) -> &Attr;
+
+    /// Length in bytes as stat reports it.
+    fn size(&self) -> u64 {
+        0
+    }
+
+    /// Blocks of 512 bytes in use.
+    fn blocks(&self) -> u64 {
+        0
+    }
+
+    /// The entry `name` of this directory, whose dentry is `dir`.
+    fn lookup(&self, _dir: &Arc<Dentry>, _name: &[u8]) -> Result<Arc<Dentry>, Errno> {
+        Err(Errno::ENOTDIR)
+    }
+
+    /// Makes a file, directory, FIFO, socket or device node.
+    fn create(&self, _dir: &Arc<Dentry>, _name: &[u8], _new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        Err(Errno::EPERM)
+    }
+
+    /// Makes a regular file without a name (`O_TMPFILE`).
+    fn create_unnamed(&self, _dir: &Arc<Dentry>, _new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// Makes a symbolic link.
+    fn symlink(&self, _dir: &Arc<Dentry>, _name: &[u8], _target: &[u8], _new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        Err(Errno::EPERM)
+    }
+
+    /// Gives `target` another name.
+    fn link(&self, _dir: &Arc<Dentry>, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    /// Takes the name of `entry` away; `directory` says which kind the caller wants to remove.
+    fn remove(&self, _dir: &Arc<Dentry>, _entry: &Arc<Dentry>, _directory: bool) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    /// Moves `entry` of this directory to `name` in `to`, a directory of the same file system.
+    fn rename(&self, _entry: &Arc<Dentry>, _to: &Arc<Dentry>, _name: &[u8], _mode: RenameMode) -> Result<(), Errno> {
+        Err(Errno::EPERM)
+    }
+
+    /// Lists entries from cookie `from` (0 at the start; `.` and `..` are the caller's) until `emit` says stop.
+    fn readdir(&self, _dir: &Arc<Dentry>, _from: u64, _emit: &mut Emit<'_>) -> Result<(), Errno> {
+        Err(Errno::ENOTDIR)
+    }
+
+    /// Where this symbolic link leads.
+    fn link_target(&self) -> Result<LinkTarget, Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    /// Sets the length; the part cut off is gone, a part added reads as zeros.
+    fn truncate(&self, _size: u64) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    /// fallocate(2): `mode` 0 reserves, `FALLOC_FL_*` as Linux.
+    fn allocate(&self, _mode: u64, _start: u64, _length: u64) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// What mmap makes of this file.
+    fn mapping(&self) -> Mapping {
+        Mapping::Refused
+    }
+
+    /// The frame that holds page `index` of the file, which mappings share with read and write. A page past the end of the
+    /// file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
+    fn page(&self, _index: u64, _use: PageUse) -> Result<Frame, Errno> {
+        Err(Errno::ENODEV)
+    }
+
+    /// The seals of a file that can be sealed (`F_ADD_SEALS`).
+    fn seals(&self) -> Option<&AtomicU32> {
+        None
+    }
+
+    /// Rises whenever contents change by other means than a shared mapping; what was derived from the pages of another
+    /// generation is stale.
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    /// What an open description of this file does; `dentry` is the name it was opened by.
+    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno>;
+}
+
+/// What the opener wants.
+pub struct OpenRequest<'a> {
+    /// The place that is opened.
+    pub path: &'a Path,
+    /// `O_*` flags.
+    pub flags: u32,
+}

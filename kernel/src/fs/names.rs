@@ -1,0 +1,181 @@
+//! Makes, removes and moves names: the checks that are the same in every file system (mkdir(2), unlink(2), rename(2), …).
+
+use alloc::sync::Arc;
+
+use kernel_logic::path::Step;
+use kernel_logic::permission::{self, EXECUTE, WRITE};
+use linux_abi::Errno;
+
+use super::attr::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
+use super::dentry::Dentry;
+use super::inode::{NewNode, RenameMode};
+use super::path::Path;
+use super::walk::{Last, Parent, Walk};
+
+/// Makes a directory.
+pub fn make_directory(walk: &Walk<'_>, path: &[u8], mode: u32) -> Result<(), Errno> {
+    let (dir, name) = place_for_new(walk, path, true)?;
+    let mode = S_IFDIR | mode & 0o1777 & !walk.context.umask();
+    dir.inode().create(&dir.dentry, name, new_node(walk, mode, 0)).map(|_| ())
+}
+
+/// Makes a regular file, FIFO, socket or device node (mknod(2)).
+pub fn make_node(walk: &Walk<'_>, path: &[u8], mode: u32, rdev: u64) -> Result<Path, Errno> {
+    let kind = match mode & S_IFMT {
+        0 => S_IFREG,
+        S_IFDIR => return Err(Errno::EPERM),
+        kind @ (S_IFREG | S_IFCHR | S_IFBLK | S_IFIFO | S_IFSOCK) => kind,
+        _ => return Err(Errno::EINVAL),
+    };
+    let device = matches!(kind, S_IFCHR | S_IFBLK);
+    let (dir, name) = place_for_new(walk, path, false)?;
+    if device && !walk.who.privileged {
+        return Err(Errno::EPERM);
+    }
+    let mode = kind | mode & 0o7777 & !walk.context.umask();
+    let dentry = dir.inode().create(&dir.dentry, name, new_node(walk, mode, if device { rdev } else { 0 }))?;
+    Ok(Path { mount: dir.mount, dentry })
+}
+
+/// Makes a symbolic link at `path` to `target`.
+pub fn make_symlink(walk: &Walk<'_>, path: &[u8], target: &[u8]) -> Result<(), Errno> {
+    if target.is_empty() {
+        return Err(Errno::ENOENT);
+    }
+    let (dir, name) = place_for_new(walk, path, false)?;
+    dir.inode().symlink(&dir.dentry, name, target, new_node(walk, S_IFLNK | 0o777, 0)).map(|_| ())
+}
+
+/// Gives the file at `from` another name.
+pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno> {
+    let (dir, name) = place_for_new(walk, path, false)?;
+    if !Arc::ptr_eq(&from.mount, &dir.mount) {
+        return Err(Errno::EXDEV);
+    }
+    let attr = from.inode().attr();
+    if attr.is_dir() {
+        return Err(Errno::EPERM);
+    }
+    if !attr.is_linkable() {
+        return Err(Errno::ENOENT);
+    }
+    dir.inode().link(&dir.dentry, name, from.inode())
+}
+
+/// Removes a name that is not a directory's.
+pub fn unlink(walk: &Walk<'_>, path: &[u8]) -> Result<(), Errno> {
+    let parent = walk.parent(path)?;
+    let Some(name) = parent.name else { return Err(Errno::EISDIR) };
+    let entry = walk.child_here(&parent.dir, name)?;
+    if parent.wants_dir {
+        return Err(if entry.inode.attr().is_dir() { Errno::EISDIR } else { Errno::ENOTDIR });
+    }
+    check_removal(walk, &parent.dir, &entry)?;
+    parent.dir.inode().remove(&parent.dir.dentry, &entry, false)
+}
+
+/// Removes an empty directory.
+pub fn remove_directory(walk: &Walk<'_>, path: &[u8]) -> Result<(), Errno> {
+    let parent = walk.parent(path)?;
+    let Some(name) = parent.name else {
+        return Err(match parent.ending {
+            Step::Up => Errno::ENOTEMPTY,
+            Step::Here if path.iter().all(|&byte| byte == b'/') => Errno::EBUSY,
+            _ => Errno::EINVAL,
+        });
+    };
+    let entry = walk.child_here(&parent.dir, name)?;
+    check_removal(walk, &parent.dir, &entry)?;
+    parent.dir.inode().remove(&parent.dir.dentry, &entry, true)
+}
+
+/// Moves `old` to `new`, each seen from its own walk.
+pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode) -> Result<(), Errno> {
+    let (walk, old) = from;
+    let source = walk.parent(old)?;
+    let target = to.0.parent(to.1)?;
+    let (Some(old_name), Some(new_name)) = (source.name, target.name) else { return Err(Errno::EBUSY) };
+    if !Arc::ptr_eq(&source.dir.mount, &target.dir.mount) {
+        return Err(Errno::EXDEV);
+    }
+    let entry = walk.child_here(&source.dir, old_name)?;
+    let existing = walk.child_here(&target.dir, new_name);
+    if mode == RenameMode::KeepTarget && existing.is_ok() {
+        return Err(Errno::EEXIST);
+    }
+    let is_dir = entry.inode.attr().is_dir();
+    if (source.wants_dir || target.wants_dir) && !is_dir {
+        return Err(Errno::ENOTDIR);
+    }
+    check_removal(walk, &source.dir, &entry)?;
+    match existing {
+        Ok(existing) => {
+            if mode == RenameMode::Replace && !Arc::ptr_eq(&existing.inode, &entry.inode) {
+                match (is_dir, existing.inode.attr().is_dir()) {
+                    (true, false) => return Err(Errno::ENOTDIR),
+                    (false, true) => return Err(Errno::EISDIR),
+                    _ => {}
+                }
+            }
+            check_removal(walk, &target.dir, &existing)?;
+            if source.dir.dentry.is_within(&existing) && mode == RenameMode::Replace {
+                return Err(Errno::ENOTEMPTY);
+            }
+        }
+        Err(Errno::ENOENT) => check_change(walk, &target.dir)?,
+        Err(error) => return Err(error),
+    }
+    // A directory that moves must have its `..` changed.
+    if is_dir && !Arc::ptr_eq(&source.dir.dentry, &target.dir.dentry) {
+        entry.inode.attr().check(&walk.who, WRITE)?;
+    }
+    source.dir.inode().rename(&entry, &target.dir.dentry, new_name, mode)
+}
+
+impl Walk<'_> {
+    /// The entry `name` of `dir` itself, not what may be mounted on it.
+    fn child_here(&self, dir: &Path, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
+        dir.inode().lookup(&dir.dentry, name)
+    }
+}
+
+/// The directory and name for something new: EEXIST if it is there already.
+fn place_for_new<'p>(walk: &Walk<'_>, path: &'p [u8], directory: bool) -> Result<(Path, &'p [u8]), Errno> {
+    let Parent { dir, name, wants_dir, .. } = walk.parent(path)?;
+    let Some(name) = name else { return Err(Errno::EEXIST) };
+    match walk.child_here(&dir, name) {
+        Ok(_) => return Err(Errno::EEXIST),
+        Err(Errno::ENOENT) => {}
+        Err(error) => return Err(error),
+    }
+    if wants_dir && !directory {
+        return Err(Errno::ENOENT);
+    }
+    check_change(walk, &dir)?;
+    Ok((dir, name))
+}
+
+/// Whether names may be added to or taken from `dir`.
+fn check_change(walk: &Walk<'_>, dir: &Path) -> Result<(), Errno> {
+    dir.check_writable()?;
+    dir.inode().attr().check(&walk.who, WRITE | EXECUTE)
+}
+
+fn check_removal(walk: &Walk<'_>, dir: &Path, entry: &Arc<Dentry>) -> Result<(), Errno> {
+    check_change(walk, dir)?;
+    let (attr, owner) = (dir.inode().attr(), entry.inode.attr().uid());
+    let may =
+        permission::may_remove(attr.mode(), walk.who.uid == attr.uid(), walk.who.uid == owner, walk.who.privileged);
+    if may { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+fn new_node(walk: &Walk<'_>, mode: u32, rdev: u64) -> NewNode {
+    NewNode { mode, uid: walk.who.uid, gid: walk.who.gid, rdev }
+}
+
+/// The directory at `path`, to stand in (chdir, chroot).
+pub fn find_directory(walk: &Walk<'_>, path: &[u8]) -> Result<Path, Errno> {
+    let place = walk.find(path, Last::Follow)?;
+    place.inode().attr().check_search(&walk.who)?;
+    Ok(place)
+}

@@ -1,0 +1,237 @@
+//! Opens files: open(2) and openat2(2), and the opening that execve does.
+
+use alloc::sync::Arc;
+
+use kernel_logic::permission::{EXECUTE, READ, WRITE};
+use linux_abi::Errno;
+use linux_abi::flags::file::{
+    O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_PATH, O_TMPFILE, O_TRUNC,
+};
+
+use super::attr::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, S_IFSOCK};
+use super::file::{File, FileOps, Hold, O_ACCMODE};
+use super::inode::{LinkTarget, NewNode, OpenRequest};
+use super::mount::{MS_NODEV, MS_NOEXEC};
+use super::path::Path;
+use super::walk::{Last, Parent, Walk};
+
+/// How to open.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// `O_*` flags.
+    pub flags: u32,
+    /// Permission bits of a file that is made, the umask not yet applied.
+    pub mode: u32,
+}
+
+impl How {
+    #[inline]
+    fn has(self, flag: u64) -> bool {
+        self.flags & flag as u32 == flag as u32
+    }
+
+    /// The permissions that the access mode asks for.
+    fn wish(self) -> u32 {
+        let access = match self.flags & O_ACCMODE {
+            0 => READ,
+            1 => WRITE,
+            _ => READ | WRITE,
+        };
+        if self.has(O_TRUNC) { access | WRITE } else { access }
+    }
+}
+
+/// Opens what `path` names.
+pub fn open(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Arc<File>, Errno> {
+    how.flags |= O_LARGEFILE as u32;
+    if how.has(O_PATH) {
+        return open_place(walk, path, how);
+    }
+    if how.has(O_TMPFILE) {
+        return open_unnamed(walk, path, how);
+    }
+    if how.has(O_CREAT) {
+        return open_or_create(walk, path, how);
+    }
+    let last = if how.has(O_NOFOLLOW) { Last::Keep } else { Last::Follow };
+    let place = walk.find(path, last)?;
+    open_found(walk, place, how)
+}
+
+/// Opens a place that exists, checking what its owner grants.
+pub fn open_found(walk: &Walk<'_>, place: Path, how: How) -> Result<Arc<File>, Errno> {
+    check_kind(&place, how)?;
+    let attr = place.inode().attr();
+    attr.check(&walk.who, how.wish())?;
+    if how.has(O_NOATIME) && !walk.who.owns(attr.uid()) {
+        return Err(Errno::EPERM);
+    }
+    let regular = attr.kind() == S_IFREG;
+    if how.wish() & WRITE != 0 && (regular || attr.is_dir()) {
+        place.check_writable()?;
+    }
+    if regular && how.flags & O_ACCMODE != 0 {
+        attr.begin_write()?;
+    }
+    if regular && how.has(O_TRUNC) && place.inode().size() > 0 {
+        let cut = place.inode().truncate(0);
+        if cut.is_err() && how.flags & O_ACCMODE != 0 {
+            attr.end_write();
+        }
+        cut?;
+    }
+    finish(place, how)
+}
+
+/// Opens a file for execution: EACCES unless it is a regular file that may be executed. Writing to it is ETXTBSY while the
+/// returned description lives.
+pub fn open_exec(walk: &Walk<'_>, path: &[u8], last: Last) -> Result<Arc<File>, Errno> {
+    exec_found(walk, walk.find(path, last)?)
+}
+
+/// [`open_exec`] for a place already found (execveat with AT_EMPTY_PATH).
+pub fn exec_found(walk: &Walk<'_>, place: Path) -> Result<Arc<File>, Errno> {
+    let attr = place.inode().attr();
+    match attr.kind() {
+        S_IFREG => {}
+        S_IFLNK => return Err(Errno::ELOOP),
+        _ => return Err(Errno::EACCES),
+    }
+    if place.mount.flags() & MS_NOEXEC != 0 {
+        return Err(Errno::EACCES);
+    }
+    attr.check(&walk.who, EXECUTE)?;
+    attr.begin_exec()?;
+    let request = OpenRequest { path: &place, flags: 0 };
+    let opened = place.inode().clone().open(&request);
+    if opened.is_err() {
+        place.inode().attr().end_exec();
+    }
+    Ok(File::holding(place, opened?, O_LARGEFILE as u32, Hold::Execution))
+}
+
+fn check_kind(place: &Path, how: How) -> Result<(), Errno> {
+    match place.inode().attr().kind() {
+        S_IFLNK if how.has(O_DIRECTORY) => Err(Errno::ENOTDIR),
+        S_IFLNK => Err(Errno::ELOOP),
+        S_IFDIR if how.flags & (O_ACCMODE | O_CREAT as u32 | O_TRUNC as u32) != 0 => Err(Errno::EISDIR),
+        S_IFDIR => Ok(()),
+        _ if how.has(O_DIRECTORY) => Err(Errno::ENOTDIR),
+        S_IFSOCK => Err(Errno::ENXIO),
+        S_IFCHR | S_IFBLK if place.mount.flags() & MS_NODEV != 0 => Err(Errno::EACCES),
+        _ => Ok(()),
+    }
+}
+
+/// The permissions are settled and a writer is counted: asks the inode for its operations.
+fn finish(place: Path, how: How) -> Result<Arc<File>, Errno> {
+    let request = OpenRequest { path: &place, flags: how.flags };
+    match place.inode().clone().open(&request) {
+        Ok(ops) => Ok(File::new(place, ops, how.flags)),
+        Err(error) => {
+            let attr = place.inode().attr();
+            if attr.kind() == S_IFREG && how.flags & O_ACCMODE != 0 {
+                attr.end_write();
+            }
+            Err(error)
+        }
+    }
+}
+
+fn open_place(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+    let last = if how.has(O_NOFOLLOW) { Last::Keep } else { Last::Follow };
+    let place = walk.find(path, last)?;
+    if how.has(O_DIRECTORY) && !place.inode().attr().is_dir() {
+        return Err(Errno::ENOTDIR);
+    }
+    let kept = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
+    Ok(File::new(place, Arc::new(PlaceOnly), kept))
+}
+
+fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+    if how.flags & O_ACCMODE == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let dir = walk.find(path, Last::Follow)?;
+    dir.inode().attr().check_search(&walk.who)?;
+    dir.inode().attr().check(&walk.who, WRITE)?;
+    dir.check_writable()?;
+    let dentry = dir.inode().create_unnamed(&dir.dentry, new_file(walk, how))?;
+    let place = Path { mount: dir.mount, dentry };
+    if !how.has(O_EXCL) {
+        place.inode().attr().set_linkable();
+    }
+    place.inode().attr().begin_write()?;
+    finish(place, How { flags: how.flags & !(O_TMPFILE as u32), ..how })
+}
+
+fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+    let mut links = 0;
+    let mut found = create_at(walk, walk.parent(path)?, how)?;
+    loop {
+        let (dir, target) = match found {
+            Found::File(file) => return Ok(file),
+            Found::Link(dir, target) => (dir, target),
+        };
+        match target {
+            LinkTarget::Jump(place) => return open_found(walk, place, without_create(how)),
+            LinkTarget::Text(target) => {
+                found = create_at(walk, walk.parent_of_target(dir, &target, &mut links)?, how)?;
+            }
+        }
+    }
+}
+
+enum Found {
+    File(Arc<File>),
+    Link(Path, LinkTarget),
+}
+
+fn create_at(walk: &Walk<'_>, parent: Parent<'_>, how: How) -> Result<Found, Errno> {
+    let Some(name) = parent.name else { return Err(Errno::EISDIR) };
+    if parent.wants_dir {
+        return Err(Errno::EISDIR);
+    }
+    match walk.child(&parent.dir, name) {
+        Ok(place) => {
+            if how.has(O_EXCL) {
+                return Err(Errno::EEXIST);
+            }
+            if place.inode().attr().kind() == S_IFLNK && !how.has(O_NOFOLLOW) {
+                let target = place.inode().link_target()?;
+                return Ok(Found::Link(parent.dir, target));
+            }
+            open_found(walk, place, how).map(Found::File)
+        }
+        Err(Errno::ENOENT) => {
+            parent.dir.inode().attr().check(&walk.who, WRITE)?;
+            parent.dir.check_writable()?;
+            let created = parent.dir.inode().create(&parent.dir.dentry, name, new_file(walk, how));
+            let dentry = match created {
+                // Somebody else was faster.
+                Err(Errno::EEXIST) if !how.has(O_EXCL) => return create_at(walk, parent, how),
+                other => other?,
+            };
+            let place = Path { mount: parent.dir.mount, dentry };
+            if how.flags & O_ACCMODE != 0 {
+                place.inode().attr().begin_write()?;
+            }
+            finish(place, how).map(Found::File)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn without_create(how: How) -> How {
+    How { flags: how.flags & !(O_CREAT as u32), ..how }
+}
+
+fn new_file(walk: &Walk<'_>, how: How) -> NewNode {
+    let mode = S_IFREG | how.mode & 0o7777 & !walk.context.umask();
+    NewNode { mode, uid: walk.who.uid, gid: walk.who.gid, rdev: 0 }
+}
+
+/// A description that only holds a place (O_PATH).
+struct PlaceOnly;
+
+impl FileOps for PlaceOnly {}

@@ -1,0 +1,248 @@
+//! The inodes of `/proc`, made at each lookup.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use linux_abi::Errno;
+
+use super::text::TextFile;
+use super::{Entry, Target, What, tables};
+use crate::fs::attr::{Attr, S_IFDIR, S_IFLNK, S_IFREG};
+use crate::fs::dentry::Dentry;
+use crate::fs::file::{File, FileOps, O_ACCMODE, Seeking};
+use crate::fs::inode::{Emit, Inode, LinkTarget, NewNode, OpenRequest};
+use crate::task::tree;
+
+/// What a node is.
+pub(super) enum Body {
+    /// The top: the system's entries and a directory for each process.
+    Root,
+    /// A fixed directory.
+    Table(&'static [Entry]),
+    /// A process or one of its threads.
+    Process(&'static [Entry]),
+    /// `task`: the threads of a process.
+    Threads,
+    /// `fd`: its descriptors as links.
+    Descriptors,
+    /// `fdinfo`: what each descriptor's state is.
+    DescriptorInfo,
+    /// A file.
+    Text(What),
+    /// A link.
+    Link(super::Follow),
+    /// One descriptor.
+    Descriptor(i32),
+    /// The state of one descriptor.
+    OneInfo(i32),
+}
+
+/// A file of `/proc`.
+pub(super) struct ProcNode {
+    attr: Attr,
+    pub(super) target: Target,
+    pub(super) body: Body,
+}
+
+impl ProcNode {
+    pub(super) fn new(dev: u64, ino: u64, mode: u32, target: Target, body: Body) -> Arc<Self> {
+        // A process's files belong to its effective user.
+        let (uid, gid) = match target.thread() {
+            Ok(thread) if target.pid != 0 => thread.creds.with(|creds| (creds.euid, creds.egid)),
+            _ => (0, 0),
+        };
+        Arc::new(Self { attr: Attr::with_ino(ino, dev, mode, uid, gid, 0), target, body })
+    }
+
+    fn child(&self, dir: &Arc<Dentry>, name: &[u8], index: u64, mode: u32, target: Target, body: Body) -> Arc<Dentry> {
+        // Process directories are numbered by their ids, everything else below its directory.
+        let ino = match body {
+            Body::Process(_) => u64::from(target.tid) << 20 | 1 << 19,
+            _ => self.attr.ino.wrapping_mul(256).wrapping_add(index + 2),
+        };
+        Dentry::new(name, Some(dir.clone()), Self::new(self.attr.dev, ino, mode, target, body))
+    }
+
+    fn entry(&self, dir: &Arc<Dentry>, entries: &'static [Entry], name: &[u8]) -> Option<Arc<Dentry>> {
+        let (index, entry) = entries.iter().enumerate().find(|(_, entry)| entry.name.as_bytes() == name)?;
+        let body = match entry.what {
+            What::Directory(entries) => Body::Table(entries),
+            What::File(_) | What::Constant(_) | What::Control(..) => Body::Text(entry.what),
+            What::Link(follow) => Body::Link(follow),
+            What::Threads => Body::Threads,
+            What::Descriptors => Body::Descriptors,
+            What::DescriptorInfo => Body::DescriptorInfo,
+        };
+        Some(self.child(dir, name, index as u64, mode_of(entry), self.target, body))
+    }
+
+    fn descriptor(&self, dir: &Arc<Dentry>, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
+        let fd = number(name).and_then(|fd| i32::try_from(fd).ok()).ok_or(Errno::ENOENT)?;
+        let file = self.target.thread()?.files.get().ok_or(Errno::ENOENT)?.get(fd).map_err(|_| Errno::ENOENT)?;
+        if matches!(self.body, Body::DescriptorInfo) {
+            return Ok(self.child(dir, name, fd as u64, S_IFREG | 0o400, self.target, Body::OneInfo(fd)));
+        }
+        let read = if file.is_readable() || file.is_path_only() { 0o500 } else { 0 };
+        let write = if file.is_writable() { 0o300 } else { 0 };
+        Ok(self.child(dir, name, fd as u64, S_IFLNK | read | write, self.target, Body::Descriptor(fd)))
+    }
+
+    fn list_table(&self, entries: &[Entry], from: u64, emit: &mut Emit<'_>) -> bool {
+        for (index, entry) in entries.iter().enumerate().skip(from as usize) {
+            let ino = self.attr.ino.wrapping_mul(256).wrapping_add(index as u64 + 2);
+            if !emit(index as u64 + 1, ino, mode_of(entry), entry.name.as_bytes()) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Processes come behind the fixed entries: the cookie is 1000 more than the next id to look at.
+    fn list_processes(from: u64, emit: &mut Emit<'_>) {
+        const FIRST: u64 = 1000;
+        let mut next = u32::try_from(from.saturating_sub(FIRST)).unwrap_or(u32::MAX);
+        while let Some(process) = tree::next_process(next) {
+            next = process.pid + 1;
+            let name = alloc::format!("{}", process.pid);
+            let ino = u64::from(process.pid) << 20 | 1 << 19;
+            if !emit(FIRST + u64::from(next), ino, S_IFDIR | 0o555, name.as_bytes()) {
+                return;
+            }
+        }
+    }
+
+    fn list_numbers(&self, from: u64, mode: u32, next: impl Fn(u32) -> Option<u32>, emit: &mut Emit<'_>) {
+        let mut at = u32::try_from(from).unwrap_or(u32::MAX);
+        while let Some(number) = next(at) {
+            let name = alloc::format!("{number}");
+            at = number.saturating_add(1);
+            let ino = self.attr.ino.wrapping_mul(256).wrapping_add(u64::from(number) + 2);
+            if !emit(u64::from(at), ino, mode, name.as_bytes()) || at == u32::MAX {
+                return;
+            }
+        }
+    }
+}
+
+impl Inode for ProcNode {
+    fn attr(&self) -> &Attr {
+        &self.attr
+    }
+
+    fn lookup(&self, dir: &Arc<Dentry>, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
+        let process_dir = |pid, tid, entries| {
+            let target = Target { pid, tid };
+            self.child(dir, name, 0, S_IFDIR | 0o555, target, Body::Process(entries))
+        };
+        match self.body {
+            Body::Root => {
+                if let Some(found) = self.entry(dir, tables::ROOT, name) {
+                    return Ok(found);
+                }
+                let id = number(name).ok_or(Errno::ENOENT)?;
+                if tree::process(id).is_some() {
+                    return Ok(process_dir(id, id, tables::PROCESS));
+                }
+                // A thread's id works here too, though it is not listed.
+                let thread = tree::thread(id).ok_or(Errno::ENOENT)?;
+                Ok(process_dir(thread.process.pid, id, tables::PROCESS))
+            }
+            Body::Table(entries) | Body::Process(entries) => self.entry(dir, entries, name).ok_or(Errno::ENOENT),
+            Body::Threads => {
+                let id = number(name).ok_or(Errno::ENOENT)?;
+                let thread = tree::thread(id).filter(|thread| thread.process.pid == self.target.pid);
+                thread.ok_or(Errno::ENOENT)?;
+                Ok(process_dir(self.target.pid, id, tables::THREAD))
+            }
+            Body::Descriptors | Body::DescriptorInfo => self.descriptor(dir, name),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    fn readdir(&self, _dir: &Arc<Dentry>, from: u64, emit: &mut Emit<'_>) -> Result<(), Errno> {
+        match self.body {
+            Body::Root => {
+                if self.list_table(tables::ROOT, from, emit) {
+                    Self::list_processes(from, emit);
+                }
+            }
+            Body::Table(entries) | Body::Process(entries) => {
+                self.list_table(entries, from, emit);
+            }
+            Body::Threads => {
+                let process = self.target.process()?;
+                let mut ids: Vec<u32> = process.live_threads().iter().map(|thread| thread.tid()).collect();
+                ids.sort_unstable();
+                self.list_numbers(from, S_IFDIR | 0o555, |at| ids.iter().copied().find(|&id| id >= at), emit);
+            }
+            Body::Descriptors | Body::DescriptorInfo => {
+                let Some(files) = self.target.thread()?.files.get() else { return Ok(()) };
+                let mode = if matches!(self.body, Body::Descriptors) { S_IFLNK | 0o700 } else { S_IFREG | 0o400 };
+                self.list_numbers(from, mode, |at| files.next_open(at).map(|(fd, _)| fd), emit);
+            }
+            _ => return Err(Errno::ENOTDIR),
+        }
+        Ok(())
+    }
+
+    fn create(&self, _dir: &Arc<Dentry>, _name: &[u8], _new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        // A name that is not there cannot be looked up here, which is what comes first.
+        Err(Errno::ENOENT)
+    }
+
+    fn link_target(&self) -> Result<LinkTarget, Errno> {
+        match self.body {
+            Body::Link(follow) => follow(self.target),
+            Body::Descriptor(fd) => {
+                let files = self.target.thread()?.files.get().ok_or(Errno::ENOENT)?;
+                Ok(LinkTarget::Jump(files.get(fd).map_err(|_| Errno::ENOENT)?.path.clone()))
+            }
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn truncate(&self, _size: u64) -> Result<(), Errno> {
+        // `echo 1 > control` truncates first.
+        if matches!(self.body, Body::Text(_)) { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+
+    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+        match self.body {
+            // Not even root's privilege makes a constant a setting.
+            Body::Text(What::Constant(_)) if request.flags & O_ACCMODE != 0 => Err(Errno::EACCES),
+            Body::Text(_) | Body::OneInfo(_) => Ok(Arc::new(TextFile::new(self))),
+            Body::Link(_) | Body::Descriptor(_) => Err(Errno::ELOOP),
+            _ => Ok(self),
+        }
+    }
+}
+
+impl FileOps for ProcNode {
+    fn read(&self, _file: &File, _position: u64, _sink: &mut crate::fs::io::Sink<'_>) -> Result<(), Errno> {
+        Err(Errno::EISDIR)
+    }
+
+    fn seeking(&self) -> Seeking {
+        Seeking::Position
+    }
+
+    fn readdir(&self, file: &File, from: u64, emit: &mut Emit<'_>) -> Result<(), Errno> {
+        Inode::readdir(self, &file.path.dentry, from, emit)
+    }
+}
+
+fn mode_of(entry: &Entry) -> u32 {
+    let kind = match entry.what {
+        What::File(_) | What::Constant(_) | What::Control(..) => S_IFREG,
+        What::Link(_) => S_IFLNK,
+        _ => S_IFDIR,
+    };
+    kind | entry.mode
+}
+
+fn number(name: &[u8]) -> Option<u32> {
+    if name.first() == Some(&b'0') && name.len() > 1 {
+        return None;
+    }
+    name.iter().all(u8::is_ascii_digit).then(|| core::str::from_utf8(name).ok()?.parse().ok()).flatten()
+}

@@ -1,0 +1,182 @@
+//! Files about one process that are neither its maps nor its state.
+
+use alloc::format;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering::Relaxed;
+
+use linux_abi::Errno;
+use machine::addr::{PAGE_SIZE, UserAddr};
+
+use super::{Target, system};
+use crate::fs::inode::LinkTarget;
+use crate::fs::mount::{self, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RELATIME, Mount};
+use crate::mm::AddressSpace;
+use crate::task;
+
+/// The most bytes of arguments or environment shown.
+const LONGEST: u64 = 1 << 20;
+
+pub(super) fn own_link(thread: bool) -> LinkTarget {
+    let task = task::current();
+    let (pid, tid) = (task.pid(), task.tid());
+    system::text_link(&if thread { format!("{pid}/task/{tid}") } else { format!("{pid}") })
+}
+
+pub(super) fn command_line(target: Target) -> Result<Vec<u8>, Errno> {
+    let Some(mm) = target.thread().ok().and_then(|thread| thread.mm()) else { return Ok(Vec::new()) };
+    let (start, end) = mm.lock().args;
+    Ok(read_memory(&mm, start, end))
+}
+
+pub(super) fn environment(target: Target) -> Result<Vec<u8>, Errno> {
+    let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
+    let (start, end) = mm.lock().envs;
+    Ok(read_memory(&mm, start, end))
+}
+
+pub(super) fn auxv(target: Target) -> Result<Vec<u8>, Errno> {
+    let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
+    let pairs = mm.lock().aux.clone();
+    Ok(pairs.iter().flat_map(|&(kind, value)| [kind, value]).flat_map(u64::to_ne_bytes).collect())
+}
+
+/// Bytes of another process's memory, as far as they are present.
+fn read_memory(mm: &AddressSpace, start: u64, end: u64) -> Vec<u8> {
+    let end = end.min(start.saturating_add(LONGEST));
+    let mut out = Vec::new();
+    let mut at = start;
+    while at < end {
+        let Some((frame, _)) = UserAddr(at).page().and_then(|page| mm.space.frame(page)) else { break };
+        let offset = (at % PAGE_SIZE as u64) as usize;
+        let count = (PAGE_SIZE - offset).min((end - at) as usize);
+        let done = out.len();
+        out.resize(done + count, 0);
+        frame.read(offset, &mut out[done..]);
+        at += count as u64;
+    }
+    out
+}
+
+pub(super) fn comm(target: Target) -> Result<Vec<u8>, Errno> {
+    let mut name = [0; 16];
+    let length = target.thread()?.comm(&mut name);
+    let mut out = name[..length].to_vec();
+    out.push(b'\n');
+    Ok(out)
+}
+
+pub(super) fn set_comm(target: Target, name: &[u8]) -> Result<(), Errno> {
+    let thread = target.thread()?;
+    if thread.process.pid != task::current().pid() {
+        return Err(Errno::EINVAL);
+    }
+    thread.set_comm(name);
+    Ok(())
+}
+
+pub(super) fn cwd(target: Target) -> Result<LinkTarget, Errno> {
+    Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.cwd()))
+}
+
+pub(super) fn root(target: Target) -> Result<LinkTarget, Errno> {
+    Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.root()))
+}
+
+pub(super) fn exe(target: Target) -> Result<LinkTarget, Errno> {
+    let mm = target.thread()?.mm().ok_or(Errno::ENOENT)?;
+    let exe = mm.lock().exe.clone().ok_or(Errno::ENOENT)?;
+    Ok(LinkTarget::Jump(exe.path.clone()))
+}
+
+pub(super) fn personality(target: Target) -> Result<Vec<u8>, Errno> {
+    Ok(format!("{:08x}\n", target.process()?.personality.load(Relaxed)).into_bytes())
+}
+
+pub(super) fn oom_score_adj(target: Target) -> Result<Vec<u8>, Errno> {
+    Ok(format!("{}\n", i64::from(target.process()?.oom_score.load(Relaxed)) - 1000).into_bytes())
+}
+
+pub(super) fn set_oom_score_adj(target: Target, text: &[u8]) -> Result<(), Errno> {
+    let value: i32 = system::parse(text)?;
+    if !(-1000..=1000).contains(&value) {
+        return Err(Errno::EINVAL);
+    }
+    target.process()?.oom_score.store((value + 1000) as u32, Relaxed);
+    Ok(())
+}
+
+pub(super) fn descriptor_info(target: Target, fd: i32) -> Result<Vec<u8>, Errno> {
+    let files = target.thread()?.files.get().ok_or(Errno::ENOENT)?;
+    let file = files.get(fd).map_err(|_| Errno::ENOENT)?;
+    let close_on_exec = if files.is_close_on_exec(fd).unwrap_or(false) { 0o2_000_000 } else { 0 };
+    let (flags, attr) = (file.flags() | close_on_exec, file.inode().attr());
+    let position = file.position();
+    Ok(format!("pos:\t{position}\nflags:\t0{flags:o}\nmnt_id:\t{}\nino:\t{}\n", file.path.mount.id, attr.ino)
+        .into_bytes())
+}
+
+fn flags_of(mount: &Mount) -> Vec<u8> {
+    let flags = mount.flags();
+    let mut out = if mount.is_read_only() { b"ro".to_vec() } else { b"rw".to_vec() };
+    let names = [
+        (MS_NOSUID, ",nosuid"),
+        (MS_NODEV, ",nodev"),
+        (MS_NOEXEC, ",noexec"),
+        (mount::MS_NOATIME, ",noatime"),
+        (MS_RELATIME, ",relatime"),
+    ];
+    for (flag, name) in names {
+        if flags & flag != 0 {
+            out.extend_from_slice(name.as_bytes());
+        }
+    }
+    out
+}
+
+/// Spaces and the like in names are written in octal.
+fn escape(out: &mut Vec<u8>, name: &[u8]) {
+    for &byte in name {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\\' => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+}
+
+fn place_of(mount: &Mount) -> Vec<u8> {
+    let root = task::current().fs().root();
+    mount.mounted_at().map_or_else(|| b"/".to_vec(), |at| at.display(&root))
+}
+
+pub(super) fn mounts(_target: Target) -> Result<Vec<u8>, Errno> {
+    let mut out = Vec::new();
+    for mount in mount::all() {
+        let source = if mount.source.is_empty() { b"none" } else { &mount.source[..] };
+        escape(&mut out, source);
+        out.push(b' ');
+        escape(&mut out, &place_of(&mount));
+        out.extend_from_slice(format!(" {} ", mount.fs.kind()).as_bytes());
+        out.extend_from_slice(&flags_of(&mount));
+        out.extend_from_slice(&mount.fs.options());
+        out.extend_from_slice(b" 0 0\n");
+    }
+    Ok(out)
+}
+
+pub(super) fn mountinfo(_target: Target) -> Result<Vec<u8>, Errno> {
+    let mut out = Vec::new();
+    for mount in mount::all() {
+        let parent = mount.mounted_at().map_or(mount.id, |at| at.mount.id);
+        let (major, minor) = crate::fs::dev::split(mount.fs.dev());
+        out.extend_from_slice(format!("{} {parent} {major}:{minor} / ", mount.id).as_bytes());
+        escape(&mut out, &place_of(&mount));
+        out.push(b' ');
+        out.extend_from_slice(&flags_of(&mount));
+        out.extend_from_slice(format!(" - {} ", mount.fs.kind()).as_bytes());
+        escape(&mut out, if mount.source.is_empty() { b"none" } else { &mount.source });
+        out.extend_from_slice(if mount.is_read_only() { b" ro" } else { b" rw" });
+        out.extend_from_slice(&mount.fs.options());
+        out.push(b'\n');
+    }
+    Ok(out)
+}

@@ -1,0 +1,67 @@
+//! Files whose text is made when read: each opening keeps the text it began to read.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::What;
+use super::node::{Body, ProcNode};
+use super::process;
+use crate::fs::file::{File, FileOps, Seeking};
+use crate::fs::io::{Sink, Source};
+
+/// One opening of a text.
+pub(super) struct TextFile {
+    node: Arc<ProcNode>,
+    text: SpinLock<Option<Arc<[u8]>>>,
+}
+
+/// The most bytes a control file takes.
+const LONGEST_WRITE: usize = 4096;
+
+impl TextFile {
+    pub(super) fn new(node: Arc<ProcNode>) -> Self {
+        Self { node, text: SpinLock::new(None) }
+    }
+
+    fn make(&self) -> Result<Vec<u8>, Errno> {
+        match self.node.body {
+            Body::Text(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.node.target),
+            Body::OneInfo(fd) => process::descriptor_info(self.node.target, fd),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}
+
+impl FileOps for TextFile {
+    fn read(&self, _file: &File, position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        let kept = self.text.lock().clone();
+        let text = match kept {
+            Some(text) if position > 0 => text,
+            _ => {
+                let fresh: Arc<[u8]> = self.make()?.into();
+                *self.text.lock() = Some(fresh.clone());
+                fresh
+            }
+        };
+        let start = usize::try_from(position).unwrap_or(usize::MAX).min(text.len());
+        sink.put(&text[start..]).map(|_| ())
+    }
+
+    fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
+        let Body::Text(What::Control(_, write)) = self.node.body else { return Err(Errno::EIO) };
+        let mut bytes = alloc::vec![0; source.left().min(LONGEST_WRITE)];
+        source.take(&mut bytes)?;
+        if let Err(error) = write(self.node.target, bytes.trim_ascii_end()) {
+            source.untake(bytes.len());
+            return Err(error);
+        }
+        Ok(position)
+    }
+
+    fn seeking(&self) -> Seeking {
+        Seeking::Position
+    }
+}

@@ -1,0 +1,370 @@
+//! The bytes of a regular file: frames by page number, shared with mappings.
+//!
+//! The map's lock is held only to look a frame up or put one in, never while bytes are copied: a copy may fault, and the fault
+//! may want a page of this very file. Writers take turns at the gate, so that appends do not overwrite each other.
+
+use alloc::sync::Arc;
+use core::cmp::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+use kernel_logic::filemap::FileMap;
+use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
+use machine::frame::Frame;
+use machine::sync::SpinLock;
+
+use super::Pool;
+use crate::fs::gate::Gate;
+use crate::fs::inode::PageUse;
+use crate::fs::io::{Sink, Source};
+
+/// Contents that still lie in the initramfs archive.
+pub trait Archive: Send + Sync {
+    /// Length of the contents in bytes.
+    fn len(&self) -> usize;
+    /// The contents from `at` on that lie in one piece; empty at the end.
+    fn piece(&self, at: usize) -> &[u8];
+}
+
+/// The largest file (`MAX_LFS_FILESIZE`).
+pub const LARGEST: u64 = i64::MAX as u64;
+const PAGE: u64 = PAGE_SIZE as u64;
+/// No further seals.
+pub const SEAL_SEAL: u32 = 1;
+const SEAL_SHRINK: u32 = 2;
+const SEAL_GROW: u32 = 4;
+const SEAL_WRITE: u32 = 8;
+const SEAL_FUTURE_WRITE: u32 = 16;
+const FALLOC_KEEP_SIZE: u64 = 1;
+const FALLOC_PUNCH_HOLE: u64 = 2;
+
+/// The contents of a regular file.
+pub struct FileData {
+    pages: SpinLock<Pages>,
+    size: AtomicU64,
+    generation: AtomicU64,
+    /// `F_SEAL_*` bits.
+    seals: AtomicU32,
+    writers: Gate,
+    /// A mapping asked for a page of it.
+    mapped: AtomicBool,
+}
+
+struct Pages {
+    map: FileMap<Frame>,
+    archive: Option<Arc<dyn Archive>>,
+    /// Bytes of the archive that are still part of the file.
+    archived: u64,
+}
+
+impl FileData {
+    /// An empty file.
+    pub const fn new() -> Self {
+        Self {
+            pages: SpinLock::new(Pages { map: FileMap::new(), archive: None, archived: 0 }),
+            size: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
+            mapped: AtomicBool::new(false),
+            seals: AtomicU32::new(SEAL_SEAL),
+            writers: Gate::new(),
+        }
+    }
+
+    /// Makes an archive's bytes the contents of this file, which was empty.
+    pub fn set_archive(&self, archive: Arc<dyn Archive>) {
+        let length = archive.len() as u64;
+        let mut pages = self.pages.lock();
+        pages.archived = length;
+        pages.archive = Some(archive);
+        self.size.store(length, Release);
+    }
+
+    /// Length in bytes.
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.size.load(Acquire)
+    }
+
+    /// Blocks of 512 bytes in use, what is still in the archive included.
+    pub fn blocks(&self) -> u64 {
+        let pages = self.pages.lock();
+        pages.map.held().max(pages.archived.div_ceil(PAGE)) * (PAGE / 512)
+    }
+
+    /// Frames held.
+    pub fn held_pages(&self) -> u64 {
+        self.pages.lock().map.held()
+    }
+
+    /// See [`crate::fs::Inode::generation`].
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Relaxed)
+    }
+
+    /// What is forbidden for good (fcntl(2), "File Sealing").
+    pub fn seals(&self) -> &AtomicU32 {
+        &self.seals
+    }
+
+    /// EPERM if one of `seals` forbids it.
+    fn check_seals(&self, seals: u32) -> Result<(), Errno> {
+        if self.seals.load(Relaxed) & seals != 0 { Err(Errno::EPERM) } else { Ok(()) }
+    }
+
+    /// Copies from `position` on until the sink is full or the file ends.
+    pub fn read(&self, mut position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        while sink.left() > 0 {
+            let rest = self.size().saturating_sub(position);
+            if rest == 0 {
+                break;
+            }
+            let offset = (position % PAGE) as usize;
+            let count = (PAGE_SIZE - offset).min(usize::try_from(rest).unwrap_or(PAGE_SIZE));
+            let pages = self.pages.lock();
+            let frame = pages.map.get(position / PAGE).cloned();
+            let archive = if frame.is_none() && position < pages.archived { pages.archive.clone() } else { None };
+            let archived = pages.archived;
+            drop(pages);
+            position += match (frame, archive) {
+                (Some(frame), _) => sink.put_frame(&frame, offset, count)?,
+                (None, Some(archive)) => {
+                    let piece = archive.piece(position as usize);
+                    let most = count.min((archived - position) as usize).min(piece.len());
+                    sink.put(&piece[..most])?
+                }
+                (None, None) => sink.put_zeros(count)?,
+            } as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies to `position`, or to the end without one, until the source is empty. Answers where the bytes began.
+    pub fn write(&self, pool: &Pool, position: Option<u64>, source: &mut Source<'_>) -> Result<u64, Errno> {
+        let _turn = self.writers.enter();
+        let start = position.unwrap_or_else(|| self.size());
+        let mut at = start;
+        self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
+        if start.saturating_add(source.left() as u64) > self.size() {
+            self.check_seals(SEAL_GROW)?;
+        }
+        self.generation.fetch_add(1, Relaxed);
+        let result = loop {
+            if source.left() == 0 {
+                break Ok(());
+            }
+            let most = crate::fs::limit::room(at, source.left());
+            let most = match most {
+                Ok(most) => most,
+                Err(error) => break Err(error),
+            };
+            let offset = (at % PAGE) as usize;
+            let count = (PAGE_SIZE - offset).min(most);
+            let before = source.done();
+            let result = self.write_piece(pool, at / PAGE, offset, count, source);
+            at += (source.done() - before) as u64;
+            if at > self.size() {
+                self.size.store(at, Release);
+            }
+            if result.is_err() {
+                break result;
+            }
+        };
+        match result {
+            Err(error) if at == start => Err(error),
+            _ => Ok(start),
+        }
+    }
+
+    fn write_piece(
+        &self,
+        pool: &Pool,
+        index: u64,
+        offset: usize,
+        count: usize,
+        source: &mut Source<'_>,
+    ) -> Result<(), Errno> {
+        let held = self.pages.lock().map.get(index).cloned();
+        if let Some(frame) = held {
+            return source.take_frame(&frame, offset, count).map(|_| ());
+        }
+        if count < PAGE_SIZE {
+            let frame = self.page_to_write(pool, index)?;
+            return source.take_frame(&frame, offset, count).map(|_| ());
+        }
+        // The whole page is overwritten: its old contents need not be made first.
+        pool.charge(1)?;
+        let frame = Frame::alloc().map_err(|_| Errno::ENOSPC);
+        let frame = frame.inspect_err(|_| pool.release(1))?;
+        let before = source.done();
+        let result = source.take_frame(&frame, 0, PAGE_SIZE);
+        let taken = source.done() - before;
+        if taken < PAGE_SIZE {
+            let mut pages = self.pages.lock();
+            fill_archived(&mut pages, index, taken, &frame);
+        }
+        if self.pages.lock().map.insert(index, frame).is_some() {
+            pool.release(1);
+        }
+        result.map(|_| ())
+    }
+
+    /// The frame of page `index`, made if it is a hole or in the archive.
+    fn page_to_write(&self, pool: &Pool, index: u64) -> Result<Frame, Errno> {
+        if let Some(frame) = self.pages.lock().map.get(index) {
+            return Ok(frame.clone());
+        }
+        pool.charge(1)?;
+        let frame = Frame::alloc().map_err(|_| Errno::ENOSPC);
+        let frame = frame.inspect_err(|_| pool.release(1))?;
+        let mut pages = self.pages.lock();
+        if let Some(other) = pages.map.get(index) {
+            let other = other.clone();
+            drop(pages);
+            pool.release(1);
+            return Ok(other);
+        }
+        fill_archived(&mut pages, index, 0, &frame);
+        pages.map.insert(index, frame.clone());
+        Ok(frame)
+    }
+
+    /// The frame for a mapping: see [`crate::fs::Inode::page`].
+    pub fn page(&self, pool: &Pool, index: u64, usage: PageUse) -> Result<Frame, Errno> {
+        self.mapped.store(true, Relaxed);
+        if index >= self.size().div_ceil(PAGE) {
+            return Err(Errno::ENXIO);
+        }
+        if usage == PageUse::Write {
+            self.generation.fetch_add(1, Relaxed);
+        }
+        self.page_to_write(pool, index)
+    }
+
+    /// Whether a mapping ever asked for a page.
+    pub fn was_mapped(&self) -> bool {
+        self.mapped.load(Relaxed)
+    }
+
+    /// Sets the length; answers how many frames were given up.
+    pub fn truncate(&self, size: u64) -> Result<u64, Errno> {
+        if size > LARGEST {
+            return Err(Errno::EFBIG);
+        }
+        let _turn = self.writers.enter();
+        let old = self.size();
+        self.check_seals(match size.cmp(&old) {
+            Ordering::Less => SEAL_SHRINK,
+            Ordering::Equal => 0,
+            Ordering::Greater => SEAL_GROW,
+        })?;
+        self.generation.fetch_add(1, Relaxed);
+        if size >= old {
+            crate::fs::limit::room(size.saturating_sub(1).max(old), 1)
+                .map(|_| ())
+                .or_else(|error| if size > old { Err(error) } else { Ok(()) })?;
+            self.size.store(size, Release);
+            return Ok(0);
+        }
+        self.size.store(size, Release);
+        let mut pages = self.pages.lock();
+        let before = pages.map.held();
+        pages.archived = pages.archived.min(size);
+        if pages.archived == 0 {
+            pages.archive = None;
+        }
+        pages.map.truncate(size.div_ceil(PAGE));
+        let tail = (size % PAGE) as usize;
+        if tail != 0
+            && let Some(frame) = pages.map.get(size / PAGE)
+        {
+            frame.zero(tail, PAGE_SIZE - tail);
+        }
+        Ok(before - pages.map.held())
+    }
+
+    /// fallocate: reserves, or punches a hole.
+    pub fn allocate(&self, pool: &Pool, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
+        let end = start.checked_add(length).filter(|&end| end <= LARGEST).ok_or(Errno::EFBIG)?;
+        match mode {
+            0 | FALLOC_KEEP_SIZE => {
+                if mode == 0 && end > self.size() {
+                    self.check_seals(SEAL_GROW)?;
+                }
+                crate::fs::limit::room(end - 1, 1)?;
+                for index in start / PAGE..end.div_ceil(PAGE) {
+                    self.page_to_write(pool, index)?;
+                }
+                if mode == 0 && end > self.size() {
+                    self.size.store(end, Release);
+                }
+                Ok(())
+            }
+            _ if mode == FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE => {
+                self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
+                self.punch(pool, start, end)
+            }
+            _ => Err(Errno::EOPNOTSUPP),
+        }
+    }
+
+    fn punch(&self, pool: &Pool, start: u64, end: u64) -> Result<(), Errno> {
+        let _turn = self.writers.enter();
+        let end = end.min(self.size().next_multiple_of(PAGE));
+        let mut at = start;
+        while at < end {
+            let offset = (at % PAGE) as usize;
+            let count = (PAGE - at % PAGE).min(end - at) as usize;
+            let archived = at < self.pages.lock().archived;
+            if count < PAGE_SIZE || archived {
+                let held = self.pages.lock().map.get(at / PAGE).is_some();
+                if held || archived {
+                    self.page_to_write(pool, at / PAGE)?.zero(offset, count);
+                }
+            } else if self.pages.lock().map.remove(at / PAGE).is_some() {
+                pool.release(1);
+            }
+            at += count as u64;
+        }
+        self.generation.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// SEEK_DATA and SEEK_HOLE.
+    pub fn seek(&self, from: u64, hole: bool) -> Result<u64, Errno> {
+        let size = self.size();
+        if from >= size {
+            return Err(Errno::ENXIO);
+        }
+        let pages = self.pages.lock();
+        if from < pages.archived {
+            return Ok(if hole { pages.archived } else { from });
+        }
+        let found = pages.map.next(from / PAGE, hole, size.div_ceil(PAGE)).ok_or(Errno::ENXIO)?;
+        Ok((found * PAGE).clamp(from, size))
+    }
+}
+
+impl Default for FileData {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Gives `frame[from..]` what page `index` holds in the archive, zeros behind that.
+fn fill_archived(pages: &mut Pages, index: u64, from: usize, frame: &Frame) {
+    let base = index * PAGE;
+    let mut at = from;
+    if let Some(archive) = &pages.archive {
+        while at < PAGE_SIZE && base + (at as u64) < pages.archived {
+            let rest = (pages.archived - base) as usize - at;
+            let piece = archive.piece((base as usize) + at);
+            let count = piece.len().min(PAGE_SIZE - at).min(rest);
+            if count == 0 {
+                break;
+            }
+            frame.write(at, &piece[..count]);
+            at += count;
+        }
+    }
+    frame.zero(at, PAGE_SIZE - at);
+}

@@ -1,0 +1,239 @@
+//! What happens to names: adding, removing, moving.
+//!
+//! Each change is made under the directory's lock; a rename, which touches two directories, is also alone among renames, so
+//! that no two of them can wait for each other or make a loop together.
+
+use alloc::sync::Arc;
+
+use kernel_logic::dirmap::DirMap;
+use linux_abi::Errno;
+use machine::sync::{SpinGuard, SpinLock};
+
+use super::data::FileData;
+use super::node::{Body, TmpNode, is_fifo, node_of};
+use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
+use crate::fs::dentry::Dentry;
+use crate::fs::inode::{Inode, NewNode, RenameMode};
+use crate::ipc::pipe::Fifo;
+
+type Entries<'a> = SpinGuard<'a, DirMap<Arc<Dentry>>>;
+
+/// One rename at a time.
+static RENAMING: SpinLock<()> = SpinLock::new(());
+
+/// Most names of one file.
+const LINK_MAX: u32 = i32::MAX as u32;
+
+impl TmpNode {
+    pub(super) fn add_new(
+        &self,
+        dir: &Arc<Dentry>,
+        name: &[u8],
+        new: NewNode,
+        target: Option<&[u8]>,
+    ) -> Result<Arc<Dentry>, Errno> {
+        let node = self.make(new, target);
+        let is_dir = node.attr.is_dir();
+        let dentry = Dentry::new(name, Some(dir.clone()), node);
+        let mut entries = self.open_entries(dir)?;
+        entries.insert(name, dentry.clone()).map_err(|_| Errno::EEXIST)?;
+        drop(entries);
+        if is_dir {
+            self.attr.add_links(1);
+        }
+        self.attr.touch_modified();
+        Ok(dentry)
+    }
+
+    pub(super) fn unnamed(&self, dir: &Arc<Dentry>, new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        self.entries()?;
+        let node = self.make(new, None);
+        node.attr.set_nlink(0);
+        let name = alloc::format!("#{}", node.attr.ino);
+        let dentry = Dentry::new(name.as_bytes(), Some(dir.clone()), node);
+        dentry.set_removed();
+        Ok(dentry)
+    }
+
+    fn make(&self, new: NewNode, target: Option<&[u8]>) -> Arc<Self> {
+        let mut mode = new.mode;
+        let mut gid = new.gid;
+        if self.attr.mode() & 0o2000 != 0 {
+            gid = self.attr.gid();
+            if mode & S_IFMT == S_IFDIR {
+                mode |= 0o2000;
+            }
+        }
+        let attr = Attr::new(self.attr.dev, mode, new.uid, gid, new.rdev);
+        let body = match target {
+            Some(target) => Body::Symlink(target.into()),
+            None => match mode & S_IFMT {
+                S_IFDIR => {
+                    attr.set_nlink(2);
+                    Body::directory()
+                }
+                S_IFREG => Body::Regular(FileData::new()),
+                _ if is_fifo(mode) => Body::Fifo(Fifo::new()),
+                _ => Body::Special,
+            },
+        };
+        Self::new(&self.pool, attr, body)
+    }
+
+    pub(super) fn add_link(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<(), Errno> {
+        let attr = target.attr();
+        if attr.nlink() >= LINK_MAX {
+            return Err(Errno::EMLINK);
+        }
+        let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
+        self.open_entries(dir)?.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
+        attr.add_links(1);
+        self.attr.touch_modified();
+        Ok(())
+    }
+
+    pub(super) fn remove_entry(&self, dir: &Arc<Dentry>, entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
+        let name = entry.name();
+        let mut entries = self.open_entries(dir)?;
+        if !entries.get(&name).is_some_and(|found| Arc::ptr_eq(found, entry)) {
+            return Err(Errno::ENOENT);
+        }
+        check_removable(entry, directory)?;
+        let gone = entries.remove(&name);
+        drop(entries);
+        self.forget(entry);
+        drop(gone);
+        self.attr.touch_modified();
+        Ok(())
+    }
+
+    /// The name of `entry` is out of this directory: counts links.
+    fn forget(&self, entry: &Arc<Dentry>) {
+        entry.set_removed();
+        let attr = entry.inode.attr();
+        if attr.is_dir() {
+            attr.set_nlink(0);
+            self.attr.add_links(-1);
+        } else {
+            attr.add_links(-1);
+        }
+    }
+
+    pub(super) fn move_entry(
+        &self,
+        entry: &Arc<Dentry>,
+        to: &Arc<Dentry>,
+        name: &[u8],
+        mode: RenameMode,
+    ) -> Result<(), Errno> {
+        let _alone = RENAMING.lock();
+        let target_dir = node_of(&to.inode).ok_or(Errno::EXDEV)?;
+        let from = entry.parent().ok_or(Errno::EBUSY)?;
+        let existing = target_dir.entries()?.lock().get(name).cloned();
+        if let Some(existing) = &existing {
+            if Arc::ptr_eq(&existing.inode, &entry.inode) {
+                return Ok(());
+            }
+            if mode == RenameMode::KeepTarget {
+                return Err(Errno::EEXIST);
+            }
+        }
+        if to.is_within(entry) {
+            return Err(Errno::EINVAL);
+        }
+        match (mode, existing) {
+            (RenameMode::Exchange, None) => Err(Errno::ENOENT),
+            (RenameMode::Exchange, Some(other)) => self.exchange(target_dir, entry, &other, &from, to),
+            (_, existing) => self.replace(target_dir, entry, existing, to, name),
+        }
+    }
+
+    fn replace(
+        &self,
+        target_dir: &Self,
+        entry: &Arc<Dentry>,
+        existing: Option<Arc<Dentry>>,
+        to: &Arc<Dentry>,
+        name: &[u8],
+    ) -> Result<(), Errno> {
+        let is_dir = entry.inode.attr().is_dir();
+        if let Some(existing) = &existing {
+            check_removable(existing, is_dir)?;
+        }
+        let old_name = entry.name();
+        let taken = self.entries()?.lock().remove(&old_name);
+        if taken.is_none() {
+            return Err(Errno::ENOENT);
+        }
+        entry.relink(name, Some(to.clone()));
+        let mut entries = target_dir.entries()?.lock();
+        let replaced = entries.replace(name, entry.clone());
+        if replaced.is_none() && entries.insert(name, entry.clone()).is_err() {
+            return Err(Errno::EEXIST);
+        }
+        drop(entries);
+        if is_dir {
+            self.attr.add_links(-1);
+            target_dir.attr.add_links(1);
+        }
+        if let Some(existing) = &existing {
+            target_dir.forget(existing);
+        }
+        entry.inode.attr().touch_changed();
+        self.attr.touch_modified();
+        target_dir.attr.touch_modified();
+        Ok(())
+    }
+
+    fn exchange(
+        &self,
+        target_dir: &Self,
+        entry: &Arc<Dentry>,
+        other: &Arc<Dentry>,
+        from: &Arc<Dentry>,
+        to: &Arc<Dentry>,
+    ) -> Result<(), Errno> {
+        if from.is_within(other) {
+            return Err(Errno::EINVAL);
+        }
+        let (name, other_name) = (entry.name(), other.name());
+        self.entries()?.lock().replace(&name, other.clone());
+        target_dir.entries()?.lock().replace(&other_name, entry.clone());
+        entry.relink(&other_name, Some(to.clone()));
+        other.relink(&name, Some(from.clone()));
+        let moved = i32::from(entry.inode.attr().is_dir()) - i32::from(other.inode.attr().is_dir());
+        self.attr.add_links(-moved);
+        target_dir.attr.add_links(moved);
+        for attr in [entry.inode.attr(), other.inode.attr()] {
+            attr.touch_changed();
+        }
+        self.attr.touch_modified();
+        target_dir.attr.touch_modified();
+        Ok(())
+    }
+
+    /// The entries of a directory that still has a name: a removed one takes no new entries.
+    fn open_entries(&self, dir: &Arc<Dentry>) -> Result<Entries<'_>, Errno> {
+        let entries = self.entries()?.lock();
+        if dir.is_removed() { Err(Errno::ENOENT) } else { Ok(entries) }
+    }
+}
+
+/// Whether the file may lose its name as what the caller takes it for.
+fn check_removable(entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
+    if entry.is_mounted_on() {
+        return Err(Errno::EBUSY);
+    }
+    match node_of(&entry.inode).map(|node| &node.body) {
+        Some(Body::Directory(_)) if !directory => Err(Errno::EISDIR),
+        Some(Body::Directory(entries)) => {
+            if entries.lock().is_empty() {
+                Ok(())
+            } else {
+                Err(Errno::ENOTEMPTY)
+            }
+        }
+        _ if directory => Err(Errno::ENOTDIR),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! The memory file system: the root, `/dev`, and what `mount -t tmpfs` gives.
+//!
+//! Names live in the directories themselves ([`node`]), bytes in frames that mappings share ([`data`]). A file of the
+//! initramfs begins as a range of the archive: reads copy from there, and only a mapping or a write gives a page its own frame.
+//!
+//! The tree holds itself together by two-way references (a directory its entries, an entry its parent), so the last mount that
+//! goes takes it apart.
+
+mod data;
+mod dir;
+mod node;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+pub use data::{Archive, FileData, LARGEST, SEAL_SEAL};
+use linux_abi::Errno;
+pub use node::{Body, TmpNode};
+
+use super::attr::{Attr, S_IFDIR};
+use super::dentry::Dentry;
+use super::inode::Inode;
+use super::mount::{FileSystem, Statistics};
+
+/// What the nodes of one file system share.
+pub struct Pool {
+    dev: u64,
+    /// The most pages it may hold.
+    most_pages: u64,
+    used_pages: AtomicU64,
+    nodes: AtomicU64,
+}
+
+impl Pool {
+    /// Counts `pages` more; ENOSPC if that is too many.
+    pub fn charge(&self, pages: u64) -> Result<(), Errno> {
+        let used = self.used_pages.fetch_add(pages, Relaxed);
+        if used + pages > self.most_pages {
+            self.used_pages.fetch_sub(pages, Relaxed);
+            return Err(Errno::ENOSPC);
+        }
+        Ok(())
+    }
+
+    /// Counts `pages` less.
+    pub fn release(&self, pages: u64) {
+        self.used_pages.fetch_sub(pages, Relaxed);
+    }
+}
+
+/// A mounted tmpfs.
+pub struct TmpFs {
+    kind: &'static str,
+    options: Vec<u8>,
+    pool: Arc<Pool>,
+    root: Arc<Dentry>,
+}
+
+static NEXT_DEV: AtomicU64 = AtomicU64::new(2);
+
+/// RAM in pages, told at boot.
+static MEMORY_PAGES: AtomicU64 = AtomicU64::new(0);
+
+/// Tells how much RAM there is, which bounds every tmpfs without a `size=` of its own.
+pub fn set_memory(pages: u64) {
+    MEMORY_PAGES.store(pages, Relaxed);
+}
+
+/// The default limit of a tmpfs: half of RAM, in pages.
+pub fn half_of_memory() -> u64 {
+    MEMORY_PAGES.load(Relaxed) / 2
+}
+
+/// Makes an archive's bytes the contents of an empty regular file.
+pub fn set_archive(inode: &Arc<dyn Inode>, archive: Arc<dyn Archive>) {
+    if let Some(Body::Regular(data)) = node::node_of(inode).map(|node| &node.body) {
+        data.set_archive(archive);
+    }
+}
+
+/// Device number of a file system without a device: major 0.
+pub fn next_dev() -> u64 {
+    NEXT_DEV.fetch_add(1, Relaxed)
+}
+
+impl TmpFs {
+    /// An empty one of at most `most_pages` pages, whose top has the permission bits `mode`.
+    pub fn new(kind: &'static str, most_pages: u64, mode: u32, options: &[u8]) -> Arc<Self> {
+        let pool =
+            Arc::new(Pool { dev: next_dev(), most_pages, used_pages: AtomicU64::new(0), nodes: AtomicU64::new(0) });
+        let attr = Attr::new(pool.dev, S_IFDIR | mode & 0o7777, 0, 0, 0);
+        attr.set_nlink(2);
+        let node = TmpNode::new(&pool, attr, Body::directory());
+        let root = Dentry::new(b"", None, node);
+        Arc::new(Self { kind, options: options.to_vec(), pool, root })
+    }
+
+    /// What its nodes share, to make nodes that have no name (memfd).
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+}
+
+impl FileSystem for TmpFs {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn dev(&self) -> u64 {
+        self.pool.dev
+    }
+
+    fn root(&self) -> Arc<Dentry> {
+        self.root.clone()
+    }
+
+    fn statistics(&self) -> Statistics {
+        let used = self.pool.used_pages.load(Relaxed);
+        let free = self.pool.most_pages.saturating_sub(used);
+        let nodes = self.pool.nodes.load(Relaxed);
+        Statistics {
+            magic: if self.kind == "sysfs" { 0x6265_6572 } else { 0x0102_1994 },
+            blocks: [self.pool.most_pages, free],
+            files: [self.pool.most_pages, self.pool.most_pages.saturating_sub(nodes)],
+        }
+    }
+
+    fn options(&self) -> Vec<u8> {
+        self.options.clone()
+    }
+}
+
+impl Drop for TmpFs {
+    fn drop(&mut self) {
+        let mut doomed = alloc::vec![self.root.clone()];
+        while let Some(dentry) = doomed.pop() {
+            doomed.extend(node::take_entries(&dentry));
+        }
+    }
+}

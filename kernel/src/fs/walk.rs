@@ -1,0 +1,242 @@
+//! Turns path names into places (path_resolution(7)).
+//!
+//! A [`Walk`] knows who walks, where from and under which restrictions (`RESOLVE_*` of openat2(2)). The path is read in
+//! place: no component is copied, no memory is allocated but for the targets of symbolic links that are shared with the inode.
+
+use kernel_logic::path::{self as rules, Step, Steps};
+use kernel_logic::permission::EXECUTE;
+use linux_abi::Errno;
+use linux_abi::flags::file::{
+    RESOLVE_BENEATH, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV,
+};
+
+use super::attr::S_IFLNK;
+use super::inode::LinkTarget;
+use super::mount;
+use super::path::Path;
+use super::{Caller, FsContext};
+
+/// What becomes of a symbolic link in the last place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Last {
+    /// It is followed.
+    Follow,
+    /// The link itself is meant, unless a slash follows.
+    Keep,
+}
+
+/// The directory of a path's last component.
+pub struct Parent<'p> {
+    /// The directory.
+    pub dir: Path,
+    /// The last component; `None` for a path that ends in `.` or `..` or is the root.
+    pub name: Option<&'p [u8]>,
+    /// How the path ends if it has no last name.
+    pub ending: Step<'p>,
+    /// A slash follows the name.
+    pub wants_dir: bool,
+}
+
+/// A walk to be made.
+pub struct Walk<'a> {
+    /// Who walks.
+    pub who: Caller<'a>,
+    /// The process's places.
+    pub context: &'a FsContext,
+    /// Where relative paths begin, if not at the working directory.
+    pub base: Option<Path>,
+    /// `RESOLVE_*` bits.
+    pub restrict: u32,
+}
+
+impl Walk<'_> {
+    /// The place `path` names.
+    #[inline]
+    pub fn find(&self, path: &[u8], last: Last) -> Result<Path, Errno> {
+        if path.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        let start = self.start(path)?;
+        self.run(start, path, last, &mut 0)
+    }
+
+    /// The directory that holds the last component of `path`.
+    pub fn parent<'p>(&self, path: &'p [u8]) -> Result<Parent<'p>, Errno> {
+        if path.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        self.parent_from(self.start(path)?, path, &mut 0)
+    }
+
+    /// [`Self::parent`] of the target of a symbolic link that stands in `dir`; `links` counts those followed.
+    pub fn parent_of_target<'p>(&self, dir: Path, target: &'p [u8], links: &mut u32) -> Result<Parent<'p>, Errno> {
+        self.count_link(links)?;
+        let start = if rules::is_absolute(target) { self.absolute_start()? } else { dir };
+        self.parent_from(start, target, links)
+    }
+
+    /// The entry `name` of `dir`, across mounts; a symbolic link is not followed.
+    #[inline]
+    pub fn child(&self, dir: &Path, name: &[u8]) -> Result<Path, Errno> {
+        let mut at = dir.clone();
+        self.descend(&mut at, name)?;
+        Ok(at)
+    }
+
+    fn parent_from<'p>(&self, mut at: Path, path: &'p [u8], links: &mut u32) -> Result<Parent<'p>, Errno> {
+        let mut steps = Steps::new(path);
+        let mut ending = Step::Here;
+        while let Some(walked) = steps.next_step() {
+            match walked.step {
+                Step::Name(name) if walked.last => {
+                    at.inode().attr().check_search(&self.who)?;
+                    check_length(name)?;
+                    return Ok(Parent {
+                        dir: at,
+                        name: Some(name),
+                        ending: walked.step,
+                        wants_dir: walked.slash_follows,
+                    });
+                }
+                step => {
+                    ending = step;
+                    self.step(&mut at, step, true, links)?;
+                }
+            }
+        }
+        Ok(Parent { dir: at, name: None, ending, wants_dir: true })
+    }
+
+    fn run(&self, mut at: Path, path: &[u8], last: Last, links: &mut u32) -> Result<Path, Errno> {
+        let mut steps = Steps::new(path);
+        let mut must_be_dir = false;
+        while let Some(walked) = steps.next_step() {
+            let follow = !walked.last || walked.slash_follows || last == Last::Follow;
+            must_be_dir = walked.slash_follows;
+            self.step(&mut at, walked.step, follow, links)?;
+        }
+        if must_be_dir && !at.inode().attr().is_dir() {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(at)
+    }
+
+    #[inline]
+    fn step(&self, at: &mut Path, step: Step<'_>, follow: bool, links: &mut u32) -> Result<(), Errno> {
+        match step {
+            Step::Here => at.inode().attr().check_search(&self.who),
+            Step::Up => self.ascend(at),
+            Step::Name(name) => {
+                if !follow {
+                    return self.descend(at, name);
+                }
+                let dir = at.clone();
+                self.descend(at, name)?;
+                if at.inode().attr().kind() == S_IFLNK {
+                    *at = self.follow(dir, at, links)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn descend(&self, at: &mut Path, name: &[u8]) -> Result<(), Errno> {
+        check_length(name)?;
+        let inode = &at.dentry.inode;
+        inode.attr().check_search(&self.who)?;
+        let found = inode.lookup(&at.dentry, name)?;
+        at.dentry = found;
+        while at.dentry.is_mounted_on() {
+            let Some(mount) = mount::crossing(at) else { break };
+            self.check_crossing()?;
+            *at = mount.top();
+        }
+        Ok(())
+    }
+
+    fn ascend(&self, at: &mut Path) -> Result<(), Errno> {
+        at.inode().attr().check_search(&self.who)?;
+        let restricted = self.restrict & (RESOLVE_BENEATH | RESOLVE_IN_ROOT) as u32 != 0;
+        if restricted && self.base_or_cwd().same(at) {
+            return if self.restrict & RESOLVE_BENEATH as u32 != 0 { Err(Errno::EXDEV) } else { Ok(()) };
+        }
+        let root = self.context.root();
+        loop {
+            if at.same(&root) {
+                return Ok(());
+            }
+            if !at.is_mount_root() {
+                if let Some(parent) = at.dentry.parent() {
+                    at.dentry = parent;
+                }
+                return Ok(());
+            }
+            let Some(below) = at.mount.mounted_at() else { return Ok(()) };
+            self.check_crossing()?;
+            *at = below;
+        }
+    }
+
+    /// Where the symbolic link `link`, which stands in `dir`, leads.
+    fn follow(&self, dir: Path, link: &Path, links: &mut u32) -> Result<Path, Errno> {
+        self.count_link(links)?;
+        match link.inode().link_target()? {
+            LinkTarget::Jump(path) if self.restrict & RESOLVE_NO_MAGICLINKS as u32 == 0 => Ok(path),
+            LinkTarget::Jump(_) => Err(Errno::ELOOP),
+            LinkTarget::Text(target) => {
+                if target.is_empty() {
+                    return Err(Errno::ENOENT);
+                }
+                let start = if rules::is_absolute(&target) { self.absolute_start()? } else { dir };
+                self.run(start, &target, Last::Follow, links)
+            }
+        }
+    }
+
+    fn count_link(&self, links: &mut u32) -> Result<(), Errno> {
+        *links += 1;
+        if *links > rules::MAX_SYMLINKS || self.restrict & RESOLVE_NO_SYMLINKS as u32 != 0 {
+            return Err(Errno::ELOOP);
+        }
+        Ok(())
+    }
+
+    fn check_crossing(&self) -> Result<(), Errno> {
+        if self.restrict & RESOLVE_NO_XDEV as u32 != 0 { Err(Errno::EXDEV) } else { Ok(()) }
+    }
+
+    #[inline]
+    fn start(&self, path: &[u8]) -> Result<Path, Errno> {
+        if rules::is_absolute(path) { self.absolute_start() } else { Ok(self.base_or_cwd()) }
+    }
+
+    fn absolute_start(&self) -> Result<Path, Errno> {
+        if self.restrict & RESOLVE_BENEATH as u32 != 0 {
+            return Err(Errno::EXDEV);
+        }
+        if self.restrict & RESOLVE_IN_ROOT as u32 != 0 {
+            return Ok(self.base_or_cwd());
+        }
+        Ok(self.context.root())
+    }
+
+    fn base_or_cwd(&self) -> Path {
+        self.base.clone().unwrap_or_else(|| self.context.cwd())
+    }
+}
+
+fn check_length(name: &[u8]) -> Result<(), Errno> {
+    if name.len() > rules::NAME_MAX { Err(Errno::ENAMETOOLONG) } else { Ok(()) }
+}
+
+impl super::attr::Attr {
+    /// Whether `who` may look names up here: ENOTDIR if it is no directory.
+    #[inline]
+    pub fn check_search(&self, who: &Caller<'_>) -> Result<(), Errno> {
+        if !self.is_dir() {
+            return Err(Errno::ENOTDIR);
+        }
+        self.check(who, EXECUTE)
+    }
+}

@@ -1,0 +1,222 @@
+//! Futexes: sleeping on a word of user memory (futex(2)).
+//!
+//! A waiter is found by its [`Key`]. In private memory the key is the address space and the address; in shared memory it is
+//! the frame and the offset in it, so that two mappings of one page meet. Waiters hang in buckets; a bucket's lock makes
+//! "look at the word and queue" one step for wakers, who take the same lock.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use kernel_logic::vma::VmaFlags;
+use linux_abi::Errno;
+use machine::addr::{UserAddr, UserPage};
+use machine::sync::{SpinGuard, SpinLock};
+use machine::time::{Nanos, now};
+
+use crate::mm::page_down;
+use crate::sched::{self, Sleep};
+use crate::signal;
+use crate::task::{ThreadRef, current};
+
+/// What two users of one futex have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// An address of one address space.
+    Private {
+        /// Identity of the address space.
+        space: usize,
+        /// The address.
+        addr: u64,
+    },
+    /// A word of a frame.
+    Shared {
+        /// Frame number.
+        frame: u32,
+        /// Offset in the frame.
+        offset: u16,
+    },
+}
+
+struct Waiter {
+    thread: ThreadRef,
+    key: SpinLock<Key>,
+    bits: u32,
+    woken: AtomicBool,
+}
+
+const BUCKETS: usize = 256;
+static TABLE: [SpinLock<Vec<Arc<Waiter>>>; BUCKETS] = [const { SpinLock::new(Vec::new()) }; BUCKETS];
+
+/// Every bit: what the calls without a bit set use.
+pub const ALL_BITS: u32 = u32::MAX;
+
+/// The key of the word at `addr`.
+pub fn key(addr: u64, private: bool) -> Result<Key, Errno> {
+    if !addr.is_multiple_of(4) {
+        return Err(Errno::EINVAL);
+    }
+    let me = current();
+    let mm = me.mm().ok_or(Errno::EFAULT)?;
+    let in_space = Key::Private { space: Arc::as_ptr(&mm).addr(), addr };
+    if private {
+        return Ok(in_space);
+    }
+    let shared = {
+        let map = mm.lock();
+        let vma = map.vmas.find(addr).ok_or(Errno::EFAULT)?;
+        vma.flags.has(VmaFlags::SHARED)
+    };
+    if !shared {
+        return Ok(in_space);
+    }
+    let page = UserPage::new(page_down(addr)).ok_or(Errno::EFAULT)?;
+    for _ in 0..2 {
+        if let Some(leaf) = mm.space.lookup(page) {
+            return Ok(Key::Shared { frame: leaf.frame.0, offset: (addr % 4096) as u16 });
+        }
+        machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
+    }
+    Err(Errno::EFAULT)
+}
+
+/// Sleeps while the word at `addr` holds `value`, until woken with one of `bits`, a signal, or `deadline`.
+pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Nanos>) -> Result<(), Errno> {
+    if bits == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let me = current();
+    let key = key(addr, private)?;
+    let waiter = Arc::new(Waiter { thread: me.to_arc(), key: SpinLock::new(key), bits, woken: AtomicBool::new(false) });
+    loop {
+        // Under the lock the load does not fault pages in; outside it does.
+        let seen = machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
+        if seen != value {
+            return Err(Errno::EAGAIN);
+        }
+        let mut queue = bucket(&key);
+        match machine::user::load_u32(UserAddr(addr)) {
+            Err(_) => continue,
+            Ok(seen) if seen != value => return Err(Errno::EAGAIN),
+            Ok(_) => {
+                queue.push(waiter.clone());
+                break;
+            }
+        }
+    }
+    loop {
+        sched::prepare_to_sleep(Sleep::Interruptible);
+        let verdict = if waiter.woken.load(Ordering::Acquire) {
+            Some(Ok(()))
+        } else if deadline.is_some_and(|at| now() >= at) {
+            Some(Err(Errno::ETIMEDOUT))
+        } else if signal::is_pending(&me, Sleep::Interruptible) {
+            Some(Err(Errno::ERESTARTSYS))
+        } else {
+            None
+        };
+        match verdict {
+            None => sched::sleep(deadline),
+            Some(verdict) => {
+                sched::cancel_sleep();
+                // Woken in the same instant counts as woken: the waker has counted it too.
+                return if leave(&waiter) { verdict } else { Ok(()) };
+            }
+        }
+    }
+}
+
+/// Wakes up to `count` waiters of `key` that wait for one of `bits`; how many.
+pub fn wake(key: &Key, count: usize, bits: u32) -> usize {
+    let mut queue = bucket(key);
+    wake_in(&mut queue, key, count, bits)
+}
+
+/// Wakes waiters of both kinds of key: for words the kernel changes itself.
+pub fn wake_shared_or_private(addr: u64, count: usize) {
+    for private in [true, false] {
+        if let Ok(key) = key(addr, private)
+            && (private || matches!(key, Key::Shared { .. }))
+        {
+            wake(&key, count, ALL_BITS);
+        }
+    }
+}
+
+/// Wakes up to `count` waiters of `from` and moves up to `move_count` of the others to `to`; how many of both. With
+/// `expected`, only if the word still holds that value, else `EAGAIN`.
+pub fn requeue(
+    addr: u64,
+    from: &Key,
+    to: &Key,
+    count: usize,
+    move_count: usize,
+    expected: Option<u32>,
+) -> Result<(usize, usize), Errno> {
+    if let Some(value) = expected
+        && machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)? != value
+    {
+        return Err(Errno::EAGAIN);
+    }
+    let (first, second) = (index(from), index(to));
+    let mut low = TABLE[first.min(second)].lock();
+    let mut high = if first == second { None } else { Some(TABLE[first.max(second)].lock()) };
+    let source: &mut Vec<Arc<Waiter>> = if first <= second { &mut low } else { high.as_mut().unwrap_or(&mut low) };
+    let woken = wake_in(source, from, count, ALL_BITS);
+    let mut moving = Vec::new();
+    let mut at = 0;
+    while at < source.len() && moving.len() < move_count {
+        if *source[at].key.lock() == *from {
+            let waiter = source.remove(at);
+            *waiter.key.lock() = *to;
+            moving.push(waiter);
+        } else {
+            at += 1;
+        }
+    }
+    let moved = moving.len();
+    let target: &mut Vec<Arc<Waiter>> = if second <= first { &mut low } else { high.as_mut().unwrap_or(&mut low) };
+    target.append(&mut moving);
+    Ok((woken, moved))
+}
+
+fn wake_in(queue: &mut Vec<Arc<Waiter>>, key: &Key, count: usize, bits: u32) -> usize {
+    let mut woken = 0;
+    let mut at = 0;
+    while at < queue.len() && woken < count {
+        if queue[at].bits & bits != 0 && *queue[at].key.lock() == *key {
+            let waiter = queue.remove(at);
+            waiter.woken.store(true, Ordering::Release);
+            sched::wake(&waiter.thread);
+            woken += 1;
+        } else {
+            at += 1;
+        }
+    }
+    woken
+}
+
+/// Takes a waiter out of whatever bucket it is in; `false` when a waker was faster.
+fn leave(waiter: &Arc<Waiter>) -> bool {
+    loop {
+        let key = *waiter.key.lock();
+        let mut queue = bucket(&key);
+        if *waiter.key.lock() != key {
+            continue;
+        }
+        let at = queue.iter().position(|queued| Arc::ptr_eq(queued, waiter));
+        return at.map(|at| queue.remove(at)).is_some();
+    }
+}
+
+fn bucket(key: &Key) -> SpinGuard<'static, Vec<Arc<Waiter>>> {
+    TABLE[index(key)].lock()
+}
+
+fn index(key: &Key) -> usize {
+    let mixed = match key {
+        Key::Private { space, addr } => (*space as u64 >> 6) ^ (addr >> 2),
+        Key::Shared { frame, offset } => u64::from(*frame) << 10 ^ u64::from(*offset >> 2),
+    };
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
+}

@@ -1,0 +1,103 @@
+//! Inodes and places of what has no name: pipes, sockets, event counters, epolls.
+//!
+//! They are on one mount that stands nowhere. Event counters and epolls share one inode, as on Linux: nothing tells them apart
+//! but the descriptor.
+
+use alloc::sync::Arc;
+
+use linux_abi::Errno;
+use machine::sync::Once;
+
+use crate::fs::attr::Attr;
+use crate::fs::dentry::Dentry;
+use crate::fs::file::{File, FileOps};
+use crate::fs::inode::{Inode, OpenRequest};
+use crate::fs::mount::{FileSystem, Mount, Statistics};
+use crate::fs::{Path, tmpfs};
+
+/// An inode that is only numbers.
+pub struct AnonInode {
+    attr: Attr,
+}
+
+impl AnonInode {
+    /// Of type and permissions `mode`, owned by the running thread.
+    pub fn new(mode: u32) -> Arc<Self> {
+        Arc::new(Self { attr: attr(mode) })
+    }
+}
+
+impl Inode for AnonInode {
+    fn attr(&self) -> &Attr {
+        &self.attr
+    }
+
+    fn open(self: Arc<Self>, _request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+        Err(Errno::ENXIO)
+    }
+}
+
+/// Attributes of something without a name, owned by the running thread.
+pub fn attr(mode: u32) -> Attr {
+    let (uid, gid) =
+        crate::task::try_current().map_or((0, 0), |task| task.creds.with(|creds| (creds.fsuid, creds.fsgid)));
+    Attr::new(mount().fs.dev(), mode, uid, gid, 0)
+}
+
+/// The mount they are on.
+pub fn mount() -> &'static Arc<Mount> {
+    static MOUNT: Once<Arc<Mount>> = Once::new();
+    loop {
+        if let Some(mount) = MOUNT.get() {
+            return mount;
+        }
+        let dev = tmpfs::next_dev();
+        let inode = Arc::new(AnonInode { attr: Attr::new(dev, crate::fs::attr::S_IFDIR | 0o500, 0, 0, 0) });
+        let root = Dentry::unplaced("anon_inode:", inode);
+        let fs = Arc::new(AnonFs { dev, root: root.clone() });
+        // Of two that come here at once, one is used.
+        let _ = MOUNT.set(Mount::new(fs, root, b"none", 0));
+    }
+}
+
+/// Opens `ops` on an inode of its own.
+pub fn open(kind: &'static str, inode: Arc<dyn Inode>, ops: Arc<dyn FileOps>, flags: u32) -> Arc<File> {
+    let path = Path { mount: mount().clone(), dentry: Dentry::unplaced(kind, inode) };
+    File::new(path, ops, flags)
+}
+
+/// Opens `ops` on the shared inode.
+pub fn open_shared(kind: &'static str, ops: Arc<dyn FileOps>, flags: u32) -> Arc<File> {
+    static SHARED: Once<Arc<AnonInode>> = Once::new();
+    let inode = loop {
+        if let Some(inode) = SHARED.get() {
+            break inode.clone();
+        }
+        // Of two that come here at once, one is used.
+        let _ = SHARED.set(AnonInode::new(0o600));
+    };
+    open(kind, inode, ops, flags)
+}
+
+struct AnonFs {
+    dev: u64,
+    root: Arc<Dentry>,
+}
+
+impl FileSystem for AnonFs {
+    fn kind(&self) -> &'static str {
+        "anon_inodefs"
+    }
+
+    fn dev(&self) -> u64 {
+        self.dev
+    }
+
+    fn root(&self) -> Arc<Dentry> {
+        self.root.clone()
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { magic: 0x0904_1934, ..Statistics::default() }
+    }
+}

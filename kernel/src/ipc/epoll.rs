@@ -1,0 +1,258 @@
+//! epoll(7): a set of watched descriptions and the list of those that may be ready.
+//!
+//! Every watched description has an [`Item`], a hook in the queues its `poll` names. A wake-up puts the item on the ready list;
+//! waiting asks only the items on that list. What is reported when is decided by `kernel_logic::readiness`.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+
+use kernel_logic::readiness::{EDGE, ERR, EXCLUSIVE, HUP, IN, Interest, ONESHOT, OUT, RDNORM, WAKEUP};
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+use machine::time::Nanos;
+
+use super::anon;
+use crate::fs::file::{File, FileOps};
+use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
+
+/// Which descriptor of which description.
+type Key = (i32, usize);
+
+/// A set of watched descriptions.
+pub struct Epoll {
+    items: SpinLock<BTreeMap<Key, Arc<Item>>>,
+    ready: SpinLock<VecDeque<Arc<Item>>>,
+    queue: WaitQueue,
+}
+
+struct Item {
+    this: Weak<Item>,
+    epoll: Weak<Epoll>,
+    file: Weak<File>,
+    interest: SpinLock<Interest>,
+    sequence: AtomicU64,
+    listed: AtomicBool,
+    gone: AtomicBool,
+}
+
+/// `O_RDWR`.
+const READ_WRITE: u32 = 2;
+/// Epolls may watch each other this deep.
+const MAX_DEPTH: u32 = 5;
+
+/// One event to report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Event {
+    /// What happened.
+    pub events: u32,
+    /// What the program gave with the interest.
+    pub data: u64,
+}
+
+struct EpollFile(Arc<Epoll>);
+
+/// Makes an epoll.
+pub fn create() -> Arc<File> {
+    let epoll =
+        Epoll { items: SpinLock::new(BTreeMap::new()), ready: SpinLock::new(VecDeque::new()), queue: WaitQueue::new() };
+    anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE)
+}
+
+impl Wake for Item {
+    fn wake(&self) {
+        self.sequence.fetch_add(1, AcqRel);
+        self.list();
+    }
+}
+
+impl Item {
+    /// Puts the item on the ready list, and tells who waits.
+    fn list(&self) {
+        let (Some(epoll), Some(this)) = (self.epoll.upgrade(), self.this.upgrade()) else { return };
+        if !self.listed.swap(true, AcqRel) {
+            epoll.ready.lock().push_back(this);
+        }
+        epoll.queue.wake_one();
+    }
+
+    fn report(&self) -> Option<(u32, u64, u64)> {
+        if self.gone.load(Acquire) {
+            return None;
+        }
+        let file = self.file.upgrade()?;
+        let sequence = self.sequence.load(Acquire);
+        let ready = file.poll(None);
+        let interest = self.interest.lock();
+        let events = interest.report(ready, sequence)?;
+        Some((events, interest.data, sequence))
+    }
+
+    fn unhook(self: &Arc<Self>, file: &File) {
+        self.gone.store(true, Release);
+        file.poll(Some(&mut Waiter::removing(self.clone())));
+    }
+}
+
+impl Epoll {
+    /// Watches `file` under the number `fd`: EEXIST if it does already, ELOOP if epolls would watch each other in a circle.
+    pub fn add(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
+        // EPOLLEXCLUSIVE goes with few others (epoll_ctl(2)).
+        if interest.events & EXCLUSIVE != 0 && interest.events & !(IN | OUT | ERR | HUP | WAKEUP | EDGE | EXCLUSIVE) != 0 {
+            return Err(Errno::EINVAL);
+        }
+        if let Some(inner) = file.ops.as_epoll() {
+            if inner.reaches(self, MAX_DEPTH) {
+                return Err(Errno::ELOOP);
+            }
+            if interest.events & EXCLUSIVE != 0 {
+                return Err(Errno::EINVAL);
+            }
+        }
+        let item = Arc::new_cyclic(|this| Item {
+            this: this.clone(),
+            epoll: Arc::downgrade(self),
+            file: Arc::downgrade(file),
+            interest: SpinLock::new(interest),
+            sequence: AtomicU64::new(0),
+            listed: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+        });
+        {
+            let mut items = self.items.lock();
+            if items.contains_key(&key(fd, file)) {
+                return Err(Errno::EEXIST);
+            }
+            items.insert(key(fd, file), item.clone());
+        }
+        file.add_watcher(self);
+        let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
+        if interest.report(ready, 0).is_some() {
+            item.list();
+        }
+        Ok(())
+    }
+
+    /// Changes what is wished of `file`: ENOENT if it is not watched.
+    pub fn modify(&self, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
+        let item = self.items.lock().get(&key(fd, file)).cloned().ok_or(Errno::ENOENT)?;
+        let exclusive = EXCLUSIVE & (item.interest.lock().events | interest.events);
+        if exclusive != 0 {
+            return Err(Errno::EINVAL);
+        }
+        *item.interest.lock() = interest;
+        if item.report().is_some() {
+            item.list();
+        }
+        Ok(())
+    }
+
+    /// Stops watching `file`: ENOENT if it is not watched.
+    pub fn remove(&self, fd: i32, file: &Arc<File>) -> Result<(), Errno> {
+        let item = self.items.lock().remove(&key(fd, file)).ok_or(Errno::ENOENT)?;
+        item.unhook(file);
+        Ok(())
+    }
+
+    /// The description is being closed for good.
+    pub fn forget(&self, file: &File) {
+        let address: *const File = file;
+        let mut items = self.items.lock();
+        let gone: Vec<Arc<Item>> =
+            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
+        drop(items);
+        for item in gone {
+            item.unhook(file);
+        }
+    }
+
+    /// Whether collecting could find anything.
+    #[inline]
+    pub fn may_have_ready(&self) -> bool {
+        !self.ready.lock().is_empty()
+    }
+
+    /// Collects up to `into.len()` events that are there now.
+    pub fn collect(&self, into: &mut [Event]) -> usize {
+        let mut found = 0;
+        let mut again = Vec::new();
+        while found < into.len() {
+            let Some(item) = self.ready.lock().pop_front() else { break };
+            // An exchange, not a store: it must not move past the look at the sequence number that follows, or a wake-up in
+            // between finds the item listed, leaves it, and is never reported.
+            item.listed.swap(false, AcqRel);
+            let Some((events, data, sequence)) = item.report() else { continue };
+            into[found] = Event { events, data };
+            found += 1;
+            let mut interest = item.interest.lock();
+            interest.delivered(sequence);
+            if interest.events & (EDGE | ONESHOT) == 0 {
+                drop(interest);
+                again.push(item);
+            }
+        }
+        for item in again {
+            if !item.listed.swap(true, AcqRel) {
+                self.ready.lock().push_back(item);
+            }
+        }
+        found
+    }
+
+    /// Waits for events until `deadline` (`None`: for ever) and collects them.
+    pub fn wait(&self, into: &mut [Event], deadline: Option<Nanos>) -> Result<usize, Errno> {
+        let found = self.queue.wait_until(deadline, crate::sched::Sleep::Interruptible, || {
+            let found = self.collect(into);
+            (found > 0).then_some(found)
+        });
+        match found {
+            Ok(found) => Ok(found),
+            Err(WaitError::TimedOut) => Ok(0),
+            // Restarting would begin the timeout anew: epoll_wait is never restarted (signal(7)).
+            Err(WaitError::Interrupted) => Err(Errno::EINTR),
+        }
+    }
+
+    fn has_ready(&self) -> bool {
+        let listed: Vec<Arc<Item>> = self.ready.lock().iter().cloned().collect();
+        listed.iter().any(|item| item.report().is_some())
+    }
+
+    /// Whether `other` is this epoll or watched by it, `depth` levels down.
+    fn reaches(self: &Arc<Self>, other: &Arc<Self>, depth: u32) -> bool {
+        if Arc::ptr_eq(self, other) || depth == 0 {
+            return true;
+        }
+        let files: Vec<Arc<File>> = self.items.lock().values().filter_map(|item| item.file.upgrade()).collect();
+        files.iter().filter_map(|file| file.ops.as_epoll()).any(|inner| inner.reaches(other, depth - 1))
+    }
+}
+
+impl Drop for Epoll {
+    fn drop(&mut self) {
+        let items = core::mem::take(self.items.get_mut());
+        for item in items.values() {
+            if let Some(file) = item.file.upgrade() {
+                item.unhook(&file);
+            }
+        }
+    }
+}
+
+impl FileOps for EpollFile {
+    fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        if let Some(waiter) = waiter {
+            waiter.add(&self.0.queue);
+        }
+        if self.0.has_ready() { IN | RDNORM } else { 0 }
+    }
+
+    fn as_epoll(&self) -> Option<&Arc<Epoll>> {
+        Some(&self.0)
+    }
+}
+
+fn key(fd: i32, file: &Arc<File>) -> Key {
+    (fd, Arc::as_ptr(file).addr())
+}

@@ -1,0 +1,9 @@
+//! Talking between processes, and waiting for it: pipes, FIFOs, event counters, Unix sockets, poll, select and epoll.
+
+pub mod anon;
+pub mod buffer;
+pub mod epoll;
+pub mod eventfd;
+pub mod pipe;
+pub mod poll;
+pub mod unix;

@@ -1,0 +1,341 @@
+//! Pipes and FIFOs (pipe(7), fifo(7)).
+//!
+//! Writes of at most [`PIPE_BUF`] bytes arrive in one piece. Bytes are copied under the pipe's lock, where a program's page that
+//! is not present counts as a fault: the copy then makes it present outside the lock and tries again.
+
+use alloc::sync::Arc;
+
+use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDNORM, WRNORM};
+use kernel_logic::signal::{Cause, SigInfo, sig};
+use linux_abi::Errno;
+use linux_abi::flags::file::{O_NONBLOCK, O_RDONLY, O_WRONLY};
+use machine::addr::PAGE_SIZE;
+use machine::sync::{Once, SpinLock};
+
+use super::anon;
+use super::buffer::FrameRing;
+use crate::fs::attr::{Attr, S_IFIFO};
+use crate::fs::file::{File, FileOps, O_ACCMODE};
+use crate::fs::inode::{Inode, OpenRequest};
+use crate::fs::io::{Sink, Source};
+use crate::sync::wait::{WaitQueue, Waiter};
+use crate::user::UserPtr;
+
+/// Writes up to this long are atomic.
+pub const PIPE_BUF: usize = 4096;
+/// Bytes a pipe holds unless told otherwise.
+const DEFAULT_CAPACITY: usize = 16 * PAGE_SIZE;
+/// The most F_SETPIPE_SZ grants without privilege (`/proc/sys/fs/pipe-max-size`).
+pub const MAX_CAPACITY: usize = 1 << 20;
+/// `FIONREAD`.
+const FIONREAD: u32 = 0x541b;
+
+/// What both ends share.
+pub struct Pipe {
+    state: SpinLock<State>,
+    readable: WaitQueue,
+    writable: WaitQueue,
+}
+
+struct State {
+    ring: FrameRing,
+    capacity: usize,
+    readers: u32,
+    writers: u32,
+    /// How often an end was opened, so that a FIFO's opener sees one that is closed again already.
+    reader_opens: u32,
+    writer_opens: u32,
+}
+
+impl Pipe {
+    fn new() -> Arc<Self> {
+        let state = State {
+            ring: FrameRing::new(),
+            capacity: DEFAULT_CAPACITY,
+            readers: 0,
+            writers: 0,
+            reader_opens: 0,
+            writer_opens: 0,
+        };
+        Arc::new(Self { state: SpinLock::new(state), readable: WaitQueue::new(), writable: WaitQueue::new() })
+    }
+
+    fn end(self: &Arc<Self>, reads: bool, writes: bool) -> Arc<PipeEnd> {
+        let mut state = self.state.lock();
+        state.readers += u32::from(reads);
+        state.reader_opens += u32::from(reads);
+        state.writers += u32::from(writes);
+        state.writer_opens += u32::from(writes);
+        let seen_writers = state.writer_opens;
+        drop(state);
+        Arc::new(PipeEnd { pipe: self.clone(), reads, writes, seen_writers })
+    }
+}
+
+/// One open end.
+pub struct PipeEnd {
+    pipe: Arc<Pipe>,
+    reads: bool,
+    writes: bool,
+    /// Writers that had ever opened when this end was: until another does, the end has not hung up.
+    seen_writers: u32,
+}
+
+/// Makes a pipe: its reading and its writing end.
+pub fn create(flags: u32) -> (Arc<File>, Arc<File>) {
+    let pipe = Pipe::new();
+    let inode = Arc::new(PipeNode { attr: anon::attr(S_IFIFO | 0o600), pipe: pipe.clone() });
+    let reader = pipe.end(true, false);
+    let writer = pipe.end(false, true);
+    let read = anon::open("pipe:", inode.clone(), reader, flags | O_RDONLY as u32);
+    let write = anon::open("pipe:", inode, writer, flags | O_WRONLY as u32);
+    (read, write)
+}
+
+/// The inode of a pipe; opening it (`/proc/self/fd/N`) gives another end.
+struct PipeNode {
+    attr: Attr,
+    pipe: Arc<Pipe>,
+}
+
+impl Inode for PipeNode {
+    fn attr(&self) -> &Attr {
+        &self.attr
+    }
+
+    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+        let (reads, writes) = access(request.flags);
+        Ok(self.pipe.end(reads, writes))
+    }
+}
+
+fn access(flags: u32) -> (bool, bool) {
+    (flags & O_ACCMODE != O_WRONLY as u32, flags & O_ACCMODE != O_RDONLY as u32)
+}
+
+/// The pipe behind a FIFO's name, there once somebody opens it.
+pub struct Fifo(Once<Arc<Pipe>>);
+
+impl Fifo {
+    /// Never opened.
+    pub const fn new() -> Self {
+        Self(Once::new())
+    }
+
+    /// Opens an end: waits for somebody at the other one unless told not to (fifo(7)).
+    pub fn open(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+        let pipe = loop {
+            if let Some(pipe) = self.0.get() {
+                break pipe;
+            }
+            // Of two that come here at once, one is used.
+            let _ = self.0.set(Pipe::new());
+        };
+        let (reads, writes) = access(flags);
+        let nonblocking = flags & O_NONBLOCK as u32 != 0;
+        if writes && !reads && nonblocking && pipe.state.lock().readers == 0 {
+            return Err(Errno::ENXIO);
+        }
+        let (seen_readers, seen_writers) = {
+            let state = pipe.state.lock();
+            (state.reader_opens, state.writer_opens)
+        };
+        let end = pipe.end(reads, writes);
+        pipe.readable.wake_all();
+        pipe.writable.wake_all();
+        let waited = if nonblocking || (reads && writes) {
+            Ok(())
+        } else if reads {
+            pipe.readable.wait(|| {
+                let state = pipe.state.lock();
+                (state.writers > 0 || state.writer_opens != seen_writers).then_some(())
+            })
+        } else {
+            pipe.writable.wait(|| {
+                let state = pipe.state.lock();
+                (state.readers > 0 || state.reader_opens != seen_readers).then_some(())
+            })
+        };
+        if let Err(error) = waited {
+            end.close();
+            return Err(error.into());
+        }
+        Ok(end)
+    }
+}
+
+impl Default for Fifo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PipeEnd {
+    fn close(&self) {
+        let mut state = self.pipe.state.lock();
+        state.readers -= u32::from(self.reads);
+        state.writers -= u32::from(self.writes);
+        if state.readers == 0 && state.writers == 0 {
+            state.ring.clear();
+        }
+        drop(state);
+        self.pipe.readable.wake_all();
+        self.pipe.writable.wake_all();
+    }
+
+    /// Bytes the pipe holds at most (F_GETPIPE_SZ).
+    pub fn capacity(&self) -> usize {
+        self.pipe.state.lock().capacity
+    }
+
+    /// Changes what the pipe holds at most (F_SETPIPE_SZ): rounded up to a power of two of pages; EBUSY if more is in it.
+    pub fn set_capacity(&self, bytes: usize, privileged: bool) -> Result<usize, Errno> {
+        if bytes > 1 << 31 {
+            return Err(Errno::EINVAL);
+        }
+        let capacity = bytes.max(PAGE_SIZE).next_power_of_two();
+        if capacity > MAX_CAPACITY && !privileged {
+            return Err(Errno::EPERM);
+        }
+        let mut state = self.pipe.state.lock();
+        if state.ring.len() > capacity {
+            return Err(Errno::EBUSY);
+        }
+        state.capacity = capacity;
+        drop(state);
+        self.pipe.writable.wake_all();
+        Ok(capacity)
+    }
+
+    /// One attempt; `None` if the caller has to wait for bytes.
+    fn try_read(&self, sink: &mut Sink<'_>) -> Result<Option<()>, Errno> {
+        loop {
+            let mut state = self.pipe.state.lock();
+            if state.ring.is_empty() {
+                return if state.writers == 0 { Ok(Some(())) } else { Ok(None) };
+            }
+            let result = state.ring.drain(sink, false);
+            drop(state);
+            self.pipe.writable.wake_all();
+            match result {
+                Err(Errno::EFAULT) => sink.fault_in()?,
+                other => return other.map(Some),
+            }
+        }
+    }
+
+    /// One attempt; `None` if the caller has to wait for room.
+    fn try_write(&self, source: &mut Source<'_>, atomic: bool) -> Result<Option<()>, Errno> {
+        loop {
+            let mut state = self.pipe.state.lock();
+            if state.readers == 0 {
+                return Err(Errno::EPIPE);
+            }
+            let room = state.capacity - state.ring.len();
+            if room == 0 || (atomic && room < source.left()) {
+                return Ok(None);
+            }
+            let capacity = state.capacity;
+            let result = state.ring.fill(capacity, source, usize::MAX);
+            drop(state);
+            self.pipe.readable.wake_all();
+            match result {
+                Err(Errno::EFAULT) => source.fault_in()?,
+                Err(error) => return Err(error),
+                Ok(()) if source.left() == 0 => return Ok(Some(())),
+                Ok(()) => return Ok(None),
+            }
+        }
+    }
+}
+
+impl FileOps for PipeEnd {
+    fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        if sink.left() == 0 {
+            return Ok(());
+        }
+        if let Some(()) = self.try_read(sink)? {
+            return Ok(());
+        }
+        if file.is_nonblocking() {
+            return Err(Errno::EAGAIN);
+        }
+        self.pipe.readable.wait(|| self.try_read(sink).transpose())?
+    }
+
+    fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
+        if source.left() == 0 {
+            return Ok(position);
+        }
+        let atomic = source.left() <= PIPE_BUF;
+        let result = match self.try_write(source, atomic) {
+            Ok(None) if file.is_nonblocking() => Err(Errno::EAGAIN),
+            Ok(None) => {
+                self.pipe.writable.wait(|| self.try_write(source, atomic).transpose()).map_err(Errno::from).flatten()
+            }
+            other => other.map(|_| ()),
+        };
+        if result == Err(Errno::EPIPE) {
+            raise_sigpipe();
+        }
+        result.map(|()| position)
+    }
+
+    fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        if let Some(waiter) = waiter {
+            if self.reads {
+                waiter.add(&self.pipe.readable);
+            }
+            if self.writes {
+                waiter.add(&self.pipe.writable);
+            }
+        }
+        let state = self.pipe.state.lock();
+        let mut ready = 0;
+        if self.reads {
+            if !state.ring.is_empty() {
+                ready |= IN | RDNORM;
+            }
+            // A FIFO that no writer has opened since has not hung up.
+            let had_writer = state.writer_opens != self.seen_writers || self.seen_writers > 0;
+            if state.writers == 0 && had_writer {
+                ready |= HUP;
+            }
+        }
+        if self.writes {
+            if state.ring.len() + PIPE_BUF <= state.capacity {
+                ready |= OUT | WRNORM;
+            }
+            if state.readers == 0 {
+                ready |= ERR;
+            }
+        }
+        ready
+    }
+
+    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+        match request {
+            FIONREAD => {
+                let held = self.pipe.state.lock().ring.len();
+                UserPtr::<i32>::new(argument).write(held as i32).map(|()| 0)
+            }
+            _ => Err(Errno::ENOTTY),
+        }
+    }
+
+    fn release(&self, _file: &File) {
+        self.close();
+    }
+
+    fn as_pipe(&self) -> Option<&PipeEnd> {
+        Some(self)
+    }
+}
+
+/// SIGPIPE to the thread that wrote to nobody.
+pub fn raise_sigpipe() {
+    let task = crate::task::current();
+    let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid: 0 } };
+    // A full queue loses only the detail: the signal itself stays pending.
+    let _ = crate::signal::send_thread(&task.to_arc(), info);
+}

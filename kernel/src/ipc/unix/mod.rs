@@ -1,0 +1,398 @@
+//! Unix sockets (unix(7)): stream, datagram and sequenced packets, between processes of one machine.
+//!
+//! A [`Socket`] owns what others have sent it (its *inbox*); sending is putting into the peer's inbox. Connected sockets know
+//! each other weakly, so that either can go; what was sent before stays readable. Addresses are in [`names`], the moving of bytes
+//! and packets in [`transfer`].
+
+mod names;
+mod options;
+mod transfer;
+
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+
+use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDHUP, RDNORM, WRNORM};
+use linux_abi::Errno;
+use linux_abi::flags::file::O_NONBLOCK;
+use machine::sync::SpinLock;
+
+use super::anon::{self, AnonInode};
+use super::buffer::FrameRing;
+use crate::fs::attr::S_IFSOCK;
+use crate::fs::file::{File, FileOps};
+use crate::fs::io::{Sink, Source};
+use crate::sync::wait::{WaitQueue, Waiter};
+
+pub use names::{Address, bind, resolve};
+pub use options::{get_option, set_option};
+pub use transfer::{Flags, Received};
+
+/// How messages keep together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Bytes in order, connected.
+    Stream,
+    /// Packets, each on its own.
+    Datagram,
+    /// Packets in order, connected.
+    SeqPacket,
+}
+
+/// Who is at the other end (`struct ucred`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// Process.
+    pub pid: u32,
+    /// Effective user.
+    pub uid: u32,
+    /// Effective group.
+    pub gid: u32,
+}
+
+impl Credentials {
+    fn of_caller() -> Self {
+        let task = crate::task::current();
+        task.creds.with(|creds| Self { pid: task.pid(), uid: creds.euid, gid: creds.egid })
+    }
+}
+
+/// A socket.
+pub struct Socket {
+    /// Stream, datagram, packets.
+    pub kind: Kind,
+    state: SpinLock<State>,
+    inbox: SpinLock<Inbox>,
+    /// Something to read, or to accept, or the end of it.
+    readable: WaitQueue,
+    /// Room in the peer's inbox for this socket, or nobody there any more.
+    writable: WaitQueue,
+    /// Bytes the inbox holds at most.
+    capacity: AtomicUsize,
+    pass_credentials: AtomicBool,
+    /// Receive and send timeouts in milliseconds, 0 for none.
+    timeouts: [AtomicU32; 2],
+}
+
+struct State {
+    role: Role,
+    address: Option<Arc<[u8]>>,
+    node: Option<names::Node>,
+    shut_send: bool,
+    error: Option<Errno>,
+    peer_credentials: Option<Credentials>,
+    own_credentials: Option<Credentials>,
+}
+
+enum Role {
+    Idle,
+    Listening { waiting: VecDeque<Arc<Socket>>, most: usize },
+    Connected { peer: Weak<Socket>, peer_address: Option<Arc<[u8]>> },
+}
+
+struct Inbox {
+    bytes: FrameRing,
+    packets: VecDeque<transfer::Packet>,
+    packet_bytes: usize,
+    /// Nothing more will come: the peer shut its sending side or is gone.
+    ended: bool,
+    /// This side does not want more (SHUT_RD).
+    shut: bool,
+}
+
+/// Bytes an inbox holds unless told otherwise (`net.core.wmem_default`).
+const DEFAULT_CAPACITY: usize = 208 << 10;
+
+impl Socket {
+    fn new(kind: Kind) -> Arc<Self> {
+        let state = State {
+            role: Role::Idle,
+            address: None,
+            node: None,
+            shut_send: false,
+            error: None,
+            peer_credentials: None,
+            own_credentials: None,
+        };
+        let inbox =
+            Inbox { bytes: FrameRing::new(), packets: VecDeque::new(), packet_bytes: 0, ended: false, shut: false };
+        Arc::new(Self {
+            kind,
+            state: SpinLock::new(state),
+            inbox: SpinLock::new(inbox),
+            readable: WaitQueue::new(),
+            writable: WaitQueue::new(),
+            capacity: AtomicUsize::new(DEFAULT_CAPACITY),
+            pass_credentials: AtomicBool::new(false),
+            timeouts: [const { AtomicU32::new(0) }; 2],
+        })
+    }
+
+    fn peer(&self) -> Option<Arc<Socket>> {
+        match &self.state.lock().role {
+            Role::Connected { peer, .. } => peer.upgrade(),
+            _ => None,
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        matches!(self.state.lock().role, Role::Connected { .. })
+    }
+
+    fn connect_to(&self, peer: &Arc<Socket>, credentials: Credentials) {
+        let peer_address = peer.state.lock().address.clone();
+        let mut state = self.state.lock();
+        state.role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
+        state.peer_credentials = Some(credentials);
+    }
+
+    /// Waits for connections, at most `most` at a time.
+    pub fn listen(&self, most: i32) -> Result<(), Errno> {
+        let mut state = self.state.lock();
+        if self.kind == Kind::Datagram {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if state.address.is_none() {
+            return Err(Errno::EINVAL);
+        }
+        let limit = usize::try_from(most).unwrap_or(4096).min(4096);
+        match &mut state.role {
+            Role::Listening { most, .. } => *most = limit,
+            Role::Connected { .. } => return Err(Errno::EINVAL),
+            Role::Idle => state.role = Role::Listening { waiting: VecDeque::new(), most: limit },
+        }
+        state.own_credentials = Some(Credentials::of_caller());
+        Ok(())
+    }
+
+    /// Takes the oldest waiting connection.
+    pub fn accept(&self, nonblocking: bool) -> Result<Arc<Socket>, Errno> {
+        let take = || match &mut self.state.lock().role {
+            Role::Listening { waiting, .. } => Ok(waiting.pop_front()),
+            _ if self.kind == Kind::Datagram => Err(Errno::EOPNOTSUPP),
+            _ => Err(Errno::EINVAL),
+        };
+        let accepted = match take()? {
+            Some(socket) => socket,
+            None if nonblocking => return Err(Errno::EAGAIN),
+            None => self.readable.wait(|| take().transpose())??,
+        };
+        self.writable.wake_all();
+        Ok(accepted)
+    }
+
+    /// Connects to `target`, which was found by its address. A datagram socket only remembers it.
+    pub fn connect(self: &Arc<Self>, target: &Arc<Socket>, nonblocking: bool) -> Result<(), Errno> {
+        if target.kind != self.kind {
+            return Err(Errno::EPROTOTYPE);
+        }
+        if self.kind == Kind::Datagram {
+            self.connect_to(target, Credentials::of_caller());
+            return Ok(());
+        }
+        match &self.state.lock().role {
+            Role::Connected { .. } => return Err(Errno::EISCONN),
+            Role::Listening { .. } => return Err(Errno::EINVAL),
+            Role::Idle => {}
+        }
+        let server = Socket::new(self.kind);
+        server.state.lock().address = target.state.lock().address.clone();
+        server.connect_to(self, Credentials::of_caller());
+        let attempt = || {
+            let mut state = target.state.lock();
+            let credentials = state.own_credentials;
+            match &mut state.role {
+                Role::Listening { waiting, most } if waiting.len() <= *most => {
+                    waiting.push_back(server.clone());
+                    Ok(Some(credentials))
+                }
+                Role::Listening { .. } => Ok(None),
+                _ => Err(Errno::ECONNREFUSED),
+            }
+        };
+        let credentials = match attempt()? {
+            Some(credentials) => credentials,
+            None if nonblocking => return Err(Errno::EAGAIN),
+            None => target.writable.wait(|| attempt().transpose())??,
+        };
+        self.connect_to(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
+        target.readable.wake_all();
+        Ok(())
+    }
+
+    /// A datagram socket forgets its peer (`AF_UNSPEC`).
+    pub fn disconnect(&self) {
+        self.state.lock().role = Role::Idle;
+    }
+
+    /// Shuts the receiving side, the sending side or both (shutdown(2)).
+    pub fn shutdown(&self, receive: bool, send: bool) -> Result<(), Errno> {
+        let peer = self.peer();
+        if send {
+            self.state.lock().shut_send = true;
+            if let Some(peer) = &peer {
+                peer.inbox.lock().ended = true;
+                peer.readable.wake_all();
+            }
+        }
+        if receive {
+            self.inbox.lock().shut = true;
+            if let Some(peer) = &peer {
+                peer.writable.wake_all();
+            }
+        }
+        self.readable.wake_all();
+        self.writable.wake_all();
+        Ok(())
+    }
+
+    /// Its own address.
+    pub fn address(&self) -> Address {
+        Address(self.state.lock().address.clone())
+    }
+
+    /// The address of the other end: ENOTCONN without one.
+    pub fn peer_address(&self) -> Result<Address, Errno> {
+        match &self.state.lock().role {
+            Role::Connected { peer, peer_address } => {
+                let now = peer.upgrade().and_then(|peer| peer.state.try_lock().and_then(|state| state.address.clone()));
+                Ok(Address(now.or_else(|| peer_address.clone())))
+            }
+            _ => Err(Errno::ENOTCONN),
+        }
+    }
+
+    /// The last description is closed.
+    fn close(&self) {
+        let role = core::mem::replace(&mut self.state.lock().role, Role::Idle);
+        names::forget(self);
+        match role {
+            Role::Connected { peer, .. } if self.kind != Kind::Datagram => {
+                let unread = {
+                    let mut inbox = self.inbox.lock();
+                    inbox.shut = true;
+                    !inbox.bytes.is_empty() || !inbox.packets.is_empty()
+                };
+                if let Some(peer) = peer.upgrade() {
+                    peer.hang_up(unread);
+                }
+            }
+            Role::Listening { waiting, .. } => {
+                // Nobody will ever read what these were sent: that is a reset, not an end.
+                for server in waiting {
+                    let client = server.peer();
+                    server.close();
+                    if let Some(client) = client {
+                        client.hang_up(true);
+                    }
+                }
+                self.writable.wake_all();
+            }
+            _ => {}
+        }
+    }
+
+    /// The other end is gone; if it had not read everything, that is an error to notice.
+    fn hang_up(&self, unread: bool) {
+        let mut state = self.state.lock();
+        state.shut_send = true;
+        if unread {
+            state.error = Some(Errno::ECONNRESET);
+        }
+        drop(state);
+        self.inbox.lock().ended = true;
+        self.readable.wake_all();
+        self.writable.wake_all();
+    }
+
+    fn ready(&self) -> u32 {
+        let state = self.state.lock();
+        if let Role::Listening { waiting, .. } = &state.role {
+            return if waiting.is_empty() { 0 } else { IN | RDNORM };
+        }
+        let peer = match &state.role {
+            Role::Connected { peer, .. } => peer.upgrade(),
+            _ => None,
+        };
+        let (shut_send, error) = (state.shut_send, state.error.is_some());
+        let idle_stream = self.kind != Kind::Datagram && matches!(state.role, Role::Idle);
+        drop(state);
+        let inbox = self.inbox.lock();
+        let mut ready = if error { ERR } else { 0 };
+        let done = inbox.ended || inbox.shut;
+        if !inbox.bytes.is_empty() || !inbox.packets.is_empty() || done {
+            ready |= IN | RDNORM;
+        }
+        if done {
+            ready |= RDHUP;
+        }
+        if idle_stream || (done && shut_send) {
+            ready |= HUP;
+        }
+        drop(inbox);
+        let full = peer.is_some_and(|peer| peer.is_full());
+        if !full {
+            ready |= OUT | WRNORM;
+        }
+        ready
+    }
+}
+
+/// Opens a description of a socket; `flags` are `O_NONBLOCK` or nothing.
+pub fn open(socket: Arc<Socket>, flags: u32) -> Arc<File> {
+    let inode = AnonInode::new(S_IFSOCK | 0o777);
+    anon::open("socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2)
+}
+
+/// A fresh socket.
+pub fn create(kind: Kind) -> Arc<Socket> {
+    Socket::new(kind)
+}
+
+/// Two connected sockets (socketpair(2)).
+pub fn pair(kind: Kind) -> (Arc<Socket>, Arc<Socket>) {
+    let (one, other) = (Socket::new(kind), Socket::new(kind));
+    let credentials = Credentials::of_caller();
+    one.connect_to(&other, credentials);
+    other.connect_to(&one, credentials);
+    (one, other)
+}
+
+/// What a descriptor of a socket stands for.
+struct SocketFile(Arc<Socket>);
+
+impl FileOps for SocketFile {
+    fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        self.0.receive(sink, Flags::of(file)).map(|_| ())
+    }
+
+    fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
+        self.0.send(source, None, Flags::of(file)).map(|()| position)
+    }
+
+    fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        if let Some(waiter) = waiter {
+            waiter.add(&self.0.readable);
+            waiter.add(&self.0.writable);
+        }
+        self.0.ready()
+    }
+
+    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+        options::ioctl(&self.0, request, argument)
+    }
+
+    fn release(&self, _file: &File) {
+        self.0.close();
+    }
+
+    fn as_socket(&self) -> Option<&Arc<Socket>> {
+        Some(&self.0)
+    }
+}
+
+/// What is waiting, for tests of emptiness (FIONREAD): bytes of the stream, or of the first packet.
+fn waiting_bytes(socket: &Socket) -> usize {
+    let inbox = socket.inbox.lock();
+    inbox.packets.front().map_or(inbox.bytes.len(), |packet| packet.bytes.len())
+}

@@ -1,0 +1,122 @@
+//! Addresses: sockets bound to a file's name or to an abstract one.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::{Kind, Role, Socket};
+use crate::fs::attr::S_IFSOCK;
+use crate::fs::names::{make_node, unlink};
+use crate::fs::walk::{Last, Walk};
+use kernel_logic::permission::WRITE;
+
+/// `sun_path`: empty for an unbound socket, beginning with a zero for an abstract name, else a path.
+#[derive(Clone, Debug)]
+pub struct Address(pub Option<Arc<[u8]>>);
+
+impl Address {
+    /// The bytes behind `sun_family`; a path ends in a zero.
+    pub fn bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or(&[])
+    }
+}
+
+/// Where a socket is bound.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Node {
+    Abstract(Arc<[u8]>),
+    /// Device and inode number of the file.
+    File(u64, u64),
+}
+
+static BOUND: SpinLock<BTreeMap<Node, Weak<Socket>>> = SpinLock::new(BTreeMap::new());
+
+/// Longest `sun_path`.
+const LONGEST: usize = 108;
+
+/// Binds `socket` to `name` (`sun_path` as passed): a file of type socket is made, or an abstract name taken.
+pub fn bind(walk: &Walk<'_>, socket: &Arc<Socket>, name: &[u8]) -> Result<(), Errno> {
+    if name.len() > LONGEST {
+        return Err(Errno::EINVAL);
+    }
+    let is_bound = || socket.state.lock().address.is_some();
+    let (node, address) = match name {
+        [] if is_bound() => return Ok(()),
+        [] => autobind_name(),
+        [0, ..] if is_bound() => return Err(Errno::EINVAL),
+        [0, ..] => (Node::Abstract(name.into()), Arc::from(name)),
+        _ => {
+            let path = path_of(name);
+            let made = make_node(walk, path, S_IFSOCK | 0o777, 0);
+            let made = made.map_err(|error| if error == Errno::EEXIST { Errno::EADDRINUSE } else { error })?;
+            // As on Linux the file is made before anything else is looked at, and taken away again.
+            if is_bound() {
+                unlink(walk, path)?;
+                return Err(Errno::EINVAL);
+            }
+            let attr = made.inode().attr();
+            let mut address = path.to_vec();
+            address.push(0);
+            (Node::File(attr.dev, attr.ino), Arc::from(address))
+        }
+    };
+    let mut bound = BOUND.lock();
+    bound.retain(|_, socket| socket.strong_count() > 0);
+    if bound.contains_key(&node) {
+        return Err(Errno::EADDRINUSE);
+    }
+    bound.insert(node.clone(), Arc::downgrade(socket));
+    drop(bound);
+    let mut state = socket.state.lock();
+    state.address = Some(address);
+    state.node = Some(node);
+    Ok(())
+}
+
+/// The socket that is bound to `name`: ECONNREFUSED if nobody is there.
+pub fn resolve(walk: &Walk<'_>, name: &[u8], kind: Kind) -> Result<Arc<Socket>, Errno> {
+    let node = match name {
+        [] => return Err(Errno::EINVAL),
+        _ if name.len() > LONGEST => return Err(Errno::EINVAL),
+        [0, ..] => Node::Abstract(name.into()),
+        _ => {
+            let place = walk.find(path_of(name), Last::Follow)?;
+            let attr = place.inode().attr();
+            attr.check(&walk.who, WRITE)?;
+            if attr.kind() != S_IFSOCK {
+                return Err(Errno::ECONNREFUSED);
+            }
+            Node::File(attr.dev, attr.ino)
+        }
+    };
+    let socket = BOUND.lock().get(&node).and_then(Weak::upgrade).ok_or(Errno::ECONNREFUSED)?;
+    if socket.kind != kind {
+        return Err(Errno::EPROTOTYPE);
+    }
+    let listening = matches!(socket.state.lock().role, Role::Listening { .. });
+    if kind != Kind::Datagram && !listening { Err(Errno::ECONNREFUSED) } else { Ok(socket) }
+}
+
+/// The socket is closed: its name leads nowhere.
+pub(super) fn forget(socket: &Socket) {
+    let node = socket.state.lock().node.take();
+    if let Some(node) = node {
+        BOUND.lock().remove(&node);
+    }
+}
+
+fn path_of(name: &[u8]) -> &[u8] {
+    name.iter().position(|&byte| byte == 0).map_or(name, |end| &name[..end])
+}
+
+/// An abstract name nobody has: a zero and five hexadecimal digits (unix(7), "Autobind feature").
+fn autobind_name() -> (Node, Arc<[u8]>) {
+    let bound = BOUND.lock();
+    let free = (0..=0xf_ffff_u32)
+        .map(|number| alloc::format!("\0{number:05x}"))
+        .find(|name| !bound.contains_key(&Node::Abstract(name.as_bytes().into())));
+    let name: Arc<[u8]> = free.unwrap_or_default().as_bytes().into();
+    (Node::Abstract(name.clone()), name)
+}

@@ -1,0 +1,281 @@
+//! Sending and receiving: bytes for streams, packets otherwise.
+//!
+//! Bytes are copied under the receiving inbox's lock, where a page that is not present counts as a fault; the copy then makes it
+//! present outside and tries again, as pipes do.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering::Relaxed;
+
+use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
+use machine::time::now;
+
+use super::{Address, Credentials, Kind, Role, Socket};
+use crate::fs::file::File;
+use crate::fs::io::{Sink, Source};
+use crate::ipc::pipe;
+use crate::sched::Sleep;
+use crate::sync::wait::{WaitError, WaitQueue};
+
+/// A message that stays whole.
+pub(super) struct Packet {
+    pub(super) bytes: Vec<u8>,
+    from: Option<Arc<[u8]>>,
+    sender: Credentials,
+}
+
+/// How to send or receive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Flags {
+    /// Do not wait.
+    pub nonblocking: bool,
+    /// Leave what was received in place.
+    pub peek: bool,
+    /// Wait for the whole buffer.
+    pub wait_all: bool,
+    /// No SIGPIPE.
+    pub no_signal: bool,
+}
+
+impl Flags {
+    /// Those of read(2) and write(2).
+    pub fn of(file: &File) -> Self {
+        Self { nonblocking: file.is_nonblocking(), ..Self::default() }
+    }
+}
+
+/// What came with the bytes.
+pub struct Received {
+    /// Who sent it, for packets.
+    pub from: Option<Address>,
+    /// Length of the packet, which may be more than fitted.
+    pub length: usize,
+    /// The packet was cut.
+    pub cut: bool,
+    /// Who the sender is.
+    pub sender: Option<Credentials>,
+}
+
+impl Socket {
+    /// Receives into `sink`.
+    pub fn receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Received, Errno> {
+        let wanted = sink.left();
+        if self.kind == Kind::Stream && !self.is_connected() {
+            return Err(Errno::EINVAL);
+        }
+        if self.kind == Kind::SeqPacket && !self.is_connected() {
+            return Err(Errno::ENOTCONN);
+        }
+        if self.kind == Kind::Stream && wanted == 0 {
+            return Ok(Received { from: None, length: 0, cut: false, sender: None });
+        }
+        loop {
+            let found = match self.try_receive(sink, flags)? {
+                Some(found) => found,
+                None if flags.nonblocking => return Err(Errno::EAGAIN),
+                None => self.sleep(&self.readable, 0, || self.try_receive(sink, flags).transpose())??,
+            };
+            let more = flags.wait_all && self.kind == Kind::Stream && sink.left() > 0 && !flags.peek;
+            if !more || self.inbox.lock().ended {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn try_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
+        let found = match self.kind {
+            Kind::Stream => self.try_receive_bytes(sink, flags),
+            _ => self.try_receive_packet(sink, flags),
+        };
+        if matches!(found, Ok(Some(_))) && !flags.peek {
+            self.tell_senders();
+        }
+        found
+    }
+
+    /// There is room again for whoever sends to this socket.
+    fn tell_senders(&self) {
+        match self.peer() {
+            Some(peer) if self.kind != Kind::Datagram => peer.writable.wake_all(),
+            _ => self.writable.wake_all(),
+        }
+    }
+
+    fn try_receive_bytes(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
+        let whole = |length| Received { from: None, length, cut: false, sender: None };
+        loop {
+            let before = sink.done();
+            let mut inbox = self.inbox.lock();
+            if inbox.bytes.is_empty() {
+                let over = inbox.ended || inbox.shut;
+                drop(inbox);
+                let error = self.state.lock().error.take();
+                return match error {
+                    Some(error) => Err(error),
+                    None if over => Ok(Some(whole(0))),
+                    None => Ok(None),
+                };
+            }
+            let result = inbox.bytes.drain(sink, flags.peek);
+            drop(inbox);
+            match result {
+                Err(Errno::EFAULT) => sink.fault_in()?,
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(Some(whole(sink.done() - before))),
+            }
+        }
+    }
+
+    fn try_receive_packet(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
+        let mut inbox = self.inbox.lock();
+        let packet = if flags.peek {
+            inbox.packets.front().map(|packet| Packet {
+                bytes: packet.bytes.clone(),
+                from: packet.from.clone(),
+                sender: packet.sender,
+            })
+        } else {
+            inbox.packets.pop_front()
+        };
+        let Some(packet) = packet else {
+            let over = inbox.ended || inbox.shut;
+            drop(inbox);
+            let error = self.state.lock().error.take();
+            return match error {
+                Some(error) => Err(error),
+                None if over => Ok(Some(Received { from: None, length: 0, cut: false, sender: None })),
+                None => Ok(None),
+            };
+        };
+        if !flags.peek {
+            inbox.packet_bytes -= packet.bytes.len();
+        }
+        drop(inbox);
+        let fits = sink.put(&packet.bytes)?;
+        Ok(Some(Received {
+            from: Some(Address(packet.from)),
+            length: packet.bytes.len(),
+            cut: fits < packet.bytes.len(),
+            sender: Some(packet.sender),
+        }))
+    }
+
+    /// Sends what is in `source` to `target`, or to the peer.
+    pub fn send(&self, source: &mut Source<'_>, target: Option<Arc<Socket>>, flags: Flags) -> Result<(), Errno> {
+        let result = match self.kind {
+            Kind::Stream if target.is_some() => {
+                return Err(if self.is_connected() { Errno::EISCONN } else { Errno::EOPNOTSUPP });
+            }
+            Kind::Stream => self.send_bytes(source, flags),
+            _ => self.send_packet(source, target, flags),
+        };
+        if result == Err(Errno::EPIPE) && !flags.no_signal && self.kind != Kind::Datagram {
+            pipe::raise_sigpipe();
+        }
+        result
+    }
+
+    fn receiver(&self, target: Option<Arc<Socket>>) -> Result<Arc<Socket>, Errno> {
+        if let Some(target) = target {
+            return Ok(target);
+        }
+        let state = self.state.lock();
+        match &state.role {
+            Role::Connected { .. } if state.shut_send => Err(Errno::EPIPE),
+            Role::Connected { peer, .. } => peer.upgrade().ok_or(match self.kind {
+                Kind::Datagram => Errno::ECONNREFUSED,
+                _ => Errno::EPIPE,
+            }),
+            _ => Err(Errno::ENOTCONN),
+        }
+    }
+
+    fn send_bytes(&self, source: &mut Source<'_>, flags: Flags) -> Result<(), Errno> {
+        let peer = self.receiver(None)?;
+        match self.try_send_bytes(&peer, source)? {
+            Some(()) => Ok(()),
+            None if flags.nonblocking => Err(Errno::EAGAIN),
+            None => self.sleep(&self.writable, 1, || self.try_send_bytes(&peer, source).transpose())?,
+        }
+    }
+
+    fn try_send_bytes(&self, peer: &Arc<Socket>, source: &mut Source<'_>) -> Result<Option<()>, Errno> {
+        let capacity = peer.capacity.load(Relaxed).next_multiple_of(PAGE_SIZE);
+        loop {
+            if self.state.lock().shut_send {
+                return Err(Errno::EPIPE);
+            }
+            let mut inbox = peer.inbox.lock();
+            if inbox.shut {
+                return Err(Errno::EPIPE);
+            }
+            if inbox.bytes.len() >= capacity {
+                return Ok(None);
+            }
+            let result = inbox.bytes.fill(capacity, source, usize::MAX);
+            drop(inbox);
+            peer.readable.wake_all();
+            match result {
+                Err(Errno::EFAULT) => source.fault_in()?,
+                Err(error) => return Err(error),
+                Ok(()) if source.left() == 0 => return Ok(Some(())),
+                Ok(()) => {}
+            }
+        }
+    }
+
+    fn send_packet(&self, source: &mut Source<'_>, target: Option<Arc<Socket>>, flags: Flags) -> Result<(), Errno> {
+        let receiver = self.receiver(target)?;
+        if source.left() > receiver.capacity.load(Relaxed) {
+            return Err(Errno::EMSGSIZE);
+        }
+        let mut bytes = alloc::vec![0; source.left()];
+        source.take(&mut bytes)?;
+        let length = bytes.len();
+        let mut packet =
+            Some(Packet { bytes, from: self.state.lock().address.clone(), sender: Credentials::of_caller() });
+        let mut attempt = || {
+            let mut inbox = receiver.inbox.lock();
+            if inbox.shut || inbox.ended {
+                return Some(Err(if self.kind == Kind::Datagram { Errno::ECONNREFUSED } else { Errno::EPIPE }));
+            }
+            if inbox.packet_bytes + length > receiver.capacity.load(Relaxed) {
+                return None;
+            }
+            inbox.packet_bytes += length;
+            inbox.packets.extend(packet.take());
+            Some(Ok(()))
+        };
+        // A datagram receiver has many senders: they wait at its own queue.
+        let queue = if self.kind == Kind::Datagram { &receiver.writable } else { &self.writable };
+        let sent = match attempt() {
+            Some(sent) => sent,
+            None if flags.nonblocking => Err(Errno::EAGAIN),
+            None => self.sleep(queue, 1, attempt).flatten(),
+        };
+        if sent.is_err() {
+            source.untake(length);
+        }
+        sent?;
+        receiver.readable.wake_all();
+        Ok(())
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        let inbox = self.inbox.lock();
+        !inbox.shut && inbox.bytes.len().max(inbox.packet_bytes) >= self.capacity.load(Relaxed)
+    }
+
+    /// Waits at `queue`, no longer than the receive (0) or send (1) timeout.
+    fn sleep<T>(&self, queue: &WaitQueue, which: usize, condition: impl FnMut() -> Option<T>) -> Result<T, Errno> {
+        let timeout = u64::from(self.timeouts[which].load(Relaxed)) * 1_000_000;
+        let deadline = (timeout > 0).then(|| now() + timeout);
+        queue.wait_until(deadline, Sleep::Interruptible, condition).map_err(|error| match error {
+            WaitError::TimedOut => Errno::EAGAIN,
+            // With a timeout a call is not restarted: it would begin anew (signal(7)).
+            WaitError::Interrupted if timeout > 0 => Errno::EINTR,
+            WaitError::Interrupted => Errno::ERESTARTSYS,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Page faults: finds out what the faulting page should become ([`kernel_logic::fault`]) and makes it so.
+
+use core::sync::atomic::Ordering;
+
+use kernel_logic::fault::{self, Action, Pte, Range, Source};
+use kernel_logic::vma::{PAGE, Prot, VmaFlags};
+use linux_abi::Errno;
+use machine::addr::{PageRange, UserPage};
+use machine::frame::Frame;
+use machine::space::{Leaf, MapError};
+use machine::trap::Access;
+
+use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
+use crate::fs::PageUse;
+use crate::task::{current, limits::resource};
+
+/// Why a fault cannot be resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// SIGSEGV, nothing there.
+    NotMapped,
+    /// SIGSEGV, not allowed.
+    Forbidden,
+    /// SIGBUS: past the end of a file.
+    Beyond,
+    /// No memory.
+    OutOfMemory,
+}
+
+/// Distance a growing stack keeps from what lies below (Linux: 256 pages).
+const STACK_GUARD: u64 = 256 * PAGE;
+/// Pages mapped around a fault on a file, as far as they are in memory anyway.
+const AROUND: u64 = 16;
+
+impl AddressSpace {
+    /// Resolves a fault at `addr`.
+    pub fn fault(&self, addr: u64, access: Access) -> Result<(), Unresolved> {
+        let page = UserPage::new(page_down(addr)).ok_or(Unresolved::NotMapped)?;
+        let mut map = self.lock();
+        if map.vmas.find(addr).is_none() {
+            self.grow_stack(&mut map, addr)?;
+        }
+        let vma = map.vmas.find(addr).ok_or(Unresolved::NotMapped)?;
+        let source = if matches!(vma.backing, Backing::Anonymous) { Source::Anonymous } else { Source::File };
+        let pte = match self.space.lookup(page) {
+            None => Pte::Absent,
+            Some(leaf) => Pte::Present {
+                writable: leaf.prot.write,
+                executable: leaf.prot.exec,
+                readable: leaf.prot.read,
+                sole: false,
+            },
+        };
+        let wanted = match access {
+            Access::Read => fault::Access::Read,
+            Access::Write => fault::Access::Write,
+            Access::Execute => fault::Access::Exec,
+        };
+        let range = Range { prot: vma.prot, flags: vma.flags, source };
+        self.apply(vma, page, fault::decide(Some(range), pte, wanted))
+    }
+
+    /// Faults in every page of `start..end` that the ranges there allow, for `MAP_POPULATE` and `mlock`.
+    pub fn populate(&self, start: u64, end: u64) -> Result<(), Unresolved> {
+        let mut at = start;
+        while at < end {
+            let prot = self.lock().vmas.find(at).map(|vma| (vma.prot, vma.flags));
+            match prot {
+                None => return Err(Unresolved::NotMapped),
+                Some((prot, flags)) => {
+                    let write = prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED);
+                    if prot != Prot::NONE {
+                        self.fault(at, if write { Access::Write } else { Access::Read })?;
+                    }
+                }
+            }
+            at += PAGE;
+        }
+        Ok(())
+    }
+
+    fn grow_stack(&self, map: &mut Map, addr: u64) -> Result<(), Unresolved> {
+        let limit = current().process.limit(resource::STACK);
+        map.vmas.grow_down(addr, limit, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
+    }
+
+    fn apply(&self, vma: &Vma, page: UserPage, action: Action) -> Result<(), Unresolved> {
+        match action {
+            Action::NotMapped => Err(Unresolved::NotMapped),
+            Action::Forbidden => Err(Unresolved::Forbidden),
+            Action::Retry => Ok(()),
+            Action::Zero => {
+                let frame = Frame::alloc_zeroed().map_err(|_| Unresolved::OutOfMemory)?;
+                self.place(vma, page, frame, true, TAG_ANON)
+            }
+            Action::FileFrame { writable: true } => {
+                let (frame, tag) = file_page(vma, page, PageUse::Write)?;
+                self.place(vma, page, frame, true, tag)
+            }
+            Action::FileFrame { writable: false } => self.map_around(vma, page),
+            Action::FileCopy => {
+                let (cached, _) = file_page(vma, page, PageUse::Read)?;
+                let frame = Frame::alloc().map_err(|_| Unresolved::OutOfMemory)?;
+                frame.copy_page_from(&cached);
+                self.place(vma, page, frame, true, TAG_ANON)
+            }
+            Action::CopyMapped | Action::Reclaim => self.make_private(vma, page),
+            Action::MakeWritable => self.make_writable(vma, page),
+            Action::Reprotect { writable } => {
+                let prot = vma.prot;
+                self.reprotect(page, &mut |leaf| rights(prot, writable, leaf.prot.tag))
+            }
+        }
+    }
+
+    /// Maps a frame of the space's own.
+    pub(crate) fn map_private(&self, page: UserPage, frame: Frame, prot: Prot, tag: u8) -> Result<(), Unresolved> {
+        match self.space.map(page, frame, rights(prot, true, tag)) {
+            Ok(()) => {
+                self.count(tag, 1);
+                Ok(())
+            }
+            Err((MapError::Occupied, _)) => Ok(()),
+            Err((MapError::OutOfFrames, _)) => Err(Unresolved::OutOfMemory),
+        }
+    }
+
+    fn reprotect(&self, page: UserPage, rule: &mut dyn FnMut(&Leaf) -> machine::space::Prot) -> Result<(), Unresolved> {
+        self.space.protect(PageRange::one(page), rule).map_err(|_| Unresolved::OutOfMemory)
+    }
+
+    fn place(&self, vma: &Vma, page: UserPage, frame: Frame, writable: bool, tag: u8) -> Result<(), Unresolved> {
+        match self.space.map(page, frame, rights(vma.prot, writable, tag)) {
+            Ok(()) => {
+                self.count(tag, 1);
+                Ok(())
+            }
+            Err((MapError::Occupied, _)) => Ok(()),
+            Err((MapError::OutOfFrames, _)) => Err(Unresolved::OutOfMemory),
+        }
+    }
+
+    fn make_private(&self, vma: &Vma, page: UserPage) -> Result<(), Unresolved> {
+        let tag = self.space.lookup(page).map_or(TAG_ANON, |leaf| leaf.prot.tag);
+        match self.space.make_private(page, rights(vma.prot, true, TAG_ANON)) {
+            Ok(true) if tag != TAG_ANON => {
+                self.count(tag, -1);
+                self.count(TAG_ANON, 1);
+                Ok(())
+            }
+            Ok(_) => Ok(()),
+            Err(_) => Err(Unresolved::OutOfMemory),
+        }
+    }
+
+    /// A shared page is written for the first time: the file may want another frame for that than it gave for reading.
+    fn make_writable(&self, vma: &Vma, page: UserPage) -> Result<(), Unresolved> {
+        let (frame, tag) = file_page(vma, page, PageUse::Write)?;
+        let prot = rights(vma.prot, true, tag);
+        let Some(leaf) = self.space.lookup(page) else { return Ok(()) };
+        if leaf.frame == frame.number() {
+            return self.reprotect(page, &mut |_| prot);
+        }
+        // Lost to another thread that resolved the same fault: nothing to do.
+        drop(self.space.replace(page, leaf.frame, frame, prot));
+        Ok(())
+    }
+
+    /// Maps the file's frame for the page, and those of its neighbours that cost nothing more.
+    fn map_around(&self, vma: &Vma, page: UserPage) -> Result<(), Unresolved> {
+        let at = page.addr();
+        let (frame, tag) = file_page(vma, page, PageUse::Read)?;
+        let window = at & !(AROUND * PAGE - 1);
+        let (start, end) = (window.max(vma.start), (window + AROUND * PAGE).min(vma.end));
+        let Some(range) = PageRange::new(start, end) else { return Err(Unresolved::NotMapped) };
+        let mut wanted = Some(frame);
+        let prot = rights(vma.prot, false, tag);
+        let mapped = self.space.map_run(range, prot, &mut |index| {
+            let addr = start + index as u64 * PAGE;
+            if addr == at {
+                return wanted.take();
+            }
+            backing_page(&vma.backing, addr - vma.start, PageUse::Read).ok().map(|(frame, _)| frame)
+        });
+        self.count(tag, mapped as i64);
+        if self.space.lookup(page).is_none() { Err(Unresolved::OutOfMemory) } else { Ok(()) }
+    }
+}
+
+fn file_page(vma: &Vma, page: UserPage, usage: PageUse) -> Result<(Frame, u8), Unresolved> {
+    backing_page(&vma.backing, page.addr() - vma.start, usage).map_err(|errno| match errno {
+        Errno::ENOMEM => Unresolved::OutOfMemory,
+        _ => Unresolved::Beyond,
+    })
+}
+
+/// A fault in user mode or in a copy: resolves it for the running thread, freeing memory if that is what it takes.
+pub fn resolve(addr: u64, access: Access) -> Result<(), Unresolved> {
+    let me = current();
+    let Some(mm) = me.mm() else { return Err(Unresolved::NotMapped) };
+    me.minor_faults.store(me.minor_faults.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    loop {
+        match mm.fault(addr, access) {
+            Err(Unresolved::OutOfMemory) if super::oom::relieve() => {}
+            outcome => return outcome,
+        }
+    }
+}

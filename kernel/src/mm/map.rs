@@ -1,0 +1,255 @@
+//! What programs ask of their memory: mapping, unmapping, protection, the break, advice.
+
+use alloc::sync::Arc;
+
+use kernel_logic::vma::{PAGE, Prot, USER_END, VmaError, VmaFlags};
+use linux_abi::Errno;
+use machine::addr::PageRange;
+use machine::space::Leaf;
+
+use super::{AddressSpace, Backing, Map, SharedMemory, Vma, frames, page_down, page_up, rights};
+use crate::fs::{File, Mapping};
+
+/// Lowest address a program may map (`vm.mmap_min_addr`).
+pub const MIN_ADDR: u64 = 0x1_0000;
+
+/// Where a mapping goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Wherever there is room, preferably here (0: no preference).
+    Hint(u64),
+    /// Exactly here, replacing what is there.
+    Fixed(u64),
+    /// Exactly here, if nothing is there.
+    FixedIfFree(u64),
+}
+
+/// A checked request to map something.
+pub struct Request {
+    /// Where.
+    pub placement: Placement,
+    /// Bytes, a multiple of a page.
+    pub len: u64,
+    /// Protection.
+    pub prot: Prot,
+    /// Properties.
+    pub flags: VmaFlags,
+    /// What.
+    pub backing: Backing,
+    /// No higher than this, for `MAP_32BIT`.
+    pub ceiling: Option<u64>,
+    /// `RLIMIT_AS`
+    pub limit: u64,
+    /// `RLIMIT_DATA`, which private writable memory counts against.
+    pub data_limit: u64,
+    /// May exceed what memory could ever hold (`MAP_NORESERVE`).
+    pub no_reserve: bool,
+}
+
+/// What a refused edit of the set is to a program.
+pub(crate) fn vma_errno(error: VmaError) -> Errno {
+    match error {
+        VmaError::NoMemory => Errno::ENOMEM,
+        VmaError::Access => Errno::EACCES,
+    }
+}
+
+/// The backing of a shared anonymous mapping.
+pub fn shared_memory(len: u64) -> Backing {
+    Backing::Shared { memory: SharedMemory::new(len / PAGE), offset: 0 }
+}
+
+/// What mapping `file` means: its pages, or fresh zeros; with the flags that follow from how it was opened.
+pub fn file_backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> Result<(Backing, VmaFlags), Errno> {
+    if !file.is_readable() || (shared && prot.has(Prot::WRITE) && !file.is_writable()) {
+        return Err(Errno::EACCES);
+    }
+    let mut flags = VmaFlags::default();
+    if shared {
+        flags = flags.with(VmaFlags::SHARED);
+        if !file.is_writable() {
+            flags = flags.with(VmaFlags::NO_WRITE);
+        }
+    }
+    match file.inode().mapping() {
+        Mapping::Refused => Err(Errno::ENODEV),
+        Mapping::Zeros => Ok((Backing::Anonymous, flags)),
+        Mapping::Pages => Ok((Backing::File { file, offset }, flags)),
+    }
+}
+
+impl AddressSpace {
+    /// Maps something; where it went.
+    pub fn mmap(&self, request: Request) -> Result<u64, Errno> {
+        let mut map = self.lock();
+        let start = choose(&mut map, &request)?;
+        let end = start + request.len;
+        if map.vmas.pages() + request.len / PAGE > request.limit / PAGE {
+            return Err(Errno::ENOMEM);
+        }
+        if request.data_limit != u64::MAX && is_data(request.prot, request.flags) {
+            let data = map.vmas.iter().filter(|vma| is_data(vma.prot, vma.flags));
+            if data.map(Vma::bytes).sum::<u64>() + request.len > request.data_limit {
+                return Err(Errno::ENOMEM);
+            }
+        }
+        let anonymous = matches!(request.backing, Backing::Anonymous);
+        if anonymous && !request.no_reserve && request.len / PAGE > frames::total() as u64 {
+            let private = request.prot.has(Prot::WRITE) && !request.flags.has(VmaFlags::SHARED);
+            if private {
+                return Err(Errno::ENOMEM);
+            }
+        }
+        if matches!(request.placement, Placement::Fixed(_)) {
+            map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
+            self.unmap_pages(start, end);
+        }
+        let mut flags = request.flags;
+        if map.lock_future {
+            flags = flags.with(VmaFlags::LOCKED);
+        }
+        map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
+        Ok(start)
+    }
+
+    /// Unmaps `start..end` (page-aligned).
+    pub fn munmap(&self, start: u64, end: u64) -> Result<(), Errno> {
+        let mut map = self.lock();
+        let mut any = false;
+        map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
+        if any {
+            self.unmap_pages(start, end);
+        }
+        Ok(())
+    }
+
+    /// Changes the protection of `start..end`.
+    pub fn mprotect(&self, start: u64, end: u64, prot: Prot) -> Result<(), Errno> {
+        let mut map = self.lock();
+        let mut reached = start;
+        let outcome = map.vmas.protect(start, end, prot, |vma, _| reached = vma.end);
+        if let Some(range) = PageRange::new(start, reached)
+            && reached > start
+        {
+            // A page gains write access only through a fault, which knows whether it is shared.
+            let rule = &mut |leaf: &Leaf| rights(prot, leaf.prot.write, leaf.prot.tag);
+            self.space.protect(range, rule).map_err(|_| Errno::ENOMEM)?;
+        }
+        outcome.map_err(vma_errno)
+    }
+
+    /// Moves the program break; where it is afterwards. `data_limit` is `RLIMIT_DATA`.
+    pub fn set_brk(&self, wanted: u64, data_limit: u64, space_limit: u64) -> u64 {
+        let mut map = self.lock();
+        if wanted < map.brk_start || wanted >= USER_END {
+            return map.brk;
+        }
+        let (Some(old_end), Some(new_end)) = (page_up(map.brk), page_up(wanted)) else { return map.brk };
+        if new_end < old_end {
+            if map.vmas.remove(new_end, old_end, |_| ()).is_ok() {
+                self.unmap_pages(new_end, old_end);
+                map.brk = wanted;
+            }
+            return map.brk;
+        }
+        if new_end > old_end {
+            let more = (new_end - old_end) / PAGE;
+            let too_much = wanted - map.brk_start > data_limit
+                || map.vmas.pages() + more > space_limit / PAGE
+                || more > frames::total() as u64;
+            if too_much || !map.vmas.is_free(old_end, new_end + PAGE) {
+                return map.brk;
+            }
+            let flags = if map.lock_future { VmaFlags::HEAP.with(VmaFlags::LOCKED) } else { VmaFlags::HEAP };
+            let prot = Prot::READ.with(Prot::WRITE);
+            let vma = Vma { start: old_end, end: new_end, prot, flags, backing: Backing::Anonymous };
+            if map.vmas.insert(vma).is_err() {
+                return map.brk;
+            }
+        }
+        map.brk = wanted;
+        wanted
+    }
+
+    /// Throws the pages of `start..end` away; private ones read as zeros, file pages as the file says (`MADV_DONTNEED`).
+    pub fn discard(&self, start: u64, end: u64) -> Result<(), Errno> {
+        let map = self.lock();
+        let covered = map.vmas.is_covered(start, end);
+        if map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED)) {
+            return Err(Errno::EINVAL);
+        }
+        self.unmap_pages(start, end);
+        if covered { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// Adds and removes flags of the ranges in `start..end`; `ENOMEM` over a hole.
+    pub fn set_flags(&self, start: u64, end: u64, add: VmaFlags, remove: VmaFlags) -> Result<(), Errno> {
+        let mut map = self.lock();
+        let covered = map.vmas.is_covered(start, end);
+        map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
+        if covered { Ok(()) } else { Err(Errno::ENOMEM) }
+    }
+
+    /// For each page of `start..end` whether it is in memory; `ENOMEM` over a hole.
+    pub fn in_core(&self, start: u64, end: u64, mut tell: impl FnMut(usize, bool)) -> Result<(), Errno> {
+        let map = self.lock();
+        if !map.vmas.is_covered(start, end) {
+            return Err(Errno::ENOMEM);
+        }
+        for (index, at) in (start..end).step_by(PAGE as usize).enumerate() {
+            let page = machine::addr::UserPage::new(at);
+            tell(index, page.is_some_and(|page| self.space.lookup(page).is_some()));
+        }
+        Ok(())
+    }
+
+    /// `mlockall`/`munlockall` over everything there is.
+    pub fn lock_all(&self, current: bool, future: bool) -> Result<(), Errno> {
+        let mut map = self.lock();
+        map.lock_future = future;
+        let (add, remove) =
+            if current { (VmaFlags::LOCKED, VmaFlags::default()) } else { (VmaFlags::default(), VmaFlags::LOCKED) };
+        if current || !future {
+            map.vmas.edit(0, USER_END, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
+        }
+        Ok(())
+    }
+
+    /// Pages that are `mlock`ed.
+    pub fn locked_pages(&self) -> u64 {
+        self.lock().vmas.iter().filter(|vma| vma.flags.has(VmaFlags::LOCKED)).map(|vma| vma.bytes() / PAGE).sum()
+    }
+}
+
+/// Whether a range counts against `RLIMIT_DATA`.
+fn is_data(prot: Prot, flags: VmaFlags) -> bool {
+    prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED) && !flags.has(VmaFlags::STACK)
+}
+
+fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {
+    let len = request.len;
+    let fits = |start: u64| start.checked_add(len).is_some_and(|end| end <= USER_END);
+    match request.placement {
+        Placement::Fixed(at) | Placement::FixedIfFree(at) => {
+            if !fits(at) {
+                return Err(Errno::ENOMEM);
+            }
+            if at < MIN_ADDR {
+                return Err(Errno::EPERM);
+            }
+            if matches!(request.placement, Placement::FixedIfFree(_)) && !map.vmas.is_free(at, at + len) {
+                return Err(Errno::EEXIST);
+            }
+            Ok(at)
+        }
+        Placement::Hint(hint) => {
+            let hint = page_down(hint);
+            if hint >= MIN_ADDR && fits(hint) && map.vmas.is_free(hint, hint + len) {
+                return Ok(hint);
+            }
+            let ceiling = request.ceiling.unwrap_or(map.mmap_top);
+            let found = map.vmas.find_gap(len, MIN_ADDR, ceiling);
+            found.or_else(|| map.vmas.find_gap(len, MIN_ADDR, USER_END)).ok_or(Errno::ENOMEM)
+        }
+    }
+}

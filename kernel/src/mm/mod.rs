@@ -1,0 +1,337 @@
+//! Address spaces: what a program has mapped, and the machine's page tables that follow.
+//!
+//! An [`AddressSpace`] pairs a VMA set (what *should* be where, [`kernel_logic::vma`]) with a [`UserSpace`] (what *is* mapped
+//! now). The set is the truth; pages appear on demand ([`fault`]), and every change of the set takes rights away from the
+//! tables before the call returns ([`map`]). One lock per space covers both. No operation here sleeps: files live in
+//! memory.
+//!
+//! Tags on leaves say what a resident page counts as: [`TAG_ANON`], [`TAG_FILE`], [`TAG_SHMEM`].
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+
+use kernel_logic::vma::{self, PAGE, Prot, VmaFlags, VmaSet};
+use linux_abi::Errno;
+use machine::addr::PageRange;
+use machine::space::{ForkMode, Removed, UserSpace};
+use machine::sync::{SpinGuard, SpinLock};
+
+use crate::fs::{File, Inode, PageUse};
+use crate::task::tree;
+
+pub mod fault;
+pub mod frames;
+pub mod map;
+pub mod oom;
+pub mod remap;
+mod remote;
+mod shared;
+
+pub use shared::SharedMemory;
+
+/// Private memory.
+pub const TAG_ANON: u8 = 0;
+/// A file's own frames.
+pub const TAG_FILE: u8 = 1;
+/// Shared anonymous memory.
+pub const TAG_SHMEM: u8 = 2;
+
+/// A range of a program's memory.
+pub type Vma = vma::Vma<Backing>;
+
+/// Where a range's pages come from.
+#[derive(Clone)]
+pub enum Backing {
+    /// Zeros, private to whoever touches them.
+    Anonymous,
+    /// A file from a byte offset on.
+    File {
+        /// The open file; kept open by the mapping.
+        file: Arc<File>,
+        /// Page-aligned offset of the range's first byte.
+        offset: u64,
+    },
+    /// Memory shared with whoever inherited the mapping.
+    Shared {
+        /// The pages.
+        memory: Arc<SharedMemory>,
+        /// Offset of the range's first byte in it.
+        offset: u64,
+    },
+    /// The vDSO's pages (the first is its data page).
+    Vdso {
+        /// Index of the range's first page.
+        index: u64,
+    },
+}
+
+impl vma::Backing for Backing {
+    fn advanced(&self, bytes: u64) -> Self {
+        match self {
+            Backing::Anonymous => Backing::Anonymous,
+            Backing::File { file, offset } => Backing::File { file: file.clone(), offset: offset + bytes },
+            Backing::Shared { memory, offset } => Backing::Shared { memory: memory.clone(), offset: offset + bytes },
+            Backing::Vdso { index } => Backing::Vdso { index: index + bytes / PAGE },
+        }
+    }
+
+    fn continues_as(&self, bytes: u64, next: &Self) -> bool {
+        match (self, next) {
+            (Backing::Anonymous, Backing::Anonymous) => true,
+            (Backing::File { file: a, offset: at }, Backing::File { file: b, offset: to }) => {
+                Arc::ptr_eq(a, b) && at + bytes == *to
+            }
+            (Backing::Shared { memory: a, offset: at }, Backing::Shared { memory: b, offset: to }) => {
+                Arc::ptr_eq(a, b) && at + bytes == *to
+            }
+            _ => false,
+        }
+    }
+}
+
+/// A program's memory.
+pub struct AddressSpace {
+    /// The page tables.
+    pub space: Arc<UserSpace>,
+    map: SpinLock<Map>,
+    resident: [AtomicI64; 4],
+    peak: AtomicU64,
+    /// Registered for `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
+    pub expedited: AtomicBool,
+}
+
+/// What is mapped, and where things are by convention.
+#[derive(Clone)]
+pub struct Map {
+    /// The ranges.
+    pub vmas: VmaSet<Backing>,
+    /// Where the program break began.
+    pub brk_start: u64,
+    /// Where it is.
+    pub brk: u64,
+    /// Mappings are placed below this.
+    pub mmap_top: u64,
+    /// Argument strings, for `/proc/<pid>/cmdline`.
+    pub args: (u64, u64),
+    /// Environment strings.
+    pub envs: (u64, u64),
+    /// Text, as the ELF said.
+    pub code: (u64, u64),
+    /// The initial stack pointer.
+    pub stack_start: u64,
+    /// Where the vDSO was mapped, 0 if nowhere.
+    pub vdso: u64,
+    /// The auxiliary vector, for `/proc/<pid>/auxv`.
+    pub aux: Vec<(u64, u64)>,
+    /// The executed file.
+    pub exe: Option<Arc<File>>,
+    /// `mlockall(MCL_FUTURE)`
+    pub lock_future: bool,
+}
+
+/// Pages in memory by kind.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Resident {
+    /// Private.
+    pub anonymous: u64,
+    /// Of files.
+    pub file: u64,
+    /// Shared memory.
+    pub shmem: u64,
+}
+
+impl Resident {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.anonymous + self.file + self.shmem
+    }
+}
+
+impl AddressSpace {
+    /// An empty one.
+    pub fn new() -> Result<Arc<Self>, Errno> {
+        let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
+        let map = Map {
+            vmas: VmaSet::new(),
+            brk_start: 0,
+            brk: 0,
+            mmap_top: vma::USER_END,
+            args: (0, 0),
+            envs: (0, 0),
+            code: (0, 0),
+            stack_start: 0,
+            vdso: 0,
+            aux: Vec::new(),
+            exe: None,
+            lock_future: false,
+        };
+        Ok(Self::around(space, map))
+    }
+
+    fn around(space: Arc<UserSpace>, map: Map) -> Arc<Self> {
+        let resident = [const { AtomicI64::new(0) }; 4];
+        Arc::new(Self { space, map: SpinLock::new(map), resident, peak: AtomicU64::new(0), expedited: AtomicBool::new(false) })
+    }
+
+    /// Locks the map. Nothing that may fault on user memory or sleep happens under it.
+    #[track_caller]
+    pub fn lock(&self) -> SpinGuard<'_, Map> {
+        self.map.lock()
+    }
+
+    /// The map if nobody holds it: for the crash path.
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, Map>> {
+        self.map.try_lock()
+    }
+
+    /// A copy for a fork: private pages are shared until one side writes.
+    pub fn fork(&self) -> Result<Arc<Self>, Errno> {
+        let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
+        let map = self.lock();
+        let mut copy = map.clone();
+        let mut counts = [0; 4];
+        let outcome = copy_pages(&map, &self.space, &space, &mut counts);
+        // Taking write access away from the parent is done whether or not the copy was completed.
+        self.space.flush();
+        drop(map);
+        outcome?;
+        leave_out(&mut copy)?;
+        let child = Self::around(space, copy);
+        for (count, resident) in counts.iter().zip(&child.resident) {
+            resident.store(*count as i64, Ordering::Relaxed);
+        }
+        Ok(child)
+    }
+
+    /// Pages in memory.
+    pub fn resident(&self) -> Resident {
+        let of = |tag: u8| self.resident[usize::from(tag)].load(Ordering::Relaxed).max(0) as u64;
+        Resident { anonymous: of(TAG_ANON), file: of(TAG_FILE), shmem: of(TAG_SHMEM) }
+    }
+
+    /// The most pages it ever had in memory.
+    pub fn peak(&self) -> u64 {
+        self.peak.load(Ordering::Relaxed).max(self.resident().total())
+    }
+
+    fn count(&self, tag: u8, pages: i64) {
+        self.resident[usize::from(tag)].fetch_add(pages, Ordering::Relaxed);
+    }
+
+    fn uncount(&self, removed: &Removed) {
+        if removed.pages == 0 {
+            return;
+        }
+        self.peak.fetch_max(self.resident().total(), Ordering::Relaxed);
+        for (count, resident) in removed.by_tag.iter().zip(&self.resident) {
+            if *count != 0 {
+                resident.fetch_sub(*count as i64, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes the pages of `start..end` out of the tables, whatever the map says.
+    pub(crate) fn forget_pages(&self, start: u64, end: u64) {
+        self.unmap_pages(start, end);
+    }
+
+    /// Takes the pages of `start..end` out of the tables.
+    fn unmap_pages(&self, start: u64, end: u64) {
+        if let Some(range) = PageRange::new(start, end) {
+            // Only splitting a 2 MiB leaf can fail, and nothing maps one.
+            let (Ok(removed) | Err((removed, _))) = self.space.unmap(range);
+            self.uncount(&removed);
+        }
+    }
+}
+
+/// Copies the pages of every range a child inherits. Neighbouring ranges of one kind are copied in one go.
+fn copy_pages(map: &Map, from: &UserSpace, to: &UserSpace, counts: &mut [usize; 4]) -> Result<(), Errno> {
+    let mut run: Option<(u64, u64, ForkMode)> = None;
+    let mut copy = |(start, end, mode): (u64, u64, ForkMode)| {
+        let Some(range) = PageRange::new(start, end) else { return Ok(()) };
+        let copied = from.fork_range(to, range, mode).map_err(|_| Errno::ENOMEM)?;
+        for (count, more) in counts.iter_mut().zip(copied.by_tag) {
+            *count += more;
+        }
+        Ok(())
+    };
+    for vma in map.vmas.iter() {
+        let skipped = vma.flags.has(VmaFlags::DONT_FORK) || vma.flags.has(VmaFlags::WIPE_ON_FORK);
+        let mode = if vma.flags.has(VmaFlags::SHARED) || matches!(vma.backing, Backing::Vdso { .. }) {
+            ForkMode::Share
+        } else {
+            ForkMode::CopyOnWrite
+        };
+        run = match run {
+            Some((start, _, same)) if same == mode && !skipped => Some((start, vma.end, mode)),
+            before => {
+                if let Some(run) = before {
+                    copy(run)?;
+                }
+                (!skipped).then_some((vma.start, vma.end, mode))
+            }
+        };
+    }
+    run.map_or(Ok(()), copy)
+}
+
+/// Drops the ranges a child does not inherit from its copy of the map.
+fn leave_out(map: &mut Map) -> Result<(), Errno> {
+    let left_out = |vma: &Vma| vma.flags.has(VmaFlags::DONT_FORK);
+    if !map.vmas.iter().any(left_out) {
+        return Ok(());
+    }
+    let ranges: Vec<(u64, u64)> = map.vmas.iter().filter(|vma| left_out(vma)).map(|v| (v.start, v.end)).collect();
+    for (start, end) in ranges {
+        map.vmas.remove(start, end, |_| ()).map_err(|_| Errno::ENOMEM)?;
+    }
+    Ok(())
+}
+
+/// The machine's rights for a range's protection.
+fn rights(prot: Prot, writable: bool, tag: u8) -> machine::space::Prot {
+    machine::space::Prot {
+        read: prot != Prot::NONE,
+        write: writable && prot.has(Prot::WRITE),
+        exec: prot.has(Prot::EXEC),
+        tag,
+    }
+}
+
+/// The page of a backing that lies `bytes` into its range, and what a resident one counts as.
+fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(machine::frame::Frame, u8), Errno> {
+    match backing {
+        Backing::Anonymous => Err(Errno::EINVAL),
+        Backing::File { file, offset } => Ok((file.inode().page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
+        Backing::Shared { memory, offset } => Ok((memory.page((offset + bytes) / PAGE)?, TAG_SHMEM)),
+        Backing::Vdso { index } => Ok((crate::time::vdso::page(index + bytes / PAGE)?, TAG_FILE)),
+    }
+}
+
+/// A file was cut to `size` bytes: nobody keeps a page of it beyond that mapped (truncate(2): SIGBUS from then on).
+pub fn file_was_cut(file: &dyn Inode, size: u64) {
+    let Some(first_gone) = page_up(size) else { return };
+    let this = core::ptr::from_ref(file).cast::<()>();
+    for process in tree::all_processes() {
+        let Some(mm) = process.any_thread().and_then(|thread| thread.mm()) else { continue };
+        let map = mm.lock();
+        for vma in map.vmas.iter() {
+            let Backing::File { file, offset } = &vma.backing else { continue };
+            if Arc::as_ptr(file.inode()).cast::<()>() == this && offset + vma.bytes() > first_gone {
+                mm.unmap_pages(vma.start + first_gone.saturating_sub(*offset), vma.end);
+            }
+        }
+    }
+}
+
+/// `addr` rounded up to a page; `None` past the end of the address space.
+pub fn page_up(addr: u64) -> Option<u64> {
+    Some(addr.checked_add(PAGE - 1)? & !(PAGE - 1))
+}
+
+/// `addr` rounded down to a page.
+pub fn page_down(addr: u64) -> u64 {
+    addr & !(PAGE - 1)
+}

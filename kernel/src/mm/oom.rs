@@ -1,0 +1,61 @@
+//! Out of memory: chooses a process to end so that the others can go on.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::sig;
+
+use crate::log;
+use crate::sched;
+use crate::signal;
+use crate::task::process::Ended;
+use crate::task::{Process, current, tree};
+
+/// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim or nobody is
+/// left. Thread context, no lock held.
+pub fn relieve() -> bool {
+    machine::frame::drain_magazines();
+    let me = current();
+    if me.process.ending.load(Ordering::Acquire) {
+        return false;
+    }
+    if let Some(dying) = tree::all_processes().iter().find(|p| p.ending.load(Ordering::Acquire) && !p.is_zombie()) {
+        // Its memory is on the way.
+        let _ = dying;
+        sched::sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+        return true;
+    }
+    let Some(victim) = choose() else { return false };
+    log::warn!(
+        "Out of memory: killed process {} ({}), {} KiB resident",
+        victim.pid,
+        log::Comm(&victim),
+        resident(&victim) * 4
+    );
+    signal::end_process(&victim, Ended::Killed { signal: sig::KILL, core: false });
+    if victim.pid == me.pid() {
+        return false;
+    }
+    sched::sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+    true
+}
+
+/// How long to wait for a victim's memory before looking again, in nanoseconds.
+const PATIENCE: u64 = 10_000_000;
+
+/// The process whose end frees most, adjusted by its `oom_score_adj`; never init.
+fn choose() -> Option<Arc<Process>> {
+    let total = super::frames::total() as i64;
+    let badness = |process: &Arc<Process>| {
+        let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
+        (adjust > -1000).then(|| resident(process) as i64 + adjust * total / 1000)
+    };
+    let all = tree::all_processes();
+    let candidates = all.into_iter().filter(|p| !p.is_init() && !p.is_zombie());
+    candidates.filter_map(|p| Some((badness(&p)?, p))).max_by_key(|(score, _)| *score).map(|(_, process)| process)
+}
+
+fn resident(process: &Process) -> u64 {
+    let mm = process.any_thread().and_then(|thread| thread.mm());
+    mm.map_or(0, |mm| mm.resident().total())
+}

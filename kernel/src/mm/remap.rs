@@ -1,0 +1,103 @@
+//! Moving and resizing mappings (mremap(2)).
+
+use kernel_logic::vma::{Backing as _, PAGE, USER_END, VmaFlags};
+use linux_abi::Errno;
+use machine::addr::PageRange;
+use machine::space::MapError;
+
+use super::map::vma_errno;
+use super::{AddressSpace, Backing, Map, Vma};
+
+/// `MREMAP_MAYMOVE`
+pub const MAY_MOVE: u64 = 1;
+/// `MREMAP_FIXED`
+pub const FIXED: u64 = 2;
+/// `MREMAP_DONTUNMAP`
+pub const DONT_UNMAP: u64 = 4;
+
+impl AddressSpace {
+    /// Resizes or moves the mapping at `old`. All lengths are whole pages; `old_len` 0 duplicates a shared mapping.
+    pub fn mremap(
+        &self,
+        old: u64,
+        old_len: u64,
+        new_len: u64,
+        flags: u64,
+        fixed: u64,
+        limit: u64,
+    ) -> Result<u64, Errno> {
+        let mut map = self.lock();
+        let vma = map.vmas.find(old).ok_or(Errno::EFAULT)?.clone();
+        if old_len == 0 && !vma.flags.has(VmaFlags::SHARED) {
+            return Err(Errno::EINVAL);
+        }
+        if flags & FIXED == 0 && flags & DONT_UNMAP == 0 && new_len <= old_len {
+            if new_len < old_len {
+                map.vmas.remove(old + new_len, old + old_len, |_| ()).map_err(vma_errno)?;
+                self.unmap_pages(old + new_len, old + old_len);
+            }
+            return Ok(old);
+        }
+        if vma.end - old < old_len {
+            return Err(Errno::EFAULT);
+        }
+        let more = (new_len.saturating_sub(old_len)) / PAGE;
+        if map.vmas.pages() + more > limit / PAGE {
+            return Err(Errno::ENOMEM);
+        }
+        let end = old + old_len;
+        let grows_in_place = flags & (FIXED | DONT_UNMAP) == 0
+            && old_len != 0
+            && vma.end == end
+            && old + new_len <= USER_END
+            && map.vmas.is_free(end, old + new_len);
+        if grows_in_place {
+            let backing = vma.backing.advanced(end - vma.start);
+            map.vmas.insert(Vma { start: end, end: old + new_len, backing, ..vma }).map_err(vma_errno)?;
+            return Ok(old);
+        }
+        if flags & MAY_MOVE == 0 {
+            return Err(Errno::ENOMEM);
+        }
+        self.relocate(&mut map, &vma, (old, old_len), new_len, (flags, fixed))
+    }
+
+    fn relocate(
+        &self,
+        map: &mut Map,
+        vma: &Vma,
+        (old, old_len): (u64, u64),
+        new_len: u64,
+        (flags, fixed): (u64, u64),
+    ) -> Result<u64, Errno> {
+        let to = if flags & FIXED != 0 {
+            if fixed < old + old_len && old < fixed + new_len {
+                return Err(Errno::EINVAL);
+            }
+            map.vmas.remove(fixed, fixed + new_len, |_| ()).map_err(vma_errno)?;
+            self.unmap_pages(fixed, fixed + new_len);
+            fixed
+        } else {
+            let top = map.mmap_top;
+            map.vmas.find_gap(new_len, super::map::MIN_ADDR, top).ok_or(Errno::ENOMEM)?
+        };
+        let backing: Backing = vma.backing.advanced(old - vma.start);
+        let moved = old_len.min(new_len);
+        if moved != 0 {
+            let (from, into) = (PageRange::new(old, old + moved), PageRange::new(to, to + moved));
+            let (Some(from), Some(into)) = (from, into) else { return Err(Errno::EINVAL) };
+            self.space.move_range(from, into).map_err(|error| match error {
+                MapError::Occupied => Errno::EINVAL,
+                MapError::OutOfFrames => Errno::ENOMEM,
+            })?;
+        }
+        if flags & DONT_UNMAP == 0 && old_len != 0 {
+            map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno)?;
+            self.unmap_pages(old, old + old_len);
+        }
+        map.vmas
+            .insert(Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing })
+            .map_err(vma_errno)?;
+        Ok(to)
+    }
+}

@@ -1,0 +1,46 @@
+//! Anonymous memory that several processes share: frames by page number, made when first touched.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use linux_abi::Errno;
+use machine::frame::Frame;
+use machine::sync::SpinLock;
+
+/// Shared pages.
+pub struct SharedMemory {
+    pages: SpinLock<BTreeMap<u64, Frame>>,
+    /// Number of pages it may have.
+    limit: u64,
+}
+
+impl SharedMemory {
+    /// Room for `limit` pages.
+    pub fn new(limit: u64) -> Arc<Self> {
+        Arc::new(Self { pages: SpinLock::new(BTreeMap::new()), limit })
+    }
+
+    /// The page with this number, zeros if nobody touched it yet.
+    pub fn page(&self, index: u64) -> Result<Frame, Errno> {
+        if index >= self.limit {
+            return Err(Errno::ENXIO);
+        }
+        let mut pages = self.pages.lock();
+        if let Some(frame) = pages.get(&index) {
+            return Ok(frame.clone());
+        }
+        let frame = Frame::alloc_zeroed().map_err(|_| Errno::ENOMEM)?;
+        pages.insert(index, frame.clone());
+        Ok(frame)
+    }
+
+    /// Forgets pages `first..last` (`MADV_REMOVE`).
+    pub fn forget(&self, first: u64, last: u64) {
+        let mut pages = self.pages.lock();
+        let mut tail = pages.split_off(&first);
+        let mut rest = tail.split_off(&last);
+        pages.append(&mut rest);
+        drop(pages);
+        drop(tail);
+    }
+}

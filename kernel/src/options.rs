@@ -1,0 +1,139 @@
+//! The command line: what the kernel understands, and what it passes on to init.
+//!
+//! One table ([`OPTIONS`]) names every option. A word that is none of them goes to init as on Linux: `name=value` into its
+//! environment (unless the name has a dot: a module parameter), a plain word into its arguments, and everything after `--`
+//! into its arguments as it is.
+
+use alloc::vec::Vec;
+
+use machine::sync::Once;
+
+/// What the command line said.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// `init=`: tried first.
+    pub init: Option<Vec<u8>>,
+    /// `rdinit=`: tried in the initramfs instead of `/init`.
+    pub rdinit: Option<Vec<u8>>,
+    /// `console=`: the last one names `/dev/console`.
+    pub console: Option<Vec<u8>>,
+    /// `debug=`: categories.
+    pub debug: Vec<u8>,
+    /// `panic=`: seconds before a reboot, 0 never, negative at once.
+    pub panic: i64,
+    /// `loglevel=`: messages below it reach the console.
+    pub loglevel: Option<u8>,
+    /// `quiet`
+    pub quiet: bool,
+    /// `norandmaps`
+    pub norandmaps: bool,
+    /// `maxcpus=` / `nosmp`
+    pub max_cpus: Option<u32>,
+    /// `inject=`: a known bug to plant.
+    pub inject: Option<Vec<u8>>,
+    /// Further arguments of init.
+    pub init_args: Vec<Vec<u8>>,
+    /// Further environment of init.
+    pub init_env: Vec<Vec<u8>>,
+    /// The line itself, for `/proc/cmdline`.
+    pub line: Vec<u8>,
+}
+
+type Apply = fn(&mut Options, &[u8]);
+
+/// Every option: its name, and what its value does.
+const OPTIONS: &[(&[u8], Apply)] = &[
+    (b"console", |o, v| o.console = Some(v.to_vec())),
+    (b"debug", |o, v| {
+        if !o.debug.is_empty() {
+            o.debug.push(b',');
+        }
+        o.debug.extend_from_slice(v);
+    }),
+    (b"init", |o, v| o.init = Some(v.to_vec())),
+    (b"inject", |o, v| o.inject = Some(v.to_vec())),
+    (b"loglevel", |o, v| o.loglevel = number(v).map(|n| n.clamp(0, 15) as u8)),
+    (b"maxcpus", |o, v| o.max_cpus = number(v).map(|n| n.clamp(0, 64) as u32)),
+    (b"norandmaps", |o, _| o.norandmaps = true),
+    (b"nosmp", |o, _| o.max_cpus = Some(1)),
+    (b"panic", |o, v| o.panic = number(v).unwrap_or(0)),
+    (b"quiet", |o, _| o.quiet = true),
+    (b"rdinit", |o, v| o.rdinit = Some(v.to_vec())),
+];
+
+static CHOSEN: Once<Options> = Once::new();
+
+/// Reads the command line; once.
+pub fn start(line: &[u8]) {
+    // A second call would find the options set and change nothing.
+    let _ = CHOSEN.set(parse(line));
+}
+
+/// What the command line said; defaults before [`start`].
+pub fn get() -> &'static Options {
+    static DEFAULT: Options = Options {
+        init: None,
+        rdinit: None,
+        console: None,
+        debug: Vec::new(),
+        panic: 0,
+        loglevel: None,
+        quiet: false,
+        norandmaps: false,
+        max_cpus: None,
+        inject: None,
+        init_args: Vec::new(),
+        init_env: Vec::new(),
+        line: Vec::new(),
+    };
+    CHOSEN.get().unwrap_or(&DEFAULT)
+}
+
+fn parse(line: &[u8]) -> Options {
+    let mut options = Options { line: line.to_vec(), ..Options::default() };
+    let mut words = Words(line);
+    while let Some(word) = words.next() {
+        if word == b"--" {
+            options.init_args.extend(words.by_ref());
+            break;
+        }
+        let equals = word.iter().position(|b| *b == b'=');
+        let (name, value) = equals.map_or((&word[..], &b""[..]), |at| (&word[..at], &word[at + 1..]));
+        if let Some((_, apply)) = OPTIONS.iter().find(|(known, _)| *known == name) {
+            apply(&mut options, value);
+        } else if equals.is_none() {
+            options.init_args.push(word);
+        } else if !name.contains(&b'.') {
+            options.init_env.push(word);
+        }
+    }
+    options
+}
+
+/// Words separated by blanks; double quotes keep blanks and vanish.
+struct Words<'a>(&'a [u8]);
+
+impl Iterator for Words<'_> {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let start = self.0.iter().position(|b| !b.is_ascii_whitespace())?;
+        let mut word = Vec::new();
+        let mut quoted = false;
+        let mut at = start;
+        while let Some(&byte) = self.0.get(at) {
+            match byte {
+                b'"' => quoted = !quoted,
+                _ if byte.is_ascii_whitespace() && !quoted => break,
+                _ => word.push(byte),
+            }
+            at += 1;
+        }
+        self.0 = &self.0[at..];
+        Some(word)
+    }
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    core::str::from_utf8(text).ok()?.parse().ok()
+}

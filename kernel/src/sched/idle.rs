@@ -1,0 +1,48 @@
+//! What a processor does when nobody wants it.
+
+use core::sync::atomic::Ordering;
+
+use machine::cpu;
+
+use super::{Cpu, here, place, run_due, schedule};
+use crate::task::{Task, Thread, ThreadRef};
+
+/// Makes this processor's idle thread from a task nobody else uses.
+pub fn idle_thread(task: Task) -> Option<ThreadRef> {
+    let thread = Thread::kernel(task, run_idle).ok()?;
+    here().idle.set(thread.clone()).ok()?;
+    Some(thread)
+}
+
+/// Runs whoever can run, else waits for an interrupt, for ever.
+pub fn run_idle() -> ! {
+    crate::boot::start_first();
+    loop {
+        cpu::take_work();
+        run_due(here());
+        if place::has_work() || steal_possible() {
+            schedule();
+        }
+        place::set_idle(true);
+        if !place::has_work() && !due(here()) {
+            cpu::idle();
+        }
+        place::set_idle(false);
+    }
+}
+
+fn due(here: &Cpu) -> bool {
+    here.timer_due.load(Ordering::Relaxed) || here.console_due.load(Ordering::Relaxed)
+}
+
+/// Whether another processor has more than it can run now.
+fn steal_possible() -> bool {
+    let mut left = cpu::online() & !(1 << cpu::id().0);
+    while left != 0 {
+        if super::of(cpu::CpuId(left.trailing_zeros())).queued.load(Ordering::Relaxed) != 0 {
+            return true;
+        }
+        left &= left - 1;
+    }
+    false
+}

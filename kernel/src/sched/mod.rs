@@ -1,0 +1,533 @@
+//! The scheduler: who runs on which processor, sleeping and waking.
+//!
+//! Each processor has a queue (the order is [`kernel_logic::runqueue`]'s) and its timers. A thread's [`state`] is one atomic
+//! byte and says who owns it:
+//!
+//! - `RUNNING`: on a processor, in no queue;
+//! - `QUEUED`: in exactly one queue (it may still be on a processor, on its way out);
+//! - a sleeping state: in no queue; whoever moves it to `QUEUED` by compare-and-exchange puts it into one;
+//! - `DEAD`: for ever in no queue.
+//!
+//! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
+//! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context.
+
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+
+use kernel_logic::runqueue::{Arrival, Entity, Policy, RunQueue, SLICE};
+use kernel_logic::timers::Timers;
+use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
+use machine::sync::{Once, SpinLock};
+use machine::time::{Nanos, now};
+
+use crate::signal;
+use crate::task::{Task, Thread, ThreadRef, current};
+use crate::time::timer::Action;
+
+mod idle;
+pub mod load;
+pub mod place;
+
+pub use idle::idle_thread;
+
+/// How a thread sleeps: what may wake it besides what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// Any signal it does not block.
+    Interruptible,
+    /// Only the end of its process.
+    Killable,
+    /// Nothing.
+    Uninterruptible,
+    /// Stopped by job control: `SIGCONT` or the end of its process.
+    Stopped,
+}
+
+/// Values of a thread's state.
+pub mod state {
+    /// On a processor.
+    pub const RUNNING: u8 = 0;
+    /// In a queue.
+    pub const QUEUED: u8 = 1;
+    /// Asleep, any signal wakes it.
+    pub const INTERRUPTIBLE: u8 = 2;
+    /// Asleep, a fatal signal wakes it.
+    pub const KILLABLE: u8 = 3;
+    /// Asleep, no signal wakes it.
+    pub const UNINTERRUPTIBLE: u8 = 4;
+    /// Stopped.
+    pub const STOPPED: u8 = 5;
+    /// Ended.
+    pub const DEAD: u8 = 6;
+}
+
+/// The scheduler's part of a thread.
+pub struct SchedState {
+    state: AtomicU8,
+    /// The processor it runs on, or whose queue it is in, or it last ran on.
+    cpu: AtomicU32,
+    vruntime: AtomicU64,
+    nice: AtomicI32,
+    policy: SpinLock<Policy>,
+    /// `Policy::Normal`, readable without the lock: the common case.
+    ordinary: AtomicBool,
+    affinity: AtomicU64,
+    /// Children start at the default policy (`SCHED_RESET_ON_FORK`).
+    pub reset_on_fork: AtomicBool,
+    /// When its present turn began.
+    since: AtomicU64,
+    /// Nanoseconds it has run before that.
+    ran: AtomicU64,
+    /// Times it gave way by sleeping.
+    pub voluntary: AtomicU64,
+    /// Times it was made to.
+    pub involuntary: AtomicU64,
+    idle: bool,
+}
+
+impl SchedState {
+    /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
+    pub fn child_of(parent: &SchedState) -> Self {
+        let resets = parent.reset_on_fork.load(Ordering::Relaxed);
+        let policy = if resets { Policy::Normal } else { parent.policy() };
+        let nice = parent.nice();
+        let nice = if resets { nice.max(0) } else { nice };
+        Self {
+            vruntime: AtomicU64::new(parent.vruntime.load(Ordering::Relaxed)),
+            nice: AtomicI32::new(nice),
+            policy: SpinLock::new(policy),
+            ordinary: AtomicBool::new(policy == Policy::Normal),
+            affinity: AtomicU64::new(parent.affinity.load(Ordering::Relaxed)),
+            ..Self::new(false)
+        }
+    }
+
+    /// Of a thread at nice 0 without restrictions; `idle` for a processor's idle thread.
+    pub fn new(idle: bool) -> Self {
+        Self {
+            state: AtomicU8::new(if idle { state::RUNNING } else { state::UNINTERRUPTIBLE }),
+            cpu: AtomicU32::new(cpu::id().0),
+            vruntime: AtomicU64::new(0),
+            nice: AtomicI32::new(0),
+            policy: SpinLock::new(Policy::Normal),
+            ordinary: AtomicBool::new(true),
+            affinity: AtomicU64::new(u64::MAX),
+            reset_on_fork: AtomicBool::new(false),
+            since: AtomicU64::new(now()),
+            ran: AtomicU64::new(0),
+            voluntary: AtomicU64::new(0),
+            involuntary: AtomicU64::new(0),
+            idle,
+        }
+    }
+
+    /// One of [`state`].
+    pub fn state(&self) -> u8 {
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// The letter `/proc` shows.
+    pub fn letter(&self) -> char {
+        match self.state() {
+            state::RUNNING | state::QUEUED => 'R',
+            state::INTERRUPTIBLE => 'S',
+            state::KILLABLE | state::UNINTERRUPTIBLE => 'D',
+            state::STOPPED => 'T',
+            _ => 'X',
+        }
+    }
+
+    /// The processor it is on or was last on.
+    pub fn cpu(&self) -> CpuId {
+        CpuId(self.cpu.load(Ordering::Relaxed))
+    }
+
+    /// -20 to 19.
+    pub fn nice(&self) -> i32 {
+        self.nice.load(Ordering::Relaxed)
+    }
+
+    /// Sets it, clamped.
+    pub fn set_nice(&self, nice: i32) {
+        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
+    }
+
+    /// Its policy.
+    pub fn policy(&self) -> Policy {
+        if self.ordinary.load(Ordering::Relaxed) { Policy::Normal } else { *self.policy.lock() }
+    }
+
+    /// Sets it; takes effect when it is next queued.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.lock() = policy;
+        self.ordinary.store(policy == Policy::Normal, Ordering::Relaxed);
+    }
+
+    /// Processors it may run on.
+    pub fn affinity(&self) -> u64 {
+        self.affinity.load(Ordering::Relaxed)
+    }
+
+    /// Sets them; takes effect when it is next placed.
+    pub fn set_affinity(&self, mask: u64) {
+        self.affinity.store(mask, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds it has run, its present turn included.
+    pub fn run_time(&self) -> Nanos {
+        let ran = self.ran.load(Ordering::Relaxed);
+        if self.state() == state::RUNNING {
+            ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
+        } else {
+            ran
+        }
+    }
+
+    fn entity(&self) -> Entity {
+        Entity {
+            policy: self.policy(),
+            nice: self.nice.load(Ordering::Relaxed) as i8,
+            vruntime: self.vruntime.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// One processor's scheduling state.
+pub struct Cpu {
+    queue: SpinLock<RunQueue<ThreadRef>>,
+    /// How many are queued; readable without the lock.
+    queued: AtomicU32,
+    idle: Once<ThreadRef>,
+    /// Somebody better waits: give way at the next chance.
+    resched: AtomicBool,
+    /// The timer expired.
+    pub timer_due: AtomicBool,
+    /// The console has input.
+    pub console_due: AtomicBool,
+    /// What the hardware timer is set to; `u64::MAX` when it is not.
+    armed: AtomicU64,
+    /// Timers of this processor.
+    pub timers: SpinLock<Timers<Action>>,
+    /// Switches made.
+    pub switches: AtomicU64,
+}
+
+static CPUS: PerCpu<Cpu> = PerCpu::new([const { Cpu::new() }; MAX_CPUS]);
+/// Processors running their idle thread.
+static IDLE: AtomicU64 = AtomicU64::new(0);
+
+impl Cpu {
+    const fn new() -> Self {
+        Self {
+            queue: SpinLock::new(RunQueue::new()),
+            queued: AtomicU32::new(0),
+            idle: Once::new(),
+            resched: AtomicBool::new(false),
+            timer_due: AtomicBool::new(false),
+            console_due: AtomicBool::new(false),
+            armed: AtomicU64::new(u64::MAX),
+            timers: SpinLock::new(Timers::new()),
+            switches: AtomicU64::new(0),
+        }
+    }
+}
+
+/// This processor's.
+pub fn here() -> &'static Cpu {
+    CPUS.here()
+}
+
+/// Another's.
+pub fn of(cpu: CpuId) -> &'static Cpu {
+    CPUS.of(cpu)
+}
+
+/// Number of threads that run or wait to, for the load average.
+pub fn runnable() -> u32 {
+    let online = cpu::online();
+    let queued: u32 =
+        (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).queued.load(Ordering::Relaxed)).sum();
+    queued + (online & !IDLE.load(Ordering::Relaxed)).count_ones()
+}
+
+/// Marks the running thread asleep. Between this and [`sleep`] or [`cancel_sleep`] a waker already finds it, so look at
+/// the condition after calling this.
+pub fn prepare_to_sleep(sleep: Sleep) {
+    let to = match sleep {
+        Sleep::Interruptible => state::INTERRUPTIBLE,
+        Sleep::Killable => state::KILLABLE,
+        Sleep::Uninterruptible => state::UNINTERRUPTIBLE,
+        Sleep::Stopped => state::STOPPED,
+    };
+    current().sched.state.store(to, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+}
+
+/// Gives the processor away until woken, at the latest at `deadline`.
+pub fn sleep(deadline: Option<Nanos>) {
+    let me = current();
+    me.sched.voluntary.fetch_add(1, Ordering::Relaxed);
+    match deadline {
+        None => schedule(),
+        Some(at) => {
+            let timer = crate::time::timer::arm(at, Action::Wake(me.to_arc()));
+            schedule();
+            timer.disarm();
+        }
+    }
+}
+
+/// Stays awake after [`prepare_to_sleep`].
+pub fn cancel_sleep() {
+    let me = current();
+    let seen = me.sched.state();
+    if seen == state::RUNNING {
+        return;
+    }
+    if seen == state::QUEUED
+        || me.sched.state.compare_exchange(seen, state::RUNNING, Ordering::SeqCst, Ordering::SeqCst).is_err()
+    {
+        // A waker was faster and queued this thread: take the turn it arranged.
+        schedule();
+    }
+}
+
+/// Sleeps until `deadline` or, if `sleep` allows it, a signal.
+pub fn sleep_until(deadline: Nanos, kind: Sleep) -> Result<(), crate::sync::wait::WaitError> {
+    let me = current();
+    loop {
+        prepare_to_sleep(kind);
+        if now() >= deadline {
+            cancel_sleep();
+            return Ok(());
+        }
+        if kind != Sleep::Uninterruptible && signal::is_pending(&me, kind) {
+            cancel_sleep();
+            return Err(crate::sync::wait::WaitError::Interrupted);
+        }
+        sleep(Some(deadline));
+    }
+}
+
+/// Wakes a thread that sleeps, however it does, unless job control stopped it. Whether this call did it.
+pub fn wake(thread: &ThreadRef) -> bool {
+    let seen = thread.sched.state();
+    matches!(seen, state::INTERRUPTIBLE | state::KILLABLE | state::UNINTERRUPTIBLE) && wake_from(thread, seen)
+}
+
+/// Wakes a thread only from the given state. Whether this call did it.
+pub fn wake_from(thread: &ThreadRef, from: u8) -> bool {
+    let won = thread.sched.state.compare_exchange(from, state::QUEUED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    if won {
+        place::enqueue(thread.clone(), Arrival::Woken);
+    }
+    won
+}
+
+/// Starts a thread that has never run.
+pub fn start(thread: ThreadRef) {
+    thread.sched.state.store(state::QUEUED, Ordering::SeqCst);
+    place::enqueue(thread, Arrival::New);
+}
+
+/// Makes a running thread look at its signals soon, and a sleeping one if its kind of sleep allows.
+pub fn notify(thread: &ThreadRef, fatal: bool) {
+    fence(Ordering::SeqCst);
+    match thread.sched.state() {
+        state::INTERRUPTIBLE => {
+            wake_from(thread, state::INTERRUPTIBLE);
+        }
+        state::KILLABLE if fatal => {
+            wake_from(thread, state::KILLABLE);
+        }
+        state::STOPPED if fatal => {
+            wake_from(thread, state::STOPPED);
+        }
+        state::RUNNING => {
+            let cpu = thread.sched.cpu();
+            if cpu == cpu::id() { cpu::request_work() } else { cpu::kick(cpu) }
+        }
+        _ => {}
+    }
+}
+
+/// Lets others run, if any wait.
+pub fn yield_now() {
+    let here = here();
+    if here.queued.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let me = current();
+    if let Some(first) = here.queue.lock().first_vruntime() {
+        let mine = me.sched.vruntime.load(Ordering::Relaxed);
+        me.sched.vruntime.store(mine.max(first + 1), Ordering::Relaxed);
+    }
+    schedule();
+}
+
+/// Moves the running thread off a processor its affinity no longer allows.
+pub fn migrate_if_needed() {
+    let me = current();
+    if me.sched.affinity() >> cpu::id().0 & 1 == 0 {
+        me.sched.state.store(state::QUEUED, Ordering::SeqCst);
+        place::enqueue(me.to_arc(), Arrival::Preempted);
+        schedule();
+    }
+}
+
+/// Gives the processor to whoever should have it; returns when it is this thread's turn again.
+pub fn schedule() {
+    let me = current();
+    loop {
+        let here = here();
+        let now = charge(&me);
+        let next = match pick(here, &me, now) {
+            Next::Stay => return,
+            Next::Run(next) => next,
+        };
+        take_turn(here, &next, now);
+        match crate::START.switch_to(&next) {
+            Ok(()) => return,
+            Err(_) => {
+                // It is still leaving another processor: leave it to its queue and look again.
+                next.sched.state.store(state::QUEUED, Ordering::SeqCst);
+                let cpu = if next.sched.idle { continue } else { next.last_cpu() };
+                place::enqueue_on(cpu, next, Arrival::Preempted);
+            }
+        }
+    }
+}
+
+/// Ends the running thread.
+pub fn exit() -> ! {
+    let me = current();
+    me.sched.state.store(state::DEAD, Ordering::SeqCst);
+    let here = here();
+    let now = charge(&me);
+    let next = match pick(here, &me, now) {
+        Next::Run(next) => next,
+        Next::Stay => idle_of(here),
+    };
+    take_turn(here, &next, now);
+    crate::START.exit_to(next)
+}
+
+/// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.
+pub fn on_return() {
+    let here = here();
+    run_due(here);
+    if here.queued.load(Ordering::Relaxed) == 0 {
+        here.resched.store(false, Ordering::Relaxed);
+        return;
+    }
+    let me = current();
+    let ran = now().saturating_sub(me.sched.since.load(Ordering::Relaxed));
+    let over = here.queue.lock().turn_is_over(&me.sched.entity(), ran);
+    if here.resched.swap(false, Ordering::Relaxed) || over {
+        me.sched.involuntary.fetch_add(1, Ordering::Relaxed);
+        schedule();
+    } else {
+        arm_by(here, me.sched.since.load(Ordering::Relaxed) + SLICE);
+    }
+}
+
+/// Runs what interrupts asked for on this processor.
+pub fn run_due(here: &'static Cpu) {
+    if here.timer_due.swap(false, Ordering::Acquire) {
+        crate::time::timer::expire(here);
+    }
+    if here.console_due.swap(false, Ordering::Acquire) {
+        crate::tty::console_input();
+    }
+}
+
+/// The timer interrupt. Interrupt context.
+pub fn on_timer() {
+    let here = here();
+    here.armed.store(u64::MAX, Ordering::Relaxed);
+    here.timer_due.store(true, Ordering::Release);
+    cpu::request_work();
+}
+
+/// Console input arrived. Interrupt context.
+pub fn on_console() {
+    here().console_due.store(true, Ordering::Release);
+    cpu::request_work();
+}
+
+/// Makes sure the hardware timer expires by `deadline`.
+pub fn arm_by(here: &Cpu, deadline: Nanos) {
+    if deadline < here.armed.load(Ordering::Relaxed) {
+        // An expiry between the two stores would leave the note at "not armed" and let a later deadline replace this one.
+        let _off = machine::irq::off();
+        here.armed.store(deadline, Ordering::Relaxed);
+        machine::time::arm(deadline);
+    }
+}
+
+enum Next {
+    Stay,
+    Run(ThreadRef),
+}
+
+fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
+    let running = me.sched.state() == state::RUNNING && !me.sched.idle;
+    if here.queued.load(Ordering::Relaxed) == 0 {
+        if running {
+            me.sched.since.store(now, Ordering::Relaxed);
+            return Next::Stay;
+        }
+    } else {
+        let mut queue = here.queue.lock();
+        if running {
+            me.sched.state.store(state::QUEUED, Ordering::SeqCst);
+            let mut entity = me.sched.entity();
+            queue.push(current().to_arc(), &mut entity, Arrival::Preempted);
+        }
+        let next = queue.pop();
+        here.queued.store(queue.len() as u32, Ordering::Relaxed);
+        drop(queue);
+        if let Some(next) = next {
+            if core::ptr::eq(&*next, me) {
+                me.sched.since.store(now, Ordering::Relaxed);
+                me.sched.state.store(state::RUNNING, Ordering::SeqCst);
+                return Next::Stay;
+            }
+            return Next::Run(next);
+        }
+    }
+    match place::steal(here) {
+        Some(next) => Next::Run(next),
+        None if me.sched.idle => Next::Stay,
+        None => Next::Run(idle_of(here)),
+    }
+}
+
+fn idle_of(here: &'static Cpu) -> ThreadRef {
+    here.idle.get().expect("every processor has an idle thread before it schedules").clone()
+}
+
+fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
+    here.switches.fetch_add(1, Ordering::Relaxed);
+    next.sched.cpu.store(cpu::id().0, Ordering::Relaxed);
+    next.sched.since.store(now, Ordering::Relaxed);
+    next.sched.state.store(state::RUNNING, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    if signal::needs_attention(next) {
+        cpu::request_work();
+    }
+    if here.queued.load(Ordering::Relaxed) != 0 {
+        arm_by(here, now + SLICE);
+    }
+}
+
+/// Accounts the running thread's turn so far and begins a new one; the present time.
+fn charge(me: &Task) -> Nanos {
+    let now = now();
+    let ran = now.saturating_sub(me.sched.since.load(Ordering::Relaxed));
+    me.sched.since.store(now, Ordering::Relaxed);
+    me.sched.ran.store(me.sched.ran.load(Ordering::Relaxed) + ran, Ordering::Relaxed);
+    let mut entity = me.sched.entity();
+    entity.charge(ran);
+    me.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
+    now
+}

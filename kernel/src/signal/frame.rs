@@ -1,0 +1,196 @@
+//! The signal frame on the user stack, x86_64: what a handler is given and `rt_sigreturn` takes back.
+//!
+//! From low to high: return address (the restorer), `struct ucontext`, `siginfo_t`, and, 64-byte aligned above, the FPU
+//! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h, asm/ucontext.h,
+//! and the System V ABI's rules for stack alignment and the red zone.
+
+use alloc::vec;
+
+use kernel_logic::signal::{Disposition, SIGINFO_BYTES, SigInfo, SigSet, sa};
+use linux_abi::Errno;
+use machine::arch::{Registers, UserFrame};
+use machine::thread::running;
+
+use super::{AltStack, set_blocked};
+use crate::task::{Task, current};
+use crate::user;
+
+/// Writes the frame for a handler and points `user` at it.
+pub fn push(
+    me: &Task,
+    user: &mut UserFrame,
+    info: &SigInfo,
+    disposition: &Disposition,
+    old_mask: SigSet,
+) -> Result<(), Errno> {
+    if disposition.flags & sa::RESTORER == 0 {
+        return Err(Errno::EFAULT);
+    }
+    let regs = *user.registers();
+    let mut alt = me.signals.alt_stack.lock();
+    let reported = *alt;
+    let on_alt = on_stack(&alt, regs.rsp);
+    let mut top = regs.rsp.wrapping_sub(RED_ZONE);
+    if disposition.flags & sa::ONSTACK != 0 && alt.size != 0 && !on_alt {
+        top = alt.base.wrapping_add(alt.size);
+        if alt.auto_disarm {
+            *alt = AltStack::default();
+        }
+    }
+    drop(alt);
+    let fpu_bytes = running::fpu_size();
+    let fpu_at = top.wrapping_sub(fpu_bytes as u64 + MAGIC_BYTES) & !63;
+    let sp = (fpu_at.wrapping_sub(FRAME_BYTES as u64) & !15).wrapping_sub(8);
+    if on_alt && !on_stack(&reported, sp) {
+        return Err(Errno::EFAULT);
+    }
+    save_fpu(me, fpu_at)?;
+    let trap = me.last_trap();
+    let mut out = [0u8; FRAME_BYTES];
+    let mut at = 0;
+    let mut word = |value: u64| {
+        out[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        at += 8;
+    };
+    for value in [disposition.restorer, UC_FLAGS, 0, reported.base, stack_flags(&reported, regs.rsp), reported.size] {
+        word(value);
+    }
+    for value in [regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rdi, regs.rsi] {
+        word(value);
+    }
+    for value in [regs.rbp, regs.rbx, regs.rdx, regs.rax, regs.rcx, regs.rsp, regs.rip, regs.rflags] {
+        word(value);
+    }
+    let segments = regs.cs & 0xffff | (regs.ss & 0xffff) << 48;
+    for value in [segments, trap.error, u64::from(trap.vector), old_mask.0, trap.addr, fpu_at] {
+        word(value);
+    }
+    out[SIGMASK_AT..SIGMASK_AT + 8].copy_from_slice(&old_mask.0.to_le_bytes());
+    out[SIGINFO_AT..].copy_from_slice(&info.encode());
+    user::write_bytes(sp, &out)?;
+    user.set_sp(sp);
+    user.set_ip(disposition.handler);
+    user.set_call_arg(0, u64::from(info.signal));
+    user.set_call_arg(1, sp + SIGINFO_AT as u64);
+    user.set_call_arg(2, sp + 8);
+    let mut regs = *user.registers();
+    regs.rax = 0;
+    regs.rflags &= !(FLAG_DIRECTION | FLAG_TRAP | FLAG_RESUME);
+    user.set_registers(&regs);
+    user.forget_syscall();
+    Ok(())
+}
+
+/// `rt_sigreturn`: takes registers, FPU state, mask and alternate stack back from the frame the stack pointer is at.
+pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
+    // The handler's return popped the restorer's address.
+    let base = user.sp().wrapping_sub(8);
+    let mut raw = [0u8; SIGINFO_AT];
+    user::read_bytes(base, &mut raw)?;
+    let word = |index: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&raw[index * 8..index * 8 + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    let fpu_at = word(GREGS + 23);
+    load_fpu(me, fpu_at)?;
+    let mut regs = Registers {
+        r8: word(GREGS),
+        r9: word(GREGS + 1),
+        r10: word(GREGS + 2),
+        r11: word(GREGS + 3),
+        r12: word(GREGS + 4),
+        r13: word(GREGS + 5),
+        r14: word(GREGS + 6),
+        r15: word(GREGS + 7),
+        rdi: word(GREGS + 8),
+        rsi: word(GREGS + 9),
+        rbp: word(GREGS + 10),
+        rbx: word(GREGS + 11),
+        rdx: word(GREGS + 12),
+        rax: word(GREGS + 13),
+        rcx: word(GREGS + 14),
+        rsp: word(GREGS + 15),
+        rip: word(GREGS + 16),
+        rflags: word(GREGS + 17),
+        ..*user.registers()
+    };
+    regs.orig_rax = u64::MAX;
+    user.set_registers(&regs);
+    let stack = AltStack { base: word(3), size: word(5), auto_disarm: word(4) & SS_AUTODISARM != 0 };
+    if word(4) & SS_DISABLE == 0 && stack.size != 0 && !on_stack(&me.signals.alt_stack.lock(), regs.rsp) {
+        *me.signals.alt_stack.lock() = stack;
+    }
+    set_blocked(me, SigSet(word(SIGMASK_AT / 8)));
+    Ok(())
+}
+
+/// Whether `sp` lies on the alternate stack.
+pub fn on_stack(alt: &AltStack, sp: u64) -> bool {
+    alt.size != 0 && !alt.auto_disarm && sp.wrapping_sub(1).wrapping_sub(alt.base) < alt.size
+}
+
+/// `ss_flags` as `sigaltstack` reports them.
+pub fn stack_flags(alt: &AltStack, sp: u64) -> u64 {
+    let on = if alt.size == 0 {
+        SS_DISABLE
+    } else if on_stack(alt, sp) {
+        SS_ONSTACK
+    } else {
+        0
+    };
+    on | if alt.auto_disarm { SS_AUTODISARM } else { 0 }
+}
+
+fn save_fpu(me: &Task, to: u64) -> Result<(), Errno> {
+    let size = running::fpu_size();
+    let taken = me.signals.fpu.lock().take();
+    let mut buffer = taken.unwrap_or_else(|| vec![0; size + MAGIC_BYTES as usize].into_boxed_slice());
+    let len = running::save_fpu(&mut buffer[..size]);
+    buffer[len..len + 4].copy_from_slice(&FP_XSTATE_MAGIC2.to_le_bytes());
+    let outcome = user::write_bytes(to, &buffer[..len + 4]);
+    *me.signals.fpu.lock() = Some(buffer);
+    outcome
+}
+
+fn load_fpu(me: &Task, from: u64) -> Result<(), Errno> {
+    if from == 0 {
+        running::reset();
+        return Ok(());
+    }
+    let size = running::fpu_size();
+    let taken = me.signals.fpu.lock().take();
+    let mut buffer = taken.unwrap_or_else(|| vec![0; size + MAGIC_BYTES as usize].into_boxed_slice());
+    let mut outcome = user::read_bytes(from, &mut buffer[..size]);
+    if outcome.is_ok() {
+        outcome = running::load_fpu(&buffer[..size]).map_err(|_| Errno::EFAULT);
+    }
+    *current().signals.fpu.lock() = Some(buffer);
+    outcome
+}
+
+/// Flags a handler starts without.
+const FLAG_TRAP: u64 = 1 << 8;
+const FLAG_DIRECTION: u64 = 1 << 10;
+const FLAG_RESUME: u64 = 1 << 16;
+/// Bytes below the stack pointer that belong to the interrupted function.
+const RED_ZONE: u64 = 128;
+/// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`
+const UC_FLAGS: u64 = 7;
+/// Index of the first general register in words from the frame's start.
+const GREGS: usize = 6;
+/// Offset of `uc_sigmask`: return address, five words, 32 words of sigcontext.
+const SIGMASK_AT: usize = 8 * (GREGS + 32);
+/// Offset of the siginfo.
+const SIGINFO_AT: usize = SIGMASK_AT + 8;
+/// The whole frame without FPU state.
+const FRAME_BYTES: usize = SIGINFO_AT + SIGINFO_BYTES;
+/// Room for the trailing magic.
+const MAGIC_BYTES: u64 = 8;
+const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
+/// `SS_ONSTACK`
+pub const SS_ONSTACK: u64 = 1;
+/// `SS_DISABLE`
+pub const SS_DISABLE: u64 = 2;
+/// `SS_AUTODISARM`
+pub const SS_AUTODISARM: u64 = 1 << 31;

@@ -1,0 +1,73 @@
+//! Job control: stopping and continuing whole processes, and telling their parents.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::{Cause, SigInfo, code, sa, sig};
+
+use super::{send_process, unstop};
+use crate::sched::{self, Sleep};
+use crate::task::{Process, Task, tree};
+
+/// Stops the process of the running thread, which is delivering stop signal `signal`: marks it, gets every thread to
+/// stop and tells the parent. The caller then [`park`]s.
+pub fn stop(me: &Task, signal: u8) {
+    {
+        let mut life = me.process.life.lock();
+        if life.ending.is_some() || life.stopped.is_some() {
+            return;
+        }
+        life.stopped = Some(signal);
+        life.stop_unreported = true;
+        life.continued_unreported = false;
+    }
+    me.process.stopping.store(true, Ordering::SeqCst);
+    for thread in me.process.live_threads() {
+        if thread.tid() != me.tid() {
+            sched::notify(&thread, false);
+        }
+    }
+    tell_parent(&me.process, code::CLD_STOPPED, i32::from(signal));
+}
+
+/// Sleeps while the running thread's process is stopped.
+pub fn park(me: &Task) {
+    while me.process.stopping.load(Ordering::Acquire) && !me.must_exit.load(Ordering::Acquire) {
+        sched::prepare_to_sleep(Sleep::Stopped);
+        if !me.process.stopping.load(Ordering::SeqCst) {
+            sched::cancel_sleep();
+            return;
+        }
+        sched::sleep(None);
+    }
+}
+
+/// Continues a stopped process (`SIGCONT` was sent).
+pub fn resume(process: &Arc<Process>) {
+    {
+        let mut life = process.life.lock();
+        if life.stopped.take().is_none() {
+            return;
+        }
+        life.stop_unreported = false;
+        life.continued_unreported = true;
+    }
+    process.stopping.store(false, Ordering::SeqCst);
+    for thread in process.live_threads() {
+        unstop(&thread);
+    }
+    tell_parent(process, code::CLD_CONTINUED, i32::from(sig::CONT));
+}
+
+/// Wakes the parent's waiters and sends it `SIGCHLD` unless it asked not to hear of stops.
+fn tell_parent(process: &Arc<Process>, code: i32, status: i32) {
+    let Some(parent) = tree::process(process.ppid()) else { return };
+    let disposition = parent.actions.with(|actions| actions.get(sig::CHLD));
+    if disposition.flags & sa::NOCLDSTOP == 0 {
+        let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
+        let cause = Cause::Child { pid: process.pid, uid, status, utime: 0, stime: 0 };
+        // A full queue loses only the detail: the signal itself stays pending.
+        let _ = send_process(&parent, SigInfo { signal: sig::CHLD, code, errno: 0, cause });
+    }
+    parent.child_changed.wake_all();
+}

@@ -1,0 +1,288 @@
+//! Wait queues: where a thread sleeps until somebody changes what it waits for.
+//!
+//! The rule that loses no wake-up: a waiter queues itself, marks itself asleep and only then looks at its condition; a waker
+//! changes the condition and only then looks at the queue. Each side has a full barrier in between, so at least one of
+//! them sees the other.
+//!
+//! Three kinds of customers: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
+//! that stay queued until they are taken out (epoll). A thread waiting through [`WaitQueue::wait_exclusive`] is woken by
+//! [`WaitQueue::wake_one`] alone; everybody else is woken by both calls.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering, fence};
+
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+use machine::time::{Nanos, now};
+
+use crate::sched::{self, Sleep};
+use crate::signal;
+use crate::task::{ThreadRef, current};
+
+/// Why a wait ended without its condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitError {
+    /// A signal is pending. As an `Errno` this is `ERESTARTSYS`: restarted or `EINTR`, as the handler says.
+    Interrupted,
+    /// The deadline passed. As an `Errno` this is `ETIMEDOUT`.
+    TimedOut,
+}
+
+impl From<WaitError> for Errno {
+    fn from(error: WaitError) -> Errno {
+        match error {
+            WaitError::Interrupted => Errno::ERESTARTSYS,
+            WaitError::TimedOut => Errno::ETIMEDOUT,
+        }
+    }
+}
+
+/// Something to be told when a queue is woken. Called with the queue locked: it may wake threads and set flags, but must
+/// not touch this queue.
+pub trait Wake: Send + Sync {
+    /// The queue was woken.
+    fn wake(&self);
+}
+
+enum Who {
+    Thread { thread: ThreadRef, exclusive: bool },
+    Hook(Arc<dyn Wake>),
+}
+
+/// A queue of waiters.
+pub struct WaitQueue {
+    waiting: AtomicUsize,
+    entries: SpinLock<VecDeque<Who>>,
+}
+
+impl Default for WaitQueue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl WaitQueue {
+    /// Nobody waits.
+    pub const fn new() -> Self {
+        Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(VecDeque::new()) }
+    }
+
+    /// Wakes everybody who waits.
+    pub fn wake_all(&self) {
+        self.wake(usize::MAX);
+    }
+
+    /// Wakes every hook and every shared waiter, and one exclusive one.
+    pub fn wake_one(&self) {
+        self.wake(1);
+    }
+
+    /// Whether anybody waits. Exact only under the caller's own lock.
+    pub fn has_waiters(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.waiting.load(Ordering::Relaxed) != 0
+    }
+
+    /// Sleeps, interruptibly, until `condition` gives a value.
+    pub fn wait<T>(&self, condition: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
+        self.wait_until(None, Sleep::Interruptible, condition)
+    }
+
+    /// Sleeps until `condition` gives a value, `deadline` (of [`now`]) passes, or, if `sleep` allows it, a signal arrives.
+    pub fn wait_until<T>(
+        &self,
+        deadline: Option<Nanos>,
+        sleep: Sleep,
+        condition: impl FnMut() -> Option<T>,
+    ) -> Result<T, WaitError> {
+        self.wait_as(false, deadline, sleep, condition)
+    }
+
+    /// [`WaitQueue::wait`] as one of several equal waiters of whom each [`WaitQueue::wake_one`] wakes only one.
+    pub fn wait_exclusive<T>(&self, condition: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
+        self.wait_as(true, None, Sleep::Interruptible, condition)
+    }
+
+    /// Queues a hook until [`WaitQueue::remove_hook`].
+    pub fn add_hook(&self, hook: Arc<dyn Wake>) {
+        let mut entries = self.entries.lock();
+        entries.push_back(Who::Hook(hook));
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+    }
+
+    /// Takes a hook out; one that is not queued is ignored.
+    pub fn remove_hook(&self, hook: &Arc<dyn Wake>) {
+        self.remove(|who| matches!(who, Who::Hook(queued) if Arc::ptr_eq(queued, hook)));
+    }
+
+    fn wait_as<T>(
+        &self,
+        exclusive: bool,
+        deadline: Option<Nanos>,
+        sleep: Sleep,
+        mut condition: impl FnMut() -> Option<T>,
+    ) -> Result<T, WaitError> {
+        if let Some(value) = condition() {
+            return Ok(value);
+        }
+        let me = current();
+        loop {
+            sched::prepare_to_sleep(sleep);
+            self.add_thread(me.to_arc(), exclusive);
+            let value = condition();
+            let stop = match value {
+                Some(_) => None,
+                None if sleep != Sleep::Uninterruptible && signal::is_pending(&me, sleep) => {
+                    Some(WaitError::Interrupted)
+                }
+                None if deadline.is_some_and(|at| now() >= at) => Some(WaitError::TimedOut),
+                None => {
+                    sched::sleep(deadline);
+                    self.remove_thread(&me);
+                    continue;
+                }
+            };
+            self.remove_thread(&me);
+            sched::cancel_sleep();
+            return match (value, stop) {
+                (Some(value), _) => Ok(value),
+                (None, error) => Err(error.unwrap_or(WaitError::Interrupted)),
+            };
+        }
+    }
+
+    fn add_thread(&self, thread: ThreadRef, exclusive: bool) {
+        let mut entries = self.entries.lock();
+        entries.push_back(Who::Thread { thread, exclusive });
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+    }
+
+    fn remove_thread(&self, me: &crate::task::Thread) {
+        self.remove(|who| matches!(who, Who::Thread { thread, .. } if core::ptr::eq(&**thread, me)));
+    }
+
+    fn remove(&self, found: impl Fn(&Who) -> bool) {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        if let Some(at) = entries.iter().position(found) {
+            let gone = entries.remove(at);
+            self.waiting.store(entries.len(), Ordering::SeqCst);
+            drop(entries);
+            drop(gone);
+        }
+    }
+
+    fn wake(&self, mut exclusive_left: usize) {
+        if !self.has_waiters() {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        let mut at = 0;
+        while at < entries.len() {
+            match &entries[at] {
+                Who::Hook(hook) => {
+                    hook.wake();
+                    at += 1;
+                }
+                Who::Thread { exclusive: true, .. } if exclusive_left == 0 => at += 1,
+                Who::Thread { thread, exclusive } => {
+                    // A waiter somebody else woke already (a signal, a timeout) does not use up an exclusive wake-up.
+                    if sched::wake(thread) && *exclusive {
+                        exclusive_left -= 1;
+                    }
+                    entries.remove(at);
+                }
+            }
+        }
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+    }
+}
+
+/// Waits on several queues at once.
+///
+/// A file's `poll(waiter)` calls [`Waiter::add`] for each queue whose waking may change its answer; the caller looks at the
+/// answers after all queues were added, then [`Waiter::sleep`]s and asks again. Dropping it leaves every queue.
+pub struct Waiter<'q> {
+    mode: Mode,
+    queues: Vec<&'q WaitQueue>,
+}
+
+enum Mode {
+    Thread,
+    AddHook(Arc<dyn Wake>),
+    RemoveHook(Arc<dyn Wake>),
+}
+
+impl<'q> Waiter<'q> {
+    /// Will queue the running thread.
+    pub fn new() -> Self {
+        Self { mode: Mode::Thread, queues: Vec::new() }
+    }
+
+    /// Queues `hook`, to stay, wherever the waiter is taken (`EPOLL_CTL_ADD`).
+    pub fn adding(hook: Arc<dyn Wake>) -> Self {
+        Self { mode: Mode::AddHook(hook), queues: Vec::new() }
+    }
+
+    /// Takes `hook` out wherever the waiter is taken (`EPOLL_CTL_DEL`).
+    pub fn removing(hook: Arc<dyn Wake>) -> Self {
+        Self { mode: Mode::RemoveHook(hook), queues: Vec::new() }
+    }
+
+    /// Queues at `queue`.
+    pub fn add(&mut self, queue: &'q WaitQueue) {
+        match &self.mode {
+            Mode::Thread => {
+                queue.add_thread(current().to_arc(), false);
+                self.queues.push(queue);
+            }
+            Mode::AddHook(hook) => queue.add_hook(hook.clone()),
+            Mode::RemoveHook(hook) => queue.remove_hook(hook),
+        }
+    }
+
+    /// Marks the running thread asleep. Call before adding queues and looking at the condition; follow with
+    /// [`Waiter::sleep`] or [`Waiter::cancel`].
+    pub fn prepare(&self) {
+        sched::prepare_to_sleep(Sleep::Interruptible);
+    }
+
+    /// Sleeps until a queue is woken, a signal arrives or `deadline` passes, and leaves all queues.
+    pub fn sleep(&mut self, deadline: Option<Nanos>) -> Result<(), WaitError> {
+        let me = current();
+        if signal::is_pending(&me, Sleep::Interruptible) {
+            self.cancel();
+            return Err(WaitError::Interrupted);
+        }
+        if deadline.is_some_and(|at| now() >= at) {
+            self.cancel();
+            return Err(WaitError::TimedOut);
+        }
+        sched::sleep(deadline);
+        self.leave();
+        Ok(())
+    }
+
+    /// Stays awake after all, and leaves all queues.
+    pub fn cancel(&mut self) {
+        self.leave();
+        sched::cancel_sleep();
+    }
+
+    fn leave(&mut self) {
+        let me = current();
+        for queue in self.queues.drain(..) {
+            queue.remove_thread(&me);
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}

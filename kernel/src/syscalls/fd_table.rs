@@ -1,0 +1,283 @@
+//! Descriptors: duplicating, fcntl(2), flock(2), ioctl(2), and making pipes and event counters.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
+
+use linux_abi::Errno;
+use linux_abi::flags::file::{
+    F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ, F_GETSIG, F_OFD_GETLK,
+    F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ, F_SETSIG, FD_CLOEXEC,
+    LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
+};
+use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
+use linux_abi::syscalls::nr;
+
+use super::file_open::{fd_limit, install};
+use super::place::only;
+use super::{Call, Calls, SysResult};
+use crate::fs::attr::S_IFREG;
+use crate::fs::file::{File, Seeking};
+use crate::fs::filelock::{self, Family, Owner};
+use crate::fs::tmpfs::SEAL_SEAL;
+use crate::ipc::{eventfd, pipe};
+use crate::task::creds::cap;
+use crate::user::{UserPtr, read_words, write_words};
+use kernel_logic::filelock::{Kind, Lock, TO_END, range};
+
+/// The calls of this area.
+pub const CALLS: Calls = &[
+    (nr::dup, |call| {
+        let file = call.file(0)?;
+        install(call, file, false)
+    }),
+    (nr::dup2, |call| {
+        if call.int(0) == call.int(1) {
+            return call.file(0).map(|_| call.int(1) as usize);
+        }
+        dup_to(call, false)
+    }),
+    (nr::dup3, |call| {
+        only(call.arg(2), O_CLOEXEC)?;
+        if call.int(0) == call.int(1) {
+            return Err(Errno::EINVAL);
+        }
+        dup_to(call, call.arg(2) & O_CLOEXEC != 0)
+    }),
+    (nr::fcntl, fcntl),
+    (nr::flock, flock),
+    (nr::ioctl, ioctl),
+    (nr::pipe, |call| make_pipe(call, 0)),
+    (nr::pipe2, |call| {
+        only(call.arg(1), O_CLOEXEC | O_NONBLOCK | O_DIRECT)?;
+        make_pipe(call, call.arg(1))
+    }),
+    (nr::eventfd, |call| install(call, eventfd::create(call.arg(0) & 0xffff_ffff, false, 0), false)),
+    (nr::eventfd2, |call| {
+        let flags = call.arg(1);
+        only(flags, EFD_SEMAPHORE | EFD_CLOEXEC | EFD_NONBLOCK)?;
+        let status = (flags & EFD_NONBLOCK) as u32;
+        let file = eventfd::create(call.arg(0) & 0xffff_ffff, flags & EFD_SEMAPHORE != 0, status);
+        install(call, file, flags & EFD_CLOEXEC != 0)
+    }),
+];
+
+fn dup_to(call: &Call<'_>, close_on_exec: bool) -> SysResult {
+    let (from, to) = (call.int(0), call.int(1));
+    if to < 0 {
+        return Err(Errno::EBADF);
+    }
+    call.task.files().replace(from, to, fd_limit(call), close_on_exec)?;
+    Ok(to as usize)
+}
+
+fn make_pipe(call: &Call<'_>, flags: u64) -> SysResult {
+    let (reader, writer) = pipe::create((flags & (O_NONBLOCK | O_DIRECT)) as u32);
+    install_pair(call, call.arg(0), (reader, writer), flags & O_CLOEXEC != 0)
+}
+
+/// Gives two files numbers and stores those at `to`; on any failure neither stays open.
+pub fn install_pair(call: &Call<'_>, to: u64, pair: (Arc<File>, Arc<File>), close_on_exec: bool) -> SysResult {
+    let files = call.task.files();
+    let first = files.install(pair.0, 0, fd_limit(call), close_on_exec)?;
+    let second = files.install(pair.1, 0, fd_limit(call), close_on_exec);
+    let stored = second.and_then(|second| {
+        UserPtr::<i32>::new(to).write(first)?;
+        UserPtr::<i32>::new(to).add(1).write(second)
+    });
+    if stored.is_err() {
+        for fd in [Ok(first), second].into_iter().flatten() {
+            // It was installed just now; somebody else may have closed it already.
+            let _ = files.close(fd);
+        }
+    }
+    stored.map(|()| 0)
+}
+
+fn fcntl(call: &mut Call<'_>) -> SysResult {
+    let file = call.file(0)?;
+    let (fd, argument) = (call.int(0), call.arg(2));
+    match call.arg(1) & 0xffff_ffff {
+        F_GETFL => Ok(file.flags() as usize),
+        F_GETFD => call.task.files().is_close_on_exec(fd).map(|on| if on { FD_CLOEXEC as usize } else { 0 }),
+        F_SETFD => call.task.files().set_close_on_exec(fd, argument & FD_CLOEXEC != 0).map(|()| 0),
+        command @ (F_DUPFD | F_DUPFD_CLOEXEC) => {
+            let limit = fd_limit(call);
+            let least = u32::try_from(argument as i32).ok().filter(|&least| least < limit).ok_or(Errno::EINVAL)?;
+            let fd = call.task.files().install(file, least, limit, command == F_DUPFD_CLOEXEC)?;
+            Ok(fd as usize)
+        }
+        _ if file.is_path_only() => Err(Errno::EBADF),
+        F_SETFL => {
+            file.set_flags(argument as u32);
+            Ok(0)
+        }
+        F_GETLK => get_lock(call, &file, process_owner(call)),
+        F_SETLK => set_lock(call, &file, process_owner(call), false),
+        F_SETLKW => set_lock(call, &file, process_owner(call), true),
+        F_OFD_GETLK => get_lock(call, &file, filelock::description(&file)),
+        F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
+        F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
+        F_GETOWN => Ok(file.signal_owner.load(Relaxed) as usize),
+        F_SETOWN => {
+            file.signal_owner.store(argument as i32, Relaxed);
+            Ok(0)
+        }
+        F_GETSIG => Ok(0),
+        F_SETSIG => {
+            if argument <= 64 {
+                Ok(0)
+            } else {
+                Err(Errno::EINVAL)
+            }
+        }
+        F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
+        F_SETPIPE_SZ => {
+            let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
+            file.ops.as_pipe().ok_or(Errno::EBADF)?.set_capacity(argument as u32 as usize, privileged)
+        }
+        F_GET_SEALS => file.inode().seals().map(|seals| seals.load(Relaxed) as usize).ok_or(Errno::EINVAL),
+        F_ADD_SEALS => add_seals(&file, argument as u32),
+        // F_UNLCK: nobody holds a lease.
+        F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Seals only ever add up; a file sealed against sealing takes none.
+fn add_seals(file: &File, more: u32) -> SysResult {
+    const ALL: u32 = 0x1f;
+    let seals = file.inode().seals().ok_or(Errno::EINVAL)?;
+    if more & !ALL != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if !file.is_writable() {
+        return Err(Errno::EPERM);
+    }
+    let added = seals.fetch_update(Relaxed, Relaxed, |old| (old & SEAL_SEAL == 0).then_some(old | more));
+    added.map(|_| 0).map_err(|_| Errno::EPERM)
+}
+
+fn process_owner(call: &Call<'_>) -> Owner {
+    Owner::Process(call.task.files().owner(), call.task.pid())
+}
+
+const F_RDLCK: u16 = 0;
+const F_WRLCK: u16 = 1;
+const F_UNLCK: u16 = 2;
+
+/// `struct flock` (asm-generic/fcntl.h), its start made absolute.
+struct Wanted {
+    kind: u16,
+    pid: u32,
+    first: u64,
+    last: u64,
+}
+
+fn read_lock(call: &Call<'_>, file: &File) -> Result<Wanted, Errno> {
+    let [head, start, length, pid] = read_words::<4>(call.arg(2))?;
+    let base = match head >> 16 & 0xffff {
+        0 => 0,
+        1 if file.seeking() == Seeking::Position => file.position() as i64,
+        1 => 0,
+        2 => file.inode().size() as i64,
+        _ => return Err(Errno::EINVAL),
+    };
+    let start = base.checked_add(start as i64).ok_or(Errno::EOVERFLOW)?;
+    let (first, last) = range(start, length as i64).ok_or(Errno::EINVAL)?;
+    Ok(Wanted { kind: head as u16, pid: pid as u32, first, last })
+}
+
+fn kind_of(kind: u16) -> Result<Kind, Errno> {
+    match kind {
+        F_RDLCK => Ok(Kind::Read),
+        F_WRLCK => Ok(Kind::Write),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn get_lock(call: &Call<'_>, file: &File, owner: Owner) -> SysResult {
+    let wanted = read_lock(call, file)?;
+    if matches!(owner, Owner::Description(_)) && wanted.pid != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let lock = Lock { first: wanted.first, last: wanted.last, kind: kind_of(wanted.kind)?, owner };
+    let Some(other) = filelock::conflict(file, &lock) else {
+        UserPtr::<u16>::new(call.arg(2)).write(F_UNLCK)?;
+        return Ok(0);
+    };
+    let kind = if other.kind == Kind::Read { F_RDLCK } else { F_WRLCK };
+    let length = if other.last == TO_END { 0 } else { other.last - other.first + 1 };
+    let pid = match other.owner {
+        Owner::Process(_, pid) => u64::from(pid),
+        Owner::Description(_) => u64::from(u32::MAX),
+    };
+    write_words(call.arg(2), &[u64::from(kind), other.first, length, pid]).map(|()| 0)
+}
+
+fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult {
+    let wanted = read_lock(call, file)?;
+    if matches!(owner, Owner::Description(_)) && wanted.pid != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if wanted.kind == F_UNLCK {
+        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
+        return Ok(0);
+    }
+    let kind = kind_of(wanted.kind)?;
+    let open = if kind == Kind::Read { file.is_readable() } else { file.is_writable() };
+    if !open {
+        return Err(Errno::EBADF);
+    }
+    let lock = Lock { first: wanted.first, last: wanted.last, kind, owner };
+    filelock::set(file, Family::Record, lock, wait).map(|()| 0)
+}
+
+fn flock(call: &mut Call<'_>) -> SysResult {
+    let file = call.file(0)?;
+    if file.is_path_only() {
+        return Err(Errno::EBADF);
+    }
+    let owner = filelock::description(&file);
+    let operation = call.arg(1) & 0xffff_ffff;
+    // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
+    if operation & 32 != 0 {
+        return Ok(0);
+    }
+    let kind = match operation & !LOCK_NB {
+        LOCK_UN => {
+            filelock::clear(&file, Family::Whole, owner, 0, TO_END);
+            return Ok(0);
+        }
+        LOCK_SH => Kind::Read,
+        LOCK_EX => Kind::Write,
+        _ => return Err(Errno::EINVAL),
+    };
+    filelock::set(&file, Family::Whole, filelock::whole(kind, owner), operation & LOCK_NB == 0).map(|()| 0)
+}
+
+const FIOCLEX: u32 = 0x5451;
+const FIONCLEX: u32 = 0x5450;
+const FIONBIO: u32 = 0x5421;
+const FIOASYNC: u32 = 0x5452;
+const FIONREAD: u32 = 0x541b;
+
+fn ioctl(call: &mut Call<'_>) -> SysResult {
+    let file = call.file(0)?;
+    if file.is_path_only() {
+        return Err(Errno::EBADF);
+    }
+    let (request, argument) = (call.arg(1) as u32, call.arg(2));
+    match request {
+        FIOCLEX | FIONCLEX => call.task.files().set_close_on_exec(call.int(0), request == FIOCLEX).map(|()| 0),
+        FIONBIO => {
+            file.set_nonblocking(UserPtr::<i32>::new(argument).read()? != 0);
+            Ok(0)
+        }
+        FIOASYNC => UserPtr::<i32>::new(argument).read().map(|_| 0),
+        FIONREAD if file.inode().attr().kind() == S_IFREG => {
+            let rest = file.inode().size().saturating_sub(file.position());
+            UserPtr::<i32>::new(argument).write(rest as i32).map(|()| 0)
+        }
+        _ => file.ops.ioctl(&file, request, argument),
+    }
+}

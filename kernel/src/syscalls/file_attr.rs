@@ -1,0 +1,212 @@
+//! Changing what files are: mode, owner, times (chmod(2), chown(2), utimensat(2)).
+
+use linux_abi::Errno;
+use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW};
+use linux_abi::syscalls::nr;
+
+use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::{Call, Calls, SysResult};
+use crate::fs::attr::{S_IFLNK, WallNanos};
+use crate::fs::{Caller, Path, wall_now};
+use crate::user::{UserPtr, read_words};
+use kernel_logic::permission::{WRITE, without_set_id};
+
+/// The calls of this area.
+pub const CALLS: Calls = &[
+    (nr::chmod, |call| chmod_at(call, AT_FDCWD, 0, 0)),
+    (nr::fchmodat, |call| chmod_at(call, call.int(0), 1, 0)),
+    (nr::fchmod, |call| {
+        let file = call.file(0)?;
+        if file.is_path_only() {
+            return Err(Errno::EBADF);
+        }
+        let walker = Walker::of(call);
+        chmod(&walker.caller(), &file.path, call.arg(1) as u32)
+    }),
+    (nr::chown, |call| chown_at(call, AT_FDCWD, 0, 0)),
+    (nr::lchown, |call| chown_at(call, AT_FDCWD, 0, AT_SYMLINK_NOFOLLOW)),
+    (nr::fchownat, |call| {
+        only(call.arg(4), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
+        chown_at(call, call.int(0), 1, call.arg(4))
+    }),
+    (nr::fchown, |call| {
+        let file = call.file(0)?;
+        if file.is_path_only() {
+            return Err(Errno::EBADF);
+        }
+        let walker = Walker::of(call);
+        chown(&walker.caller(), &file.path, call.arg(1) as u32, call.arg(2) as u32)
+    }),
+    (nr::utimensat, utimensat),
+    (nr::utime, |call| {
+        let times = UserPtr::<u64>::new(call.arg(1));
+        let times = if times.is_null() {
+            Times::NOW
+        } else {
+            let [accessed, modified] = read_words::<2>(call.arg(1))?;
+            Times { accessed: Stamp::Is(clamp(accessed, 0)), modified: Stamp::Is(clamp(modified, 0)) }
+        };
+        set_times_at(call, AT_FDCWD, call.arg(0), 0, times)
+    }),
+    (nr::utimes, |call| {
+        let times = read_timevals(call.arg(1))?;
+        set_times_at(call, AT_FDCWD, call.arg(0), 0, times)
+    }),
+    (nr::futimesat, |call| {
+        let times = read_timevals(call.arg(2))?;
+        if call.arg(1) == 0 {
+            let file = call.file(0)?;
+            let walker = Walker::of(call);
+            return set_times(&walker.caller(), &file.path, times);
+        }
+        set_times_at(call, call.int(0), call.arg(1), 0, times)
+    }),
+];
+
+fn chmod_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
+    let name = PathName::read(call.arg(path))?;
+    let walker = Walker::of(call);
+    let place = walker.place(call, dir, &name, flags)?;
+    chmod(&walker.caller(), &place, call.arg(path + 1) as u32)
+}
+
+fn chmod(who: &Caller<'_>, place: &Path, mode: u32) -> SysResult {
+    let attr = place.inode().attr();
+    place.check_writable()?;
+    if attr.kind() == S_IFLNK {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if !who.owns(attr.uid()) {
+        return Err(Errno::EPERM);
+    }
+    // Set-group-ID may only be given by members of the group.
+    let foreign = !who.privileged && !who.in_group(attr.gid());
+    attr.set_permissions(if foreign { mode & !0o2000 } else { mode });
+    Ok(0)
+}
+
+fn chown_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
+    let name = PathName::read(call.arg(path))?;
+    let walker = Walker::of(call);
+    let place = walker.place(call, dir, &name, flags)?;
+    chown(&walker.caller(), &place, call.arg(path + 1) as u32, call.arg(path + 2) as u32)
+}
+
+/// -1 leaves an id alone. Only root gives files away; an owner may choose among his groups.
+fn chown(who: &Caller<'_>, place: &Path, uid: u32, gid: u32) -> SysResult {
+    const SAME: u32 = u32::MAX;
+    let attr = place.inode().attr();
+    place.check_writable()?;
+    let owner = who.uid == attr.uid();
+    let may_uid = uid == SAME || who.privileged || (owner && uid == attr.uid());
+    let may_gid = gid == SAME || who.privileged || (owner && (gid == attr.gid() || who.in_group(gid)));
+    if !may_uid || !may_gid {
+        return Err(Errno::EPERM);
+    }
+    let new_uid = if uid == SAME { attr.uid() } else { uid };
+    let new_gid = if gid == SAME { attr.gid() } else { gid };
+    if (uid != SAME || gid != SAME) && !attr.is_dir() && attr.mode() & 0o6000 != 0 {
+        attr.set_permissions(without_set_id(attr.mode()));
+    }
+    attr.set_owner(new_uid, new_gid);
+    Ok(0)
+}
+
+/// What becomes of one time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stamp {
+    Now,
+    Same,
+    Is(WallNanos),
+}
+
+#[derive(Clone, Copy)]
+struct Times {
+    accessed: Stamp,
+    modified: Stamp,
+}
+
+impl Times {
+    const NOW: Self = Self { accessed: Stamp::Now, modified: Stamp::Now };
+}
+
+/// Seconds and nanoseconds as one number, clamped to what it can say.
+fn clamp(seconds: u64, nanos: u64) -> WallNanos {
+    (seconds as i64).saturating_mul(1_000_000_000).saturating_add(nanos as i64)
+}
+
+fn read_timevals(addr: u64) -> Result<Times, Errno> {
+    if addr == 0 {
+        return Ok(Times::NOW);
+    }
+    let [accessed, accessed_micros, modified, modified_micros] = read_words::<4>(addr)?;
+    if accessed_micros >= 1_000_000 || modified_micros >= 1_000_000 {
+        return Err(Errno::EINVAL);
+    }
+    Ok(Times {
+        accessed: Stamp::Is(clamp(accessed, accessed_micros * 1000)),
+        modified: Stamp::Is(clamp(modified, modified_micros * 1000)),
+    })
+}
+
+fn utimensat(call: &mut Call<'_>) -> SysResult {
+    const UTIME_NOW: u64 = (1 << 30) - 1;
+    const UTIME_OMIT: u64 = (1 << 30) - 2;
+    let flags = call.arg(3);
+    only(flags, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
+    let stamp = |seconds, nanos| match nanos {
+        UTIME_NOW => Ok(Stamp::Now),
+        UTIME_OMIT => Ok(Stamp::Same),
+        0..1_000_000_000 => Ok(Stamp::Is(clamp(seconds, nanos))),
+        _ => Err(Errno::EINVAL),
+    };
+    let times = if call.arg(2) == 0 {
+        Times::NOW
+    } else {
+        let words = read_words::<4>(call.arg(2))?;
+        Times { accessed: stamp(words[0], words[1])?, modified: stamp(words[2], words[3])? }
+    };
+    if times.accessed == Stamp::Same && times.modified == Stamp::Same {
+        return Ok(0);
+    }
+    if call.arg(1) == 0 && call.int(0) != AT_FDCWD {
+        if flags != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let file = call.file(0)?;
+        if file.is_path_only() {
+            return Err(Errno::EBADF);
+        }
+        let walker = Walker::of(call);
+        return set_times(&walker.caller(), &file.path, times);
+    }
+    set_times_at(call, call.int(0), call.arg(1), flags, times)
+}
+
+fn set_times_at(call: &Call<'_>, dir: i32, path: u64, flags: u64, times: Times) -> SysResult {
+    let name = PathName::read(path)?;
+    let walker = Walker::of(call);
+    let place = walker.place(call, dir, &name, flags & !AT_SYMLINK_FOLLOW)?;
+    set_times(&walker.caller(), &place, times)
+}
+
+/// Setting the present time needs write permission; any other time, ownership.
+fn set_times(who: &Caller<'_>, place: &Path, times: Times) -> SysResult {
+    let attr = place.inode().attr();
+    place.check_writable()?;
+    let both_now = times.accessed == Stamp::Now && times.modified == Stamp::Now;
+    if !who.owns(attr.uid()) {
+        if !both_now {
+            return Err(Errno::EPERM);
+        }
+        attr.check(who, WRITE)?;
+    }
+    let now = wall_now();
+    let value = |stamp| match stamp {
+        Stamp::Now => Some(now),
+        Stamp::Same => None,
+        Stamp::Is(time) => Some(time),
+    };
+    attr.set_times(value(times.accessed), value(times.modified));
+    Ok(0)
+}

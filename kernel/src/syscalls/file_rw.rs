@@ -1,0 +1,317 @@
+//! Moving bytes: read, write and their kin, lseek, sendfile, copy_file_range, sync, truncate.
+
+use alloc::vec::Vec;
+
+use linux_abi::Errno;
+use linux_abi::flags::file::{
+    RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET,
+};
+use linux_abi::syscalls::nr;
+use machine::addr::UserAddr;
+
+use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::{Call, Calls, SysResult};
+use crate::fs::attr::{S_IFDIR, S_IFREG};
+use crate::fs::file::{File, Seeking};
+use crate::fs::io::{IoVec, MAX_RW_COUNT, Sink, Source};
+use crate::user::{UserPtr, read_words};
+use kernel_logic::permission::WRITE;
+
+/// The calls of this area.
+pub const CALLS: Calls = &[
+    (nr::read, |call| {
+        let file = call.file(0)?;
+        file.read(&mut Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+    }),
+    (nr::write, |call| {
+        let file = call.file(0)?;
+        file.write(&mut Source::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+    }),
+    (nr::pread64, |call| {
+        let position = position(call.arg(3))?;
+        let file = call.file(0)?;
+        file.read_at(position, &mut Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+    }),
+    (nr::pwrite64, |call| {
+        let position = position(call.arg(3))?;
+        let file = call.file(0)?;
+        file.write_at(position, &mut Source::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+    }),
+    (nr::readv, |call| {
+        let file = call.file(0)?;
+        with_vectors(call, |buffers| file.read(&mut Sink::vector(buffers)))
+    }),
+    (nr::writev, |call| {
+        let file = call.file(0)?;
+        with_vectors(call, |buffers| file.write(&mut Source::vector(buffers)))
+    }),
+    (nr::preadv, |call| vectors_at(call, true, 0)),
+    (nr::pwritev, |call| vectors_at(call, false, 0)),
+    (nr::preadv2, |call| vectors_at(call, true, call.arg(5))),
+    (nr::pwritev2, |call| vectors_at(call, false, call.arg(5))),
+    (nr::lseek, lseek),
+    (nr::sendfile, sendfile),
+    (nr::copy_file_range, copy_file_range),
+    (nr::truncate, truncate),
+    (nr::ftruncate, ftruncate),
+    (nr::fallocate, fallocate),
+    (nr::fadvise64, |call| {
+        let file = call.file(0)?;
+        if file.seeking() == Seeking::Stream {
+            return Err(Errno::ESPIPE);
+        }
+        if call.arg(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
+    }),
+    (nr::readahead, |call| match call.file(0)? {
+        file if !file.is_readable() => Err(Errno::EBADF),
+        file if file.inode().attr().kind() != S_IFREG => Err(Errno::EINVAL),
+        _ => Ok(0),
+    }),
+    (nr::fsync, sync_one),
+    (nr::fdatasync, sync_one),
+    (nr::syncfs, |call| call.file(0).map(|_| 0)),
+    (nr::sync, |_| Ok(0)),
+    (nr::sync_file_range, |call| call.file(0).map(|_| 0)),
+];
+
+impl Call<'_> {
+    /// The open file of descriptor argument `index`.
+    #[inline]
+    pub fn file(&self, index: usize) -> Result<alloc::sync::Arc<File>, Errno> {
+        let fd = self.int(index);
+        self.task.files.with(|files| files.ok_or(Errno::EBADF)?.get(fd))
+    }
+}
+
+fn position(argument: u64) -> Result<u64, Errno> {
+    if argument > i64::MAX as u64 { Err(Errno::EINVAL) } else { Ok(argument) }
+}
+
+/// Vectors this short need no heap.
+const FEW: usize = 8;
+/// The most buffers of one call (`UIO_MAXIOV`).
+const MOST: usize = 1024;
+
+/// Reads the `struct iovec` array of arguments 1 and 2 and hands it to `act`.
+pub fn with_vectors(call: &Call<'_>, act: impl FnOnce(&[IoVec]) -> SysResult) -> SysResult {
+    read_vectors(call.arg(1), call.arg(2) as usize, act)
+}
+
+/// Reads a `struct iovec` array: EINVAL for too many or for a negative length.
+pub fn read_vectors(array: u64, count: usize, act: impl FnOnce(&[IoVec]) -> SysResult) -> SysResult {
+    if count > MOST {
+        return Err(Errno::EINVAL);
+    }
+    let mut few = [IoVec::default(); FEW];
+    let mut many = Vec::new();
+    let buffers = if count <= FEW {
+        &mut few[..count]
+    } else {
+        many.resize(count, IoVec::default());
+        &mut many[..]
+    };
+    for (at, buffer) in buffers.iter_mut().enumerate() {
+        let [addr, len] = read_words::<2>(array.wrapping_add(16 * at as u64))?;
+        // Their sum may be anything: what is beyond the most one call moves is left out.
+        if len > isize::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        *buffer = IoVec { addr: UserAddr(addr), len: len as usize };
+    }
+    act(buffers)
+}
+
+fn vectors_at(call: &Call<'_>, reads: bool, flags: u64) -> SysResult {
+    if flags & 0xffff_ffff & !(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT | RWF_APPEND) != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let file = call.file(0)?;
+    let here = call.arg(3) == u64::MAX && matches!(call.frame.syscall_number(), nr::preadv2 | nr::pwritev2);
+    let at = if here { 0 } else { position(call.arg(3))? };
+    with_vectors(call, |buffers| match (reads, here) {
+        (true, true) => file.read(&mut Sink::vector(buffers)),
+        (true, false) => file.read_at(at, &mut Sink::vector(buffers)),
+        (false, true) => file.write(&mut Source::vector(buffers)),
+        (false, false) if flags & RWF_APPEND != 0 => file.append(at, &mut Source::vector(buffers)),
+        (false, false) => file.write_at(at, &mut Source::vector(buffers)),
+    })
+}
+
+fn lseek(call: &mut Call<'_>) -> SysResult {
+    let file = call.file(0)?;
+    if file.is_path_only() {
+        return Err(Errno::EBADF);
+    }
+    match file.seeking() {
+        Seeking::Stream => return Err(Errno::ESPIPE),
+        Seeking::Ignored => return Ok(0),
+        Seeking::Position => {}
+    }
+    let offset = call.arg(1) as i64;
+    let base = match u64::from(call.arg(2) as u32) {
+        SEEK_SET => 0,
+        SEEK_CUR => file.position(),
+        SEEK_END => file.inode().size(),
+        whence @ (SEEK_DATA | SEEK_HOLE) => {
+            let from = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+            let found = file.ops.seek_data(&file, from, whence == SEEK_HOLE)?;
+            file.set_position(found);
+            return Ok(found as usize);
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    let target = base.checked_add_signed(offset).filter(|&to| to <= i64::MAX as u64);
+    let target = target.ok_or(if offset > 0 { Errno::EOVERFLOW } else { Errno::EINVAL })?;
+    file.set_position(target);
+    Ok(target as usize)
+}
+
+/// Bytes moved through the kernel at a time.
+const BOUNCE: usize = 64 << 10;
+
+fn sendfile(call: &mut Call<'_>) -> SysResult {
+    let (out, from) = (call.file(0)?, call.file(1)?);
+    let offset = UserPtr::<u64>::new(call.arg(2));
+    if !from.is_readable() || !out.is_writable() {
+        return Err(Errno::EBADF);
+    }
+    if out.is_appending() {
+        return Err(Errno::EINVAL);
+    }
+    if from.seeking() == Seeking::Stream {
+        return Err(if offset.is_null() { Errno::EINVAL } else { Errno::ESPIPE });
+    }
+    let start = if offset.is_null() { from.position() } else { position(offset.read()?)? };
+    let done = shovel(&from, start, &out, None, call.arg(3) as usize)?;
+    if offset.is_null() {
+        from.set_position(start + done as u64);
+    } else {
+        offset.write(start + done as u64)?;
+    }
+    Ok(done)
+}
+
+fn copy_file_range(call: &mut Call<'_>) -> SysResult {
+    only(call.arg(5), 0)?;
+    let (from, out) = (call.file(0)?, call.file(2)?);
+    let (from_at, out_at) = (UserPtr::<u64>::new(call.arg(1)), UserPtr::<u64>::new(call.arg(3)));
+    if !from.is_readable() || !out.is_writable() || out.is_appending() {
+        return Err(Errno::EBADF);
+    }
+    for file in [&from, &out] {
+        match file.inode().attr().kind() {
+            S_IFREG => {}
+            S_IFDIR => return Err(Errno::EISDIR),
+            _ => return Err(Errno::EINVAL),
+        }
+    }
+    let read_at = if from_at.is_null() { from.position() } else { position(from_at.read()?)? };
+    let write_at = if out_at.is_null() { out.position() } else { position(out_at.read()?)? };
+    let length = call.arg(4) as usize;
+    let attr = |file: &File| (file.inode().attr().dev, file.inode().attr().ino);
+    let end = |at: u64| at.saturating_add(length as u64);
+    if attr(&from) == attr(&out) && read_at < end(write_at) && write_at < end(read_at) && length > 0 {
+        return Err(Errno::EINVAL);
+    }
+    let done = shovel(&from, read_at, &out, Some(write_at), length)?;
+    for (file, pointer, at) in [(&from, from_at, read_at), (&out, out_at, write_at)] {
+        if pointer.is_null() {
+            file.set_position(at + done as u64);
+        } else {
+            pointer.write(at + done as u64)?;
+        }
+    }
+    Ok(done)
+}
+
+/// Copies `length` bytes from `from` at `start` to `out`, at `to` or its position; what was written counts.
+fn shovel(from: &File, start: u64, out: &File, to: Option<u64>, length: usize) -> SysResult {
+    let length = length.min(MAX_RW_COUNT);
+    let mut buffer = alloc::vec![0; length.min(BOUNCE)];
+    let mut done = 0;
+    while done < length {
+        let most = buffer.len().min(length - done);
+        let got = match from.read_at(start + done as u64, &mut Sink::kernel(&mut buffer[..most])) {
+            Ok(0) => break,
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+            Ok(got) => got,
+        };
+        let mut source = Source::kernel(&buffer[..got]);
+        let put = match to {
+            Some(to) => out.write_at(to + done as u64, &mut source),
+            None => out.write(&mut source),
+        };
+        match put {
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+            Ok(put) => {
+                done += put;
+                if put < got {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(done)
+}
+
+fn truncate(call: &mut Call<'_>) -> SysResult {
+    let path = PathName::read(call.arg(0))?;
+    let size = position(call.arg(1))?;
+    let walker = Walker::of(call);
+    let place = walker.place(call, AT_FDCWD, &path, 0)?;
+    let attr = place.inode().attr();
+    match attr.kind() {
+        S_IFREG => {}
+        S_IFDIR => return Err(Errno::EISDIR),
+        _ => return Err(Errno::EINVAL),
+    }
+    place.check_writable()?;
+    attr.check(&walker.caller(), WRITE)?;
+    attr.begin_write()?;
+    let result = place.inode().truncate(size);
+    attr.drop_set_id();
+    attr.end_write();
+    result.map(|()| 0)
+}
+
+fn ftruncate(call: &mut Call<'_>) -> SysResult {
+    let size = position(call.arg(1))?;
+    let file = call.file(0)?;
+    if file.is_path_only() {
+        return Err(Errno::EBADF);
+    }
+    if !file.is_writable() || file.inode().attr().kind() != S_IFREG {
+        return Err(Errno::EINVAL);
+    }
+    file.inode().truncate(size)?;
+    file.inode().attr().drop_set_id();
+    Ok(0)
+}
+
+fn fallocate(call: &mut Call<'_>) -> SysResult {
+    let file = call.file(0)?;
+    let (start, length) = (call.arg(2) as i64, call.arg(3) as i64);
+    if start < 0 || length <= 0 {
+        return Err(Errno::EINVAL);
+    }
+    if !file.is_writable() {
+        return Err(Errno::EBADF);
+    }
+    if file.seeking() == Seeking::Stream {
+        return Err(Errno::ESPIPE);
+    }
+    if file.inode().attr().is_dir() {
+        return Err(Errno::EISDIR);
+    }
+    file.inode().allocate(call.arg(1), start as u64, length as u64).map(|()| 0)
+}
+
+fn sync_one(call: &mut Call<'_>) -> SysResult {
+    let file = call.file(0)?;
+    match file.inode().attr().kind() {
+        S_IFREG | S_IFDIR => Ok(0),
+        _ => Err(Errno::EINVAL),
+    }
+}

@@ -1,0 +1,125 @@
+//! futex(2).
+
+use linux_abi::Errno;
+use linux_abi::flags::process as abi;
+use linux_abi::syscalls::nr;
+use machine::addr::UserAddr;
+use machine::time::now;
+
+use super::{Call, Calls, SysResult};
+use crate::futex::{self, ALL_BITS};
+use crate::signal::Restart;
+use crate::task::Task;
+use crate::time;
+use crate::user::read_words;
+
+/// This area's calls.
+pub const CALLS: Calls = &[(nr::futex, sys_futex)];
+
+fn sys_futex(call: &mut Call<'_>) -> SysResult {
+    let (addr, operation, value) = (call.arg(0), call.arg(1), call.arg(2) as u32);
+    let private = operation & abi::FUTEX_PRIVATE_FLAG != 0;
+    let count = value as usize;
+    match operation & !(abi::FUTEX_PRIVATE_FLAG | abi::FUTEX_CLOCK_REALTIME) & 0xffff_ffff {
+        abi::FUTEX_WAIT => {
+            let deadline = match call.arg(3) {
+                0 => u64::MAX,
+                at => now().saturating_add(time::from_timespec(read_words(at)?)?),
+            };
+            wait_on(&call.task, addr, private, value, ALL_BITS, deadline)
+        }
+        abi::FUTEX_WAIT_BITSET => {
+            let deadline = absolute(call, operation)?;
+            wait_on(&call.task, addr, private, value, call.arg(5) as u32, deadline)
+        }
+        abi::FUTEX_WAKE => Ok(futex::wake(&futex::key(addr, private)?, count.max(1), ALL_BITS)),
+        abi::FUTEX_WAKE_BITSET => {
+            let bits = call.arg(5) as u32;
+            if bits == 0 {
+                return Err(Errno::EINVAL);
+            }
+            Ok(futex::wake(&futex::key(addr, private)?, count.max(1), bits))
+        }
+        abi::FUTEX_REQUEUE => requeue(call, private, None).map(|(woken, moved)| woken + moved),
+        abi::FUTEX_CMP_REQUEUE => requeue(call, private, Some(call.arg(5) as u32)).map(|(woken, moved)| woken + moved),
+        abi::FUTEX_WAKE_OP => wake_op(call, private),
+        _ => Err(Errno::ENOSYS),
+    }
+}
+
+/// The deadline of a call whose timeout is a moment of the monotonic or the wall clock.
+fn absolute(call: &Call<'_>, operation: u64) -> Result<u64, Errno> {
+    match call.arg(3) {
+        0 => Ok(u64::MAX),
+        at => {
+            let moment = time::from_timespec(read_words(at)?)?;
+            let wall = operation & abi::FUTEX_CLOCK_REALTIME != 0;
+            Ok(if wall { time::Clock::Real.to_monotonic(moment) } else { moment })
+        }
+    }
+}
+
+/// Waits; interrupted, a wait without a timeout starts again and one with a timeout goes on.
+pub(super) fn wait_on(me: &Task, addr: u64, private: bool, value: u32, bits: u32, deadline: u64) -> SysResult {
+    let limit = (deadline != u64::MAX).then_some(deadline);
+    match futex::wait(addr, private, value, bits, limit) {
+        Ok(()) => Ok(0),
+        Err(Errno::ERESTARTSYS) if limit.is_some() => {
+            *me.signals.restart.lock() = Some(Restart::Futex { addr, value, bits, deadline, private });
+            Err(Errno::ERESTART_RESTARTBLOCK)
+        }
+        Err(errno) => Err(errno),
+    }
+}
+
+fn requeue(call: &Call<'_>, private: bool, expected: Option<u32>) -> Result<(usize, usize), Errno> {
+    let (wake, moved) = (call.int(2), call.int(3));
+    if wake < 0 || moved < 0 {
+        return Err(Errno::EINVAL);
+    }
+    let from = futex::key(call.arg(0), private)?;
+    let to = futex::key(call.arg(4), private)?;
+    futex::requeue(call.arg(0), &from, &to, wake as usize, moved as usize, expected)
+}
+
+/// `FUTEX_WAKE_OP`: changes the second word, wakes at the first, and at the second if its old value compares.
+fn wake_op(call: &Call<'_>, private: bool) -> SysResult {
+    let first = futex::key(call.arg(0), private)?;
+    let second = futex::key(call.arg(4), private)?;
+    let encoded = call.arg(5) as u32;
+    let signed12 = |bits: u32| ((bits << 20) as i32) >> 20;
+    let (operation, comparison) = (encoded >> 28 & 7, encoded >> 24 & 15);
+    let (mut operand, compared) = (signed12(encoded >> 12 & 0xfff), signed12(encoded & 0xfff));
+    if encoded >> 31 != 0 {
+        operand = 1i32.wrapping_shl(operand as u32);
+    }
+    let at = UserAddr(call.arg(4));
+    let old = loop {
+        let old = machine::user::load_u32(at).map_err(|_| Errno::EFAULT)?;
+        let new = match operation {
+            0 => operand as u32,
+            1 => old.wrapping_add(operand as u32),
+            2 => old | operand as u32,
+            3 => old & !(operand as u32),
+            4 => old ^ operand as u32,
+            _ => return Err(Errno::ENOSYS),
+        };
+        if machine::user::compare_exchange_u32(at, old, new).map_err(|_| Errno::EFAULT)? == old {
+            break old as i32;
+        }
+    };
+    let holds = match comparison {
+        0 => old == compared,
+        1 => old != compared,
+        2 => old < compared,
+        3 => old <= compared,
+        4 => old > compared,
+        5 => old >= compared,
+        _ => return Err(Errno::ENOSYS),
+    };
+    let mut woken = futex::wake(&first, call.arg(2) as u32 as usize, ALL_BITS);
+    if holds {
+        woken += futex::wake(&second, call.arg(3) as u32 as usize, ALL_BITS);
+    }
+    Ok(woken)
+}

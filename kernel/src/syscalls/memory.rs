@@ -1,0 +1,395 @@
+//! Calls about memory: mmap(2) and its family.
+
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
+use linux_abi::Errno;
+use linux_abi::flags::memory as abi;
+use linux_abi::syscalls::nr;
+
+use super::{Call, Calls, SysResult};
+use crate::mm::fault::Unresolved;
+use crate::mm::map::{Placement, Request, file_backing, shared_memory};
+use crate::mm::{AddressSpace, Backing, Vma, page_up, remap};
+use crate::task::creds::cap;
+use crate::task::limits::resource;
+use crate::task::tree;
+use crate::user;
+
+/// This area's calls.
+pub const CALLS: Calls = &[
+    (nr::mmap, mmap),
+    (nr::mprotect, mprotect),
+    (nr::munmap, munmap),
+    (nr::brk, brk),
+    (nr::mremap, mremap),
+    (nr::msync, msync),
+    (nr::mincore, mincore),
+    (nr::madvise, madvise),
+    (nr::mlock, mlock),
+    (nr::mlock2, mlock),
+    (nr::munlock, munlock),
+    (nr::mlockall, mlockall),
+    (nr::munlockall, munlockall),
+    (nr::membarrier, membarrier),
+    (nr::process_vm_readv, |call| process_vm(call, Direction::Read)),
+    (nr::process_vm_writev, |call| process_vm(call, Direction::Write)),
+];
+
+impl Call<'_> {
+    fn mm(&self) -> Result<alloc::sync::Arc<AddressSpace>, Errno> {
+        self.task.mm().ok_or(Errno::ENOMEM)
+    }
+
+    /// A page-aligned start and a length, as a range of whole pages. `misfit` when the end does not exist.
+    fn range(&self, misfit: Errno) -> Result<(u64, u64), Errno> {
+        let start = self.arg(0);
+        if !start.is_multiple_of(PAGE) {
+            return Err(Errno::EINVAL);
+        }
+        let end = start.checked_add(self.arg(1)).and_then(page_up).filter(|end| *end <= USER_END);
+        Ok((start, end.ok_or(misfit)?))
+    }
+}
+
+/// The protection a call asks for.
+fn protection(bits: u64) -> Result<Prot, Errno> {
+    if bits & !(7 | abi::PROT_GROWSDOWN | abi::PROT_GROWSUP | abi::PROT_SEM) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    Ok(Prot((bits & 7) as u8))
+}
+
+fn mmap(call: &mut Call<'_>) -> SysResult {
+    let (addr, len, flags, fd, offset) = (call.arg(0), call.arg(1), call.arg(3), call.int(4), call.arg(5));
+    let prot = Prot((call.arg(2) & 7) as u8);
+    if !offset.is_multiple_of(PAGE) || len == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let len = page_up(len).filter(|len| *len <= USER_END).ok_or(Errno::ENOMEM)?;
+    if offset.checked_add(len).is_none() {
+        return Err(Errno::EOVERFLOW);
+    }
+    let shared = match flags & MAP_TYPE {
+        abi::MAP_SHARED | abi::MAP_SHARED_VALIDATE => true,
+        abi::MAP_PRIVATE => false,
+        _ => return Err(Errno::EINVAL),
+    };
+    let (backing, mut vma_flags) = if flags & abi::MAP_ANONYMOUS == 0 {
+        let file = call.task.files().get(fd)?;
+        if file.is_path_only() {
+            return Err(Errno::EBADF);
+        }
+        match file_backing(file, offset, prot, shared)? {
+            (Backing::Anonymous, flags) if shared => (shared_memory(len), flags),
+            other => other,
+        }
+    } else if shared {
+        (shared_memory(len), VmaFlags::SHARED)
+    } else {
+        (Backing::Anonymous, VmaFlags::default())
+    };
+    if flags & abi::MAP_GROWSDOWN != 0 {
+        vma_flags = vma_flags.with(VmaFlags::GROWS_DOWN);
+    }
+    if flags & abi::MAP_LOCKED != 0 {
+        vma_flags = vma_flags.with(VmaFlags::LOCKED);
+    }
+    let placement = if flags & abi::MAP_FIXED_NOREPLACE != 0 {
+        Placement::FixedIfFree(addr)
+    } else if flags & abi::MAP_FIXED != 0 {
+        Placement::Fixed(addr)
+    } else {
+        Placement::Hint(addr)
+    };
+    if !matches!(placement, Placement::Hint(_)) && !addr.is_multiple_of(PAGE) {
+        return Err(Errno::EINVAL);
+    }
+    let ceiling = (flags & abi::MAP_32BIT != 0).then_some(1 << 31);
+    let limit = call.task.process.limit(resource::AS);
+    let data_limit = call.task.process.limit(resource::DATA);
+    let no_reserve = flags & abi::MAP_NORESERVE != 0;
+    let mm = call.mm()?;
+    let at = mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit, data_limit, no_reserve })?;
+    if flags & (abi::MAP_POPULATE | abi::MAP_LOCKED) != 0 && flags & abi::MAP_NONBLOCK == 0 {
+        // Populating is best effort: the mapping exists.
+        let _ = mm.populate(at, at + len);
+    }
+    Ok(at as usize)
+}
+
+/// The bits that say shared or private.
+const MAP_TYPE: u64 = 0xf;
+
+fn mprotect(call: &mut Call<'_>) -> SysResult {
+    let prot = protection(call.arg(2))?;
+    let (start, end) = call.range(Errno::ENOMEM)?;
+    if start == end {
+        return Ok(0);
+    }
+    call.mm()?.mprotect(start, end, prot)?;
+    Ok(0)
+}
+
+fn munmap(call: &mut Call<'_>) -> SysResult {
+    let (start, end) = call.range(Errno::EINVAL)?;
+    if start == end {
+        return Err(Errno::EINVAL);
+    }
+    call.mm()?.munmap(start, end)?;
+    Ok(0)
+}
+
+fn brk(call: &mut Call<'_>) -> SysResult {
+    let process = &call.task.process;
+    let (data, space) = (process.limit(resource::DATA), process.limit(resource::AS));
+    Ok(call.mm()?.set_brk(call.arg(0), data, space) as usize)
+}
+
+fn mremap(call: &mut Call<'_>) -> SysResult {
+    let (old, flags, fixed) = (call.arg(0), call.arg(3), call.arg(4));
+    let known = remap::MAY_MOVE | remap::FIXED | remap::DONT_UNMAP;
+    let needs_move = flags & (remap::FIXED | remap::DONT_UNMAP) != 0;
+    let old_len = page_up(call.arg(1)).ok_or(Errno::EINVAL)?;
+    let new_len = page_up(call.arg(2)).filter(|len| *len != 0).ok_or(Errno::EINVAL)?;
+    if flags & !known != 0
+        || !old.is_multiple_of(PAGE)
+        || (needs_move && flags & remap::MAY_MOVE == 0)
+        || (flags & remap::DONT_UNMAP != 0 && old_len != new_len)
+        || (flags & remap::FIXED != 0 && !fixed.is_multiple_of(PAGE))
+    {
+        return Err(Errno::EINVAL);
+    }
+    if new_len > USER_END || old.checked_add(old_len).is_none_or(|end| end > USER_END) {
+        return Err(Errno::EINVAL);
+    }
+    if flags & remap::FIXED != 0 && fixed.checked_add(new_len).is_none_or(|end| end > USER_END) {
+        return Err(Errno::EINVAL);
+    }
+    let limit = call.task.process.limit(resource::AS);
+    Ok(call.mm()?.mremap(old, old_len, new_len, flags, fixed, limit)? as usize)
+}
+
+fn msync(call: &mut Call<'_>) -> SysResult {
+    let (start, end) = call.range(Errno::ENOMEM)?;
+    let flags = call.arg(2);
+    let known = abi::MS_ASYNC | abi::MS_INVALIDATE | abi::MS_SYNC;
+    if flags & !known != 0 || flags & abi::MS_ASYNC != 0 && flags & abi::MS_SYNC != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mm = call.mm()?;
+    let map = mm.lock();
+    if !map.vmas.is_covered(start, end) {
+        return Err(Errno::ENOMEM);
+    }
+    let locked = map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED));
+    // Every mapping of a file shares its frames: there is nothing to write back.
+    if flags & abi::MS_INVALIDATE != 0 && locked { Err(Errno::EBUSY) } else { Ok(0) }
+}
+
+fn mincore(call: &mut Call<'_>) -> SysResult {
+    let (start, end) = call.range(Errno::ENOMEM)?;
+    /// Pages answered at a time, whatever the range.
+    const CHUNK: u64 = 512;
+    let mm = call.mm()?;
+    let mut present = [0u8; CHUNK as usize];
+    let mut at = start;
+    while at < end {
+        let stop = end.min(at + CHUNK * PAGE);
+        mm.in_core(at, stop, |index, is| present[index] = u8::from(is))?;
+        let answered = &present[..((stop - at) / PAGE) as usize];
+        user::write_bytes(call.arg(2).wrapping_add((at - start) / PAGE), answered)?;
+        at = stop;
+    }
+    Ok(0)
+}
+
+fn madvise(call: &mut Call<'_>) -> SysResult {
+    let (start, end) = call.range(Errno::EINVAL)?;
+    if start == end {
+        return Ok(0);
+    }
+    let mm = call.mm()?;
+    let none = VmaFlags::default();
+    match call.arg(2) {
+        abi::MADV_DONTNEED | abi::MADV_FREE => mm.discard(start, end)?,
+        abi::MADV_REMOVE => remove_shared(&mm, start, end)?,
+        abi::MADV_DONTFORK => mm.set_flags(start, end, VmaFlags::DONT_FORK, none)?,
+        abi::MADV_DOFORK => mm.set_flags(start, end, none, VmaFlags::DONT_FORK)?,
+        abi::MADV_WIPEONFORK => {
+            let private = |vma: &Vma| matches!(vma.backing, Backing::Anonymous);
+            if !mm.lock().vmas.overlapping(start, end).all(private) {
+                return Err(Errno::EINVAL);
+            }
+            mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
+        }
+        abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
+        abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE => mm.populate(start, end).map_err(populate_error)?,
+        // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
+        abi::MADV_NORMAL..=abi::MADV_WILLNEED | abi::MADV_HUGEPAGE..=abi::MADV_DODUMP => {}
+        abi::MADV_COLD | abi::MADV_PAGEOUT => {}
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(0)
+}
+
+fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
+    let map = mm.lock();
+    let Some(vma) = map.vmas.find(start).filter(|vma| vma.end >= end) else { return Err(Errno::EINVAL) };
+    let Backing::Shared { memory, offset } = &vma.backing else { return Err(Errno::EINVAL) };
+    let first = (offset + (start - vma.start)) / PAGE;
+    memory.forget(first, first + (end - start) / PAGE);
+    mm.forget_pages(start, end);
+    Ok(())
+}
+
+fn populate_error(error: Unresolved) -> Errno {
+    match error {
+        Unresolved::NotMapped | Unresolved::OutOfMemory => Errno::ENOMEM,
+        Unresolved::Forbidden | Unresolved::Beyond => Errno::EFAULT,
+    }
+}
+
+fn mlock(call: &mut Call<'_>) -> SysResult {
+    let on_fault = call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & 1 != 0;
+    let slack = call.arg(0) % PAGE;
+    let start = call.arg(0) - slack;
+    let end = call.arg(0).checked_add(call.arg(1)).and_then(page_up).ok_or(Errno::EINVAL)?;
+    if start == end {
+        return Ok(0);
+    }
+    let mm = call.mm()?;
+    let limit = call.task.process.limit(resource::MEMLOCK) / PAGE;
+    let privileged = call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK));
+    if !privileged && mm.locked_pages() + (end - start) / PAGE > limit {
+        return Err(if limit == 0 { Errno::EPERM } else { Errno::ENOMEM });
+    }
+    mm.set_flags(start, end, VmaFlags::LOCKED, VmaFlags::default())?;
+    if !on_fault {
+        mm.populate(start, end).map_err(populate_error)?;
+    }
+    Ok(0)
+}
+
+fn munlock(call: &mut Call<'_>) -> SysResult {
+    let start = call.arg(0) & !(PAGE - 1);
+    let end = call.arg(0).checked_add(call.arg(1)).and_then(page_up).ok_or(Errno::EINVAL)?;
+    call.mm()?.set_flags(start, end, VmaFlags::default(), VmaFlags::LOCKED)?;
+    Ok(0)
+}
+
+fn mlockall(call: &mut Call<'_>) -> SysResult {
+    let flags = call.arg(0);
+    if flags == 0 || flags & !7 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let privileged = call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK));
+    if !privileged && call.task.process.limit(resource::MEMLOCK) == 0 {
+        return Err(Errno::EPERM);
+    }
+    let mm = call.mm()?;
+    mm.lock_all(flags & 1 != 0, flags & 2 != 0)?;
+    if flags & 5 == 1 {
+        let ranges: alloc::vec::Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
+        for (start, end) in ranges {
+            // Ranges without access cannot be populated and need not be.
+            let _ = mm.populate(start, end);
+        }
+    }
+    Ok(0)
+}
+
+fn munlockall(call: &mut Call<'_>) -> SysResult {
+    call.mm()?.lock_all(false, false)?;
+    Ok(0)
+}
+
+fn membarrier(call: &mut Call<'_>) -> SysResult {
+    const QUERY: u64 = 0;
+    const GLOBAL: u64 = 1;
+    const PRIVATE_EXPEDITED: u64 = 8;
+    const REGISTER_PRIVATE_EXPEDITED: u64 = 16;
+    if call.arg(1) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    match call.arg(0) {
+        QUERY => Ok((GLOBAL | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED) as usize),
+        PRIVATE_EXPEDITED if !call.mm()?.expedited.load(Ordering::Relaxed) => Err(Errno::EPERM),
+        GLOBAL | PRIVATE_EXPEDITED => {
+            machine::cpu::call(machine::cpu::online(), &|| {
+                core::sync::atomic::fence(Ordering::SeqCst);
+            });
+            Ok(0)
+        }
+        REGISTER_PRIVATE_EXPEDITED => {
+            call.mm()?.expedited.store(true, Ordering::Relaxed);
+            Ok(0)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Which way `process_vm_readv` and `process_vm_writev` copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Read,
+    Write,
+}
+
+/// A `struct iovec` array of a process_vm call.
+fn pieces(at: u64, count: u64) -> Result<Vec<(u64, u64)>, Errno> {
+    const MAX_PIECES: u64 = 1024;
+    if count > MAX_PIECES {
+        return Err(Errno::EINVAL);
+    }
+    (0..count).map(|n| user::read_words::<2>(at.wrapping_add(16 * n)).map(|[base, len]| (base, len))).collect()
+}
+
+fn process_vm(call: &mut Call<'_>, direction: Direction) -> SysResult {
+    if call.arg(5) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut local = pieces(call.arg(1), call.arg(2))?;
+    let remote = pieces(call.arg(3), call.arg(4))?;
+    let process = tree::process(call.int(0) as u32).ok_or(Errno::ESRCH)?;
+    let thread = process.any_thread().ok_or(Errno::ESRCH)?;
+    let (mine, theirs) = (call.task.creds(), thread.creds());
+    let same = [theirs.uid, theirs.euid, theirs.suid] == [mine.uid; 3];
+    if !same && !mine.capable(cap::SYS_PTRACE) {
+        return Err(Errno::EPERM);
+    }
+    let mm = thread.mm().ok_or(Errno::ESRCH)?;
+    let mut buffer = alloc::vec![0; PAGE as usize];
+    let mut done = 0;
+    local.reverse();
+    for (base, len) in remote {
+        let mut at = 0;
+        while at < len {
+            let Some(piece) = local.last_mut() else { return Ok(done) };
+            let part = (len - at).min(piece.1).min(PAGE) as usize;
+            let chunk = &mut buffer[..part];
+            let moved = match direction {
+                Direction::Read => {
+                    let got = mm.read_remote(base.wrapping_add(at), chunk);
+                    user::write_bytes(piece.0, &chunk[..got]).map(|()| got)
+                }
+                Direction::Write => {
+                    user::read_bytes(piece.0, chunk).map(|()| mm.write_remote(base.wrapping_add(at), chunk))
+                }
+            };
+            let moved = moved.unwrap_or(0);
+            done += moved;
+            at += moved as u64;
+            piece.0 += moved as u64;
+            piece.1 -= moved as u64;
+            if moved < part {
+                return if done > 0 { Ok(done) } else { Err(Errno::EFAULT) };
+            }
+            if piece.1 == 0 {
+                local.pop();
+            }
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,107 @@
+//! What path calls have in common: reading the path once, and knowing who walks from where.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Deref;
+
+use kernel_logic::path::PATH_MAX;
+use linux_abi::Errno;
+use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW};
+use machine::addr::UserAddr;
+
+use super::Call;
+use crate::fs::walk::{Last, Walk};
+use crate::fs::{Caller, FsContext, Path};
+use crate::task::Creds;
+use crate::task::creds::cap;
+use crate::user;
+
+/// `AT_FDCWD`.
+pub const AT_FDCWD: i32 = -100;
+
+/// Bytes of a path that need no heap: nearly all do not.
+const SHORT: usize = 128;
+
+/// A path, copied from the program once.
+pub struct PathName {
+    short: [u8; SHORT],
+    length: usize,
+    long: Vec<u8>,
+}
+
+impl PathName {
+    /// Reads the string at `addr`: ENAMETOOLONG from `PATH_MAX` on.
+    #[inline]
+    pub fn read(addr: u64) -> Result<Self, Errno> {
+        let mut name = Self { short: [0; SHORT], length: 0, long: Vec::new() };
+        match machine::user::read_str(UserAddr(addr), &mut name.short).map_err(|_| Errno::EFAULT)? {
+            Some(length) => name.length = length,
+            None => name.long = user::read_string(addr, PATH_MAX, Errno::ENAMETOOLONG)?,
+        }
+        Ok(name)
+    }
+}
+
+impl Deref for PathName {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        if self.long.is_empty() { &self.short[..self.length] } else { &self.long }
+    }
+}
+
+/// Who walks, and from where.
+pub struct Walker {
+    creds: Arc<Creds>,
+    /// Root, working directory, umask.
+    pub context: Arc<FsContext>,
+    real: bool,
+}
+
+impl Walker {
+    /// The calling thread.
+    #[inline]
+    pub fn of(call: &Call<'_>) -> Self {
+        Self { creds: call.task.creds(), context: call.task.fs(), real: false }
+    }
+
+    /// The calling thread judged by its real ids (access(2)).
+    pub fn real(call: &Call<'_>) -> Self {
+        Self { real: true, ..Self::of(call) }
+    }
+
+    /// Who asks.
+    #[inline]
+    pub fn caller(&self) -> Caller<'_> {
+        let creds = &*self.creds;
+        let (uid, gid, privileged) = if self.real {
+            (creds.uid, creds.gid, creds.uid == 0 && creds.permitted & (1 << cap::DAC_OVERRIDE) != 0)
+        } else {
+            (creds.fsuid, creds.fsgid, creds.capable(cap::DAC_OVERRIDE))
+        };
+        Caller { uid, gid, groups: &creds.groups, privileged }
+    }
+
+    /// A walk of `path` from the descriptor `dir` (`AT_FDCWD`: the working directory).
+    #[inline]
+    pub fn walk(&self, call: &Call<'_>, dir: i32, path: &[u8]) -> Result<Walk<'_>, Errno> {
+        let absolute = path.first() == Some(&b'/');
+        let base = if dir == AT_FDCWD || absolute { None } else { Some(call.task.files().get(dir)?.path.clone()) };
+        Ok(Walk { who: self.caller(), context: &self.context, base, restrict: 0 })
+    }
+
+    /// The place that `dir`, `path` and `AT_*` flags name together (stat and its kin).
+    pub fn place(&self, call: &Call<'_>, dir: i32, path: &[u8], flags: u64) -> Result<Path, Errno> {
+        if path.is_empty() && flags & AT_EMPTY_PATH != 0 {
+            return if dir == AT_FDCWD { Ok(self.context.cwd()) } else { Ok(call.task.files().get(dir)?.path.clone()) };
+        }
+        let last = if flags & AT_SYMLINK_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
+        self.walk(call, dir, path)?.find(path, last)
+    }
+}
+
+/// EINVAL for flags outside `known`.
+pub fn only(flags: u64, known: u64) -> Result<(), Errno> {
+    if flags & 0xffff_ffff & !known != 0 { Err(Errno::EINVAL) } else { Ok(()) }
+}

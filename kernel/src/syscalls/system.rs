@@ -1,0 +1,221 @@
+//! Calls about the system as a whole: names, memory and load, the log, random bytes, power.
+
+use alloc::vec::Vec;
+
+use linux_abi::Errno;
+use linux_abi::syscalls::nr;
+use machine::sync::SpinLock;
+
+use super::{Call, Calls, SysResult};
+use crate::log;
+use crate::mm::frames;
+use crate::random;
+use crate::task::creds::cap;
+use crate::task::tree;
+use crate::time;
+use crate::user;
+
+/// This area's calls.
+pub const CALLS: Calls = &[
+    (nr::uname, uname),
+    (nr::sethostname, |call| set_name(call, &HOST_NAME)),
+    (nr::setdomainname, |call| set_name(call, &DOMAIN_NAME)),
+    (nr::sysinfo, sysinfo),
+    (nr::syslog, syslog),
+    (nr::getrandom, getrandom),
+    (nr::reboot, reboot),
+];
+
+/// What `uname -r` shows: the interface this kernel follows, and whose it is.
+pub const RELEASE: &str = "6.1.0-kwab";
+/// What `uname -v` shows.
+pub const VERSION: &str = "#1 SMP kwab";
+/// Bytes of each of uname's six fields.
+const FIELD: usize = 65;
+
+/// A name of at most 64 bytes.
+pub struct Name([u8; FIELD]);
+
+impl Name {
+    const fn new(text: &[u8]) -> Self {
+        let mut bytes = [0; FIELD];
+        let mut at = 0;
+        while at < text.len() {
+            bytes[at] = text[at];
+            at += 1;
+        }
+        Self(bytes)
+    }
+
+    fn text(&self) -> Vec<u8> {
+        self.0[..self.0.iter().position(|b| *b == 0).unwrap_or(FIELD)].to_vec()
+    }
+
+    fn set(&mut self, name: &[u8]) -> Result<(), Errno> {
+        if name.len() >= FIELD {
+            return Err(Errno::EINVAL);
+        }
+        self.0 = [0; FIELD];
+        self.0[..name.len()].copy_from_slice(name);
+        Ok(())
+    }
+}
+
+static HOST_NAME: SpinLock<Name> = SpinLock::new(Name::new(b"(none)"));
+static DOMAIN_NAME: SpinLock<Name> = SpinLock::new(Name::new(b"(none)"));
+
+/// The host name, for `/proc/sys/kernel/hostname`.
+pub fn host_name() -> Vec<u8> {
+    HOST_NAME.lock().text()
+}
+
+/// The domain name, for `/proc/sys/kernel/domainname`.
+pub fn domain_name() -> Vec<u8> {
+    DOMAIN_NAME.lock().text()
+}
+
+/// Sets the host name: EINVAL for more than 64 bytes.
+pub fn set_host_name(name: &[u8]) -> Result<(), Errno> {
+    HOST_NAME.lock().set(name)
+}
+
+/// Sets the domain name: EINVAL for more than 64 bytes.
+pub fn set_domain_name(name: &[u8]) -> Result<(), Errno> {
+    DOMAIN_NAME.lock().set(name)
+}
+
+fn uname(call: &mut Call<'_>) -> SysResult {
+    let mut out = [0; 6 * FIELD];
+    let texts: [(usize, &str); 4] = [(0, "Linux"), (2, RELEASE), (3, VERSION), (4, "x86_64")];
+    for (field, text) in texts {
+        out[field * FIELD..field * FIELD + text.len()].copy_from_slice(text.as_bytes());
+    }
+    out[FIELD..2 * FIELD].copy_from_slice(&HOST_NAME.lock().0);
+    out[5 * FIELD..].copy_from_slice(&DOMAIN_NAME.lock().0);
+    user::write_bytes(call.arg(0), &out)?;
+    Ok(0)
+}
+
+fn set_name(call: &Call<'_>, name: &SpinLock<Name>) -> SysResult {
+    if !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
+        return Err(Errno::EPERM);
+    }
+    let len = usize::try_from(call.arg(1)).ok().filter(|len| *len < FIELD).ok_or(Errno::EINVAL)?;
+    let mut bytes = [0; FIELD];
+    user::read_bytes(call.arg(0), &mut bytes[..len])?;
+    name.lock().0 = bytes;
+    Ok(0)
+}
+
+fn sysinfo(call: &mut Call<'_>) -> SysResult {
+    let page = kernel_logic::vma::PAGE;
+    let mut out = [0u8; 112];
+    let mut put = |at: usize, value: u64| out[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    put(0, machine::time::now() / time::SECOND);
+    for (at, load) in crate::sched::load::averages().into_iter().enumerate() {
+        // Loads are fixed-point with 16 bits of fraction.
+        put(8 + 8 * at, load << 5);
+    }
+    put(32, frames::total() as u64 * page);
+    put(40, frames::free() as u64 * page);
+    put(80, tree::thread_count() as u64);
+    // The number of processes is a short; the word's other bytes are padding.
+    out[82..88].fill(0);
+    out[104..108].copy_from_slice(&1u32.to_le_bytes());
+    user::write_bytes(call.arg(0), &out)?;
+    Ok(0)
+}
+
+fn syslog(call: &mut Call<'_>) -> SysResult {
+    const READ_ALL: i32 = 3;
+    const READ_CLEAR: i32 = 4;
+    let (action, at, len) = (call.int(0), call.arg(1), call.arg(2) as u32 as usize);
+    let reads_only = matches!(action, READ_ALL | 10);
+    if !reads_only && !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
+        return Err(Errno::EPERM);
+    }
+    match action {
+        0 | 1 => Ok(0),
+        2 | READ_ALL | READ_CLEAR => {
+            let from = log::cleared().max(log::written().saturating_sub(len as u64));
+            let mut buffer = alloc::vec![0; len.min(log::RING_BYTES)];
+            let (_, got) = log::read(from, &mut buffer);
+            user::write_bytes(at, &buffer[..got])?;
+            if action == READ_CLEAR {
+                log::clear();
+            }
+            Ok(got)
+        }
+        5 => {
+            log::clear();
+            Ok(0)
+        }
+        6 => {
+            log::set_console_level(1);
+            Ok(0)
+        }
+        7 => {
+            log::set_console_level(7);
+            Ok(0)
+        }
+        8 if (1..=8).contains(&len) => {
+            log::set_console_level(len as u8);
+            Ok(0)
+        }
+        9 => Ok((log::written() - log::cleared()).min(log::RING_BYTES as u64) as usize),
+        10 => Ok(log::RING_BYTES),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn getrandom(call: &mut Call<'_>) -> SysResult {
+    let (at, flags) = (call.arg(0), call.arg(2));
+    if flags & !7 != 0 || flags & 6 == 6 {
+        return Err(Errno::EINVAL);
+    }
+    let len = usize::try_from(call.arg(1)).unwrap_or(usize::MAX).min(MAX_RANDOM);
+    let mut chunk = [0; 256];
+    let mut done = 0;
+    while done < len {
+        let part = &mut chunk[..(len - done).min(256)];
+        random::fill(part);
+        if let Err(errno) = user::write_bytes(at + done as u64, part) {
+            return if done > 0 { Ok(done) } else { Err(errno) };
+        }
+        done += part.len();
+    }
+    Ok(done)
+}
+
+/// Most bytes of one getrandom.
+const MAX_RANDOM: usize = 32 << 20;
+
+fn reboot(call: &mut Call<'_>) -> SysResult {
+    const MAGIC1: u32 = 0xfee1_dead;
+    const MAGIC2: [u32; 4] = [0x2812_1969, 0x0512_1996, 0x1604_1998, 0x2011_2000];
+    if !call.task.creds.with(|creds| creds.capable(cap::SYS_BOOT)) {
+        return Err(Errno::EPERM);
+    }
+    if call.arg(0) as u32 != MAGIC1 || !MAGIC2.contains(&(call.arg(1) as u32)) {
+        return Err(Errno::EINVAL);
+    }
+    match call.arg(2) as u32 {
+        // CAD_OFF, CAD_ON: there is no keyboard whose Ctrl-Alt-Del could matter.
+        0 | 0x89ab_cdef => Ok(0),
+        0x4321_fedc => {
+            log::info!("reboot: Power down");
+            machine::power::debug_exit(0);
+            machine::power::off()
+        }
+        0xcdef_0123 => {
+            log::info!("reboot: System halted");
+            machine::power::debug_exit(0);
+            machine::power::off()
+        }
+        0x0123_4567 => {
+            log::info!("reboot: Restarting system");
+            machine::power::reboot()
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}

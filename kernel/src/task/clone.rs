@@ -1,0 +1,195 @@
+//! Making threads and processes: fork, vfork, clone, clone3.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use kernel_logic::signal::{MAX_SIGNAL, SIG_DFL, SIG_IGN, SigSet};
+use linux_abi::Errno;
+use linux_abi::flags::process as flags;
+use machine::arch::UserFrame;
+use machine::sync::SpinLock;
+use machine::thread::{FpuStart, UserStart, running};
+use machine::trap::TrapCode;
+
+use super::process::Actions;
+use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, tree};
+use crate::debug;
+use crate::mm::{AddressSpace, frames};
+use crate::sched::{self, SchedState, Sleep};
+use crate::signal::ThreadSignals;
+use crate::sync::wait::WaitError;
+use crate::task::limits::resource;
+use crate::user::UserPtr;
+
+/// What a clone is asked to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request {
+    /// `CLONE_*`
+    pub flags: u64,
+    /// Signal to the parent when the child ends; 0 for none.
+    pub exit_signal: u8,
+    /// The child's stack pointer; 0 for the parent's.
+    pub stack: u64,
+    /// Where the parent stores the child's id.
+    pub parent_tid: u64,
+    /// Where the child's id is stored in and cleared from its memory.
+    pub child_tid: u64,
+    /// Its thread pointer (`CLONE_SETTLS`).
+    pub tls: u64,
+}
+
+/// Flags that ask for what this kernel does not have: namespaces, pidfds, tracing.
+const UNSUPPORTED: u64 = flags::CLONE_PIDFD
+    | flags::CLONE_NEWNS
+    | flags::CLONE_NEWCGROUP
+    | flags::CLONE_NEWUTS
+    | flags::CLONE_NEWIPC
+    | flags::CLONE_NEWUSER
+    | flags::CLONE_NEWPID
+    | flags::CLONE_NEWNET;
+
+/// Makes a child of the running thread; its id.
+pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize, Errno> {
+    check(request)?;
+    let asked = |flag: u64| request.flags & flag != 0;
+    let is_thread = asked(flags::CLONE_THREAD);
+    let limit = me.process.limit(resource::NPROC);
+    if tree::thread_count() as u64 >= limit.min(u64::from(tree::PID_MAX)) {
+        return Err(Errno::EAGAIN);
+    }
+    if frames::is_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let mm = child_memory(me, asked(flags::CLONE_VM))?;
+    let tid = tree::allocate()?;
+    let process = if is_thread { me.process.clone() } else { child_process(me, tid, request) };
+    let vfork = asked(flags::CLONE_VFORK).then(|| Arc::new(VforkDone::default()));
+    let task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
+    let mut start = *frame;
+    start.set_result(0);
+    if request.stack != 0 {
+        start.set_sp(request.stack);
+    }
+    let tls = if asked(flags::CLONE_SETTLS) { request.tls } else { running::tls() };
+    let user = UserStart { frame: &start, tls, fpu: FpuStart::Inherit, space: Some(mm.space.clone()) };
+    let thread: ThreadRef = Thread::user(task, &user).map_err(|_| Errno::ENOMEM)?;
+    if asked(flags::CLONE_PARENT_SETTID) {
+        // Linux ignores a bad address here: the child exists already.
+        let _ = UserPtr::<u32>::new(request.parent_tid).write(tid);
+    }
+    {
+        let mut threads = process.threads.lock();
+        if is_thread && process.ending.load(Ordering::Acquire) {
+            return Err(Errno::EAGAIN);
+        }
+        threads.push(thread.clone());
+    }
+    if is_thread {
+        tree::add_thread(&thread);
+    } else {
+        tree::add_process(&process, process.ppid(), &thread);
+        debug::event::fork(me.pid(), tid);
+    }
+    sched::start(thread);
+    if let Some(vfork) = vfork {
+        wait_for_vfork(&vfork);
+    }
+    Ok(tid as usize)
+}
+
+fn check(request: &Request) -> Result<(), Errno> {
+    let asked = |flag: u64| request.flags & flag != 0;
+    if (asked(flags::CLONE_THREAD) && !asked(flags::CLONE_SIGHAND))
+        || (asked(flags::CLONE_SIGHAND) && !asked(flags::CLONE_VM))
+        || (asked(flags::CLONE_FS) && asked(flags::CLONE_NEWNS))
+        || request.flags & UNSUPPORTED != 0
+        || request.exit_signal > MAX_SIGNAL
+    {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}
+
+fn child_memory(me: &Thread, shared: bool) -> Result<Arc<AddressSpace>, Errno> {
+    let mm = me.mm().ok_or(Errno::EINVAL)?;
+    if shared { Ok(mm) } else { mm.fork() }
+}
+
+fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
+    let asked = |flag: u64| request.flags & flag != 0;
+    let actions = if asked(flags::CLONE_SIGHAND) {
+        me.process.actions.get()
+    } else {
+        let mut table = me.process.actions.with(|actions| *actions.0.lock());
+        if asked(CLONE_CLEAR_SIGHAND) {
+            table.iter_mut().filter(|entry| entry.handler != SIG_IGN).for_each(|entry| entry.handler = SIG_DFL);
+        }
+        Arc::new(Actions(SpinLock::new(table)))
+    };
+    let process = Process::new(pid, Some(&me.process), actions);
+    if asked(flags::CLONE_PARENT) {
+        process.parent.store(me.process.ppid(), Ordering::Relaxed);
+    }
+    process
+}
+
+fn child_task(
+    me: &Thread,
+    tid: u32,
+    process: Arc<Process>,
+    mm: Arc<AddressSpace>,
+    request: &Request,
+    vfork: Option<Arc<VforkDone>>,
+) -> Task {
+    let asked = |flag: u64| request.flags & flag != 0;
+    let files = if asked(flags::CLONE_FILES) { me.files.get() } else { me.files.get().map(|files| files.fork()) };
+    let fs = if asked(flags::CLONE_FS) { me.fs.get() } else { me.fs.get().map(|fs| fs.fork()) };
+    let signals = ThreadSignals::new(me.signals.blocked());
+    if !asked(flags::CLONE_VM) || asked(flags::CLONE_VFORK) {
+        *signals.alt_stack.lock() = *me.signals.alt_stack.lock();
+    }
+    let kept = if asked(flags::CLONE_VM) { 0 } else { me.rseq.addr.load(Ordering::Relaxed) };
+    let rseq = Rseq {
+        addr: AtomicU64::new(kept),
+        len: AtomicU32::new(me.rseq.len.load(Ordering::Relaxed)),
+        signature: AtomicU32::new(me.rseq.signature.load(Ordering::Relaxed)),
+    };
+    let on = |flag: u64, value: u64| AtomicU64::new(if asked(flag) { value } else { 0 });
+    let task = Task {
+        tid: AtomicU32::new(tid),
+        process,
+        sched: SchedState::child_of(&me.sched),
+        signals,
+        mm: OptionSlot::new(Some(mm)),
+        files: OptionSlot::new(files),
+        fs: OptionSlot::new(fs),
+        creds: Slot::new(me.creds.get()),
+        name: SpinLock::new(*me.name.lock()),
+        clear_child_tid: on(flags::CLONE_CHILD_CLEARTID, request.child_tid),
+        set_child_tid: on(flags::CLONE_CHILD_SETTID, request.child_tid),
+        must_exit: AtomicBool::new(false),
+        robust_list: AtomicU64::new(0),
+        rseq,
+        parent_death_signal: AtomicU32::new(0),
+        vfork: SpinLock::new(vfork),
+        exit_signal: AtomicI32::new(i32::from(request.exit_signal)),
+        minor_faults: AtomicU64::new(0),
+        major_faults: AtomicU64::new(0),
+        kernel_thread: false,
+        becomes_init: AtomicBool::new(false),
+        trap: SpinLock::new(TrapCode::default()),
+    };
+    debug_assert!(task.signals.pending_set() == SigSet::EMPTY);
+    task
+}
+
+/// Waits until the child no longer uses this thread's memory, or this process must end.
+fn wait_for_vfork(vfork: &VforkDone) {
+    let done = || vfork.done.load(Ordering::Acquire).then_some(());
+    match vfork.queue.wait_until(None, Sleep::Killable, done) {
+        Ok(()) | Err(WaitError::Interrupted | WaitError::TimedOut) => {}
+    }
+}
+
+/// `CLONE_CLEAR_SIGHAND`, clone3 only.
+const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

@@ -1,0 +1,147 @@
+//! Who a thread acts as: user and group ids, supplementary groups, capabilities.
+//!
+//! Credentials are immutable; a change makes a new value and puts it into the thread's slot, so that whoever holds an
+//! `Arc` sees one consistent identity. Capabilities follow the traditional rule: effective user 0 has all of them.
+
+use alloc::vec::Vec;
+
+/// Capabilities Linux 6.1 knows: bits 0 to 40.
+pub const ALL_CAPS: u64 = (1 << 41) - 1;
+
+/// Capability numbers that permission checks name (capabilities(7)).
+pub mod cap {
+    #![allow(missing_docs, dead_code, reason = "the names are capabilities(7)'s own, and the list is what it is")]
+    pub const CHOWN: u32 = 0;
+    pub const DAC_OVERRIDE: u32 = 1;
+    pub const DAC_READ_SEARCH: u32 = 2;
+    pub const FOWNER: u32 = 3;
+    pub const FSETID: u32 = 4;
+    pub const KILL: u32 = 5;
+    pub const SETGID: u32 = 6;
+    pub const SETUID: u32 = 7;
+    pub const SETPCAP: u32 = 8;
+    pub const IPC_LOCK: u32 = 14;
+    pub const SYS_CHROOT: u32 = 18;
+    pub const SYS_PTRACE: u32 = 19;
+    pub const SYS_ADMIN: u32 = 21;
+    pub const SYS_BOOT: u32 = 22;
+    pub const SYS_NICE: u32 = 23;
+    pub const SYS_RESOURCE: u32 = 24;
+    pub const SYS_TIME: u32 = 25;
+    pub const SYS_TTY_CONFIG: u32 = 26;
+    pub const MKNOD: u32 = 27;
+}
+
+/// An identity.
+#[derive(Clone, Debug)]
+pub struct Creds {
+    /// Real user.
+    pub uid: u32,
+    /// Effective user.
+    pub euid: u32,
+    /// Saved user.
+    pub suid: u32,
+    /// File system user.
+    pub fsuid: u32,
+    /// Real group.
+    pub gid: u32,
+    /// Effective group.
+    pub egid: u32,
+    /// Saved group.
+    pub sgid: u32,
+    /// File system group.
+    pub fsgid: u32,
+    /// Supplementary groups.
+    pub groups: Vec<u32>,
+    /// Effective capabilities.
+    pub effective: u64,
+    /// Permitted capabilities.
+    pub permitted: u64,
+    /// Inheritable capabilities.
+    pub inheritable: u64,
+    /// Bounding set.
+    pub bounding: u64,
+    /// `PR_SET_NO_NEW_PRIVS`
+    pub no_new_privs: bool,
+    /// `PR_SET_KEEPCAPS`
+    pub keep_caps: bool,
+}
+
+impl Creds {
+    /// What init starts with.
+    pub const fn root() -> Self {
+        Self {
+            uid: 0,
+            euid: 0,
+            suid: 0,
+            fsuid: 0,
+            gid: 0,
+            egid: 0,
+            sgid: 0,
+            fsgid: 0,
+            groups: Vec::new(),
+            effective: ALL_CAPS,
+            permitted: ALL_CAPS,
+            inheritable: 0,
+            bounding: ALL_CAPS,
+            no_new_privs: false,
+            keep_caps: false,
+        }
+    }
+
+    /// Whether it holds a capability of [`cap`].
+    pub const fn capable(&self, capability: u32) -> bool {
+        self.effective & (1 << capability) != 0
+    }
+
+    /// Whether it is in `group`, for file permissions.
+    pub fn in_group(&self, group: u32) -> bool {
+        self.fsgid == group || self.groups.contains(&group)
+    }
+
+    /// Settles capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
+    pub fn after_uid_change(&mut self, old: &Creds) {
+        let had_root = old.uid == 0 || old.euid == 0 || old.suid == 0;
+        let has_root = self.uid == 0 || self.euid == 0 || self.suid == 0;
+        if had_root && !has_root && !self.keep_caps {
+            self.permitted = 0;
+            self.effective = 0;
+        }
+        if old.euid == 0 && self.euid != 0 {
+            self.effective = 0;
+        }
+        if old.euid != 0 && self.euid == 0 {
+            self.effective = self.permitted;
+        }
+        self.fsuid = self.euid;
+    }
+
+    /// Settles ids and capabilities for a program executed from a file with these set-id bits; whether the program must
+    /// distrust its environment (`AT_SECURE`).
+    pub fn after_exec(&mut self, set_uid: Option<u32>, set_gid: Option<u32>) -> bool {
+        if !self.no_new_privs {
+            self.euid = set_uid.unwrap_or(self.euid);
+            self.egid = set_gid.unwrap_or(self.egid);
+        }
+        self.suid = self.euid;
+        self.fsuid = self.euid;
+        self.sgid = self.egid;
+        self.fsgid = self.egid;
+        if self.euid == 0 || self.uid == 0 {
+            self.permitted = self.inheritable | self.bounding;
+            self.effective = if self.euid == 0 { self.permitted } else { 0 };
+        } else {
+            self.permitted = 0;
+            self.effective = 0;
+        }
+        self.keep_caps = false;
+        self.uid != self.euid || self.gid != self.egid
+    }
+}
+
+/// Gives a thread changed credentials.
+pub fn change(task: &super::Task, edit: impl FnOnce(&mut Creds)) {
+    let mut creds = (*task.creds()).clone();
+    edit(&mut creds);
+    task.creds.set(alloc::sync::Arc::new(creds));
+}

@@ -1,0 +1,223 @@
+//! Executing programs: finds the file, follows `#!`, builds the new memory, and only then gives up the old.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::elf::{self, Header};
+use kernel_logic::signal::{SIG_DFL, SIG_IGN};
+use linux_abi::Errno;
+use machine::arch::UserFrame;
+use machine::sync::SpinLock;
+use machine::thread::running;
+
+use super::limits::resource;
+use super::loader::{self, Given, Loaded, Program};
+use super::process::Actions;
+use super::{Creds, Thread};
+use crate::debug;
+use crate::fs::attr::S_IFREG;
+use crate::fs::io::Sink;
+use crate::fs::mount::MS_NOSUID;
+use crate::fs::open;
+use crate::fs::walk::{Last, Walk};
+use crate::fs::{Caller, File, Path};
+use crate::sched::{self, Sleep};
+use crate::signal::AltStack;
+
+/// What execve was given.
+pub struct Request {
+    /// The path, as given.
+    pub path: Vec<u8>,
+    /// Where a relative path begins, if not at the working directory.
+    pub base: Option<Path>,
+    /// The place itself (`AT_EMPTY_PATH`).
+    pub place: Option<Path>,
+    /// Do not follow a last symbolic link.
+    pub keep_link: bool,
+    /// Arguments.
+    pub argv: Vec<Vec<u8>>,
+    /// Environment.
+    pub envp: Vec<Vec<u8>>,
+}
+
+/// Most interpreters in a row (`#!` of `#!`).
+const MAX_DEPTH: usize = 5;
+/// Bytes looked at for `#!` (`BINPRM_BUF_SIZE`).
+const START_BYTES: usize = 256;
+
+/// Executes; on success `frame` begins the new program.
+pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
+    let file = open_file(me, &request)?;
+    let (file, start) = follow_shebang(me, file, &mut request)?;
+    // Those of the interpreter: a script's own are ignored, since it could be exchanged before it is read (execve(2)).
+    let (set_uid, set_gid) = set_ids(&file);
+    let mut creds = (*me.creds()).clone();
+    let secure = creds.after_exec(set_uid, set_gid);
+    let program = read_program(me, file, &start)?;
+    let given = Given {
+        argv: &request.argv,
+        envp: &request.envp,
+        execfn: &request.path,
+        creds: &creds,
+        secure,
+        stack_limit: argument_limit(me),
+    };
+    let loaded = loader::load(&program, &given)?;
+    only_thread(me)?;
+    // From here on the old program is gone and nothing may fail.
+    let name = request.path.rsplit(|b| *b == b'/').next().unwrap_or(b"");
+    me.set_comm(name);
+    let argv0 = request.argv.first().map_or(&b""[..], Vec::as_slice);
+    debug::event::exec(me.pid(), argv0, loaded.entry);
+    become_program(me, frame, loaded, creds);
+    Ok(())
+}
+
+fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
+    let creds = me.creds();
+    let context = me.fs();
+    let privileged = creds.capable(super::creds::cap::DAC_OVERRIDE);
+    let who = Caller { uid: creds.fsuid, gid: creds.fsgid, groups: &creds.groups, privileged };
+    run(&Walk { who, context: &context, base, restrict: 0 })
+}
+
+fn open_file(me: &Thread, request: &Request) -> Result<Arc<File>, Errno> {
+    let last = if request.keep_link { Last::Keep } else { Last::Follow };
+    walk_from(me, request.base.clone(), |walk| match &request.place {
+        Some(place) => open::exec_found(walk, place.clone()),
+        None => open::open_exec(walk, &request.path, last),
+    })
+}
+
+/// User and group the file's set-id bits ask for.
+fn set_ids(file: &File) -> (Option<u32>, Option<u32>) {
+    let attr = file.inode().attr();
+    let mode = attr.mode();
+    if file.path.mount.flags() & MS_NOSUID != 0 || attr.kind() != S_IFREG {
+        return (None, None);
+    }
+    let set_uid = (mode & 0o4000 != 0).then(|| attr.uid());
+    let set_gid = (mode & 0o2010 == 0o2010).then(|| attr.gid());
+    (set_uid, set_gid)
+}
+
+fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Result<(Arc<File>, Vec<u8>), Errno> {
+    // The name of the program stays that of the first script (`comm`, AT_EXECFN).
+    let mut path = request.path.clone();
+    for _ in 0..=MAX_DEPTH {
+        let mut start = alloc::vec![0; START_BYTES];
+        let got = file.read_at(0, &mut Sink::kernel(&mut start))?;
+        start.truncate(got);
+        let Some((interpreter, argument)) = elf::shebang(&start) else { return Ok((file, start)) };
+        let interpreter = interpreter.to_vec();
+        let script = core::mem::replace(&mut path, interpreter.clone());
+        let mut argv = alloc::vec![interpreter.clone()];
+        argv.extend(argument.map(<[u8]>::to_vec));
+        argv.push(script);
+        argv.extend(request.argv.drain(..).skip(1));
+        request.argv = argv;
+        file = walk_from(me, None, |walk| open::open_exec(walk, &interpreter, Last::Follow))?;
+    }
+    Err(Errno::ELOOP)
+}
+
+fn read_program(me: &Thread, file: Arc<File>, start: &[u8]) -> Result<Program, Errno> {
+    let (header, image) = loader::read_headers(&file, start)?;
+    let interpreter = match image.interpreter {
+        None => None,
+        Some((offset, len)) => {
+            let mut path = alloc::vec![0; len];
+            let got = file.read_at(offset, &mut Sink::kernel(&mut path))?;
+            if got != len || path.pop() != Some(0) || path.is_empty() || path.contains(&0) {
+                return Err(Errno::ENOEXEC);
+            }
+            Some(open_interpreter(me, &path)?)
+        }
+    };
+    Ok(Program { file, header, image, interpreter })
+}
+
+fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Header, elf::Image), Errno> {
+    let file = walk_from(me, None, |walk| open::open_exec(walk, path, Last::Follow))?;
+    let mut start = [0; elf::HEADER_BYTES];
+    let got = file.read_at(0, &mut Sink::kernel(&mut start))?;
+    let (header, image) = loader::read_headers(&file, &start[..got]).map_err(|_| Errno::ELIBBAD)?;
+    Ok((file, header, image))
+}
+
+/// How much arguments and environment may take: a quarter of the stack, at least 128 KiB, at most 6 MiB.
+fn argument_limit(me: &Thread) -> u64 {
+    me.process.limit(resource::STACK)
+}
+
+/// Ends every other thread of the process and waits until they are gone. `EAGAIN` if the process itself must end.
+fn only_thread(me: &Thread) -> Result<(), Errno> {
+    let alone = || (me.process.threads.lock().len() == 1).then_some(());
+    if alone().is_some() {
+        return Ok(());
+    }
+    for thread in me.process.live_threads() {
+        if thread.tid() != me.tid() {
+            thread.must_exit.store(true, Ordering::SeqCst);
+            sched::notify(&thread, true);
+        }
+    }
+    me.process.resumed.wait_until(None, Sleep::Killable, alone).map_err(|_| Errno::EAGAIN)?;
+    super::tree::take_over(me);
+    Ok(())
+}
+
+fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Creds) {
+    let Loaded { mm, entry, sp } = loaded;
+    super::robust::release(me);
+    let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
+    if tid_at != 0 && crate::user::UserPtr::<u32>::new(tid_at).write(0).is_ok() {
+        crate::futex::wake_shared_or_private(tid_at, 1);
+    }
+    me.set_space(Some(mm.space.clone()));
+    let old = me.mm.set(Some(mm));
+    drop(old);
+    me.finish_vfork();
+    own_files(me);
+    reset_signals(me);
+    let old_ids = me.creds.with(|old| (old.euid, old.egid));
+    me.process.dumpable.store(u32::from(old_ids == (creds.euid, creds.egid)), Ordering::Relaxed);
+    me.creds.set(Arc::new(creds));
+    me.rseq.addr.store(0, Ordering::Relaxed);
+    me.process.timers.clear();
+    me.process.has_execed.store(true, Ordering::Relaxed);
+    running::reset();
+    *frame = UserFrame::new(entry, sp);
+    frame.forget_syscall();
+}
+
+/// A descriptor table shared with other processes is copied before close-on-exec acts on it.
+fn own_files(me: &Thread) {
+    let files = me.files();
+    // One reference is the slot's, one is ours.
+    let files = if Arc::strong_count(&files) > 2 {
+        let copy = files.fork();
+        drop(me.files.set(Some(copy.clone())));
+        copy
+    } else {
+        files
+    };
+    files.close_on_exec();
+}
+
+/// Handlers are gone with the program; ignored signals stay ignored (execve(2)).
+fn reset_signals(me: &Thread) {
+    let mut table = me.process.actions.with(|actions| *actions.0.lock());
+    let mut changed = false;
+    for entry in &mut table {
+        if entry.handler != SIG_IGN && (entry.handler != SIG_DFL || entry.flags != 0) {
+            *entry = kernel_logic::signal::Disposition::default();
+            changed = true;
+        }
+    }
+    if changed {
+        me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));
+    }
+    *me.signals.alt_stack.lock() = AltStack::default();
+}

@@ -1,0 +1,194 @@
+//! Ending threads and processes.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
+
+use super::process::{Ended, Process};
+use super::{Task, current, robust, tree};
+use crate::debug;
+use crate::log;
+use crate::sched;
+use crate::signal;
+use crate::time;
+use crate::user::UserPtr;
+
+/// `exit_group`: ends the whole process with this code.
+pub fn exit_process(code: u8) -> ! {
+    let me = current();
+    signal::end_process(&me.process, Ended::Exited(code));
+    exit_thread(code)
+}
+
+/// Ends the running thread; the last one ends the process with `code`, unless the process already has a verdict.
+pub fn exit_thread(code: u8) -> ! {
+    let me = current();
+    release_memory(&me);
+    // Files before the family learns of it: a parent that waited may count on them being closed.
+    drop(me.files.set(None));
+    drop(me.fs.set(None));
+    leave(&me, code);
+    sched::exit()
+}
+
+/// Clears the thread id, wakes robust futex waiters, lets go of the memory.
+fn release_memory(me: &super::Thread) {
+    if me.mm().is_some() {
+        robust::release(me);
+        let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
+        if tid_at != 0 && UserPtr::<u32>::new(tid_at).write(0).is_ok() {
+            crate::futex::wake_shared_or_private(tid_at, 1);
+        }
+    }
+    me.rseq.addr.store(0, Ordering::Relaxed);
+    let mm = me.mm.set(None);
+    me.set_space(None);
+    drop(mm);
+    me.finish_vfork();
+}
+
+fn leave(me: &Task, code: u8) {
+    let process = me.process.clone();
+    {
+        let mut usage = process.usage.lock();
+        let (user, system) = time::split_time(me);
+        usage.user += user;
+        usage.system += system;
+        usage.minor_faults += me.minor_faults.load(Ordering::Relaxed);
+        usage.major_faults += me.major_faults.load(Ordering::Relaxed);
+        usage.voluntary += me.sched.voluntary.load(Ordering::Relaxed);
+        usage.involuntary += me.sched.involuntary.load(Ordering::Relaxed);
+    }
+    tree::remove_thread(me.tid());
+    let last = {
+        let mut threads = process.threads.lock();
+        let at = threads.iter().position(|thread| thread.tid() == me.tid());
+        let gone = at.map(|at| threads.remove(at));
+        let last = threads.is_empty();
+        drop(threads);
+        drop(gone);
+        last
+    };
+    if last {
+        end(&process, me, code);
+    } else if process.threads.lock().len() == 1 {
+        // An exec waits for the other threads to leave.
+        process.resumed.wake_all();
+    }
+}
+
+/// The last thread has left: becomes a zombie, or nothing at all if the parent does not care.
+fn end(process: &Arc<Process>, me: &Task, code: u8) {
+    let ended = {
+        let mut life = process.life.lock();
+        *life.ending.get_or_insert(Ended::Exited(code))
+    };
+    process.ending.store(true, Ordering::Release);
+    if process.is_init() {
+        panic!("Attempted to kill init! exitcode={:#010x}", ended.wait_status());
+    }
+    let (status, by_signal) = match ended {
+        Ended::Exited(code) => (i32::from(code), false),
+        Ended::Killed { signal, .. } => (i32::from(signal), true),
+    };
+    debug::event::exit(process.pid, status, by_signal);
+    process.itimers.clear();
+    process.timers.clear();
+    leave_session(process);
+    orphan_children(process);
+    notify_parent(process, me, ended);
+}
+
+/// A dying session leader hangs up its terminal's foreground group.
+fn leave_session(process: &Arc<Process>) {
+    let session = process.session.get();
+    if session.id == process.pid {
+        let terminal = session.terminal.lock().take();
+        if let Some(terminal) = terminal {
+            crate::tty::leader_ended(&terminal, &session);
+        }
+    }
+}
+
+fn orphan_children(process: &Arc<Process>) {
+    if let Some((heir, orphans)) = tree::reparent_children(process) {
+        for orphan in &orphans {
+            let wanted = orphan.any_thread().map_or(0, |t| t.parent_death_signal.load(Ordering::Relaxed));
+            if wanted != 0 {
+                // The orphan may be ending itself.
+                let _ = signal::send_process(orphan, SigInfo::kernel(wanted as u8));
+            }
+            hang_up_if_orphaned(orphan.pgid(), 0);
+        }
+        if orphans.iter().any(|orphan| orphan.is_zombie()) {
+            tell_of_child(&heir, SigInfo::kernel(sig::CHLD));
+        }
+    }
+    if let Some(parent) = tree::process(process.ppid())
+        && parent.pgid() != process.pgid()
+        && parent.sid() == process.sid()
+    {
+        hang_up_if_orphaned(process.pgid(), process.pid);
+    }
+}
+
+/// A group that has just become orphaned and has stopped members gets `SIGHUP` and `SIGCONT` (setpgid(2)).
+fn hang_up_if_orphaned(pgid: u32, without: u32) {
+    if !tree::is_orphaned_without(pgid, without) {
+        return;
+    }
+    let members = tree::group_members(pgid);
+    if members.iter().any(|member| member.pid != without && member.life.lock().stopped.is_some()) {
+        for signal in [sig::HUP, sig::CONT] {
+            // Members may end meanwhile.
+            let _ = signal::send_group(pgid, SigInfo::kernel(signal));
+        }
+    }
+}
+
+fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
+    let parent = tree::process(process.ppid());
+    let exit_signal = me.exit_signal.load(Ordering::Relaxed);
+    let disposition = parent.as_ref().map(|parent| parent.actions.with(|actions| actions.get(sig::CHLD)));
+    let careless = exit_signal == i32::from(sig::CHLD)
+        && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
+    if careless || parent.is_none() {
+        // Out of the tree before it becomes a zombie, so that nobody can wait for it.
+        super::wait::reap(process);
+    }
+    process.life.lock().zombie = Some(ended);
+    let Some(parent) = parent else {
+        log::warn!("process {} ended without a parent", process.pid);
+        return;
+    };
+    if (1..=64).contains(&exit_signal) {
+        let info = child_info(process, me, ended, exit_signal as u8);
+        tell_of_child(&parent, info);
+    } else {
+        parent.child_changed.wake_all();
+    }
+}
+
+fn child_info(process: &Process, me: &Task, ended: Ended, signal: u8) -> SigInfo {
+    let (code, status) = match ended {
+        Ended::Exited(code) => (code::CLD_EXITED, i32::from(code)),
+        Ended::Killed { signal, core: false } => (code::CLD_KILLED, i32::from(signal)),
+        Ended::Killed { signal, core: true } => (code::CLD_DUMPED, i32::from(signal)),
+    };
+    let usage = *process.usage.lock();
+    let cause = Cause::Child {
+        pid: process.pid,
+        uid: me.creds.with(|creds| creds.uid),
+        status,
+        utime: time::to_ticks(usage.user),
+        stime: time::to_ticks(usage.system),
+    };
+    SigInfo { signal, code, errno: 0, cause }
+}
+
+fn tell_of_child(parent: &Arc<Process>, info: SigInfo) {
+    // A full queue loses only the detail: the signal itself stays pending.
+    let _ = signal::send_process(parent, info);
+    parent.child_changed.wake_all();
+}

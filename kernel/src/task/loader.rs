@@ -1,0 +1,295 @@
+//! Builds the memory of a program from its ELF file: segments, interpreter, stack, vDSO.
+//!
+//! Nothing here touches the running thread: the result is a new address space and where to begin in it, or an error that
+//! leaves the caller as it was.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use kernel_logic::elf::{self, Header, Image, Placement, Segment};
+use kernel_logic::stack::{self, Contents, at};
+use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
+use linux_abi::Errno;
+use machine::addr::UserPage;
+use machine::frame::Frame;
+
+use super::Creds;
+use crate::fs::io::Sink;
+use crate::fs::{File, PageUse};
+use crate::mm::map::vma_errno;
+use crate::mm::{AddressSpace, Backing, Map, TAG_ANON, Vma, page_down, page_up};
+use crate::options;
+use crate::random;
+use crate::time::vdso;
+
+/// What is to be executed.
+pub struct Program {
+    /// The ELF file.
+    pub file: Arc<File>,
+    /// Its header.
+    pub header: Header,
+    /// Its segments.
+    pub image: Image,
+    /// The interpreter, opened.
+    pub interpreter: Option<(Arc<File>, Header, Image)>,
+}
+
+/// A program in memory.
+pub struct Loaded {
+    /// Its memory.
+    pub mm: Arc<AddressSpace>,
+    /// Where to begin.
+    pub entry: u64,
+    /// The initial stack pointer.
+    pub sp: u64,
+}
+
+/// What the program is given.
+pub struct Given<'a> {
+    /// Arguments.
+    pub argv: &'a [Vec<u8>],
+    /// Environment.
+    pub envp: &'a [Vec<u8>],
+    /// The path executed.
+    pub execfn: &'a [u8],
+    /// Who it will be.
+    pub creds: &'a Creds,
+    /// It must distrust its environment.
+    pub secure: bool,
+    /// `RLIMIT_STACK`
+    pub stack_limit: u64,
+}
+
+/// Reads and checks the headers of an ELF file.
+pub fn read_headers(file: &Arc<File>, start: &[u8]) -> Result<(Header, Image), Errno> {
+    let header = Header::parse(start, elf::EM_X86_64).map_err(|_| Errno::ENOEXEC)?;
+    let mut phdrs = vec![0; header.phdr_bytes()];
+    let got = file.read_at(header.phoff, &mut Sink::kernel(&mut phdrs))?;
+    let image = Image::parse(&header, &phdrs[..got]).map_err(|_| Errno::ENOEXEC)?;
+    Ok((header, image))
+}
+
+/// Builds the program's memory.
+pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
+    let mm = AddressSpace::new()?;
+    let loaded = {
+        let mut map = mm.lock();
+        build(&mm, &mut map, program, given)?
+    };
+    Ok(Loaded { mm, entry: loaded.0, sp: loaded.1 })
+}
+
+fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>) -> Result<(u64, u64), Errno> {
+    let random = !options::get().norandmaps;
+    let pages = |bits: u32| if random { (random::word() & ((1 << bits) - 1)) * PAGE } else { 0 };
+    let stack_top = USER_END - pages(22);
+    let gap = given.stack_limit.clamp(MIN_GAP, MAX_GAP);
+    map.mmap_top = page_down(stack_top - gap - STACK_SLACK - pages(8));
+    let base = match (program.header.placement, &program.interpreter) {
+        (Placement::Fixed, _) => 0,
+        (Placement::Anywhere, Some(_)) => align(PIE_BASE + pages(28), program.image.align),
+        // A program without interpreter is one (ld.so run by hand) or a static one: below the mappings, like a library.
+        (Placement::Anywhere, None) => align(PIE_BASE + pages(28), program.image.align),
+    };
+    let base = base.wrapping_sub(if program.header.placement == Placement::Fixed { 0 } else { program.image.span().0 });
+    map_image(mm, map, &program.file, &program.image, base)?;
+    let entry = program.header.entry.wrapping_add(base);
+    let (mut start, mut interpreter_base) = (entry, 0);
+    if let Some((file, header, image)) = &program.interpreter {
+        let (low, high) = image.span();
+        interpreter_base = match header.placement {
+            Placement::Fixed => 0,
+            Placement::Anywhere => {
+                let gap = map.vmas.find_gap(high - low, PAGE, map.mmap_top).ok_or(Errno::ENOMEM)?;
+                gap - low
+            }
+        };
+        map_image(mm, map, file, image, interpreter_base)?;
+        start = header.entry.wrapping_add(interpreter_base);
+    }
+    let span_end = program.image.span().1.wrapping_add(base);
+    map.brk_start = span_end + pages(13);
+    map.brk = map.brk_start;
+    map_vdso(map)?;
+    let aux = auxiliary(map, program, given, base, interpreter_base, entry);
+    let sp = build_stack(mm, map, stack_top, program, given, &aux)?;
+    map.aux = aux;
+    map.exe = Some(program.file.clone());
+    Ok((start, sp))
+}
+
+fn map_image(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, image: &Image, base: u64) -> Result<(), Errno> {
+    let (low, high) = image.span();
+    let (low, high) = (low.wrapping_add(base), high.wrapping_add(base));
+    if high > USER_END || low >= high || low < crate::mm::map::MIN_ADDR {
+        return Err(Errno::ENOMEM);
+    }
+    for segment in &image.segments {
+        map_segment(mm, map, file, segment, base)?;
+        if segment.prot.has(Prot::EXEC) && map.code == (0, 0) {
+            let start = segment.vaddr.wrapping_add(base);
+            map.code = (start, start + segment.file_bytes);
+        }
+    }
+    Ok(())
+}
+
+fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Segment, base: u64) -> Result<(), Errno> {
+    let start = segment.page_start().wrapping_add(base);
+    let file_end = segment.file_page_end().wrapping_add(base);
+    let end = segment.page_end().wrapping_add(base);
+    // Two segments may meet inside a page; as with mmap(MAP_FIXED), the later one has it.
+    if !map.vmas.is_free(start, end) {
+        map.vmas.remove(start, end, |_| ()).map_err(|_| Errno::ENOMEM)?;
+        mm.forget_pages(start, end);
+    }
+    let flags = VmaFlags::default();
+    if file_end > start {
+        let backing = Backing::File { file: file.clone(), offset: segment.page_offset() };
+        map.vmas.insert(Vma { start, end: file_end, prot: segment.prot, flags, backing }).map_err(vma_errno)?;
+        if let Some((from, to)) = segment.tail_to_clear() {
+            let (from, to) = (from.wrapping_add(base), to.wrapping_add(base));
+            clear_tail(mm, file, segment, start, from, to)?;
+        }
+    }
+    if end > file_end {
+        let backing = Backing::Anonymous;
+        map.vmas.insert(Vma { start: file_end, end, prot: segment.prot, flags, backing }).map_err(vma_errno)?;
+    }
+    Ok(())
+}
+
+/// Gives the last file page of a segment its own copy, cleared from where the file's part ends.
+fn clear_tail(
+    mm: &AddressSpace,
+    file: &Arc<File>,
+    segment: &Segment,
+    start: u64,
+    from: u64,
+    to: u64,
+) -> Result<(), Errno> {
+    let page = page_down(from);
+    let index = (segment.page_offset() + (page - start)) / PAGE;
+    let frame = Frame::alloc().map_err(|_| Errno::ENOMEM)?;
+    match file.inode().page(index, PageUse::Read) {
+        Ok(cached) => frame.copy_page_from(&cached),
+        // The file ends before this page does: what it lacks is zeros, or a fault later, as the header lied.
+        Err(_) => frame.zero(0, PAGE as usize),
+    }
+    frame.zero((from - page) as usize, (to - from) as usize);
+    let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
+    mm.place_private(at, frame, segment.prot)
+}
+
+fn map_vdso(map: &mut Map) -> Result<(), Errno> {
+    if !vdso::exists() {
+        return Ok(());
+    }
+    let len = vdso::PAGES * PAGE;
+    let start = map.vmas.find_gap(len, PAGE, map.mmap_top).ok_or(Errno::ENOMEM)?;
+    for (index, prot) in [(0, Prot::READ), (1, Prot::READ.with(Prot::EXEC))] {
+        let at = start + index * PAGE;
+        let flags = VmaFlags::default();
+        map.vmas
+            .insert(Vma { start: at, end: at + PAGE, prot, flags, backing: Backing::Vdso { index } })
+            .map_err(vma_errno)?;
+    }
+    map.vdso = start + PAGE;
+    Ok(())
+}
+
+fn auxiliary(
+    map: &Map,
+    program: &Program,
+    given: &Given<'_>,
+    base: u64,
+    interpreter_base: u64,
+    entry: u64,
+) -> Vec<(u64, u64)> {
+    let info = machine::cpu::info();
+    let creds = given.creds;
+    let mut aux = Vec::with_capacity(24);
+    if map.vdso != 0 {
+        aux.push((at::SYSINFO_EHDR, map.vdso));
+    }
+    aux.extend_from_slice(&[
+        (at::MINSIGSTKSZ, info.min_signal_stack as u64),
+        (at::HWCAP, info.hwcap[0]),
+        (at::PAGESZ, PAGE),
+        (at::CLKTCK, crate::time::USER_HZ),
+        (at::PHDR, program.image.phdr_vaddr.wrapping_add(base)),
+        (at::PHENT, elf::PHDR_BYTES as u64),
+        (at::PHNUM, u64::from(program.header.phnum)),
+        (at::BASE, interpreter_base),
+        (at::FLAGS, 0),
+        (at::ENTRY, entry),
+        (at::UID, u64::from(creds.uid)),
+        (at::EUID, u64::from(creds.euid)),
+        (at::GID, u64::from(creds.gid)),
+        (at::EGID, u64::from(creds.egid)),
+        (at::SECURE, u64::from(given.secure)),
+        (at::HWCAP2, info.hwcap[1]),
+        (at::RSEQ_FEATURE_SIZE, 20),
+        (at::RSEQ_ALIGN, 32),
+    ]);
+    aux
+}
+
+fn build_stack(
+    mm: &AddressSpace,
+    map: &mut Map,
+    top: u64,
+    program: &Program,
+    given: &Given<'_>,
+    aux: &[(u64, u64)],
+) -> Result<u64, Errno> {
+    let mut seed = [0; 16];
+    random::fill(&mut seed);
+    let what =
+        Contents { argv: given.argv, envp: given.envp, execfn: given.execfn, platform: b"x86_64", random: seed, aux };
+    let limit = usize::try_from(given.stack_limit).unwrap_or(usize::MAX);
+    let built = stack::build(top, limit, &what).ok_or(Errno::E2BIG)?;
+    let mut prot = Prot::READ.with(Prot::WRITE);
+    if program.image.exec_stack {
+        prot = prot.with(Prot::EXEC);
+    }
+    let start = page_down(built.sp - INITIAL_STACK.min(given.stack_limit / 2));
+    let flags = VmaFlags::GROWS_DOWN.with(VmaFlags::STACK);
+    let end = page_up(top).ok_or(Errno::ENOMEM)?;
+    map.vmas.insert(Vma { start, end, prot, flags, backing: Backing::Anonymous }).map_err(vma_errno)?;
+    let first = page_down(built.sp);
+    for page in (first..end).step_by(PAGE as usize) {
+        let frame = Frame::alloc_zeroed().map_err(|_| Errno::ENOMEM)?;
+        let from = page.max(built.sp);
+        let part = &built.bytes[(from - built.sp) as usize..((page + PAGE).min(top) - built.sp) as usize];
+        frame.write((from - page) as usize, part);
+        let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
+        mm.place_private(at, frame, prot)?;
+    }
+    map.args = built.args;
+    map.envs = built.envs;
+    map.stack_start = built.sp;
+    Ok(built.sp)
+}
+
+impl AddressSpace {
+    /// Maps a private frame where nothing is mapped, in a space nobody runs yet.
+    fn place_private(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), Errno> {
+        self.map_private(page, frame, prot, TAG_ANON).map_err(|_| Errno::ENOMEM)
+    }
+}
+
+fn align(addr: u64, to: u64) -> u64 {
+    addr & !(to - 1)
+}
+
+/// Where Linux puts position-independent programs when nothing is random.
+const PIE_BASE: u64 = 0x5555_5555_4000;
+/// Bounds of the room kept for the stack to grow.
+const MIN_GAP: u64 = 128 << 20;
+const MAX_GAP: u64 = USER_END / 6 * 5;
+/// Beyond the limit: guard and randomisation.
+const STACK_SLACK: u64 = 1 << 20;
+/// Mapped below the initial stack pointer at once.
+const INITIAL_STACK: u64 = 128 << 10;

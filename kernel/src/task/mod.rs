@@ -1,0 +1,270 @@
+//! Threads and processes: what the kernel knows of each.
+//!
+//! A *thread* ([`Task`], carried by the machine's thread of that name) is what runs; a *process* ([`Process`]) is what its
+//! threads share: identity, signal dispositions, limits, the family it belongs to. Memory, files and working directory are
+//! shared by whoever `clone` says and therefore hang off the thread, each behind a [`Slot`].
+//!
+//! The family tree, groups and sessions live in [`tree`], under one lock; a process stays there as a zombie until its
+//! parent has waited for it.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use kernel_logic::signal::{SigSet, sig};
+use machine::sync::SpinLock;
+use machine::thread::Current;
+use machine::trap::TrapCode;
+
+use crate::fs::{FdTable, FsContext};
+use crate::mm::AddressSpace;
+use crate::sched::SchedState;
+use crate::signal::ThreadSignals;
+
+pub mod clone;
+pub mod creds;
+pub mod exec;
+pub mod exit;
+pub mod limits;
+mod loader;
+pub mod process;
+pub mod robust;
+pub mod rseq;
+pub mod tree;
+pub mod wait;
+
+pub use creds::Creds;
+pub use process::{Process, Session};
+
+/// A process id, or a group's, or a session's.
+pub type Pid = u32;
+/// A thread id.
+pub type Tid = u32;
+/// A machine thread carrying a [`Task`].
+pub type Thread = machine::thread::Thread<Task>;
+/// A counted reference to one.
+pub type ThreadRef = Arc<Thread>;
+
+/// What the kernel keeps per thread.
+pub struct Task {
+    /// See [`Task::tid`].
+    tid: AtomicU32,
+    /// The process it belongs to.
+    pub process: Arc<Process>,
+    /// The scheduler's part.
+    pub sched: SchedState,
+    /// The signal part.
+    pub signals: ThreadSignals,
+    /// Its memory; `None` for kernel threads and after exit.
+    pub mm: OptionSlot<AddressSpace>,
+    /// Its open files; `None` for kernel threads and after exit.
+    pub files: OptionSlot<FdTable>,
+    /// Root, working directory, umask; `None` after exit.
+    pub fs: OptionSlot<FsContext>,
+    /// Its credentials.
+    pub creds: Slot<Creds>,
+    /// `comm`: up to 15 bytes and a NUL.
+    pub name: SpinLock<[u8; 16]>,
+    /// Cleared and woken as a futex when the thread ends (`set_tid_address`).
+    pub clear_child_tid: AtomicU64,
+    /// Where its id is to be stored before its first user instruction (`CLONE_CHILD_SETTID`), else 0.
+    pub set_child_tid: AtomicU64,
+    /// It must end although its process goes on: another thread executes a program.
+    pub must_exit: AtomicBool,
+    /// Head of its robust futex list and its length argument.
+    pub robust_list: AtomicU64,
+    /// Registered `struct rseq`, 0 if none; length and signature beside it.
+    pub rseq: Rseq,
+    /// `PR_SET_PDEATHSIG`
+    pub parent_death_signal: AtomicU32,
+    /// What the vfork parent waits for; set while this thread borrows its parent's memory.
+    pub vfork: SpinLock<Option<Arc<VforkDone>>>,
+    /// The signal its parent gets when it ends; 0 for none. Meaningful for a process's first thread.
+    pub exit_signal: AtomicI32,
+    /// Faults resolved without and with I/O.
+    pub minor_faults: AtomicU64,
+    /// See above.
+    pub major_faults: AtomicU64,
+    /// It never runs a program.
+    pub kernel_thread: bool,
+    /// Set for the thread that becomes init: it executes the program before its first user instruction.
+    pub becomes_init: AtomicBool,
+    /// The last exception it caused, for signal frames.
+    pub trap: SpinLock<TrapCode>,
+}
+
+/// A registered restartable sequence area (rseq(2)).
+#[derive(Default)]
+pub struct Rseq {
+    /// User address, 0 if none.
+    pub addr: AtomicU64,
+    /// Registered length.
+    pub len: AtomicU32,
+    /// Abort signature.
+    pub signature: AtomicU32,
+}
+
+/// Told when a vfork child no longer uses its parent's memory.
+#[derive(Default)]
+pub struct VforkDone {
+    /// It does not any more.
+    pub done: AtomicBool,
+    /// The parent sleeps here.
+    pub queue: crate::sync::wait::WaitQueue,
+}
+
+impl Task {
+    /// Thread id; equal to the process id for a process's first thread, and for the one that executed a program.
+    #[inline]
+    pub fn tid(&self) -> Tid {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    fn set_tid(&self, tid: Tid) {
+        self.tid.store(tid, Ordering::Relaxed);
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> Pid {
+        self.process.pid
+    }
+
+    /// Copies `comm` without its padding into `out`; how long it is.
+    pub fn comm(&self, out: &mut [u8; 16]) -> usize {
+        *out = *self.name.lock();
+        out.iter().position(|b| *b == 0).unwrap_or(15)
+    }
+
+    /// Sets `comm` from the bytes of a path's last part or a `prctl` argument.
+    pub fn set_comm(&self, name: &[u8]) {
+        let mut comm = [0; 16];
+        let len = name.len().min(15);
+        comm[..len].copy_from_slice(&name[..len]);
+        *self.name.lock() = comm;
+    }
+
+    /// Its open files; panics for a kernel thread, which makes no calls.
+    pub fn files(&self) -> Arc<FdTable> {
+        self.files.get().expect("a thread that makes calls has files")
+    }
+
+    /// Its root, working directory and umask.
+    pub fn fs(&self) -> Arc<FsContext> {
+        self.fs.get().expect("a thread that makes calls has a working directory")
+    }
+
+    /// Its memory.
+    pub fn mm(&self) -> Option<Arc<AddressSpace>> {
+        self.mm.get()
+    }
+
+    /// Its credentials now.
+    pub fn creds(&self) -> Arc<Creds> {
+        self.creds.get()
+    }
+
+    /// A thread's part of the kernel's own: an idle thread, or the one that becomes init.
+    pub fn kernel(tid: Tid, process: Arc<Process>, name: &[u8], idle: bool) -> Self {
+        let task = Self {
+            tid: AtomicU32::new(tid),
+            process,
+            sched: SchedState::new(idle),
+            signals: ThreadSignals::new(SigSet::EMPTY),
+            mm: OptionSlot::new(None),
+            files: OptionSlot::new(None),
+            fs: OptionSlot::new(None),
+            creds: Slot::new(Arc::new(Creds::root())),
+            name: SpinLock::new([0; 16]),
+            clear_child_tid: AtomicU64::new(0),
+            set_child_tid: AtomicU64::new(0),
+            must_exit: AtomicBool::new(false),
+            robust_list: AtomicU64::new(0),
+            rseq: Rseq::default(),
+            parent_death_signal: AtomicU32::new(0),
+            vfork: SpinLock::new(None),
+            exit_signal: AtomicI32::new(i32::from(sig::CHLD)),
+            minor_faults: AtomicU64::new(0),
+            major_faults: AtomicU64::new(0),
+            kernel_thread: true,
+            becomes_init: AtomicBool::new(false),
+            trap: SpinLock::new(TrapCode::default()),
+        };
+        task.set_comm(name);
+        task
+    }
+
+    /// The last exception it caused.
+    pub fn last_trap(&self) -> TrapCode {
+        *self.trap.lock()
+    }
+
+    /// Releases a vfork parent that waits for this thread, if there is one.
+    pub fn finish_vfork(&self) {
+        let waiting = self.vfork.lock().take();
+        if let Some(vfork) = waiting {
+            vfork.done.store(true, Ordering::Release);
+            vfork.queue.wake_all();
+        }
+    }
+}
+
+/// The running thread.
+#[inline(always)]
+pub fn current() -> Current<Task> {
+    crate::START.current()
+}
+
+/// The running thread, or `None` while this processor boots.
+pub fn try_current() -> Option<Current<Task>> {
+    crate::START.try_current()
+}
+
+/// A shared thing that can be exchanged: credentials.
+pub struct Slot<T>(SpinLock<Arc<T>>);
+
+impl<T> Slot<T> {
+    /// Holding `value`.
+    pub const fn new(value: Arc<T>) -> Self {
+        Self(SpinLock::new(value))
+    }
+
+    /// What it holds.
+    pub fn get(&self) -> Arc<T> {
+        self.0.lock().clone()
+    }
+
+    /// Looks at what it holds, without taking a reference. `look` must not sleep.
+    pub fn with<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        look(&self.0.lock())
+    }
+
+    /// Puts something else there.
+    pub fn set(&self, value: Arc<T>) {
+        let old = core::mem::replace(&mut *self.0.lock(), value);
+        drop(old);
+    }
+}
+
+/// A shared thing that can be exchanged or given up: memory, files.
+pub struct OptionSlot<T>(SpinLock<Option<Arc<T>>>);
+
+impl<T> OptionSlot<T> {
+    /// Holding `value`.
+    pub const fn new(value: Option<Arc<T>>) -> Self {
+        Self(SpinLock::new(value))
+    }
+
+    /// What it holds.
+    pub fn get(&self) -> Option<Arc<T>> {
+        self.0.lock().clone()
+    }
+
+    /// Looks at what it holds, without taking a reference. `look` must not sleep.
+    pub fn with<R>(&self, look: impl FnOnce(Option<&T>) -> R) -> R {
+        look(self.0.lock().as_deref())
+    }
+
+    /// Puts something else there; what was there is returned so that it is dropped outside the lock.
+    pub fn set(&self, value: Option<Arc<T>>) -> Option<Arc<T>> {
+        core::mem::replace(&mut *self.0.lock(), value)
+    }
+}

@@ -1,0 +1,239 @@
+//! What a process's threads share.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending};
+use machine::sync::SpinLock;
+use machine::time::Nanos;
+
+use super::limits::Limits;
+use super::{Pid, Slot, ThreadRef};
+use crate::sync::wait::WaitQueue;
+use crate::time::itimer::Itimers;
+use crate::time::posix::PosixTimers;
+use crate::tty::Tty;
+
+/// A process.
+pub struct Process {
+    /// Its id: the thread id of its first thread.
+    pub pid: Pid,
+    /// Process group; changed under the tree's lock.
+    pub pgid: AtomicU32,
+    /// Session; changed under the tree's lock.
+    pub session: Slot<Session>,
+    /// Parent's id; changed under the tree's lock.
+    pub parent: AtomicU32,
+    /// When it began, on the monotonic clock.
+    pub started: Nanos,
+    /// Signal dispositions, shared by `CLONE_SIGHAND`.
+    pub actions: Slot<Actions>,
+    /// Signals for whichever thread takes them.
+    pub pending: SpinLock<Pending>,
+    /// Bits of `pending`'s set, readable without the lock.
+    pub pending_bits: AtomicU64,
+    /// Its live threads.
+    pub threads: SpinLock<Vec<ThreadRef>>,
+    /// How it goes on: running, stopped, ending, gone.
+    pub life: SpinLock<Life>,
+    /// Set once the whole process is to end: threads leave on their next way to user mode.
+    pub ending: AtomicBool,
+    /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
+    pub stopping: AtomicBool,
+    /// Woken when a stopped process continues or must die.
+    pub resumed: WaitQueue,
+    /// Its parents' and siblings' waiters: woken when a child of this process changes state.
+    pub child_changed: WaitQueue,
+    /// Resource limits.
+    pub limits: SpinLock<Limits>,
+    /// What reaped children and ended threads used.
+    pub usage: SpinLock<Usage>,
+    /// `setitimer`
+    pub itimers: Itimers,
+    /// `timer_create`
+    pub timers: PosixTimers,
+    /// It has executed a program since it was forked (`setpgid` by the parent fails then).
+    pub has_execed: AtomicBool,
+    /// Receives orphans of its descendants (`PR_SET_CHILD_SUBREAPER`).
+    pub subreaper: AtomicBool,
+    /// `PR_SET_DUMPABLE`
+    pub dumpable: AtomicU32,
+    /// personality(2)
+    pub personality: AtomicU32,
+    /// `oom_score_adj`, offset by 1000.
+    pub oom_score: AtomicU32,
+}
+
+/// Signal dispositions.
+pub struct Actions(pub SpinLock<[Disposition; MAX_SIGNAL as usize]>);
+
+impl Actions {
+    /// All at their default.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(SpinLock::new([Disposition::default(); MAX_SIGNAL as usize])))
+    }
+
+    /// What is asked for `signal`.
+    pub fn get(&self, signal: u8) -> Disposition {
+        self.0.lock()[usize::from(signal) - 1]
+    }
+}
+
+/// How a process ended: the two halves of a wait status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By `exit` with this code.
+    Exited(u8),
+    /// By a signal.
+    Killed {
+        /// Which.
+        signal: u8,
+        /// Whether the core bit is set.
+        core: bool,
+    },
+}
+
+impl Ended {
+    /// The status `wait4` stores.
+    pub fn wait_status(self) -> i32 {
+        match self {
+            Ended::Exited(code) => i32::from(code) << 8,
+            Ended::Killed { signal, core } => i32::from(signal) | if core { 0x80 } else { 0 },
+        }
+    }
+}
+
+/// How a process goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Life {
+    /// Set by the first `exit_group` or fatal signal: the status of the whole.
+    pub ending: Option<Ended>,
+    /// All threads are gone: waiting for its parent.
+    pub zombie: Option<Ended>,
+    /// Stopped by this signal.
+    pub stopped: Option<u8>,
+    /// The stop was not yet reported to a waiter.
+    pub stop_unreported: bool,
+    /// A continuation was not yet reported.
+    pub continued_unreported: bool,
+}
+
+/// Processor time and faults.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Of threads that ended, in nanoseconds in user mode.
+    pub user: u64,
+    /// In the kernel.
+    pub system: u64,
+    /// Minor faults.
+    pub minor_faults: u64,
+    /// Major faults.
+    pub major_faults: u64,
+    /// Voluntary switches.
+    pub voluntary: u64,
+    /// Involuntary switches.
+    pub involuntary: u64,
+    /// Largest resident set, KiB.
+    pub max_rss: u64,
+    /// Of children waited for: user time.
+    pub child_user: u64,
+    /// System time.
+    pub child_system: u64,
+    /// Minor faults.
+    pub child_minor: u64,
+    /// Major faults.
+    pub child_major: u64,
+    /// Largest resident set of any, KiB.
+    pub child_max_rss: u64,
+}
+
+/// A session: processes that share a controlling terminal.
+pub struct Session {
+    /// Its id: the process id of its leader.
+    pub id: Pid,
+    /// The controlling terminal.
+    pub terminal: SpinLock<Option<Arc<Tty>>>,
+}
+
+impl Session {
+    /// One without terminal.
+    pub fn new(id: Pid) -> Arc<Self> {
+        Arc::new(Self { id, terminal: SpinLock::new(None) })
+    }
+}
+
+impl Process {
+    /// A process about to be entered into the tree. `like` is what it inherits from, if anything.
+    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>) -> Arc<Self> {
+        let limits = like.map_or(Limits::initial(4096), |parent| *parent.limits.lock());
+        let inherit = |of: fn(&Process) -> &AtomicU32, default: u32| {
+            AtomicU32::new(like.map_or(default, |parent| of(parent).load(Ordering::Relaxed)))
+        };
+        Arc::new(Self {
+            pid,
+            pgid: inherit(|p| &p.pgid, pid),
+            session: Slot::new(like.map_or_else(|| Session::new(pid), |parent| parent.session.get())),
+            parent: AtomicU32::new(like.map_or(0, |parent| parent.pid)),
+            started: machine::time::now(),
+            actions: Slot::new(actions),
+            pending: SpinLock::new(Pending::new()),
+            pending_bits: AtomicU64::new(0),
+            threads: SpinLock::new(Vec::new()),
+            life: SpinLock::new(Life::default()),
+            ending: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            resumed: WaitQueue::new(),
+            child_changed: WaitQueue::new(),
+            limits: SpinLock::new(limits),
+            usage: SpinLock::new(Usage::default()),
+            itimers: Itimers::default(),
+            timers: PosixTimers::default(),
+            has_execed: AtomicBool::new(false),
+            subreaper: AtomicBool::new(false),
+            dumpable: AtomicU32::new(1),
+            personality: inherit(|p| &p.personality, 0),
+            oom_score: inherit(|p| &p.oom_score, 1000),
+        })
+    }
+
+    /// Whether it is init, which no signal kills by default.
+    pub fn is_init(&self) -> bool {
+        self.pid == 1
+    }
+
+    /// Its group.
+    pub fn pgid(&self) -> Pid {
+        self.pgid.load(Ordering::Relaxed)
+    }
+
+    /// Its session's id.
+    pub fn sid(&self) -> Pid {
+        self.session.with(|session| session.id)
+    }
+
+    /// Its parent; 0 for init.
+    pub fn ppid(&self) -> Pid {
+        self.parent.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has ended and waits for its parent.
+    pub fn is_zombie(&self) -> bool {
+        self.life.lock().zombie.is_some()
+    }
+
+    /// Its live threads, as of now.
+    pub fn live_threads(&self) -> Vec<ThreadRef> {
+        self.threads.lock().clone()
+    }
+
+    /// Some live thread: the first one while it lives.
+    pub fn any_thread(&self) -> Option<ThreadRef> {
+        self.threads.lock().first().cloned()
+    }
+
+    /// The enforced value of a limit.
+    pub fn limit(&self, resource: usize) -> u64 {
+        self.limits.lock().soft(resource)
+    }
+}

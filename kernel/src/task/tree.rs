@@ -1,0 +1,222 @@
+//! The family tree: every process and thread by number, parents and children, groups and sessions.
+//!
+//! One lock. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::{Pid, Process, Session, ThreadRef, Tid};
+
+/// Largest id handed out (`kernel.pid_max`).
+pub const PID_MAX: u32 = 32_768;
+/// Ids below this are not reused after the numbers wrapped around.
+const FIRST_REUSED: u32 = 300;
+
+struct Tree {
+    nodes: BTreeMap<Pid, Node>,
+    threads: BTreeMap<Tid, ThreadRef>,
+    last: u32,
+}
+
+struct Node {
+    process: Arc<Process>,
+    children: Vec<Pid>,
+}
+
+static TREE: SpinLock<Tree> = SpinLock::new(Tree { nodes: BTreeMap::new(), threads: BTreeMap::new(), last: 0 });
+
+/// The process with this id, zombies included.
+pub fn process(pid: Pid) -> Option<Arc<Process>> {
+    TREE.lock().nodes.get(&pid).map(|node| node.process.clone())
+}
+
+/// The live thread with this id.
+pub fn thread(tid: Tid) -> Option<ThreadRef> {
+    TREE.lock().threads.get(&tid).cloned()
+}
+
+/// Every process, zombies included, by rising id.
+pub fn all_processes() -> Vec<Arc<Process>> {
+    TREE.lock().nodes.values().map(|node| node.process.clone()).collect()
+}
+
+/// The process with the smallest id at or above `from`, for listings.
+pub fn next_process(from: Pid) -> Option<Arc<Process>> {
+    TREE.lock().nodes.range(from..).next().map(|(_, node)| node.process.clone())
+}
+
+/// How many threads there are.
+pub fn thread_count() -> usize {
+    TREE.lock().threads.len()
+}
+
+/// The id handed out last (`/proc/loadavg`).
+pub fn last_pid() -> Pid {
+    TREE.lock().last
+}
+
+/// Every live member of a group.
+pub fn group_members(pgid: Pid) -> Vec<Arc<Process>> {
+    let tree = TREE.lock();
+    let members = tree.nodes.values().filter(|node| node.process.pgid() == pgid && !node.process.is_zombie());
+    members.map(|node| node.process.clone()).collect()
+}
+
+/// An id nobody has: not a process, thread, group or session.
+pub fn allocate() -> Result<Pid, Errno> {
+    let mut tree = TREE.lock();
+    for _ in 0..PID_MAX {
+        tree.last = if tree.last + 1 >= PID_MAX { FIRST_REUSED } else { tree.last + 1 };
+        let id = tree.last;
+        let taken = tree.nodes.contains_key(&id)
+            || tree.threads.contains_key(&id)
+            || (tree.last >= FIRST_REUSED
+                && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
+        if !taken {
+            return Ok(id);
+        }
+    }
+    Err(Errno::EAGAIN)
+}
+
+/// Enters a new process as a child of `parent` with its first thread.
+pub fn add_process(process: &Arc<Process>, parent: Pid, thread: &ThreadRef) {
+    let mut tree = TREE.lock();
+    if let Some(node) = tree.nodes.get_mut(&parent) {
+        node.children.push(process.pid);
+    }
+    tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });
+    tree.threads.insert(thread.tid(), thread.clone());
+}
+
+/// Enters a further thread.
+pub fn add_thread(thread: &ThreadRef) {
+    TREE.lock().threads.insert(thread.tid(), thread.clone());
+}
+
+/// A thread ended.
+pub fn remove_thread(tid: Tid) {
+    let gone = TREE.lock().threads.remove(&tid);
+    drop(gone);
+}
+
+/// The one thread left of a process takes over the id of its first (execve(2)).
+pub fn take_over(thread: &super::Thread) {
+    let mut tree = TREE.lock();
+    if let Some(me) = tree.threads.remove(&thread.tid()) {
+        thread.set_tid(thread.process.pid);
+        tree.threads.insert(thread.process.pid, me);
+    }
+}
+
+/// Looks through the children of `pid` until `visit` gives something; whether there were any it was asked about.
+pub fn find_child<T>(pid: Pid, mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Option<T> {
+    let tree = TREE.lock();
+    let node = tree.nodes.get(&pid)?;
+    node.children.iter().find_map(|child| visit(&tree.nodes.get(child)?.process))
+}
+
+/// Takes a reaped process out. Whether it was still there.
+pub fn remove_process(pid: Pid) -> bool {
+    let mut tree = TREE.lock();
+    let Some(gone) = tree.nodes.remove(&pid) else { return false };
+    let parent = gone.process.ppid();
+    if let Some(node) = tree.nodes.get_mut(&parent)
+        && let Some(at) = node.children.iter().position(|child| *child == pid)
+    {
+        node.children.swap_remove(at);
+    }
+    drop(tree);
+    drop(gone);
+    true
+}
+
+/// Gives the children of a dying process to the nearest subreaper or init; who got them, and which.
+pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Process>>)> {
+    let mut tree = TREE.lock();
+    let orphans = core::mem::take(&mut tree.nodes.get_mut(&dying.pid)?.children);
+    if orphans.is_empty() {
+        return None;
+    }
+    let mut heir = dying.ppid();
+    while heir > 1 {
+        let node = tree.nodes.get(&heir)?;
+        if node.process.subreaper.load(Ordering::Relaxed) && !node.process.ending.load(Ordering::Relaxed) {
+            break;
+        }
+        heir = node.process.ppid();
+    }
+    let heir = heir.max(1);
+    let processes: Vec<Arc<Process>> =
+        orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
+    for orphan in &processes {
+        orphan.parent.store(heir, Ordering::Relaxed);
+    }
+    let node = tree.nodes.get_mut(&heir)?;
+    node.children.extend_from_slice(&orphans);
+    Some((node.process.clone(), processes))
+}
+
+/// Whether a group is orphaned: no member has a parent in another group of the same session.
+pub fn is_orphaned(pgid: Pid) -> bool {
+    is_orphaned_without(pgid, 0)
+}
+
+/// The same, as if `without` did not exist.
+pub fn is_orphaned_without(pgid: Pid, without: Pid) -> bool {
+    let tree = TREE.lock();
+    !tree.nodes.values().any(|node| {
+        let process = &node.process;
+        let Some(parent) = tree.nodes.get(&process.ppid()) else { return false };
+        process.pgid() == pgid
+            && process.pid != without
+            && !process.is_zombie()
+            && parent.process.pid != 1
+            && parent.process.pgid() != pgid
+            && parent.process.sid() == process.sid()
+    })
+}
+
+/// `setpgid`: moves `target` (itself or a child of `caller`) to group `pgid`.
+pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> {
+    let tree = TREE.lock();
+    let process = &tree.nodes.get(&target).ok_or(Errno::ESRCH)?.process;
+    if process.pid != caller.pid {
+        if process.ppid() != caller.pid {
+            return Err(Errno::ESRCH);
+        }
+        if process.sid() != caller.sid() {
+            return Err(Errno::EPERM);
+        }
+        if process.has_execed.load(Ordering::Relaxed) {
+            return Err(Errno::EACCES);
+        }
+    }
+    if process.sid() == process.pid {
+        return Err(Errno::EPERM);
+    }
+    if pgid != process.pid {
+        let exists = |node: &Node| node.process.pgid() == pgid && node.process.sid() == caller.sid();
+        if !tree.nodes.values().any(exists) {
+            return Err(Errno::EPERM);
+        }
+    }
+    process.pgid.store(pgid, Ordering::Relaxed);
+    Ok(())
+}
+
+/// `setsid`: makes `process` the leader of a new session and group.
+pub fn new_session(process: &Process) -> Result<Pid, Errno> {
+    let tree = TREE.lock();
+    if tree.nodes.values().any(|node| node.process.pgid() == process.pid) {
+        return Err(Errno::EPERM);
+    }
+    process.session.set(Session::new(process.pid));
+    process.pgid.store(process.pid, Ordering::Relaxed);
+    Ok(process.pid)
+}

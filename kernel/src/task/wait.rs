@@ -1,0 +1,144 @@
+//! Waiting for children (wait4(2), waitid(2)).
+
+use alloc::sync::Arc;
+use linux_abi::Errno;
+
+use super::process::{Ended, Process};
+use super::{Pid, Task, tree};
+use crate::sync::wait::WaitError;
+
+/// Which children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Any.
+    Any,
+    /// This one.
+    Process(Pid),
+    /// Those of this group.
+    Group(Pid),
+}
+
+/// What changes of state.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Which children.
+    pub which: Which,
+    /// Those that ended.
+    pub ended: bool,
+    /// Those that stopped.
+    pub stopped: bool,
+    /// Those that continued.
+    pub continued: bool,
+    /// Do not sleep.
+    pub no_hang: bool,
+    /// Leave the child waitable.
+    pub keep: bool,
+}
+
+/// What a child did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Ended.
+    Ended(Ended),
+    /// Stopped by this signal.
+    Stopped(u8),
+    /// Continued.
+    Continued,
+}
+
+/// A child that changed.
+pub struct Report {
+    /// Which.
+    pub process: Arc<Process>,
+    /// How.
+    pub change: Change,
+    /// Its real user.
+    pub uid: u32,
+}
+
+/// Waits for a change; `Ok(None)` when there is none and the caller does not want to sleep.
+pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
+    let look = || match scan(me, wanted) {
+        Scan::Found(report) => Some(Ok(Some(report))),
+        Scan::Nobody => Some(Err(Errno::ECHILD)),
+        Scan::NotYet if wanted.no_hang => Some(Ok(None)),
+        Scan::NotYet => None,
+    };
+    match me.process.child_changed.wait(look) {
+        Ok(outcome) => outcome,
+        Err(WaitError::Interrupted) => Err(Errno::ERESTARTSYS),
+        Err(WaitError::TimedOut) => Err(Errno::EINTR),
+    }
+}
+
+enum Scan {
+    Found(Report),
+    NotYet,
+    Nobody,
+}
+
+fn scan(me: &Task, wanted: &Wanted) -> Scan {
+    let mut any = false;
+    let found = tree::find_child(me.process.pid, |child| {
+        let matches = match wanted.which {
+            Which::Any => true,
+            Which::Process(pid) => child.pid == pid,
+            Which::Group(pgid) => child.pgid() == pgid,
+        };
+        if !matches {
+            return None;
+        }
+        any = true;
+        let change = change_of(child, wanted)?;
+        Some((child.clone(), change))
+    });
+    match found {
+        Some((process, change)) => {
+            let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
+            if matches!(change, Change::Ended(_)) && !wanted.keep && !reap_into(me, &process) {
+                // Another thread has reaped it meanwhile.
+                return scan(me, wanted);
+            }
+            Scan::Found(Report { process, change, uid })
+        }
+        None if any => Scan::NotYet,
+        None => Scan::Nobody,
+    }
+}
+
+fn change_of(child: &Process, wanted: &Wanted) -> Option<Change> {
+    let mut life = child.life.lock();
+    if let Some(ended) = life.zombie {
+        return wanted.ended.then_some(Change::Ended(ended));
+    }
+    if let (true, true, Some(signal)) = (wanted.stopped, life.stop_unreported, life.stopped) {
+        life.stop_unreported = wanted.keep;
+        return Some(Change::Stopped(signal));
+    }
+    if wanted.continued && life.continued_unreported {
+        life.continued_unreported = wanted.keep;
+        return Some(Change::Continued);
+    }
+    None
+}
+
+fn reap_into(me: &Task, child: &Arc<Process>) -> bool {
+    if !reap(child) {
+        return false;
+    }
+    let used = *child.usage.lock();
+    {
+        let mut mine = me.process.usage.lock();
+        mine.child_user += used.user + used.child_user;
+        mine.child_system += used.system + used.child_system;
+        mine.child_minor += used.minor_faults + used.child_minor;
+        mine.child_major += used.major_faults + used.child_major;
+        mine.child_max_rss = mine.child_max_rss.max(used.max_rss).max(used.child_max_rss);
+    }
+    true
+}
+
+/// Takes a zombie out of the tree. Whether it was still there.
+pub fn reap(process: &Arc<Process>) -> bool {
+    tree::remove_process(process.pid)
+}

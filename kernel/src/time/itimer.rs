@@ -1,0 +1,227 @@
+//! Interval timers: `setitimer`, `alarm`, and what POSIX timers are made of.
+//!
+//! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when it
+//! comes too early the timer looks at its clock and sleeps on.
+
+use alloc::sync::{Arc, Weak};
+
+use kernel_logic::signal::{Cause, SigInfo, code, sig};
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+use machine::time::{Nanos, now};
+
+use super::Clock;
+use super::timer::{Action, Armed, Expire, arm};
+use crate::signal;
+use crate::task::{Process, Tid, tree};
+
+/// What expiry does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notify {
+    /// An `setitimer` signal to the process.
+    Itimer(u8),
+    /// A POSIX timer's signal to the process.
+    Process {
+        /// Timer id.
+        id: u32,
+        /// Signal.
+        signal: u8,
+        /// `sigev_value`.
+        value: u64,
+    },
+    /// A POSIX timer's signal to one thread.
+    Thread {
+        /// Timer id.
+        id: u32,
+        /// Signal.
+        signal: u8,
+        /// `sigev_value`.
+        value: u64,
+        /// The thread.
+        tid: Tid,
+    },
+    /// Nothing (`SIGEV_NONE`).
+    Nothing,
+}
+
+/// A timer that may repeat.
+pub struct IntervalTimer {
+    process: Weak<Process>,
+    clock: Clock,
+    notify: Notify,
+    state: SpinLock<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// When it goes off next, on its own clock; 0 when disarmed.
+    next: Nanos,
+    interval: Nanos,
+    armed: Option<Armed>,
+    /// Overruns of the last signal that was taken.
+    overrun: u32,
+}
+
+impl IntervalTimer {
+    /// A disarmed one.
+    pub fn new(process: &Arc<Process>, clock: Clock, notify: Notify) -> Arc<Self> {
+        Arc::new(Self { process: Arc::downgrade(process), clock, notify, state: SpinLock::new(State::default()) })
+    }
+
+    /// Sets it to go off at `next` of its clock (0: not at all) and every `interval` after; what was left and the
+    /// interval before.
+    pub fn set(self: &Arc<Self>, next: Nanos, interval: Nanos) -> (Nanos, Nanos) {
+        let old = self.get();
+        let mut state = self.state.lock();
+        if let Some(armed) = state.armed.take() {
+            armed.disarm();
+        }
+        state.next = next;
+        state.interval = interval;
+        if next != 0 {
+            let at = self.clock.to_monotonic(next);
+            state.armed = Some(arm(at, Action::Fire(self.clone())));
+        }
+        old
+    }
+
+    /// Time left (0 when disarmed) and interval.
+    pub fn get(&self) -> (Nanos, Nanos) {
+        let state = self.state.lock();
+        if state.next == 0 {
+            return (0, state.interval);
+        }
+        let read = self.clock.read().unwrap_or(0);
+        (state.next.saturating_sub(read).max(1), state.interval)
+    }
+
+    /// Its clock.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Overruns of the last signal taken.
+    pub fn overrun(&self) -> u32 {
+        self.state.lock().overrun
+    }
+
+    /// Its signal was taken with this many overruns.
+    pub fn taken(&self, overrun: u32) {
+        self.state.lock().overrun = overrun;
+    }
+
+    fn signal(&self, process: &Arc<Process>, missed: u32) {
+        let timer = |id, signal, value| SigInfo {
+            signal,
+            code: code::TIMER,
+            errno: 0,
+            cause: Cause::Timer { id, overrun: missed, value },
+        };
+        // A full queue drops a real-time signal; the overrun count is what tells the program.
+        let _ = match self.notify {
+            Notify::Nothing => Ok(()),
+            Notify::Itimer(signal) => signal::send_process(process, SigInfo::kernel(signal)),
+            Notify::Process { id, signal, value } => {
+                if process.pending.lock().add_overrun(signal, id) {
+                    return;
+                }
+                signal::send_process(process, timer(id, signal, value))
+            }
+            Notify::Thread { id, signal, value, tid } => match tree::thread(tid) {
+                Some(thread) if thread.signals.pending.lock().add_overrun(signal, id) => return,
+                Some(thread) => signal::send_thread(&thread, timer(id, signal, value)),
+                None => Ok(()),
+            },
+        };
+    }
+}
+
+impl Expire for IntervalTimer {
+    fn expire(self: Arc<Self>) {
+        let Some(process) = self.process.upgrade() else { return };
+        let mut missed = 0;
+        {
+            let mut state = self.state.lock();
+            state.armed = None;
+            if state.next == 0 {
+                return;
+            }
+            let read = self.clock.read().unwrap_or(u64::MAX);
+            if read >= state.next {
+                missed = 1;
+                let behind = read - state.next;
+                state.next = match state.interval {
+                    0 => 0,
+                    interval => {
+                        missed += (behind / interval).min(i32::MAX as u64 - 1) as u32;
+                        state.next + (behind / interval + 1) * interval
+                    }
+                };
+            }
+            if state.next != 0 {
+                let at = self.clock.to_monotonic(state.next).max(now() + MIN_STEP);
+                state.armed = Some(arm(at, Action::Fire(self.clone())));
+            }
+        }
+        if missed > 0 {
+            self.signal(&process, missed - 1);
+        }
+    }
+}
+
+/// Shortest time between two looks at a timer, so that a tiny interval cannot keep a processor busy; nanoseconds.
+const MIN_STEP: u64 = 20_000;
+
+/// A process's three `setitimer` timers, made when first set.
+#[derive(Default)]
+pub struct Itimers([SpinLockOption; 3]);
+
+struct SpinLockOption(SpinLock<Option<Arc<IntervalTimer>>>);
+
+impl Default for SpinLockOption {
+    fn default() -> Self {
+        Self(SpinLock::new(None))
+    }
+}
+
+impl Itimers {
+    /// Sets timer `which` to go off `after` from now (0: not) and every `interval`; what was left and the interval.
+    pub fn set(
+        &self,
+        process: &Arc<Process>,
+        which: usize,
+        after: Nanos,
+        interval: Nanos,
+    ) -> Result<(u64, u64), Errno> {
+        let slot = self.0.get(which).ok_or(Errno::EINVAL)?;
+        let (clock, signal) = match which {
+            0 => (Clock::Monotonic, sig::ALRM),
+            1 => (Clock::Process(process.pid), sig::VTALRM),
+            _ => (Clock::Process(process.pid), sig::PROF),
+        };
+        let mut slot = slot.0.lock();
+        if slot.is_none() && after == 0 {
+            return Ok((0, 0));
+        }
+        let timer = slot.get_or_insert_with(|| IntervalTimer::new(process, clock, Notify::Itimer(signal))).clone();
+        drop(slot);
+        let next = if after == 0 { 0 } else { clock.read()?.saturating_add(after) };
+        Ok(timer.set(next, interval))
+    }
+
+    /// Time left and interval of timer `which`.
+    pub fn get(&self, which: usize) -> Result<(Nanos, Nanos), Errno> {
+        let slot = self.0.get(which).ok_or(Errno::EINVAL)?;
+        Ok(slot.0.lock().as_ref().map_or((0, 0), |timer| timer.get()))
+    }
+
+    /// Disarms all of them.
+    pub fn clear(&self) {
+        for slot in &self.0 {
+            let timer = slot.0.lock().take();
+            if let Some(timer) = timer {
+                timer.set(0, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! POSIX timers (timer_create(2)): a process's numbered interval timers.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::itimer::IntervalTimer;
+
+/// A process's timers.
+#[derive(Default)]
+pub struct PosixTimers(SpinLockMap);
+
+struct SpinLockMap(SpinLock<BTreeMap<u32, Arc<IntervalTimer>>>);
+
+impl Default for SpinLockMap {
+    fn default() -> Self {
+        Self(SpinLock::new(BTreeMap::new()))
+    }
+}
+
+/// Most timers per process: `RLIMIT_SIGPENDING` bounds them on Linux.
+const MAX_TIMERS: usize = 4096;
+
+impl PosixTimers {
+    /// Adds the timer `make` builds for its id.
+    pub fn add(&self, make: impl FnOnce(u32) -> Arc<IntervalTimer>) -> Result<u32, Errno> {
+        let mut timers = self.0.0.lock();
+        if timers.len() >= MAX_TIMERS {
+            return Err(Errno::EAGAIN);
+        }
+        let id = (0..).find(|id| !timers.contains_key(id)).ok_or(Errno::EAGAIN)?;
+        timers.insert(id, make(id));
+        Ok(id)
+    }
+
+    /// The timer with this id.
+    pub fn get(&self, id: u32) -> Result<Arc<IntervalTimer>, Errno> {
+        self.0.0.lock().get(&id).cloned().ok_or(Errno::EINVAL)
+    }
+
+    /// Takes a timer out and disarms it.
+    pub fn remove(&self, id: u32) -> Result<(), Errno> {
+        let timer = self.0.0.lock().remove(&id).ok_or(Errno::EINVAL)?;
+        timer.set(0, 0);
+        Ok(())
+    }
+
+    /// A signal of timer `id` was taken.
+    pub fn taken(&self, id: u32, overrun: u32) {
+        if let Ok(timer) = self.get(id) {
+            timer.taken(overrun);
+        }
+    }
+
+    /// Disarms and forgets all of them (exec, exit).
+    pub fn clear(&self) {
+        let timers = core::mem::take(&mut *self.0.0.lock());
+        for timer in timers.values() {
+            timer.set(0, 0);
+        }
+    }
+}

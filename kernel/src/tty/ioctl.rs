@@ -1,0 +1,218 @@
+//! Requests to a terminal (ioctl_tty(2)).
+
+use alloc::sync::Arc;
+
+use kernel_logic::signal::{Cause, SigInfo, sig};
+use kernel_logic::tty::termios::{TERMIOS_SIZE, Termios};
+use linux_abi::Errno;
+
+use super::{Tty, job};
+use crate::signal;
+use crate::task::creds::cap;
+use crate::task::{self, Pid, tree};
+use crate::user::{UserPtr, read_bytes, write_bytes};
+
+const TCGETS: u32 = 0x5401;
+const TCSETS: u32 = 0x5402;
+const TCSETSW: u32 = 0x5403;
+const TCSETSF: u32 = 0x5404;
+const TCGETA: u32 = 0x5405;
+const TCSETA: u32 = 0x5406;
+const TCSETAF: u32 = 0x5408;
+const TCSBRK: u32 = 0x5409;
+const TCXONC: u32 = 0x540a;
+const TCFLSH: u32 = 0x540b;
+const TIOCEXCL: u32 = 0x540c;
+const TIOCNXCL: u32 = 0x540d;
+const TIOCSCTTY: u32 = 0x540e;
+const TIOCGPGRP: u32 = 0x540f;
+const TIOCSPGRP: u32 = 0x5410;
+const TIOCOUTQ: u32 = 0x5411;
+const TIOCSTI: u32 = 0x5412;
+const TIOCGWINSZ: u32 = 0x5413;
+const TIOCSWINSZ: u32 = 0x5414;
+const TIOCMGET: u32 = 0x5415;
+const FIONREAD: u32 = 0x541b;
+const TIOCGETD: u32 = 0x5424;
+const TIOCSETD: u32 = 0x5423;
+const TCSBRKP: u32 = 0x5425;
+const TIOCNOTTY: u32 = 0x5422;
+const TIOCGSID: u32 = 0x5429;
+const TCGETS2: u32 = 0x802c_542a;
+const TCSETS2: u32 = 0x402c_542b;
+const TCSETSF2: u32 = 0x402c_542d;
+const TIOCGDEV: u32 = 0x8004_5432;
+
+/// Size of the old `struct termio`, whose flags are 16 bits wide.
+const TERMIO_SIZE: usize = 18;
+
+pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
+    match request {
+        TCGETS => write_bytes(argument, &tty.termios().to_bytes()).map(|()| 0),
+        TCSETS..=TCSETSF => {
+            let mut bytes = [0; TERMIOS_SIZE];
+            read_bytes(argument, &mut bytes)?;
+            set(tty, Termios::from_bytes(&bytes), request == TCSETSF)
+        }
+        TCGETS2 => {
+            write_bytes(argument, &tty.termios().to_bytes())?;
+            // c_ispeed and c_ospeed follow: 9600 baud, as c_cflag says.
+            write_bytes(argument + TERMIOS_SIZE as u64, &[0x80, 0x25, 0, 0, 0x80, 0x25, 0, 0]).map(|()| 0)
+        }
+        TCSETS2..=TCSETSF2 => {
+            let mut bytes = [0; TERMIOS_SIZE];
+            read_bytes(argument, &mut bytes)?;
+            set(tty, Termios::from_bytes(&bytes), request == TCSETSF2)
+        }
+        TCGETA => write_bytes(argument, &to_termio(&tty.termios())).map(|()| 0),
+        TCSETA..=TCSETAF => {
+            let mut bytes = [0; TERMIO_SIZE];
+            read_bytes(argument, &mut bytes)?;
+            set(tty, from_termio(&tty.termios(), &bytes), request == TCSETAF)
+        }
+        TCSBRK | TCSBRKP | TIOCEXCL | TIOCNXCL => Ok(0),
+        TCXONC => flow(tty, argument),
+        TCFLSH => flush(tty, argument),
+        TIOCGWINSZ | TIOCSWINSZ => window(tty, request, argument),
+        FIONREAD => write_int(argument, tty.discipline.lock().available() as i32),
+        TIOCOUTQ | TIOCGETD => write_int(argument, 0),
+        TIOCSETD => match UserPtr::<i32>::new(argument).read()? {
+            0 => Ok(0),
+            _ => Err(Errno::EINVAL),
+        },
+        // Carrier, clear to send and data set ready, as a null modem gives them.
+        TIOCMGET => write_int(argument, 0x126),
+        TIOCSTI => push_input(tty, argument),
+        TIOCGDEV => write_int(argument, tty.rdev as i32),
+        TIOCSCTTY | TIOCNOTTY | TIOCGPGRP | TIOCSPGRP | TIOCGSID => control(tty, request, argument),
+        _ => Err(Errno::ENOTTY),
+    }
+}
+
+fn set(tty: &Arc<Tty>, termios: Termios, flush: bool) -> Result<usize, Errno> {
+    job::check_background(tty, sig::TTOU)?;
+    let mut discipline = tty.discipline.lock();
+    if flush {
+        discipline.flush_input();
+    }
+    discipline.set_termios(termios);
+    drop(discipline);
+    tty.readable.wake_all();
+    tty.writable.wake_all();
+    Ok(0)
+}
+
+/// TCXONC: 0 stops output, 1 restarts it, 2 and 3 send the stop and start characters (which nobody on a screen needs).
+fn flow(tty: &Arc<Tty>, action: u64) -> Result<usize, Errno> {
+    job::check_background(tty, sig::TTOU)?;
+    match action {
+        0 | 1 => {
+            tty.discipline.lock().set_output_stopped(action == 0);
+            tty.writable.wake_all();
+            Ok(0)
+        }
+        2 | 3 => Ok(0),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// TCFLSH: 0 input, 1 output, 2 both. Output is never queued.
+fn flush(tty: &Arc<Tty>, queue: u64) -> Result<usize, Errno> {
+    job::check_background(tty, sig::TTOU)?;
+    match queue {
+        0 | 2 => {
+            tty.discipline.lock().flush_input();
+            Ok(0)
+        }
+        1 => Ok(0),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn window(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
+    let mut bytes = [0; 8];
+    if request == TIOCGWINSZ {
+        for (place, value) in bytes.chunks_exact_mut(2).zip(*tty.window.lock()) {
+            place.copy_from_slice(&value.to_ne_bytes());
+        }
+        return write_bytes(argument, &bytes).map(|()| 0);
+    }
+    read_bytes(argument, &mut bytes)?;
+    let mut size = [0; 4];
+    for (value, place) in size.iter_mut().zip(bytes.chunks_exact(2)) {
+        *value = u16::from_ne_bytes([place[0], place[1]]);
+    }
+    let old = core::mem::replace(&mut *tty.window.lock(), size);
+    let foreground = tty.control.lock().foreground;
+    if old != size && foreground != 0 {
+        let info = SigInfo { signal: sig::WINCH, code: 0x80, errno: 0, cause: Cause::None };
+        // A group that is gone needs no telling.
+        let _ = signal::send_group(foreground, info);
+    }
+    Ok(0)
+}
+
+fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
+    let task = task::current();
+    let own =
+        task.process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    if !own && !task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
+        return Err(Errno::EPERM);
+    }
+    tty.input(UserPtr::<u8>::new(argument).read()?);
+    Ok(0)
+}
+
+fn control(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
+    let task = task::current();
+    let process = &task.process;
+    let privileged = || task.creds.with(|creds| creds.capable(cap::SYS_ADMIN));
+    let own = process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    match request {
+        TIOCSCTTY => job::adopt(tty, process, argument == 1 && privileged()).map(|()| 0),
+        TIOCNOTTY => job::give_up(tty, process).map(|()| 0),
+        _ if !own => Err(Errno::ENOTTY),
+        TIOCGPGRP => write_int(argument, tty.control.lock().foreground as i32),
+        TIOCGSID => write_int(argument, tty.control.lock().session as i32),
+        _ => {
+            job::check_background(tty, sig::TTOU)?;
+            let group = UserPtr::<i32>::new(argument).read()?;
+            let group = Pid::try_from(group).map_err(|_| Errno::EINVAL)?;
+            let members = tree::group_members(group);
+            let Some(member) = members.first() else { return Err(Errno::ESRCH) };
+            if member.sid() != process.sid() {
+                return Err(Errno::EPERM);
+            }
+            tty.control.lock().foreground = group;
+            Ok(0)
+        }
+    }
+}
+
+fn to_termio(termios: &Termios) -> [u8; TERMIO_SIZE] {
+    let mut bytes = [0; TERMIO_SIZE];
+    for (place, word) in bytes.chunks_exact_mut(2).zip([termios.iflag, termios.oflag, termios.cflag, termios.lflag]) {
+        place.copy_from_slice(&(word as u16).to_ne_bytes());
+    }
+    bytes[8] = termios.line;
+    bytes[9..17].copy_from_slice(&termios.cc[..8]);
+    bytes
+}
+
+fn from_termio(now: &Termios, bytes: &[u8; TERMIO_SIZE]) -> Termios {
+    let low = |old: u32, at: usize| old & 0xffff_0000 | u32::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+    let mut cc = now.cc;
+    cc[..8].copy_from_slice(&bytes[9..17]);
+    Termios {
+        iflag: low(now.iflag, 0),
+        oflag: low(now.oflag, 2),
+        cflag: low(now.cflag, 4),
+        lflag: low(now.lflag, 6),
+        line: bytes[8],
+        cc,
+    }
+}
+
+fn write_int(argument: u64, value: i32) -> Result<usize, Errno> {
+    UserPtr::<i32>::new(argument).write(value).map(|()| 0)
+}

@@ -1,0 +1,130 @@
+//! Job control: which session a terminal controls, and which of its process groups may use it now (credentials(7), setsid(2),
+//! tcsetpgrp(3), "Job control" of POSIX 11.1).
+
+use alloc::sync::Arc;
+
+use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, sig};
+use linux_abi::Errno;
+
+use super::{Control, Tty};
+use crate::signal;
+use crate::task::{self, Pid, Process, Task, tree};
+
+/// `SI_KERNEL`.
+const FROM_KERNEL: i32 = 0x80;
+
+/// Makes `tty` the caller's controlling terminal if it leads a session that has none and nobody else's is `tty`.
+pub(super) fn adopt_if_free(tty: &Arc<Tty>) {
+    let process = &task::current().process;
+    if process.sid() == process.pid {
+        // Taken already, by this session or another: opening it is fine all the same.
+        let _ = adopt(tty, process, false);
+    }
+}
+
+/// TIOCSCTTY: EPERM unless the caller leads a session without terminal and the terminal is free, or `steal`.
+pub(super) fn adopt(tty: &Arc<Tty>, process: &Process, steal: bool) -> Result<(), Errno> {
+    let session = process.session.get();
+    if session.id != process.pid {
+        return Err(Errno::EPERM);
+    }
+    {
+        let own = session.terminal.lock();
+        if let Some(own) = &*own {
+            return if Arc::ptr_eq(own, tty) { Ok(()) } else { Err(Errno::EPERM) };
+        }
+    }
+    let mut control = tty.control.lock();
+    if control.session != 0 && !steal {
+        return Err(Errno::EPERM);
+    }
+    let robbed = control.session;
+    *control = Control { session: session.id, foreground: process.pgid(), hung_up: false };
+    drop(control);
+    if robbed != 0 {
+        take_from(robbed);
+    }
+    *session.terminal.lock() = Some(tty.clone());
+    Ok(())
+}
+
+/// TIOCNOTTY: the caller gives its terminal up; if it leads the session, everybody in it loses it.
+pub(super) fn give_up(tty: &Arc<Tty>, process: &Process) -> Result<(), Errno> {
+    let session = process.session.get();
+    let own = session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty));
+    if !own {
+        return Err(Errno::ENOTTY);
+    }
+    if session.id == process.pid {
+        session.terminal.lock().take();
+        let foreground = release(tty, session.id);
+        send_group(foreground, sig::HUP);
+        send_group(foreground, sig::CONT);
+    }
+    Ok(())
+}
+
+/// The session's leader is gone: its foreground group is told, and the terminal is free for the next.
+pub(super) fn disassociate(tty: &Arc<Tty>, session: Pid) {
+    let foreground = release(tty, session);
+    send_group(foreground, sig::HUP);
+    send_group(foreground, sig::CONT);
+    tty.discipline.lock().flush_input();
+    tty.readable.wake_all();
+}
+
+/// Frees the terminal of `session`; answers its foreground group.
+fn release(tty: &Tty, session: Pid) -> Pid {
+    let mut control = tty.control.lock();
+    if control.session != session {
+        return 0;
+    }
+    core::mem::take(&mut *control).foreground
+}
+
+fn take_from(session: Pid) {
+    for process in tree::all_processes() {
+        if process.sid() == session {
+            process.session.get().terminal.lock().take();
+        }
+    }
+}
+
+/// A signal from the keyboard.
+pub(super) fn signal_foreground(tty: &Tty, signal: u8) {
+    let foreground = tty.control.lock().foreground;
+    send_group(foreground, signal);
+}
+
+fn send_group(group: Pid, signal: u8) {
+    if group != 0 {
+        let info = SigInfo { signal, code: FROM_KERNEL, errno: 0, cause: Cause::None };
+        // A group that is gone needs no telling.
+        let _ = signal::send_group(group, info);
+    }
+}
+
+/// Stops a background group that reads (SIGTTIN) or writes or changes settings (SIGTTOU): the call is restarted when it comes to
+/// the foreground. EIO where the signal could not help: it is blocked or ignored, or the group is orphaned.
+pub(super) fn check_background(tty: &Arc<Tty>, signal: u8) -> Result<(), Errno> {
+    let task = task::current();
+    let process = &task.process;
+    let own = process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let control = *tty.control.lock();
+    if !own || control.foreground == 0 || control.foreground == process.pgid() {
+        return Ok(());
+    }
+    if is_ignored(&task, signal) {
+        return if signal == sig::TTIN { Err(Errno::EIO) } else { Ok(()) };
+    }
+    if tree::is_orphaned(process.pgid()) {
+        return Err(Errno::EIO);
+    }
+    send_group(process.pgid(), signal);
+    Err(Errno::ERESTARTSYS)
+}
+
+fn is_ignored(task: &Task, signal: u8) -> bool {
+    let handler = task.process.actions.with(|actions| actions.get(signal).handler);
+    task.signals.blocked().has(signal) || handler == SIG_IGN
+}

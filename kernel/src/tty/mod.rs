@@ -1,0 +1,232 @@
+//! Terminals: at present the console on the first serial line.
+//!
+//! A [`Tty`] joins the line discipline of `kernel_logic::tty` to a device and to job control: which session it controls, which of
+//! its process groups may read and write ([`job`]). Requests are in [`ioctl`].
+
+mod ioctl;
+mod job;
+
+use alloc::sync::Arc;
+
+use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
+use kernel_logic::signal::sig;
+use kernel_logic::tty::termios::{ICANON, TOSTOP, Termios, VMIN, VTIME};
+use kernel_logic::tty::{Action, LineDiscipline, Taken};
+use linux_abi::Errno;
+use linux_abi::flags::file::O_NOCTTY;
+use machine::sync::{Once, SpinLock};
+use machine::time::now;
+
+use crate::fs::dev::{CONSOLE, TTY_S0};
+use crate::fs::file::{File, FileOps};
+use crate::fs::io::{Sink, Source};
+use crate::sched::Sleep;
+use crate::sync::wait::{WaitError, WaitQueue, Waiter};
+use crate::task::{self, Pid};
+
+/// Rows, columns and their sizes in pixels (`struct winsize`).
+pub type WindowSize = [u16; 4];
+
+/// A terminal.
+pub struct Tty {
+    /// Device number.
+    pub rdev: u64,
+    discipline: SpinLock<LineDiscipline>,
+    control: SpinLock<Control>,
+    window: SpinLock<WindowSize>,
+    /// Something to read.
+    readable: WaitQueue,
+    /// Output goes on after a stop.
+    writable: WaitQueue,
+}
+
+/// Whose terminal it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// The session it controls, 0 for none.
+    pub session: Pid,
+    /// The foreground process group, 0 for none.
+    pub foreground: Pid,
+    /// The session's leader is gone: reads end, writes fail.
+    pub hung_up: bool,
+}
+
+/// The console.
+pub fn console() -> &'static Arc<Tty> {
+    static TTY: Once<Arc<Tty>> = Once::new();
+    loop {
+        if let Some(tty) = TTY.get() {
+            return tty;
+        }
+        let tty = Arc::new(Tty {
+            rdev: TTY_S0,
+            discipline: SpinLock::new(LineDiscipline::new(Termios::console())),
+            control: SpinLock::new(Control::default()),
+            window: SpinLock::new([0; 4]),
+            readable: WaitQueue::new(),
+            writable: WaitQueue::new(),
+        });
+        if TTY.set(tty).is_ok() {
+            machine::console::enable_input();
+        }
+    }
+}
+
+/// Opens `/dev/console`, `/dev/ttyS0` or `/dev/tty`.
+pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+    let console_node = rdev == CONSOLE;
+    if !console_node && rdev != TTY_S0 {
+        let session = task::current().process.session.get();
+        let tty = session.terminal.lock().clone().ok_or(Errno::ENXIO)?;
+        return Ok(Arc::new(TtyFile { tty }));
+    }
+    let tty = console().clone();
+    // Opening the console device itself never makes it anybody's controlling terminal.
+    if !console_node && flags & O_NOCTTY as u32 == 0 {
+        job::adopt_if_free(&tty);
+    }
+    Ok(Arc::new(TtyFile { tty }))
+}
+
+/// Drains the console's device: every byte goes through the line discipline. Thread context.
+pub fn console_input() {
+    let tty = console();
+    while let Some(byte) = machine::console::read() {
+        tty.input(byte);
+    }
+}
+
+/// The controlling terminal's device number of a session, for `/proc/PID/stat`, with its foreground group.
+pub fn of_session(session: &task::Session) -> Option<(u64, Pid)> {
+    let tty = session.terminal.lock().clone()?;
+    let control = *tty.control.lock();
+    Some((tty.rdev, control.foreground))
+}
+
+/// The leader of `session` ended: its terminal is hung up (called by exit).
+pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
+    job::disassociate(tty, session.id);
+}
+
+impl Tty {
+    fn input(&self, byte: u8) {
+        let mut discipline = self.discipline.lock();
+        let was_stopped = discipline.output_stopped();
+        let action = discipline.input(byte, &mut |bytes| machine::console::write(bytes));
+        let restarted = was_stopped && !discipline.output_stopped();
+        drop(discipline);
+        if restarted {
+            self.writable.wake_all();
+        }
+        match action {
+            Action::None => {}
+            Action::Readable => self.readable.wake_all(),
+            Action::Interrupt => job::signal_foreground(self, sig::INT),
+            Action::Quit => job::signal_foreground(self, sig::QUIT),
+            Action::Suspend => job::signal_foreground(self, sig::TSTP),
+        }
+    }
+
+    /// The settings.
+    pub fn termios(&self) -> Termios {
+        *self.discipline.lock().termios()
+    }
+
+    fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
+        if self.control.lock().hung_up {
+            return Some(0);
+        }
+        match self.discipline.lock().take(buffer) {
+            Taken::Nothing => None,
+            Taken::Bytes(count) => Some(count),
+        }
+    }
+
+    /// A read in raw mode: returns as VMIN and VTIME say (termios(3)).
+    fn read_raw(&self, termios: &Termios, buffer: &mut [u8]) -> Result<usize, Errno> {
+        let least = usize::from(termios.cc[VMIN]).min(buffer.len());
+        let tenths = u64::from(termios.cc[VTIME]) * 100_000_000;
+        let mut done = self.try_read(buffer).unwrap_or(0);
+        // With VMIN, the time runs from the last byte; without it, from the call.
+        while done < least.max(1) {
+            if least == 0 && tenths == 0 {
+                break;
+            }
+            let timed = tenths > 0 && (least == 0 || done > 0);
+            let deadline = timed.then(|| now() + tenths);
+            let got = self.readable.wait_until(deadline, Sleep::Interruptible, || self.try_read(&mut buffer[done..]));
+            match got {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(WaitError::TimedOut) => break,
+                Err(WaitError::Interrupted) if done > 0 => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// What a descriptor of a terminal stands for.
+struct TtyFile {
+    tty: Arc<Tty>,
+}
+
+/// Bytes moved at a time between a program and the terminal.
+const PIECE: usize = 256;
+
+impl FileOps for TtyFile {
+    fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        job::check_background(&self.tty, sig::TTIN)?;
+        let mut buffer = alloc::vec![0; sink.left().min(4096)];
+        let termios = self.tty.termios();
+        let count = if file.is_nonblocking() {
+            self.tty.try_read(&mut buffer).ok_or(Errno::EAGAIN)?
+        } else if termios.local(ICANON) {
+            self.tty.readable.wait(|| self.tty.try_read(&mut buffer))?
+        } else {
+            self.tty.read_raw(&termios, &mut buffer)?
+        };
+        sink.put(&buffer[..count]).map(|_| ())
+    }
+
+    fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
+        if self.tty.termios().local(TOSTOP) {
+            job::check_background(&self.tty, sig::TTOU)?;
+        }
+        let mut piece = [0; PIECE];
+        while source.left() > 0 {
+            if self.tty.control.lock().hung_up {
+                return Err(Errno::EIO);
+            }
+            if self.tty.discipline.lock().output_stopped() {
+                if file.is_nonblocking() {
+                    return Err(Errno::EAGAIN);
+                }
+                self.tty.writable.wait(|| (!self.tty.discipline.lock().output_stopped()).then_some(()))?;
+            }
+            let count = source.take(&mut piece)?;
+            let mut discipline = self.tty.discipline.lock();
+            discipline.write(&piece[..count], &mut |bytes| machine::console::write(bytes));
+        }
+        Ok(position)
+    }
+
+    fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        if let Some(waiter) = waiter {
+            waiter.add(&self.tty.readable);
+            waiter.add(&self.tty.writable);
+        }
+        if self.tty.control.lock().hung_up {
+            return IN | OUT | RDNORM | WRNORM | HUP;
+        }
+        let discipline = self.tty.discipline.lock();
+        let readable = if discipline.readable() { IN | RDNORM } else { 0 };
+        let writable = if discipline.output_stopped() { 0 } else { OUT | WRNORM };
+        readable | writable
+    }
+
+    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+        ioctl::handle(&self.tty, request, argument)
+    }
+}

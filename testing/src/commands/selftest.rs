@@ -1,0 +1,114 @@
+//! `cargo xtask selftest [NAME...] [--machine pc|q35|microvm]`: boots the machine crate's own tests, one boot each.
+//!
+//! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
+//! contain the text of every line of `kernel/selftest/expected/NAME.txt`, in that order, and QEMU must end with the status that
+//! `LIST.txt` gives for it beside the number of processors it wants (and further words for the command line).
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+
+use super::kernel;
+use crate::paths;
+use crate::qemu::{self, Ending, Limits, Machine, Model, run::Next};
+use crate::setup::{self, Consent, Tool};
+
+/// Its arguments.
+#[derive(Debug, Default, Args)]
+pub struct Arguments {
+    /// Names of tests; without any, all run.
+    names: Vec<String>,
+    /// QEMU's machine type.
+    #[arg(long, value_enum, default_value_t)]
+    machine: Model,
+}
+
+/// One line of `LIST.txt`.
+#[derive(Debug, PartialEq, Eq)]
+struct Test {
+    name: String,
+    cpus: u32,
+    status: i32,
+    /// Further words for the command line.
+    options: String,
+}
+
+/// The slowest takes a second on an idle machine.
+const SECONDS: u64 = 60;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    setup::require(&[Tool::Qemu], consent)?;
+    let folder = paths::root().join("kernel/selftest/expected");
+    let mut tests = list(&paths::read(&folder.join("LIST.txt"))?)?;
+    tests.retain(|test| arguments.names.is_empty() || arguments.names.contains(&test.name));
+    ensure!(!tests.is_empty(), "no self test of that name");
+    let program = kernel::build_selftest()?;
+    let mut failed = 0;
+    for test in &tests {
+        let expected = paths::read(&folder.join(&test.name).with_extension("txt"))?;
+        match check(test, &program, arguments.machine, &expected)? {
+            None => println!("ok      {}", test.name),
+            Some(text) => {
+                failed += 1;
+                println!("FAILED  {}: {text}", test.name);
+            }
+        }
+    }
+    println!("{} self tests on {}, {failed} failed", tests.len(), arguments.machine);
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What is wrong with a test, or nothing.
+fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Option<String>> {
+    let mut machine = Machine::bare(program.to_owned(), format!("test={} {}", test.name, test.options));
+    machine.model = model;
+    machine.cpus = test.cpus;
+    let mut lines = Vec::new();
+    let outcome = qemu::run(&machine, Limits::seconds(SECONDS), |line| {
+        lines.push(line.to_owned());
+        Next::Go
+    })?;
+    if let Some(missing) = first_missing(expected, &lines) {
+        return Ok(Some(format!("`{missing}` was not printed in its place; it printed\n{}", lines.join("\n"))));
+    }
+    let good = outcome.ending == Ending::Stopped(Some(test.status));
+    Ok((!good).then(|| format!("ended with {:?}, not with QEMU's status {}", outcome.ending, test.status)))
+}
+
+/// The first expected line that does not come after those before it.
+fn first_missing<'a>(expected: &'a str, printed: &[String]) -> Option<&'a str> {
+    let mut rest = printed.iter();
+    expected.lines().find(|line| !rest.any(|printed| printed.contains(line.trim_end())))
+}
+
+fn list(text: &str) -> Result<Vec<Test>> {
+    let test = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let mut next = || fields.next().with_context(|| format!("kernel/selftest/expected/LIST.txt: `{line}`"));
+        let (name, cpus, status) = (next()?.to_owned(), next()?.parse()?, next()?.parse()?);
+        Ok(Test { name, cpus, status, options: fields.collect::<Vec<_>>().join(" ") })
+    };
+    text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(test).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expected_lines_may_have_others_between_them_but_not_another_order() {
+        let printed = ["a", "x", "b"].map(String::from);
+        assert_eq!(first_missing("a\nb\n", &printed), None);
+        assert_eq!(first_missing("b\na\n", &printed), Some("a"));
+    }
+
+    #[test]
+    fn the_list_names_processors_and_status() {
+        let tests = list("boot 1 1\nstop 2 1\n").unwrap();
+        assert_eq!(tests[1], Test { name: "stop".into(), cpus: 2, status: 1, options: String::new() });
+        assert!(list("boot 1\n").is_err());
+    }
+}
