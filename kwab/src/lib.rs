@@ -19,6 +19,11 @@
 //! Everything that reads input gives what is sound *and* what is not: no function panics on bytes, and none allocates by a
 //! length that the input claims.
 
+pub mod analysis;
+pub mod decode;
+pub mod export;
 pub mod import;
+pub mod symbols;
+pub mod unwind;
 pub mod model;
 pub mod report;
