@@ -13,7 +13,7 @@ use crate::fs::Path;
 use crate::task::limits::resource;
 use crate::task::process::Ended;
 use crate::task::wait::{self, Change, Report, Wanted, Which};
-use crate::task::{Pid, Process, clone, exec, exit, tree};
+use crate::task::{Pid, Process, clone, exec, exit, pidfd, tree};
 use crate::user::{self, UserPtr, read_words};
 
 /// This area's calls.
@@ -28,6 +28,7 @@ pub const CALLS: Calls = &[
     (nr::exit_group, |call| exit::exit_process(call.arg(0) as u8)),
     (nr::wait4, wait4),
     (nr::waitid, waitid),
+    (nr::pidfd_open, pidfd_open),
     (nr::getpid, |call| Ok(call.task.pid() as usize)),
     (nr::gettid, |call| Ok(call.task.tid() as usize)),
     (nr::getppid, |call| Ok(call.task.process.ppid() as usize)),
@@ -44,6 +45,7 @@ fn sys_clone(call: &mut Call<'_>) -> SysResult {
         exit_signal: call.arg(0) as u8,
         stack: call.arg(1),
         parent_tid: call.arg(2),
+        pidfd: call.arg(2),
         child_tid: call.arg(3),
         tls: call.arg(4),
     };
@@ -71,7 +73,7 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     if size > 4096 {
         return Err(Errno::E2BIG);
     }
-    let [flags, _pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls] = read_words(call.arg(0))?;
+    let [flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls] = read_words(call.arg(0))?;
     for at in (FIRST_VERSION..size / 8 * 8).step_by(8) {
         if UserPtr::<u64>::new(call.arg(0) + at).read()? != 0 {
             return Err(Errno::E2BIG);
@@ -82,7 +84,7 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let stack = stack.wrapping_add(stack_size);
-    let request = clone::Request { flags, exit_signal: exit_signal as u8, stack, parent_tid, child_tid, tls };
+    let request = clone::Request { flags, exit_signal: exit_signal as u8, stack, parent_tid, child_tid, pidfd, tls };
     clone::clone(&call.task, call.frame, &request)
 }
 
@@ -203,6 +205,7 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
     let which = match kind {
         0 => Which::Any,
         1 if id > 0 => Which::Process(id as Pid),
+        3 if id >= 0 => Which::Process(pidfd::process_of(&call.task, id)?.pid),
         2 if id == 0 => Which::Group(call.task.process.pgid()),
         2 if id > 0 => Which::Group(id as Pid),
         _ => return Err(Errno::EINVAL),
@@ -225,6 +228,15 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
         write_usage(usage_at, &whole_usage(&report.process))?;
     }
     Ok(0)
+}
+
+fn pidfd_open(call: &mut Call<'_>) -> SysResult {
+    let (pid, flags) = (call.int(0), call.arg(1));
+    if pid <= 0 || flags & !abi::PIDFD_NONBLOCK != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let process = tree::process(pid as Pid).ok_or(Errno::ESRCH)?;
+    Ok(pidfd::open(&call.task, &process, flags != 0)? as usize)
 }
 
 /// Stores the fields of siginfo that waitid(2) defines, and leaves the rest alone.
