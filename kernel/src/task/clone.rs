@@ -11,8 +11,8 @@ use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
 use machine::trap::TrapCode;
 
-use super::process::Actions;
 use super::creds::cap;
+use super::process::Actions;
 use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, tree};
 use crate::debug;
 use crate::mm::{AddressSpace, frames};
