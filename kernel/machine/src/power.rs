@@ -19,6 +19,11 @@ pub fn debug_exit(code: u8) {
     power::debug_exit(code);
 }
 
+/// Tell the host that the guest panicked, through `pvpanic` if it is there.
+pub fn notify_panic() {
+    power::notify_panic();
+}
+
 /// Stop this processor for good, interrupts off.
 pub fn halt() -> ! {
     irq::halt_for_ever()

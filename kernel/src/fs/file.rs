@@ -100,6 +100,17 @@ pub trait FileOps: Send + Sync {
     }
 }
 
+/// What a description keeps counted at its inode while it lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Nothing.
+    None,
+    /// A writer: the file cannot be executed.
+    Writer,
+    /// An execution: the file cannot be written.
+    Execution,
+}
+
 /// An open file description.
 pub struct File {
     /// Where it was opened.
@@ -117,18 +128,22 @@ pub struct File {
     pub signal_owner: AtomicI32,
     watched: AtomicBool,
     watchers: SpinLock<Vec<Weak<Epoll>>>,
-    executing: bool,
-    writing: bool,
+    hold: Hold,
 }
 
 impl File {
-    /// Opens `path` with `ops`. The caller has checked permissions and, for a writer, called [`super::attr::Attr::begin_write`];
-    /// `executing` says that it called `begin_exec`.
-    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32, executing: bool) -> Arc<Self> {
+    /// Opens `path` with `ops`. The caller has checked permissions and, for a writer of a regular file, called
+    /// [`super::attr::Attr::begin_write`].
+    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32) -> Arc<Self> {
+        let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0;
+        let hold =
+            if writing && path.inode().attr().kind() == super::attr::S_IFREG { Hold::Writer } else { Hold::None };
+        Self::holding(path, ops, flags, hold)
+    }
+
+    /// The same with what the caller counted at the inode.
+    pub fn holding(path: Path, ops: Arc<dyn FileOps>, flags: u32, hold: Hold) -> Arc<Self> {
         let seeking = ops.seeking();
-        let writing = flags & O_ACCMODE != 0
-            && flags & abi::O_PATH as u32 == 0
-            && path.inode().attr().kind() == super::attr::S_IFREG;
         Arc::new(Self {
             path,
             ops,
@@ -140,8 +155,7 @@ impl File {
             signal_owner: AtomicI32::new(0),
             watched: AtomicBool::new(false),
             watchers: SpinLock::new(Vec::new()),
-            executing,
-            writing,
+            hold,
         })
     }
 
@@ -270,6 +284,12 @@ impl File {
         outcome(source.done(), result)
     }
 
+    /// pwritev2 with RWF_APPEND: writes at the end whatever `position` says; the file's own does not move.
+    pub fn append(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
+        let end = if self.seeking == Seeking::Position { self.inode().size() } else { position };
+        self.write_at(end, source)
+    }
+
     /// The position.
     pub fn position(&self) -> u64 {
         self.position.load(Relaxed)
@@ -324,11 +344,10 @@ impl Drop for File {
             filelock::release_description(self);
         }
         let attr = self.path.dentry.inode.attr();
-        if self.writing {
-            attr.end_write();
-        }
-        if self.executing {
-            attr.end_exec();
+        match self.hold {
+            Hold::None => {}
+            Hold::Writer => attr.end_write(),
+            Hold::Execution => attr.end_exec(),
         }
         self.ops.release(self);
     }

@@ -56,7 +56,7 @@ pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno>
     if attr.is_dir() {
         return Err(Errno::EPERM);
     }
-    if attr.nlink() == 0 && !from.dentry.is_removed() {
+    if !attr.is_linkable() {
         return Err(Errno::ENOENT);
     }
     dir.inode().link(&dir.dentry, name, from.inode())

@@ -71,6 +71,8 @@ pub struct SchedState {
     /// `Policy::Normal`, readable without the lock: the common case.
     ordinary: AtomicBool,
     affinity: AtomicU64,
+    /// Children start at the default policy (`SCHED_RESET_ON_FORK`).
+    pub reset_on_fork: AtomicBool,
     /// When its present turn began.
     since: AtomicU64,
     /// Nanoseconds it has run before that.
@@ -85,10 +87,13 @@ pub struct SchedState {
 impl SchedState {
     /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
     pub fn child_of(parent: &SchedState) -> Self {
-        let policy = *parent.policy.lock();
+        let resets = parent.reset_on_fork.load(Ordering::Relaxed);
+        let policy = if resets { Policy::Normal } else { parent.policy() };
+        let nice = parent.nice();
+        let nice = if resets { nice.max(0) } else { nice };
         Self {
             vruntime: AtomicU64::new(parent.vruntime.load(Ordering::Relaxed)),
-            nice: AtomicI32::new(parent.nice.load(Ordering::Relaxed)),
+            nice: AtomicI32::new(nice),
             policy: SpinLock::new(policy),
             ordinary: AtomicBool::new(policy == Policy::Normal),
             affinity: AtomicU64::new(parent.affinity.load(Ordering::Relaxed)),
@@ -106,6 +111,7 @@ impl SchedState {
             policy: SpinLock::new(Policy::Normal),
             ordinary: AtomicBool::new(true),
             affinity: AtomicU64::new(u64::MAX),
+            reset_on_fork: AtomicBool::new(false),
             since: AtomicU64::new(now()),
             ran: AtomicU64::new(0),
             voluntary: AtomicU64::new(0),
@@ -451,6 +457,8 @@ pub fn on_console() {
 /// Makes sure the hardware timer expires by `deadline`.
 pub fn arm_by(here: &Cpu, deadline: Nanos) {
     if deadline < here.armed.load(Ordering::Relaxed) {
+        // An expiry between the two stores would leave the note at "not armed" and let a later deadline replace this one.
+        let _off = machine::irq::off();
         here.armed.store(deadline, Ordering::Relaxed);
         machine::time::arm(deadline);
     }

@@ -195,6 +195,7 @@ fn note_timer(task: &Task, info: Option<SigInfo>) -> Option<SigInfo> {
 /// Sends to a process: any of its threads may take it.
 pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> {
     if !prepare(process, None, &info) {
+        continue_if_asked(process, &info);
         return Ok(());
     }
     {
@@ -204,6 +205,7 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
         }
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
+    continue_if_asked(process, &info);
     let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(info.signal)
@@ -220,6 +222,7 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
 /// Sends to one thread.
 pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
     if !prepare(&thread.process, Some(thread), &info) {
+        continue_if_asked(&thread.process, &info);
         return Ok(());
     }
     {
@@ -229,8 +232,16 @@ pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
         }
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
+    continue_if_asked(&thread.process, &info);
     tell(thread, info.signal);
     Ok(())
+}
+
+/// `SIGCONT` continues whatever its disposition; only once it is queued, so that the process cannot run on without it.
+fn continue_if_asked(process: &Arc<Process>, info: &SigInfo) {
+    if info.signal == sig::CONT {
+        jobs::resume(process);
+    }
 }
 
 /// Raises a fault's signal in the running thread: blocked or ignored, it is fatal.
@@ -302,7 +313,6 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         discard(process, SigSet::only(sig::CONT));
     } else if info.signal == sig::CONT {
         discard(process, SigSet::STOPS);
-        jobs::resume(process);
     }
     let disposition = process.actions.with(|actions| actions.get(info.signal));
     let blocked = match thread {

@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ, F_GETSIG, F_OFD_GETLK,
-    F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ, F_SETSIG, FD_CLOEXEC,
-    LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
+    F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ,
+    F_GETSIG, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ,
+    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
 };
 use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
 use linux_abi::syscalls::nr;
@@ -18,8 +18,10 @@ use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
 use crate::fs::filelock::{self, Family, Owner};
+use crate::fs::tmpfs::SEAL_SEAL;
 use crate::ipc::{eventfd, pipe};
 use crate::task::creds::cap;
+use crate::task::tree;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
 
@@ -117,10 +119,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.signal_owner.load(Relaxed) as usize),
-        F_SETOWN => {
-            file.signal_owner.store(argument as i32, Relaxed);
-            Ok(0)
-        }
+        F_SETOWN => set_owner(&file, argument as i32),
         F_GETSIG => Ok(0),
         F_SETSIG => {
             if argument <= 64 {
@@ -134,10 +133,40 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
             file.ops.as_pipe().ok_or(Errno::EBADF)?.set_capacity(argument as u32 as usize, privileged)
         }
+        F_GET_SEALS => file.inode().seals().map(|seals| seals.load(Relaxed) as usize).ok_or(Errno::EINVAL),
+        F_ADD_SEALS => add_seals(&file, argument as u32),
         // F_UNLCK: nobody holds a lease.
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// F_SETOWN: a process, or a group if negative: ESRCH if there is none. 0 takes the owner away.
+fn set_owner(file: &File, owner: i32) -> SysResult {
+    let exists = match owner {
+        0 => true,
+        1.. => tree::process(owner as u32).is_some(),
+        _ => !tree::group_members(owner.unsigned_abs()).is_empty(),
+    };
+    if !exists {
+        return Err(Errno::ESRCH);
+    }
+    file.signal_owner.store(owner, Relaxed);
+    Ok(0)
+}
+
+/// Seals only ever add up; a file sealed against sealing takes none.
+fn add_seals(file: &File, more: u32) -> SysResult {
+    const ALL: u32 = 0x1f;
+    let seals = file.inode().seals().ok_or(Errno::EINVAL)?;
+    if more & !ALL != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if !file.is_writable() {
+        return Err(Errno::EPERM);
+    }
+    let added = seals.fetch_update(Relaxed, Relaxed, |old| (old & SEAL_SEAL == 0).then_some(old | more));
+    added.map(|_| 0).map_err(|_| Errno::EPERM)
 }
 
 fn process_owner(call: &Call<'_>) -> Owner {
@@ -222,6 +251,10 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     }
     let owner = filelock::description(&file);
     let operation = call.arg(1) & 0xffff_ffff;
+    // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
+    if operation & 32 != 0 {
+        return Ok(0);
+    }
     let kind = match operation & !LOCK_NB {
         LOCK_UN => {
             filelock::clear(&file, Family::Whole, owner, 0, TO_END);

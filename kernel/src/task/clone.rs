@@ -12,9 +12,10 @@ use machine::thread::{FpuStart, UserStart, running};
 use machine::trap::TrapCode;
 
 use super::process::Actions;
+use super::creds::cap;
 use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, tree};
 use crate::debug;
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
 use crate::signal::ThreadSignals;
 use crate::sync::wait::WaitError;
@@ -53,9 +54,14 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     check(request)?;
     let asked = |flag: u64| request.flags & flag != 0;
     let is_thread = asked(flags::CLONE_THREAD);
-    let limit = me.process.limit(resource::NPROC);
-    if tree::thread_count() as u64 >= limit.min(u64::from(tree::PID_MAX)) {
+    // Whoever may exceed resource limits is bound only by the numbers there are.
+    let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));
+    let limit = if privileged { u64::MAX } else { me.process.limit(resource::NPROC) };
+    if tree::thread_count() as u64 >= limit.min(MAX_THREADS) {
         return Err(Errno::EAGAIN);
+    }
+    if frames::is_low() {
+        return Err(Errno::ENOMEM);
     }
     let mm = child_memory(me, asked(flags::CLONE_VM))?;
     let tid = tree::allocate()?;
@@ -188,5 +194,7 @@ fn wait_for_vfork(vfork: &VforkDone) {
     }
 }
 
+/// Most threads there are: all numbers but those that keep reuse apart.
+const MAX_THREADS: u64 = tree::PID_MAX as u64 - 512;
 /// `CLONE_CLEAR_SIGHAND`, clone3 only.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

@@ -3,11 +3,11 @@
 use super::BadState;
 use crate::addr::USER_END;
 use crate::irq;
-use crate::x86_64::{fpu, thread};
+use crate::x86_64::{bases, fpu, thread};
 
 /// Its thread pointer (FS base on x86-64).
 pub fn tls() -> u64 {
-    thread::user_bases().0
+    bases::user_bases().0
 }
 
 /// Set it. An address outside the user half is refused.
@@ -15,13 +15,13 @@ pub fn set_tls(base: u64) -> Result<(), BadState> {
     if !is_canonical_user(base) {
         return Err(BadState);
     }
-    thread::remember_bases(base, thread::user_bases().1);
+    thread::remember_bases(base, bases::user_bases().1);
     Ok(())
 }
 
 /// The second user segment base (GS on x86-64), for `arch_prctl`.
 pub fn second_base() -> u64 {
-    thread::user_bases().1
+    bases::user_bases().1
 }
 
 /// Set it. An address outside the user half is refused.
@@ -29,7 +29,7 @@ pub fn set_second_base(base: u64) -> Result<(), BadState> {
     if !is_canonical_user(base) {
         return Err(BadState);
     }
-    thread::remember_bases(thread::user_bases().0, base);
+    thread::remember_bases(bases::user_bases().0, base);
     Ok(())
 }
 
