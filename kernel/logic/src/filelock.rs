@@ -168,6 +168,16 @@ mod tests {
     }
 
     #[test]
+    fn the_owners_of_a_table_are_found_whatever_they_lock() {
+        let mut locks = Locks::new();
+        locks.set(lock(1, 0, 9, Kind::Read)).unwrap();
+        locks.set(lock(2, 5, 20, Kind::Read)).unwrap();
+        locks.set(lock(1, 30, 31, Kind::Write)).unwrap();
+        assert_eq!(locks.owners_where(|owner| *owner == 1), [1, 1]);
+        assert!(!locks.is_empty() && locks.owners_where(|owner| *owner == 3).is_empty());
+    }
+
+    #[test]
     fn a_negative_length_locks_backwards_and_overflow_is_refused() {
         assert_eq!(range(10, -10), Some((0, 9)));
         assert_eq!(range(10, 0), Some((10, TO_END)));

@@ -6,16 +6,17 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use linux_abi::flags::file as abi;
-use machine::sync::SpinLock;
+use machine::sync::{Once, SpinLock};
 
 use super::filelock;
 use super::gate::Gate;
 use super::inode::{Emit, Inode};
 use super::io::{Sink, Source};
+use super::notice::Notice;
 use super::path::Path;
 use crate::ipc::epoll::Epoll;
 use crate::sync::wait::Waiter;
@@ -89,6 +90,11 @@ pub trait FileOps: Send + Sync {
         None
     }
 
+    /// This description as a process, for the pidfd calls.
+    fn as_process(&self) -> Option<&Arc<crate::task::Process>> {
+        None
+    }
+
     /// This description as a socket, for the socket calls.
     fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
         None
@@ -124,8 +130,8 @@ pub struct File {
     position_gate: Gate,
     /// Owns record locks or a flock that close must give up.
     pub has_locks: AtomicBool,
-    /// Who gets SIGIO (F_SETOWN).
-    pub signal_owner: AtomicI32,
+    /// Who gets a signal when it is ready, once anybody asked for that.
+    notice: Once<Arc<Notice>>,
     watched: AtomicBool,
     watchers: SpinLock<Vec<Weak<Epoll>>>,
     hold: Hold,
@@ -152,7 +158,7 @@ impl File {
             position: AtomicU64::new(0),
             position_gate: Gate::new(),
             has_locks: AtomicBool::new(false),
-            signal_owner: AtomicI32::new(0),
+            notice: Once::new(),
             watched: AtomicBool::new(false),
             watchers: SpinLock::new(Vec::new()),
             hold,
@@ -306,6 +312,22 @@ impl File {
         self.ops.poll(self, waiter)
     }
 
+    /// Who gets a signal when it is ready, if anybody ever asked.
+    pub fn notice_if_any(&self) -> Option<&Arc<Notice>> {
+        self.notice.get()
+    }
+
+    /// Who gets a signal when it is ready.
+    pub fn notice(&self) -> &Arc<Notice> {
+        loop {
+            if let Some(notice) = self.notice.get() {
+                return notice;
+            }
+            // Of two that come here at once, one is used.
+            let _ = self.notice.set(Arc::default());
+        }
+    }
+
     /// Notes that `epoll` watches this description, so that it is told of the last close.
     pub fn add_watcher(&self, epoll: &Arc<Epoll>) {
         let mut watchers = self.watchers.lock();
@@ -339,6 +361,9 @@ impl Drop for File {
             for epoll in watchers.iter().filter_map(Weak::upgrade) {
                 epoll.forget(self);
             }
+        }
+        if let Some(notice) = self.notice.get() {
+            notice.set_active(self, -1, false);
         }
         if self.has_locks.load(Relaxed) {
             filelock::release_description(self);

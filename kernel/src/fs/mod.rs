@@ -19,6 +19,7 @@ pub mod io;
 mod limit;
 pub mod mount;
 pub mod names;
+pub mod notice;
 pub mod open;
 pub mod path;
 pub mod procfs;

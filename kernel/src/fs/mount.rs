@@ -74,7 +74,17 @@ pub struct Mount {
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static NEXT_GROUP: AtomicU64 = AtomicU64::new(1);
 /// Every mount that has a place, in the order they were made.
-static MOUNTS: SpinLock<Vec<Arc<Mount>>> = SpinLock::new(Vec::new());
+static MOUNTS: SpinLock<Vec<Placed>> = SpinLock::new(Vec::new());
+
+/// A mount with the addresses of the mount and dentry it stands at (0 for the root), which is what a walk looks for.
+struct Placed {
+    at: (usize, usize),
+    mount: Arc<Mount>,
+}
+
+fn key(place: &Path) -> (usize, usize) {
+    (Arc::as_ptr(&place.mount).addr(), Arc::as_ptr(&place.dentry).addr())
+}
 
 impl Mount {
     /// A mount of `fs` that has no place yet.
@@ -140,7 +150,7 @@ impl Mount {
 
 /// Makes `mount` the root of everything.
 pub fn set_root(mount: &Arc<Mount>) {
-    MOUNTS.lock().push(mount.clone());
+    MOUNTS.lock().push(Placed { at: (0, 0), mount: mount.clone() });
 }
 
 /// Puts `mount` at `at`, and copies of it at the same place in every mount that shares with that one
@@ -158,8 +168,9 @@ pub fn attach(mount: &Arc<Mount>, at: Path) {
 
 fn place(mount: &Arc<Mount>, at: Path) {
     at.dentry.set_mounted_on(true);
+    let placed = Placed { at: key(&at), mount: mount.clone() };
     *mount.at.lock() = Some(at);
-    MOUNTS.lock().push(mount.clone());
+    MOUNTS.lock().push(placed);
 }
 
 /// The place `at` in the other mounts of its group.
@@ -168,22 +179,23 @@ fn peers(at: &Path) -> Vec<Path> {
     if group == 0 {
         return Vec::new();
     }
-    let mounts = MOUNTS.lock().clone();
-    let sharing = mounts.into_iter().filter(|mount| mount.group() == group && !Arc::ptr_eq(mount, &at.mount));
+    let sharing = all().into_iter().filter(|mount| mount.group() == group && !Arc::ptr_eq(mount, &at.mount));
     let inside = sharing.filter(|mount| at.dentry.is_within(&mount.root));
     inside.map(|mount| Path { mount, dentry: at.dentry.clone() }).collect()
 }
 
 /// What is mounted at `at`, the latest first.
+#[inline]
 pub fn crossing(at: &Path) -> Option<Arc<Mount>> {
+    let wanted = key(at);
     let mounts = MOUNTS.lock();
-    let found = mounts.iter().rev().find(|mount| mount.at.lock().as_ref().is_some_and(|place| place.same(at)));
-    found.cloned()
+    let found = mounts.iter().rev().find(|placed| placed.at == wanted);
+    found.map(|placed| placed.mount.clone())
 }
 
 /// Every mount, oldest first.
 pub fn all() -> Vec<Arc<Mount>> {
-    MOUNTS.lock().clone()
+    MOUNTS.lock().iter().map(|placed| placed.mount.clone()).collect()
 }
 
 /// Takes the mount away whose top is `top`, and its copies in mounts that share with the one it stands in: EINVAL if it is
@@ -216,11 +228,9 @@ pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
 
 /// Takes `mount` out of the table and off its place.
 fn take_away(mount: &Arc<Mount>) {
-    let mut mounts = MOUNTS.lock();
-    let gone: Vec<Arc<Mount>> = mounts.extract_if(.., |other| Arc::ptr_eq(other, mount)).collect();
+    let gone: Vec<Placed> = MOUNTS.lock().extract_if(.., |placed| Arc::ptr_eq(&placed.mount, mount)).collect();
     let place = mount.at.lock().take();
-    let rest = mounts.clone();
-    drop(mounts);
+    let rest = all();
     if let Some(place) = place {
         let covered = |other: &Arc<Mount>| other.mounted_at().is_some_and(|at| Arc::ptr_eq(&at.dentry, &place.dentry));
         place.dentry.set_mounted_on(rest.iter().any(covered));

@@ -74,7 +74,7 @@ impl Item {
         if !self.listed.swap(true, AcqRel) {
             epoll.ready.lock().push_back(this);
         }
-        epoll.queue.wake_one();
+        epoll.queue.wake_all();
     }
 
     fn report(&self) -> Option<(u32, u64, u64)> {
@@ -216,6 +216,16 @@ impl Epoll {
         }
     }
 
+    /// Leaves every queue. Not left to `Drop`: a wake-up may hold the last reference, with a queue locked.
+    fn close(&self) {
+        let items = core::mem::take(&mut *self.items.lock());
+        for item in items.values() {
+            if let Some(file) = item.file.upgrade() {
+                item.unhook(&file);
+            }
+        }
+    }
+
     fn has_ready(&self) -> bool {
         let listed: Vec<Arc<Item>> = self.ready.lock().iter().cloned().collect();
         listed.iter().any(|item| item.report().is_some())
@@ -231,23 +241,16 @@ impl Epoll {
     }
 }
 
-impl Drop for Epoll {
-    fn drop(&mut self) {
-        let items = core::mem::take(self.items.get_mut());
-        for item in items.values() {
-            if let Some(file) = item.file.upgrade() {
-                item.unhook(&file);
-            }
-        }
-    }
-}
-
 impl FileOps for EpollFile {
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
         if let Some(waiter) = waiter {
             waiter.add(&self.0.queue);
         }
         if self.0.has_ready() { IN | RDNORM } else { 0 }
+    }
+
+    fn release(&self, _file: &File) {
+        self.0.close();
     }
 
     fn as_epoll(&self) -> Option<&Arc<Epoll>> {

@@ -7,7 +7,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{
     F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ,
     F_GETSIG, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ,
-    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
+    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
 };
 use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
 use linux_abi::syscalls::nr;
@@ -21,7 +21,6 @@ use crate::fs::filelock::{self, Family, Owner};
 use crate::fs::tmpfs::SEAL_SEAL;
 use crate::ipc::{eventfd, pipe};
 use crate::task::creds::cap;
-use crate::task::tree;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
 
@@ -110,6 +109,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         _ if file.is_path_only() => Err(Errno::EBADF),
         F_SETFL => {
             file.set_flags(argument as u32);
+            set_async(&file, fd, argument & O_ASYNC != 0);
             Ok(0)
         }
         F_GETLK => get_lock(call, &file, process_owner(call)),
@@ -118,16 +118,10 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_GETLK => get_lock(call, &file, filelock::description(&file)),
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
-        F_GETOWN => Ok(file.signal_owner.load(Relaxed) as usize),
-        F_SETOWN => set_owner(&file, argument as i32),
-        F_GETSIG => Ok(0),
-        F_SETSIG => {
-            if argument <= 64 {
-                Ok(0)
-            } else {
-                Err(Errno::EINVAL)
-            }
-        }
+        F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
+        F_SETOWN => file.notice().set_owner(argument as i32).map(|()| 0),
+        F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
+        F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
         F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
         F_SETPIPE_SZ => {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
@@ -141,18 +135,11 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
     }
 }
 
-/// F_SETOWN: a process, or a group if negative: ESRCH if there is none. 0 takes the owner away.
-fn set_owner(file: &File, owner: i32) -> SysResult {
-    let exists = match owner {
-        0 => true,
-        1.. => tree::process(owner as u32).is_some(),
-        _ => !tree::group_members(owner.unsigned_abs()).is_empty(),
-    };
-    if !exists {
-        return Err(Errno::ESRCH);
+/// O_ASYNC begins or ends signals about readiness.
+fn set_async(file: &File, fd: i32, on: bool) {
+    if on || file.notice_if_any().is_some() {
+        file.notice().set_active(file, fd, on);
     }
-    file.signal_owner.store(owner, Relaxed);
-    Ok(0)
 }
 
 /// Seals only ever add up; a file sealed against sealing takes none.
@@ -285,7 +272,13 @@ fn ioctl(call: &mut Call<'_>) -> SysResult {
             file.set_nonblocking(UserPtr::<i32>::new(argument).read()? != 0);
             Ok(0)
         }
-        FIOASYNC => UserPtr::<i32>::new(argument).read().map(|_| 0),
+        FIOASYNC => {
+            let on = UserPtr::<i32>::new(argument).read()? != 0;
+            let bit = O_ASYNC as u32;
+            file.set_flags(if on { file.flags() | bit } else { file.flags() & !bit });
+            set_async(&file, call.int(0), on);
+            Ok(0)
+        }
         FIONREAD if file.inode().attr().kind() == S_IFREG => {
             let rest = file.inode().size().saturating_sub(file.position());
             UserPtr::<i32>::new(argument).write(rest as i32).map(|()| 0)

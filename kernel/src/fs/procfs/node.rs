@@ -129,6 +129,11 @@ impl Inode for ProcNode {
         &self.attr
     }
 
+    fn size(&self) -> u64 {
+        // What Linux shows for these links, whatever they lead to.
+        if matches!(self.body, Body::Descriptor(_)) { 64 } else { 0 }
+    }
+
     fn lookup(&self, dir: &Arc<Dentry>, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
         let process_dir = |pid, tid, entries| {
             let target = Target { pid, tid };

@@ -125,11 +125,15 @@ impl FileSystem for TmpFs {
     }
 
     fn statistics(&self) -> Statistics {
+        if self.pool.fixed.load(Relaxed) {
+            // What holds no data (sysfs) has no size to speak of.
+            return Statistics { magic: 0x6265_6572, ..Statistics::default() };
+        }
         let used = self.pool.used_pages.load(Relaxed);
         let free = self.pool.most_pages.saturating_sub(used);
         let nodes = self.pool.nodes.load(Relaxed);
         Statistics {
-            magic: if self.kind == "sysfs" { 0x6265_6572 } else { 0x0102_1994 },
+            magic: 0x0102_1994,
             blocks: [self.pool.most_pages, free],
             files: [self.pool.most_pages, self.pool.most_pages.saturating_sub(nodes)],
         }
