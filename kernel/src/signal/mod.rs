@@ -4,7 +4,6 @@
 //! has effects of its own, before anybody delivers: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
 //! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,8 +38,6 @@ pub struct ThreadSignals {
     pub waiting_for: AtomicU64,
     /// Woken when one of those arrives.
     pub arrived: WaitQueue,
-    /// Room for the FPU state on its way to or from a signal frame.
-    pub fpu: SpinLock<Option<Box<[u8]>>>,
 }
 
 /// An alternate signal stack.
@@ -92,7 +89,6 @@ impl ThreadSignals {
             restart: SpinLock::new(None),
             waiting_for: AtomicU64::new(0),
             arrived: WaitQueue::new(),
-            fpu: SpinLock::new(None),
         }
     }
 

@@ -122,6 +122,8 @@ fn fixup(ip: u64) -> Option<u64> {
 }
 
 fn fatal(kind: FatalKind, regs: &Registers, code: u64) -> ! {
+    // The stubs push -1 where the processor pushes nothing.
+    let code = if code == u64::MAX { 0 } else { code };
     let in_user = regs.cs & 3 != 0;
     (hooks().fatal)(&FatalTrap { kind, registers: *regs, code, in_user })
 }
