@@ -62,6 +62,11 @@ impl<O> Locks<O> {
 }
 
 impl<O: Copy + PartialEq> Locks<O> {
+    /// Number of ranges locked.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
     /// Whether nothing is locked.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()

@@ -32,6 +32,9 @@ struct FileLocks {
 
 type Key = (u64, u64);
 
+/// Locks of one file at most: a program that locks every other byte does not fill memory.
+const MOST: usize = 1 << 15;
+
 static LOCKS: SpinLock<BTreeMap<Key, FileLocks>> = SpinLock::new(BTreeMap::new());
 static RELEASED: WaitQueue = WaitQueue::new();
 /// Who waits for whom.
@@ -56,6 +59,9 @@ pub fn description(file: &File) -> Owner {
 pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result<(), Errno> {
     file.has_locks.store(true, Relaxed);
     let key = key(file);
+    if LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST) {
+        return Err(Errno::ENOLCK);
+    }
     let try_set = || {
         let mut table = LOCKS.lock();
         family_of(table.entry(key).or_default(), family).set(lock).map_err(|other| other.owner)

@@ -53,7 +53,11 @@ impl FrameRing {
             };
             let before = source.done();
             let result = source.take_frame(frame, offset, count);
-            let taken = source.done() - before;
+            let mut taken = source.done() - before;
+            if result.is_err() {
+                // A piece that cannot be read whole is not written in part.
+                taken -= source.rewind(taken);
+            }
             self.len += taken;
             left -= taken;
             result?;

@@ -255,7 +255,8 @@ impl PipeEnd {
             }
             let capacity = state.capacity;
             let most = if packets { PIPE_BUF } else { usize::MAX };
-            if packets && room < most.min(source.left()) {
+            // Each packet counts as a page of the pipe, however short it is.
+            if packets && (room < most.min(source.left()) || state.packets.len() >= state.capacity / PAGE_SIZE) {
                 return Ok(None);
             }
             let before = source.done();

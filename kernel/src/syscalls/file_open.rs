@@ -46,7 +46,7 @@ pub const CALLS: Calls = &[
 #[inline]
 pub fn fd_limit(call: &Call<'_>) -> u32 {
     /// `/proc/sys/fs/nr_open`: no table grows beyond it, whatever the limit.
-    const NR_OPEN: u64 = 1 << 20;
+    const NR_OPEN: u64 = 1 << 18;
     call.task.process.limit(resource::NOFILE).min(NR_OPEN) as u32
 }
 

@@ -57,7 +57,7 @@ const SYS: &[Entry] = &[
         "fs",
         &[
             constant("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
-            constant("nr_open", |_| Ok(b"1048576\n".to_vec())),
+            constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
             constant("protected_fifos", |_| Ok(b"0\n".to_vec())),
             constant("protected_hardlinks", |_| Ok(b"0\n".to_vec())),

@@ -40,6 +40,7 @@ impl TmpNode {
         let is_dir = node.attr.is_dir();
         let dentry = Dentry::new(name, Some(dir.clone()), node);
         let mut entries = self.open_entries(dir)?;
+        check_room(&entries)?;
         entries.insert(name, dentry.clone()).map_err(|_| Errno::EEXIST)?;
         drop(entries);
         if is_dir {
@@ -90,7 +91,10 @@ impl TmpNode {
             return Err(Errno::EMLINK);
         }
         let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
-        self.open_entries(dir)?.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
+        let mut entries = self.open_entries(dir)?;
+        check_room(&entries)?;
+        entries.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
+        drop(entries);
         attr.add_links(1);
         self.attr.touch_modified();
         Ok(())
@@ -170,6 +174,9 @@ impl TmpNode {
         }
         // The new name is there before the old one goes: whoever looks finds the file at any time.
         let mut entries = target_dir.open_entries(to)?;
+        if existing.is_none() {
+            check_room(&entries)?;
+        }
         let replaced = entries.replace(name, entry.clone());
         if replaced.is_none() && entries.insert(name, entry.clone()).is_err() {
             return Err(Errno::EEXIST);
@@ -223,6 +230,11 @@ impl TmpNode {
         let entries = self.entries()?.lock();
         if dir.is_removed() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
+}
+
+/// ENOSPC in a directory with as many names as it can have.
+fn check_room(entries: &Entries<'_>) -> Result<(), Errno> {
+    if entries.is_full() { Err(Errno::ENOSPC) } else { Ok(()) }
 }
 
 /// Whether the file may lose its name as what the caller takes it for; an empty directory takes no entries from here on.
