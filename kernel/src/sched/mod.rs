@@ -13,7 +13,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
-use kernel_logic::runqueue::{Arrival, RunQueue, SLICE};
+use kernel_logic::runqueue::{Arrival, Policy, RunQueue, SLICE};
 use kernel_logic::timers::Timers;
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::sync::{Once, SpinLock};
@@ -80,7 +80,18 @@ pub struct Cpu {
     pub timers: SpinLock<Timers<Action>>,
     /// Switches made.
     pub switches: AtomicU64,
+    /// The queue's virtual time, readable without the lock.
+    clock: AtomicU64,
+    /// The running thread's virtual runtime when its turn began; [`NO_TURN`] while nobody shares by it.
+    turn_vruntime: AtomicU64,
+    /// When that was.
+    turn_since: AtomicU64,
+    /// Its weight.
+    turn_weight: AtomicU64,
 }
+
+/// An idle processor's, or a real-time thread's, virtual runtime.
+const NO_TURN: u64 = u64::MAX;
 
 static CPUS: PerCpu<Cpu> = PerCpu::new([const { Cpu::new() }; MAX_CPUS]);
 /// Processors running their idle thread.
@@ -98,6 +109,10 @@ impl Cpu {
             armed: AtomicU64::new(u64::MAX),
             timers: SpinLock::new(Timers::new()),
             switches: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+            turn_vruntime: AtomicU64::new(NO_TURN),
+            turn_since: AtomicU64::new(0),
+            turn_weight: AtomicU64::new(1024),
         }
     }
 }
@@ -345,7 +360,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
     let running = me.sched.state() == state::RUNNING && !me.sched.idle;
     if here.queued.load(Ordering::Relaxed) == 0 {
         if running {
-            me.sched.since.store(now, Ordering::Relaxed);
+            begin_turn(here, me, now);
             return Next::Stay;
         }
     } else {
@@ -356,11 +371,12 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
             queue.push(current().to_arc(), &mut entity, Arrival::Preempted);
         }
         let next = queue.pop();
+        here.clock.store(queue.clock(), Ordering::Relaxed);
         here.queued.store(queue.len() as u32, Ordering::Relaxed);
         drop(queue);
         if let Some(next) = next {
             if core::ptr::eq(&*next, me) {
-                me.sched.since.store(now, Ordering::Relaxed);
+                begin_turn(here, me, now);
                 me.sched.state.store(state::RUNNING, Ordering::SeqCst);
                 return Next::Stay;
             }
@@ -381,7 +397,7 @@ fn idle_of(here: &'static Cpu) -> ThreadRef {
 fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     here.switches.fetch_add(1, Ordering::Relaxed);
     next.sched.cpu.store(cpu::id().0, Ordering::Relaxed);
-    next.sched.since.store(now, Ordering::Relaxed);
+    begin_turn(here, next, now);
     next.sched.state.store(state::RUNNING, Ordering::SeqCst);
     fence(Ordering::SeqCst);
     if signal::needs_attention(next) || next.sched.affinity() >> cpu::id().0 & 1 == 0 {
@@ -390,6 +406,17 @@ fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     if here.queued.load(Ordering::Relaxed) != 0 {
         arm_by(here, now + SLICE);
     }
+}
+
+/// Notes on the processor and the thread that its turn begins.
+fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
+    thread.sched.since.store(now, Ordering::Relaxed);
+    let entity = thread.sched.entity();
+    let shares = !thread.sched.idle && entity.policy == Policy::Normal;
+    let vruntime = if shares { entity.vruntime } else { NO_TURN };
+    here.turn_vruntime.store(vruntime, Ordering::Relaxed);
+    here.turn_since.store(now, Ordering::Relaxed);
+    here.turn_weight.store(entity.weight(), Ordering::Relaxed);
 }
 
 /// Accounts the running thread's turn so far and begins a new one; the present time.
@@ -401,5 +428,11 @@ fn charge(me: &Task) -> Nanos {
     let mut entity = me.sched.entity();
     entity.charge(ran);
     me.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
+    if !me.sched.idle && entity.policy == Policy::Normal {
+        let here = here();
+        let mut queue = here.queue.lock();
+        queue.advance_to(entity.vruntime);
+        here.clock.store(queue.clock(), Ordering::Relaxed);
+    }
     now
 }
