@@ -1,18 +1,19 @@
-//! Programs of a few machine instructions, the threads that run them, and the four system calls they may make.
+//! Programs of a few machine instructions, the threads that run them, and the few system calls they may make.
 //!
-//! Calls: 0 say(rdi), 1 yield, 2 exit(rdi), 3 nothing. Pages at [`CODE`] and [`DATA`]; a fault in [`LAZY`] maps a page of zeros.
+//! Calls: 0 say(rdi), 1 yield, 2 exit(rdi), 3 nothing, 4 exchange the first vector register's image in memory. Pages at [`CODE`] and [`DATA`]; a fault in [`LAZY`] maps a page of zeros.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use machine::addr::{USER_END, UserPage};
+use machine::addr::{USER_END, UserAddr, UserPage};
 use machine::arch::UserFrame;
 use machine::frame::Frame;
 use machine::space::{Prot, UserSpace};
 use machine::sync::SpinLock;
-use machine::thread::{FpuStart, Thread, UserStart};
+use machine::thread::{FpuStart, Thread, UserStart, running};
 use machine::trap::{PageFault, UserTrap};
+use machine::user;
 
 use crate::{START, say};
 
@@ -89,7 +90,7 @@ pub(crate) fn exit() -> ! {
     START.exit_to(next)
 }
 
-/// The four system calls.
+/// The system calls.
 pub(crate) fn syscall(frame: &mut UserFrame) {
     let [first, ..] = frame.args();
     match frame.syscall_number() {
@@ -105,9 +106,32 @@ pub(crate) fn syscall(frame: &mut UserFrame) {
             }
             exit();
         }
+        4 => exchange_vector(),
         _ => {}
     }
     frame.set_result(frame.syscall_number() + 0x100);
+}
+
+/// What a signal frame does: the FPU state goes to user memory, is changed there, and comes back; unsound images are refused.
+fn exchange_vector() {
+    const XMM0: usize = 160;
+    const HEADER_RESERVED: usize = 512 + 16;
+    let at = UserAddr(DATA + 0x400);
+    running::save_fpu(at).expect("the page is there");
+    say!("{}: saved {:#x}", START.current().name, user::read::<u64>(at.add(XMM0)).unwrap_or(0));
+    assert_eq!(user::write(at.add(XMM0), 0x5555u64), Ok(()));
+    assert_eq!(user::write(at.add(HEADER_RESERVED), 1u64), Ok(()));
+    say!("unsound refused: {}", running::load_fpu(at).is_err());
+    assert_eq!(user::write(at.add(HEADER_RESERVED), 0u64), Ok(()));
+    assert!(
+        running::load_fpu(UserAddr(8)).is_err() && running::save_fpu(UserAddr(8)).is_err(),
+        "nothing is mapped there"
+    );
+    assert!(running::save_fpu(UserAddr(LAZY.start)).is_ok(), "the page could have been mapped");
+    let found =
+        running::save_fpu(UserAddr(LAZY.start)).and_then(|()| user::read::<u64>(UserAddr(LAZY.start).add(XMM0)));
+    say!("state kept: {:#x}", found.unwrap_or(0));
+    assert!(running::load_fpu(at).is_ok());
 }
 
 /// Name the trap and end the thread.

@@ -36,6 +36,7 @@ const TESTS: &[(&str, fn())] = &[
     ("overflow", crash::overflow),
     ("stop", crash::stop),
     ("probe", crash::probe),
+    ("region", crash::region),
     ("fatal", crash::fatal),
 ];
 

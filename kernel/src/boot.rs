@@ -98,7 +98,7 @@ fn init_thread() -> ThreadRef {
 pub fn become_init(me: &Thread, frame: &mut UserFrame) {
     let root = TmpFs::new("rootfs", tmpfs::half_of_memory(), 0o755, b"");
     let top = root.root();
-    let mount = Mount::new(root, top.clone(), b"none", 0);
+    let mount = Mount::new(root, top.clone(), b"rootfs", 0);
     mount::set_root(&mount);
     if let Err(errno) = initramfs::prepare(&top) {
         log::error!("root: {errno:?}");

@@ -35,7 +35,11 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
     *me.trap.lock() = trap.code();
     let ip = frame.ip();
     let (name, info) = match trap {
-        UserTrap::Page(page) => ("page_fault", page_signal(page)),
+        UserTrap::Page(page) => match fault::resolve(page.addr.0, page.access) {
+            // Another thread mapped it meanwhile.
+            Ok(()) => return,
+            Err(why) => ("page_fault", page_signal(page.addr.0, why)),
+        },
         UserTrap::Divide => ("divide", SigInfo::fault(sig::FPE, code::FPE_INTDIV, ip)),
         UserTrap::Debug => ("debug", SigInfo::fault(sig::TRAP, code::TRAP_TRACE, ip)),
         UserTrap::Breakpoint => ("breakpoint", SigInfo::kernel(sig::TRAP)),
@@ -56,24 +60,13 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
 /// `FPE_FLTINV`: the status word that would tell more is in the signal frame.
 const FPE_FLTINV: i32 = 7;
 
-fn page_signal(page: &PageFault) -> SigInfo {
-    let addr = page.addr.0;
-    let mapped = current().mm().map(|mm| {
-        let map = mm.lock();
-        map.vmas.find(addr).map(|vma| {
-            let prot = vma.prot;
-            match page.access {
-                machine::trap::Access::Write => prot.has(kernel_logic::vma::Prot::WRITE),
-                machine::trap::Access::Execute => prot.has(kernel_logic::vma::Prot::EXEC),
-                machine::trap::Access::Read => prot != kernel_logic::vma::Prot::NONE,
-            }
-        })
-    });
-    match mapped.flatten() {
-        None => SigInfo::fault(sig::SEGV, code::SEGV_MAPERR, addr),
-        Some(false) => SigInfo::fault(sig::SEGV, code::SEGV_ACCERR, addr),
-        // Allowed and yet unresolved: there is no such page in the file.
-        Some(true) => SigInfo::fault(sig::BUS, code::BUS_ADRERR, addr),
+fn page_signal(addr: u64, why: Unresolved) -> SigInfo {
+    match why {
+        Unresolved::NotMapped => SigInfo::fault(sig::SEGV, code::SEGV_MAPERR, addr),
+        Unresolved::Forbidden => SigInfo::fault(sig::SEGV, code::SEGV_ACCERR, addr),
+        Unresolved::Beyond => SigInfo::fault(sig::BUS, code::BUS_ADRERR, addr),
+        // The process is the one to go; nothing of its doing could avert it.
+        Unresolved::OutOfMemory => SigInfo::kernel(sig::KILL),
     }
 }
 

@@ -19,6 +19,14 @@
 //! Everything that reads input gives what is sound *and* what is not: no function panics on bytes, and none allocates by a
 //! length that the input claims.
 
+pub mod analysis;
+pub mod decode;
+pub mod export;
 pub mod import;
 pub mod model;
 pub mod report;
+pub mod symbols;
+pub mod unwind;
+
+/// The bytes of a dump, for front ends that show or copy sections as they are.
+pub use kwab_format as format;

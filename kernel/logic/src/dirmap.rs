@@ -3,6 +3,8 @@
 //! Entries live in numbered slots; the slot number is the `d_off` cookie of getdents64, so a listing survives removals and
 //! additions between two calls: an entry that stays is listed exactly once (readdir(3)). An open-addressing index over the
 //! name hashes finds a slot in one or two probes; up to eight entries, no index exists and the hashes are compared in turn.
+//!
+//! Slots lie in chunks, so that no allocation grows with the directory but the index, and that is bounded by [`MOST_NAMES`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,10 +16,47 @@ struct Slot<T> {
     value: T,
 }
 
+/// Slots in chunks of [`CHUNK`].
+#[derive(Debug)]
+struct Slots<T> {
+    chunks: Vec<Vec<Option<Slot<T>>>>,
+    len: usize,
+}
+
+impl<T> Slots<T> {
+    const fn new() -> Self {
+        Self { chunks: Vec::new(), len: 0 }
+    }
+
+    #[inline]
+    fn get(&self, at: usize) -> Option<&Slot<T>> {
+        self.chunks.get(at / CHUNK)?.get(at % CHUNK)?.as_ref()
+    }
+
+    #[inline]
+    fn get_mut(&mut self, at: usize) -> Option<&mut Option<Slot<T>>> {
+        self.chunks.get_mut(at / CHUNK)?.get_mut(at % CHUNK)
+    }
+
+    fn push(&mut self, slot: Slot<T>) {
+        if self.len.is_multiple_of(CHUNK) {
+            self.chunks.push(Vec::new());
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(Some(slot));
+        }
+        self.len += 1;
+    }
+
+    fn from(&self, start: usize) -> impl Iterator<Item = (usize, &Slot<T>)> {
+        (start..self.len).filter_map(|at| Some((at, self.get(at)?)))
+    }
+}
+
 /// Names with what they stand for.
 #[derive(Debug)]
 pub struct DirMap<T> {
-    slots: Vec<Option<Slot<T>>>,
+    slots: Slots<T>,
     free: Vec<u32>,
     /// Slot numbers, `EMPTY` or `GONE`; a power of two long, or empty while there are few slots.
     index: Vec<u32>,
@@ -27,6 +66,11 @@ pub struct DirMap<T> {
 const EMPTY: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 const WITHOUT_INDEX: usize = 8;
+const CHUNK: usize = 256;
+/// Places of the largest index (4 MiB).
+const LARGEST_INDEX: usize = 1 << 20;
+/// The most names of one directory.
+pub const MOST_NAMES: usize = 600_000;
 
 impl<T> Default for DirMap<T> {
     fn default() -> Self {
@@ -37,12 +81,12 @@ impl<T> Default for DirMap<T> {
 impl<T> DirMap<T> {
     /// An empty directory.
     pub const fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), index: Vec::new(), index_used: 0 }
+        Self { slots: Slots::new(), free: Vec::new(), index: Vec::new(), index_used: 0 }
     }
 
     /// Number of names.
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len - self.free.len()
     }
 
     /// Whether there is no name.
@@ -50,28 +94,34 @@ impl<T> DirMap<T> {
         self.len() == 0
     }
 
+    /// Whether no further name fits.
+    pub fn is_full(&self) -> bool {
+        self.len() >= MOST_NAMES
+    }
+
     /// What `name` stands for.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&T> {
         let slot = self.find(hash(name), name)?;
-        self.slots[slot].as_ref().map(|slot| &slot.value)
+        self.slots.get(slot).map(|slot| &slot.value)
     }
 
-    /// Adds `name`; gives `value` back if the name exists.
+    /// Adds `name`; gives `value` back if the name exists or the directory is full.
     pub fn insert(&mut self, name: &[u8], value: T) -> Result<(), T> {
         let hash = hash(name);
-        if self.find(hash, name).is_some() {
+        if self.find(hash, name).is_some() || self.is_full() {
             return Err(value);
         }
-        let slot = Some(Slot { hash, name: name.into(), value });
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.slots[at as usize] = slot;
+        let slot = Slot { hash, name: name.into(), value };
+        let free = self.free.pop();
+        let at = match free.and_then(|at| Some((at, self.slots.get_mut(at as usize)?))) {
+            Some((at, place)) => {
+                *place = Some(slot);
                 at
             }
             None => {
                 self.slots.push(slot);
-                (self.slots.len() - 1) as u32
+                (self.slots.len - 1) as u32
             }
         };
         self.add_to_index(hash, at);
@@ -81,7 +131,7 @@ impl<T> DirMap<T> {
     /// Makes the existing `name` stand for `value` and returns what it stood for.
     pub fn replace(&mut self, name: &[u8], value: T) -> Option<T> {
         let at = self.find(hash(name), name)?;
-        self.slots[at].as_mut().map(|slot| core::mem::replace(&mut slot.value, value))
+        self.slots.get_mut(at)?.as_mut().map(|slot| core::mem::replace(&mut slot.value, value))
     }
 
     /// Removes `name` and returns what it stood for.
@@ -91,7 +141,7 @@ impl<T> DirMap<T> {
         if let Some(place) = self.index_place(hash, at as u32) {
             self.index[place] = GONE;
         }
-        let slot = self.slots[at].take()?;
+        let slot = self.slots.get_mut(at)?.take()?;
         self.free.push(at as u32);
         if self.is_empty() {
             *self = Self::new();
@@ -101,24 +151,20 @@ impl<T> DirMap<T> {
 
     /// The entries from cookie `from` on, each with the cookie of the one behind it.
     pub fn entries_from(&self, from: u64) -> impl Iterator<Item = (u64, &[u8], &T)> {
-        let start = usize::try_from(from).unwrap_or(usize::MAX).min(self.slots.len());
-        let slots = self.slots[start..].iter().enumerate();
-        slots.filter_map(move |(at, slot)| {
-            let slot = slot.as_ref()?;
-            Some(((start + at + 1) as u64, &slot.name[..], &slot.value))
-        })
+        let start = usize::try_from(from).unwrap_or(usize::MAX).min(self.slots.len);
+        self.slots.from(start).map(|(at, slot)| ((at + 1) as u64, &slot.name[..], &slot.value))
     }
 
     /// Takes everything out.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
-        core::mem::take(self).slots.into_iter().flatten().map(|slot| slot.value)
+        core::mem::take(self).slots.chunks.into_iter().flatten().flatten().map(|slot| slot.value)
     }
 
     #[inline]
     fn find(&self, hash: u32, name: &[u8]) -> Option<usize> {
-        let here = |at: usize| self.slots[at].as_ref().is_some_and(|slot| slot.hash == hash && *slot.name == *name);
+        let here = |at: usize| self.slots.get(at).is_some_and(|slot| slot.hash == hash && *slot.name == *name);
         if self.index.is_empty() {
-            return (0..self.slots.len()).find(|&at| here(at));
+            return (0..self.slots.len).find(|&at| here(at));
         }
         let mask = self.index.len() - 1;
         let mut place = hash as usize & mask;
@@ -146,7 +192,7 @@ impl<T> DirMap<T> {
     }
 
     fn add_to_index(&mut self, hash: u32, at: u32) {
-        if self.slots.len() <= WITHOUT_INDEX {
+        if self.slots.len <= WITHOUT_INDEX {
             return;
         }
         if (self.index_used + 1) * 4 > self.index.len() * 3 {
@@ -163,12 +209,11 @@ impl<T> DirMap<T> {
     }
 
     fn rebuild_index(&mut self) {
-        let size = (self.len() * 2).next_power_of_two().max(32);
+        let size = (self.len() * 2).next_power_of_two().clamp(32, LARGEST_INDEX);
         self.index.clear();
         self.index.resize(size, EMPTY);
         self.index_used = self.len();
-        for (at, slot) in self.slots.iter().enumerate() {
-            let Some(slot) = slot else { continue };
+        for (at, slot) in self.slots.from(0) {
             let mut place = slot.hash as usize & (size - 1);
             while self.index[place] != EMPTY {
                 place = (place + 1) & (size - 1);
@@ -226,6 +271,19 @@ mod tests {
         assert_eq!(dir.insert(b"a", 2), Err(2));
         assert_eq!(dir.replace(b"a", 3), Some(1));
         assert_eq!(dir.replace(b"b", 3), None);
+    }
+
+    #[test]
+    fn a_full_directory_takes_no_more_and_still_finds_its_names() {
+        let mut dir = DirMap::new();
+        for number in 0..MOST_NAMES as u32 {
+            dir.insert(&number.to_le_bytes(), number).unwrap();
+        }
+        assert!(dir.is_full() && dir.index.len() == LARGEST_INDEX);
+        assert_eq!(dir.insert(b"one more", 0), Err(0));
+        assert_eq!(dir.get(&77_777_u32.to_le_bytes()), Some(&77_777));
+        assert_eq!(dir.remove(&5_u32.to_le_bytes()), Some(5));
+        assert_eq!(dir.insert(b"one more", 1), Ok(()));
     }
 
     proptest! {

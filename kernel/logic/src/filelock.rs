@@ -62,6 +62,11 @@ impl<O> Locks<O> {
 }
 
 impl<O: Copy + PartialEq> Locks<O> {
+    /// Number of ranges locked.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
     /// Whether nothing is locked.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
@@ -165,6 +170,16 @@ mod tests {
             locks.set(lock(1, byte, byte, Kind::Read)).unwrap();
         }
         assert_eq!(locks.held, [lock(1, 0, 999, Kind::Read)]);
+    }
+
+    #[test]
+    fn the_owners_of_a_table_are_found_whatever_they_lock() {
+        let mut locks = Locks::new();
+        locks.set(lock(1, 0, 9, Kind::Read)).unwrap();
+        locks.set(lock(2, 5, 20, Kind::Read)).unwrap();
+        locks.set(lock(1, 30, 31, Kind::Write)).unwrap();
+        assert_eq!(locks.owners_where(|owner| *owner == 1), [1, 1]);
+        assert!(!locks.is_empty() && locks.owners_where(|owner| *owner == 3).is_empty());
     }
 
     #[test]

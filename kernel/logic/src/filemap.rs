@@ -7,6 +7,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+/// The most pages the vector holds: behind it even a dense file goes to the tree, so that no allocation grows without bound.
+const DENSE_MOST: u64 = 1 << 18;
 /// The widest hole, in pages, that the vector bridges with empty slots.
 const DENSE_GAP: u64 = 512;
 
@@ -43,7 +45,7 @@ impl<T> FileMap<T> {
     /// Puts `page` at `index` and returns what was there.
     pub fn insert(&mut self, index: u64, page: T) -> Option<T> {
         let dense_end = self.dense.len() as u64;
-        let old = if index < dense_end + DENSE_GAP {
+        let old = if index < (dense_end + DENSE_GAP).min(DENSE_MOST) {
             if index >= dense_end {
                 self.dense.resize_with(index as usize + 1, || None);
             }
@@ -120,6 +122,17 @@ mod tests {
         map.truncate(100);
         assert_eq!((map.held(), map.get(600)), (100, None));
         assert_eq!(map.next(3, true, 200), Some(100));
+    }
+
+    #[test]
+    fn a_dense_file_of_two_gigabytes_does_not_ask_for_one_huge_vector() {
+        let mut map = FileMap::new();
+        for index in 0..1 << 19 {
+            map.insert(index, ());
+        }
+        assert_eq!((map.dense.len() as u64, map.held()), (DENSE_MOST, 1 << 19));
+        map.truncate(DENSE_MOST + 1);
+        assert_eq!((map.held(), map.get(DENSE_MOST), map.get(DENSE_MOST + 1)), (DENSE_MOST + 1, Some(&()), None));
     }
 
     proptest! {

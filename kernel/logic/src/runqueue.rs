@@ -48,8 +48,7 @@ impl Entity {
 
     /// Accounts `ran` nanoseconds of processor time.
     pub fn charge(&mut self, ran: u64) {
-        let weighted = if self.nice == 0 && self.policy == Policy::Normal { ran } else { ran * 1024 / self.weight() };
-        self.vruntime = self.vruntime.wrapping_add(weighted);
+        self.vruntime = self.vruntime.wrapping_add(weighted(ran, self.weight()));
     }
 
     fn class(&self) -> u8 {
@@ -64,6 +63,11 @@ impl Default for Entity {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Nanoseconds of processor time as virtual time of a task of this weight.
+pub const fn weighted(ran: u64, weight: u64) -> u64 {
+    if weight == 1024 { ran } else { ran.saturating_mul(1024) / weight }
 }
 
 /// One turn, in nanoseconds, when somebody else waits.
@@ -142,6 +146,16 @@ impl<T> RunQueue<T> {
     /// Makes room, so that later pushes do not allocate.
     pub fn reserve(&mut self, tasks: usize) {
         self.heap.reserve(tasks.saturating_sub(self.heap.len()));
+    }
+
+    /// Lets the queue's virtual time follow a running task that has come to `vruntime`: newcomers are placed beside it, not
+    /// where it was when it last had company.
+    pub fn advance_to(&mut self, vruntime: u64) {
+        let floor = match self.heap.peek() {
+            Some(Reverse(first)) if first.class == 100 => vruntime.min(first.vruntime),
+            _ => vruntime,
+        };
+        self.clock = self.clock.max(floor);
     }
 
     /// Virtual runtime of the task that would run next.
@@ -276,6 +290,30 @@ mod tests {
         queue.push('s', &mut sleeper, Arrival::Woken);
         assert!(queue.preempts(&busy));
         assert!(busy.vruntime - sleeper.vruntime <= SLEEPER_CREDIT);
+    }
+
+    #[test]
+    fn whoever_ran_alone_for_a_minute_keeps_its_share_when_company_comes() {
+        let mut queue = RunQueue::new();
+        let mut hog = Entity::new();
+        hog.charge(60_000_000_000);
+        queue.advance_to(hog.vruntime);
+        let mut newcomer = Entity::new();
+        queue.push('n', &mut newcomer, Arrival::New);
+        queue.push('h', &mut hog, Arrival::Preempted);
+        assert!(newcomer.vruntime >= hog.vruntime);
+        // With somebody further behind in the queue, time stands still.
+        let before = queue.clock();
+        queue.advance_to(u64::MAX);
+        assert_eq!(queue.clock(), before);
+    }
+
+    #[test]
+    fn a_task_keeps_its_lead_not_its_number_when_it_moves() {
+        let queue: RunQueue<char> = RunQueue::new();
+        let mut ahead = Entity { vruntime: 90_000_000_000 + 500, ..Entity::new() };
+        queue.settle(&mut ahead, Arrival::Moved { from_clock: 90_000_000_000 });
+        assert_eq!(ahead.vruntime, 500);
     }
 
     #[test]

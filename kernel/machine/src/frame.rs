@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::addr::{FrameNumber, PAGE_SIZE, PhysAddr, UserAddr};
-use crate::kernel::hooks;
+use crate::hooks::hooks;
 use crate::user::{self, Fault};
 use crate::x86_64::layout::direct;
 use crate::x86_64::memory;
@@ -254,11 +254,25 @@ impl Clone for Frame {
 impl Drop for Frame {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `self` is a reference, and is gone after this.
-        match unsafe { meta::release(self.number) } {
-            None => {}
-            Some((number, 0)) => magazine::put(number),
-            Some((head, order)) => (hooks().give_block)(head, order),
+        // SAFETY: `self` is a reference, and is gone after one of these.
+        unsafe {
+            if !meta::release_shared(self.number) {
+                release_last(self.number);
+            }
         }
+    }
+}
+
+/// The rest of a drop: usually the last reference.
+///
+/// # Safety
+/// `number` is a live reference, gone afterwards.
+#[inline(never)]
+unsafe fn release_last(number: FrameNumber) {
+    // SAFETY: the caller's.
+    match unsafe { meta::release(number) } {
+        None => {}
+        Some((number, 0)) => magazine::put(number),
+        Some((head, order)) => (hooks().give_block)(head, order),
     }
 }

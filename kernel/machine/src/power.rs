@@ -1,4 +1,4 @@
-//! Ways to stop.
+//! Ends the machine: power off, restart, or leave QEMU with a status.
 
 use crate::x86_64::{irq, power};
 
@@ -17,6 +17,11 @@ pub fn reboot() -> ! {
 /// Leave the emulator with status `code * 2 + 1` through `isa-debug-exit`, if it is there; otherwise returns.
 pub fn debug_exit(code: u8) {
     power::debug_exit(code);
+}
+
+/// Tell the host that the guest panicked, through `pvpanic` if it is there.
+pub fn notify_panic() {
+    power::notify_panic();
 }
 
 /// Stop this processor for good, interrupts off.

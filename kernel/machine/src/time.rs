@@ -73,5 +73,5 @@ pub(crate) fn expired() {
         return apic::arm(at, now);
     }
     timer.store(0, Ordering::Relaxed);
-    (crate::kernel::hooks().timer)();
+    (crate::hooks::hooks().timer)();
 }

@@ -110,3 +110,18 @@ pub(super) fn probe() {
     say!("here: {:?}", crash::stack_bounds(crash::registers_here().rsp).is_some());
     say!("left: {}", machine::thread::running::stack_left() > 8192);
 }
+
+/// Memory set aside for dumps is nobody else's, keeps what is written, and ends where it ends.
+pub(super) fn region() {
+    let region = machine::region::find().expect("the command line asks for it");
+    say!("region of {} at {:#x}", region.size(), region.address().0);
+    let free = machine::boot::info().free;
+    let inside =
+        |n: u32| (region.address().0..region.address().0 + region.size() as u64).contains(&(u64::from(n) << 12));
+    assert!(!free.iter().any(|r| inside(r.start.0) || inside(r.end.0 - 1)), "the region is free memory");
+    let mut back = [0; 8];
+    assert_eq!(region.write(region.size() - 4, b"12345678"), 4);
+    assert_eq!((region.read(region.size() - 4, &mut back), &back[..4]), (4, &b"1234"[..]));
+    assert_eq!(region.write(region.size(), b"x"), 0);
+    assert_eq!(region.write(usize::MAX, b"x"), 0);
+}

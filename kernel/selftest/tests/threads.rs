@@ -85,4 +85,13 @@ pub(super) fn fpu() {
         let _ = machine::frame::Frame::alloc_zeroed();
         watches.iter().all(|w| w.upgrade().is_none())
     });
+    // movq xmm0, rdi; mov eax, 4; syscall; movq rdi, xmm0; say; exit
+    let exchange = [
+        0x66, 0x48, 0x0f, 0x6e, 0xc7, 0xb8, 4, 0, 0, 0, 0x0f, 0x05, 0x66, 0x48, 0x0f, 0x7e, 0xc7, 0x31, 0xc0, 0x0f,
+        0x05, 0xb8, 2, 0, 0, 0, 0x0f, 0x05,
+    ];
+    let thread = program::spawn("signal", &program::space(&exchange), 0x4444);
+    let watch = Arc::downgrade(&thread);
+    program::ready(thread);
+    super::run_others(|| watch.upgrade().is_none());
 }

@@ -1,6 +1,6 @@
 //! What every inode has: identity, type, mode, owner, link count and times, readable without a lock.
 
-use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 
@@ -46,6 +46,8 @@ pub struct Attr {
     pub born: WallNanos,
     /// Writers if positive, executions that forbid writing if negative.
     writers: AtomicI32,
+    /// Has no name and may still be given one (O_TMPFILE without O_EXCL).
+    linkable: AtomicBool,
 }
 
 /// Next inode number of file systems that count.
@@ -78,6 +80,7 @@ impl Attr {
             changed: AtomicI64::new(now),
             born: now,
             writers: AtomicI32::new(0),
+            linkable: AtomicBool::new(false),
         }
     }
 
@@ -133,6 +136,16 @@ impl Attr {
     pub fn set_nlink(&self, count: u32) {
         self.nlink.store(count, Relaxed);
         self.touch_changed();
+    }
+
+    /// Whether it may be given a name: it has one, or was made without one for that.
+    pub fn is_linkable(&self) -> bool {
+        self.nlink() > 0 || self.linkable.load(Relaxed)
+    }
+
+    /// Allows a file without a name to be given one.
+    pub fn set_linkable(&self) {
+        self.linkable.store(true, Relaxed);
     }
 
     /// Changes the number of names.

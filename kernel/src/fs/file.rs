@@ -6,16 +6,17 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use linux_abi::flags::file as abi;
-use machine::sync::SpinLock;
+use machine::sync::{Once, SpinLock};
 
 use super::filelock;
 use super::gate::Gate;
 use super::inode::{Emit, Inode};
 use super::io::{Sink, Source};
+use super::notice::Notice;
 use super::path::Path;
 use crate::ipc::epoll::Epoll;
 use crate::sync::wait::Waiter;
@@ -89,6 +90,11 @@ pub trait FileOps: Send + Sync {
         None
     }
 
+    /// This description as a process, for the pidfd calls.
+    fn as_process(&self) -> Option<&Arc<crate::task::Process>> {
+        None
+    }
+
     /// This description as a socket, for the socket calls.
     fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
         None
@@ -98,6 +104,17 @@ pub trait FileOps: Send + Sync {
     fn as_pipe(&self) -> Option<&crate::ipc::pipe::PipeEnd> {
         None
     }
+}
+
+/// What a description keeps counted at its inode while it lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// Nothing.
+    None,
+    /// A writer: the file cannot be executed.
+    Writer,
+    /// An execution: the file cannot be written.
+    Execution,
 }
 
 /// An open file description.
@@ -113,22 +130,26 @@ pub struct File {
     position_gate: Gate,
     /// Owns record locks or a flock that close must give up.
     pub has_locks: AtomicBool,
-    /// Who gets SIGIO (F_SETOWN).
-    pub signal_owner: AtomicI32,
+    /// Who gets a signal when it is ready, once anybody asked for that.
+    notice: Once<Arc<Notice>>,
     watched: AtomicBool,
     watchers: SpinLock<Vec<Weak<Epoll>>>,
-    executing: bool,
-    writing: bool,
+    hold: Hold,
 }
 
 impl File {
-    /// Opens `path` with `ops`. The caller has checked permissions and, for a writer, called [`super::attr::Attr::begin_write`];
-    /// `executing` says that it called `begin_exec`.
-    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32, executing: bool) -> Arc<Self> {
+    /// Opens `path` with `ops`. The caller has checked permissions and, for a writer of a regular file, called
+    /// [`super::attr::Attr::begin_write`].
+    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32) -> Arc<Self> {
+        let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0;
+        let hold =
+            if writing && path.inode().attr().kind() == super::attr::S_IFREG { Hold::Writer } else { Hold::None };
+        Self::holding(path, ops, flags, hold)
+    }
+
+    /// The same with what the caller counted at the inode.
+    pub fn holding(path: Path, ops: Arc<dyn FileOps>, flags: u32, hold: Hold) -> Arc<Self> {
         let seeking = ops.seeking();
-        let writing = flags & O_ACCMODE != 0
-            && flags & abi::O_PATH as u32 == 0
-            && path.inode().attr().kind() == super::attr::S_IFREG;
         Arc::new(Self {
             path,
             ops,
@@ -137,11 +158,10 @@ impl File {
             position: AtomicU64::new(0),
             position_gate: Gate::new(),
             has_locks: AtomicBool::new(false),
-            signal_owner: AtomicI32::new(0),
+            notice: Once::new(),
             watched: AtomicBool::new(false),
             watchers: SpinLock::new(Vec::new()),
-            executing,
-            writing,
+            hold,
         })
     }
 
@@ -270,6 +290,12 @@ impl File {
         outcome(source.done(), result)
     }
 
+    /// pwritev2 with RWF_APPEND: writes at the end whatever `position` says; the file's own does not move.
+    pub fn append(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
+        let end = if self.seeking == Seeking::Position { self.inode().size() } else { position };
+        self.write_at(end, source)
+    }
+
     /// The position.
     pub fn position(&self) -> u64 {
         self.position.load(Relaxed)
@@ -284,6 +310,22 @@ impl File {
     #[inline]
     pub fn poll<'q>(&'q self, waiter: Option<&mut Waiter<'q>>) -> u32 {
         self.ops.poll(self, waiter)
+    }
+
+    /// Who gets a signal when it is ready, if anybody ever asked.
+    pub fn notice_if_any(&self) -> Option<&Arc<Notice>> {
+        self.notice.get()
+    }
+
+    /// Who gets a signal when it is ready.
+    pub fn notice(&self) -> &Arc<Notice> {
+        loop {
+            if let Some(notice) = self.notice.get() {
+                return notice;
+            }
+            // Of two that come here at once, one is used.
+            let _ = self.notice.set(Arc::default());
+        }
     }
 
     /// Notes that `epoll` watches this description, so that it is told of the last close.
@@ -320,15 +362,17 @@ impl Drop for File {
                 epoll.forget(self);
             }
         }
+        if let Some(notice) = self.notice.get() {
+            notice.set_active(self, -1, false);
+        }
         if self.has_locks.load(Relaxed) {
             filelock::release_description(self);
         }
         let attr = self.path.dentry.inode.attr();
-        if self.writing {
-            attr.end_write();
-        }
-        if self.executing {
-            attr.end_exec();
+        match self.hold {
+            Hold::None => {}
+            Hold::Writer => attr.end_write(),
+            Hold::Execution => attr.end_exec(),
         }
         self.ops.release(self);
     }

@@ -5,6 +5,7 @@
 //! lock waits are rare and short.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::filelock::{Kind, Lock, Locks, TO_END};
@@ -31,8 +32,13 @@ struct FileLocks {
 
 type Key = (u64, u64);
 
+/// Locks of one file at most: a program that locks every other byte does not fill memory.
+const MOST: usize = 1 << 15;
+
 static LOCKS: SpinLock<BTreeMap<Key, FileLocks>> = SpinLock::new(BTreeMap::new());
 static RELEASED: WaitQueue = WaitQueue::new();
+/// Who waits for whom.
+static WAITING: SpinLock<Vec<(Owner, Owner)>> = SpinLock::new(Vec::new());
 
 /// Which family of locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,10 +59,14 @@ pub fn description(file: &File) -> Owner {
 pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result<(), Errno> {
     file.has_locks.store(true, Relaxed);
     let key = key(file);
-    let mut attempt = || {
+    if LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST) {
+        return Err(Errno::ENOLCK);
+    }
+    let try_set = || {
         let mut table = LOCKS.lock();
-        family_of(table.entry(key).or_default(), family).set(lock).is_ok()
+        family_of(table.entry(key).or_default(), family).set(lock).map_err(|other| other.owner)
     };
+    let attempt = || try_set().is_ok();
     if attempt() {
         // A weaker lock than before may let others in.
         RELEASED.wake_all();
@@ -73,7 +83,27 @@ pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result
         forget_if_unlocked(key);
         return Err(Errno::EAGAIN);
     }
-    RELEASED.wait(|| attempt().then_some(()))?;
+    let waited = RELEASED.wait(|| match try_set() {
+        Ok(()) => Some(Ok(())),
+        Err(holder) => wait_for(lock.owner, holder).err().map(Err),
+    });
+    WAITING.lock().retain(|(waiter, _)| *waiter != lock.owner);
+    waited?
+}
+
+/// Notes that `waiter` waits for `holder`: EDEADLK if that one waits, maybe through others, for `waiter`.
+fn wait_for(waiter: Owner, holder: Owner) -> Result<(), Errno> {
+    let mut waiting = WAITING.lock();
+    waiting.retain(|(other, _)| *other != waiter);
+    let mut at = holder;
+    for _ in 0..=waiting.len() {
+        let Some(&(_, next)) = waiting.iter().find(|(other, _)| *other == at) else { break };
+        if next == waiter {
+            return Err(Errno::EDEADLK);
+        }
+        at = next;
+    }
+    waiting.push((waiter, holder));
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 
 use alloc::sync::Arc;
 use core::any::Any;
+use core::sync::atomic::AtomicU32;
 
 use linux_abi::Errno;
 use machine::frame::Frame;
@@ -14,6 +15,7 @@ use super::attr::Attr;
 use super::dentry::Dentry;
 use super::file::FileOps;
 use super::path::Path;
+use crate::syscalls::file_xattr::Attributes;
 
 /// How a page of a file will be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -151,20 +153,29 @@ pub trait Inode: Any + Send + Sync {
         Err(Errno::ENODEV)
     }
 
+    /// The extended attributes, where the file system keeps any.
+    fn attributes(&self) -> Option<&Attributes> {
+        None
+    }
+
+    /// The seals of a file that can be sealed (`F_ADD_SEALS`).
+    fn seals(&self) -> Option<&AtomicU32> {
+        None
+    }
+
     /// Rises whenever contents change by other means than a shared mapping; what was derived from the pages of another
     /// generation is stale.
+    #[expect(dead_code, reason = "for what is derived from a file's pages, which is not built yet")]
     fn generation(&self) -> u64 {
         0
     }
 
     /// What an open description of this file does; `dentry` is the name it was opened by.
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno>;
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno>;
 }
 
 /// What the opener wants.
-pub struct OpenRequest<'a> {
-    /// The place that is opened.
-    pub path: &'a Path,
+pub struct OpenRequest {
     /// `O_*` flags.
     pub flags: u32,
 }

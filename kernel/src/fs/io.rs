@@ -24,6 +24,8 @@ pub const MAX_RW_COUNT: usize = 0x7fff_f000;
 struct UserBuffers<'a> {
     addr: UserAddr,
     left: usize,
+    /// Bytes of the current buffer already moved.
+    moved: usize,
     rest: &'a [IoVec],
 }
 
@@ -33,7 +35,7 @@ impl UserBuffers<'_> {
     fn piece(&mut self, most: usize) -> (UserAddr, usize) {
         while self.left == 0 {
             let Some((first, rest)) = self.rest.split_first() else { break };
-            (self.addr, self.left, self.rest) = (first.addr, first.len, rest);
+            (self.addr, self.left, self.moved, self.rest) = (first.addr, first.len, 0, rest);
         }
         (self.addr, self.left.min(most))
     }
@@ -42,6 +44,7 @@ impl UserBuffers<'_> {
     fn advance(&mut self, count: usize) {
         self.addr = self.addr.add(count);
         self.left -= count;
+        self.moved += count;
     }
 }
 
@@ -62,13 +65,17 @@ impl<'a> Sink<'a> {
     #[inline]
     pub fn user(addr: UserAddr, len: usize) -> Self {
         let left = len.min(MAX_RW_COUNT);
-        Self { target: SinkTarget::User(UserBuffers { addr, left, rest: &[] }), done: 0, left }
+        Self { target: SinkTarget::User(UserBuffers { addr, left, moved: 0, rest: &[] }), done: 0, left }
     }
 
     /// Several buffers of the program; their lengths were checked to add up.
     pub fn vector(buffers: &'a [IoVec]) -> Self {
         let left = total(buffers);
-        Self { target: SinkTarget::User(UserBuffers { addr: UserAddr(0), left: 0, rest: buffers }), done: 0, left }
+        Self {
+            target: SinkTarget::User(UserBuffers { addr: UserAddr(0), left: 0, moved: 0, rest: buffers }),
+            done: 0,
+            left,
+        }
     }
 
     /// A buffer of the kernel.
@@ -185,6 +192,8 @@ pub struct Source<'a> {
     origin: SourceOrigin<'a>,
     done: usize,
     left: usize,
+    /// How far behind the next byte the one lies that could not be read.
+    fault: usize,
 }
 
 impl<'a> Source<'a> {
@@ -192,18 +201,23 @@ impl<'a> Source<'a> {
     #[inline]
     pub fn user(addr: UserAddr, len: usize) -> Self {
         let left = len.min(MAX_RW_COUNT);
-        Self { origin: SourceOrigin::User(UserBuffers { addr, left, rest: &[] }), done: 0, left }
+        Self { origin: SourceOrigin::User(UserBuffers { addr, left, moved: 0, rest: &[] }), done: 0, left, fault: 0 }
     }
 
     /// Several buffers of the program; their lengths were checked to add up.
     pub fn vector(buffers: &'a [IoVec]) -> Self {
         let left = total(buffers);
-        Self { origin: SourceOrigin::User(UserBuffers { addr: UserAddr(0), left: 0, rest: buffers }), done: 0, left }
+        Self {
+            origin: SourceOrigin::User(UserBuffers { addr: UserAddr(0), left: 0, moved: 0, rest: buffers }),
+            done: 0,
+            left,
+            fault: 0,
+        }
     }
 
     /// A buffer of the kernel.
     pub fn kernel(buffer: &'a [u8]) -> Self {
-        Self { origin: SourceOrigin::Kernel(buffer), done: 0, left: buffer.len() }
+        Self { origin: SourceOrigin::Kernel(buffer), done: 0, left: buffer.len(), fault: 0 }
     }
 
     /// Bytes taken so far.
@@ -231,6 +245,20 @@ impl<'a> Source<'a> {
         }
         self.done += count;
         self.left -= count;
+    }
+
+    /// Puts the last `count` bytes back, as far as they came from the current buffer; answers how many that were. What could
+    /// not be read behind them is what [`Self::fault_in`] asks for.
+    pub fn rewind(&mut self, count: usize) -> usize {
+        let SourceOrigin::User(buffers) = &mut self.origin else { return 0 };
+        let back = count.min(buffers.moved);
+        buffers.addr = UserAddr(buffers.addr.0 - back as u64);
+        buffers.left += back;
+        buffers.moved -= back;
+        self.done -= back;
+        self.left += back;
+        self.fault = back;
+        back
     }
 
     /// Uncounts the last `count` bytes, which were taken but did not go anywhere. What is taken next is undefined.
@@ -301,6 +329,7 @@ impl<'a> Source<'a> {
         if count == 0 {
             return Ok(());
         }
+        let addr = addr.add(core::mem::take(&mut self.fault));
         user::read::<u8>(addr).map(|_| ()).map_err(|_| Errno::EFAULT)
     }
 }

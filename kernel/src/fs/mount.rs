@@ -66,12 +66,25 @@ pub struct Mount {
     /// What was given as the device.
     pub source: Vec<u8>,
     flags: AtomicU32,
+    /// Shared mounts of one group show each other's mounts; 0 is private.
+    group: AtomicU64,
     at: SpinLock<Option<Path>>,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+static NEXT_GROUP: AtomicU64 = AtomicU64::new(1);
 /// Every mount that has a place, in the order they were made.
-static MOUNTS: SpinLock<Vec<Arc<Mount>>> = SpinLock::new(Vec::new());
+static MOUNTS: SpinLock<Vec<Placed>> = SpinLock::new(Vec::new());
+
+/// A mount with the addresses of the mount and dentry it stands at (0 for the root), which is what a walk looks for.
+struct Placed {
+    at: (usize, usize),
+    mount: Arc<Mount>,
+}
+
+fn key(place: &Path) -> (usize, usize) {
+    (Arc::as_ptr(&place.mount).addr(), Arc::as_ptr(&place.dentry).addr())
+}
 
 impl Mount {
     /// A mount of `fs` that has no place yet.
@@ -82,8 +95,30 @@ impl Mount {
             root,
             source: source.to_vec(),
             flags: AtomicU32::new(flags & KEPT_FLAGS),
+            group: AtomicU64::new(0),
             at: SpinLock::new(None),
         })
+    }
+
+    /// The same part of the same file system once more, in the same group (bind).
+    pub fn bind(&self, root: Arc<Dentry>) -> Arc<Self> {
+        let copy = Self::new(self.fs.clone(), root, &self.source, self.flags());
+        copy.group.store(self.group(), Relaxed);
+        copy
+    }
+
+    /// The group it shares mounts with, 0 if none.
+    pub fn group(&self) -> u64 {
+        self.group.load(Relaxed)
+    }
+
+    /// Makes it shared, in a group of its own unless it has one, or private.
+    pub fn set_shared(&self, shared: bool) {
+        if !shared {
+            self.group.store(0, Relaxed);
+        } else if self.group() == 0 {
+            self.group.store(NEXT_GROUP.fetch_add(1, Relaxed), Relaxed);
+        }
     }
 
     /// `MS_*` flags.
@@ -115,51 +150,90 @@ impl Mount {
 
 /// Makes `mount` the root of everything.
 pub fn set_root(mount: &Arc<Mount>) {
-    MOUNTS.lock().push(mount.clone());
+    MOUNTS.lock().push(Placed { at: (0, 0), mount: mount.clone() });
 }
 
-/// Puts `mount` at `at`.
+/// Puts `mount` at `at`, and copies of it at the same place in every mount that shares with that one
+/// (mount_namespaces(7), "Shared subtrees").
 pub fn attach(mount: &Arc<Mount>, at: Path) {
+    let sharing = peers(&at);
+    if at.mount.group() != 0 {
+        mount.set_shared(true);
+    }
+    place(mount, at);
+    for peer in sharing {
+        place(&mount.bind(mount.root.clone()), peer);
+    }
+}
+
+fn place(mount: &Arc<Mount>, at: Path) {
     at.dentry.set_mounted_on(true);
+    let placed = Placed { at: key(&at), mount: mount.clone() };
     *mount.at.lock() = Some(at);
-    MOUNTS.lock().push(mount.clone());
+    MOUNTS.lock().push(placed);
+}
+
+/// The place `at` in the other mounts of its group.
+fn peers(at: &Path) -> Vec<Path> {
+    let group = at.mount.group();
+    if group == 0 {
+        return Vec::new();
+    }
+    let sharing = all().into_iter().filter(|mount| mount.group() == group && !Arc::ptr_eq(mount, &at.mount));
+    let inside = sharing.filter(|mount| at.dentry.is_within(&mount.root));
+    inside.map(|mount| Path { mount, dentry: at.dentry.clone() }).collect()
 }
 
 /// What is mounted at `at`, the latest first.
+#[inline]
 pub fn crossing(at: &Path) -> Option<Arc<Mount>> {
+    let wanted = key(at);
     let mounts = MOUNTS.lock();
-    let found = mounts.iter().rev().find(|mount| mount.at.lock().as_ref().is_some_and(|place| place.same(at)));
-    found.cloned()
+    let found = mounts.iter().rev().find(|placed| placed.at == wanted);
+    found.map(|placed| placed.mount.clone())
 }
 
 /// Every mount, oldest first.
 pub fn all() -> Vec<Arc<Mount>> {
-    MOUNTS.lock().clone()
+    MOUNTS.lock().iter().map(|placed| placed.mount.clone()).collect()
 }
 
-/// Takes the mount away whose top is `top`: EINVAL if it is none, EBUSY if something is mounted in it or, unless `lazy`,
-/// somebody uses it.
+/// Takes the mount away whose top is `top`, and its copies in mounts that share with the one it stands in: EINVAL if it is
+/// none, EBUSY if something is mounted in it or, unless `lazy`, somebody uses it.
 pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
     let mount = &top.mount;
     if !top.is_mount_root() {
         return Err(Errno::EINVAL);
     }
-    let mut mounts = MOUNTS.lock();
-    let Some(place) = mount.at.lock().clone() else { return Err(Errno::EBUSY) };
-    let inside = |other: &&Arc<Mount>| other.at.lock().as_ref().is_some_and(|place| Arc::ptr_eq(&place.mount, mount));
-    if mounts.iter().any(|other| inside(&other)) && !lazy {
-        return Err(Errno::EBUSY);
+    let place = mount.mounted_at().ok_or(Errno::EBUSY)?;
+    if !lazy {
+        let within = |other: &Arc<Mount>| other.mounted_at().is_some_and(|place| Arc::ptr_eq(&place.mount, mount));
+        if all().iter().any(within) {
+            return Err(Errno::EBUSY);
+        }
+        // The table and `top` hold one reference each; any other is an open file, a working directory or a mapping.
+        if Arc::strong_count(mount) > 2 {
+            return Err(Errno::EBUSY);
+        }
     }
-    // The table and `top` hold one reference each; any other is an open file, a working directory or a mapping.
-    if Arc::strong_count(mount) > 2 && !lazy {
-        return Err(Errno::EBUSY);
+    let sharing = peers(&place);
+    take_away(mount);
+    for peer in sharing {
+        if let Some(copy) = crossing(&peer).filter(|copy| copy.group() == mount.group() && mount.group() != 0) {
+            take_away(&copy);
+        }
     }
-    let gone: Vec<Arc<Mount>> = mounts.extract_if(.., |other| Arc::ptr_eq(other, mount)).collect();
-    mount.at.lock().take();
-    let still_used =
-        mounts.iter().any(|other| other.at.lock().as_ref().is_some_and(|at| Arc::ptr_eq(&at.dentry, &place.dentry)));
-    place.dentry.set_mounted_on(still_used);
-    drop(mounts);
-    drop(gone);
     Ok(())
+}
+
+/// Takes `mount` out of the table and off its place.
+fn take_away(mount: &Arc<Mount>) {
+    let gone: Vec<Placed> = MOUNTS.lock().extract_if(.., |placed| Arc::ptr_eq(&placed.mount, mount)).collect();
+    let place = mount.at.lock().take();
+    let rest = all();
+    if let Some(place) = place {
+        let covered = |other: &Arc<Mount>| other.mounted_at().is_some_and(|at| Arc::ptr_eq(&at.dentry, &place.dentry));
+        place.dentry.set_mounted_on(rest.iter().any(covered));
+    }
+    drop(gone);
 }

@@ -56,7 +56,7 @@ pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno>
     if attr.is_dir() {
         return Err(Errno::EPERM);
     }
-    if attr.nlink() == 0 && !from.dentry.is_removed() {
+    if !attr.is_linkable() {
         return Err(Errno::ENOENT);
     }
     dir.inode().link(&dir.dentry, name, from.inode())
@@ -108,8 +108,14 @@ pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode
         return Err(Errno::ENOTDIR);
     }
     check_removal(walk, &source.dir, &entry)?;
+    if entry.is_mounted_on() {
+        return Err(Errno::EBUSY);
+    }
     match existing {
         Ok(existing) => {
+            if existing.is_mounted_on() {
+                return Err(Errno::EBUSY);
+            }
             if mode == RenameMode::Replace && !Arc::ptr_eq(&existing.inode, &entry.inode) {
                 match (is_dir, existing.inode.attr().is_dir()) {
                     (true, false) => return Err(Errno::ENOTDIR),

@@ -9,7 +9,7 @@ use linux_abi::flags::file::{
 };
 
 use super::attr::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, S_IFSOCK};
-use super::file::{File, FileOps, O_ACCMODE};
+use super::file::{File, FileOps, Hold, O_ACCMODE};
 use super::inode::{LinkTarget, NewNode, OpenRequest};
 use super::mount::{MS_NODEV, MS_NOEXEC};
 use super::path::Path;
@@ -102,12 +102,12 @@ pub fn exec_found(walk: &Walk<'_>, place: Path) -> Result<Arc<File>, Errno> {
     }
     attr.check(&walk.who, EXECUTE)?;
     attr.begin_exec()?;
-    let request = OpenRequest { path: &place, flags: 0 };
+    let request = OpenRequest { flags: 0 };
     let opened = place.inode().clone().open(&request);
     if opened.is_err() {
         place.inode().attr().end_exec();
     }
-    Ok(File::new(place, opened?, O_LARGEFILE as u32, true))
+    Ok(File::holding(place, opened?, O_LARGEFILE as u32, Hold::Execution))
 }
 
 fn check_kind(place: &Path, how: How) -> Result<(), Errno> {
@@ -125,9 +125,9 @@ fn check_kind(place: &Path, how: How) -> Result<(), Errno> {
 
 /// The permissions are settled and a writer is counted: asks the inode for its operations.
 fn finish(place: Path, how: How) -> Result<Arc<File>, Errno> {
-    let request = OpenRequest { path: &place, flags: how.flags };
+    let request = OpenRequest { flags: how.flags };
     match place.inode().clone().open(&request) {
-        Ok(ops) => Ok(File::new(place, ops, how.flags, false)),
+        Ok(ops) => Ok(File::new(place, ops, how.flags)),
         Err(error) => {
             let attr = place.inode().attr();
             if attr.kind() == S_IFREG && how.flags & O_ACCMODE != 0 {
@@ -145,7 +145,7 @@ fn open_place(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno
         return Err(Errno::ENOTDIR);
     }
     let kept = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
-    Ok(File::new(place, Arc::new(PlaceOnly), kept, false))
+    Ok(File::new(place, Arc::new(PlaceOnly), kept))
 }
 
 fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
@@ -158,6 +158,9 @@ fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Err
     dir.check_writable()?;
     let dentry = dir.inode().create_unnamed(&dir.dentry, new_file(walk, how))?;
     let place = Path { mount: dir.mount, dentry };
+    if !how.has(O_EXCL) {
+        place.inode().attr().set_linkable();
+    }
     place.inode().attr().begin_write()?;
     finish(place, How { flags: how.flags & !(O_TMPFILE as u32), ..how })
 }

@@ -3,6 +3,8 @@
 //! A [`Walk`] knows who walks, where from and under which restrictions (`RESOLVE_*` of openat2(2)). The path is read in
 //! place: no component is copied, no memory is allocated but for the targets of symbolic links that are shared with the inode.
 
+use alloc::sync::Arc;
+
 use kernel_logic::path::{self as rules, Step, Steps};
 use kernel_logic::permission::EXECUTE;
 use linux_abi::Errno;
@@ -11,6 +13,7 @@ use linux_abi::flags::file::{
 };
 
 use super::attr::S_IFLNK;
+use super::dentry::Dentry;
 use super::inode::LinkTarget;
 use super::mount;
 use super::path::Path;
@@ -79,7 +82,8 @@ impl Walk<'_> {
     #[inline]
     pub fn child(&self, dir: &Path, name: &[u8]) -> Result<Path, Errno> {
         let mut at = dir.clone();
-        self.descend(&mut at, name)?;
+        let found = self.look_up(&at, name)?;
+        self.enter(&mut at, found)?;
         Ok(at)
     }
 
@@ -127,25 +131,27 @@ impl Walk<'_> {
             Step::Here => at.inode().attr().check_search(&self.who),
             Step::Up => self.ascend(at),
             Step::Name(name) => {
-                if !follow {
-                    return self.descend(at, name);
+                let found = self.look_up(at, name)?;
+                if follow && found.inode.attr().kind() == S_IFLNK {
+                    *at = self.follow(at.clone(), &found, links)?;
+                    return Ok(());
                 }
-                let dir = at.clone();
-                self.descend(at, name)?;
-                if at.inode().attr().kind() == S_IFLNK {
-                    *at = self.follow(dir, at, links)?;
-                }
-                Ok(())
+                self.enter(at, found)
             }
         }
     }
 
     #[inline]
-    fn descend(&self, at: &mut Path, name: &[u8]) -> Result<(), Errno> {
+    fn look_up(&self, at: &Path, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
         check_length(name)?;
         let inode = &at.dentry.inode;
         inode.attr().check_search(&self.who)?;
-        let found = inode.lookup(&at.dentry, name)?;
+        inode.lookup(&at.dentry, name)
+    }
+
+    /// Goes to `found`, or to the top of what is mounted on it.
+    #[inline]
+    fn enter(&self, at: &mut Path, found: Arc<Dentry>) -> Result<(), Errno> {
         at.dentry = found;
         while at.dentry.is_mounted_on() {
             let Some(mount) = mount::crossing(at) else { break };
@@ -179,9 +185,9 @@ impl Walk<'_> {
     }
 
     /// Where the symbolic link `link`, which stands in `dir`, leads.
-    fn follow(&self, dir: Path, link: &Path, links: &mut u32) -> Result<Path, Errno> {
+    fn follow(&self, dir: Path, link: &Dentry, links: &mut u32) -> Result<Path, Errno> {
         self.count_link(links)?;
-        match link.inode().link_target()? {
+        match link.inode.link_target()? {
             LinkTarget::Jump(path) if self.restrict & RESOLVE_NO_MAGICLINKS as u32 == 0 => Ok(path),
             LinkTarget::Jump(_) => Err(Errno::ELOOP),
             LinkTarget::Text(target) => {

@@ -53,7 +53,11 @@ impl FrameRing {
             };
             let before = source.done();
             let result = source.take_frame(frame, offset, count);
-            let taken = source.done() - before;
+            let mut taken = source.done() - before;
+            if result.is_err() {
+                // A piece that cannot be read whole is not written in part.
+                taken -= source.rewind(taken);
+            }
             self.len += taken;
             left -= taken;
             result?;
@@ -61,10 +65,11 @@ impl FrameRing {
         Ok(())
     }
 
-    /// Takes the oldest bytes out into `sink`.
-    pub fn drain(&mut self, sink: &mut Sink<'_>, peek: bool) -> Result<(), Errno> {
+    /// Takes up to `most` of the oldest bytes out into `sink`, or leaves them in place if `peek`.
+    pub fn drain(&mut self, sink: &mut Sink<'_>, most: usize, peek: bool) -> Result<(), Errno> {
         let capacity = self.frames.len() * PAGE_SIZE;
-        let (mut at, mut left) = (self.head, self.len);
+        let (mut at, mut left) = (self.head, self.len.min(most));
+        let wanted = left;
         let mut result = Ok(());
         while left > 0 && sink.left() > 0 && result.is_ok() {
             let (slot, offset) = (at / PAGE_SIZE, at % PAGE_SIZE);
@@ -79,13 +84,19 @@ impl FrameRing {
             }
         }
         if !peek {
-            self.len = left;
-            self.head = if left == 0 { 0 } else { at };
-            if left == 0 && self.frames.len() > 1 {
-                self.frames[1..].fill(None);
-            }
+            self.discard(wanted - left);
         }
         result
+    }
+
+    /// Forgets the `count` oldest bytes.
+    pub fn discard(&mut self, count: usize) {
+        self.len -= count.min(self.len);
+        let capacity = self.frames.len() * PAGE_SIZE;
+        self.head = if self.len == 0 || capacity == 0 { 0 } else { (self.head + count) % capacity };
+        if self.len == 0 && self.frames.len() > 1 {
+            self.frames[1..].fill(None);
+        }
     }
 
     /// Forgets everything.

@@ -8,7 +8,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 
-use kernel_logic::readiness::{EDGE, EXCLUSIVE, IN, Interest, ONESHOT, RDNORM};
+use kernel_logic::readiness::{EDGE, ERR, EXCLUSIVE, HUP, IN, Interest, ONESHOT, OUT, RDNORM, WAKEUP};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
@@ -74,7 +74,7 @@ impl Item {
         if !self.listed.swap(true, AcqRel) {
             epoll.ready.lock().push_back(this);
         }
-        epoll.queue.wake_one();
+        epoll.queue.wake_all();
     }
 
     fn report(&self) -> Option<(u32, u64, u64)> {
@@ -98,6 +98,12 @@ impl Item {
 impl Epoll {
     /// Watches `file` under the number `fd`: EEXIST if it does already, ELOOP if epolls would watch each other in a circle.
     pub fn add(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
+        // EPOLLEXCLUSIVE goes with few others (epoll_ctl(2)).
+        if interest.events & EXCLUSIVE != 0
+            && interest.events & !(IN | OUT | ERR | HUP | WAKEUP | EDGE | EXCLUSIVE) != 0
+        {
+            return Err(Errno::EINVAL);
+        }
         if let Some(inner) = file.ops.as_epoll() {
             if inner.reaches(self, MAX_DEPTH) {
                 return Err(Errno::ELOOP);
@@ -175,7 +181,9 @@ impl Epoll {
         let mut again = Vec::new();
         while found < into.len() {
             let Some(item) = self.ready.lock().pop_front() else { break };
-            item.listed.store(false, Release);
+            // An exchange, not a store: it must not move past the look at the sequence number that follows, or a wake-up in
+            // between finds the item listed, leaves it, and is never reported.
+            item.listed.swap(false, AcqRel);
             let Some((events, data, sequence)) = item.report() else { continue };
             into[found] = Event { events, data };
             found += 1;
@@ -208,6 +216,16 @@ impl Epoll {
         }
     }
 
+    /// Leaves every queue. Not left to `Drop`: a wake-up may hold the last reference, with a queue locked.
+    fn close(&self) {
+        let items = core::mem::take(&mut *self.items.lock());
+        for item in items.values() {
+            if let Some(file) = item.file.upgrade() {
+                item.unhook(&file);
+            }
+        }
+    }
+
     fn has_ready(&self) -> bool {
         let listed: Vec<Arc<Item>> = self.ready.lock().iter().cloned().collect();
         listed.iter().any(|item| item.report().is_some())
@@ -223,23 +241,16 @@ impl Epoll {
     }
 }
 
-impl Drop for Epoll {
-    fn drop(&mut self) {
-        let items = core::mem::take(self.items.get_mut());
-        for item in items.values() {
-            if let Some(file) = item.file.upgrade() {
-                item.unhook(&file);
-            }
-        }
-    }
-}
-
 impl FileOps for EpollFile {
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
         if let Some(waiter) = waiter {
             waiter.add(&self.0.queue);
         }
         if self.0.has_ready() { IN | RDNORM } else { 0 }
+    }
+
+    fn release(&self, _file: &File) {
+        self.0.close();
     }
 
     fn as_epoll(&self) -> Option<&Arc<Epoll>> {

@@ -72,6 +72,7 @@ impl FileOps for EventFd {
         source.take(&mut bytes)?;
         let value = u64::from_ne_bytes(bytes);
         if value > MOST {
+            source.untake(8);
             return Err(Errno::EINVAL);
         }
         let added = match self.try_add(value) {

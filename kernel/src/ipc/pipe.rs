@@ -3,12 +3,13 @@
 //! Writes of at most [`PIPE_BUF`] bytes arrive in one piece. Bytes are copied under the pipe's lock, where a program's page that
 //! is not present counts as a fault: the copy then makes it present outside the lock and tries again.
 
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
 use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::{Cause, SigInfo, sig};
 use linux_abi::Errno;
-use linux_abi::flags::file::{O_NONBLOCK, O_RDONLY, O_WRONLY};
+use linux_abi::flags::file::{O_DIRECT, O_NONBLOCK, O_RDONLY, O_WRONLY};
 use machine::addr::PAGE_SIZE;
 use machine::sync::{Once, SpinLock};
 
@@ -39,6 +40,8 @@ pub struct Pipe {
 
 struct State {
     ring: FrameRing,
+    /// Lengths of the packets at the front of the ring, which a writer with O_DIRECT made.
+    packets: VecDeque<usize>,
     capacity: usize,
     readers: u32,
     writers: u32,
@@ -51,6 +54,7 @@ impl Pipe {
     fn new() -> Arc<Self> {
         let state = State {
             ring: FrameRing::new(),
+            packets: VecDeque::new(),
             capacity: DEFAULT_CAPACITY,
             readers: 0,
             writers: 0,
@@ -83,12 +87,12 @@ pub struct PipeEnd {
 
 /// Makes a pipe: its reading and its writing end.
 pub fn create(flags: u32) -> (Arc<File>, Arc<File>) {
-    let pipe = Pipe::new();
-    let inode = Arc::new(PipeNode { attr: anon::attr(S_IFIFO | 0o600), pipe: pipe.clone() });
+    let (pipe, mount) = (Pipe::new(), anon::pipes());
+    let inode = Arc::new(PipeNode { attr: anon::attr(mount, S_IFIFO | 0o600), pipe: pipe.clone() });
     let reader = pipe.end(true, false);
     let writer = pipe.end(false, true);
-    let read = anon::open("pipe:", inode.clone(), reader, flags | O_RDONLY as u32);
-    let write = anon::open("pipe:", inode, writer, flags | O_WRONLY as u32);
+    let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32);
+    let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32);
     (read, write)
 }
 
@@ -103,7 +107,7 @@ impl Inode for PipeNode {
         &self.attr
     }
 
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         let (reads, writes) = access(request.flags);
         Ok(self.pipe.end(reads, writes))
     }
@@ -177,6 +181,7 @@ impl PipeEnd {
         state.writers -= u32::from(self.writes);
         if state.readers == 0 && state.writers == 0 {
             state.ring.clear();
+            state.packets.clear();
         }
         drop(state);
         self.pipe.readable.wake_all();
@@ -214,7 +219,20 @@ impl PipeEnd {
             if state.ring.is_empty() {
                 return if state.writers == 0 { Ok(Some(())) } else { Ok(None) };
             }
-            let result = state.ring.drain(sink, false);
+            let result = match state.packets.pop_front() {
+                None => state.ring.drain(sink, usize::MAX, false),
+                Some(length) => {
+                    let before = sink.done();
+                    let result = state.ring.drain(sink, length, false);
+                    let rest = length - (sink.done() - before);
+                    match result {
+                        Err(Errno::EFAULT) => state.packets.push_front(rest),
+                        // What does not fit is lost (pipe(2), O_DIRECT).
+                        _ => state.ring.discard(rest),
+                    }
+                    result
+                }
+            };
             drop(state);
             self.pipe.writable.wake_all();
             match result {
@@ -225,7 +243,7 @@ impl PipeEnd {
     }
 
     /// One attempt; `None` if the caller has to wait for room.
-    fn try_write(&self, source: &mut Source<'_>, atomic: bool) -> Result<Option<()>, Errno> {
+    fn try_write(&self, source: &mut Source<'_>, atomic: bool, packets: bool) -> Result<Option<()>, Errno> {
         loop {
             let mut state = self.pipe.state.lock();
             if state.readers == 0 {
@@ -236,13 +254,23 @@ impl PipeEnd {
                 return Ok(None);
             }
             let capacity = state.capacity;
-            let result = state.ring.fill(capacity, source, usize::MAX);
+            let most = if packets { PIPE_BUF } else { usize::MAX };
+            // Each packet counts as a page of the pipe, however short it is.
+            if packets && (room < most.min(source.left()) || state.packets.len() >= state.capacity / PAGE_SIZE) {
+                return Ok(None);
+            }
+            let before = source.done();
+            let result = state.ring.fill(capacity, source, most);
+            if packets && source.done() > before {
+                state.packets.push_back(source.done() - before);
+            }
             drop(state);
             self.pipe.readable.wake_all();
             match result {
                 Err(Errno::EFAULT) => source.fault_in()?,
                 Err(error) => return Err(error),
                 Ok(()) if source.left() == 0 => return Ok(Some(())),
+                Ok(()) if packets => {}
                 Ok(()) => return Ok(None),
             }
         }
@@ -268,11 +296,15 @@ impl FileOps for PipeEnd {
             return Ok(position);
         }
         let atomic = source.left() <= PIPE_BUF;
-        let result = match self.try_write(source, atomic) {
+        let packets = file.flags() & O_DIRECT as u32 != 0;
+        let result = match self.try_write(source, atomic, packets) {
             Ok(None) if file.is_nonblocking() => Err(Errno::EAGAIN),
-            Ok(None) => {
-                self.pipe.writable.wait(|| self.try_write(source, atomic).transpose()).map_err(Errno::from).flatten()
-            }
+            Ok(None) => self
+                .pipe
+                .writable
+                .wait(|| self.try_write(source, atomic, packets).transpose())
+                .map_err(Errno::from)
+                .flatten(),
             other => other.map(|_| ()),
         };
         if result == Err(Errno::EPIPE) {

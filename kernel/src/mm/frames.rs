@@ -49,7 +49,7 @@ pub fn start(boot: &BootInfo) {
     }
     let free = buddy.free_frames();
     TOTAL.store(boot.ram.iter().map(|r| (r.end.0 - r.start.0) as usize).sum(), Ordering::Relaxed);
-    RESERVE.store((free / 64).clamp(128, 4096).min(free / 4), Ordering::Relaxed);
+    RESERVE.store((free / 24).clamp(256, 4096).min(free / 4), Ordering::Relaxed);
     *policy = Policy::Buddy(buddy);
 }
 
@@ -67,7 +67,13 @@ pub fn free() -> usize {
     in_policy + machine::frame::in_magazines()
 }
 
+/// Whether programs have used up what is theirs: what would take kernel memory on their behalf should fail now.
+pub fn is_low() -> bool {
+    free() <= RESERVE.load(Ordering::Relaxed)
+}
+
 /// Free blocks by order, if the allocator is not in use (the crash path asks).
+#[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
 pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
     match &*POLICY.try_lock()? {
         Policy::Boot { .. } => None,

@@ -40,6 +40,10 @@ pub struct Request {
     pub ceiling: Option<u64>,
     /// `RLIMIT_AS`
     pub limit: u64,
+    /// `RLIMIT_DATA`, which private writable memory counts against.
+    pub data_limit: u64,
+    /// May exceed what memory could ever hold (`MAP_NORESERVE`).
+    pub no_reserve: bool,
 }
 
 /// What a refused edit of the set is to a program.
@@ -83,7 +87,14 @@ impl AddressSpace {
         if map.vmas.pages() + request.len / PAGE > request.limit / PAGE {
             return Err(Errno::ENOMEM);
         }
-        if request.len / PAGE > frames::total() as u64 && matches!(request.backing, Backing::Anonymous) {
+        if request.data_limit != u64::MAX && is_data(request.prot, request.flags) {
+            let data = map.vmas.iter().filter(|vma| is_data(vma.prot, vma.flags));
+            if data.map(Vma::bytes).sum::<u64>() + request.len > request.data_limit {
+                return Err(Errno::ENOMEM);
+            }
+        }
+        let anonymous = matches!(request.backing, Backing::Anonymous);
+        if anonymous && !request.no_reserve && request.len / PAGE > frames::total() as u64 {
             let private = request.prot.has(Prot::WRITE) && !request.flags.has(VmaFlags::SHARED);
             if private {
                 return Err(Errno::ENOMEM);
@@ -208,6 +219,11 @@ impl AddressSpace {
     pub fn locked_pages(&self) -> u64 {
         self.lock().vmas.iter().filter(|vma| vma.flags.has(VmaFlags::LOCKED)).map(|vma| vma.bytes() / PAGE).sum()
     }
+}
+
+/// Whether a range counts against `RLIMIT_DATA`.
+fn is_data(prot: Prot, flags: VmaFlags) -> bool {
+    prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED) && !flags.has(VmaFlags::STACK)
 }
 
 fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {

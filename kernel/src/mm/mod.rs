@@ -9,7 +9,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use kernel_logic::vma::{self, PAGE, Prot, VmaFlags, VmaSet};
 use linux_abi::Errno;
@@ -17,13 +17,15 @@ use machine::addr::PageRange;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
 
-use crate::fs::{File, PageUse};
+use crate::fs::{File, Inode, PageUse};
+use crate::task::tree;
 
 pub mod fault;
 pub mod frames;
 pub mod map;
 pub mod oom;
 pub mod remap;
+mod remote;
 mod shared;
 
 pub use shared::SharedMemory;
@@ -95,6 +97,8 @@ pub struct AddressSpace {
     map: SpinLock<Map>,
     resident: [AtomicI64; 4],
     peak: AtomicU64,
+    /// Registered for `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
+    pub expedited: AtomicBool,
 }
 
 /// What is mapped, and where things are by convention.
@@ -167,7 +171,13 @@ impl AddressSpace {
 
     fn around(space: Arc<UserSpace>, map: Map) -> Arc<Self> {
         let resident = [const { AtomicI64::new(0) }; 4];
-        Arc::new(Self { space, map: SpinLock::new(map), resident, peak: AtomicU64::new(0) })
+        Arc::new(Self {
+            space,
+            map: SpinLock::new(map),
+            resident,
+            peak: AtomicU64::new(0),
+            expedited: AtomicBool::new(false),
+        })
     }
 
     /// Locks the map. Nothing that may fault on user memory or sleep happens under it.
@@ -177,6 +187,7 @@ impl AddressSpace {
     }
 
     /// The map if nobody holds it: for the crash path.
+    #[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, Map>> {
         self.map.try_lock()
     }
@@ -303,6 +314,22 @@ fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(machin
         Backing::File { file, offset } => Ok((file.inode().page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
         Backing::Shared { memory, offset } => Ok((memory.page((offset + bytes) / PAGE)?, TAG_SHMEM)),
         Backing::Vdso { index } => Ok((crate::time::vdso::page(index + bytes / PAGE)?, TAG_FILE)),
+    }
+}
+
+/// A file was cut to `size` bytes: nobody keeps a page of it beyond that mapped (truncate(2): SIGBUS from then on).
+pub fn file_was_cut(file: &dyn Inode, size: u64) {
+    let Some(first_gone) = page_up(size) else { return };
+    let this = core::ptr::from_ref(file).cast::<()>();
+    for process in tree::all_processes() {
+        let Some(mm) = process.any_thread().and_then(|thread| thread.mm()) else { continue };
+        let map = mm.lock();
+        for vma in map.vmas.iter() {
+            let Backing::File { file, offset } = &vma.backing else { continue };
+            if Arc::as_ptr(file.inode()).cast::<()>() == this && offset + vma.bytes() > first_gone {
+                mm.unmap_pages(vma.start + first_gone.saturating_sub(*offset), vma.end);
+            }
+        }
     }
 }
 

@@ -19,9 +19,9 @@ pub fn relieve() -> bool {
     if me.process.ending.load(Ordering::Acquire) {
         return false;
     }
-    if let Some(dying) = tree::all_processes().iter().find(|p| p.ending.load(Ordering::Acquire) && !p.is_zombie()) {
-        // Its memory is on the way.
-        let _ = dying;
+    let dying = tree::find_process(|p| (p.ending.load(Ordering::Acquire) && !p.is_zombie()).then_some(()));
+    if dying.is_some() {
+        // Memory is on the way.
         sched::sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
         return true;
     }
@@ -50,9 +50,19 @@ fn choose() -> Option<Arc<Process>> {
         let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
         (adjust > -1000).then(|| resident(process) as i64 + adjust * total / 1000)
     };
-    let all = tree::all_processes();
-    let candidates = all.into_iter().filter(|p| !p.is_init() && !p.is_zombie());
-    candidates.filter_map(|p| Some((badness(&p)?, p))).max_by_key(|(score, _)| *score).map(|(_, process)| process)
+    // One pass without a list: there may be no memory for one.
+    let mut worst: Option<(i64, Arc<Process>)> = None;
+    tree::find_process(|process| {
+        if !process.is_init()
+            && !process.is_zombie()
+            && let Some(score) = badness(process)
+            && worst.as_ref().is_none_or(|(most, _)| score > *most)
+        {
+            worst = Some((score, process.clone()));
+        }
+        None::<()>
+    });
+    worst.map(|(_, process)| process)
 }
 
 fn resident(process: &Process) -> u64 {

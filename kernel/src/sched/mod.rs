@@ -11,9 +11,9 @@
 //! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
 //! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context.
 
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
-use kernel_logic::runqueue::{Arrival, Entity, Policy, RunQueue, SLICE};
+use kernel_logic::runqueue::{Arrival, Policy, RunQueue, SLICE};
 use kernel_logic::timers::Timers;
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::sync::{Once, SpinLock};
@@ -26,8 +26,10 @@ use crate::time::timer::Action;
 mod idle;
 pub mod load;
 pub mod place;
+mod thread;
 
 pub use idle::idle_thread;
+pub use thread::SchedState;
 
 /// How a thread sleeps: what may wake it besides what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,131 +62,6 @@ pub mod state {
     pub const DEAD: u8 = 6;
 }
 
-/// The scheduler's part of a thread.
-pub struct SchedState {
-    state: AtomicU8,
-    /// The processor it runs on, or whose queue it is in, or it last ran on.
-    cpu: AtomicU32,
-    vruntime: AtomicU64,
-    nice: AtomicI32,
-    policy: SpinLock<Policy>,
-    /// `Policy::Normal`, readable without the lock: the common case.
-    ordinary: AtomicBool,
-    affinity: AtomicU64,
-    /// When its present turn began.
-    since: AtomicU64,
-    /// Nanoseconds it has run before that.
-    ran: AtomicU64,
-    /// Times it gave way by sleeping.
-    pub voluntary: AtomicU64,
-    /// Times it was made to.
-    pub involuntary: AtomicU64,
-    idle: bool,
-}
-
-impl SchedState {
-    /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
-    pub fn child_of(parent: &SchedState) -> Self {
-        let policy = *parent.policy.lock();
-        Self {
-            vruntime: AtomicU64::new(parent.vruntime.load(Ordering::Relaxed)),
-            nice: AtomicI32::new(parent.nice.load(Ordering::Relaxed)),
-            policy: SpinLock::new(policy),
-            ordinary: AtomicBool::new(policy == Policy::Normal),
-            affinity: AtomicU64::new(parent.affinity.load(Ordering::Relaxed)),
-            ..Self::new(false)
-        }
-    }
-
-    /// Of a thread at nice 0 without restrictions; `idle` for a processor's idle thread.
-    pub fn new(idle: bool) -> Self {
-        Self {
-            state: AtomicU8::new(if idle { state::RUNNING } else { state::UNINTERRUPTIBLE }),
-            cpu: AtomicU32::new(cpu::id().0),
-            vruntime: AtomicU64::new(0),
-            nice: AtomicI32::new(0),
-            policy: SpinLock::new(Policy::Normal),
-            ordinary: AtomicBool::new(true),
-            affinity: AtomicU64::new(u64::MAX),
-            since: AtomicU64::new(now()),
-            ran: AtomicU64::new(0),
-            voluntary: AtomicU64::new(0),
-            involuntary: AtomicU64::new(0),
-            idle,
-        }
-    }
-
-    /// One of [`state`].
-    pub fn state(&self) -> u8 {
-        self.state.load(Ordering::Acquire)
-    }
-
-    /// The letter `/proc` shows.
-    pub fn letter(&self) -> char {
-        match self.state() {
-            state::RUNNING | state::QUEUED => 'R',
-            state::INTERRUPTIBLE => 'S',
-            state::KILLABLE | state::UNINTERRUPTIBLE => 'D',
-            state::STOPPED => 'T',
-            _ => 'X',
-        }
-    }
-
-    /// The processor it is on or was last on.
-    pub fn cpu(&self) -> CpuId {
-        CpuId(self.cpu.load(Ordering::Relaxed))
-    }
-
-    /// -20 to 19.
-    pub fn nice(&self) -> i32 {
-        self.nice.load(Ordering::Relaxed)
-    }
-
-    /// Sets it, clamped.
-    pub fn set_nice(&self, nice: i32) {
-        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
-    }
-
-    /// Its policy.
-    pub fn policy(&self) -> Policy {
-        if self.ordinary.load(Ordering::Relaxed) { Policy::Normal } else { *self.policy.lock() }
-    }
-
-    /// Sets it; takes effect when it is next queued.
-    pub fn set_policy(&self, policy: Policy) {
-        *self.policy.lock() = policy;
-        self.ordinary.store(policy == Policy::Normal, Ordering::Relaxed);
-    }
-
-    /// Processors it may run on.
-    pub fn affinity(&self) -> u64 {
-        self.affinity.load(Ordering::Relaxed)
-    }
-
-    /// Sets them; takes effect when it is next placed.
-    pub fn set_affinity(&self, mask: u64) {
-        self.affinity.store(mask, Ordering::Relaxed);
-    }
-
-    /// Nanoseconds it has run, its present turn included.
-    pub fn run_time(&self) -> Nanos {
-        let ran = self.ran.load(Ordering::Relaxed);
-        if self.state() == state::RUNNING {
-            ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
-        } else {
-            ran
-        }
-    }
-
-    fn entity(&self) -> Entity {
-        Entity {
-            policy: self.policy(),
-            nice: self.nice.load(Ordering::Relaxed) as i8,
-            vruntime: self.vruntime.load(Ordering::Relaxed),
-        }
-    }
-}
-
 /// One processor's scheduling state.
 pub struct Cpu {
     queue: SpinLock<RunQueue<ThreadRef>>,
@@ -203,7 +80,18 @@ pub struct Cpu {
     pub timers: SpinLock<Timers<Action>>,
     /// Switches made.
     pub switches: AtomicU64,
+    /// The queue's virtual time, readable without the lock.
+    clock: AtomicU64,
+    /// The running thread's virtual runtime when its turn began; [`NO_TURN`] while nobody shares by it.
+    turn_vruntime: AtomicU64,
+    /// When that was.
+    turn_since: AtomicU64,
+    /// Its weight.
+    turn_weight: AtomicU64,
 }
+
+/// An idle processor's, or a real-time thread's, virtual runtime.
+const NO_TURN: u64 = u64::MAX;
 
 static CPUS: PerCpu<Cpu> = PerCpu::new([const { Cpu::new() }; MAX_CPUS]);
 /// Processors running their idle thread.
@@ -221,6 +109,10 @@ impl Cpu {
             armed: AtomicU64::new(u64::MAX),
             timers: SpinLock::new(Timers::new()),
             switches: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
+            turn_vruntime: AtomicU64::new(NO_TURN),
+            turn_since: AtomicU64::new(0),
+            turn_weight: AtomicU64::new(1024),
         }
     }
 }
@@ -361,7 +253,7 @@ pub fn yield_now() {
 /// Moves the running thread off a processor its affinity no longer allows.
 pub fn migrate_if_needed() {
     let me = current();
-    if me.sched.affinity() >> cpu::id().0 & 1 == 0 {
+    if me.sched.affinity() >> cpu::id().0 & 1 == 0 && me.sched.affinity() & cpu::online() != 0 {
         me.sched.state.store(state::QUEUED, Ordering::SeqCst);
         place::enqueue(me.to_arc(), Arrival::Preempted);
         schedule();
@@ -407,6 +299,7 @@ pub fn exit() -> ! {
 
 /// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.
 pub fn on_return() {
+    migrate_if_needed();
     let here = here();
     run_due(here);
     if here.queued.load(Ordering::Relaxed) == 0 {
@@ -451,6 +344,8 @@ pub fn on_console() {
 /// Makes sure the hardware timer expires by `deadline`.
 pub fn arm_by(here: &Cpu, deadline: Nanos) {
     if deadline < here.armed.load(Ordering::Relaxed) {
+        // An expiry between the two stores would leave the note at "not armed" and let a later deadline replace this one.
+        let _off = machine::irq::off();
         here.armed.store(deadline, Ordering::Relaxed);
         machine::time::arm(deadline);
     }
@@ -465,7 +360,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
     let running = me.sched.state() == state::RUNNING && !me.sched.idle;
     if here.queued.load(Ordering::Relaxed) == 0 {
         if running {
-            me.sched.since.store(now, Ordering::Relaxed);
+            begin_turn(here, me, now);
             return Next::Stay;
         }
     } else {
@@ -476,11 +371,12 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
             queue.push(current().to_arc(), &mut entity, Arrival::Preempted);
         }
         let next = queue.pop();
+        here.clock.store(queue.clock(), Ordering::Relaxed);
         here.queued.store(queue.len() as u32, Ordering::Relaxed);
         drop(queue);
         if let Some(next) = next {
             if core::ptr::eq(&*next, me) {
-                me.sched.since.store(now, Ordering::Relaxed);
+                begin_turn(here, me, now);
                 me.sched.state.store(state::RUNNING, Ordering::SeqCst);
                 return Next::Stay;
             }
@@ -501,15 +397,26 @@ fn idle_of(here: &'static Cpu) -> ThreadRef {
 fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     here.switches.fetch_add(1, Ordering::Relaxed);
     next.sched.cpu.store(cpu::id().0, Ordering::Relaxed);
-    next.sched.since.store(now, Ordering::Relaxed);
+    begin_turn(here, next, now);
     next.sched.state.store(state::RUNNING, Ordering::SeqCst);
     fence(Ordering::SeqCst);
-    if signal::needs_attention(next) {
+    if signal::needs_attention(next) || next.sched.affinity() >> cpu::id().0 & 1 == 0 {
         cpu::request_work();
     }
     if here.queued.load(Ordering::Relaxed) != 0 {
         arm_by(here, now + SLICE);
     }
+}
+
+/// Notes on the processor and the thread that its turn begins.
+fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
+    thread.sched.since.store(now, Ordering::Relaxed);
+    let entity = thread.sched.entity();
+    let shares = !thread.sched.idle && entity.policy == Policy::Normal;
+    let vruntime = if shares { entity.vruntime } else { NO_TURN };
+    here.turn_vruntime.store(vruntime, Ordering::Relaxed);
+    here.turn_since.store(now, Ordering::Relaxed);
+    here.turn_weight.store(entity.weight(), Ordering::Relaxed);
 }
 
 /// Accounts the running thread's turn so far and begins a new one; the present time.
@@ -521,5 +428,11 @@ fn charge(me: &Task) -> Nanos {
     let mut entity = me.sched.entity();
     entity.charge(ran);
     me.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
+    if !me.sched.idle && entity.policy == Policy::Normal {
+        let here = here();
+        let mut queue = here.queue.lock();
+        queue.advance_to(entity.vruntime);
+        here.clock.store(queue.clock(), Ordering::Relaxed);
+    }
     now
 }

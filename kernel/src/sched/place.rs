@@ -2,11 +2,11 @@
 
 use core::sync::atomic::Ordering;
 
-use kernel_logic::runqueue::{Arrival, SLICE};
+use kernel_logic::runqueue::{Arrival, RunQueue, SLICE, weighted};
 use machine::cpu::{self, CpuId};
-use machine::time::now;
+use machine::time::{Nanos, now};
 
-use super::{Cpu, IDLE, arm_by, here, of};
+use super::{Cpu, IDLE, NO_TURN, arm_by, here, of};
 use crate::task::{ThreadRef, current};
 
 /// Queues a thread where it fits best. Its state is `QUEUED` already.
@@ -20,13 +20,17 @@ pub fn enqueue_on(cpu: CpuId, thread: ThreadRef, arrival: Arrival) {
     let target = of(cpu);
     let was = &thread.sched;
     let mut entity = was.entity();
-    let arrival = match arrival {
-        Arrival::Woken if was.cpu() != cpu => Arrival::New,
-        other => other,
-    };
+    let from = was.cpu();
     was.cpu.store(cpu.0, Ordering::Relaxed);
+    let now = now();
     let mut queue = target.queue.lock();
     let first = queue.is_empty();
+    target.follow(&mut queue, now);
+    if from != cpu {
+        // Virtual times of two processors are not comparable: what counts is how far ahead of its queue a thread is.
+        let from_clock = of(from).clock.load(Ordering::Relaxed);
+        queue.settle(&mut entity, Arrival::Moved { from_clock });
+    }
     // The vruntime it is queued at must be in place before another processor can run it.
     queue.settle(&mut entity, arrival);
     was.vruntime.store(entity.vruntime, Ordering::Relaxed);
@@ -43,7 +47,6 @@ pub fn enqueue_on(cpu: CpuId, thread: ThreadRef, arrival: Arrival) {
     if me.sched.idle {
         return;
     }
-    let now = now();
     let mut running = me.sched.entity();
     running.charge(now.saturating_sub(me.sched.since.load(Ordering::Relaxed)));
     let preempts = queue.preempts(&running);
@@ -99,6 +102,19 @@ fn choose(thread: &ThreadRef, arrival: Arrival) -> CpuId {
         (true, _, _) | (false, 0, true) => preferred,
         (false, 0, false) => CpuId(allowed.trailing_zeros()),
         (false, idle, _) => CpuId(idle.trailing_zeros()),
+    }
+}
+
+impl Cpu {
+    /// Brings the queue's virtual time up to the running thread's, as far as it can be told from outside: a thread that
+    /// runs alone for long is not asked for it.
+    fn follow(&self, queue: &mut RunQueue<ThreadRef>, now: Nanos) {
+        let began_at = self.turn_vruntime.load(Ordering::Relaxed);
+        if began_at != NO_TURN {
+            let elapsed = now.saturating_sub(self.turn_since.load(Ordering::Relaxed));
+            queue.advance_to(began_at + weighted(elapsed, self.turn_weight.load(Ordering::Relaxed)));
+        }
+        self.clock.store(queue.clock(), Ordering::Relaxed);
     }
 }
 

@@ -4,15 +4,14 @@
 //! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h, asm/ucontext.h,
 //! and the System V ABI's rules for stack alignment and the red zone.
 
-use alloc::vec;
-
 use kernel_logic::signal::{Disposition, SIGINFO_BYTES, SigInfo, SigSet, sa};
 use linux_abi::Errno;
+use machine::addr::UserAddr;
 use machine::arch::{Registers, UserFrame};
 use machine::thread::running;
 
 use super::{AltStack, set_blocked};
-use crate::task::{Task, current};
+use crate::task::Task;
 use crate::user;
 
 /// Writes the frame for a handler and points `user` at it.
@@ -39,12 +38,12 @@ pub fn push(
     }
     drop(alt);
     let fpu_bytes = running::fpu_size();
-    let fpu_at = top.wrapping_sub(fpu_bytes as u64 + MAGIC_BYTES) & !63;
+    let fpu_at = top.wrapping_sub(fpu_bytes as u64) & !63;
     let sp = (fpu_at.wrapping_sub(FRAME_BYTES as u64) & !15).wrapping_sub(8);
     if on_alt && !on_stack(&reported, sp) {
         return Err(Errno::EFAULT);
     }
-    save_fpu(me, fpu_at)?;
+    running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
     let trap = me.last_trap();
     let mut out = [0u8; FRAME_BYTES];
     let mut at = 0;
@@ -93,7 +92,7 @@ pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
         u64::from_le_bytes(bytes)
     };
     let fpu_at = word(GREGS + 23);
-    load_fpu(me, fpu_at)?;
+    load_fpu(fpu_at)?;
     let mut regs = Registers {
         r8: word(GREGS),
         r9: word(GREGS + 1),
@@ -142,31 +141,12 @@ pub fn stack_flags(alt: &AltStack, sp: u64) -> u64 {
     on | if alt.auto_disarm { SS_AUTODISARM } else { 0 }
 }
 
-fn save_fpu(me: &Task, to: u64) -> Result<(), Errno> {
-    let size = running::fpu_size();
-    let taken = me.signals.fpu.lock().take();
-    let mut buffer = taken.unwrap_or_else(|| vec![0; size + MAGIC_BYTES as usize].into_boxed_slice());
-    let len = running::save_fpu(&mut buffer[..size]);
-    buffer[len..len + 4].copy_from_slice(&FP_XSTATE_MAGIC2.to_le_bytes());
-    let outcome = user::write_bytes(to, &buffer[..len + 4]);
-    *me.signals.fpu.lock() = Some(buffer);
-    outcome
-}
-
-fn load_fpu(me: &Task, from: u64) -> Result<(), Errno> {
+fn load_fpu(from: u64) -> Result<(), Errno> {
     if from == 0 {
         running::reset();
         return Ok(());
     }
-    let size = running::fpu_size();
-    let taken = me.signals.fpu.lock().take();
-    let mut buffer = taken.unwrap_or_else(|| vec![0; size + MAGIC_BYTES as usize].into_boxed_slice());
-    let mut outcome = user::read_bytes(from, &mut buffer[..size]);
-    if outcome.is_ok() {
-        outcome = running::load_fpu(&buffer[..size]).map_err(|_| Errno::EFAULT);
-    }
-    *current().signals.fpu.lock() = Some(buffer);
-    outcome
+    running::load_fpu(UserAddr(from)).map_err(|_| Errno::EFAULT)
 }
 
 /// Flags a handler starts without.
@@ -185,9 +165,6 @@ const SIGMASK_AT: usize = 8 * (GREGS + 32);
 const SIGINFO_AT: usize = SIGMASK_AT + 8;
 /// The whole frame without FPU state.
 const FRAME_BYTES: usize = SIGINFO_AT + SIGINFO_BYTES;
-/// Room for the trailing magic.
-const MAGIC_BYTES: u64 = 8;
-const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
 /// `SS_ONSTACK`
 pub const SS_ONSTACK: u64 = 1;
 /// `SS_DISABLE`

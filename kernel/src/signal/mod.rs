@@ -4,7 +4,6 @@
 //! has effects of its own, before anybody delivers: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
 //! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,8 +38,6 @@ pub struct ThreadSignals {
     pub waiting_for: AtomicU64,
     /// Woken when one of those arrives.
     pub arrived: WaitQueue,
-    /// Room for the FPU state on its way to or from a signal frame.
-    pub fpu: SpinLock<Option<Box<[u8]>>>,
 }
 
 /// An alternate signal stack.
@@ -92,7 +89,6 @@ impl ThreadSignals {
             restart: SpinLock::new(None),
             waiting_for: AtomicU64::new(0),
             arrived: WaitQueue::new(),
-            fpu: SpinLock::new(None),
         }
     }
 
@@ -195,6 +191,7 @@ fn note_timer(task: &Task, info: Option<SigInfo>) -> Option<SigInfo> {
 /// Sends to a process: any of its threads may take it.
 pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> {
     if !prepare(process, None, &info) {
+        continue_if_asked(process, &info);
         return Ok(());
     }
     {
@@ -204,6 +201,7 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
         }
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
+    continue_if_asked(process, &info);
     let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(info.signal)
@@ -220,6 +218,7 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
 /// Sends to one thread.
 pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
     if !prepare(&thread.process, Some(thread), &info) {
+        continue_if_asked(&thread.process, &info);
         return Ok(());
     }
     {
@@ -229,8 +228,16 @@ pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
         }
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
+    continue_if_asked(&thread.process, &info);
     tell(thread, info.signal);
     Ok(())
+}
+
+/// `SIGCONT` continues whatever its disposition; only once it is queued, so that the process cannot run on without it.
+fn continue_if_asked(process: &Arc<Process>, info: &SigInfo) {
+    if info.signal == sig::CONT {
+        jobs::resume(process);
+    }
 }
 
 /// Raises a fault's signal in the running thread: blocked or ignored, it is fatal.
@@ -283,9 +290,9 @@ pub fn end_process(process: &Process, ended: crate::task::process::Ended) {
         }
         life.ending = Some(ended);
         life.stopped = None;
+        process.ending.store(true, Ordering::SeqCst);
+        process.stopping.store(false, Ordering::SeqCst);
     }
-    process.ending.store(true, Ordering::SeqCst);
-    process.stopping.store(false, Ordering::SeqCst);
     let threads: Vec<ThreadRef> = process.live_threads();
     for thread in &threads {
         sched::notify(thread, true);
@@ -302,7 +309,6 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         discard(process, SigSet::only(sig::CONT));
     } else if info.signal == sig::CONT {
         discard(process, SigSet::STOPS);
-        jobs::resume(process);
     }
     let disposition = process.actions.with(|actions| actions.get(info.signal));
     let blocked = match thread {

@@ -24,6 +24,11 @@ pub const CALLS: Calls = &[
     (nr::clock_getres, clock_getres),
     (nr::gettimeofday, gettimeofday),
     (nr::settimeofday, settimeofday),
+    (nr::adjtimex, |call| adjust(call, call.arg(0))),
+    (nr::clock_adjtime, |call| match call.int(0) {
+        0 => adjust(call, call.arg(1)),
+        _ => Err(Errno::EOPNOTSUPP),
+    }),
     (nr::time, sys_time),
     (nr::timer_create, timer_create),
     (nr::timer_settime, timer_settime),
@@ -58,20 +63,12 @@ fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     }
     if call.arg(1) & ABSOLUTE == 0 {
         if matches!(clock, Clock::Process(_)) {
-            return sleep_on_clock(clock, clock.read()?.saturating_add(wanted));
+            time::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
+            return Ok(0);
         }
         return sleep_on(&call.task, now().saturating_add(wanted), call.arg(3));
     }
-    sleep_on_clock(clock, wanted)
-}
-
-/// Sleeps until `clock` reads `until`, however its relation to the monotonic clock changes meanwhile.
-fn sleep_on_clock(clock: Clock, until: u64) -> SysResult {
-    while clock.read()? < until {
-        if sched::sleep_until(clock.to_monotonic(until), Sleep::Interruptible).is_err() {
-            return Err(Errno::ERESTARTNOHAND);
-        }
-    }
+    time::sleep_until(clock, wanted)?;
     Ok(0)
 }
 
@@ -125,6 +122,25 @@ fn settimeofday(call: &mut Call<'_>) -> SysResult {
     }
     let wall = time::from_timeval(read_words(call.arg(0))?)?;
     set_clock(call, wall)
+}
+
+/// adjtimex(2): the clock is never disciplined here, so it reports an unsynchronised clock and adjusts nothing.
+fn adjust(call: &Call<'_>, at: u64) -> SysResult {
+    const STA_UNSYNC: u32 = 0x40;
+    const TIME_ERROR: usize = 5;
+    /// Microseconds of error after which a clock counts as unsynchronised.
+    const MAX_ERROR: u64 = 16_000_000;
+    const TICK: u64 = 10_000;
+    let modes = UserPtr::<u32>::new(at).read()?;
+    if modes != 0 {
+        let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_TIME));
+        return Err(if privileged { Errno::EINVAL } else { Errno::EPERM });
+    }
+    let [seconds, micros] = time::to_timeval(time::realtime());
+    write_words(at + 8, &[0, 0, MAX_ERROR, MAX_ERROR])?;
+    UserPtr::<u32>::new(at + 40).write(STA_UNSYNC)?;
+    write_words(at + 48, &[2, 1, 32_768_000, seconds, micros, TICK])?;
+    Ok(TIME_ERROR)
 }
 
 fn sys_time(call: &mut Call<'_>) -> SysResult {

@@ -22,8 +22,9 @@ pub const CALLS: Calls = &[(nr::mount, mount_call), (nr::umount2, umount)];
 const MS_REMOUNT: u64 = 32;
 const MS_BIND: u64 = 4096;
 const MS_MOVE: u64 = 8192;
-/// MS_UNBINDABLE, MS_PRIVATE, MS_SLAVE, MS_SHARED: how mounts spread between namespaces, of which there is one.
-const PROPAGATION: u64 = 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20;
+const MS_SHARED: u64 = 1 << 20;
+/// MS_UNBINDABLE, MS_PRIVATE and MS_SLAVE are one: no mounts come from others. MS_SHARED makes them spread.
+const PROPAGATION: u64 = 1 << 17 | 1 << 18 | 1 << 19 | MS_SHARED;
 const MNT_FORCE: u64 = 1;
 const MNT_DETACH: u64 = 2;
 const MNT_EXPIRE: u64 = 4;
@@ -51,12 +52,15 @@ fn mount_call(call: &mut Call<'_>) -> SysResult {
         if from.inode().attr().is_dir() != at.inode().attr().is_dir() {
             return Err(Errno::ENOTDIR);
         }
-        let bound = Mount::new(from.mount.fs.clone(), from.dentry.clone(), &from.mount.source, from.mount.flags());
-        mount::attach(&bound, at);
+        mount::attach(&from.mount.bind(from.dentry.clone()), at);
         return Ok(0);
     }
     if flags & PROPAGATION != 0 {
-        return if at.is_mount_root() { Ok(0) } else { Err(Errno::EINVAL) };
+        if !at.is_mount_root() {
+            return Err(Errno::EINVAL);
+        }
+        at.mount.set_shared(flags & MS_SHARED != 0);
+        return Ok(0);
     }
     if flags & MS_MOVE != 0 {
         let from = walker.walk(call, AT_FDCWD, &source)?.find(&source, Last::Follow)?;

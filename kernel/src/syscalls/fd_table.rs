@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ, F_GETSIG, F_OFD_GETLK,
-    F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ, F_SETSIG, FD_CLOEXEC,
-    LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
+    F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ,
+    F_GETSIG, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ,
+    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
 };
 use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
 use linux_abi::syscalls::nr;
@@ -18,6 +18,7 @@ use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
 use crate::fs::filelock::{self, Family, Owner};
+use crate::fs::tmpfs::SEAL_SEAL;
 use crate::ipc::{eventfd, pipe};
 use crate::task::creds::cap;
 use crate::user::{UserPtr, read_words, write_words};
@@ -108,6 +109,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         _ if file.is_path_only() => Err(Errno::EBADF),
         F_SETFL => {
             file.set_flags(argument as u32);
+            set_async(&file, fd, argument & O_ASYNC != 0);
             Ok(0)
         }
         F_GETLK => get_lock(call, &file, process_owner(call)),
@@ -116,28 +118,42 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_GETLK => get_lock(call, &file, filelock::description(&file)),
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
-        F_GETOWN => Ok(file.signal_owner.load(Relaxed) as usize),
-        F_SETOWN => {
-            file.signal_owner.store(argument as i32, Relaxed);
-            Ok(0)
-        }
-        F_GETSIG => Ok(0),
-        F_SETSIG => {
-            if argument <= 64 {
-                Ok(0)
-            } else {
-                Err(Errno::EINVAL)
-            }
-        }
+        F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
+        F_SETOWN => file.notice().set_owner(argument as i32).map(|()| 0),
+        F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
+        F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
         F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
         F_SETPIPE_SZ => {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
             file.ops.as_pipe().ok_or(Errno::EBADF)?.set_capacity(argument as u32 as usize, privileged)
         }
+        F_GET_SEALS => file.inode().seals().map(|seals| seals.load(Relaxed) as usize).ok_or(Errno::EINVAL),
+        F_ADD_SEALS => add_seals(&file, argument as u32),
         // F_UNLCK: nobody holds a lease.
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// O_ASYNC begins or ends signals about readiness.
+fn set_async(file: &File, fd: i32, on: bool) {
+    if on || file.notice_if_any().is_some() {
+        file.notice().set_active(file, fd, on);
+    }
+}
+
+/// Seals only ever add up; a file sealed against sealing takes none.
+fn add_seals(file: &File, more: u32) -> SysResult {
+    const ALL: u32 = 0x1f;
+    let seals = file.inode().seals().ok_or(Errno::EINVAL)?;
+    if more & !ALL != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if !file.is_writable() {
+        return Err(Errno::EPERM);
+    }
+    let added = seals.fetch_update(Relaxed, Relaxed, |old| (old & SEAL_SEAL == 0).then_some(old | more));
+    added.map(|_| 0).map_err(|_| Errno::EPERM)
 }
 
 fn process_owner(call: &Call<'_>) -> Owner {
@@ -222,6 +238,10 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     }
     let owner = filelock::description(&file);
     let operation = call.arg(1) & 0xffff_ffff;
+    // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
+    if operation & 32 != 0 {
+        return Ok(0);
+    }
     let kind = match operation & !LOCK_NB {
         LOCK_UN => {
             filelock::clear(&file, Family::Whole, owner, 0, TO_END);
@@ -252,7 +272,13 @@ fn ioctl(call: &mut Call<'_>) -> SysResult {
             file.set_nonblocking(UserPtr::<i32>::new(argument).read()? != 0);
             Ok(0)
         }
-        FIOASYNC => UserPtr::<i32>::new(argument).read().map(|_| 0),
+        FIOASYNC => {
+            let on = UserPtr::<i32>::new(argument).read()? != 0;
+            let bit = O_ASYNC as u32;
+            file.set_flags(if on { file.flags() | bit } else { file.flags() & !bit });
+            set_async(&file, call.int(0), on);
+            Ok(0)
+        }
         FIONREAD if file.inode().attr().kind() == S_IFREG => {
             let rest = file.inode().size().saturating_sub(file.position());
             UserPtr::<i32>::new(argument).write(rest as i32).map(|()| 0)

@@ -15,7 +15,7 @@ use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::fs::attr::S_IFREG;
 use crate::fs::dentry::Dentry;
-use crate::fs::file::File;
+use crate::fs::file::{File, Hold};
 use crate::fs::inode::NewNode;
 use crate::fs::mount::{FileSystem, Mount};
 use crate::fs::open::{How, open};
@@ -45,7 +45,9 @@ pub const CALLS: Calls = &[
 /// The enforced limit on descriptor numbers.
 #[inline]
 pub fn fd_limit(call: &Call<'_>) -> u32 {
-    u32::try_from(call.task.process.limit(resource::NOFILE)).unwrap_or(u32::MAX)
+    /// `/proc/sys/fs/nr_open`: no table grows beyond it, whatever the limit.
+    const NR_OPEN: u64 = 1 << 18;
+    call.task.process.limit(resource::NOFILE).min(NR_OPEN) as u32
 }
 
 /// Gives a file the lowest number.
@@ -161,9 +163,14 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     let dentry = Dentry::new(&shown, Some(root.dentry.clone()), unnamed.inode.clone());
     dentry.set_removed();
     let path = Path { mount: root.mount, dentry };
-    path.inode().attr().begin_write()?;
-    let request = crate::fs::inode::OpenRequest { path: &path, flags: 2 };
+    if call.arg(1) & MFD_ALLOW_SEALING != 0
+        && let Some(seals) = path.inode().seals()
+    {
+        seals.store(0, core::sync::atomic::Ordering::Relaxed);
+    }
+    let request = crate::fs::inode::OpenRequest { flags: 2 };
     let ops = path.inode().clone().open(&request)?;
     let flags = 2 | linux_abi::flags::file::O_LARGEFILE as u32;
-    install(call, File::new(path, ops, flags, false), call.arg(1) & MFD_CLOEXEC != 0)
+    // It may be executed while it is open: nobody counts as its writer.
+    install(call, File::holding(path, ops, flags, Hold::None), call.arg(1) & MFD_CLOEXEC != 0)
 }

@@ -7,7 +7,7 @@ use linux_abi::flags::file::{
     RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET,
 };
 use linux_abi::syscalls::nr;
-use machine::addr::UserAddr;
+use machine::addr::{USER_END, UserAddr};
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
@@ -21,21 +21,21 @@ use kernel_logic::permission::WRITE;
 pub const CALLS: Calls = &[
     (nr::read, |call| {
         let file = call.file(0)?;
-        file.read(&mut Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.read(&mut Sink::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::write, |call| {
         let file = call.file(0)?;
-        file.write(&mut Source::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.write(&mut Source::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::pread64, |call| {
         let position = position(call.arg(3))?;
         let file = call.file(0)?;
-        file.read_at(position, &mut Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.read_at(position, &mut Sink::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::pwrite64, |call| {
         let position = position(call.arg(3))?;
         let file = call.file(0)?;
-        file.write_at(position, &mut Source::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.write_at(position, &mut Source::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::readv, |call| {
         let file = call.file(0)?;
@@ -62,7 +62,11 @@ pub const CALLS: Calls = &[
         }
         if call.arg(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
     }),
-    (nr::readahead, |call| call.file(0).map(|_| 0)),
+    (nr::readahead, |call| match call.file(0)? {
+        file if !file.is_readable() => Err(Errno::EBADF),
+        file if file.inode().attr().kind() != S_IFREG => Err(Errno::EINVAL),
+        _ => Ok(0),
+    }),
     (nr::fsync, sync_one),
     (nr::fdatasync, sync_one),
     (nr::syncfs, |call| call.file(0).map(|_| 0)),
@@ -79,6 +83,17 @@ impl Call<'_> {
     }
 }
 
+/// The buffer of arguments 1 and 2: EFAULT if it reaches out of the user half, even where nothing would be moved.
+#[inline]
+fn buffer(call: &Call<'_>) -> Result<UserAddr, Errno> {
+    in_user_half(call.arg(1), call.arg(2))
+}
+
+#[inline]
+fn in_user_half(addr: u64, len: u64) -> Result<UserAddr, Errno> {
+    if len > USER_END || addr > USER_END - len { Err(Errno::EFAULT) } else { Ok(UserAddr(addr)) }
+}
+
 fn position(argument: u64) -> Result<u64, Errno> {
     if argument > i64::MAX as u64 { Err(Errno::EINVAL) } else { Ok(argument) }
 }
@@ -93,7 +108,7 @@ pub fn with_vectors(call: &Call<'_>, act: impl FnOnce(&[IoVec]) -> SysResult) ->
     read_vectors(call.arg(1), call.arg(2) as usize, act)
 }
 
-/// Reads a `struct iovec` array: EINVAL for too many or for lengths that do not add up.
+/// Reads a `struct iovec` array: EINVAL for too many or for a negative length.
 pub fn read_vectors(array: u64, count: usize, act: impl FnOnce(&[IoVec]) -> SysResult) -> SysResult {
     if count > MOST {
         return Err(Errno::EINVAL);
@@ -106,11 +121,13 @@ pub fn read_vectors(array: u64, count: usize, act: impl FnOnce(&[IoVec]) -> SysR
         many.resize(count, IoVec::default());
         &mut many[..]
     };
-    let mut total = 0_usize;
     for (at, buffer) in buffers.iter_mut().enumerate() {
         let [addr, len] = read_words::<2>(array.wrapping_add(16 * at as u64))?;
-        total = total.checked_add(len as usize).filter(|&total| total <= isize::MAX as usize).ok_or(Errno::EINVAL)?;
-        *buffer = IoVec { addr: UserAddr(addr), len: len as usize };
+        // Their sum may be anything: what is beyond the most one call moves is left out.
+        if len > isize::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        *buffer = IoVec { addr: in_user_half(addr, len)?, len: len as usize };
     }
     act(buffers)
 }
@@ -126,6 +143,7 @@ fn vectors_at(call: &Call<'_>, reads: bool, flags: u64) -> SysResult {
         (true, true) => file.read(&mut Sink::vector(buffers)),
         (true, false) => file.read_at(at, &mut Sink::vector(buffers)),
         (false, true) => file.write(&mut Source::vector(buffers)),
+        (false, false) if flags & RWF_APPEND != 0 => file.append(at, &mut Source::vector(buffers)),
         (false, false) => file.write_at(at, &mut Source::vector(buffers)),
     })
 }

@@ -1,4 +1,4 @@
-//! Asking about files: the stat family, statx, statfs, access, readlink, extended attributes.
+//! Asking about files: the stat family, statx, statfs, access, readlink.
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
@@ -17,7 +17,7 @@ use crate::fs::dev;
 use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{MS_NOEXEC, Mount};
 use crate::fs::walk::Last;
-use crate::user::{read_string, write_bytes, write_words};
+use crate::user::{write_bytes, write_words};
 use kernel_logic::permission::{EXECUTE, WRITE};
 
 /// The calls of this area.
@@ -44,18 +44,6 @@ pub const CALLS: Calls = &[
     }),
     (nr::readlink, |call| readlink(call, AT_FDCWD, 0)),
     (nr::readlinkat, |call| readlink(call, call.int(0), 1)),
-    (nr::getxattr, |call| no_attribute(call, 0)),
-    (nr::lgetxattr, |call| no_attribute(call, AT_SYMLINK_NOFOLLOW)),
-    (nr::fgetxattr, |call| call.file(0).and(Err(Errno::ENODATA))),
-    (nr::removexattr, |call| no_attribute(call, 0)),
-    (nr::lremovexattr, |call| no_attribute(call, AT_SYMLINK_NOFOLLOW)),
-    (nr::fremovexattr, |call| call.file(0).and(Err(Errno::ENODATA))),
-    (nr::listxattr, |call| find(call, 0).map(|_| 0)),
-    (nr::llistxattr, |call| find(call, AT_SYMLINK_NOFOLLOW).map(|_| 0)),
-    (nr::flistxattr, |call| call.file(0).map(|_| 0)),
-    (nr::setxattr, |call| find(call, 0).and(Err(Errno::EOPNOTSUPP))),
-    (nr::lsetxattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and(Err(Errno::EOPNOTSUPP))),
-    (nr::fsetxattr, |call| call.file(0).and(Err(Errno::EOPNOTSUPP))),
 ];
 
 /// Size of a page, which is `st_blksize` everywhere.
@@ -219,17 +207,4 @@ fn readlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
         LinkTarget::Text(target) => write(&target),
         LinkTarget::Jump(target) => write(&target.display(&walker.context.root())),
     }
-}
-
-fn find(call: &Call<'_>, flags: u64) -> Result<Path, Errno> {
-    let name = PathName::read(call.arg(0))?;
-    Walker::of(call).place(call, AT_FDCWD, &name, flags)
-}
-
-/// getxattr and removexattr: tmpfs keeps no user attributes.
-fn no_attribute(call: &Call<'_>, flags: u64) -> SysResult {
-    find(call, flags)?;
-    let name = read_string(call.arg(1), 256, Errno::ERANGE)?;
-    let supported = name.starts_with(b"security.") || name.starts_with(b"trusted.");
-    Err(if supported { Errno::ENODATA } else { Errno::EOPNOTSUPP })
 }

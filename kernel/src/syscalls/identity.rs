@@ -199,6 +199,7 @@ fn setgroups(call: &mut Call<'_>) -> SysResult {
     for at in 0..size {
         groups.push(list.add(at).read()?);
     }
+    groups.sort_unstable();
     change(&call.task, |creds| creds.groups = groups);
     Ok(0)
 }

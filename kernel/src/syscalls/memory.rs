@@ -1,5 +1,8 @@
 //! Calls about memory: mmap(2) and its family.
 
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
@@ -8,9 +11,11 @@ use linux_abi::syscalls::nr;
 use super::{Call, Calls, SysResult};
 use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, file_backing, shared_memory};
-use crate::mm::{AddressSpace, Backing, page_up, remap};
+use crate::mm::{AddressSpace, Backing, Vma, page_up, remap};
 use crate::task::creds::cap;
 use crate::task::limits::resource;
+use crate::task::tree;
+use crate::user;
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -28,6 +33,8 @@ pub const CALLS: Calls = &[
     (nr::mlockall, mlockall),
     (nr::munlockall, munlockall),
     (nr::membarrier, membarrier),
+    (nr::process_vm_readv, |call| process_vm(call, Direction::Read)),
+    (nr::process_vm_writev, |call| process_vm(call, Direction::Write)),
 ];
 
 impl Call<'_> {
@@ -101,8 +108,11 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     }
     let ceiling = (flags & abi::MAP_32BIT != 0).then_some(1 << 31);
     let limit = call.task.process.limit(resource::AS);
+    let data_limit = call.task.process.limit(resource::DATA);
+    let no_reserve = flags & abi::MAP_NORESERVE != 0;
     let mm = call.mm()?;
-    let at = mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit })?;
+    let at =
+        mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit, data_limit, no_reserve })?;
     if flags & (abi::MAP_POPULATE | abi::MAP_LOCKED) != 0 && flags & abi::MAP_NONBLOCK == 0 {
         // Populating is best effort: the mapping exists.
         let _ = mm.populate(at, at + len);
@@ -181,10 +191,18 @@ fn msync(call: &mut Call<'_>) -> SysResult {
 
 fn mincore(call: &mut Call<'_>) -> SysResult {
     let (start, end) = call.range(Errno::ENOMEM)?;
-    let vector = call.arg(2);
-    let mut present = alloc::vec![0u8; ((end - start) / PAGE) as usize];
-    call.mm()?.in_core(start, end, |index, is| present[index] = u8::from(is))?;
-    crate::user::write_bytes(vector, &present)?;
+    /// Pages answered at a time, whatever the range.
+    const CHUNK: u64 = 512;
+    let mm = call.mm()?;
+    let mut present = [0u8; CHUNK as usize];
+    let mut at = start;
+    while at < end {
+        let stop = end.min(at + CHUNK * PAGE);
+        mm.in_core(at, stop, |index, is| present[index] = u8::from(is))?;
+        let answered = &present[..((stop - at) / PAGE) as usize];
+        user::write_bytes(call.arg(2).wrapping_add((at - start) / PAGE), answered)?;
+        at = stop;
+    }
     Ok(0)
 }
 
@@ -200,7 +218,13 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
         abi::MADV_REMOVE => remove_shared(&mm, start, end)?,
         abi::MADV_DONTFORK => mm.set_flags(start, end, VmaFlags::DONT_FORK, none)?,
         abi::MADV_DOFORK => mm.set_flags(start, end, none, VmaFlags::DONT_FORK)?,
-        abi::MADV_WIPEONFORK => mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?,
+        abi::MADV_WIPEONFORK => {
+            let private = |vma: &Vma| matches!(vma.backing, Backing::Anonymous);
+            if !mm.lock().vmas.overlapping(start, end).all(private) {
+                return Err(Errno::EINVAL);
+            }
+            mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
+        }
         abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
         abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE => mm.populate(start, end).map_err(populate_error)?,
         // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
@@ -268,7 +292,7 @@ fn mlockall(call: &mut Call<'_>) -> SysResult {
     let mm = call.mm()?;
     mm.lock_all(flags & 1 != 0, flags & 2 != 0)?;
     if flags & 5 == 1 {
-        let ranges: alloc::vec::Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
+        let ranges: Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
         for (start, end) in ranges {
             // Ranges without access cannot be populated and need not be.
             let _ = mm.populate(start, end);
@@ -292,13 +316,81 @@ fn membarrier(call: &mut Call<'_>) -> SysResult {
     }
     match call.arg(0) {
         QUERY => Ok((GLOBAL | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED) as usize),
+        PRIVATE_EXPEDITED if !call.mm()?.expedited.load(Ordering::Relaxed) => Err(Errno::EPERM),
         GLOBAL | PRIVATE_EXPEDITED => {
             machine::cpu::call(machine::cpu::online(), &|| {
-                core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
+                core::sync::atomic::fence(Ordering::SeqCst);
             });
             Ok(0)
         }
-        REGISTER_PRIVATE_EXPEDITED => Ok(0),
+        REGISTER_PRIVATE_EXPEDITED => {
+            call.mm()?.expedited.store(true, Ordering::Relaxed);
+            Ok(0)
+        }
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// Which way `process_vm_readv` and `process_vm_writev` copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Read,
+    Write,
+}
+
+/// A `struct iovec` array of a process_vm call.
+fn pieces(at: u64, count: u64) -> Result<Vec<(u64, u64)>, Errno> {
+    const MAX_PIECES: u64 = 1024;
+    if count > MAX_PIECES {
+        return Err(Errno::EINVAL);
+    }
+    (0..count).map(|n| user::read_words::<2>(at.wrapping_add(16 * n)).map(|[base, len]| (base, len))).collect()
+}
+
+fn process_vm(call: &mut Call<'_>, direction: Direction) -> SysResult {
+    if call.arg(5) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut local = pieces(call.arg(1), call.arg(2))?;
+    let remote = pieces(call.arg(3), call.arg(4))?;
+    let process = tree::process(call.int(0) as u32).ok_or(Errno::ESRCH)?;
+    let thread = process.any_thread().ok_or(Errno::ESRCH)?;
+    let (mine, theirs) = (call.task.creds(), thread.creds());
+    let same = [theirs.uid, theirs.euid, theirs.suid] == [mine.uid; 3];
+    if !same && !mine.capable(cap::SYS_PTRACE) {
+        return Err(Errno::EPERM);
+    }
+    let mm = thread.mm().ok_or(Errno::ESRCH)?;
+    let mut buffer = alloc::vec![0; PAGE as usize];
+    let mut done = 0;
+    local.reverse();
+    for (base, len) in remote {
+        let mut at = 0;
+        while at < len {
+            let Some(piece) = local.last_mut() else { return Ok(done) };
+            let part = (len - at).min(piece.1).min(PAGE) as usize;
+            let chunk = &mut buffer[..part];
+            let moved = match direction {
+                Direction::Read => {
+                    let got = mm.read_remote(base.wrapping_add(at), chunk);
+                    user::write_bytes(piece.0, &chunk[..got]).map(|()| got)
+                }
+                Direction::Write => {
+                    user::read_bytes(piece.0, chunk).map(|()| mm.write_remote(base.wrapping_add(at), chunk))
+                }
+            };
+            let moved = moved.unwrap_or(0);
+            done += moved;
+            at += moved as u64;
+            piece.0 += moved as u64;
+            piece.1 -= moved as u64;
+            if moved < part {
+                return if done > 0 { Ok(done) } else { Err(Errno::EFAULT) };
+            }
+            if piece.1 == 0 {
+                local.pop();
+            }
+        }
+    }
+    Ok(done)
 }

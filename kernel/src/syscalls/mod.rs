@@ -18,12 +18,15 @@ mod file_attr;
 mod file_open;
 mod file_rw;
 mod file_stat;
+pub mod file_xattr;
 mod futexes;
 mod identity;
 mod memory;
 mod place;
 mod poll;
 mod process;
+mod process_setup;
+mod process_usage;
 mod scheduling;
 mod signals;
 mod socket;
@@ -69,10 +72,13 @@ const AREAS: &[Calls] = &[
     file_open::CALLS,
     file_rw::CALLS,
     file_stat::CALLS,
+    file_xattr::CALLS,
     poll::CALLS,
     socket::CALLS,
     memory::CALLS,
     process::CALLS,
+    process_setup::CALLS,
+    process_usage::CALLS,
     identity::CALLS,
     signals::CALLS,
     clock::CALLS,
@@ -102,14 +108,14 @@ const fn build() -> [Handler; NUMBERS] {
 }
 
 fn unimplemented(call: &mut Call<'_>) -> SysResult {
-    debug::event::unimplemented_syscall(call.frame.syscall().unwrap_or(u64::MAX));
+    debug::event::unimplemented_syscall(call.frame.syscall_number());
     Err(Errno::ENOSYS)
 }
 
 /// Answers the call in `frame`.
 #[inline]
 pub fn dispatch(frame: &mut UserFrame) {
-    let Some(nr) = frame.syscall() else { return };
+    let nr = frame.syscall_number();
     let task = current();
     let traced = debug::traces_calls();
     if traced {

@@ -20,7 +20,7 @@ use crate::user;
 pub const AT_FDCWD: i32 = -100;
 
 /// Bytes of a path that need no heap: nearly all do not.
-const SHORT: usize = 128;
+const SHORT: usize = 64;
 
 /// A path, copied from the program once.
 pub struct PathName {

@@ -128,6 +128,8 @@ fn restarting(error: Errno) -> Errno {
     if error == Errno::EINTR { Errno::ERESTARTNOHAND } else { error }
 }
 
+/// Descriptors of one poll that memory is found for.
+const MOST_WISHES: usize = 1 << 16;
 /// Bytes of a `struct pollfd`.
 const POLLFD: usize = 8;
 
@@ -135,6 +137,9 @@ fn poll_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     let (array, count) = (call.arg(0), call.arg(1) as u32 as usize);
     if count as u64 > call.task.process.limit(resource::NOFILE) {
         return Err(Errno::EINVAL);
+    }
+    if count > MOST_WISHES {
+        return Err(Errno::ENOMEM);
     }
     let mut wishes = Vec::with_capacity(count);
     for at in 0..count {

@@ -1,6 +1,7 @@
 //! Calls about scheduling: policies, nice values, affinity.
 
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 
 use kernel_logic::runqueue::Policy;
 use linux_abi::Errno;
@@ -23,7 +24,7 @@ pub const CALLS: Calls = &[
     (nr::sched_setparam, sched_setparam),
     (nr::sched_getparam, sched_getparam),
     (nr::sched_setscheduler, sched_setscheduler),
-    (nr::sched_getscheduler, |call| Ok(policy_number(target(call)?.sched.policy()) as usize)),
+    (nr::sched_getscheduler, sched_getscheduler),
     (nr::sched_get_priority_max, |call| priority_bound(call, 99)),
     (nr::sched_get_priority_min, |call| priority_bound(call, 1)),
     (nr::sched_rr_get_interval, sched_rr_get_interval),
@@ -120,7 +121,9 @@ fn sched_setscheduler(call: &mut Call<'_>) -> SysResult {
     }
     let thread = target(call)?;
     let priority = UserPtr::<i32>::new(call.arg(2)).read()?;
-    apply(call, &thread, make_policy(call.int(1), priority)?)
+    apply(call, &thread, make_policy(call.int(1), priority)?)?;
+    thread.sched.reset_on_fork.store(call.int(1) & RESET_ON_FORK != 0, Ordering::Relaxed);
+    Ok(0)
 }
 
 fn priority_bound(call: &Call<'_>, real_time: usize) -> SysResult {
@@ -129,6 +132,12 @@ fn priority_bound(call: &Call<'_>, real_time: usize) -> SysResult {
         SCHED_OTHER | SCHED_BATCH | SCHED_IDLE => Ok(0),
         _ => Err(Errno::EINVAL),
     }
+}
+
+fn sched_getscheduler(call: &mut Call<'_>) -> SysResult {
+    let thread = target(call)?;
+    let resets = thread.sched.reset_on_fork.load(Ordering::Relaxed);
+    Ok((policy_number(thread.sched.policy()) | if resets { RESET_ON_FORK } else { 0 }) as usize)
 }
 
 fn sched_rr_get_interval(call: &mut Call<'_>) -> SysResult {

@@ -11,10 +11,11 @@ use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
 use machine::trap::TrapCode;
 
+use super::creds::cap;
 use super::process::Actions;
-use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, tree};
+use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::debug;
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
 use crate::signal::ThreadSignals;
 use crate::sync::wait::WaitError;
@@ -34,13 +35,14 @@ pub struct Request {
     pub parent_tid: u64,
     /// Where the child's id is stored in and cleared from its memory.
     pub child_tid: u64,
+    /// Where the parent stores a descriptor of the child (`CLONE_PIDFD`).
+    pub pidfd: u64,
     /// Its thread pointer (`CLONE_SETTLS`).
     pub tls: u64,
 }
 
-/// Flags that ask for what this kernel does not have: namespaces, pidfds, tracing.
-const UNSUPPORTED: u64 = flags::CLONE_PIDFD
-    | flags::CLONE_NEWNS
+/// Flags that ask for what this kernel does not have: namespaces.
+const UNSUPPORTED: u64 = flags::CLONE_NEWNS
     | flags::CLONE_NEWCGROUP
     | flags::CLONE_NEWUTS
     | flags::CLONE_NEWIPC
@@ -53,9 +55,14 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     check(request)?;
     let asked = |flag: u64| request.flags & flag != 0;
     let is_thread = asked(flags::CLONE_THREAD);
-    let limit = me.process.limit(resource::NPROC);
-    if tree::thread_count() as u64 >= limit.min(u64::from(tree::PID_MAX)) {
+    // Whoever may exceed resource limits is bound only by the numbers there are.
+    let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));
+    let limit = if privileged { u64::MAX } else { me.process.limit(resource::NPROC) };
+    if tree::thread_count() as u64 >= limit.min(MAX_THREADS) {
         return Err(Errno::EAGAIN);
+    }
+    if frames::is_low() {
+        return Err(Errno::ENOMEM);
     }
     let mm = child_memory(me, asked(flags::CLONE_VM))?;
     let tid = tree::allocate()?;
@@ -70,6 +77,13 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     let tls = if asked(flags::CLONE_SETTLS) { request.tls } else { running::tls() };
     let user = UserStart { frame: &start, tls, fpu: FpuStart::Inherit, space: Some(mm.space.clone()) };
     let thread: ThreadRef = Thread::user(task, &user).map_err(|_| Errno::ENOMEM)?;
+    if asked(flags::CLONE_PIDFD) {
+        let fd = pidfd::open(me, &process, false)?;
+        if let Err(errno) = UserPtr::<i32>::new(request.pidfd).write(fd) {
+            drop(me.files().close(fd));
+            return Err(errno);
+        }
+    }
     if asked(flags::CLONE_PARENT_SETTID) {
         // Linux ignores a bad address here: the child exists already.
         let _ = UserPtr::<u32>::new(request.parent_tid).write(tid);
@@ -100,6 +114,7 @@ fn check(request: &Request) -> Result<(), Errno> {
         || (asked(flags::CLONE_SIGHAND) && !asked(flags::CLONE_VM))
         || (asked(flags::CLONE_FS) && asked(flags::CLONE_NEWNS))
         || request.flags & UNSUPPORTED != 0
+        || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_THREAD))
         || request.exit_signal > MAX_SIGNAL
     {
         return Err(Errno::EINVAL);
@@ -188,5 +203,7 @@ fn wait_for_vfork(vfork: &VforkDone) {
     }
 }
 
+/// Most threads there are: all numbers but those that keep reuse apart.
+const MAX_THREADS: u64 = tree::PID_MAX as u64 - 512;
 /// `CLONE_CLEAR_SIGHAND`, clone3 only.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

@@ -49,8 +49,9 @@ const START_BYTES: usize = 256;
 /// Executes; on success `frame` begins the new program.
 pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
     let file = open_file(me, &request)?;
-    let (set_uid, set_gid) = set_ids(&file);
     let (file, start) = follow_shebang(me, file, &mut request)?;
+    // Those of the interpreter: a script's own are ignored, since it could be exchanged before it is read (execve(2)).
+    let (set_uid, set_gid) = set_ids(&file);
     let mut creds = (*me.creds()).clone();
     let secure = creds.after_exec(set_uid, set_gid);
     let program = read_program(me, file, &start)?;
@@ -102,13 +103,15 @@ fn set_ids(file: &File) -> (Option<u32>, Option<u32>) {
 }
 
 fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Result<(Arc<File>, Vec<u8>), Errno> {
+    // The name of the program stays that of the first script (`comm`, AT_EXECFN).
+    let mut path = request.path.clone();
     for _ in 0..=MAX_DEPTH {
         let mut start = alloc::vec![0; START_BYTES];
         let got = file.read_at(0, &mut Sink::kernel(&mut start))?;
         start.truncate(got);
         let Some((interpreter, argument)) = elf::shebang(&start) else { return Ok((file, start)) };
         let interpreter = interpreter.to_vec();
-        let script = core::mem::replace(&mut request.path, interpreter.clone());
+        let script = core::mem::replace(&mut path, interpreter.clone());
         let mut argv = alloc::vec![interpreter.clone()];
         argv.extend(argument.map(<[u8]>::to_vec));
         argv.push(script);

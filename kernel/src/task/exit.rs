@@ -153,23 +153,21 @@ fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
     let disposition = parent.as_ref().map(|parent| parent.actions.with(|actions| actions.get(sig::CHLD)));
     let careless = exit_signal == i32::from(sig::CHLD)
         && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
-    process.life.lock().zombie = Some(ended);
-    if let Some(parent) = &parent {
-        if (1..=64).contains(&exit_signal) {
-            let info = child_info(process, me, ended, exit_signal as u8);
-            tell_of_child(parent, info);
-        } else {
-            parent.child_changed.wake_all();
-        }
-    }
     if careless || parent.is_none() {
-        if parent.is_none() {
-            log::warn!("process {} ended without a parent", process.pid);
-        }
+        // Out of the tree before it becomes a zombie, so that nobody can wait for it.
         super::wait::reap(process);
-        if let Some(parent) = parent {
-            parent.child_changed.wake_all();
-        }
+    }
+    process.life.lock().zombie = Some(ended);
+    process.ended.wake_all();
+    let Some(parent) = parent else {
+        log::warn!("process {} ended without a parent", process.pid);
+        return;
+    };
+    if (1..=64).contains(&exit_signal) {
+        let info = child_info(process, me, ended, exit_signal as u8);
+        tell_of_child(&parent, info);
+    } else {
+        parent.child_changed.wake_all();
     }
 }
 

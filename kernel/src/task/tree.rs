@@ -40,6 +40,11 @@ pub fn thread(tid: Tid) -> Option<ThreadRef> {
     TREE.lock().threads.get(&tid).cloned()
 }
 
+/// Looks at every process, zombies included, until `visit` gives something. `visit` must not come back here.
+pub fn find_process<T>(mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Option<T> {
+    TREE.lock().nodes.values().find_map(|node| visit(&node.process))
+}
+
 /// Every process, zombies included, by rising id.
 pub fn all_processes() -> Vec<Arc<Process>> {
     TREE.lock().nodes.values().map(|node| node.process.clone()).collect()

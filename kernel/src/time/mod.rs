@@ -8,6 +8,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use linux_abi::Errno;
 use machine::time::{Nanos, now};
 
+use crate::sched::Sleep;
+use crate::sync::wait::{WaitError, WaitQueue};
 use crate::task::{Process, Task, current, tree};
 
 pub mod itimer;
@@ -42,6 +44,24 @@ pub fn wall_offset() -> Nanos {
 pub fn set_realtime(wall: Nanos) {
     WALL_OFFSET.store(wall.wrapping_sub(now()), Ordering::Relaxed);
     vdso::update();
+    WALL_MOVED.wake_all();
+}
+
+/// Woken when the wall clock is set: whoever sleeps until a moment of it must look again.
+static WALL_MOVED: WaitQueue = WaitQueue::new();
+
+/// Sleeps, interruptibly, until `clock` reads `until`, however the clock is moved meanwhile.
+pub fn sleep_until(clock: Clock, until: Nanos) -> Result<(), Errno> {
+    loop {
+        if clock.read()? >= until {
+            return Ok(());
+        }
+        let due = || clock.read().is_ok_and(|read| read >= until).then_some(());
+        match WALL_MOVED.wait_until(Some(clock.to_monotonic(until)), Sleep::Interruptible, due) {
+            Ok(()) | Err(WaitError::TimedOut) => {}
+            Err(WaitError::Interrupted) => return Err(Errno::ERESTARTNOHAND),
+        }
+    }
 }
 
 /// A clock a call may name.

@@ -1,5 +1,6 @@
 //! Puts reports into words and columns that fit the terminal.
 
+pub(crate) mod analysis;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod tables;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bench_import;
+pub mod bench_symbols;
 pub mod boot;
 pub mod contracts;
 pub mod demo;
@@ -12,6 +13,7 @@ pub mod kernel;
 pub mod linux;
 pub mod selftest;
 pub mod setup;
+pub mod soak;
 pub mod suite;
 pub mod test;
 
@@ -40,20 +42,24 @@ enum Command {
     Boot(boot::Arguments),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::Arguments),
-    /// Measure kwab import beside jq, Python's json and serde_json.
-    BenchImport(bench_import::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
-    /// Import a real crash and inspect it.
+    /// Crash a program under our kernel, import the log, inspect the dump.
     Demo,
     /// Check the house rules.
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
+    /// Measure kwab import beside jq, Python's json and serde_json.
+    BenchImport(bench_import::Arguments),
+    /// Measure symbolisation beside addr2line and llvm-symbolizer.
+    BenchSymbols(bench_symbols::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Boot the machine crate's own tests.
     Selftest(selftest::Arguments),
+    /// Let the stress program run on a kernel.
+    Soak(soak::Arguments),
     /// Run a third-party test suite under our kernel and compare with Linux.
     Suite(suite::Arguments),
     /// Write the base initramfs to a file.
@@ -72,13 +78,15 @@ pub fn main() -> ExitCode {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
-        Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
-        Command::Demo => demo::run(),
+        Command::Demo => demo::run(consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
+        Command::BenchImport(arguments) => bench_import::run(&arguments),
+        Command::BenchSymbols(arguments) => bench_symbols::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Soak(arguments) => soak::run(&arguments, consent),
         Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),

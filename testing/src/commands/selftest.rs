@@ -2,7 +2,7 @@
 //!
 //! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
 //! contain the text of every line of `kernel/selftest/expected/NAME.txt`, in that order, and QEMU must end with the status that
-//! `LIST.txt` gives for it beside the number of processors it wants.
+//! `LIST.txt` gives for it beside the number of processors it wants (and further words for the command line).
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,6 +31,8 @@ struct Test {
     name: String,
     cpus: u32,
     status: i32,
+    /// Further words for the command line.
+    options: String,
 }
 
 /// The slowest takes a second on an idle machine.
@@ -61,7 +63,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 /// What is wrong with a test, or nothing.
 fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Option<String>> {
-    let mut machine = Machine::bare(program.to_owned(), format!("test={}", test.name));
+    let mut machine = Machine::bare(program.to_owned(), format!("test={} {}", test.name, test.options));
     machine.model = model;
     machine.cpus = test.cpus;
     let mut lines = Vec::new();
@@ -86,7 +88,8 @@ fn list(text: &str) -> Result<Vec<Test>> {
     let test = |line: &str| {
         let mut fields = line.split_whitespace();
         let mut next = || fields.next().with_context(|| format!("kernel/selftest/expected/LIST.txt: `{line}`"));
-        Ok(Test { name: next()?.to_owned(), cpus: next()?.parse()?, status: next()?.parse()? })
+        let (name, cpus, status) = (next()?.to_owned(), next()?.parse()?, next()?.parse()?);
+        Ok(Test { name, cpus, status, options: fields.collect::<Vec<_>>().join(" ") })
     };
     text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(test).collect()
 }
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn the_list_names_processors_and_status() {
         let tests = list("boot 1 1\nstop 2 1\n").unwrap();
-        assert_eq!(tests[1], Test { name: "stop".into(), cpus: 2, status: 1 });
+        assert_eq!(tests[1], Test { name: "stop".into(), cpus: 2, status: 1, options: String::new() });
         assert!(list("boot 1\n").is_err());
     }
 }

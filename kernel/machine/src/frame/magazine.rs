@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use super::meta;
 use crate::addr::FrameNumber;
 use crate::cpu::{CpuId, MAX_CPUS, PerCpu};
-use crate::kernel::hooks;
+use crate::hooks::hooks;
 use crate::x86_64::local;
 
 /// Frames moved between a magazine and the policy at once.

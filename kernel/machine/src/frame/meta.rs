@@ -129,6 +129,28 @@ pub(super) unsafe fn retain(number: FrameNumber) {
     }
 }
 
+/// One reference less, if that is all there is to do: a single frame that others still reference. `false` leaves everything to
+/// [`release`].
+///
+/// # Safety
+/// As for [`release`], when this returns `true`.
+#[inline(always)]
+pub(super) unsafe fn release_shared(number: FrameNumber) -> bool {
+    // SAFETY: the caller's.
+    let meta = unsafe { held(number) };
+    let mut count = meta.count.load(Ordering::Relaxed);
+    if meta.info.load(Ordering::Relaxed) != 0 {
+        return false;
+    }
+    while (2..IMMORTAL).contains(&count) {
+        match meta.count.compare_exchange_weak(count, count - 1, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return true,
+            Err(now) => count = now,
+        }
+    }
+    false
+}
+
 /// One reference less. `Some` if it was the last: the block is free now and the caller must give it to the policy.
 ///
 /// # Safety

@@ -1,13 +1,14 @@
 //! The running thread's own registers that are not in its [`crate::arch::UserFrame`].
 
 use super::BadState;
-use crate::addr::USER_END;
+use crate::addr::{USER_END, UserAddr};
 use crate::irq;
-use crate::x86_64::{fpu, thread};
+use crate::user::{self, Fault};
+use crate::x86_64::{bases, fpu, thread};
 
 /// Its thread pointer (FS base on x86-64).
 pub fn tls() -> u64 {
-    thread::user_bases().0
+    bases::user_bases().0
 }
 
 /// Set it. An address outside the user half is refused.
@@ -15,13 +16,13 @@ pub fn set_tls(base: u64) -> Result<(), BadState> {
     if !is_canonical_user(base) {
         return Err(BadState);
     }
-    thread::remember_bases(base, thread::user_bases().1);
+    thread::remember_bases(base, bases::user_bases().1);
     Ok(())
 }
 
 /// The second user segment base (GS on x86-64), for `arch_prctl`.
 pub fn second_base() -> u64 {
-    thread::user_bases().1
+    bases::user_bases().1
 }
 
 /// Set it. An address outside the user half is refused.
@@ -29,7 +30,7 @@ pub fn set_second_base(base: u64) -> Result<(), BadState> {
     if !is_canonical_user(base) {
         return Err(BadState);
     }
-    thread::remember_bases(thread::user_bases().0, base);
+    thread::remember_bases(bases::user_bases().0, base);
     Ok(())
 }
 
@@ -52,35 +53,67 @@ pub fn reset() {
 
 /// Bytes [`save_fpu`] writes.
 pub fn fpu_size() -> usize {
-    fpu::size()
+    fpu::size() + 4
 }
 
-/// Write the FPU state as a signal frame wants it (x86-64: the XSAVE image with the software-reserved bytes filled in, as
-/// Linux does, without the trailing magic). Returns bytes written; a buffer shorter than [`fpu_size`] gets none.
-pub fn save_fpu(to: &mut [u8]) -> usize {
-    let _off = irq::off();
-    let (Some(area), Some(to)) = (thread::running_fpu_area(), to.get_mut(..fpu::size())) else { return 0 };
-    // SAFETY: the running thread's own area, `size()` bytes long; the header was defined when the thread began.
-    unsafe {
-        fpu::save_whole(area);
-        to.copy_from_slice(core::slice::from_raw_parts(area, fpu::size()));
-    }
-    fpu::describe(to);
-    to.len()
-}
-
-/// Load a state a program may have made up: checked, so that nothing faults; with an unsound image nothing changes.
-pub fn load_fpu(from: &[u8]) -> Result<(), BadState> {
-    let _off = irq::off();
-    let area = thread::running_fpu_area().ok_or(BadState)?;
-    // SAFETY: the running thread's own area; `import` leaves a valid image in it or does not touch it.
-    unsafe {
-        if !fpu::import(area, from) {
-            return Err(BadState);
+/// Write the FPU state to user memory as a signal frame wants it (x86-64: 64-byte aligned, the XSAVE image with Linux's
+/// software-reserved words, then the trailing magic), straight from the thread's own area.
+pub fn save_fpu(to: UserAddr) -> Result<(), Fault> {
+    let Some(area) = thread::running_fpu_area() else { return Ok(()) };
+    let copy = || {
+        // Off: a switch while the copy has a vector register in use would put that into the area.
+        let _off = irq::off();
+        // SAFETY: the running thread's own area, `size()` bytes; its header was defined when the thread began.
+        unsafe {
+            fpu::save_whole(area);
+            fpu::describe(area);
+            user::copy_raw(area, to, fpu::size(), true)
         }
-        fpu::load(area);
+    };
+    if copy().is_err() {
+        let zero_fill = |at| user::write(at, 0u8);
+        touch_ends(to, fpu::size(), zero_fill)?;
+        copy()?;
     }
-    Ok(())
+    user::write(to.add(fpu::size()), fpu::FP_XSTATE_MAGIC2)
+}
+
+/// Load a state a program may have made up: checked, so that nothing faults. If it cannot be read, or is unsound
+/// ([`BadState`]), nothing changes.
+pub fn load_fpu(from: UserAddr) -> Result<(), BadState> {
+    let area = thread::running_fpu_area().ok_or(BadState)?;
+    let copy = || {
+        let _off = irq::off();
+        // SAFETY: the running thread's own area, `size()` bytes. The registers still hold the thread's state, so on any
+        // failure the area is written anew from them, header first: XSAVEOPT may rely on what it finds there.
+        unsafe {
+            let read = user::copy_raw(area, from, fpu::LEGACY, false).is_ok();
+            let len = fpu::claimed_size(area);
+            let rest = area.add(fpu::LEGACY);
+            let read = read && user::copy_raw(rest, from.add(fpu::LEGACY), len - fpu::LEGACY, false).is_ok();
+            if read && fpu::sanitize(area, len) {
+                fpu::load(area);
+                return Ok(());
+            }
+            fpu::clear_header(area);
+            fpu::save_whole(area);
+            if read { Err(true) } else { Err(false) }
+        }
+    };
+    match copy() {
+        Ok(()) => Ok(()),
+        Err(true) => Err(BadState),
+        Err(false) => {
+            touch_ends(from, fpu::size(), |at| user::read::<u8>(at).map(|_| ())).map_err(|_| BadState)?;
+            copy().map_err(|_| BadState)
+        }
+    }
+}
+
+/// Touch both ends of a range shorter than a page, so that the kernel maps what it lies on.
+fn touch_ends(at: UserAddr, len: usize, touch: impl Fn(UserAddr) -> Result<(), Fault>) -> Result<(), Fault> {
+    touch(at)?;
+    touch(at.add(len - 1))
 }
 
 /// Bytes left on this kernel stack.

@@ -22,6 +22,9 @@ const SPAN: u64 = 4;
 
 static MULT: AtomicU32 = AtomicU32::new(1);
 static SHIFT: AtomicU32 = AtomicU32::new(0);
+/// Cycles per nanosecond, times 2^[`PER_NANO_SHIFT`].
+static PER_NANO: AtomicU64 = AtomicU64::new(1 << PER_NANO_SHIFT);
+const PER_NANO_SHIFT: u32 = 48;
 static BASE: AtomicU64 = AtomicU64::new(0);
 static HZ: AtomicU64 = AtomicU64::new(NANOS);
 
@@ -41,10 +44,10 @@ pub(crate) fn now() -> u64 {
     ((u128::from(passed) * u128::from(MULT.load(Ordering::Relaxed))) >> SHIFT.load(Ordering::Relaxed)) as u64
 }
 
-/// The cycle count at `nanos` since boot.
+/// The cycle count at `nanos` since boot, rounded up.
 #[inline]
 pub(crate) fn cycles_at(nanos: u64) -> u64 {
-    let passed = (u128::from(nanos) << SHIFT.load(Ordering::Relaxed)) / u128::from(MULT.load(Ordering::Relaxed));
+    let passed = ((u128::from(nanos) * u128::from(PER_NANO.load(Ordering::Relaxed))) >> PER_NANO_SHIFT) + 1;
     BASE.load(Ordering::Relaxed).saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
 }
 
@@ -179,6 +182,8 @@ fn set(hz: u64) {
         shift -= 1;
         mult >>= 1;
     }
+    // From the rounded multiplier, so that the two conversions are inverse to each other.
+    PER_NANO.store(((1u128 << (shift + PER_NANO_SHIFT)) / mult) as u64, Ordering::Relaxed);
     MULT.store(mult as u32, Ordering::Relaxed);
     SHIFT.store(shift, Ordering::Relaxed);
     HZ.store(hz, Ordering::Relaxed);

@@ -92,8 +92,55 @@ fallible_copy:
     .global fallible_zero
 fallible_zero:
     xor eax, eax
+    cmp rsi, 64
+    jb 40f
     cmp rsi, 256
-    jae 45f
+    jb 50f
+    test dword ptr [rip + {found}], {avx}
+    jz 50f
+    sub rsp, 40
+    vmovdqu [rsp], ymm0
+    vxorps ymm0, ymm0, ymm0
+31: vmovdqu [rdi], ymm0
+32: vmovdqu [rdi + 32], ymm0
+33: vmovdqu [rdi + 64], ymm0
+34: vmovdqu [rdi + 96], ymm0
+    add rdi, 128
+    sub rsi, 128
+    cmp rsi, 128
+    jae 31b
+    mov r8d, 1
+    jmp 36f
+35: xor r8d, r8d
+36: vmovdqu ymm0, [rsp]
+    add rsp, 40
+    test r8d, r8d
+    jnz 40f
+    jmp 42f
+    fixup 31b, 35b
+    fixup 32b, 35b
+    fixup 33b, 35b
+    fixup 34b, 35b
+50: mov [rdi], rax
+51: mov [rdi + 8], rax
+52: mov [rdi + 16], rax
+53: mov [rdi + 24], rax
+54: mov [rdi + 32], rax
+55: mov [rdi + 40], rax
+56: mov [rdi + 48], rax
+57: mov [rdi + 56], rax
+    add rdi, 64
+    sub rsi, 64
+    cmp rsi, 64
+    jae 50b
+    fixup 50b, 42f
+    fixup 51b, 42f
+    fixup 52b, 42f
+    fixup 53b, 42f
+    fixup 54b, 42f
+    fixup 55b, 42f
+    fixup 56b, 42f
+    fixup 57b, 42f
 40: cmp rsi, 8
     jb 42f
 41: mov [rdi], rax
@@ -111,26 +158,6 @@ fallible_zero:
     ret
     fixup 41b, 42b
     fixup 44b, 49b
-45: test dword ptr [rip + {found}], {avx}
-    jz 40b
-    sub rsp, 40
-    vmovdqu [rsp], ymm0
-    vxorps ymm0, ymm0, ymm0
-46: vmovdqu [rdi], ymm0
-47: vmovdqu [rdi + 32], ymm0
-48: vmovdqu [rdi + 64], ymm0
-39: vmovdqu [rdi + 96], ymm0
-    add rdi, 128
-    sub rsi, 128
-    cmp rsi, 128
-    jae 46b
-38: vmovdqu ymm0, [rsp]
-    add rsp, 40
-    jmp 40b
-    fixup 46b, 38b
-    fixup 47b, 38b
-    fixup 48b, 38b
-    fixup 39b, 38b
 
     /* rdi: to (kernel), rsi: from, rdx: room. Returns the string's length, or room if no NUL was seen, or -1 - bytes
        copied on a fault. */

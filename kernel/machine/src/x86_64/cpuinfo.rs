@@ -47,7 +47,7 @@ pub fn info() -> CpuInfo {
         stepping: signature & 15,
         hwcap: [u64::from(features_edx), hwcap2],
         // The frame Linux writes besides the FPU state: 440 bytes of registers and siginfo, aligned, and the red zone.
-        min_signal_stack: super::fpu::size() + 440 + 128 + 64,
+        min_signal_stack: super::fpu::size() + 4 + 440 + 128 + 64,
     }
 }
 

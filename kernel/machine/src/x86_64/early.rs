@@ -4,14 +4,20 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::{self, direct};
 use super::pvh::StartInfo;
+use super::start::RAM;
 use crate::addr::{PAGE_SIZE, PhysAddr};
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Begin behind the image, and behind the initrd if a loader put that there.
+/// Begin behind the image, or behind the initrd if a loader put that so close that it would be in the way. (In a small
+/// machine the initrd lies at the end of memory: near, but not in the way, and nothing is left behind it.)
 pub(crate) fn init(info: &StartInfo) {
     let mut next = layout::image()[3] - layout::IMAGE;
-    if (next..next + (64 << 20)).contains(&info.initrd.0) {
+    let ram = info.regions[..info.count].iter().filter(|r| r.kind == RAM && r.end <= layout::DIRECT_LIMIT);
+    let ram_end = ram.map(|region| region.end).max();
+    // The frame table, the direct map's tables, and what else boot takes.
+    let needed = ram_end.unwrap_or(0) / PAGE_SIZE as u64 * (crate::frame::ENTRY_SIZE as u64 + 1) + (1 << 20);
+    if (next..next + needed).contains(&info.initrd.0) {
         next = info.initrd.1.next_multiple_of(PAGE_SIZE as u64);
     }
     NEXT.store(next, Ordering::Relaxed);

@@ -209,7 +209,7 @@ return_to_user:
     work = const local::WORK,
     user_data = const USER_DATA,
     user_code = const USER_CODE,
-    hooks = sym crate::kernel::HOOKS,
+    hooks = sym crate::hooks::HOOKS,
     from_user = sym trap::from_user,
     from_kernel = sym trap::from_kernel,
     paranoid = sym trap::paranoid,

@@ -5,12 +5,12 @@
 //! thread needs them; it is saved whenever its thread is switched from, and loaded only when the registers hold another's.
 
 use core::arch::asm;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::features::{self, Feature, cpuid};
 
 /// FXSAVE area and XSAVE header: the least there is.
-const LEGACY: usize = 512;
+pub(crate) const LEGACY: usize = 512;
 const HEADER: usize = 64;
 const MXCSR_OFFSET: usize = 24;
 const MXCSR_MASK_OFFSET: usize = 28;
@@ -19,13 +19,20 @@ const FCW_DEFAULT: u16 = 0x37f;
 /// Where Linux describes the area to programs: `struct _fpx_sw_bytes` in the unused end of the FXSAVE area.
 const SOFTWARE_OFFSET: usize = 464;
 const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
+/// What a program expects behind the image.
+pub(crate) const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
 const FP_XSTATE_MAGIC2_SIZE: usize = 4;
 
 static SIZE: AtomicU32 = AtomicU32::new(LEGACY as u32);
+/// The features in an area, and the MXCSR bits that exist: asked once, since asking is slow.
+static FEATURES: AtomicU64 = AtomicU64::new(0b11);
+static MXCSR_MASK: AtomicU32 = AtomicU32::new(0xffbf);
 
 /// Ask the processor how large an area is, after the features are on.
 pub(crate) fn init() {
     let [_, size, ..] = cpuid(0xd, 0);
+    FEATURES.store(features::xcr0(), Ordering::Relaxed);
+    MXCSR_MASK.store(mxcsr_mask(), Ordering::Relaxed);
     if features::has(Feature::Xsave) {
         SIZE.store(size.max((LEGACY + HEADER) as u32), Ordering::Relaxed);
     }
@@ -108,9 +115,12 @@ pub(crate) unsafe fn load(area: *const u8) {
     }
 }
 
-/// Describe the saved image to the program, as Linux does.
-pub(crate) fn describe(image: &mut [u8]) {
-    let features = features::xcr0();
+/// Describe the image in `area` to a program, as Linux does, in bytes the processor leaves alone.
+///
+/// # Safety
+/// As for [`fresh`].
+pub(crate) unsafe fn describe(area: *mut u8) {
+    let features = FEATURES.load(Ordering::Relaxed);
     let words: [u32; 5] = [
         FP_XSTATE_MAGIC1,
         (size() + FP_XSTATE_MAGIC2_SIZE) as u32,
@@ -119,40 +129,43 @@ pub(crate) fn describe(image: &mut [u8]) {
         size() as u32,
     ];
     if features::has(Feature::Xsave) {
-        for (to, word) in image[SOFTWARE_OFFSET..].chunks_exact_mut(4).zip(words) {
-            to.copy_from_slice(&word.to_le_bytes());
-        }
+        // SAFETY: the software-reserved bytes are inside the area.
+        unsafe { area.add(SOFTWARE_OFFSET).cast::<[u32; 5]>().write(words) };
     }
 }
 
-/// Make an image from a program safe to load into `area`: only supported features, a plain header, no reserved MXCSR bits. A
-/// short image (at least the FXSAVE part) leaves the other features initial. `false` if it is too short or unsound.
+/// Bytes of the image a program left in the first [`LEGACY`] bytes of `area` that count: all of it if it says so, else the FXSAVE
+/// part.
 ///
 /// # Safety
 /// As for [`fresh`].
-pub(crate) unsafe fn import(area: *mut u8, image: &[u8]) -> bool {
-    if image.len() < LEGACY {
-        return false;
-    }
-    let word = |at: usize| image.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().unwrap_or_default()));
-    let extended =
-        features::has(Feature::Xsave) && image.len() >= size() && word(SOFTWARE_OFFSET) as u32 == FP_XSTATE_MAGIC1;
-    let used = if extended { word(LEGACY) & features::xcr0() } else { 0b11 & features::xcr0() };
-    if extended && (word(LEGACY) != used || (1..8).any(|i| word(LEGACY + 8 * i) != 0)) {
-        return false;
-    }
-    let mxcsr = word(MXCSR_OFFSET) as u32 & mxcsr_mask();
-    let len = if extended { size() } else { LEGACY };
-    // SAFETY: the area is `size()` long and `image` at least `len`; the header is rebuilt from what was checked.
+pub(crate) unsafe fn claimed_size(area: *const u8) -> usize {
+    // SAFETY: inside the area.
+    let magic = unsafe { area.add(SOFTWARE_OFFSET).cast::<u32>().read() };
+    if features::has(Feature::Xsave) && magic == FP_XSTATE_MAGIC1 { size() } else { LEGACY }
+}
+
+/// Make the `len` bytes ([`claimed_size`]) of a program's image in `area` safe to load: only supported features, a plain
+/// header, no reserved MXCSR bits. An FXSAVE image leaves the other features initial. `false` if it is unsound; then the area
+/// must not be loaded.
+///
+/// # Safety
+/// As for [`fresh`].
+pub(crate) unsafe fn sanitize(area: *mut u8, len: usize) -> bool {
+    let allowed = FEATURES.load(Ordering::Relaxed);
+    // SAFETY: all inside the area; a header exists with XSAVE.
     unsafe {
-        area.write_bytes(0, size());
-        area.copy_from_nonoverlapping(image.as_ptr(), len);
-        area.add(MXCSR_OFFSET).cast::<u32>().write(mxcsr);
-        if features::has(Feature::Xsave) {
-            area.add(LEGACY).cast::<u64>().write(used);
+        let mxcsr = area.add(MXCSR_OFFSET).cast::<u32>();
+        mxcsr.write(mxcsr.read() & MXCSR_MASK.load(Ordering::Relaxed));
+        if !features::has(Feature::Xsave) {
+            return true;
         }
+        let header = &mut *area.add(LEGACY).cast::<[u64; HEADER / 8]>();
+        if len == LEGACY {
+            *header = [0b11, 0, 0, 0, 0, 0, 0, 0];
+        }
+        header[0] & !allowed == 0 && header[1..] == [0; HEADER / 8 - 1]
     }
-    true
 }
 
 /// The MXCSR bits this processor has (Intel SDM 1, "Guidelines for Writing to the MXCSR Register").

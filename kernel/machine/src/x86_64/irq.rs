@@ -4,8 +4,8 @@ use core::arch::asm;
 use core::sync::atomic::Ordering;
 
 use super::{apic, local, smp};
+use crate::hooks::hooks;
 use crate::irq::Irq;
-use crate::kernel::hooks;
 
 /// The one-shot timer of each processor.
 pub(crate) const TIMER: u8 = 0xf0;

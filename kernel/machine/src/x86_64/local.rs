@@ -13,7 +13,7 @@ use super::thread::Core;
 use crate::cpu::{CpuId, MAX_CPUS};
 
 /// See the module. Aligned so that each stack's end is found from any address in it.
-#[repr(C, align(8192))]
+#[repr(C, align(32768))]
 pub(crate) struct Local {
     /// Points to itself: `mov rax, gs:[0]` is the way from GS to a reference.
     this: AtomicPtr<Local>,
@@ -53,11 +53,11 @@ pub(crate) struct Local {
     pub(super) ist: [IstStack; 3],
 }
 
-/// Bytes of an exception stack.
-pub(crate) const IST_SIZE: usize = 8192;
+/// Bytes of an exception stack: the whole crash path may have to run on it.
+pub(crate) const IST_SIZE: usize = 32 * 1024;
 
 /// An exception stack; its last 16 bytes hold the block's address, which is how such a handler finds GS without trusting it.
-#[repr(C, align(8192))]
+#[repr(C, align(32768))]
 pub(crate) struct IstStack {
     pub(super) bytes: core::cell::UnsafeCell<[u64; IST_SIZE / 8]>,
 }

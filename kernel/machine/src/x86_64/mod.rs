@@ -2,6 +2,7 @@
 
 pub(crate) mod acpi;
 pub(crate) mod apic;
+pub(crate) mod bases;
 pub(crate) mod boot;
 pub(crate) mod clock;
 pub(crate) mod copy;

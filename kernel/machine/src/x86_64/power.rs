@@ -9,6 +9,21 @@ use crate::sync::Once;
 /// QEMU's `isa-debug-exit`, where our boots put it.
 const DEBUG_EXIT: u16 = 0xf4;
 
+/// QEMU's `pvpanic`: reads as the events it understands, writing one announces it.
+const PVPANIC: u16 = 0x505;
+const PANICKED: u8 = 1;
+
+/// See [`crate::power::notify_panic`].
+pub(crate) fn notify_panic() {
+    // SAFETY: nothing else answers at this port; without the device it reads as all ones.
+    unsafe {
+        let events = in8(PVPANIC);
+        if events != 0xff && events & PANICKED != 0 {
+            out8(PVPANIC, PANICKED);
+        }
+    }
+}
+
 /// See [`crate::power::debug_exit`].
 pub(crate) fn debug_exit(code: u8) {
     // SAFETY: nothing else answers at this port.

@@ -7,7 +7,7 @@ use super::stacks::Stack;
 use super::{apic, boot, clock, descriptors, features, irq, layout, local, msr, start, tlb, trampoline};
 use crate::cpu::{self, CpuId, CpuMask, ONLINE};
 use crate::frame::Frame;
-use crate::kernel::hooks;
+use crate::hooks::hooks;
 use crate::sync::{Once, SpinLock};
 use crate::time::{self, Nanos};
 

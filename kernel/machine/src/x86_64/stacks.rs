@@ -1,9 +1,10 @@
 //! Kernel stacks: slots of 64 KiB whose lower half is never mapped, so that running out of stack faults at once.
 //!
-//! Mapping and unmapping cost table writes and, for unmapping, an interrupt to every processor; so freed stacks stay mapped in
-//! a small cache, and only an excess is unmapped, in one go, when the next stack is asked for.
+//! Mapping and unmapping cost table writes and, for unmapping, an interrupt to every processor; so freed stacks stay mapped, and
+//! only an excess over a few is unmapped, many in one go, when the next stack is asked for.
 
 use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::layout::STACKS;
 use super::table::{self, GLOBAL, PRESENT, WRITE};
@@ -16,30 +17,35 @@ use crate::thread::KERNEL_STACK_SIZE;
 const SLOT: u64 = 2 * KERNEL_STACK_SIZE as u64;
 /// Most stacks at a time.
 const SLOTS: usize = 16 * 1024;
-/// Freed stacks kept mapped.
+/// Free stacks kept mapped.
 const CACHED: usize = 32;
-/// Freed stacks beyond those that are unmapped together.
-const EXCESS: usize = 64;
+/// Stacks unmapped per flush.
+const BATCH: usize = 64;
+/// [`Pool::mapped`], to be looked at without the lock.
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// An owned, mapped stack.
 pub(crate) struct Stack(u32);
 
 struct Pool {
-    cached: [u32; CACHED + EXCESS],
+    /// The freed stack on top, or [`NONE`]; the last word of each holds the next.
+    free: u32,
+    /// How many are free and mapped.
     mapped: usize,
-    /// Bit set: in use or cached.
+    /// Bit set: in use, or free and mapped.
     taken: [u64; SLOTS / 64],
 }
 
-static POOL: SpinLock<Pool> = SpinLock::new(Pool { cached: [0; CACHED + EXCESS], mapped: 0, taken: [0; SLOTS / 64] });
+const NONE: u32 = u32::MAX;
+
+static POOL: SpinLock<Pool> = SpinLock::new(Pool { free: NONE, mapped: 0, taken: [0; SLOTS / 64] });
 
 impl Stack {
     /// A stack with whatever the last user left on it.
     pub(crate) fn new() -> Result<Self, OutOfFrames> {
         let mut pool = POOL.lock_irq();
-        if let Some(top) = pool.mapped.checked_sub(1) {
-            pool.mapped = top;
-            return Ok(Self(pool.cached[top]));
+        if let Some(slot) = pool.pop() {
+            return Ok(Self(slot));
         }
         let slot = pool.take_slot()?;
         drop(pool);
@@ -64,26 +70,28 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        let mut pool = POOL.lock_irq();
-        let at = pool.mapped;
-        if at < pool.cached.len() {
-            pool.cached[at] = self.0;
-            pool.mapped = at + 1;
-        }
-        // Otherwise the slot leaks, mapped: only possible when EXCESS threads end without one beginning.
+        POOL.lock_irq().push(self.0);
     }
 }
 
-/// Unmap what is cached beyond need. Thread context, interrupts on.
+/// Unmap what is kept beyond need. Thread context.
+#[inline]
 pub(crate) fn trim() {
+    if MAPPED.load(Relaxed) > CACHED {
+        trim_now();
+    }
+}
+
+#[cold]
+fn trim_now() {
     loop {
-        let mut batch = [0; EXCESS];
+        let mut batch = [0; BATCH];
         let mut count = 0;
         {
             let mut pool = POOL.lock_irq();
-            while pool.mapped > CACHED && count < EXCESS {
-                pool.mapped -= 1;
-                batch[count] = pool.cached[pool.mapped];
+            while pool.mapped > CACHED && count < BATCH {
+                let Some(slot) = pool.pop() else { break };
+                batch[count] = slot;
                 count += 1;
             }
         }
@@ -106,7 +114,32 @@ fn release(slots: &[u32]) {
     }
 }
 
+/// Where a free stack holds the number of the next one.
+fn link(slot: u32) -> *mut u64 {
+    (STACKS + (u64::from(slot) + 1) * SLOT - 8) as *mut u64
+}
+
 impl Pool {
+    fn push(&mut self, slot: u32) {
+        // SAFETY: the stack is mapped and nobody uses it.
+        unsafe { link(slot).write(u64::from(self.free)) };
+        self.free = slot;
+        self.mapped += 1;
+        MAPPED.store(self.mapped, Relaxed);
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let slot = self.free;
+        if slot == NONE {
+            return None;
+        }
+        // SAFETY: a free stack is mapped, and `push` wrote its link.
+        self.free = unsafe { link(slot).read() } as u32;
+        self.mapped -= 1;
+        MAPPED.store(self.mapped, Relaxed);
+        Some(slot)
+    }
+
     fn take_slot(&mut self) -> Result<u32, OutOfFrames> {
         let word = self.taken.iter().position(|w| *w != u64::MAX).ok_or(OutOfFrames)?;
         let bit = self.taken[word].trailing_ones();
@@ -143,7 +176,7 @@ fn unmap(slot: u32) {
     });
 }
 
-fn for_each_leaf(slot: u32, visit: impl Fn(&core::sync::atomic::AtomicU64)) {
+fn for_each_leaf(slot: u32, visit: impl Fn(&AtomicU64)) {
     let top = STACKS + (u64::from(slot) + 1) * SLOT;
     for page in 1..=(KERNEL_STACK_SIZE / PAGE_SIZE) as u64 {
         if let Ok(leaf) = leaf(top - page * PAGE_SIZE as u64) {
@@ -153,7 +186,7 @@ fn for_each_leaf(slot: u32, visit: impl Fn(&core::sync::atomic::AtomicU64)) {
 }
 
 /// The leaf entry for `at`; its tables are made when missing and stay.
-fn leaf(at: u64) -> Result<&'static core::sync::atomic::AtomicU64, OutOfFrames> {
+fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
     // SAFETY: the kernel's root, whose entry for this region boot filled in; tables below are made here, never freed.
     let mut current = unsafe { table::table(PhysAddr(boot::root() as u64 - layout::IMAGE)) };
     for level in (1..=3).rev() {

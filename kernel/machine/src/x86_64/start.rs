@@ -1,6 +1,7 @@
 //! The order in which the machine comes up on the first processor, from the boot stack to [`crate::Kernel::main`].
 
 use core::cell::UnsafeCell;
+use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::features;
@@ -12,11 +13,11 @@ use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo, FrameRange};
 use crate::cpu::CpuId;
 use crate::time::WALL_AT_BOOT;
-use crate::{frame, heap, kernel};
+use crate::{frame, heap, kernel, region};
 
 /// Frames below this are left to firmware tables and the start of other processors.
 const FIRST_MEGABYTE: u32 = 256;
-const RAM: u32 = 1;
+pub(super) const RAM: u32 = 1;
 
 /// Called by the boot assembly with the start info's physical address.
 pub(super) extern "C" fn start(start_info: u64) -> ! {
@@ -79,7 +80,7 @@ pub(super) fn enable_syscalls() {
     }
 }
 
-type Ranges = [FrameRange; MAX_REGIONS + 2];
+type Ranges = [FrameRange; MAX_REGIONS + 4];
 
 struct Shared(UnsafeCell<[Ranges; 2]>);
 
@@ -87,7 +88,7 @@ struct Shared(UnsafeCell<[Ranges; 2]>);
 unsafe impl Sync for Shared {}
 
 static RANGES: Shared =
-    Shared(UnsafeCell::new([[FrameRange { start: FrameNumber(0), end: FrameNumber(0) }; MAX_REGIONS + 2]; 2]));
+    Shared(UnsafeCell::new([[FrameRange { start: FrameNumber(0), end: FrameNumber(0) }; MAX_REGIONS + 4]; 2]));
 
 /// Sort out which frames are RAM and which of it is free, and set up the frame table.
 fn memory(info: &StartInfo) -> BootInfo {
@@ -106,7 +107,9 @@ fn memory(info: &StartInfo) -> BootInfo {
     let limit = ram.last().map_or(0, |r| r.end.0);
     let table = early::take(limit as usize * frame::ENTRY_SIZE);
     let initrd = (info.initrd.0 >> PAGE_SHIFT) as u32..info.initrd.1.div_ceil(1 << PAGE_SHIFT) as u32;
-    let used = [0..FIRST_MEGABYTE, FIRST_MEGABYTE..early::close().0.div_ceil(1 << PAGE_SHIFT) as u32, initrd];
+    let kernel = FIRST_MEGABYTE..early::close().0.div_ceil(1 << PAGE_SHIFT) as u32;
+    let dump = dump_region(ram, pvh::command_line(info), &[kernel.clone(), initrd.clone()]);
+    let used = [0..FIRST_MEGABYTE, kernel, initrd, dump];
     let free = subtract(ram, &used, free);
     // SAFETY: fresh zeroed memory; `free` leaves out everything in use.
     unsafe { frame::init(layout::direct(table), limit, free) };
@@ -126,8 +129,19 @@ fn memory(info: &StartInfo) -> BootInfo {
     }
 }
 
+/// The frames to set aside for dumps: only if they are RAM and nobody else has them.
+fn dump_region(ram: &[FrameRange], command_line: &[u8], used: &[Range<u32>]) -> Range<u32> {
+    let Some(wanted) = region::wanted(command_line) else { return 0..0 };
+    let is_ram = ram.iter().any(|r| r.start <= wanted.start && wanted.end <= r.end);
+    if !is_ram || used.iter().any(|u| u.start < wanted.end.0 && wanted.start.0 < u.end) {
+        return 0..0;
+    }
+    region::reserve(wanted);
+    wanted.start.0..wanted.end.0
+}
+
 /// `ram` without `used`, in `out`.
-fn subtract<'a>(ram: &[FrameRange], used: &[core::ops::Range<u32>; 3], out: &'a mut Ranges) -> &'a [FrameRange] {
+fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) -> &'a [FrameRange] {
     let mut count = 0;
     for range in ram {
         let mut at = range.start.0;

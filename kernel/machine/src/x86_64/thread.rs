@@ -14,7 +14,7 @@ use super::features::{self, Feature};
 use super::regs::UserFrame;
 use super::space::{self, UserSpace};
 use super::stacks::{self, Stack};
-use super::{fpu, local, msr};
+use super::{bases, fpu, local};
 use crate::cpu::CpuId;
 use crate::frame::OutOfFrames;
 use crate::thread::Thread;
@@ -306,7 +306,7 @@ unsafe fn save_user_state(core: &Core, leave: Leave) {
     // SAFETY: the area belongs to the thread whose state the registers hold.
     unsafe { fpu::save(core.fpu_area as *mut u8) };
     if features::has(Feature::FsGsBase) {
-        let (fs, gs) = user_bases();
+        let (fs, gs) = bases::user_bases();
         core.fs_base.store(fs, Ordering::Relaxed);
         core.gs_base.store(gs, Ordering::Relaxed);
     }
@@ -319,7 +319,7 @@ unsafe fn save_user_state(core: &Core, leave: Leave) {
 unsafe fn load_user_state(local: &'static local::Local, core: &Core) {
     let this = core::ptr::from_ref(core).cast_mut();
     if core.fpu_area != 0 {
-        set_user_bases(core.fs_base.load(Ordering::Relaxed), core.gs_base.load(Ordering::Relaxed));
+        bases::set_user_bases(core.fs_base.load(Ordering::Relaxed), core.gs_base.load(Ordering::Relaxed));
         let id = local.id.load(Ordering::Relaxed);
         let here = local.fpu_owner.load(Ordering::Relaxed) == this && core.fpu_cpu.load(Ordering::Relaxed) == id;
         if !here {
@@ -375,44 +375,6 @@ pub(crate) unsafe fn release<T>(thread: *const ()) {
     drop(unsafe { Arc::from_raw(thread.cast::<Thread<T>>()) });
 }
 
-/// FS and GS base as user mode has them.
-pub(crate) fn user_bases() -> (u64, u64) {
-    if features::has(Feature::FsGsBase) {
-        let (fs, gs): (u64, u64);
-        let _off = crate::irq::off();
-        // SAFETY: FSGSBASE is on; GS is swapped back at once, interrupts are off, and an NMI restores what it finds.
-        unsafe {
-            core::arch::asm!(
-                "rdfsbase {fs}", "swapgs", "rdgsbase {gs}", "swapgs",
-                fs = out(reg) fs, gs = out(reg) gs, options(nomem, nostack),
-            );
-        }
-        return (fs, gs);
-    }
-    // SAFETY: both registers exist on every x86-64 processor.
-    unsafe { (msr::read(msr::FS_BASE), msr::read(msr::KERNEL_GS_BASE)) }
-}
-
-/// Set them. Both must be canonical.
-pub(crate) fn set_user_bases(fs: u64, gs: u64) {
-    let _off = crate::irq::off();
-    if features::has(Feature::FsGsBase) {
-        // SAFETY: as in `user_bases`; the kernel uses neither base.
-        unsafe {
-            core::arch::asm!(
-                "wrfsbase {fs}", "swapgs", "wrgsbase {gs}", "swapgs",
-                fs = in(reg) fs, gs = in(reg) gs, options(nomem, nostack),
-            );
-        }
-        return;
-    }
-    // SAFETY: canonical values, and the kernel uses neither base.
-    unsafe {
-        msr::write(msr::FS_BASE, fs);
-        msr::write(msr::KERNEL_GS_BASE, gs);
-    }
-}
-
 /// The running user thread's FPU area, or `None` for a kernel thread.
 pub(crate) fn running_fpu_area() -> Option<*mut u8> {
     let running = local::here().running.load(Ordering::Relaxed);
@@ -429,5 +391,5 @@ pub(crate) fn remember_bases(fs: u64, gs: u64) {
         core.fs_base.store(fs, Ordering::Relaxed);
         core.gs_base.store(gs, Ordering::Relaxed);
     }
-    set_user_bases(fs, gs);
+    bases::set_user_bases(fs, gs);
 }

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use super::regs::{Registers, TrapFrame, UserFrame};
 use super::{features, irq, layout, local, msr, nmi, stacks};
 use crate::addr::{USER_END, UserAddr};
-use crate::kernel::hooks;
+use crate::hooks::hooks;
 use crate::trap::{Access, FatalKind, FatalTrap, PageFault, UserTrap};
 
 const DEBUG: u64 = 1;
@@ -24,6 +24,7 @@ const RFLAGS_IF: u64 = 1 << 9;
 
 /// A trap from user mode, interrupts off; returns into `return_to_user`.
 pub(super) extern "C" fn from_user(vector: u64, frame: &mut UserFrame, code: u64) {
+    close_user_access();
     if vector >= 32 {
         return irq::dispatch(vector as u8);
     }
@@ -66,6 +67,7 @@ fn access(code: u64) -> Access {
 
 /// A trap in kernel mode, interrupts off, on the current stack.
 pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u64) {
+    close_user_access();
     if vector >= 32 {
         return irq::dispatch(vector as u8);
     }
@@ -88,13 +90,18 @@ pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u
     fatal(kind, &frame.regs, code);
 }
 
-/// Let the kernel resolve a fault of one of its own copies. The copy continues with user access allowed again, since the
-/// saved flags hold AC.
-fn resolve(fault: &PageFault) -> bool {
+/// A program may have set AC, and a copy in the kernel does: neither may weaken SMAP in a handler. The interrupted code gets it
+/// back with its flags.
+#[inline]
+fn close_user_access() {
     if features::has(features::Feature::Smap) {
-        // SAFETY: CLAC exists with SMAP; it only takes access away until the copy's flags come back.
+        // SAFETY: CLAC exists with SMAP; it only takes access away.
         unsafe { core::arch::asm!("clac", options(nomem, nostack)) };
     }
+}
+
+/// Let the kernel resolve a fault of one of its own copies.
+fn resolve(fault: &PageFault) -> bool {
     irq::enable();
     let resolved = (hooks().copy_fault)(fault);
     irq::disable();
@@ -115,6 +122,8 @@ fn fixup(ip: u64) -> Option<u64> {
 }
 
 fn fatal(kind: FatalKind, regs: &Registers, code: u64) -> ! {
+    // The stubs push -1 where the processor pushes nothing.
+    let code = if code == u64::MAX { 0 } else { code };
     let in_user = regs.cs & 3 != 0;
     (hooks().fatal)(&FatalTrap { kind, registers: *regs, code, in_user })
 }

@@ -15,8 +15,9 @@ use crate::task;
 pub(super) fn maps(target: Target) -> Result<Vec<u8>, Errno> {
     let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
     let mut out = Vec::new();
-    for vma in ranges(&mm) {
-        line(&mut out, &vma);
+    let mut at = 0;
+    while let Some(vma) = next(&mm, &mut at) {
+        line(&mut out, &vma)?;
     }
     Ok(out)
 }
@@ -24,8 +25,9 @@ pub(super) fn maps(target: Target) -> Result<Vec<u8>, Errno> {
 pub(super) fn smaps(target: Target) -> Result<Vec<u8>, Errno> {
     let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
     let mut out = Vec::new();
-    for vma in ranges(&mm) {
-        line(&mut out, &vma);
+    let mut at = 0;
+    while let Some(vma) = next(&mm, &mut at) {
+        line(&mut out, &vma)?;
         let mut resident = 0_u64;
         if let Some(range) = PageRange::new(vma.start, vma.end) {
             mm.space.for_each(range, &mut |_, _| resident += 4);
@@ -42,12 +44,20 @@ pub(super) fn smaps(target: Target) -> Result<Vec<u8>, Errno> {
     Ok(out)
 }
 
-/// A copy, so that names are made without the map's lock.
-fn ranges(mm: &AddressSpace) -> Vec<Vma> {
-    mm.lock().vmas.iter().cloned().collect()
+/// The range at or above `at`, copied so that its name is made without the map's lock; moves `at` behind it.
+fn next(mm: &AddressSpace, at: &mut u64) -> Option<Vma> {
+    let found = mm.lock().vmas.find_at_or_above(*at).cloned()?;
+    *at = found.end;
+    Some(found)
 }
 
-fn line(out: &mut Vec<u8>, vma: &Vma) {
+/// The longest text: more is ENOMEM rather than cut.
+const LONGEST: usize = 1 << 21;
+
+fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
+    if out.len() >= LONGEST {
+        return Err(Errno::ENOMEM);
+    }
     let right = |right, letter| if vma.prot.has(right) { letter } else { '-' };
     let shared = if vma.flags.has(VmaFlags::SHARED) { 's' } else { 'p' };
     let (offset, dev, ino) = match &vma.backing {
@@ -73,6 +83,7 @@ fn line(out: &mut Vec<u8>, vma: &Vma) {
     }
     text.push(b'\n');
     out.extend_from_slice(&text);
+    Ok(())
 }
 
 fn name_of(vma: &Vma) -> Vec<u8> {

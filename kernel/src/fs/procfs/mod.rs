@@ -64,6 +64,8 @@ struct Entry {
 enum What {
     Directory(&'static [Entry]),
     File(Read),
+    /// One of `/proc/sys` that cannot be set.
+    Constant(Read),
     Control(Read, Write),
     Link(Follow),
     Threads,

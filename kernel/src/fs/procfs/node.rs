@@ -9,8 +9,8 @@ use super::text::TextFile;
 use super::{Entry, Target, What, tables};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFLNK, S_IFREG};
 use crate::fs::dentry::Dentry;
-use crate::fs::file::{File, FileOps, Seeking};
-use crate::fs::inode::{Emit, Inode, LinkTarget, OpenRequest};
+use crate::fs::file::{File, FileOps, O_ACCMODE, Seeking};
+use crate::fs::inode::{Emit, Inode, LinkTarget, NewNode, OpenRequest};
 use crate::task::tree;
 
 /// What a node is.
@@ -67,7 +67,7 @@ impl ProcNode {
         let (index, entry) = entries.iter().enumerate().find(|(_, entry)| entry.name.as_bytes() == name)?;
         let body = match entry.what {
             What::Directory(entries) => Body::Table(entries),
-            What::File(_) | What::Control(..) => Body::Text(entry.what),
+            What::File(_) | What::Constant(_) | What::Control(..) => Body::Text(entry.what),
             What::Link(follow) => Body::Link(follow),
             What::Threads => Body::Threads,
             What::Descriptors => Body::Descriptors,
@@ -129,6 +129,11 @@ impl Inode for ProcNode {
         &self.attr
     }
 
+    fn size(&self) -> u64 {
+        // What Linux shows for these links, whatever they lead to.
+        if matches!(self.body, Body::Descriptor(_)) { 64 } else { 0 }
+    }
+
     fn lookup(&self, dir: &Arc<Dentry>, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
         let process_dir = |pid, tid, entries| {
             let target = Target { pid, tid };
@@ -185,6 +190,11 @@ impl Inode for ProcNode {
         Ok(())
     }
 
+    fn create(&self, _dir: &Arc<Dentry>, _name: &[u8], _new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        // A name that is not there cannot be looked up here, which is what comes first.
+        Err(Errno::ENOENT)
+    }
+
     fn link_target(&self) -> Result<LinkTarget, Errno> {
         match self.body {
             Body::Link(follow) => follow(self.target),
@@ -201,8 +211,10 @@ impl Inode for ProcNode {
         if matches!(self.body, Body::Text(_)) { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    fn open(self: Arc<Self>, _request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         match self.body {
+            // Not even root's privilege makes a constant a setting.
+            Body::Text(What::Constant(_)) if request.flags & O_ACCMODE != 0 => Err(Errno::EACCES),
             Body::Text(_) | Body::OneInfo(_) => Ok(Arc::new(TextFile::new(self))),
             Body::Link(_) | Body::Descriptor(_) => Err(Errno::ELOOP),
             _ => Ok(self),
@@ -226,7 +238,7 @@ impl FileOps for ProcNode {
 
 fn mode_of(entry: &Entry) -> u32 {
     let kind = match entry.what {
-        What::File(_) | What::Control(..) => S_IFREG,
+        What::File(_) | What::Constant(_) | What::Control(..) => S_IFREG,
         What::Link(_) => S_IFLNK,
         _ => S_IFDIR,
     };

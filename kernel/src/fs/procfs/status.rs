@@ -74,60 +74,107 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
     }
 }
 
+/// Time in user mode and in the kernel, of ended threads too.
+fn processor_time(process: &Process) -> (u64, u64) {
+    let usage = *process.usage.lock();
+    process.live_threads().iter().fold((usage.user, usage.system), |(user, system), thread| {
+        let (more_user, more_system) = time::split_time(thread);
+        (user + more_user, system + more_system)
+    })
+}
+
+/// Where things lie in a program's memory.
+#[derive(Default)]
+struct Layout {
+    code: (u64, u64),
+    stack: u64,
+    args: (u64, u64),
+    envs: (u64, u64),
+    brk: u64,
+}
+
+fn layout(mm: Option<&AddressSpace>) -> Layout {
+    let Some(mm) = mm else { return Layout::default() };
+    let map = mm.lock();
+    Layout { code: map.code, stack: map.stack_start, args: map.args, envs: map.envs, brk: map.brk_start }
+}
+
 pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let process = target.process()?;
     let thread = target.thread().ok();
     let mm = thread.as_ref().and_then(|thread| thread.mm());
     let sizes = sizes(mm.as_deref());
     let usage = *process.usage.lock();
-    let (mut user, mut system) = (usage.user, usage.system);
-    for thread in process.live_threads() {
-        let (more_user, more_system) = time::split_time(&thread);
-        user += more_user;
-        system += more_system;
-    }
+    let (user, system) = processor_time(&process);
     let (tty, foreground) =
         process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
-    let layout = mm.as_ref().map(|mm| {
-        let map = mm.lock();
-        (map.code, map.stack_start, map.args, map.envs, map.brk_start)
-    });
-    let (code, stack, args, envs, brk) = layout.unwrap_or_default();
+    let Layout { code, stack, args, envs, brk } = layout(mm.as_deref());
     let mut out = format!("{} (", target.tid).into_bytes();
     out.extend_from_slice(&comm_of(thread.as_ref()));
     let ticks = time::to_ticks;
-    let rest = format!(
-        ") {} {} {} {} {tty} {foreground} 0 {} {} {} {} {} {} {} {} {} {} {nice} {} 0 {} {} {} {} {} {} {stack} 0 0 {} {} 0 0 0 0 0 17 {} 0 0 0 0 0 {brk} {brk} {brk} {} {} {} {} 0\n",
-        letter(&process, thread.as_ref()),
-        process.ppid(),
-        process.pgid(),
-        process.sid(),
-        usage.minor_faults + thread.as_ref().map_or(0, |thread| thread.minor_faults.load(Relaxed)),
-        usage.child_minor,
-        usage.major_faults,
-        usage.child_major,
-        ticks(user),
-        ticks(system),
-        ticks(usage.child_user),
-        ticks(usage.child_system),
-        20 + nice,
+    let faults = usage.minor_faults + thread.as_ref().map_or(0, |thread| thread.minor_faults.load(Relaxed));
+    let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending_set().0 & 0x7fff_ffff);
+    let blocked = thread.as_ref().map_or(0, |thread| thread.signals.blocked().0 & 0x7fff_ffff);
+    // Fields 3 to 52; those nobody keeps (stack and instruction pointers, wait channel, swap) are 0.
+    let fields: [i128; 50] = [
         0,
-        process.live_threads().len(),
-        ticks(process.started),
-        sizes.total * 4096,
-        sizes.resident.total(),
-        process.limit(resource::RSS),
-        code.0,
-        code.1,
+        process.ppid().into(),
+        process.pgid().into(),
+        process.sid().into(),
+        tty.into(),
+        foreground.into(),
         0,
-        thread.as_ref().map_or(0, |thread| thread.signals.pending_set().0 & 0x7fff_ffff),
-        thread.as_ref().map_or(0, |thread| thread.sched.cpu().0),
-        args.0,
-        args.1,
-        envs.0,
-        envs.1,
-    );
+        faults.into(),
+        usage.child_minor.into(),
+        usage.major_faults.into(),
+        usage.child_major.into(),
+        ticks(user).into(),
+        ticks(system).into(),
+        ticks(usage.child_user).into(),
+        ticks(usage.child_system).into(),
+        (20 + nice).into(),
+        nice.into(),
+        process.live_threads().len() as i128,
+        0,
+        ticks(process.started).into(),
+        (sizes.total * 4096).into(),
+        sizes.resident.total().into(),
+        process.limit(resource::RSS).into(),
+        code.0.into(),
+        code.1.into(),
+        stack.into(),
+        0,
+        0,
+        pending.into(),
+        blocked.into(),
+        0,
+        0,
+        0,
+        0,
+        0,
+        17,
+        thread.as_ref().map_or(0, |thread| thread.sched.cpu().0).into(),
+        0,
+        0,
+        0,
+        0,
+        0,
+        brk.into(),
+        brk.into(),
+        brk.into(),
+        args.0.into(),
+        args.1.into(),
+        envs.0.into(),
+        envs.1.into(),
+        0,
+    ];
+    let mut rest = format!(") {}", letter(&process, thread.as_ref()));
+    for field in &fields[1..] {
+        // Writing to a string cannot fail.
+        let _ = write!(rest, " {field}");
+    }
+    rest.push('\n');
     out.extend_from_slice(rest.as_bytes());
     Ok(out)
 }

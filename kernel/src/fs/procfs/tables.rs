@@ -1,6 +1,6 @@
 //! What is where in `/proc`.
 
-use super::What::{Control, DescriptorInfo, Descriptors, Directory, File, Link, Threads};
+use super::What::{Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Threads};
 use super::{Entry, limits, maps, process, status, system};
 
 const fn dir(name: &'static str, entries: &'static [Entry]) -> Entry {
@@ -9,6 +9,10 @@ const fn dir(name: &'static str, entries: &'static [Entry]) -> Entry {
 
 const fn file(name: &'static str, read: super::Read) -> Entry {
     Entry { name, mode: 0o444, what: File(read) }
+}
+
+const fn constant(name: &'static str, read: super::Read) -> Entry {
+    Entry { name, mode: 0o444, what: Constant(read) }
 }
 
 const fn private(name: &'static str, read: super::Read) -> Entry {
@@ -52,36 +56,36 @@ const SYS: &[Entry] = &[
     dir(
         "fs",
         &[
-            file("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
-            file("nr_open", |_| Ok(b"1048576\n".to_vec())),
-            file("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
-            file("protected_fifos", |_| Ok(b"0\n".to_vec())),
-            file("protected_hardlinks", |_| Ok(b"0\n".to_vec())),
-            file("protected_regular", |_| Ok(b"0\n".to_vec())),
-            file("protected_symlinks", |_| Ok(b"0\n".to_vec())),
+            constant("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
+            constant("nr_open", |_| Ok(b"262144\n".to_vec())),
+            constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
+            constant("protected_fifos", |_| Ok(b"0\n".to_vec())),
+            constant("protected_hardlinks", |_| Ok(b"0\n".to_vec())),
+            constant("protected_regular", |_| Ok(b"0\n".to_vec())),
+            constant("protected_symlinks", |_| Ok(b"0\n".to_vec())),
         ],
     ),
     dir(
         "kernel",
         &[
-            file("cap_last_cap", |_| Ok(b"40\n".to_vec())),
+            constant("cap_last_cap", |_| Ok(b"40\n".to_vec())),
             control("domainname", system::domain_name, system::set_domain_name),
             control("hostname", system::host_name, system::set_host_name),
-            file("ngroups_max", |_| Ok(b"65536\n".to_vec())),
-            file("osrelease", system::os_release),
-            file("ostype", |_| Ok(b"Linux\n".to_vec())),
-            file("pid_max", |_| Ok(b"32768\n".to_vec())),
+            constant("ngroups_max", |_| Ok(b"65536\n".to_vec())),
+            constant("osrelease", system::os_release),
+            constant("ostype", |_| Ok(b"Linux\n".to_vec())),
+            constant("pid_max", |_| Ok(b"32768\n".to_vec())),
             control("printk", system::printk, system::set_printk),
-            file("randomize_va_space", system::randomize),
-            file("threads-max", |_| Ok(b"32768\n".to_vec())),
-            file("version", system::os_version),
+            constant("randomize_va_space", system::randomize),
+            constant("threads-max", |_| Ok(b"32768\n".to_vec())),
+            constant("version", system::os_version),
             dir(
                 "random",
                 &[
-                    file("boot_id", system::boot_id),
-                    file("entropy_avail", |_| Ok(b"256\n".to_vec())),
-                    file("poolsize", |_| Ok(b"256\n".to_vec())),
-                    file("uuid", system::uuid),
+                    constant("boot_id", system::boot_id),
+                    constant("entropy_avail", |_| Ok(b"256\n".to_vec())),
+                    constant("poolsize", |_| Ok(b"256\n".to_vec())),
+                    constant("uuid", system::uuid),
                 ],
             ),
         ],
@@ -89,9 +93,9 @@ const SYS: &[Entry] = &[
     dir(
         "vm",
         &[
-            file("max_map_count", |_| Ok(b"65530\n".to_vec())),
-            file("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
-            file("overcommit_memory", |_| Ok(b"0\n".to_vec())),
+            constant("max_map_count", |_| Ok(b"65530\n".to_vec())),
+            constant("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
+            constant("overcommit_memory", |_| Ok(b"0\n".to_vec())),
         ],
     ),
 ];

@@ -28,7 +28,7 @@ impl TextFile {
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
         match self.node.body {
-            Body::Text(What::File(read) | What::Control(read, _)) => read(self.node.target),
+            Body::Text(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.node.target),
             Body::OneInfo(fd) => process::descriptor_info(self.node.target, fd),
             _ => Err(Errno::EINVAL),
         }

@@ -4,7 +4,8 @@
 //! may want a page of this very file. Writers take turns at the gate, so that appends do not overwrite each other.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::cmp::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use kernel_logic::filemap::FileMap;
 use linux_abi::Errno;
@@ -28,6 +29,12 @@ pub trait Archive: Send + Sync {
 /// The largest file (`MAX_LFS_FILESIZE`).
 pub const LARGEST: u64 = i64::MAX as u64;
 const PAGE: u64 = PAGE_SIZE as u64;
+/// No further seals.
+pub const SEAL_SEAL: u32 = 1;
+const SEAL_SHRINK: u32 = 2;
+const SEAL_GROW: u32 = 4;
+const SEAL_WRITE: u32 = 8;
+const SEAL_FUTURE_WRITE: u32 = 16;
 const FALLOC_KEEP_SIZE: u64 = 1;
 const FALLOC_PUNCH_HOLE: u64 = 2;
 
@@ -36,7 +43,11 @@ pub struct FileData {
     pages: SpinLock<Pages>,
     size: AtomicU64,
     generation: AtomicU64,
+    /// `F_SEAL_*` bits.
+    seals: AtomicU32,
     writers: Gate,
+    /// A mapping asked for a page of it.
+    mapped: AtomicBool,
 }
 
 struct Pages {
@@ -53,6 +64,8 @@ impl FileData {
             pages: SpinLock::new(Pages { map: FileMap::new(), archive: None, archived: 0 }),
             size: AtomicU64::new(0),
             generation: AtomicU64::new(0),
+            mapped: AtomicBool::new(false),
+            seals: AtomicU32::new(SEAL_SEAL),
             writers: Gate::new(),
         }
     }
@@ -88,6 +101,16 @@ impl FileData {
         self.generation.load(Relaxed)
     }
 
+    /// What is forbidden for good (fcntl(2), "File Sealing").
+    pub fn seals(&self) -> &AtomicU32 {
+        &self.seals
+    }
+
+    /// EPERM if one of `seals` forbids it.
+    fn check_seals(&self, seals: u32) -> Result<(), Errno> {
+        if self.seals.load(Relaxed) & seals != 0 { Err(Errno::EPERM) } else { Ok(()) }
+    }
+
     /// Copies from `position` on until the sink is full or the file ends.
     pub fn read(&self, mut position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         while sink.left() > 0 {
@@ -120,6 +143,10 @@ impl FileData {
         let _turn = self.writers.enter();
         let start = position.unwrap_or_else(|| self.size());
         let mut at = start;
+        self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
+        if start.saturating_add(source.left() as u64) > self.size() {
+            self.check_seals(SEAL_GROW)?;
+        }
         self.generation.fetch_add(1, Relaxed);
         let result = loop {
             if source.left() == 0 {
@@ -203,6 +230,7 @@ impl FileData {
 
     /// The frame for a mapping: see [`crate::fs::Inode::page`].
     pub fn page(&self, pool: &Pool, index: u64, usage: PageUse) -> Result<Frame, Errno> {
+        self.mapped.store(true, Relaxed);
         if index >= self.size().div_ceil(PAGE) {
             return Err(Errno::ENXIO);
         }
@@ -212,6 +240,11 @@ impl FileData {
         self.page_to_write(pool, index)
     }
 
+    /// Whether a mapping ever asked for a page.
+    pub fn was_mapped(&self) -> bool {
+        self.mapped.load(Relaxed)
+    }
+
     /// Sets the length; answers how many frames were given up.
     pub fn truncate(&self, size: u64) -> Result<u64, Errno> {
         if size > LARGEST {
@@ -219,6 +252,11 @@ impl FileData {
         }
         let _turn = self.writers.enter();
         let old = self.size();
+        self.check_seals(match size.cmp(&old) {
+            Ordering::Less => SEAL_SHRINK,
+            Ordering::Equal => 0,
+            Ordering::Greater => SEAL_GROW,
+        })?;
         self.generation.fetch_add(1, Relaxed);
         if size >= old {
             crate::fs::limit::room(size.saturating_sub(1).max(old), 1)
@@ -249,6 +287,9 @@ impl FileData {
         let end = start.checked_add(length).filter(|&end| end <= LARGEST).ok_or(Errno::EFBIG)?;
         match mode {
             0 | FALLOC_KEEP_SIZE => {
+                if mode == 0 && end > self.size() {
+                    self.check_seals(SEAL_GROW)?;
+                }
                 crate::fs::limit::room(end - 1, 1)?;
                 for index in start / PAGE..end.div_ceil(PAGE) {
                     self.page_to_write(pool, index)?;
@@ -258,7 +299,10 @@ impl FileData {
                 }
                 Ok(())
             }
-            _ if mode == FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE => self.punch(pool, start, end),
+            _ if mode == FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE => {
+                self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
+                self.punch(pool, start, end)
+            }
             _ => Err(Errno::EOPNOTSUPP),
         }
     }

@@ -4,6 +4,7 @@
 //! that no two of them can wait for each other or make a loop together.
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
@@ -32,10 +33,14 @@ impl TmpNode {
         new: NewNode,
         target: Option<&[u8]>,
     ) -> Result<Arc<Dentry>, Errno> {
+        if self.pool.fixed.load(Relaxed) {
+            return Err(if new.mode & S_IFMT == S_IFREG { Errno::EACCES } else { Errno::EPERM });
+        }
         let node = self.make(new, target);
         let is_dir = node.attr.is_dir();
         let dentry = Dentry::new(name, Some(dir.clone()), node);
         let mut entries = self.open_entries(dir)?;
+        check_room(&entries)?;
         entries.insert(name, dentry.clone()).map_err(|_| Errno::EEXIST)?;
         drop(entries);
         if is_dir {
@@ -86,7 +91,10 @@ impl TmpNode {
             return Err(Errno::EMLINK);
         }
         let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
-        self.open_entries(dir)?.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
+        let mut entries = self.open_entries(dir)?;
+        check_room(&entries)?;
+        entries.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
+        drop(entries);
         attr.add_links(1);
         self.attr.touch_modified();
         Ok(())
@@ -98,7 +106,7 @@ impl TmpNode {
         if !entries.get(&name).is_some_and(|found| Arc::ptr_eq(found, entry)) {
             return Err(Errno::ENOENT);
         }
-        check_removable(entry, directory)?;
+        close_for_good(entry, directory)?;
         let gone = entries.remove(&name);
         drop(entries);
         self.forget(entry);
@@ -157,21 +165,26 @@ impl TmpNode {
         name: &[u8],
     ) -> Result<(), Errno> {
         let is_dir = entry.inode.attr().is_dir();
-        if let Some(existing) = &existing {
-            check_removable(existing, is_dir)?;
-        }
         let old_name = entry.name();
-        let taken = self.entries()?.lock().remove(&old_name);
-        if taken.is_none() {
+        if !self.entries()?.lock().get(&old_name).is_some_and(|found| Arc::ptr_eq(found, entry)) {
             return Err(Errno::ENOENT);
         }
-        entry.relink(name, Some(to.clone()));
-        let mut entries = target_dir.entries()?.lock();
+        if let Some(existing) = &existing {
+            close_for_good(existing, is_dir)?;
+        }
+        // The new name is there before the old one goes: whoever looks finds the file at any time.
+        let mut entries = target_dir.open_entries(to)?;
+        if existing.is_none() {
+            check_room(&entries)?;
+        }
         let replaced = entries.replace(name, entry.clone());
         if replaced.is_none() && entries.insert(name, entry.clone()).is_err() {
             return Err(Errno::EEXIST);
         }
         drop(entries);
+        let taken = self.entries()?.lock().remove(&old_name);
+        entry.relink(name, Some(to.clone()));
+        drop((replaced, taken));
         if is_dir {
             self.attr.add_links(-1);
             target_dir.attr.add_links(1);
@@ -219,19 +232,25 @@ impl TmpNode {
     }
 }
 
-/// Whether the file may lose its name as what the caller takes it for.
-fn check_removable(entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
+/// ENOSPC in a directory with as many names as it can have.
+fn check_room(entries: &Entries<'_>) -> Result<(), Errno> {
+    if entries.is_full() { Err(Errno::ENOSPC) } else { Ok(()) }
+}
+
+/// Whether the file may lose its name as what the caller takes it for; an empty directory takes no entries from here on.
+fn close_for_good(entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
     if entry.is_mounted_on() {
         return Err(Errno::EBUSY);
     }
     match node_of(&entry.inode).map(|node| &node.body) {
         Some(Body::Directory(_)) if !directory => Err(Errno::EISDIR),
         Some(Body::Directory(entries)) => {
-            if entries.lock().is_empty() {
-                Ok(())
-            } else {
-                Err(Errno::ENOTEMPTY)
+            let entries = entries.lock();
+            if !entries.is_empty() {
+                return Err(Errno::ENOTEMPTY);
             }
+            entry.set_removed();
+            Ok(())
         }
         _ if directory => Err(Errno::ENOTDIR),
         _ => Ok(()),

@@ -1,9 +1,10 @@
 //! A node: attributes and one of the bodies a file can have.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
@@ -19,6 +20,7 @@ use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
 use crate::fs::io::{Sink, Source};
 use crate::ipc::pipe::Fifo;
+use crate::syscalls::file_xattr::Attributes;
 
 /// What a node is.
 pub enum Body {
@@ -46,13 +48,14 @@ pub struct TmpNode {
     pub(super) attr: Attr,
     pub(super) body: Body,
     pub(super) pool: Arc<Pool>,
+    attributes: Attributes,
 }
 
 impl TmpNode {
     /// A node of the file system of `pool`.
     pub fn new(pool: &Arc<Pool>, attr: Attr, body: Body) -> Arc<Self> {
         pool.nodes.fetch_add(1, Relaxed);
-        Arc::new(Self { attr, body, pool: pool.clone() })
+        Arc::new(Self { attr, body, pool: pool.clone(), attributes: SpinLock::new(BTreeMap::new()) })
     }
 
     pub(super) fn entries(&self) -> Result<&SpinLock<DirMap<Arc<Dentry>>>, Errno> {
@@ -166,6 +169,9 @@ impl Inode for TmpNode {
         let data = self.data()?;
         let freed = data.truncate(size)?;
         self.pool.release(freed);
+        if freed != 0 && data.was_mapped() {
+            crate::mm::file_was_cut(self, size);
+        }
         self.attr.touch_modified();
         Ok(())
     }
@@ -188,11 +194,19 @@ impl Inode for TmpNode {
         self.data()?.page(&self.pool, index, usage)
     }
 
+    fn attributes(&self) -> Option<&Attributes> {
+        Some(&self.attributes)
+    }
+
+    fn seals(&self) -> Option<&AtomicU32> {
+        self.data().ok().map(FileData::seals)
+    }
+
     fn generation(&self) -> u64 {
         self.data().map_or(0, FileData::generation)
     }
 
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         match &self.body {
             Body::Regular(_) | Body::Directory(_) => Ok(self),
             Body::Fifo(fifo) => fifo.open(request.flags),

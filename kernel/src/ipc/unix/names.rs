@@ -8,7 +8,7 @@ use machine::sync::SpinLock;
 
 use super::{Kind, Role, Socket};
 use crate::fs::attr::S_IFSOCK;
-use crate::fs::names::make_node;
+use crate::fs::names::{make_node, unlink};
 use crate::fs::walk::{Last, Walk};
 use kernel_logic::permission::WRITE;
 
@@ -41,16 +41,21 @@ pub fn bind(walk: &Walk<'_>, socket: &Arc<Socket>, name: &[u8]) -> Result<(), Er
     if name.len() > LONGEST {
         return Err(Errno::EINVAL);
     }
-    if socket.state.lock().address.is_some() {
-        return Err(Errno::EINVAL);
-    }
+    let is_bound = || socket.state.lock().address.is_some();
     let (node, address) = match name {
+        [] if is_bound() => return Ok(()),
         [] => autobind_name(),
+        [0, ..] if is_bound() => return Err(Errno::EINVAL),
         [0, ..] => (Node::Abstract(name.into()), Arc::from(name)),
         _ => {
             let path = path_of(name);
             let made = make_node(walk, path, S_IFSOCK | 0o777, 0);
             let made = made.map_err(|error| if error == Errno::EEXIST { Errno::EADDRINUSE } else { error })?;
+            // As on Linux the file is made before anything else is looked at, and taken away again.
+            if is_bound() {
+                unlink(walk, path)?;
+                return Err(Errno::EINVAL);
+            }
             let attr = made.inode().attr();
             let mut address = path.to_vec();
             address.push(0);

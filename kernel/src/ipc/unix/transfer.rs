@@ -117,12 +117,13 @@ impl Socket {
                     None => Ok(None),
                 };
             }
-            let result = inbox.bytes.drain(sink, flags.peek);
+            let sender = inbox.last_sender;
+            let result = inbox.bytes.drain(sink, usize::MAX, flags.peek);
             drop(inbox);
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
                 Err(error) => return Err(error),
-                Ok(()) => return Ok(Some(whole(sink.done() - before))),
+                Ok(()) => return Ok(Some(Received { sender, ..whole(sink.done() - before) })),
             }
         }
     }
@@ -149,7 +150,7 @@ impl Socket {
             };
         };
         if !flags.peek {
-            inbox.packet_bytes -= packet.bytes.len();
+            inbox.packet_bytes -= cost(packet.bytes.len());
         }
         drop(inbox);
         let fits = sink.put(&packet.bytes)?;
@@ -214,6 +215,9 @@ impl Socket {
                 return Ok(None);
             }
             let result = inbox.bytes.fill(capacity, source, usize::MAX);
+            if peer.passes_credentials() {
+                inbox.last_sender = Some(Credentials::of_caller());
+            }
             drop(inbox);
             peer.readable.wake_all();
             match result {
@@ -240,10 +244,11 @@ impl Socket {
             if inbox.shut || inbox.ended {
                 return Some(Err(if self.kind == Kind::Datagram { Errno::ECONNREFUSED } else { Errno::EPIPE }));
             }
-            if inbox.packet_bytes + length > receiver.capacity.load(Relaxed) {
+            // A packet that is no larger than the whole always fits an empty inbox.
+            if inbox.packet_bytes > 0 && inbox.packet_bytes + cost(length) > receiver.capacity.load(Relaxed) {
                 return None;
             }
-            inbox.packet_bytes += length;
+            inbox.packet_bytes += cost(length);
             inbox.packets.extend(packet.take());
             Some(Ok(()))
         };
@@ -278,4 +283,9 @@ impl Socket {
             WaitError::Interrupted => Errno::ERESTARTSYS,
         })
     }
+}
+
+/// What a packet counts against the inbox: empty ones take memory too.
+const fn cost(length: usize) -> usize {
+    length + 256
 }

@@ -30,6 +30,7 @@ impl UserSpace {
     /// prefault path: the walk is done once per table.
     pub fn map_run(&self, range: PageRange, prot: Prot, next: &mut dyn FnMut(usize) -> Option<Frame>) -> usize {
         let tables = self.tables();
+        let rights = encode(FrameNumber(0), prot);
         let mut mapped = 0;
         let mut at = range.start();
         while at < range.end() {
@@ -47,7 +48,7 @@ impl UserSpace {
                 if entry.load(Relaxed) == 0
                     && let Some(frame) = next(page)
                 {
-                    entry.store(encode(frame.into_number(), prot), Release);
+                    entry.store(rights | frame.into_number().addr().0, Release);
                     (high, count) = (index, count + 1);
                 }
             }

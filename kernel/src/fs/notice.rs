@@ -1,0 +1,99 @@
+//! Signals about readiness: O_ASYNC with F_SETOWN and F_SETSIG (fcntl(2)).
+//!
+//! A [`Notice`] is a hook in the queues a description's `poll` names. It is told with a queue locked and therefore asks nobody what
+//! the file is ready for: the signal says "input", which is what programs wait for this way.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering::Relaxed};
+
+use kernel_logic::readiness::{IN, RDNORM};
+use kernel_logic::signal::{Cause, SigInfo};
+use linux_abi::Errno;
+
+use super::file::File;
+use crate::signal;
+use crate::sync::wait::{Waiter, Wake};
+use crate::task::tree;
+
+/// Whom to tell, and how.
+#[derive(Default)]
+pub struct Notice {
+    /// A process, or a group if negative; 0 for nobody.
+    owner: AtomicI32,
+    /// The signal, 0 for SIGIO without details.
+    signal: AtomicU8,
+    /// The descriptor O_ASYNC was set through.
+    fd: AtomicI32,
+    hooked: AtomicBool,
+}
+
+/// `SIGIO`.
+const SIGIO: u8 = 29;
+/// `POLL_IN`.
+const POLL_IN: i32 = 1;
+
+impl Notice {
+    /// Who is told.
+    pub fn owner(&self) -> i32 {
+        self.owner.load(Relaxed)
+    }
+
+    /// Names who is told: ESRCH if there is none.
+    pub fn set_owner(&self, owner: i32) -> Result<(), Errno> {
+        let exists = match owner {
+            0 => true,
+            1.. => tree::process(owner.unsigned_abs()).is_some(),
+            _ => !tree::group_members(owner.unsigned_abs()).is_empty(),
+        };
+        if !exists {
+            return Err(Errno::ESRCH);
+        }
+        self.owner.store(owner, Relaxed);
+        Ok(())
+    }
+
+    /// The signal that was chosen, 0 for the default.
+    pub fn signal(&self) -> u8 {
+        self.signal.load(Relaxed)
+    }
+
+    /// Chooses the signal: EINVAL for a number that is none.
+    pub fn set_signal(&self, signal: u64) -> Result<(), Errno> {
+        let signal = u8::try_from(signal).ok().filter(|&signal| signal <= 64).ok_or(Errno::EINVAL)?;
+        self.signal.store(signal, Relaxed);
+        Ok(())
+    }
+
+    /// Begins or ends telling, as O_ASYNC on descriptor `fd` of `file` says.
+    pub fn set_active(self: &Arc<Self>, file: &File, fd: i32, on: bool) {
+        self.fd.store(fd, Relaxed);
+        if self.hooked.swap(on, Relaxed) == on {
+            return;
+        }
+        let mut waiter = if on { Waiter::adding(self.clone()) } else { Waiter::removing(self.clone()) };
+        file.poll(Some(&mut waiter));
+    }
+}
+
+impl Wake for Notice {
+    fn wake(&self) {
+        let chosen = self.signal();
+        let info = if chosen == 0 {
+            SigInfo { signal: SIGIO, code: 0x80, errno: 0, cause: Cause::None }
+        } else {
+            // si_band and si_fd, the first fields behind the common ones.
+            let mut raw = [0; 112];
+            raw[..8].copy_from_slice(&u64::from(IN | RDNORM).to_le_bytes());
+            raw[8..12].copy_from_slice(&self.fd.load(Relaxed).to_le_bytes());
+            SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause: Cause::Raw(raw) }
+        };
+        // An owner that is gone, or whose queue is full, is not told.
+        let _ = match self.owner() {
+            0 => Ok(()),
+            owner @ 1.. => {
+                tree::process(owner.unsigned_abs()).map_or(Ok(()), |process| signal::send_process(&process, info))
+            }
+            owner => signal::send_group(owner.unsigned_abs(), info),
+        };
+    }
+}
