@@ -68,7 +68,7 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
         let mut fresh = true;
         for word in body.split(' ') {
             if !fresh && line.width() + 1 + word.width() > room {
-                lines.push(std::mem::take(&mut line));
+                lines.push(std::mem::take(&mut line).trim_end().to_string());
             } else if !fresh {
                 line.push(' ');
             }

@@ -30,12 +30,14 @@ u=resource.getrusage(resource.RUSAGE_CHILDREN)\n\
 print(c,w,u.ru_utime+u.ru_stime,u.ru_maxrss)";
 
 /// Reads events with Python's json.
-const PYTHON: &str = "import json,sys\n\
-n=0\n\
-for line in open(sys.argv[1],'rb'):\n\
-    if line.startswith(b'DBG {'):\n\
-        try: json.loads(line[4:]); n+=1\n\
-        except ValueError: pass\n";
+const PYTHON: &str = concat!(
+    "import json,sys\n",
+    "n=0\n",
+    "for line in open(sys.argv[1],'rb'):\n",
+    "    if line.startswith(b'DBG {'):\n",
+    "        try: json.loads(line[4:]); n+=1\n",
+    "        except ValueError: pass\n",
+);
 
 /// Its arguments.
 #[derive(Debug, Args)]
