@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     name = "kwab",
     version,
     max_term_width = 100,
-    after_help = "exit status: 0 done, 1 damage found, 2 could not be done, 3 lost something under --strict"
+    after_help = "exit status: 0 done, 1 damage or a finding, 2 could not be done, 3 lost something under --strict"
 )]
 pub(crate) struct Arguments {
     /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.
@@ -39,7 +39,9 @@ pub(crate) enum Command {
     Import(Import),
     /// Show what died, where and why.
     Inspect(Inspect),
-    /// Write every record as JSON, JSON lines or CSV.
+    #[command(flatten)]
+    Analysis(crate::analyses::Analysis),
+    /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
     /// Check that dumps are undamaged.
     Check(Check),
@@ -164,6 +166,12 @@ pub(crate) enum Form {
     Jsonl,
     /// One row per record.
     Csv,
+    /// An ELF core file: gdb, drgn and eu-stack open it.
+    ElfCore,
+    /// Spans and system calls for Perfetto and speedscope.
+    ChromeTrace,
+    /// Stacks with their weights for flame graphs.
+    Folded,
 }
 
 /// `kwab check`

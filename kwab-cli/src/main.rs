@@ -5,6 +5,7 @@
 //! [`failure`] decides the exit status: 0 done, 1 the answer is bad (damage was found), 2 it could not be done, 3
 //! something was lost and `--strict` forbids it.
 
+mod analyses;
 mod cli;
 mod commands;
 mod failure;

@@ -12,8 +12,35 @@
 //!   yields what is sound *and* a list of [`Defect`]s, never an early end.
 //! - **Absent is not zero.** Every field is an `Option`; a reader skips fields and kinds that it does not know.
 //!
-//! The writer itself is about 1.2 KiB, which a kernel best keeps in a static; beside it, writing takes at most 2 KiB of stack
-//! in a release build (`tests/stack.rs` measures, `benches/stack.rs` prints).
+//! The writer itself is 1.3 KiB, which a kernel best keeps in a static. In a release build for a kernel, `put` takes at most
+//! 456 bytes of stack, `close` 632 and `new` 3.2 KiB; no function of writer, armour and reader can reach a panic.
+//!
+//! ```
+//! use kwab_format::record::{Cause, CauseKind};
+//! use kwab_format::*;
+//!
+//! let (mut region, mut buf) = ([0; 8192], [0; 4096]);
+//! let header = FileHeader::new(DumpId(0x5EED), BootId::default());
+//! let mut writer = Writer::new(SliceSink::new(&mut region), &mut buf, header);
+//! writer.begin(SectionKind::CAUSE)?;
+//! writer.put(&Cause { kind: Some(CauseKind::PANIC), message: Some(b"no init found"), ..Cause::default() })?;
+//! let (sink, result) = writer.finish();
+//! result?;
+//!
+//! for item in Reader::new(sink.written()).expect("just written").sections() {
+//!     match item {
+//!         Item::Section(section) => {
+//!             for record in section.records() {
+//!                 if let Ok(AnyRecord::Cause(cause)) = record.decode() {
+//!                     assert_eq!(cause.message, Some(&b"no init found"[..]));
+//!                 }
+//!             }
+//!         }
+//!         Item::Defect(defect) => panic!("{defect}"),
+//!     }
+//! }
+//! # Ok::<(), WriteError>(())
+//! ```
 //!
 //! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and [`walk`], [`armour`]
 //! (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes), [`tail`] (the end section and index of a large dump), [`lz4`].

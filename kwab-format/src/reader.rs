@@ -166,6 +166,20 @@ impl<'a> Section<'a> {
         Records::new(if packed { &[] } else { self.payload })
     }
 
+    /// Checks that `records`, what [`unpack`](Self::unpack) returned, is as many whole records as the header says. The
+    /// records' fields are checked when they are decoded.
+    ///
+    /// # Errors
+    /// [`DefectKind::BadRecords`]: the section's writer is at fault, since its checksum is right.
+    pub fn check_records(&self, records: &[u8]) -> Result<(), Defect> {
+        let mut walk = Records::new(records);
+        let count = walk.by_ref().fold(0u32, |count, _| count.saturating_add(1));
+        if count == self.header.records && walk.rest().is_empty() {
+            return Ok(());
+        }
+        Err(self.defect(DefectKind::BadRecords))
+    }
+
     pub(crate) fn defect(&self, kind: DefectKind) -> Defect {
         let (seq, section) = (self.header.seq, self.header.kind);
         Defect::new(kind, self.offset as u64, self.header.total_len()).blame(seq, seq, Some(section))

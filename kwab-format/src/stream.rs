@@ -4,8 +4,9 @@
 //! sound file header, or at a sound section header of a dump whose file header is lost, and ends behind its end section
 //! or where another dump begins.
 
-use crate::section::{DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, SECTION_HEADER_LEN, SectionHeader, SectionKind};
-use crate::walk::find_header;
+use crate::section::{
+    DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, SECTION_HEADER_LEN, SYNC_MARK, SectionHeader, SectionKind,
+};
 
 /// A stretch of a stream that holds one dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,27 +99,27 @@ fn ends_soundly(bytes: &[u8], at: usize) -> bool {
     matches!(find_mark(bytes.get(..at.saturating_add(FILE_HEADER_LEN)).unwrap_or(bytes), at), Some((found, _)) if found == at)
 }
 
+/// The first sound header of either kind at or behind `from`, in one pass: looking for one kind to the end each time
+/// would make a channel full of the other kind quadratic.
 fn find_mark(bytes: &[u8], from: usize) -> Option<(usize, Mark)> {
-    let section = find_header(bytes, from, |_| true);
-    let before = section.map_or(bytes.len(), |(at, _)| at);
-    let file = find_file_header(bytes.get(..before)?, from);
-    match (file, section) {
-        (Some((at, header)), _) => Some((at, Mark::File(header))),
-        (None, Some((at, header))) => Some((at, Mark::Section(header))),
-        (None, None) => None,
+    let ([section_mark, ..], [file_mark, ..]) = (SYNC_MARK, FILE_MAGIC);
+    let mut at = from;
+    loop {
+        let skip = bytes.get(at..)?.iter().position(|&b| b == section_mark || b == file_mark)?;
+        at = at.saturating_add(skip);
+        if let Some(mark) = mark_at(bytes.get(at..)?) {
+            return Some((at, mark));
+        }
+        at = at.saturating_add(1);
     }
 }
 
-fn find_file_header(bytes: &[u8], from: usize) -> Option<(usize, FileHeader)> {
-    let [mark, ..] = FILE_MAGIC;
-    let mut at = from;
-    loop {
-        let skip = bytes.get(at..)?.iter().position(|&b| b == mark)?;
-        at = at.saturating_add(skip);
-        let candidate = bytes.get(at..)?.first_chunk::<FILE_HEADER_LEN>()?;
-        if let Ok(header) = FileHeader::decode(candidate) {
-            return Some((at, header));
-        }
-        at = at.saturating_add(1);
+fn mark_at(bytes: &[u8]) -> Option<Mark> {
+    let section = bytes.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
+    let file = bytes.first_chunk::<FILE_HEADER_LEN>().map(FileHeader::decode);
+    match (section, file) {
+        (Some(Ok(header)), _) => Some(Mark::Section(header)),
+        (_, Some(Ok(header))) => Some(Mark::File(header)),
+        _ => None,
     }
 }

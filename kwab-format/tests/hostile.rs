@@ -92,6 +92,18 @@ fn sync_marks_everywhere_take_linear_time() {
 }
 
 #[test]
+fn a_channel_full_of_file_headers_takes_linear_time() {
+    let count = if cfg!(miri) { 20 } else { 200_000 };
+    let mut channel: Vec<_> =
+        (0..count).flat_map(|id| FileHeader::new(DumpId(id), BootId::default()).encode()).collect();
+    let last = header(0, 0, 0);
+    append(&mut channel, last, &[]);
+    let start = Instant::now();
+    assert_eq!(stream::Dumps::new(&channel).count(), count as usize + 1);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}
+
+#[test]
 fn a_compressed_section_cannot_claim_more_than_the_format_allows() {
     let mut payload = u32::MAX.to_le_bytes().to_vec();
     payload.extend([0x10, b'x']);
@@ -128,6 +140,20 @@ fn a_lone_section_header_is_a_dump_that_lost_its_beginning_and_its_end() {
         "{kinds:?}"
     );
     assert_eq!(stream::Dumps::new(&only).map(|f| f.bytes.len()).collect::<Vec<_>>(), [40]);
+}
+
+#[test]
+fn a_writer_that_lies_about_its_records_is_named() {
+    let record = encode_record(24, &[(1, Val::Int(5))]);
+    for (payload, count) in [(&record[..], 1), (&record[..], 2), (&record[..5], 1), (&[], 0), (&record[..3], 0)] {
+        let header = SectionHeader { records: count, ..header(0, payload.len() as u32, 48) };
+        let mut dump = HEADER.encode().to_vec();
+        append(&mut dump, header, payload);
+        let (good, _) = read(&dump);
+        let honest = (payload.len(), count) == (record.len(), 1) || (payload.len(), count) == (0, 0);
+        let checked = good[0].check_records(payload).map_err(|d| d.kind);
+        assert_eq!(checked, if honest { Ok(()) } else { Err(DefectKind::BadRecords) }, "{count} in {payload:?}");
+    }
 }
 
 #[test]

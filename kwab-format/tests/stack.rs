@@ -48,6 +48,7 @@ fn depth(buf: &mut [u8], slots: &mut [IndexSlot], compression: Compression<'_>, 
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri's addresses are no stack")]
 fn writing_a_dump_takes_less_than_eight_kilobytes_of_stack() {
     let (mut buf, mut scratch, mut table) = (vec![0; 4096], vec![0; 4096], Box::new([0; lz4::TABLE_LEN]));
     let mut slots = [IndexSlot::default(); 16];

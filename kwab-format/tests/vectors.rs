@@ -16,8 +16,9 @@ fn every_record_of_the_vectors_is_read_and_written_byte_for_byte() {
         assert_eq!(encode_record(vector.kind, &vector.fields), vector.bytes, "FORMAT.md, read literally: {stanza}");
         let record = only_record(&vector.bytes).decode().expect("a sound record");
         assert_eq!(written(&record), vector.bytes, "{stanza}");
-        let debug = format!("{record:?}");
-        for said in vector.debug {
+        // Formatting is what takes Miri minutes, and it has nothing to find there.
+        let debug = if cfg!(miri) { String::new() } else { format!("{record:?}") };
+        for said in vector.debug.into_iter().filter(|_| !cfg!(miri)) {
             assert!(debug.contains(&said), "{said} is not in {debug}");
         }
         kinds.push(vector.kind);

@@ -23,5 +23,5 @@ pub mod process;
 pub mod qemu;
 pub mod readme;
 pub mod setup;
-pub mod synth;
 pub mod suites;
+pub mod synth;

@@ -129,7 +129,7 @@ impl<S: Source> Reader<S> {
         let [ino, mode, uid, gid, nlink, mtime, size, dev_major, dev_minor, rdev_major, rdev_minor, name_size, _] =
             field;
         let (size, name_size) = (size as usize, name_size as usize);
-        if name_size < 2 || name_size > LONGEST_NAME {
+        if !(2..=LONGEST_NAME).contains(&name_size) {
             return Err(Defect::BadName(at));
         }
         let start = (at + HEADER + name_size).next_multiple_of(4);

@@ -63,8 +63,3 @@ pub fn select(list: &[u8], mut unknown: impl FnMut(&[u8])) {
         }
     }
 }
-
-/// What is on, as a word of [`Category`] bits.
-pub fn selected() -> u32 {
-    ON.load(Ordering::Relaxed)
-}

@@ -90,11 +90,6 @@ impl Dentry {
         self.state.fetch_or(REMOVED, Relaxed);
     }
 
-    /// Notes that the name is there (again).
-    pub fn set_present(&self) {
-        self.state.fetch_and(!REMOVED, Relaxed);
-    }
-
     /// Whether the name is gone.
     pub fn is_removed(&self) -> bool {
         self.state.load(Relaxed) & REMOVED != 0

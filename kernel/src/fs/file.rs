@@ -89,6 +89,11 @@ pub trait FileOps: Send + Sync {
         None
     }
 
+    /// This description as a process, for the pidfd calls.
+    fn as_process(&self) -> Option<&Arc<crate::task::Process>> {
+        None
+    }
+
     /// This description as a socket, for the socket calls.
     fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
         None

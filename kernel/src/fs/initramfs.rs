@@ -120,7 +120,7 @@ pub fn unpack(root: &Arc<Dentry>, ramdisk: &'static [u8]) -> (Unpacked, Result<(
             // What follows a plain archive and is no archive may be a compressed one: go on there.
             match result {
                 Err(UnpackError::Archive(Defect::BadMagic(at))) if at > 0 && gz::is_gzip(&rest[at..]) => {
-                    rest = &rest[at..]
+                    rest = &rest[at..];
                 }
                 other => return (total, other),
             }

@@ -165,18 +165,17 @@ pub trait Inode: Any + Send + Sync {
 
     /// Rises whenever contents change by other means than a shared mapping; what was derived from the pages of another
     /// generation is stale.
+    #[expect(dead_code, reason = "for what is derived from a file's pages, which is not built yet")]
     fn generation(&self) -> u64 {
         0
     }
 
     /// What an open description of this file does; `dentry` is the name it was opened by.
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno>;
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno>;
 }
 
 /// What the opener wants.
-pub struct OpenRequest<'a> {
-    /// The place that is opened.
-    pub path: &'a Path,
+pub struct OpenRequest {
     /// `O_*` flags.
     pub flags: u32,
 }

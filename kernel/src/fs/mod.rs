@@ -78,29 +78,3 @@ pub fn current_is_privileged() -> bool {
 pub fn wall_now() -> WallNanos {
     crate::time::realtime() as WallNanos
 }
-
-/// Makes the root from the initial ramdisk and answers what init starts with. Once, before the first process.
-pub fn start(ramdisk: &'static [u8], memory_pages: u64) -> alloc::sync::Arc<FsContext> {
-    tmpfs::set_memory(memory_pages);
-    let fs = tmpfs::TmpFs::new("rootfs", tmpfs::half_of_memory(), 0o755, b"");
-    let root = mount::FileSystem::root(&*fs);
-    let mount = mount::Mount::new(fs, root.clone(), b"rootfs", 0);
-    mount::set_root(&mount);
-    if let Err(error) = initramfs::prepare(&root) {
-        crate::log::error!("root: {error}");
-    }
-    if !ramdisk.is_empty() {
-        let (unpacked, result) = initramfs::unpack(&root, ramdisk);
-        crate::log::info!("initramfs: {} members, {} KiB", unpacked.members, unpacked.bytes >> 10);
-        if let Err(error) = result {
-            crate::log::error!("initramfs: {error:?}; what came before is there");
-        }
-    }
-    alloc::sync::Arc::new(FsContext::new(mount.top()))
-}
-
-/// Opens the console for descriptors 0, 1 and 2 of init.
-pub fn open_console(context: &FsContext) -> Result<alloc::sync::Arc<File>, linux_abi::Errno> {
-    let walk = walk::Walk { who: Caller::KERNEL, context, base: None, restrict: 0 };
-    open::open(&walk, b"/dev/console", open::How { flags: 2, mode: 0 })
-}

@@ -102,7 +102,7 @@ pub fn exec_found(walk: &Walk<'_>, place: Path) -> Result<Arc<File>, Errno> {
     }
     attr.check(&walk.who, EXECUTE)?;
     attr.begin_exec()?;
-    let request = OpenRequest { path: &place, flags: 0 };
+    let request = OpenRequest { flags: 0 };
     let opened = place.inode().clone().open(&request);
     if opened.is_err() {
         place.inode().attr().end_exec();
@@ -125,7 +125,7 @@ fn check_kind(place: &Path, how: How) -> Result<(), Errno> {
 
 /// The permissions are settled and a writer is counted: asks the inode for its operations.
 fn finish(place: Path, how: How) -> Result<Arc<File>, Errno> {
-    let request = OpenRequest { path: &place, flags: how.flags };
+    let request = OpenRequest { flags: how.flags };
     match place.inode().clone().open(&request) {
         Ok(ops) => Ok(File::new(place, ops, how.flags)),
         Err(error) => {

@@ -67,6 +67,7 @@ pub fn file_system() -> Arc<dyn FileSystem> {
         if let Err(error) = fill(&fs.root()) {
             crate::log::warn!("sysfs: {error}");
         }
+        fs.fix();
         // Of two that come here at once, one is used.
         let _ = FS.set(fs);
     }

@@ -1,6 +1,6 @@
 //! Inodes and places of what has no name: pipes, sockets, event counters, epolls.
 //!
-//! They are on one mount that stands nowhere. Event counters and epolls share one inode, as on Linux: nothing tells them apart
+//! They are on mounts that stand nowhere. Event counters and epolls share one inode, as on Linux: nothing tells them apart
 //! but the descriptor.
 
 use alloc::sync::Arc;
@@ -22,8 +22,8 @@ pub struct AnonInode {
 
 impl AnonInode {
     /// Of type and permissions `mode`, owned by the running thread.
-    pub fn new(mode: u32) -> Arc<Self> {
-        Arc::new(Self { attr: attr(mode) })
+    pub fn new(mount: &Mount, mode: u32) -> Arc<Self> {
+        Arc::new(Self { attr: attr(mount, mode) })
     }
 }
 
@@ -32,37 +32,59 @@ impl Inode for AnonInode {
         &self.attr
     }
 
-    fn open(self: Arc<Self>, _request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, _request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         Err(Errno::ENXIO)
     }
 }
 
 /// Attributes of something without a name, owned by the running thread.
-pub fn attr(mode: u32) -> Attr {
+pub fn attr(mount: &Mount, mode: u32) -> Attr {
     let (uid, gid) =
         crate::task::try_current().map_or((0, 0), |task| task.creds.with(|creds| (creds.fsuid, creds.fsgid)));
-    Attr::new(mount().fs.dev(), mode, uid, gid, 0)
+    Attr::new(mount.fs.dev(), mode, uid, gid, 0)
 }
 
 /// The mount they are on.
 pub fn mount() -> &'static Arc<Mount> {
     static MOUNT: Once<Arc<Mount>> = Once::new();
+    nowhere(&MOUNT, "anon_inodefs", 0x0904_1934)
+}
+
+/// The mount that pipes are on.
+pub fn pipes() -> &'static Arc<Mount> {
+    static MOUNT: Once<Arc<Mount>> = Once::new();
+    nowhere(&MOUNT, "pipefs", 0x5049_5045)
+}
+
+/// The mount that sockets are on.
+pub fn sockets() -> &'static Arc<Mount> {
+    static MOUNT: Once<Arc<Mount>> = Once::new();
+    nowhere(&MOUNT, "sockfs", 0x534f_434b)
+}
+
+fn nowhere(slot: &'static Once<Arc<Mount>>, kind: &'static str, magic: u64) -> &'static Arc<Mount> {
     loop {
-        if let Some(mount) = MOUNT.get() {
+        if let Some(mount) = slot.get() {
             return mount;
         }
         let dev = tmpfs::next_dev();
         let inode = Arc::new(AnonInode { attr: Attr::new(dev, crate::fs::attr::S_IFDIR | 0o500, 0, 0, 0) });
         let root = Dentry::unplaced("anon_inode:", inode);
-        let fs = Arc::new(AnonFs { dev, root: root.clone() });
+        let fs = Arc::new(AnonFs { kind, magic, dev, root: root.clone() });
         // Of two that come here at once, one is used.
-        let _ = MOUNT.set(Mount::new(fs, root, b"none", 0));
+        let _ = slot.set(Mount::new(fs, root, b"none", 0));
     }
 }
 
-/// Opens `ops` on an inode of its own.
-pub fn open(kind: &'static str, inode: Arc<dyn Inode>, ops: Arc<dyn FileOps>, flags: u32) -> Arc<File> {
-    let path = Path { mount: mount().clone(), dentry: Dentry::unplaced(kind, inode) };
+/// Opens `ops` on an inode of its own, on one of these mounts.
+pub fn open(
+    mount: &Arc<Mount>,
+    kind: &'static str,
+    inode: Arc<dyn Inode>,
+    ops: Arc<dyn FileOps>,
+    flags: u32,
+) -> Arc<File> {
+    let path = Path { mount: mount.clone(), dentry: Dentry::unplaced(kind, inode) };
     File::new(path, ops, flags)
 }
 
@@ -74,19 +96,21 @@ pub fn open_shared(kind: &'static str, ops: Arc<dyn FileOps>, flags: u32) -> Arc
             break inode.clone();
         }
         // Of two that come here at once, one is used.
-        let _ = SHARED.set(AnonInode::new(0o600));
+        let _ = SHARED.set(AnonInode::new(mount(), 0o600));
     };
-    open(kind, inode, ops, flags)
+    open(mount(), kind, inode, ops, flags)
 }
 
 struct AnonFs {
+    kind: &'static str,
+    magic: u64,
     dev: u64,
     root: Arc<Dentry>,
 }
 
 impl FileSystem for AnonFs {
     fn kind(&self) -> &'static str {
-        "anon_inodefs"
+        self.kind
     }
 
     fn dev(&self) -> u64 {
@@ -98,6 +122,6 @@ impl FileSystem for AnonFs {
     }
 
     fn statistics(&self) -> Statistics {
-        Statistics { magic: 0x0904_1934, ..Statistics::default() }
+        Statistics { magic: self.magic, ..Statistics::default() }
     }
 }

@@ -74,7 +74,7 @@ impl Item {
         if !self.listed.swap(true, AcqRel) {
             epoll.ready.lock().push_back(this);
         }
-        epoll.queue.wake_one();
+        epoll.queue.wake_all();
     }
 
     fn report(&self) -> Option<(u32, u64, u64)> {

@@ -87,12 +87,12 @@ pub struct PipeEnd {
 
 /// Makes a pipe: its reading and its writing end.
 pub fn create(flags: u32) -> (Arc<File>, Arc<File>) {
-    let pipe = Pipe::new();
-    let inode = Arc::new(PipeNode { attr: anon::attr(S_IFIFO | 0o600), pipe: pipe.clone() });
+    let (pipe, mount) = (Pipe::new(), anon::pipes());
+    let inode = Arc::new(PipeNode { attr: anon::attr(mount, S_IFIFO | 0o600), pipe: pipe.clone() });
     let reader = pipe.end(true, false);
     let writer = pipe.end(false, true);
-    let read = anon::open("pipe:", inode.clone(), reader, flags | O_RDONLY as u32);
-    let write = anon::open("pipe:", inode, writer, flags | O_WRONLY as u32);
+    let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32);
+    let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32);
     (read, write)
 }
 
@@ -107,7 +107,7 @@ impl Inode for PipeNode {
         &self.attr
     }
 
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         let (reads, writes) = access(request.flags);
         Ok(self.pipe.end(reads, writes))
     }

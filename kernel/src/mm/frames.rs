@@ -73,6 +73,7 @@ pub fn is_low() -> bool {
 }
 
 /// Free blocks by order, if the allocator is not in use (the crash path asks).
+#[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
 pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
     match &*POLICY.try_lock()? {
         Policy::Boot { .. } => None,

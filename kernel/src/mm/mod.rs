@@ -187,6 +187,7 @@ impl AddressSpace {
     }
 
     /// The map if nobody holds it: for the crash path.
+    #[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, Map>> {
         self.map.try_lock()
     }

@@ -11,9 +11,9 @@
 //! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
 //! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context.
 
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
-use kernel_logic::runqueue::{Arrival, Entity, Policy, RunQueue, SLICE};
+use kernel_logic::runqueue::{Arrival, RunQueue, SLICE};
 use kernel_logic::timers::Timers;
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::sync::{Once, SpinLock};
@@ -26,8 +26,10 @@ use crate::time::timer::Action;
 mod idle;
 pub mod load;
 pub mod place;
+mod thread;
 
 pub use idle::idle_thread;
+pub use thread::SchedState;
 
 /// How a thread sleeps: what may wake it besides what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,137 +60,6 @@ pub mod state {
     pub const STOPPED: u8 = 5;
     /// Ended.
     pub const DEAD: u8 = 6;
-}
-
-/// The scheduler's part of a thread.
-pub struct SchedState {
-    state: AtomicU8,
-    /// The processor it runs on, or whose queue it is in, or it last ran on.
-    cpu: AtomicU32,
-    vruntime: AtomicU64,
-    nice: AtomicI32,
-    policy: SpinLock<Policy>,
-    /// `Policy::Normal`, readable without the lock: the common case.
-    ordinary: AtomicBool,
-    affinity: AtomicU64,
-    /// Children start at the default policy (`SCHED_RESET_ON_FORK`).
-    pub reset_on_fork: AtomicBool,
-    /// When its present turn began.
-    since: AtomicU64,
-    /// Nanoseconds it has run before that.
-    ran: AtomicU64,
-    /// Times it gave way by sleeping.
-    pub voluntary: AtomicU64,
-    /// Times it was made to.
-    pub involuntary: AtomicU64,
-    idle: bool,
-}
-
-impl SchedState {
-    /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
-    pub fn child_of(parent: &SchedState) -> Self {
-        let resets = parent.reset_on_fork.load(Ordering::Relaxed);
-        let policy = if resets { Policy::Normal } else { parent.policy() };
-        let nice = parent.nice();
-        let nice = if resets { nice.max(0) } else { nice };
-        Self {
-            vruntime: AtomicU64::new(parent.vruntime.load(Ordering::Relaxed)),
-            nice: AtomicI32::new(nice),
-            policy: SpinLock::new(policy),
-            ordinary: AtomicBool::new(policy == Policy::Normal),
-            affinity: AtomicU64::new(parent.affinity.load(Ordering::Relaxed)),
-            ..Self::new(false)
-        }
-    }
-
-    /// Of a thread at nice 0 without restrictions; `idle` for a processor's idle thread.
-    pub fn new(idle: bool) -> Self {
-        Self {
-            state: AtomicU8::new(if idle { state::RUNNING } else { state::UNINTERRUPTIBLE }),
-            cpu: AtomicU32::new(cpu::id().0),
-            vruntime: AtomicU64::new(0),
-            nice: AtomicI32::new(0),
-            policy: SpinLock::new(Policy::Normal),
-            ordinary: AtomicBool::new(true),
-            affinity: AtomicU64::new(u64::MAX),
-            reset_on_fork: AtomicBool::new(false),
-            since: AtomicU64::new(now()),
-            ran: AtomicU64::new(0),
-            voluntary: AtomicU64::new(0),
-            involuntary: AtomicU64::new(0),
-            idle,
-        }
-    }
-
-    /// One of [`state`].
-    pub fn state(&self) -> u8 {
-        self.state.load(Ordering::Acquire)
-    }
-
-    /// The letter `/proc` shows.
-    pub fn letter(&self) -> char {
-        match self.state() {
-            state::RUNNING | state::QUEUED => 'R',
-            state::INTERRUPTIBLE => 'S',
-            state::KILLABLE | state::UNINTERRUPTIBLE => 'D',
-            state::STOPPED => 'T',
-            _ => 'X',
-        }
-    }
-
-    /// The processor it is on or was last on.
-    pub fn cpu(&self) -> CpuId {
-        CpuId(self.cpu.load(Ordering::Relaxed))
-    }
-
-    /// -20 to 19.
-    pub fn nice(&self) -> i32 {
-        self.nice.load(Ordering::Relaxed)
-    }
-
-    /// Sets it, clamped.
-    pub fn set_nice(&self, nice: i32) {
-        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
-    }
-
-    /// Its policy.
-    pub fn policy(&self) -> Policy {
-        if self.ordinary.load(Ordering::Relaxed) { Policy::Normal } else { *self.policy.lock() }
-    }
-
-    /// Sets it; takes effect when it is next queued.
-    pub fn set_policy(&self, policy: Policy) {
-        *self.policy.lock() = policy;
-        self.ordinary.store(policy == Policy::Normal, Ordering::Relaxed);
-    }
-
-    /// Processors it may run on.
-    pub fn affinity(&self) -> u64 {
-        self.affinity.load(Ordering::Relaxed)
-    }
-
-    /// Sets them; takes effect when it is next placed.
-    pub fn set_affinity(&self, mask: u64) {
-        self.affinity.store(mask, Ordering::Relaxed);
-    }
-
-    /// Nanoseconds it has run, its present turn included.
-    pub fn run_time(&self) -> Nanos {
-        let ran = self.ran.load(Ordering::Relaxed);
-        if self.state() == state::RUNNING {
-            ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
-        } else {
-            ran
-        }
-    }
-
-    fn entity(&self) -> Entity {
-        Entity {
-            policy: self.policy(),
-            nice: self.nice.load(Ordering::Relaxed) as i8,
-            vruntime: self.vruntime.load(Ordering::Relaxed),
-        }
-    }
 }
 
 /// One processor's scheduling state.
@@ -367,7 +238,7 @@ pub fn yield_now() {
 /// Moves the running thread off a processor its affinity no longer allows.
 pub fn migrate_if_needed() {
     let me = current();
-    if me.sched.affinity() >> cpu::id().0 & 1 == 0 {
+    if me.sched.affinity() >> cpu::id().0 & 1 == 0 && me.sched.affinity() & cpu::online() != 0 {
         me.sched.state.store(state::QUEUED, Ordering::SeqCst);
         place::enqueue(me.to_arc(), Arrival::Preempted);
         schedule();
@@ -413,6 +284,7 @@ pub fn exit() -> ! {
 
 /// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.
 pub fn on_return() {
+    migrate_if_needed();
     let here = here();
     run_due(here);
     if here.queued.load(Ordering::Relaxed) == 0 {
@@ -512,7 +384,7 @@ fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     next.sched.since.store(now, Ordering::Relaxed);
     next.sched.state.store(state::RUNNING, Ordering::SeqCst);
     fence(Ordering::SeqCst);
-    if signal::needs_attention(next) {
+    if signal::needs_attention(next) || next.sched.affinity() >> cpu::id().0 & 1 == 0 {
         cpu::request_work();
     }
     if here.queued.load(Ordering::Relaxed) != 0 {

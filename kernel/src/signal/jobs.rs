@@ -20,8 +20,9 @@ pub fn stop(me: &Task, signal: u8) {
         life.stopped = Some(signal);
         life.stop_unreported = true;
         life.continued_unreported = false;
+        // Under the lock: a parent that sees the stop may continue the process at once, and that must come second.
+        me.process.stopping.store(true, Ordering::SeqCst);
     }
-    me.process.stopping.store(true, Ordering::SeqCst);
     for thread in me.process.live_threads() {
         if thread.tid() != me.tid() {
             sched::notify(&thread, false);
@@ -51,8 +52,8 @@ pub fn resume(process: &Arc<Process>) {
         }
         life.stop_unreported = false;
         life.continued_unreported = true;
+        process.stopping.store(false, Ordering::SeqCst);
     }
-    process.stopping.store(false, Ordering::SeqCst);
     for thread in process.live_threads() {
         unstop(&thread);
     }

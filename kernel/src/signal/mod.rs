@@ -290,9 +290,9 @@ pub fn end_process(process: &Process, ended: crate::task::process::Ended) {
         }
         life.ending = Some(ended);
         life.stopped = None;
+        process.ending.store(true, Ordering::SeqCst);
+        process.stopping.store(false, Ordering::SeqCst);
     }
-    process.ending.store(true, Ordering::SeqCst);
-    process.stopping.store(false, Ordering::SeqCst);
     let threads: Vec<ThreadRef> = process.live_threads();
     for thread in &threads {
         sched::notify(thread, true);

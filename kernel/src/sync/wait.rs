@@ -5,8 +5,7 @@
 //! them sees the other.
 //!
 //! Three kinds of customers: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
-//! that stay queued until they are taken out (epoll). A thread waiting through [`WaitQueue::wait_exclusive`] is woken by
-//! [`WaitQueue::wake_one`] alone; everybody else is woken by both calls.
+//! that stay queued until they are taken out (epoll). Waking wakes everybody: whoever finds nothing left sleeps again.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -47,7 +46,7 @@ pub trait Wake: Send + Sync {
 }
 
 enum Who {
-    Thread { thread: ThreadRef, exclusive: bool },
+    Thread(ThreadRef),
     Hook(Arc<dyn Wake>),
 }
 
@@ -71,12 +70,21 @@ impl WaitQueue {
 
     /// Wakes everybody who waits.
     pub fn wake_all(&self) {
-        self.wake(usize::MAX);
-    }
-
-    /// Wakes every hook and every shared waiter, and one exclusive one.
-    pub fn wake_one(&self) {
-        self.wake(1);
+        if !self.has_waiters() {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        entries.retain(|who| match who {
+            Who::Hook(hook) => {
+                hook.wake();
+                true
+            }
+            Who::Thread(thread) => {
+                sched::wake(thread);
+                false
+            }
+        });
+        self.waiting.store(entries.len(), Ordering::SeqCst);
     }
 
     /// Whether anybody waits. Exact only under the caller's own lock.
@@ -95,33 +103,6 @@ impl WaitQueue {
         &self,
         deadline: Option<Nanos>,
         sleep: Sleep,
-        condition: impl FnMut() -> Option<T>,
-    ) -> Result<T, WaitError> {
-        self.wait_as(false, deadline, sleep, condition)
-    }
-
-    /// [`WaitQueue::wait`] as one of several equal waiters of whom each [`WaitQueue::wake_one`] wakes only one.
-    pub fn wait_exclusive<T>(&self, condition: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
-        self.wait_as(true, None, Sleep::Interruptible, condition)
-    }
-
-    /// Queues a hook until [`WaitQueue::remove_hook`].
-    pub fn add_hook(&self, hook: Arc<dyn Wake>) {
-        let mut entries = self.entries.lock();
-        entries.push_back(Who::Hook(hook));
-        self.waiting.store(entries.len(), Ordering::SeqCst);
-    }
-
-    /// Takes a hook out; one that is not queued is ignored.
-    pub fn remove_hook(&self, hook: &Arc<dyn Wake>) {
-        self.remove(|who| matches!(who, Who::Hook(queued) if Arc::ptr_eq(queued, hook)));
-    }
-
-    fn wait_as<T>(
-        &self,
-        exclusive: bool,
-        deadline: Option<Nanos>,
-        sleep: Sleep,
         mut condition: impl FnMut() -> Option<T>,
     ) -> Result<T, WaitError> {
         if let Some(value) = condition() {
@@ -130,7 +111,7 @@ impl WaitQueue {
         let me = current();
         loop {
             sched::prepare_to_sleep(sleep);
-            self.add_thread(me.to_arc(), exclusive);
+            self.add_thread(me.to_arc());
             let value = condition();
             let stop = match value {
                 Some(_) => None,
@@ -153,14 +134,26 @@ impl WaitQueue {
         }
     }
 
-    fn add_thread(&self, thread: ThreadRef, exclusive: bool) {
+    /// Queues a hook until [`WaitQueue::remove_hook`].
+    pub fn add_hook(&self, hook: Arc<dyn Wake>) {
         let mut entries = self.entries.lock();
-        entries.push_back(Who::Thread { thread, exclusive });
+        entries.push_back(Who::Hook(hook));
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+    }
+
+    /// Takes a hook out; one that is not queued is ignored.
+    pub fn remove_hook(&self, hook: &Arc<dyn Wake>) {
+        self.remove(|who| matches!(who, Who::Hook(queued) if Arc::ptr_eq(queued, hook)));
+    }
+
+    fn add_thread(&self, thread: ThreadRef) {
+        let mut entries = self.entries.lock();
+        entries.push_back(Who::Thread(thread));
         self.waiting.store(entries.len(), Ordering::SeqCst);
     }
 
     fn remove_thread(&self, me: &crate::task::Thread) {
-        self.remove(|who| matches!(who, Who::Thread { thread, .. } if core::ptr::eq(&**thread, me)));
+        self.remove(|who| matches!(who, Who::Thread(thread) if core::ptr::eq(&**thread, me)));
     }
 
     fn remove(&self, found: impl Fn(&Who) -> bool) {
@@ -174,31 +167,6 @@ impl WaitQueue {
             drop(entries);
             drop(gone);
         }
-    }
-
-    fn wake(&self, mut exclusive_left: usize) {
-        if !self.has_waiters() {
-            return;
-        }
-        let mut entries = self.entries.lock();
-        let mut at = 0;
-        while at < entries.len() {
-            match &entries[at] {
-                Who::Hook(hook) => {
-                    hook.wake();
-                    at += 1;
-                }
-                Who::Thread { exclusive: true, .. } if exclusive_left == 0 => at += 1,
-                Who::Thread { thread, exclusive } => {
-                    // A waiter somebody else woke already (a signal, a timeout) does not use up an exclusive wake-up.
-                    if sched::wake(thread) && *exclusive {
-                        exclusive_left -= 1;
-                    }
-                    entries.remove(at);
-                }
-            }
-        }
-        self.waiting.store(entries.len(), Ordering::SeqCst);
     }
 }
 
@@ -237,7 +205,7 @@ impl<'q> Waiter<'q> {
     pub fn add(&mut self, queue: &'q WaitQueue) {
         match &self.mode {
             Mode::Thread => {
-                queue.add_thread(current().to_arc(), false);
+                queue.add_thread(current().to_arc());
                 self.queues.push(queue);
             }
             Mode::AddHook(hook) => queue.add_hook(hook.clone()),

@@ -21,6 +21,7 @@ use crate::fs::filelock::{self, Family, Owner};
 use crate::fs::tmpfs::SEAL_SEAL;
 use crate::ipc::{eventfd, pipe};
 use crate::task::creds::cap;
+use crate::task::tree;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
 
@@ -118,10 +119,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.signal_owner.load(Relaxed) as usize),
-        F_SETOWN => {
-            file.signal_owner.store(argument as i32, Relaxed);
-            Ok(0)
-        }
+        F_SETOWN => set_owner(&file, argument as i32),
         F_GETSIG => Ok(0),
         F_SETSIG => {
             if argument <= 64 {
@@ -141,6 +139,20 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// F_SETOWN: a process, or a group if negative: ESRCH if there is none. 0 takes the owner away.
+fn set_owner(file: &File, owner: i32) -> SysResult {
+    let exists = match owner {
+        0 => true,
+        1.. => tree::process(owner as u32).is_some(),
+        _ => !tree::group_members(owner.unsigned_abs()).is_empty(),
+    };
+    if !exists {
+        return Err(Errno::ESRCH);
+    }
+    file.signal_owner.store(owner, Relaxed);
+    Ok(0)
 }
 
 /// Seals only ever add up; a file sealed against sealing takes none.

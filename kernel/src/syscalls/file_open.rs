@@ -168,7 +168,7 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     {
         seals.store(0, core::sync::atomic::Ordering::Relaxed);
     }
-    let request = crate::fs::inode::OpenRequest { path: &path, flags: 2 };
+    let request = crate::fs::inode::OpenRequest { flags: 2 };
     let ops = path.inode().clone().open(&request)?;
     let flags = 2 | linux_abi::flags::file::O_LARGEFILE as u32;
     // It may be executed while it is open: nobody counts as its writer.

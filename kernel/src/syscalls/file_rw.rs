@@ -7,7 +7,7 @@ use linux_abi::flags::file::{
     RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET,
 };
 use linux_abi::syscalls::nr;
-use machine::addr::UserAddr;
+use machine::addr::{USER_END, UserAddr};
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
@@ -21,21 +21,21 @@ use kernel_logic::permission::WRITE;
 pub const CALLS: Calls = &[
     (nr::read, |call| {
         let file = call.file(0)?;
-        file.read(&mut Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.read(&mut Sink::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::write, |call| {
         let file = call.file(0)?;
-        file.write(&mut Source::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.write(&mut Source::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::pread64, |call| {
         let position = position(call.arg(3))?;
         let file = call.file(0)?;
-        file.read_at(position, &mut Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.read_at(position, &mut Sink::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::pwrite64, |call| {
         let position = position(call.arg(3))?;
         let file = call.file(0)?;
-        file.write_at(position, &mut Source::user(UserAddr(call.arg(1)), call.arg(2) as usize))
+        file.write_at(position, &mut Source::user(buffer(call)?, call.arg(2) as usize))
     }),
     (nr::readv, |call| {
         let file = call.file(0)?;
@@ -83,6 +83,17 @@ impl Call<'_> {
     }
 }
 
+/// The buffer of arguments 1 and 2: EFAULT if it reaches out of the user half, even where nothing would be moved.
+#[inline]
+fn buffer(call: &Call<'_>) -> Result<UserAddr, Errno> {
+    in_user_half(call.arg(1), call.arg(2))
+}
+
+#[inline]
+fn in_user_half(addr: u64, len: u64) -> Result<UserAddr, Errno> {
+    if len > USER_END || addr > USER_END - len { Err(Errno::EFAULT) } else { Ok(UserAddr(addr)) }
+}
+
 fn position(argument: u64) -> Result<u64, Errno> {
     if argument > i64::MAX as u64 { Err(Errno::EINVAL) } else { Ok(argument) }
 }
@@ -116,7 +127,7 @@ pub fn read_vectors(array: u64, count: usize, act: impl FnOnce(&[IoVec]) -> SysR
         if len > isize::MAX as u64 {
             return Err(Errno::EINVAL);
         }
-        *buffer = IoVec { addr: UserAddr(addr), len: len as usize };
+        *buffer = IoVec { addr: in_user_half(addr, len)?, len: len as usize };
     }
     act(buffers)
 }

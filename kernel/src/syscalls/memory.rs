@@ -292,7 +292,7 @@ fn mlockall(call: &mut Call<'_>) -> SysResult {
     let mm = call.mm()?;
     mm.lock_all(flags & 1 != 0, flags & 2 != 0)?;
     if flags & 5 == 1 {
-        let ranges: alloc::vec::Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
+        let ranges: Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
         for (start, end) in ranges {
             // Ranges without access cannot be populated and need not be.
             let _ = mm.populate(start, end);

@@ -25,6 +25,8 @@ mod memory;
 mod place;
 mod poll;
 mod process;
+mod process_setup;
+mod process_usage;
 mod scheduling;
 mod signals;
 mod socket;
@@ -75,6 +77,8 @@ const AREAS: &[Calls] = &[
     socket::CALLS,
     memory::CALLS,
     process::CALLS,
+    process_setup::CALLS,
+    process_usage::CALLS,
     identity::CALLS,
     signals::CALLS,
     clock::CALLS,

@@ -11,7 +11,7 @@ use super::{Call, Calls, SysResult, clock, futexes};
 use crate::sched::Sleep;
 use crate::signal::{self, AltStack, Restart, frame};
 use crate::task::creds::cap;
-use crate::task::{Pid, Process, Task, ThreadRef, tree};
+use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
 use crate::time;
 use crate::user::{self, UserPtr, read_words, write_words};
 
@@ -25,6 +25,7 @@ pub const CALLS: Calls = &[
     (nr::rt_sigsuspend, rt_sigsuspend),
     (nr::rt_sigqueueinfo, rt_sigqueueinfo),
     (nr::rt_tgsigqueueinfo, rt_tgsigqueueinfo),
+    (nr::pidfd_send_signal, pidfd_send_signal),
     (nr::sigaltstack, sigaltstack),
     (nr::kill, kill),
     (nr::tkill, tkill),
@@ -170,6 +171,25 @@ fn rt_tgsigqueueinfo(call: &mut Call<'_>) -> SysResult {
     permit(&call.task, &thread.process, info.signal)?;
     if info.signal != 0 {
         signal::send_thread(&thread, info)?;
+    }
+    Ok(0)
+}
+
+fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
+    let process = pidfd::process_of(&call.task, call.int(0))?;
+    if call.arg(3) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let signal = check_signal(call.arg(1))?;
+    let info = match call.arg(2) {
+        0 => signal::from_caller(&call.task, signal, code::USER),
+        at => queued_info(call, call.arg(1), at, process.pid as i32)?,
+    };
+    // A reaped process is gone for good, whoever has its number now.
+    tree::process(process.pid).filter(|found| alloc::sync::Arc::ptr_eq(found, &process)).ok_or(Errno::ESRCH)?;
+    permit(&call.task, &process, signal)?;
+    if signal != 0 {
+        signal::send_process(&process, info)?;
     }
     Ok(0)
 }

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
-    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
-    MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
-    SOCK_STREAM,
+    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_CTRUNC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK,
+    MSG_TRUNC, MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW,
+    SOCK_SEQPACKET, SOCK_STREAM,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -19,7 +19,7 @@ use super::place::{AT_FDCWD, Walker};
 use super::{Call, Calls, SysResult};
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};
-use crate::ipc::unix::{self, Address, Flags, Kind, Received, Socket};
+use crate::ipc::unix::{self, Address, Credentials, Flags, Kind, Received, Socket};
 use crate::user::{UserPtr, read_bytes, read_words, write_bytes, write_words};
 
 /// The calls of this area.
@@ -233,7 +233,7 @@ fn send_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
 }
 
 fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
-    let [name, _, vectors, count, ..] = read_words::<7>(header)?;
+    let [name, _, vectors, count, control, room, _] = read_words::<7>(header)?;
     let (file, socket) = socket(call)?;
     let wanted = flags(&file, bits)?;
     let mut received = None;
@@ -249,10 +249,34 @@ fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
             None => UserPtr::<i32>::new(header + 8).write(0)?,
         }
     }
-    write_words(header + 40, &[0])?;
-    let truncated = if received.cut { MSG_TRUNC as i32 } else { 0 };
-    UserPtr::<i32>::new(header + 48).write(truncated)?;
+    let mut marks = if received.cut { MSG_TRUNC as i32 } else { 0 };
+    let sender = received.sender.filter(|_| socket.passes_credentials());
+    let used = match sender {
+        Some(sender) => write_sender(&sender, control, room)?,
+        None => 0,
+    };
+    if sender.is_some() && used == 0 {
+        marks |= MSG_CTRUNC as i32;
+    }
+    write_words(header + 40, &[used])?;
+    UserPtr::<i32>::new(header + 48).write(marks)?;
     Ok(done)
+}
+
+/// Stores an SCM_CREDENTIALS message, if there is room; answers the bytes used.
+fn write_sender(sender: &Credentials, to: u64, room: u64) -> Result<u64, Errno> {
+    const LENGTH: u64 = 28;
+    const SPACE: u64 = 32;
+    const SCM_CREDENTIALS: u64 = 2;
+    if room < LENGTH {
+        return Ok(0);
+    }
+    write_words(
+        to,
+        &[LENGTH, SOL_SOCKET | SCM_CREDENTIALS << 32, u64::from(sender.pid) | u64::from(sender.uid) << 32],
+    )?;
+    UserPtr::<u32>::new(to + 24).write(sender.gid)?;
+    Ok(SPACE.min(room))
 }
 
 /// Bytes of a `struct mmsghdr`: a message header and the length moved.

@@ -13,7 +13,7 @@ use machine::trap::TrapCode;
 
 use super::creds::cap;
 use super::process::Actions;
-use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, tree};
+use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::debug;
 use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
@@ -35,13 +35,14 @@ pub struct Request {
     pub parent_tid: u64,
     /// Where the child's id is stored in and cleared from its memory.
     pub child_tid: u64,
+    /// Where the parent stores a descriptor of the child (`CLONE_PIDFD`).
+    pub pidfd: u64,
     /// Its thread pointer (`CLONE_SETTLS`).
     pub tls: u64,
 }
 
-/// Flags that ask for what this kernel does not have: namespaces, pidfds, tracing.
-const UNSUPPORTED: u64 = flags::CLONE_PIDFD
-    | flags::CLONE_NEWNS
+/// Flags that ask for what this kernel does not have: namespaces.
+const UNSUPPORTED: u64 = flags::CLONE_NEWNS
     | flags::CLONE_NEWCGROUP
     | flags::CLONE_NEWUTS
     | flags::CLONE_NEWIPC
@@ -76,6 +77,13 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     let tls = if asked(flags::CLONE_SETTLS) { request.tls } else { running::tls() };
     let user = UserStart { frame: &start, tls, fpu: FpuStart::Inherit, space: Some(mm.space.clone()) };
     let thread: ThreadRef = Thread::user(task, &user).map_err(|_| Errno::ENOMEM)?;
+    if asked(flags::CLONE_PIDFD) {
+        let fd = pidfd::open(me, &process, false)?;
+        if let Err(errno) = UserPtr::<i32>::new(request.pidfd).write(fd) {
+            drop(me.files().close(fd));
+            return Err(errno);
+        }
+    }
     if asked(flags::CLONE_PARENT_SETTID) {
         // Linux ignores a bad address here: the child exists already.
         let _ = UserPtr::<u32>::new(request.parent_tid).write(tid);
@@ -106,6 +114,7 @@ fn check(request: &Request) -> Result<(), Errno> {
         || (asked(flags::CLONE_SIGHAND) && !asked(flags::CLONE_VM))
         || (asked(flags::CLONE_FS) && asked(flags::CLONE_NEWNS))
         || request.flags & UNSUPPORTED != 0
+        || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_THREAD))
         || request.exit_signal > MAX_SIGNAL
     {
         return Err(Errno::EINVAL);

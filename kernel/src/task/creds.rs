@@ -94,11 +94,6 @@ impl Creds {
         self.effective & (1 << capability) != 0
     }
 
-    /// Whether it is in `group`, for file permissions.
-    pub fn in_group(&self, group: u32) -> bool {
-        self.fsgid == group || self.groups.contains(&group)
-    }
-
     /// Settles capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
     pub fn after_uid_change(&mut self, old: &Creds) {
         let had_root = old.uid == 0 || old.euid == 0 || old.suid == 0;

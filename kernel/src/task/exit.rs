@@ -158,6 +158,7 @@ fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
         super::wait::reap(process);
     }
     process.life.lock().zombie = Some(ended);
+    process.ended.wake_all();
     let Some(parent) = parent else {
         log::warn!("process {} ended without a parent", process.pid);
         return;

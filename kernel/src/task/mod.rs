@@ -26,6 +26,7 @@ pub mod exec;
 pub mod exit;
 pub mod limits;
 mod loader;
+pub mod pidfd;
 pub mod process;
 pub mod robust;
 pub mod rseq;

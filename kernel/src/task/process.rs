@@ -45,6 +45,8 @@ pub struct Process {
     pub resumed: WaitQueue,
     /// Its parents' and siblings' waiters: woken when a child of this process changes state.
     pub child_changed: WaitQueue,
+    /// Woken when it has ended.
+    pub ended: WaitQueue,
     /// Resource limits.
     pub limits: SpinLock<Limits>,
     /// What reaped children and ended threads used.
@@ -185,6 +187,7 @@ impl Process {
             stopping: AtomicBool::new(false),
             resumed: WaitQueue::new(),
             child_changed: WaitQueue::new(),
+            ended: WaitQueue::new(),
             limits: SpinLock::new(limits),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),

@@ -58,6 +58,8 @@ struct State {
     next: Nanos,
     interval: Nanos,
     armed: Option<Armed>,
+    /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void.
+    generation: u64,
     /// Overruns of the last signal that was taken.
     overrun: u32,
 }
@@ -78,9 +80,10 @@ impl IntervalTimer {
         }
         state.next = next;
         state.interval = interval;
+        state.generation += 1;
         if next != 0 {
             let at = self.clock.to_monotonic(next);
-            state.armed = Some(arm(at, Action::Fire(self.clone())));
+            state.armed = Some(self.arm(at, state.generation));
         }
         old
     }
@@ -136,16 +139,32 @@ impl IntervalTimer {
     }
 }
 
-impl Expire for IntervalTimer {
+/// An expiry to come, void once the timer was set anew.
+struct Shot {
+    timer: Arc<IntervalTimer>,
+    generation: u64,
+}
+
+impl Expire for Shot {
     fn expire(self: Arc<Self>) {
+        self.timer.expire(self.generation);
+    }
+}
+
+impl IntervalTimer {
+    fn arm(self: &Arc<Self>, at: Nanos, generation: u64) -> Armed {
+        arm(at, Action::Fire(Arc::new(Shot { timer: self.clone(), generation })))
+    }
+
+    fn expire(self: &Arc<Self>, generation: u64) {
         let Some(process) = self.process.upgrade() else { return };
         let mut missed = 0;
         {
             let mut state = self.state.lock();
-            state.armed = None;
-            if state.next == 0 {
+            if state.generation != generation || state.next == 0 {
                 return;
             }
+            state.armed = None;
             let read = self.clock.read().unwrap_or(u64::MAX);
             if read >= state.next {
                 missed = 1;
@@ -160,7 +179,7 @@ impl Expire for IntervalTimer {
             }
             if state.next != 0 {
                 let at = self.clock.to_monotonic(state.next).max(now() + MIN_STEP);
-                state.armed = Some(arm(at, Action::Fire(self.clone())));
+                state.armed = Some(self.arm(at, generation));
             }
         }
         if missed > 0 {

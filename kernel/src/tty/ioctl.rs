@@ -14,7 +14,6 @@ use crate::user::{UserPtr, read_bytes, write_bytes};
 
 const TCGETS: u32 = 0x5401;
 const TCSETS: u32 = 0x5402;
-const TCSETSW: u32 = 0x5403;
 const TCSETSF: u32 = 0x5404;
 const TCGETA: u32 = 0x5405;
 const TCSETA: u32 = 0x5406;

@@ -1,8 +1,10 @@
 //! One module per command; its first lines are its manual.
 
+pub(crate) mod analyse;
 mod cat;
 mod check;
 mod export;
+mod export_other;
 mod import;
 mod inspect;
 mod list;
@@ -25,6 +27,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match arguments.command {
         Command::Import(arguments) => import::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments, color),
+        Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
@@ -51,6 +54,17 @@ fn open_file(path: &Path) -> Result<DumpFile> {
         OpenError::Io(error) => about(path, system(&error)),
         error => about(path, error),
     })
+}
+
+/// All bytes of a file or of stdin.
+fn open_bytes(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = if is_stdio(path) {
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    read.map_err(|error| about(path, system(&error)))
 }
 
 /// Opens a dump and loads as much as is asked for.

@@ -60,7 +60,8 @@ pub(crate) fn page(report: &Report, wanted: &[Part], style: Style) -> String {
 
 /// The first lines: what died, of what, and in which kernel.
 fn head(report: &Report, style: Style, out: &mut String) {
-    let _ = writeln!(out, "{}", paint(style, Tone::Alarm, &wrap(&report.headline, style.width, "  ")));
+    let _ =
+        writeln!(out, "{}", paint(style, Tone::Alarm, &wrap(&report.headline, style.width.saturating_sub(2), "  ")));
     let fact = |name: &str| report.meta.iter().find(|fact| fact.name == name).map(|fact| fact.value.clone());
     let mut told = Vec::new();
     if report.cause.is_some() {
@@ -72,7 +73,7 @@ fn head(report: &Report, style: Style, out: &mut String) {
     told.extend(fact("arch"));
     told.extend(fact("cpus").map(|cpus| count(cpus.parse().unwrap_or(0), "CPU", "CPUs")));
     told.extend(fact("boot").map(|boot| format!("boot {boot}")));
-    let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&told.join("  "), style.width, "  ")));
+    let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&told.join("  "), style.width.saturating_sub(2), "  ")));
 }
 
 fn title(text: &str, style: Style, out: &mut String) {
@@ -80,9 +81,9 @@ fn title(text: &str, style: Style, out: &mut String) {
 }
 
 fn field(name: &str, value: &str, style: Style, out: &mut String) {
-    let indent = " ".repeat(14);
-    let room = style.width.saturating_sub(14).max(20);
-    let _ = writeln!(out, "  {name:<12}{}", wrap(value, room, &indent));
+    let indent = " ".repeat(15);
+    let room = style.width.saturating_sub(15).max(20);
+    let _ = writeln!(out, "  {name:<13}{}", wrap(value, room, &indent));
 }
 
 fn cause(report: &Report, style: Style, out: &mut String) {
@@ -129,7 +130,7 @@ fn remarks(remarks: &[Remark], style: Style, out: &mut String) {
     title("remarks", style, out);
     for remark in remarks {
         let place = remark.line.map_or(String::new(), |line| format!(" (line {line})"));
-        let text = wrap(&format!("{}{place}", remark.text), style.width.saturating_sub(2), "    ");
+        let text = wrap(&format!("{}{place}", remark.text), style.width.saturating_sub(6), "    ");
         let _ = writeln!(out, "  {text}");
     }
 }
@@ -150,7 +151,8 @@ fn backtraces(traces: &[Backtrace], style: Style, all: bool, out: &mut String) {
             let place = frame.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
             let text = format!("  #{:<2} {trust:<4} {address}{}{place}", frame.index, frame.symbol);
             let tone = if frame.trust == "scan" { Tone::Dim } else { Tone::Code };
-            let _ = writeln!(out, "{}", paint(style, tone, &cut(&text, style.width)));
+            let _ =
+                writeln!(out, "{}", paint(style, tone, &wrap(&text, style.width.saturating_sub(11), "           ")));
         }
         let shown = |trust: &str| trace.frames.iter().any(|frame| frame.trust == trust);
         if shown("printed") && shown("scan") {
@@ -164,15 +166,15 @@ fn registers(sets: &[RegisterSet], style: Style, out: &mut String) {
     for set in sets {
         title(&format!("registers {}", set.title), style, out);
         let (noted, plain): (Vec<_>, Vec<_>) = set.registers.iter().partition(|register| register.note.is_some());
-        for register in noted {
-            let note = register.note.as_deref().unwrap_or_default();
-            let text = format!("  {:>8} {}  {note}", register.name, register.value);
-            let _ = writeln!(out, "{}", cut(&text, style.width));
-        }
         let columns = (style.width.min(120) / 26).clamp(1, 4);
         for chunk in plain.chunks(columns) {
             let cells = chunk.iter().map(|register| format!("{:>8} {}", register.name, register.value));
             let _ = writeln!(out, "  {}", cells.collect::<Vec<_>>().join(" "));
+        }
+        for register in noted {
+            let note = register.note.as_deref().unwrap_or_default();
+            let text = format!("  {:>8} {}  {note}", register.name, register.value);
+            let _ = writeln!(out, "{}", cut(&text, style.width));
         }
     }
 }
@@ -321,13 +323,13 @@ fn completeness(state: &Completeness, style: Style, out: &mut String) {
     };
     let sound =
         if state.defects.is_empty() { format!("{sections}, {checked}.") } else { format!("{sections} are sound.") };
-    let _ = writeln!(out, "  {}", wrap(&sound, style.width.saturating_sub(2), "  "));
+    let _ = writeln!(out, "  {}", wrap(&sound, style.width.saturating_sub(4), "  "));
     for defect in &state.defects {
-        let text = wrap(&format!("damaged: {defect}"), style.width.saturating_sub(2), "    ");
+        let text = wrap(&format!("damaged: {defect}"), style.width.saturating_sub(6), "    ");
         let _ = writeln!(out, "  {}", paint(style, Tone::Care, &text));
     }
     for gap in &state.missing {
-        let text = wrap(&format!("missing: {}; {}", gap.what, gap.weakens), style.width.saturating_sub(2), "    ");
+        let text = wrap(&format!("missing: {}; {}", gap.what, gap.weakens), style.width.saturating_sub(6), "    ");
         let _ = writeln!(out, "  {text}");
     }
     if state.kept > 0 {

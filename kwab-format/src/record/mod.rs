@@ -17,7 +17,7 @@ mod system;
 pub use cause::{Cause, CauseKind, Frame, FrameTrust, Reg, RegId, RegisterRole, Registers};
 pub use events::*;
 pub use faults::*;
-pub use identity::{Arch, Cpu, CpuState, Identity, Image, ImageKind, Reason, Source};
+pub use identity::{Arch, Cpu, CpuState, Identity, Image, ImageKind, Reason, Segment, Source};
 pub use kept::{Drops, LogChunk, Note, NoteKind, Text, TextKind, UnknownEvent};
 pub use memory::*;
 pub use profile::*;

@@ -34,6 +34,8 @@ pub struct BootFacts {
     pub hardware: Option<Vec<u8>>,
     /// Active debug categories.
     pub debug: Option<Vec<u8>>,
+    /// The program of process 1.
+    pub init: Option<Vec<u8>>,
     /// Processors.
     pub cpus: Option<u32>,
     /// Frequency of the time-stamp counter, hertz.
@@ -117,8 +119,8 @@ impl BootFacts {
             }
             Some(b'B') => {
                 if let Some(rest) = text.strip_prefix(b"Booting ") {
-                    let name = rest.strip_suffix(b"...").unwrap_or(rest);
-                    if !rest.starts_with(b"from ") && name.len() < 64 {
+                    let name = rest.strip_suffix(b"...").filter(|name| name.len() < 64 && !name.starts_with(b"from "));
+                    if let Some(name) = name {
                         set(&mut self.kernel, name);
                     }
                 }
@@ -149,7 +151,16 @@ impl BootFacts {
                     set(&mut self.hardware, rest);
                 }
             }
+            Some(b'r' | b'b') => {
+                let rest = text.strip_prefix(b"running cmdline init: ");
+                if let Some(rest) = rest.or_else(|| text.strip_prefix(b"bootinfo: init path = ")) {
+                    set(&mut self.init, rest.trim_ascii().trim_quotes());
+                }
+            }
             Some(b'R') => {
+                if let Some(rest) = text.strip_prefix(b"Run ").and_then(|rest| rest.strip_suffix(b" as init process")) {
+                    set(&mut self.init, rest);
+                }
                 let mib = text.strip_prefix(b"RAM: ").and_then(|rest| decimal(rest).ok());
                 if let Some((rest, mib)) = mib
                     && rest.starts_with(b"MiB")
@@ -188,6 +199,17 @@ impl BootFacts {
         if let Some((_, count)) = rest.and_then(|rest| decimal(rest).ok()) {
             self.cpus = self.cpus.or(u32::try_from(count).ok());
         }
+    }
+}
+
+/// Text without the quotes around it.
+trait TrimQuotes {
+    fn trim_quotes(&self) -> &[u8];
+}
+
+impl TrimQuotes for [u8] {
+    fn trim_quotes(&self) -> &[u8] {
+        self.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(self)
     }
 }
 

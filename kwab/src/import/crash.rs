@@ -117,7 +117,10 @@ pub struct Crash {
     frames_left_out: u64,
     registers: Vec<OwnedRegisters>,
     stack: Vec<(u64, u64)>,
-    code: Option<(Vec<u8>, Option<u64>)>,
+    /// Bytes around an instruction, the index of its first one, its address.
+    code: Option<(Vec<u8>, Option<u64>, Option<u64>)>,
+    /// Run-time minus link-time address of the kernel.
+    pub kernel_offset: Option<u64>,
     remarks: Vec<(NoteKind, Vec<u8>)>,
 }
 
@@ -156,6 +159,7 @@ impl Crash {
             registers: Vec::new(),
             stack: Vec::new(),
             code: None,
+            kernel_offset: None,
             remarks: Vec::new(),
         }
     }
@@ -242,7 +246,9 @@ impl Crash {
 
     /// Takes the bytes around the instruction.
     pub fn code(&mut self, bytes: Vec<u8>, marked: Option<u64>) {
-        self.code.get_or_insert((bytes, marked));
+        let last = self.registers.last().and_then(|set| set.regs.iter().find(|(name, _)| name == b"RIP"));
+        let ip = last.map(|(_, value)| *value).or(self.ip);
+        self.code.get_or_insert((bytes, marked, ip));
     }
 
     /// The value of a register of the first set that has it.
@@ -310,7 +316,7 @@ impl Crash {
         } else if self.stack.is_empty() {
             need(false, "stack");
         } else {
-            need(false, &format!("stack (the log has {} words of it)", self.stack.len()));
+            need(self.stack.len() >= 64, &format!("stack beyond {} words", self.stack.len()));
         }
         missing
     }
@@ -403,8 +409,7 @@ impl Crash {
             };
             out.put(SectionKind::STACKS, &record);
         }
-        if let Some((bytes, marked)) = &self.code {
-            let ip = self.register(b"RIP").or(self.ip);
+        if let Some((bytes, marked, ip)) = &self.code {
             let record = Memory {
                 kind: Some(MemoryKind::CODE),
                 vaddr: ip.and_then(|ip| ip.checked_sub((*marked)?)),
@@ -420,7 +425,7 @@ impl Crash {
 
 /// The format's name of a register that is printed differently.
 fn canonical(name: &[u8]) -> &[u8] {
-    const NAMES: &[(&[u8], RegId)] = &[(b"EFLAGS", RegId::RFLAGS)];
+    const NAMES: &[(&[u8], RegId)] = &[(b"EFLAGS", RegId::RFLAGS), (b"R08", RegId::R8), (b"R09", RegId::R9)];
     let known = NAMES.iter().find(|(printed, _)| *printed == name).and_then(|(_, id)| id.name());
     known.map_or(name, str::as_bytes)
 }

@@ -64,14 +64,22 @@ pub enum ImportError {
 /// # Errors
 /// [`ImportError`]; nothing is left behind then.
 pub fn import(
-    input: impl Read,
+    mut input: impl Read,
     options: &Options,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
-    let mut input = input;
+    import_from(&mut input, options, progress)
+}
+
+/// The same without a type parameter: one copy of the hot path, compiled here rather than in every caller.
+fn import_from(
+    input: &mut dyn Read,
+    options: &Options,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
     let mut head = Vec::new();
     let read = |error| ImportError::Read { offset: 0, error };
-    input.by_ref().take(HEAD).read_to_end(&mut head).map_err(read)?;
+    Read::take(&mut *input, HEAD).read_to_end(&mut head).map_err(read)?;
     let seed = hash(&head) ^ hash(options.source.as_bytes()).rotate_left(32);
     let mut lines = Lines::new(io::Cursor::new(head).chain(input));
     let mut scanner = Scanner::new();

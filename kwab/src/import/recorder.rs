@@ -398,6 +398,9 @@ impl Recorder {
             self.new_boot(place);
             self.boot.line(text);
         }
+        if let Some(init) = self.boot.init.as_ref().filter(|_| !self.programs.contains_key(&1)) {
+            self.programs.insert(1, init.clone());
+        }
         if let Some(notice) = kernel::fault_notice(text) {
             let exception = self.faults.get(&notice.pid).and_then(|fault| fault.exception.clone());
             let fault = Fault { ip: Some(notice.ip), address: notice.address, exception, line: place.line };

@@ -168,6 +168,11 @@ impl Scanner {
         if is_blank_noise(bytes) {
             return;
         }
+        // A terminal reset comes from firmware or a starting kernel: what follows it is a line of its own.
+        if let Some(at) = memchr::memmem::find(bytes, b"\x1bc").filter(|at| *at > 0) {
+            sink.text(&bytes[..at], place, true);
+            return self.text_piece(&bytes[at..], Place { offset: place.offset + at as u64, ..place }, ends_line, sink);
+        }
         if self.armour.find(bytes).is_some() {
             armour_pieces(bytes, place, ends_line, sink);
         } else {

@@ -231,6 +231,7 @@ impl Segment {
             command_line: boot.command_line.as_deref(),
             mono_ns: crash.and_then(|crash| crash.ns),
             reason: Some(reason),
+            kernel_offset: crash.and_then(|crash| crash.kernel_offset),
             producer: Some(concat!("kwab ", env!("CARGO_PKG_VERSION"), " import").as_bytes()),
             cpus: boot.cpus,
             tsc_hz: boot.tsc_hz,

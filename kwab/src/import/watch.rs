@@ -396,7 +396,7 @@ fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> 
     } else if let Some((bytes, marked)) = linux::code(text) {
         crash.code(bytes, marked);
     } else if let Some(offset) = linux::kernel_offset(text) {
-        crash.remark(NoteKind::REMARK, format!("kernel offset {offset:#x}"));
+        crash.kernel_offset = Some(offset);
     } else {
         return is_linux_block(text);
     }

@@ -49,6 +49,14 @@ pub struct Arguments {
     save_baseline: bool,
 }
 
+impl Arguments {
+    /// The slice of ten against the stored baseline.
+    pub fn gate() -> Self {
+        let kernel = Selection::Ours;
+        Self { filter: None, wall: false, runs: 1, kernel, layout: 1, json: false, gate: true, save_baseline: false }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;

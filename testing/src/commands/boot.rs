@@ -61,6 +61,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// The same with debug categories of our kernel.
+    #[must_use]
+    pub fn debugging(mut self, list: &str) -> Self {
+        self.debug = Some(list.to_owned());
+        self
+    }
+
     /// One command under one kernel, everything else as usual.
     pub fn once(kernel: Which, command: &[&str]) -> Self {
         Self {
@@ -103,7 +110,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     Ok(ExitCode::from(status(&outcome.ending, outcome.elapsed)))
 }
 
-fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
+pub(super) fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
     let initrd = match &arguments.initrd {
         Some(file) => file.clone(),
         None => {

@@ -43,9 +43,9 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// All contracts, under Linux alone.
-    pub fn on_linux() -> Self {
-        Self { filter: None, kernel: Selection::Linux, show: false, syscalls: false, smp: 2 }
+    /// All contracts under both kernels.
+    pub fn both() -> Self {
+        Self { filter: None, kernel: Selection::Both, show: false, syscalls: false, smp: 2 }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
 pub mod bench;
+pub mod bench_import;
 pub mod boot;
 pub mod contracts;
 pub mod demo;
@@ -11,6 +12,7 @@ pub mod kernel;
 pub mod linux;
 pub mod selftest;
 pub mod setup;
+pub mod soak;
 pub mod suite;
 pub mod test;
 
@@ -41,16 +43,20 @@ enum Command {
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
-    /// Import a real crash and inspect it.
+    /// Crash a program under our kernel, import the log, inspect the dump.
     Demo,
     /// Check the house rules.
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
+    /// Measure kwab import beside jq, Python's json and serde_json.
+    BenchImport(bench_import::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Boot the machine crate's own tests.
     Selftest(selftest::Arguments),
+    /// Let the stress program run on a kernel.
+    Soak(soak::Arguments),
     /// Run a third-party test suite under our kernel and compare with Linux.
     Suite(suite::Arguments),
     /// Write the base initramfs to a file.
@@ -70,11 +76,13 @@ pub fn main() -> ExitCode {
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
-        Command::Demo => demo::run(),
+        Command::Demo => demo::run(consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
+        Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Soak(arguments) => soak::run(&arguments, consent),
         Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),

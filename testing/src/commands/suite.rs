@@ -33,6 +33,13 @@ pub struct Arguments {
     smp: u32,
 }
 
+impl Arguments {
+    /// A whole suite under both kernels.
+    pub fn of(suite: Suite) -> Self {
+        Self { suite, filter: None, kernel: Selection::Both, smp: 2 }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;

@@ -11,9 +11,10 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::kernel::Which;
-use super::{boot, contracts, house_rules};
+use super::{bench, boot, contracts, house_rules, selftest, suite};
 use crate::process::Call;
 use crate::setup::{self, Consent};
+use crate::suites::Suite;
 use crate::{paths, readme};
 
 /// Its arguments.
@@ -46,15 +47,27 @@ const STEPS: &[Step] = &[
         run: |_, _| cargo(&[&["clippy", "--all-targets"], HOST, &["--", "-D", "warnings"]].concat()),
     },
     Step { name: "format-bare", run: |_, _| format_for_bare_machines() },
+    Step {
+        name: "clippy-kernel",
+        run: |_, _| cargo(&[&["clippy", "--locked"], KERNEL, &["--", "-D", "warnings"]].concat()),
+    },
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
+    Step { name: "selftest", run: |consent, _| success(selftest::run(&selftest::Arguments::default(), consent)?) },
+    Step { name: "boot", run: |consent, _| boot(Which::Ours, consent) },
     Step { name: "readme", run: |_, _| readme_commands() },
-    Step { name: "boot-linux", run: |consent, _| boot_linux(consent) },
-    Step { name: "contracts-linux", run: |consent, _| contracts_slice(consent) },
+    Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
+    Step { name: "contracts", run: |consent, _| success(contracts::run(&contracts::Arguments::both(), consent)?) },
+    Step { name: "programs", run: |consent, _| success(suite::run(&suite::Arguments::of(Suite::Programs), consent)?) },
+    Step { name: "bench-gate", run: |consent, _| success(bench::run(&bench::Arguments::gate(), consent)?) },
 ];
 
 /// Every crate that builds for the host.
 const HOST: &[&str] = &["--locked", "--workspace", "--exclude", "kernel", "--exclude", "machine"];
+
+/// The crates of the kernel, for the machine it runs on.
+const KERNEL: &[&str] =
+    &["-p", "kernel", "-p", "machine", "--features", "kernel/selftest", "--target", "x86_64-unknown-none"];
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
@@ -144,17 +157,12 @@ fn readme_commands() -> Result<()> {
     Ok(())
 }
 
-/// The emulator, the image and the one-shot protocol work: a program's own status comes back.
-fn boot_linux(consent: Consent) -> Result<()> {
-    let arguments = boot::Arguments::once(Which::Linux, &["sh", "-c", "grep -c ^root: /etc/passwd && exit 7"]);
+/// The kernel, the image and the one-shot protocol work: a program's own status comes back.
+fn boot(kernel: Which, consent: Consent) -> Result<()> {
+    let arguments = boot::Arguments::once(kernel, &["sh", "-c", "grep -c ^root: /etc/passwd && exit 7"]);
     let code = boot::run(&arguments, consent)?;
     ensure!(code == ExitCode::from(7), "the status of a command in the guest did not come back");
     Ok(())
-}
-
-/// Every contract has a rule: it builds, and Linux gives it an answer.
-fn contracts_slice(consent: Consent) -> Result<()> {
-    success(contracts::run(&contracts::Arguments::on_linux(), consent)?)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::process::Call;
 use crate::setup::Consent;
 use crate::{debian, guest, paths};
 
-/// BusyBox, `/etc`, mount points and the one-shot init.
+/// BusyBox, `/etc`, mount points the one-shot init and the demo's program.
 pub fn base(consent: Consent) -> Result<Image> {
     let mut image = Image::default();
     for folder in ["dev", "proc", "sys", "run", "mnt", "root", "var/log", "var/run", "usr/bin", "usr/sbin"] {
@@ -27,6 +27,7 @@ pub fn base(consent: Consent) -> Result<Image> {
     image.put("/etc/shadow", 0o600, Node::File(include_bytes!("../../guest/etc/shadow").to_vec()));
     image.put("/init", 0o777, Node::Link("/sbin/init".into()));
     image.program("/sbin/oneshot", &guest::program("oneshot", consent)?)?;
+    image.program("/bin/crasher", &guest::program("crasher", consent)?)?;
     Ok(image)
 }
 

@@ -54,7 +54,7 @@ const NODES: &[(&str, u64, u32)] = &[
 static MEMORY: [Once<Arc<Memory>>; 4] = [const { Once::new() }; 4];
 
 /// What opening the device gives: ENXIO if there is no such device.
-pub fn open(kind: u32, rdev: u64, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
     if kind != S_IFCHR {
         return Err(Errno::ENXIO);
     }

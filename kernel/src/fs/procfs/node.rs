@@ -206,7 +206,7 @@ impl Inode for ProcNode {
         if matches!(self.body, Body::Text(_)) { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         match self.body {
             // Not even root's privilege makes a constant a setting.
             Body::Text(What::Constant(_)) if request.flags & O_ACCMODE != 0 => Err(Errno::EACCES),

@@ -74,26 +74,42 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
     }
 }
 
+/// Time in user mode and in the kernel, of ended threads too.
+fn processor_time(process: &Process) -> (u64, u64) {
+    let usage = *process.usage.lock();
+    process.live_threads().iter().fold((usage.user, usage.system), |(user, system), thread| {
+        let (more_user, more_system) = time::split_time(thread);
+        (user + more_user, system + more_system)
+    })
+}
+
+/// Where things lie in a program's memory.
+#[derive(Default)]
+struct Layout {
+    code: (u64, u64),
+    stack: u64,
+    args: (u64, u64),
+    envs: (u64, u64),
+    brk: u64,
+}
+
+fn layout(mm: Option<&AddressSpace>) -> Layout {
+    let Some(mm) = mm else { return Layout::default() };
+    let map = mm.lock();
+    Layout { code: map.code, stack: map.stack_start, args: map.args, envs: map.envs, brk: map.brk_start }
+}
+
 pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let process = target.process()?;
     let thread = target.thread().ok();
     let mm = thread.as_ref().and_then(|thread| thread.mm());
     let sizes = sizes(mm.as_deref());
     let usage = *process.usage.lock();
-    let (mut user, mut system) = (usage.user, usage.system);
-    for thread in process.live_threads() {
-        let (more_user, more_system) = time::split_time(&thread);
-        user += more_user;
-        system += more_system;
-    }
+    let (user, system) = processor_time(&process);
     let (tty, foreground) =
         process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
-    let layout = mm.as_ref().map(|mm| {
-        let map = mm.lock();
-        (map.code, map.stack_start, map.args, map.envs, map.brk_start)
-    });
-    let (code, stack, args, envs, brk) = layout.unwrap_or_default();
+    let Layout { code, stack, args, envs, brk } = layout(mm.as_deref());
     let mut out = format!("{} (", target.tid).into_bytes();
     out.extend_from_slice(&comm_of(thread.as_ref()));
     let ticks = time::to_ticks;

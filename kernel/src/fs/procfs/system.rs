@@ -74,7 +74,7 @@ pub(super) fn printk(_: Target) -> Text {
 }
 
 pub(super) fn set_printk(_: Target, text: &[u8]) -> Result<(), Errno> {
-    let first = text.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or(text);
+    let first = text.split(u8::is_ascii_whitespace).next().unwrap_or(text);
     log::set_console_level(parse(first)?);
     Ok(())
 }

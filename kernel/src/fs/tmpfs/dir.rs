@@ -4,6 +4,7 @@
 //! that no two of them can wait for each other or make a loop together.
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
@@ -32,6 +33,9 @@ impl TmpNode {
         new: NewNode,
         target: Option<&[u8]>,
     ) -> Result<Arc<Dentry>, Errno> {
+        if self.pool.fixed.load(Relaxed) {
+            return Err(if new.mode & S_IFMT == S_IFREG { Errno::EACCES } else { Errno::EPERM });
+        }
         let node = self.make(new, target);
         let is_dir = node.attr.is_dir();
         let dentry = Dentry::new(name, Some(dir.clone()), node);

@@ -12,9 +12,9 @@ mod node;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-pub use data::{Archive, FileData, LARGEST, SEAL_SEAL};
+pub use data::{Archive, LARGEST, SEAL_SEAL};
 use linux_abi::Errno;
 pub use node::{Body, TmpNode};
 
@@ -30,6 +30,8 @@ pub struct Pool {
     most_pages: u64,
     used_pages: AtomicU64,
     nodes: AtomicU64,
+    /// Nothing may be made in it any more.
+    fixed: AtomicBool,
 }
 
 impl Pool {
@@ -87,18 +89,25 @@ pub fn next_dev() -> u64 {
 impl TmpFs {
     /// An empty one of at most `most_pages` pages, whose top has the permission bits `mode`.
     pub fn new(kind: &'static str, most_pages: u64, mode: u32, options: &[u8]) -> Arc<Self> {
-        let pool =
-            Arc::new(Pool { dev: next_dev(), most_pages, used_pages: AtomicU64::new(0), nodes: AtomicU64::new(0) });
+        let pool = Arc::new(Pool {
+            dev: next_dev(),
+            most_pages,
+            used_pages: AtomicU64::new(0),
+            nodes: AtomicU64::new(0),
+            fixed: AtomicBool::new(false),
+        });
         let attr = Attr::new(pool.dev, S_IFDIR | mode & 0o7777, 0, 0, 0);
         attr.set_nlink(2);
         let node = TmpNode::new(&pool, attr, Body::directory());
         let root = Dentry::new(b"", None, node);
         Arc::new(Self { kind, options: options.to_vec(), pool, root })
     }
+}
 
-    /// What its nodes share, to make nodes that have no name (memfd).
-    pub fn pool(&self) -> &Arc<Pool> {
-        &self.pool
+impl TmpFs {
+    /// Lets nothing be made in it from here on.
+    pub fn fix(&self) {
+        self.pool.fixed.store(true, Relaxed);
     }
 }
 

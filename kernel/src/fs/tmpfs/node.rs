@@ -206,7 +206,7 @@ impl Inode for TmpNode {
         self.data().map_or(0, FileData::generation)
     }
 
-    fn open(self: Arc<Self>, request: &OpenRequest<'_>) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         match &self.body {
             Body::Regular(_) | Body::Directory(_) => Ok(self),
             Body::Fifo(fifo) => fifo.open(request.flags),

@@ -10,7 +10,7 @@ mod transfer;
 
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDHUP, RDNORM, WRNORM};
 use linux_abi::Errno;
@@ -94,6 +94,8 @@ struct Inbox {
     bytes: FrameRing,
     packets: VecDeque<transfer::Packet>,
     packet_bytes: usize,
+    /// Who sent the newest bytes of a stream, kept if this side wants to know.
+    last_sender: Option<Credentials>,
     /// Nothing more will come: the peer shut its sending side or is gone.
     ended: bool,
     /// This side does not want more (SHUT_RD).
@@ -114,8 +116,14 @@ impl Socket {
             peer_credentials: None,
             own_credentials: None,
         };
-        let inbox =
-            Inbox { bytes: FrameRing::new(), packets: VecDeque::new(), packet_bytes: 0, ended: false, shut: false };
+        let inbox = Inbox {
+            bytes: FrameRing::new(),
+            packets: VecDeque::new(),
+            packet_bytes: 0,
+            last_sender: None,
+            ended: false,
+            shut: false,
+        };
         Arc::new(Self {
             kind,
             state: SpinLock::new(state),
@@ -144,6 +152,11 @@ impl Socket {
         let mut state = self.state.lock();
         state.role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
         state.peer_credentials = Some(credentials);
+    }
+
+    /// Whether every message says who sent it (SO_PASSCRED).
+    pub fn passes_credentials(&self) -> bool {
+        self.pass_credentials.load(core::sync::atomic::Ordering::Relaxed)
     }
 
     /// Waits for connections, at most `most` at a time.
@@ -340,8 +353,9 @@ impl Socket {
 
 /// Opens a description of a socket; `flags` are `O_NONBLOCK` or nothing.
 pub fn open(socket: Arc<Socket>, flags: u32) -> Arc<File> {
-    let inode = AnonInode::new(S_IFSOCK | 0o777);
-    anon::open("socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2)
+    let mount = anon::sockets();
+    let inode = AnonInode::new(mount, S_IFSOCK | 0o777);
+    anon::open(mount, "socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2)
 }
 
 /// A fresh socket.

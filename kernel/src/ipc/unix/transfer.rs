@@ -117,12 +117,13 @@ impl Socket {
                     None => Ok(None),
                 };
             }
+            let sender = inbox.last_sender;
             let result = inbox.bytes.drain(sink, usize::MAX, flags.peek);
             drop(inbox);
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
                 Err(error) => return Err(error),
-                Ok(()) => return Ok(Some(whole(sink.done() - before))),
+                Ok(()) => return Ok(Some(Received { sender, ..whole(sink.done() - before) })),
             }
         }
     }
@@ -214,6 +215,9 @@ impl Socket {
                 return Ok(None);
             }
             let result = inbox.bytes.fill(capacity, source, usize::MAX);
+            if peer.passes_credentials() {
+                inbox.last_sender = Some(Credentials::of_caller());
+            }
             drop(inbox);
             peer.readable.wake_all();
             match result {

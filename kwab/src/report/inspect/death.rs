@@ -77,8 +77,14 @@ pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
             _ => String::new(),
         };
         let message = short_message(cause).map_or(String::new(), |message| format!(": {message}"));
-        let what =
-            if kind == "panic" || kind == "oops" { format!("kernel {kind}") } else { format!("kernel died ({kind})") };
+        let what = match (cause.kind, cause.exception) {
+            (Some(CauseKind::EXCEPTION), Some(exception)) => format!("kernel {}", text(exception)),
+            (Some(CauseKind::PANIC | CauseKind::OOPS | CauseKind::STACK_OVERFLOW), _) => {
+                format!("kernel {}", kind.trim_start_matches("kernel "))
+            }
+            (Some(CauseKind::SYSRQ), _) => "kernel panic (sysrq)".to_string(),
+            _ => format!("kernel died ({kind})"),
+        };
         return format!("{what}{cpu}{running}{message}");
     }
     let signal = signal_name(cause);

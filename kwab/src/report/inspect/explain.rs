@@ -2,10 +2,11 @@
 //!
 //! Only what the facts force is said; hypotheses with scores are the business of triage.
 
-use kwab_format::record::{Cause, UnimplementedSyscall};
+use kwab_format::record::{Cause, RegId, RegisterRole, Registers, UnimplementedSyscall};
 
 use super::{VmaRow, address, text};
 use crate::model::Dump;
+use crate::model::call::{Call, arguments};
 
 /// Accesses below this address are through a null pointer plus an offset.
 const NULL_PAGE: u64 = 4096;
@@ -75,6 +76,9 @@ pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<St
             several => reasons.push(format!("{} is in {} mappings at once", address(addr), several.len())),
         }
     }
+    if let Some(call) = call_in_progress(dump) {
+        reasons.push(format!("user code was in {call}"));
+    }
     let calls: Vec<UnimplementedSyscall<'_>> = dump.records::<UnimplementedSyscall<'_>>().take(64).collect();
     let mine: Vec<_> = calls.iter().filter(|call| call.pid.is_some() && call.pid == cause.pid).collect();
     if let Some(call) = mine.last() {
@@ -84,6 +88,16 @@ pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<St
         ));
     }
     reasons
+}
+
+/// The system call that user registers show: Linux keeps its number in `orig_rax` (SysV ABI, appendix A.2).
+fn call_in_progress(dump: &Dump) -> Option<String> {
+    let user = dump.records::<Registers<'_>>().find(|set| set.role == Some(RegisterRole::USER))?;
+    let regs: Vec<_> = user.regs?.iter().collect();
+    let value = |id: RegId| regs.iter().find(|reg| reg.id == Some(id)).and_then(|reg| reg.value);
+    let nr = value(RegId::ORIG_RAX).filter(|nr| *nr < 1024)?;
+    let args = [RegId::RDI, RegId::RSI, RegId::RDX, RegId::R10, RegId::R8, RegId::R9].map(value);
+    Some(arguments(&Call { nr: i64::try_from(nr).ok(), name: None, args }))
 }
 
 /// Whether all upper bits of an address are alike (48-bit virtual addresses).

@@ -28,6 +28,7 @@ pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
     fact("arch", identity.arch.and_then(Arch::name).map(str::to_string));
     fact("cpus", identity.cpus.map(|cpus| cpus.to_string()));
     fact("memory", identity.ram_bytes.map(|bytes| format!("{} MiB", bytes >> 20)));
+    fact("kernel offset", identity.kernel_offset.map(super::address));
     fact("clock", identity.tsc_hz.map(|hz| format!("{} MHz", hz / 1_000_000)));
     fact("machine", identity.hardware.map(text));
     fact("command line", identity.command_line.map(text));
@@ -174,8 +175,13 @@ pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
         gap(!report.registers.is_empty(), "registers", "the state at the fault is known only by its message");
         gap(!report.backtraces.is_empty(), "backtrace", "the caller is unknown");
         if cause.victim == "kernel" {
-            let stack = report.memory.iter().any(|memory| memory.label.contains("stack"));
-            gap(stack, "stack bytes", "the printed backtrace cannot be checked or extended");
+            let stack =
+                report.memory.iter().filter(|memory| memory.label.contains("stack")).map(|memory| memory.length);
+            let weakens = "the backtrace cannot be checked or extended";
+            match stack.max() {
+                None => gap(false, "stack bytes", weakens),
+                Some(bytes) => gap(bytes >= 512, &format!("stack beyond {bytes} bytes"), weakens),
+            }
         } else {
             gap(!report.vmas.is_empty(), "memory map", "the faulting address cannot be placed");
         }

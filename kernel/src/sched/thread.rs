@@ -1,0 +1,141 @@
+//! The scheduler's part of a thread: state, place, and what its share depends on.
+
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use kernel_logic::runqueue::{Entity, Policy};
+use machine::cpu::{self, CpuId};
+use machine::sync::SpinLock;
+use machine::time::{Nanos, now};
+
+use super::state;
+
+/// The scheduler's part of a thread.
+pub struct SchedState {
+    pub(super) state: AtomicU8,
+    /// The processor it runs on, or whose queue it is in, or it last ran on.
+    pub(super) cpu: AtomicU32,
+    pub(super) vruntime: AtomicU64,
+    nice: AtomicI32,
+    policy: SpinLock<Policy>,
+    /// `Policy::Normal`, readable without the lock: the common case.
+    ordinary: AtomicBool,
+    affinity: AtomicU64,
+    /// Children start at the default policy (`SCHED_RESET_ON_FORK`).
+    pub reset_on_fork: AtomicBool,
+    /// When its present turn began.
+    pub(super) since: AtomicU64,
+    /// Nanoseconds it has run before that.
+    pub(super) ran: AtomicU64,
+    /// Times it gave way by sleeping.
+    pub voluntary: AtomicU64,
+    /// Times it was made to.
+    pub involuntary: AtomicU64,
+    pub(super) idle: bool,
+}
+
+impl SchedState {
+    /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
+    pub fn child_of(parent: &SchedState) -> Self {
+        let resets = parent.reset_on_fork.load(Ordering::Relaxed);
+        let policy = if resets { Policy::Normal } else { parent.policy() };
+        let nice = parent.nice();
+        let nice = if resets { nice.max(0) } else { nice };
+        Self {
+            vruntime: AtomicU64::new(parent.vruntime.load(Ordering::Relaxed)),
+            nice: AtomicI32::new(nice),
+            policy: SpinLock::new(policy),
+            ordinary: AtomicBool::new(policy == Policy::Normal),
+            affinity: AtomicU64::new(parent.affinity.load(Ordering::Relaxed)),
+            ..Self::new(false)
+        }
+    }
+
+    /// Of a thread at nice 0 without restrictions; `idle` for a processor's idle thread.
+    pub fn new(idle: bool) -> Self {
+        Self {
+            state: AtomicU8::new(if idle { state::RUNNING } else { state::UNINTERRUPTIBLE }),
+            cpu: AtomicU32::new(cpu::id().0),
+            vruntime: AtomicU64::new(0),
+            nice: AtomicI32::new(0),
+            policy: SpinLock::new(Policy::Normal),
+            ordinary: AtomicBool::new(true),
+            affinity: AtomicU64::new(u64::MAX),
+            reset_on_fork: AtomicBool::new(false),
+            since: AtomicU64::new(now()),
+            ran: AtomicU64::new(0),
+            voluntary: AtomicU64::new(0),
+            involuntary: AtomicU64::new(0),
+            idle,
+        }
+    }
+
+    /// One of [`state`].
+    pub fn state(&self) -> u8 {
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// The letter `/proc` shows.
+    pub fn letter(&self) -> char {
+        match self.state() {
+            state::RUNNING | state::QUEUED => 'R',
+            state::INTERRUPTIBLE => 'S',
+            state::KILLABLE | state::UNINTERRUPTIBLE => 'D',
+            state::STOPPED => 'T',
+            _ => 'X',
+        }
+    }
+
+    /// The processor it is on or was last on.
+    pub fn cpu(&self) -> CpuId {
+        CpuId(self.cpu.load(Ordering::Relaxed))
+    }
+
+    /// -20 to 19.
+    pub fn nice(&self) -> i32 {
+        self.nice.load(Ordering::Relaxed)
+    }
+
+    /// Sets it, clamped.
+    pub fn set_nice(&self, nice: i32) {
+        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
+    }
+
+    /// Its policy.
+    pub fn policy(&self) -> Policy {
+        if self.ordinary.load(Ordering::Relaxed) { Policy::Normal } else { *self.policy.lock() }
+    }
+
+    /// Sets it; takes effect when it is next queued.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.lock() = policy;
+        self.ordinary.store(policy == Policy::Normal, Ordering::Relaxed);
+    }
+
+    /// Processors it may run on.
+    pub fn affinity(&self) -> u64 {
+        self.affinity.load(Ordering::Relaxed)
+    }
+
+    /// Sets them; takes effect when it is next placed.
+    pub fn set_affinity(&self, mask: u64) {
+        self.affinity.store(mask, Ordering::Relaxed);
+    }
+
+    /// Nanoseconds it has run, its present turn included.
+    pub fn run_time(&self) -> Nanos {
+        let ran = self.ran.load(Ordering::Relaxed);
+        if self.state() == state::RUNNING {
+            ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
+        } else {
+            ran
+        }
+    }
+
+    pub(super) fn entity(&self) -> Entity {
+        Entity {
+            policy: self.policy(),
+            nice: self.nice.load(Ordering::Relaxed) as i8,
+            vruntime: self.vruntime.load(Ordering::Relaxed),
+        }
+    }
+}

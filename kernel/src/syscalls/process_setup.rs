@@ -1,0 +1,184 @@
+//! Calls that set a thread or process up: thread pointers and lists, prctl(2), personality(2), unshare(2).
+
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::MAX_SIGNAL;
+use linux_abi::Errno;
+use linux_abi::flags::process as abi;
+use linux_abi::syscalls::nr;
+use machine::thread::running;
+
+use super::{Call, Calls, SysResult};
+use crate::task::creds::{self, cap};
+use crate::task::{Pid, tree};
+use crate::user::{self, UserPtr};
+
+/// This area's calls.
+pub const CALLS: Calls = &[
+    (nr::set_tid_address, set_tid_address),
+    (nr::set_robust_list, set_robust_list),
+    (nr::get_robust_list, get_robust_list),
+    (nr::rseq, rseq),
+    (nr::prctl, prctl),
+    (nr::arch_prctl, arch_prctl),
+    (nr::personality, personality),
+    (nr::unshare, unshare),
+];
+
+fn set_tid_address(call: &mut Call<'_>) -> SysResult {
+    call.task.clear_child_tid.store(call.arg(0), Ordering::Relaxed);
+    Ok(call.task.tid() as usize)
+}
+
+fn set_robust_list(call: &mut Call<'_>) -> SysResult {
+    if call.arg(1) != ROBUST_HEAD_BYTES {
+        return Err(Errno::EINVAL);
+    }
+    call.task.robust_list.store(call.arg(0), Ordering::Relaxed);
+    Ok(0)
+}
+
+/// `sizeof(struct robust_list_head)`
+const ROBUST_HEAD_BYTES: u64 = 24;
+
+fn get_robust_list(call: &mut Call<'_>) -> SysResult {
+    let head = match call.int(0) {
+        0 => call.task.robust_list.load(Ordering::Relaxed),
+        tid => tree::thread(tid as Pid).ok_or(Errno::ESRCH)?.robust_list.load(Ordering::Relaxed),
+    };
+    UserPtr::<u64>::new(call.arg(1)).write(head)?;
+    UserPtr::<u64>::new(call.arg(2)).write(ROBUST_HEAD_BYTES)?;
+    Ok(0)
+}
+
+fn rseq(call: &mut Call<'_>) -> SysResult {
+    let (addr, len, flags, signature) = (call.arg(0), call.arg(1) as u32, call.int(2), call.arg(3) as u32);
+    let area = &call.task.rseq;
+    let registered = area.addr.load(Ordering::Relaxed);
+    let same = registered == addr && area.len.load(Ordering::Relaxed) == len;
+    match flags {
+        1 => {
+            if registered == 0 || !same {
+                return Err(Errno::EINVAL);
+            }
+            if area.signature.load(Ordering::Relaxed) != signature {
+                return Err(Errno::EPERM);
+            }
+            area.addr.store(0, Ordering::Relaxed);
+            Ok(0)
+        }
+        0 if registered != 0 => Err(if same { Errno::EBUSY } else { Errno::EINVAL }),
+        0 => {
+            if addr == 0 || !addr.is_multiple_of(32) || len < 32 {
+                return Err(Errno::EINVAL);
+            }
+            area.len.store(len, Ordering::Relaxed);
+            area.signature.store(signature, Ordering::Relaxed);
+            area.addr.store(addr, Ordering::Relaxed);
+            crate::task::rseq::update(&call.task)?;
+            machine::cpu::request_work();
+            Ok(0)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn prctl(call: &mut Call<'_>) -> SysResult {
+    let (option, value) = (call.int(0), call.arg(1));
+    let me = &call.task;
+    match option {
+        // PR_SET_PDEATHSIG, PR_GET_PDEATHSIG
+        1 if value <= u64::from(MAX_SIGNAL) => me.parent_death_signal.store(value as u32, Ordering::Relaxed),
+        2 => UserPtr::<u32>::new(value).write(me.parent_death_signal.load(Ordering::Relaxed))?,
+        // PR_GET_DUMPABLE, PR_SET_DUMPABLE
+        3 => return Ok(me.process.dumpable.load(Ordering::Relaxed) as usize),
+        4 if value <= 1 => me.process.dumpable.store(value as u32, Ordering::Relaxed),
+        // PR_GET_KEEPCAPS, PR_SET_KEEPCAPS
+        7 => return Ok(usize::from(me.creds.with(|creds| creds.keep_caps))),
+        8 if value <= 1 => creds::change(me, |creds| creds.keep_caps = value == 1),
+        // PR_SET_NAME, PR_GET_NAME
+        15 => {
+            let mut name = [0; 15];
+            let len = read_name(value, &mut name)?;
+            me.set_comm(&name[..len]);
+        }
+        16 => {
+            let name = *me.name.lock();
+            user::write_bytes(value, &name)?;
+        }
+        // PR_CAPBSET_READ, PR_CAPBSET_DROP
+        23 if value <= 40 => return Ok(me.creds.with(|creds| creds.bounding >> value & 1) as usize),
+        24 if value <= 40 => {
+            if !me.creds.with(|creds| creds.capable(cap::SETPCAP)) {
+                return Err(Errno::EPERM);
+            }
+            creds::change(me, |creds| creds.bounding &= !(1 << value));
+        }
+        // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
+        29 => {}
+        30 => return Ok(50_000),
+        // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
+        36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
+        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
+        // PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS
+        38 if value == 1 => creds::change(me, |creds| creds.no_new_privs = true),
+        39 => return Ok(usize::from(me.creds.with(|creds| creds.no_new_privs))),
+        // PR_GET_TID_ADDRESS
+        40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
+        // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
+        41 | 42 => {}
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(0)
+}
+
+fn read_name(at: u64, name: &mut [u8; 15]) -> Result<usize, Errno> {
+    for (index, byte) in name.iter_mut().enumerate() {
+        *byte = UserPtr::<u8>::new(at).add(index).read()?;
+        if *byte == 0 {
+            return Ok(index);
+        }
+    }
+    Ok(name.len())
+}
+
+fn arch_prctl(call: &mut Call<'_>) -> SysResult {
+    const SET_GS: i32 = 0x1001;
+    const SET_FS: i32 = 0x1002;
+    const GET_FS: i32 = 0x1003;
+    const GET_GS: i32 = 0x1004;
+    let value = call.arg(1);
+    match call.int(0) {
+        SET_FS if value < kernel_logic::vma::USER_END => running::set_tls(value).map_err(|_| Errno::EPERM)?,
+        SET_GS if value < kernel_logic::vma::USER_END => running::set_second_base(value).map_err(|_| Errno::EPERM)?,
+        SET_FS | SET_GS => return Err(Errno::EPERM),
+        GET_FS => UserPtr::<u64>::new(value).write(running::tls())?,
+        GET_GS => UserPtr::<u64>::new(value).write(running::second_base())?,
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(0)
+}
+
+fn personality(call: &mut Call<'_>) -> SysResult {
+    let personality = &call.task.process.personality;
+    let old = personality.load(Ordering::Relaxed);
+    if call.arg(0) as u32 != u32::MAX {
+        personality.store(call.arg(0) as u32, Ordering::Relaxed);
+    }
+    Ok(old as usize)
+}
+
+fn unshare(call: &mut Call<'_>) -> SysResult {
+    let flags = call.arg(0);
+    let known = abi::CLONE_FS | abi::CLONE_FILES | abi::CLONE_SYSVSEM;
+    if flags & !known != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if flags & abi::CLONE_FS != 0 {
+        drop(call.task.fs.set(Some(call.task.fs().fork())));
+    }
+    if flags & abi::CLONE_FILES != 0 {
+        drop(call.task.files.set(Some(call.task.files().fork())));
+    }
+    Ok(0)
+}

@@ -1,0 +1,145 @@
+//! Calls about what a process may use and has used: getrlimit(2), getrusage(2), times(2).
+
+use core::sync::atomic::Ordering;
+
+use linux_abi::Errno;
+use linux_abi::syscalls::nr;
+
+use super::process::named;
+use super::{Call, Calls, SysResult};
+use crate::task::Process;
+use crate::task::creds::cap;
+use crate::task::limits::Limit;
+use crate::task::process::Usage;
+use crate::time;
+use crate::user::{read_words, write_words};
+
+/// This area's calls.
+pub const CALLS: Calls = &[
+    (nr::getrlimit, getrlimit),
+    (nr::setrlimit, setrlimit),
+    (nr::prlimit64, prlimit64),
+    (nr::getrusage, getrusage),
+    (nr::times, times),
+];
+
+fn getrlimit(call: &mut Call<'_>) -> SysResult {
+    let limits = *call.task.process.limits.lock();
+    let limit = limits.0.get(call.arg(0) as u32 as usize).ok_or(Errno::EINVAL)?;
+    write_words(call.arg(1), &[limit.soft, limit.hard])?;
+    Ok(0)
+}
+
+fn setrlimit(call: &mut Call<'_>) -> SysResult {
+    let [soft, hard] = read_words(call.arg(1))?;
+    change_limit(call, &call.task.process, call.arg(0) as u32 as usize, Limit { soft, hard })
+}
+
+fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limit) -> SysResult {
+    let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
+    process.limits.lock().change(resource, limit, privileged)?;
+    Ok(0)
+}
+
+fn prlimit64(call: &mut Call<'_>) -> SysResult {
+    let (resource, new_at, old_at) = (call.arg(1) as u32 as usize, call.arg(2), call.arg(3));
+    let process = named(call)?;
+    if process.pid != call.task.pid() {
+        let mine = call.task.creds();
+        let theirs = process.any_thread().map(|thread| thread.creds());
+        let same = theirs.is_some_and(|t| [t.uid, t.euid, t.suid] == [mine.uid; 3]);
+        if !same && !mine.capable(cap::SYS_RESOURCE) {
+            return Err(Errno::EPERM);
+        }
+    }
+    let old = *process.limits.lock().0.get(resource).ok_or(Errno::EINVAL)?;
+    if new_at != 0 {
+        let [soft, hard] = read_words(new_at)?;
+        change_limit(call, &process, resource, Limit { soft, hard })?;
+    }
+    if old_at != 0 {
+        write_words(old_at, &[old.soft, old.hard])?;
+    }
+    Ok(0)
+}
+
+/// What a process and its ended threads used so far.
+pub(super) fn whole_usage(process: &Process) -> Usage {
+    let mut usage = *process.usage.lock();
+    for thread in process.threads.lock().iter() {
+        let (user, system) = time::split_time(thread);
+        usage.user += user;
+        usage.system += system;
+        usage.minor_faults += thread.minor_faults.load(Ordering::Relaxed);
+        usage.major_faults += thread.major_faults.load(Ordering::Relaxed);
+        usage.voluntary += thread.sched.voluntary.load(Ordering::Relaxed);
+        usage.involuntary += thread.sched.involuntary.load(Ordering::Relaxed);
+        if let Some(mm) = thread.mm() {
+            usage.max_rss = usage.max_rss.max(mm.peak() * 4);
+        }
+    }
+    usage
+}
+
+pub(super) fn write_usage(at: u64, usage: &Usage) -> Result<(), Errno> {
+    let [user_s, user_us] = time::to_timeval(usage.user);
+    let [system_s, system_us] = time::to_timeval(usage.system);
+    let words = [
+        user_s,
+        user_us,
+        system_s,
+        system_us,
+        usage.max_rss,
+        0,
+        0,
+        0,
+        usage.minor_faults,
+        usage.major_faults,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
+    write_words(at, &words)?;
+    // The switches are the last two of the eighteen words.
+    write_words(at + 8 * 16, &[usage.voluntary, usage.involuntary])
+}
+
+fn getrusage(call: &mut Call<'_>) -> SysResult {
+    const CHILDREN: i32 = -1;
+    const OWN: i32 = 0;
+    const THREAD: i32 = 1;
+    let usage = match call.int(0) {
+        OWN => whole_usage(&call.task.process),
+        CHILDREN => {
+            let all = *call.task.process.usage.lock();
+            Usage {
+                user: all.child_user,
+                system: all.child_system,
+                minor_faults: all.child_minor,
+                major_faults: all.child_major,
+                max_rss: all.child_max_rss,
+                ..Usage::default()
+            }
+        }
+        THREAD => {
+            let (user, system) = time::split_time(&call.task);
+            let minor_faults = call.task.minor_faults.load(Ordering::Relaxed);
+            Usage { user, system, minor_faults, ..Usage::default() }
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    write_usage(call.arg(1), &usage)?;
+    Ok(0)
+}
+
+fn times(call: &mut Call<'_>) -> SysResult {
+    if call.arg(0) != 0 {
+        let usage = whole_usage(&call.task.process);
+        let all = [usage.user, usage.system, usage.child_user, usage.child_system];
+        write_words(call.arg(0), &all.map(time::to_ticks))?;
+    }
+    Ok(time::to_ticks(machine::time::now()) as usize)
+}

@@ -1,0 +1,75 @@
+//! What the analyses can be asked: triage, audit of mappings, verification of pages.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// The commands that draw conclusions.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Analysis {
+    /// Rank what may have happened, with the evidence for it and the next command to run.
+    Triage(Triage),
+    /// Compare mappings, page tables and frame counts by named rules.
+    AuditVm(AuditVm),
+    /// Compare pages with the files behind them, and say what wrong content is.
+    VerifyPages(VerifyPages),
+}
+
+/// `kwab triage`
+#[derive(Debug, Args)]
+pub(crate) struct Triage {
+    /// The dump; - is stdin.
+    pub dump: PathBuf,
+    #[command(flatten)]
+    pub symbols: SymbolOptions,
+    /// Initramfs or directory with the files behind the pages.
+    #[arg(long, value_name = "INITRAMFS|DIR")]
+    pub backing: Option<PathBuf>,
+    /// Show how each score comes about.
+    #[arg(long)]
+    pub explain: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where symbols come from.
+#[derive(Debug, Args)]
+pub(crate) struct SymbolOptions {
+    /// File, directory or initramfs with images; may be given several times.
+    #[arg(long = "symbols", value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Use an image even when its build-id is not the one in the dump.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `kwab audit-vm`
+#[derive(Debug, Args)]
+pub(crate) struct AuditVm {
+    /// The dump; - is stdin.
+    #[arg(required_unless_present = "rules")]
+    pub dump: Option<PathBuf>,
+    /// Only these rules, separated by commas.
+    #[arg(long, value_delimiter = ',', value_name = "ID,…")]
+    pub rule: Vec<String>,
+    /// List the rules and end.
+    #[arg(long)]
+    pub rules: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `kwab verify-pages`
+#[derive(Debug, Args)]
+pub(crate) struct VerifyPages {
+    /// The dump; - is stdin.
+    pub dump: PathBuf,
+    /// Initramfs or directory with the files behind the pages.
+    #[arg(long, value_name = "INITRAMFS|DIR")]
+    pub backing: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,69 @@
+//! `kwab export DUMP --to elf-core|chrome-trace|folded [-o FILE] [--force]`
+//!
+//! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the trace, flame
+//! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on stderr.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use kwab::analysis::Dump;
+use kwab::export::{chrome_trace, elf_core, folded};
+
+use super::analyse::{load_images, open_dump};
+use crate::analyses::SymbolOptions;
+use crate::cli::{Export, Form};
+use crate::failure::{DAMAGED, shown};
+use crate::output;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
+    if !arguments.section.is_empty() {
+        bail!("--section goes with json, jsonl and csv; this form takes what it needs");
+    }
+    let dump = open_dump(&arguments.dump)?;
+    let mut form = Vec::new();
+    let remark = convert(&dump, arguments.to, &mut form)?;
+    match &arguments.output {
+        Some(path) => output::to_file(path, arguments.force, |out| out.write_all(&form))?,
+        None => output::to_stdout(|out| out.write_all(&form))?,
+    }
+    let name = shown(&arguments.dump);
+    // Nothing can be done about a closed stderr.
+    if let Some(remark) = remark {
+        let _ = writeln!(io::stderr(), "kwab: {name}: {remark}");
+    }
+    if dump.defects().is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let _ = writeln!(
+        io::stderr(),
+        "kwab: {name}: {} defects; what is sound was exported (see kwab check)",
+        dump.defects().len()
+    );
+    Ok(ExitCode::from(DAMAGED))
+}
+
+fn convert(dump: &Dump, form: Form, out: &mut Vec<u8>) -> Result<Option<String>> {
+    match form {
+        Form::ElfCore => elf_core(&dump.case(), out)?,
+        Form::ChromeTrace => {
+            let traced = chrome_trace(dump, out)?;
+            if traced.spans + traced.calls + traced.instants == 0 {
+                bail!("the dump holds no spans, no timed system calls and no flight events");
+            }
+            if traced.without_begin > 0 {
+                return Ok(Some(format!("{} ends of spans have no begin and are left out", traced.without_begin)));
+            }
+        }
+        Form::Folded => {
+            let case = dump.case();
+            let images = load_images(&case, &SymbolOptions { paths: Vec::new(), force: false });
+            if folded(dump, &images.symbols, out)? == 0 {
+                bail!("the dump holds no function trace and no backtrace");
+            }
+        }
+        Form::Json | Form::Jsonl | Form::Csv => bail!("this form is written elsewhere"),
+    }
+    Ok(None)
+}

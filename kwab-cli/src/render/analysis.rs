@@ -1,0 +1,162 @@
+//! Puts conclusions into words: triage, audit, verification of pages.
+
+use std::fmt::Write as _;
+
+use kwab::analysis::Triage;
+use kwab::analysis::audit::{RULES, Severity};
+
+use crate::commands::analyse::{AuditReport, VerifyReport};
+use crate::output::Style;
+
+/// Where the text of a hypothesis begins.
+const INDENT: usize = 10;
+
+/// The triage of a dump.
+pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
+    let mut out = String::new();
+    wrap(&mut out, "", &bold(&report.headline, style), style);
+    let _ = writeln!(out, "{}\n", report.kernel);
+    for (number, found) in report.hypotheses.iter().enumerate() {
+        let head = format!("{:2}  {:.2}  ", number + 1, found.score);
+        wrap(&mut out, &head, &format!("{}  [{}]", bold(&found.claim, style), found.rule), style);
+        if explain {
+            for line in found.explain() {
+                wrap(&mut out, &" ".repeat(INDENT), &line, style);
+            }
+        } else {
+            for fact in &found.evidence {
+                let at = fact.at.map(|at| format!(" ({at})")).unwrap_or_default();
+                wrap(&mut out, &" ".repeat(INDENT), &format!("{}{at}", fact.text), style);
+            }
+            for fact in &found.against {
+                wrap(&mut out, "    against: ", &fact.text, style);
+            }
+            for why in &found.weakened {
+                wrap(&mut out, "    weaker: ", why, style);
+            }
+        }
+        for (at, command) in found.next.iter().enumerate() {
+            let _ = writeln!(out, "    {} {command}", if at == 0 { "next:" } else { "     " });
+        }
+    }
+    if report.hypotheses.is_empty() {
+        out.push_str("no hypothesis: nothing in the dump supports one\n");
+    }
+    list(&mut out, " –  ruled out: ", &report.ruled_out, style);
+    list(&mut out, "\nnot in this dump: ", &report.lacking, style);
+    if report.losses.is_empty() {
+        out.push_str("complete: every section is sound\n");
+    } else {
+        list(&mut out, "damaged: ", &report.losses, style);
+    }
+    out
+}
+
+/// The audit of mappings and page tables.
+pub(crate) fn audit(report: &AuditReport, style: Style) -> String {
+    let mut out = String::new();
+    let AuditReport { mappings, entries, frames, findings, losses } = report;
+    let _ = writeln!(
+        out,
+        "{mappings} mappings, {entries} page-table entries, {frames} frames: {} rules violated",
+        findings.len()
+    );
+    for finding in findings {
+        let severity = match finding.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        };
+        let pid = finding.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        let head = format!("{:<14} {severity:<8}", finding.rule);
+        wrap(&mut out, &head, &format!("{} ({} times{pid})", bold(finding.title, style), finding.count), style);
+        for witness in &finding.witnesses {
+            let at = witness.at.map(|at| format!(" ({at})")).unwrap_or_default();
+            wrap(&mut out, "               ", &format!("{}{at}", witness.text), style);
+        }
+        if finding.count > finding.witnesses.len() as u64 {
+            let _ = writeln!(out, "               and {} more", finding.count - finding.witnesses.len() as u64);
+        }
+        for why in &finding.weakened {
+            wrap(&mut out, "               weaker: ", why, style);
+        }
+    }
+    if *entries == 0 {
+        out.push_str(
+            "no page-table entries in this dump: rules that need them could not be checked (boot with debug=audit)\n",
+        );
+    }
+    list(&mut out, "damaged: ", losses, style);
+    out
+}
+
+/// Pages that differ from their files.
+pub(crate) fn verify(report: &VerifyReport, style: Style) -> String {
+    let mut out = String::new();
+    let verified = &report.verified;
+    let _ = writeln!(
+        out,
+        "{} pages compared by the kernel, {} here, {} not comparable: {} wrong",
+        verified.by_kernel,
+        verified.here,
+        verified.not_comparable,
+        report.wrong.len()
+    );
+    for page in &report.wrong {
+        let pid = page.pid.map(|pid| format!(" pid {pid}")).unwrap_or_default();
+        let offset = page.file_offset.map(|offset| format!(" +{offset:#x}")).unwrap_or_default();
+        let head = format!("{:<14}", page.rule);
+        let what = bold(&page.content.describe(), style);
+        wrap(
+            &mut out,
+            &head,
+            &format!("page {:#018x}{pid}  {}{offset}: {what}  ({})", page.vaddr, page.path, page.at),
+            style,
+        );
+        let place = page.first_diff.map(|diff| format!("at +{diff:#x}: ")).unwrap_or_default();
+        wrap(&mut out, "              ", &format!("{place}expected {} found {}", page.expected, page.actual), style);
+        for why in &page.weakened {
+            wrap(&mut out, "              weaker: ", why, style);
+        }
+    }
+    list(&mut out, "damaged: ", &report.losses, style);
+    out
+}
+
+/// The rules of the audit.
+pub(crate) fn rules() -> String {
+    RULES
+        .iter()
+        .map(|rule| format!("{:<14} {:<8} {}\n", rule.id, format!("{:?}", rule.severity).to_lowercase(), rule.title))
+        .collect()
+}
+
+fn list(out: &mut String, head: &str, items: &[String], style: Style) {
+    if !items.is_empty() {
+        wrap(out, head, &items.join("; "), style);
+    }
+}
+
+fn bold(text: &str, style: Style) -> String {
+    if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// Writes `text` behind `head`, broken between words at the width, further lines indented like the first.
+fn wrap(out: &mut String, head: &str, text: &str, style: Style) {
+    let indent = head.trim_start_matches('\n').chars().count().min(style.width / 3);
+    out.push_str(head);
+    let mut column = head.trim_start_matches('\n').chars().count();
+    for (number, word) in text.split(' ').enumerate() {
+        let length = word.chars().filter(|c| !c.is_control()).count();
+        if number > 0 && column.saturating_add(length + 1) > style.width {
+            let _ = write!(out, "\n{}", " ".repeat(indent));
+            column = indent;
+        } else if number > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}

@@ -1,0 +1,51 @@
+//! The JSON of every command is a contract: the schema is checked in, and real output keeps to it.
+//!
+//! To change a schema on purpose, raise its version in the library and run the test with `KWAB_UPDATE_SCHEMAS=1`.
+
+mod common;
+
+use std::path::Path;
+
+use common::{LOGS, folder, imported, run, stdout_of};
+use serde_json::Value;
+
+fn stored(command: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(format!("{command}.json"))
+}
+
+#[test]
+fn the_checked_in_schemas_are_those_that_the_program_prints() {
+    let folder = folder();
+    for command in ["import", "inspect", "check", "list", "salvage"] {
+        let printed = stdout_of(folder.path(), &["schema", command]);
+        if std::env::var_os("KWAB_UPDATE_SCHEMAS").is_some() {
+            std::fs::write(stored(command), &printed).expect("written");
+        }
+        let kept = std::fs::read_to_string(stored(command)).expect("checked in");
+        assert_eq!(printed, kept, "the schema of {command} has changed");
+    }
+}
+
+#[test]
+fn what_the_commands_print_keeps_to_their_schemas() {
+    let validator = |command: &str| {
+        let schema: Value =
+            serde_json::from_str(&std::fs::read_to_string(stored(command)).expect("there")).expect("JSON");
+        jsonschema::validator_for(&schema).expect("a schema")
+    };
+    let keeps = |command: &str, output: &[u8]| {
+        let value: Value = serde_json::from_slice(output).expect("JSON");
+        let errors: Vec<_> = validator(command).iter_errors(&value).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{command}: {errors:?}");
+        assert_eq!(value["schema"], 1, "{command}");
+    };
+    for name in LOGS {
+        let folder = folder();
+        let dump = imported(folder.path(), name);
+        keeps("import", &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
+        keeps("inspect", &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
+        keeps("check", &run(folder.path(), &["check", &dump, "--json"]).stdout);
+        keeps("list", &run(folder.path(), &["list", ".", "--json"]).stdout);
+        keeps("salvage", &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
+    }
+}

@@ -1,0 +1,107 @@
+//! Logs with several boots and crashes: one dump each, every event in exactly one of them.
+
+mod common;
+
+use common::{folder, log, run, stdout_of, text};
+use serde_json::Value;
+
+/// Two boots: two programs die in the first, the kernel in the second; a quiet third boot follows.
+fn busy_log() -> String {
+    let mut log = String::from("SeaBIOS (version 1)\nBooting Kevlar...\n");
+    for (pid, program) in [(7, "/bin/grep"), (9, "/bin/sh")] {
+        log += &format!("DBG {{\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":{pid}}}\n");
+        log += &format!("DBG {{\"type\":\"process_exec\",\"pid\":{pid},\"argv0\":\"{program}\",\"entry\":0x401000}}\n");
+        log += &format!(
+            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\"action\":\"terminate\",\"ip\":0x401234}}\n"
+        );
+        log += &format!("DBG {{\"type\":\"process_exit\",\"pid\":{pid},\"status\":139,\"by_signal\":true}}\n");
+        log += "DBG {\"type\":\"syscall_exit\",\"pid\":1,\"name\":\"wait4\",\"nr\":61,\"result\":7}\n";
+    }
+    log += "SeaBIOS (version 1)\nBooting Kevlar...\n";
+    log += "[PANIC] CPU=1 at mm/frame.rs:12\nDBG {\"type\":\"panic\",\"message\":\"double free of frame 0x1234\",\"backtrace\":[]}\n";
+    log += "SeaBIOS (version 1)\nBooting Kevlar...\nDBG {\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":2}\n";
+    log
+}
+
+#[test]
+fn every_crash_has_its_dump_and_the_quiet_boot_goes_with_the_last() {
+    let folder = folder();
+    let at = folder.path();
+    std::fs::write(at.join("serial.log"), busy_log()).expect("written");
+    let output = run(at, &["import", "serial.log", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let dumps = report["dumps"].as_array().expect("a list");
+    let told: Vec<_> = dumps
+        .iter()
+        .map(|dump| {
+            format!(
+                "{} {} {}",
+                dump["boot"],
+                dump["kind"].as_str().unwrap_or("?"),
+                dump["subject"].as_str().unwrap_or("?")
+            )
+        })
+        .collect();
+    assert_eq!(told, ["1 process /bin/grep[7]", "1 process /bin/sh[9]", "2 panic mm/frame.rs:12"]);
+    let events: u64 = dumps.iter().filter_map(|dump| dump["events"].as_u64()).sum();
+    assert_eq!(Some(events), report["events"].as_u64());
+    assert_eq!(report["boots"], 3);
+    for (number, program) in
+        [(1, "/bin/grep[7] died of SIGSEGV"), (2, "/bin/sh[9] died of SIGSEGV"), (3, "double free")]
+    {
+        let page = stdout_of(at, &["inspect", &format!("serial-{number}.kwab")]);
+        assert!(page.lines().take(3).any(|line| line.contains(program)), "{page}");
+    }
+    let list = stdout_of(at, &["list", "."]);
+    assert!(list.contains("serial-1.kwab") && list.contains("double free"), "{list}");
+}
+
+#[test]
+fn one_file_for_several_crashes_is_refused_with_the_remedy() {
+    let folder = folder();
+    let at = folder.path();
+    std::fs::write(at.join("serial.log"), busy_log()).expect("written");
+    let output = run(at, &["import", "serial.log", "-o", "one.kwab"]);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("holds 3 crashes and -o names one file; use -o DIR/ or --crash N"), "{stderr}");
+    assert!(!at.join("one.kwab").exists());
+    assert_eq!(stdout_of(at, &["import", "serial.log", "-o", "one.kwab", "--crash", "3"]), "one.kwab\n");
+    assert!(stdout_of(at, &["inspect", "one.kwab"]).contains("double free"));
+    let output = run(at, &["import", "serial.log", "--crash", "4"]);
+    assert!(text(&output.stderr).contains("holds 3 crashes; there is no crash 4"), "{}", text(&output.stderr));
+    let output = run(at, &["import", "serial.log", "--dry-run"]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert_eq!(std::fs::read_dir(at).expect("a folder").count(), 2, "a dry run writes nothing");
+}
+
+#[test]
+fn the_same_log_gives_the_same_bytes_again() {
+    let folder = folder();
+    let at = folder.path();
+    std::fs::copy(log("kevlar-panic-socket"), at.join("serial.log")).expect("copied");
+    stdout_of(at, &["import", "serial.log"]);
+    let first = std::fs::read(at.join("serial.kwab")).expect("written");
+    stdout_of(at, &["import", "serial.log", "--force"]);
+    assert_eq!(std::fs::read(at.join("serial.kwab")).expect("written"), first);
+}
+
+#[test]
+fn a_loss_is_counted_located_kept_and_under_strict_status_3() {
+    let folder = folder();
+    let at = folder.path();
+    std::fs::write(at.join("serial.log"), "hello\nDBG {\"type\":\"signal\",\"pid\":1,\"sig\nbye\n").expect("written");
+    let output = run(at, &["import", "serial.log", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lost = &report["not_understood"];
+    assert_eq!(
+        (lost["count"].as_u64(), lost["first"][0]["line"].as_u64(), lost["first"][0]["offset"].as_u64()),
+        (Some(1), Some(2), Some(6))
+    );
+    let kept = run(at, &["cat", "serial.kwab", "kept"]);
+    assert_eq!(text(&kept.stdout), "DBG {\"type\":\"signal\",\"pid\":1,\"sig\n");
+    let output = run(at, &["import", "serial.log", "--strict", "--force"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(at.join("serial.kwab").exists(), "strictness tells, it does not take away");
+}

@@ -1,0 +1,307 @@
+//! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by address.
+
+use kwab_format::record::{CauseKind, FrameTrust, ImageKind, Memory, MemoryKind, RegId, StackBounds, Vma};
+
+use super::audit;
+use super::death::Death;
+use super::dump::{Case, Found, RecordRef, text};
+use super::verify::{self, Backing};
+use crate::decode::{Instruction, Values, decode_at};
+use crate::symbols::{Symbols, demangle, is_machinery, short};
+use crate::unwind::{self, Trust, UnwindTables};
+
+/// Frames that a backtrace may have.
+const MAX_FRAMES: usize = 128;
+/// How far code can lie from a printed frame when the dump does not say where the kernel is.
+const NEAR_PRINTED: u64 = 8 << 20;
+
+/// Everything a rule may look at.
+#[derive(Debug)]
+pub struct Context<'c, 'a> {
+    /// The records.
+    pub case: &'c Case<'a>,
+    /// Images with symbols, possibly none.
+    pub symbols: &'c Symbols,
+    /// What died.
+    pub death: Death,
+    /// Where it died, innermost first.
+    pub trace: Vec<TraceFrame>,
+    /// The instruction that faulted, with operand values.
+    pub instruction: Option<Instruction>,
+    /// What the audit of mappings and page tables found.
+    pub audit: Vec<audit::Finding>,
+    /// Pages that are not what their files say.
+    pub pages: Vec<verify::WrongPage>,
+}
+
+/// A frame with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceFrame {
+    /// Address.
+    pub ip: u64,
+    /// `function+0xoffset`, if any.
+    pub name: Option<String>,
+    /// File and line, if known.
+    pub source: Option<String>,
+    /// How it was found.
+    pub trust: Trust,
+    /// Whether it is panic or library machinery.
+    pub machinery: bool,
+    /// The record, for a frame that the kernel printed.
+    pub at: Option<RecordRef>,
+}
+
+impl TraceFrame {
+    /// Its name, or its address.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{:#x}", self.ip))
+    }
+}
+
+impl<'c, 'a> Context<'c, 'a> {
+    /// Prepares what rules look at.
+    #[must_use]
+    pub fn new(case: &'c Case<'a>, symbols: &'c Symbols, backing: &Backing) -> Self {
+        let death = Death::of(case);
+        let space = View { case, symbols, pid: death.code_pid(), death: &death };
+        let trace = named_trace(&space, &death);
+        let instruction = faulting_instruction(&space, &death);
+        Self {
+            case,
+            symbols,
+            trace,
+            instruction,
+            audit: audit::audit(case),
+            pages: verify::verify(case, backing),
+            death,
+        }
+    }
+
+    /// Memory and code as the dead code saw them.
+    #[must_use]
+    pub fn view(&self) -> View<'_, 'a> {
+        View { case: self.case, symbols: self.symbols, pid: self.death.code_pid(), death: &self.death }
+    }
+
+    /// The mapping of the dead process that holds an address.
+    #[must_use]
+    pub fn vma_at(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
+        let pid = self.death.pid;
+        let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
+        let holds = |vma: &&Found<Vma<'_>>| vma.start.is_some_and(|s| s <= addr) && vma.end.is_some_and(|e| addr < e);
+        self.case.vmas.iter().filter(own).find(holds)
+    }
+
+    /// The first mapping behind an address.
+    #[must_use]
+    pub fn vma_above(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
+        let pid = self.death.pid;
+        let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
+        self.case.vmas.iter().filter(own).filter(|vma| vma.start.is_some_and(|s| s > addr)).min_by_key(|vma| vma.start)
+    }
+
+    /// Whether the memory map of the dead process is in the dump.
+    #[must_use]
+    pub fn has_map(&self) -> bool {
+        self.case.vmas.iter().any(|vma| self.death.pid.is_none() || vma.pid.is_none() || vma.pid == self.death.pid)
+    }
+
+    /// The stack whose range or guard holds an address.
+    #[must_use]
+    pub fn stack_at(&self, addr: u64) -> Option<&Found<StackBounds<'a>>> {
+        self.case.stacks.iter().find(|stack| {
+            let (Some(low), Some(high)) = (stack.low, stack.high) else { return false };
+            (low.saturating_sub(stack.guard.unwrap_or(0))..high).contains(&addr)
+        })
+    }
+
+    /// The innermost frame that is not machinery and not the fault itself at an address without code.
+    #[must_use]
+    pub fn culprit(&self) -> Option<&TraceFrame> {
+        self.trace.iter().find(|frame| !frame.machinery && frame.ip != 0 && frame.name.is_some())
+    }
+
+    /// `in function+0x12`, or nothing.
+    #[must_use]
+    pub fn in_culprit(&self) -> String {
+        self.culprit().map(|frame| format!(" in {}", frame.label())).unwrap_or_default()
+    }
+
+    /// A register at the fault, as evidence.
+    #[must_use]
+    pub fn register_fact(&self, id: RegId) -> Option<(String, Option<RecordRef>)> {
+        let value = self.death.register(id)?;
+        let name = id.name().unwrap_or("register");
+        Some((format!("{name} = {value:#x}"), self.death.registers_at))
+    }
+
+    /// Whether the kernel died, rather than a program or nothing.
+    #[must_use]
+    pub fn kernel_died(&self) -> bool {
+        self.death.in_kernel && self.death.is_known() && self.death.kind != Some(CauseKind::LIVE)
+    }
+
+    /// Whether a program died of a signal.
+    #[must_use]
+    pub fn program_died(&self) -> bool {
+        self.death.kind == Some(CauseKind::FATAL_SIGNAL)
+    }
+}
+
+/// Memory and code of a dump, for one address space.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'c, 'a> {
+    case: &'c Case<'a>,
+    symbols: &'c Symbols,
+    pid: Option<u32>,
+    death: &'c Death,
+}
+
+impl<'a> View<'_, 'a> {
+    /// The captured bytes from an address on; empty when there are none.
+    #[must_use]
+    pub fn bytes(&self, addr: u64) -> &'a [u8] {
+        self.memory_at(addr).map(|(memory, skip)| &memory.bytes.unwrap_or_default()[skip..]).unwrap_or_default()
+    }
+
+    /// The record with the byte at an address, and how far into it.
+    #[must_use]
+    pub fn memory_at(&self, addr: u64) -> Option<(&Found<Memory<'a>>, usize)> {
+        self.case.memory.iter().find_map(|memory| {
+            // Kernel memory looks the same from every process; user memory is one process's own.
+            let visible = memory.pid.is_none() || self.pid.is_none() || memory.pid == self.pid || addr >> 63 == 1;
+            let skip = usize::try_from(addr.checked_sub(memory.vaddr?)?).ok()?;
+            (visible && skip < memory.bytes?.len()).then_some((memory, skip))
+        })
+    }
+}
+
+impl unwind::Space for View<'_, '_> {
+    fn word(&self, addr: u64) -> Option<u64> {
+        self.bytes(addr).first_chunk::<8>().copied().map(u64::from_le_bytes)
+    }
+
+    fn is_code(&self, addr: u64) -> bool {
+        if self.symbols.is_code(addr, self.pid) {
+            return true;
+        }
+        let within =
+            |low: Option<u64>, high: Option<u64>| low.is_some_and(|l| l <= addr) && high.is_some_and(|h| addr < h);
+        if self.pid.is_some() {
+            let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || vma.pid == self.pid;
+            return self
+                .case
+                .vmas
+                .iter()
+                .filter(own)
+                .any(|vma| within(vma.start, vma.end) && vma.prot.unwrap_or(0) & 4 != 0);
+        }
+        let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
+        let mut images = self.case.images.iter().filter(|image| kernel(image.kind)).peekable();
+        if images.peek().is_some() {
+            return images.any(|image| within(image.start, image.end));
+        }
+        let printed = self.case.frames.iter().filter_map(|frame| frame.addr).filter(|addr| addr >> 63 == 1);
+        printed.into_iter().any(|frame| frame.abs_diff(addr) < NEAR_PRINTED)
+    }
+
+    fn bytes_before(&self, addr: u64) -> Vec<u8> {
+        let start = addr.saturating_sub(8);
+        let captured = self.bytes(start);
+        if captured.len() >= 8 {
+            return captured[..8].to_vec();
+        }
+        let mut bytes = vec![0; 8];
+        let found = self.symbols.read(start, self.pid, &mut bytes);
+        bytes.truncate(if found == 8 { 8 } else { 0 });
+        bytes
+    }
+
+    fn tables(&self, addr: u64) -> Option<(&UnwindTables, u64)> {
+        let loaded = self.symbols.image_at(addr, self.pid)?;
+        Some((loaded.image.unwind_tables()?, loaded.bias))
+    }
+}
+
+impl Values for View<'_, '_> {
+    fn register(&self, number: u16) -> Option<u64> {
+        self.death.register(RegId(number))
+    }
+
+    fn word(&self, addr: u64) -> Option<u64> {
+        unwind::Space::word(self, addr)
+    }
+}
+
+fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instruction> {
+    let ip = death.ip.filter(|&ip| ip != 0)?;
+    let mut bytes = view.bytes(ip).to_vec();
+    if bytes.is_empty() {
+        bytes = vec![0; 16];
+        let found = view.symbols.read(ip, view.pid, &mut bytes);
+        bytes.truncate(found);
+    }
+    if bytes.is_empty() {
+        let code =
+            view.case.memory.iter().find(|memory| memory.kind == Some(MemoryKind::CODE) && memory.marked.is_some())?;
+        bytes = code.bytes?.get(usize::try_from(code.marked?).ok()?..)?.to_vec();
+    }
+    decode_at(&bytes, ip, view).filter(|instruction| !instruction.invalid)
+}
+
+/// The backtrace that was printed, or one made from registers and stack, whichever says more.
+fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
+    let walked = unwind::backtrace(view, &death.for_unwinding(), MAX_FRAMES);
+    let walked: Vec<TraceFrame> = walked
+        .frames
+        .iter()
+        .map(|frame| {
+            let location = view.symbols.resolve(frame.ip, view.pid, frame.probe);
+            let source =
+                location.frames.first().and_then(|inner| Some(format!("{}:{}", inner.file.as_ref()?, inner.line?)));
+            let machinery = location.frames.iter().all(|inner| inner.machinery) && !location.frames.is_empty();
+            TraceFrame { ip: frame.ip, name: short(&location), source, trust: frame.trust, machinery, at: None }
+        })
+        .collect();
+    let printed = printed_trace(view.case, death);
+    if walked.len() > 1 && walked.iter().filter(|frame| frame.name.is_some()).count() >= printed.len() {
+        return walked;
+    }
+    // The interrupted instruction is the one thing registers always know better than a printed trace.
+    let first = walked.into_iter().next().filter(|first| printed.first().is_none_or(|frame| frame.ip != first.ip));
+    first.into_iter().chain(printed).collect()
+}
+
+fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
+    let first_trace = case.frames.iter().filter_map(|frame| frame.trace).min();
+    let own = case.frames.iter().filter(|frame| frame.trace == first_trace);
+    let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN)).map(|frame| {
+        let raw = text(frame.symbol);
+        let name = demangle(raw.trim());
+        let machinery = is_machinery(&name) || REPORTERS.iter().any(|part| name.contains(part));
+        let label = (!name.is_empty()).then(|| match frame.symbol_offset {
+            Some(offset) => format!("{name}+{offset:#x}"),
+            None => name.clone(),
+        });
+        let source = frame.file.map(|file| match frame.source_line {
+            Some(line) => format!("{}:{line}", text(Some(file))),
+            None => text(Some(file)),
+        });
+        let ip = frame.addr.unwrap_or(0);
+        TraceFrame { ip, name: label, source, trust: Trust::Printed, machinery, at: Some(frame.at) }
+    });
+    if death.in_kernel || death.kind.is_none() { frames.collect() } else { Vec::new() }
+}
+
+/// Parts of names of code that only reports a death.
+const REPORTERS: &[&str] = &[
+    "handle_kernel_page_fault",
+    "dump_stack",
+    "panic",
+    "show_trace",
+    "interrupt_common",
+    "die_",
+    "asm_exc_",
+    "exc_page_fault",
+];

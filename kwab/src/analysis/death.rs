@@ -1,0 +1,269 @@
+//! Gathers what the dump says about the one death it is about: who, where, which access, which registers.
+//!
+//! The same fact may stand in a cause record, a register set, a crash report and a page-fault event; the first that has it
+//! wins, in that order, and its place is kept.
+
+use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
+
+use super::dump::{Case, Found, RecordRef, text};
+use crate::decode::{Values, vector_of};
+use crate::unwind;
+
+/// What died.
+#[derive(Clone, Debug, Default)]
+pub struct Death {
+    /// Kind of death, when the dump says one.
+    pub kind: Option<CauseKind>,
+    /// Whether the processor was in the kernel.
+    pub in_kernel: bool,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Name of the thread, or the command line.
+    pub comm: String,
+    /// The message.
+    pub message: String,
+    /// Signal number.
+    pub signal: Option<i64>,
+    /// Instruction.
+    pub ip: Option<u64>,
+    /// Stack pointer.
+    pub sp: Option<u64>,
+    /// Address whose access failed.
+    pub fault_addr: Option<u64>,
+    /// Error code of the exception.
+    pub error_code: Option<u64>,
+    /// Exception number.
+    pub vector: Option<u32>,
+    /// System call in progress.
+    pub syscall: Option<i64>,
+    /// Function printed with the instruction.
+    pub location: String,
+    /// Source file and line of a panic.
+    pub source: Option<String>,
+    /// Registers at the fault.
+    pub registers: Vec<(RegId, u64)>,
+    /// The record that says what died.
+    pub at: Option<RecordRef>,
+    /// The record with the registers.
+    pub registers_at: Option<RecordRef>,
+    /// The record with the page fault.
+    pub fault_at: Option<RecordRef>,
+}
+
+impl Death {
+    /// Looks through the records; an empty value when the dump tells of no death.
+    #[must_use]
+    pub fn of(case: &Case<'_>) -> Self {
+        let mut death = Self::default();
+        death.take_cause(case);
+        death.take_registers(case);
+        death.take_report(case);
+        death.take_panic(case);
+        death.take_page_fault(case);
+        let ring = death.register(RegId::CS).map(|cs| cs & 3);
+        if let Some(ring) = ring.filter(|_| death.at.is_none()) {
+            death.in_kernel = ring == 0;
+        }
+        death
+    }
+
+    /// Whether the dump is about a death at all.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// A register at the fault.
+    #[must_use]
+    pub fn register(&self, id: RegId) -> Option<u64> {
+        self.registers.iter().find(|(known, _)| *known == id).map(|(_, value)| *value)
+    }
+
+    /// The general registers, for unwinding.
+    #[must_use]
+    pub fn for_unwinding(&self) -> unwind::Registers {
+        let mut registers = unwind::Registers::default();
+        for number in 0..unwind::Registers::COUNT as u16 {
+            registers.set(number, self.register(RegId(number)));
+        }
+        registers.set(unwind::Registers::RIP, registers.ip().or(self.ip));
+        registers.set(unwind::Registers::RSP, registers.sp().or(self.sp));
+        registers
+    }
+
+    /// The process whose address space user addresses belong to; `None` for kernel code.
+    #[must_use]
+    pub fn code_pid(&self) -> Option<u32> {
+        if self.in_kernel { None } else { self.pid }
+    }
+
+    /// Whether the failed access was an instruction fetch: by the error code, or because the address is the instruction.
+    #[must_use]
+    pub fn is_fetch(&self) -> bool {
+        let by_code = self.error_code.is_some_and(|code| self.vector == Some(14) && code & 0x10 != 0);
+        by_code || (self.fault_addr.is_some() && self.fault_addr == self.ip) || (self.ip == Some(0))
+    }
+
+    fn take_cause(&mut self, case: &Case<'_>) {
+        let Some(cause) = case.causes.first() else { return };
+        self.at = Some(cause.at);
+        self.kind = cause.kind;
+        let signal = cause.kind == Some(CauseKind::FATAL_SIGNAL);
+        self.in_kernel = cause.in_kernel.unwrap_or(!signal && cause.kind != Some(CauseKind::LIVE));
+        self.pid = cause.pid;
+        self.comm = text(cause.comm.or(cause.cmdline));
+        self.message = text(cause.message);
+        self.signal = cause.signal.map(i64::from);
+        (self.ip, self.sp, self.fault_addr) = (cause.ip, cause.sp, cause.fault_addr);
+        self.error_code = cause.error_code;
+        self.vector = cause.vector.or_else(|| vector_of(&text(cause.exception))).or_else(|| vector_of(&self.message));
+        self.syscall = cause.syscall;
+        self.location = text(cause.location);
+        self.source = cause.file.map(|file| match cause.source_line {
+            Some(line) => format!("{}:{line}", text(Some(file))),
+            None => text(Some(file)),
+        });
+    }
+
+    fn take_registers(&mut self, case: &Case<'_>) {
+        let Some(set) = self.best_set(case) else { return };
+        self.registers_at = Some(set.at);
+        if let Some(list) = &set.regs {
+            self.registers = list.iter().filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+        }
+        self.vector = self.vector.or(set.vector);
+        self.error_code = self.error_code.or(set.error_code);
+        self.pid = self.pid.or(set.pid);
+        self.ip = self.ip.or_else(|| self.register(RegId::RIP));
+        self.sp = self.sp.or_else(|| self.register(RegId::RSP));
+        // CR2 keeps the address of the last page fault; it means something only when this was one.
+        if self.vector.is_none_or(|vector| vector == 14 || vector == 8) && self.signal.is_none() {
+            self.fault_addr = self.fault_addr.or_else(|| self.register(RegId::CR2));
+        }
+        if self.vector.is_none()
+            && self.register(RegId::CR2).is_some()
+            && self.error_code.is_some()
+            && self.fault_addr.is_some()
+        {
+            self.vector = Some(14);
+        }
+    }
+
+    fn best_set<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Found<Registers<'a>>> {
+        let of_role = |role: RegisterRole| {
+            let fits = |set: &&Found<Registers<'_>>| {
+                set.role == Some(role) && (self.in_kernel || set.pid.is_none() || set.pid == self.pid)
+            };
+            case.registers.iter().find(fits)
+        };
+        of_role(RegisterRole::FAULT)
+            .or_else(|| if self.in_kernel { None } else { of_role(RegisterRole::USER) })
+            .or_else(|| case.registers.iter().find(|set| set.role.is_none()))
+    }
+
+    fn take_report(&mut self, case: &Case<'_>) {
+        let reports = case.crash_reports.iter().filter(|report| self.pid.is_none() || report.pid == self.pid);
+        // The last report is the one that the dump was taken for.
+        let Some(report) = reports.last() else { return };
+        if self.at.is_none() {
+            self.at = Some(report.at);
+            self.kind = Some(CauseKind::FATAL_SIGNAL);
+        }
+        if self.kind != Some(CauseKind::FATAL_SIGNAL) {
+            return;
+        }
+        self.pid = self.pid.or(report.pid);
+        self.signal = self.signal.or(report.signal);
+        self.ip = self.ip.or(report.ip);
+        self.fault_addr = self.fault_addr.or(report.fault_addr);
+        if self.comm.is_empty() {
+            self.comm = text(report.cmdline);
+        }
+        if self.registers.is_empty()
+            && let Some(list) = &report.regs
+        {
+            self.registers = list.iter().filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+            self.registers_at = Some(report.at);
+            self.sp = self.sp.or_else(|| self.register(RegId::RSP));
+        }
+    }
+
+    fn take_panic(&mut self, case: &Case<'_>) {
+        let Some(panic) = case.panics.first() else { return };
+        if self.at.is_none() {
+            self.at = Some(panic.at);
+            self.kind = Some(CauseKind::PANIC);
+            self.in_kernel = true;
+        }
+        if self.message.is_empty() && self.in_kernel {
+            self.message = text(panic.message);
+        }
+    }
+
+    fn take_page_fault(&mut self, case: &Case<'_>) {
+        let same = |pid: Option<u32>| pid.is_some() && pid == self.pid;
+        let fault = case.page_faults.iter().rev().find(|fault| fault.resolved == Some(false) && same(fault.pid));
+        if let Some(fault) = fault
+            && self.kind == Some(CauseKind::FATAL_SIGNAL)
+            && self.ip.is_none_or(|ip| fault.ip.is_none_or(|other| other == ip))
+        {
+            self.fault_addr = self.fault_addr.or(fault.vaddr);
+            self.ip = self.ip.or(fault.ip);
+            self.error_code = self.error_code.or(fault.error_code);
+            self.vector = self.vector.or(Some(14));
+            self.fault_at = Some(fault.at);
+        }
+        // A SIGSEGV or SIGBUS with an address is a page fault whether or not somebody wrote the number down.
+        if self.vector.is_none() && matches!(self.signal, Some(7 | 11)) && self.fault_addr.is_some() {
+            self.vector = Some(14);
+        }
+    }
+
+    /// A line that says what died, for the head of a report.
+    #[must_use]
+    pub fn headline(&self, case: &Case<'_>) -> String {
+        let who = match (self.comm.is_empty(), self.pid) {
+            (false, Some(pid)) => format!("{}[{pid}]", self.comm),
+            (false, None) => self.comm.clone(),
+            (true, Some(pid)) => format!("process {pid}"),
+            (true, None) => "a process".to_owned(),
+        };
+        if self.kind == Some(CauseKind::FATAL_SIGNAL) {
+            let signal = self.signal.and_then(signal_name).unwrap_or_else(|| "a signal".to_owned());
+            let place = self.ip.map(|ip| format!(" at ip={ip:#x}")).unwrap_or_default();
+            return format!("{who} died of {signal}{place}");
+        }
+        if self.is_known() {
+            let kind = self.kind.and_then(CauseKind::name).unwrap_or("death");
+            // The line that only says where a panic was raised says less than the next one.
+            let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("panicked at ");
+            let first = self.message.lines().find(says).or_else(|| self.message.lines().next()).unwrap_or_default();
+            let pid = self.pid.map(|_| format!(" in {who}")).unwrap_or_default();
+            let message = if first.is_empty() { String::new() } else { format!(": {first}") };
+            return format!("kernel {kind}{pid}{message}");
+        }
+        let reason = case.identities.first().and_then(|identity| identity.reason);
+        match reason {
+            Some(Reason::LIVE) => "a live dump: nothing died".to_owned(),
+            Some(Reason::RECORDING) => "a recording without a crash".to_owned(),
+            _ => "the dump does not say what died".to_owned(),
+        }
+    }
+}
+
+/// The name of a signal.
+#[must_use]
+pub(super) fn signal_name(number: i64) -> Option<String> {
+    let number = u8::try_from(number).ok()?;
+    linux_abi::Signal::new(number.into()).map(|signal| signal.to_string())
+}
+
+impl Values for Death {
+    fn register(&self, number: u16) -> Option<u64> {
+        Self::register(self, RegId(number))
+    }
+
+    fn word(&self, _addr: u64) -> Option<u64> {
+        None
+    }
+}

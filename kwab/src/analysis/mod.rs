@@ -1,0 +1,25 @@
+//! Draws conclusions from a dump: what may have happened, with evidence, counter-evidence and the next command.
+//!
+//! [`Dump`] opens the bytes and [`Case`] sorts the sound records. [`triage`] runs the table of [`rules`], which rest on two
+//! analyses of their own: [`audit`] compares mappings, page tables and frame counts; [`verify`] compares pages with the
+//! files behind them. All of them return values; words and colours are the front end's.
+
+pub mod audit;
+mod backing;
+mod context;
+mod death;
+mod dump;
+pub mod finding;
+pub mod images;
+pub mod rules;
+mod space;
+mod triage;
+pub mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use context::{Context, TraceFrame, View};
+pub use death::Death;
+pub use dump::{Case, Dump, Found, RecordRef, text};
+pub use triage::{LEAST, Triage, triage};

@@ -1,0 +1,141 @@
+//! Memory that is not what it should be: pages, page tables, frame counts, translations, and none left.
+
+use kwab_format::record::{CauseKind, FlightEvent, FlightKind};
+
+use crate::analysis::context::Context;
+use crate::analysis::dump::{Found, text};
+use crate::analysis::finding::Claim;
+
+/// Findings of the audit below this weight are remarks, not causes.
+const CAUSE_WEIGHT: f64 = 0.5;
+
+/// Pages that are not what their files say.
+pub(super) fn wrong_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let Some(first) = ctx.pages.first() else { return Vec::new() };
+    let more = if ctx.pages.len() > 1 { format!(" (and {} more pages)", ctx.pages.len() - 1) } else { String::new() };
+    let path = if first.path.is_empty() { "its file" } else { &first.path };
+    let mut claim = Claim::new(format!(
+        "the page {:#x} of {path} holds {}{more} [{}]",
+        first.vaddr,
+        first.content.describe(),
+        first.rule
+    ));
+    for (number, page) in ctx.pages.iter().take(4).enumerate() {
+        let place = page.first_diff.map(|at| format!(" at +{at:#x}")).unwrap_or_default();
+        let row = format!("page {:#x}{place}: expected {}, found {}", page.vaddr, page.expected, page.actual);
+        claim = claim.because(if number == 0 { 0.88 } else { 0.1 }, row, Some(page.at));
+    }
+    let used = [ctx.death.ip, ctx.death.fault_addr].into_iter().flatten();
+    if let Some(addr) = used.into_iter().find(|addr| ctx.pages.iter().any(|page| page.vaddr == addr & !0xfff)) {
+        claim = claim.because(0.5, format!("the death is at {addr:#x}, in such a page"), ctx.death.at);
+    }
+    vec![
+        claim
+            .then("kwab verify-pages FILE --backing INITRAMFS")
+            .then(format!("kwab tui FILE --goto {:#x}", first.vaddr)),
+    ]
+}
+
+/// What the audit of mappings and page tables found.
+pub(super) fn audit(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let causes = ctx.audit.iter().filter(|finding| finding.weight >= CAUSE_WEIGHT);
+    let claims = causes.map(|finding| {
+        let times = if finding.count > 1 { format!(", {} times", finding.count) } else { String::new() };
+        let place = finding.addr.map(|addr| format!(" at {addr:#x}")).unwrap_or_default();
+        let mut claim = Claim::new(format!("{}{place}{times} [{}]", finding.title, finding.rule));
+        for (number, witness) in finding.witnesses.iter().take(4).enumerate() {
+            claim = claim.because(if number == 0 { finding.weight } else { 0.0 }, witness.text.clone(), witness.at);
+        }
+        let used = [ctx.death.ip, ctx.death.fault_addr].into_iter().flatten();
+        let same_page = |addr: &u64| finding.addr.is_some_and(|wrong| wrong & !0xfff == addr & !0xfff);
+        if let Some(addr) = used.into_iter().find(same_page) {
+            claim = claim.because(0.4, format!("the death is at {addr:#x}, in the same page"), ctx.death.at);
+        }
+        claim.then(format!("kwab audit-vm FILE --rule {}", finding.rule))
+    });
+    claims.collect()
+}
+
+/// Memory was unmapped or protected while another processor ran the same process, and that processor was not told.
+pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let mut events: Vec<&Found<FlightEvent<'_>>> = ctx.case.flight.iter().collect();
+    events.sort_by_key(|event| (event.stamp.tsc.or(event.stamp.ns).or(event.delta_ticks), event.at));
+    let changes = [FlightKind::MUNMAP, FlightKind::MPROTECT];
+    for (index, event) in events.iter().enumerate() {
+        let (Some(kind), Some(pid), Some(cpu)) = (event.kind, event.pid, event.stamp.cpu) else { continue };
+        if !changes.contains(&kind) {
+            continue;
+        }
+        let Some(other) = running_elsewhere(&events[..index], pid, cpu) else { continue };
+        // The shootdown belongs to the change: it comes before the processor does anything else for the process.
+        let next = events[index + 1..].iter().filter(|later| later.stamp.cpu == Some(cpu));
+        let told = next.take(4).any(|later| later.kind == Some(FlightKind::TLB_SEND));
+        if told || events[index + 1..].is_empty() {
+            continue;
+        }
+        let what = kind.name().unwrap_or("change");
+        let addr = event.a.map(|addr| format!(" of {addr:#x}")).unwrap_or_default();
+        let mut claim =
+            Claim::new(format!("CPU {other} was not told to forget translations after {what}{addr} on CPU {cpu}"))
+                .because(
+                    0.7,
+                    format!("{what}{addr} by pid {pid} on CPU {cpu}, and no shootdown behind it"),
+                    Some(event.at),
+                )
+                .because(0.4, format!("CPU {other} was running pid {pid} at that time"), None);
+        let anywhere = ctx.case.flight.iter().filter(|event| event.kind == Some(FlightKind::TLB_SEND)).count();
+        if anywhere == 0 && ctx.case.flight.len() < 8 {
+            claim = claim.but(
+                0.5,
+                "the flight recorder holds so few events that the shootdown may have been overwritten",
+                None,
+            );
+        }
+        return vec![claim.then("kwab inspect FILE --section flight")];
+    }
+    Vec::new()
+}
+
+/// A processor other than `cpu` whose last switch was to a task of `pid`.
+fn running_elsewhere(before: &[&Found<FlightEvent<'_>>], pid: u32, cpu: u32) -> Option<u32> {
+    let mut seen = vec![cpu];
+    for event in before.iter().rev().filter(|event| event.kind == Some(FlightKind::CONTEXT_SWITCH)) {
+        let Some(other) = event.stamp.cpu.filter(|other| !seen.contains(other)) else { continue };
+        if event.pid == Some(pid) {
+            return Some(other);
+        }
+        seen.push(other);
+    }
+    None
+}
+
+/// No memory was left.
+pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let message = death.message.to_lowercase();
+    let said = death.kind == Some(CauseKind::OUT_OF_MEMORY)
+        || (ctx.kernel_died() && OUT_OF_MEMORY.iter().any(|words| message.contains(words)));
+    if !said {
+        return Vec::new();
+    }
+    let mut claim = Claim::new("the machine ran out of memory").because(
+        0.8,
+        first_line(&death.message, "the kernel says so"),
+        death.at,
+    );
+    let mut counters: Vec<_> =
+        ctx.case.counters.iter().filter(|c| text(c.group).contains("mem") && c.value.is_some()).collect();
+    counters.sort_by_key(|counter| std::cmp::Reverse(counter.value));
+    for counter in counters.iter().take(5) {
+        let (name, value, unit) = (text(counter.name), counter.value.unwrap_or(0), text(counter.unit));
+        claim = claim.because(0.1, format!("{name} = {value} {unit}").trim_end().to_owned(), Some(counter.at));
+    }
+    vec![claim.then("kwab inspect FILE --section counters,tasks").then("kwab audit-vm FILE --rule VM-LEAK")]
+}
+
+/// Words of a kernel that has no memory left.
+const OUT_OF_MEMORY: &[&str] = &["out of memory", "memory allocation of", "allocation failed", "no free frames"];
+
+fn first_line(message: &str, otherwise: &str) -> String {
+    message.lines().find(|line| !line.trim().is_empty()).unwrap_or(otherwise).to_owned()
+}

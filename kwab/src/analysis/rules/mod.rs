@@ -1,0 +1,112 @@
+//! The table of triage rules: which kinds of bug are known, what each looks at, and the function that judges it.
+//!
+//! A rule returns claims with weighed evidence; it never looks at another rule's result. Rules about symptoms (a null
+//! dereference) stay below 0.9, so that a rule that proves a cause (a page that is not what its file says) comes first.
+
+mod damage;
+mod deliberate;
+mod memory;
+mod panic;
+mod pointer;
+mod program;
+mod stack;
+mod tasks;
+
+use kwab_format::SectionKind;
+
+use super::context::Context;
+use super::finding::Claim;
+
+/// A rule of the triage.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its name.
+    pub id: &'static str,
+    /// The kind of bug.
+    pub class: &'static str,
+    /// What it looks at.
+    pub looks_at: &'static str,
+    /// The kinds of section its conclusion rests on.
+    pub rests_on: &'static [SectionKind],
+    /// Whether it tells of a bug, or of something done on purpose.
+    pub is_bug: bool,
+    /// Judges a case.
+    pub judge: fn(&Context<'_, '_>) -> Vec<Claim>,
+}
+
+const CAUSE: SectionKind = SectionKind::CAUSE;
+const REGS: SectionKind = SectionKind::REGISTERS;
+const STACKS: SectionKind = SectionKind::STACKS;
+const MAP: SectionKind = SectionKind::MEMORY_MAP;
+const PTES: SectionKind = SectionKind::PAGE_TABLE;
+const CALLS: SectionKind = SectionKind::SYSCALLS;
+const TASKS: SectionKind = SectionKind::TASKS;
+const LOCKS: SectionKind = SectionKind::LOCKS;
+
+/// All rules. Between equal scores the earlier one comes first.
+pub const RULES: &[Rule] = &[
+    rule(
+        "PAGE",
+        "wrong page content",
+        "page checks, captured pages, backing files",
+        &[SectionKind::PAGE_CHECKS],
+        memory::wrong_pages,
+    ),
+    rule(
+        "AUDIT",
+        "page tables against mappings",
+        "mappings, page-table entries, frame counts, tasks",
+        &[MAP, PTES],
+        memory::audit,
+    ),
+    rule(
+        "TLB",
+        "missing TLB shootdown",
+        "flight recorder: unmap and protect events, running CPUs",
+        &[SectionKind::FLIGHT],
+        memory::tlb,
+    ),
+    rule("OOM", "out of memory", "cause, memory counters", &[CAUSE, SectionKind::COUNTERS], memory::out_of_memory),
+    rule("DEADLOCK", "deadlock", "locks held and awaited", &[LOCKS], tasks::deadlock),
+    rule("LOCK-SLEEP", "lock held across sleep", "locks, task states", &[LOCKS, TASKS], tasks::lock_across_sleep),
+    rule("LOST-WAKE", "lost wake-up", "tasks, locks, flight recorder", &[TASKS, LOCKS], tasks::lost_wakeup),
+    rule("HANG", "hang", "tasks and what they wait for", &[TASKS], tasks::hang),
+    rule("STACK", "stack overflow", "stack pointer, stack bounds, fault address", &[REGS, STACKS], stack::overflow),
+    rule("POISON", "use after free", "registers and addresses with poison patterns", &[REGS], pointer::poison),
+    rule(
+        "USER-PTR",
+        "user pointer used unchecked",
+        "kernel faults at user addresses",
+        &[REGS, CALLS],
+        pointer::user_pointer,
+    ),
+    rule("JUMP-ZERO", "jump to zero", "instruction pointer, top of the stack", &[REGS, STACKS], pointer::jump_to_zero),
+    rule("JUMP-DATA", "jump to data", "instruction pointer, mappings", &[REGS, MAP], pointer::jump_to_data),
+    rule("NULL", "null or near-null dereference", "fault address, instruction, registers", &[REGS], pointer::null),
+    rule(
+        "WILD",
+        "wild pointer or non-canonical address",
+        "fault address, instruction, mappings",
+        &[REGS, MAP],
+        pointer::wild,
+    ),
+    rule("DOUBLE", "double fault", "cause, stack pointer", &[CAUSE, REGS], stack::double_fault),
+    rule("PANIC", "Rust panic or failed assertion", "panic message and place", &[CAUSE], panic::rust),
+    rule("CANARY", "stack smashed", "canary checks", &[SectionKind::EVENTS], program::canary),
+    rule("UNIMPL", "unimplemented system call", "system calls before the failure", &[CALLS], program::unimplemented),
+    rule("ABORT", "the program aborted itself", "signal", &[CAUSE], program::abort),
+    rule("PROGRAM", "the program's own fault", "signal, mappings, system calls", &[CAUSE, MAP], program::own_fault),
+    rule("INIT", "init ended", "panic message, exit of pid 1", &[CAUSE], program::init_ended),
+    Rule { is_bug: false, ..rule("DELIBERATE", "deliberate", "cause, message", &[CAUSE], deliberate::asked_for) },
+    rule("DAMAGED", "damaged dump", "sections, end section", &[], damage::cause_lost),
+];
+
+const fn rule(
+    id: &'static str,
+    class: &'static str,
+    looks_at: &'static str,
+    rests_on: &'static [SectionKind],
+    judge: fn(&Context<'_, '_>) -> Vec<Claim>,
+) -> Rule {
+    Rule { id, class, looks_at, rests_on, is_bug: true, judge }
+}

@@ -1,0 +1,81 @@
+//! Panics that Rust code raises: which kind, from the words of the message.
+
+use kwab_format::record::CauseKind;
+
+use crate::analysis::context::Context;
+use crate::analysis::finding::Claim;
+
+/// Words of a message, the claim they support, and how far they decide it.
+const KINDS: &[(&str, &str, f64)] = &[
+    ("called `Option::unwrap()` on a `None` value", "unwrap of None", 0.8),
+    ("called `Result::unwrap()` on an `Err` value", "unwrap of an error", 0.8),
+    ("index out of bounds", "index out of bounds", 0.8),
+    ("out of range for slice", "slice range out of bounds", 0.8),
+    ("slice index starts at", "slice range out of bounds", 0.8),
+    ("is not a char boundary", "string cut inside a character", 0.8),
+    ("attempt to divide by zero", "division by zero", 0.8),
+    ("attempt to calculate the remainder with a divisor of zero", "division by zero", 0.8),
+    ("with overflow", "arithmetic overflow", 0.8),
+    ("already mutably borrowed", "a cell is borrowed twice", 0.8),
+    ("already borrowed", "a cell is borrowed twice", 0.8),
+    ("assertion `left == right` failed", "failed assertion", 0.8),
+    ("assertion `left != right` failed", "failed assertion", 0.8),
+    ("assertion failed", "failed assertion", 0.8),
+    ("entered unreachable code", "code thought unreachable was reached", 0.8),
+    ("not yet implemented", "unfinished code was reached", 0.8),
+    ("not implemented", "unfinished code was reached", 0.8),
+    ("kernel BUG at", "failed assertion", 0.8),
+];
+
+/// Messages that only report what another rule judges.
+const REPORTS: &[&str] = &[
+    "page fault",
+    "general protection",
+    "double fault",
+    "sysrq",
+    "attempted to kill init",
+    "stack overflow",
+    "exception",
+];
+
+/// A panic, by its kind.
+pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let kernel =
+        matches!(death.kind, Some(CauseKind::PANIC | CauseKind::BUG | CauseKind::OOPS | CauseKind::RECURSIVE_PANIC));
+    if !kernel || death.message.is_empty() {
+        return Vec::new();
+    }
+    let lower = death.message.to_lowercase();
+    let place = death
+        .source
+        .clone()
+        .or_else(|| place_in(&death.message))
+        .map(|place| format!(" at {place}"))
+        .unwrap_or_default();
+    let message = words(&death.message);
+    let known = KINDS.iter().find(|(text, ..)| lower.contains(&text.to_lowercase()));
+    let (what, weight) = match known {
+        Some((_, what, weight)) => ((*what).to_owned(), *weight),
+        None if REPORTS.iter().any(|text| lower.contains(text)) => return Vec::new(),
+        None => (format!("the kernel panicked on purpose: {message}"), 0.6),
+    };
+    let claim = Claim::new(format!("{what}{place}{}", ctx.in_culprit())).because(weight, message, death.at).because_if(
+        0.2,
+        ctx.culprit().map(|frame| (format!("innermost frame of interest: {}", frame.label()), frame.at)),
+    );
+    vec![claim.then("kwab inspect FILE --section bt,log")]
+}
+
+/// `file:line:column` of `panicked at file:line:column:`.
+fn place_in(message: &str) -> Option<String> {
+    let rest = message.split("panicked at ").nth(1)?;
+    let place = rest.lines().next()?.trim_end_matches(':');
+    (!place.is_empty()).then(|| place.to_owned())
+}
+
+/// The message without the line that only says where.
+fn words(message: &str) -> String {
+    let mut lines = message.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("panicked at "));
+    lines.next().unwrap_or_else(|| message.trim()).to_owned()
+}

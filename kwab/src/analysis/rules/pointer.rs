@@ -1,0 +1,308 @@
+//! Bad addresses: null, wild, poisoned, data as code, user pointers in the kernel.
+
+use kwab_format::record::{CauseKind, FlightKind, RegId};
+
+use crate::analysis::context::Context;
+use crate::analysis::dump::{RecordRef, text};
+use crate::analysis::finding::Claim;
+use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
+use crate::unwind::Space;
+
+type Fact = Option<(String, Option<RecordRef>)>;
+
+/// Whether the death is one by an address at all.
+fn by_address(ctx: &Context<'_, '_>) -> bool {
+    let death = &ctx.death;
+    let kernel = matches!(
+        death.kind,
+        Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::DOUBLE_FAULT | CauseKind::BUG)
+    );
+    let fault = matches!(death.vector, Some(13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
+    let signal = death.kind == Some(CauseKind::FATAL_SIGNAL) && matches!(death.signal, Some(7 | 11));
+    signal || (kernel && fault && death.in_kernel)
+}
+
+fn side(ctx: &Context<'_, '_>) -> &'static str {
+    if ctx.death.in_kernel { "the kernel" } else { "the program" }
+}
+
+fn error_code(ctx: &Context<'_, '_>) -> Fact {
+    let death = &ctx.death;
+    let code = death.error_code.filter(|_| death.vector == Some(14))?;
+    Some((format!("error code {code:#x}: {}", page_fault_sentence(code)), death.registers_at.or(death.at)))
+}
+
+fn instruction(ctx: &Context<'_, '_>) -> Fact {
+    let found = ctx.instruction.as_ref()?;
+    let values = found.explain();
+    Some((format!("{:x}: {}  {values}", found.addr, found.text).trim_end().to_owned(), ctx.death.registers_at))
+}
+
+/// Whether zero as instruction pointer only means that the source never recorded one: signals that nobody's instruction
+/// causes carry it too.
+fn ip_is_never_recorded(ctx: &Context<'_, '_>) -> Option<RecordRef> {
+    let by_kill = |number: Option<i64>| matches!(number, Some(1 | 2 | 3 | 9 | 15));
+    let zero = ctx.case.signals.iter().filter(|signal| signal.ip == Some(0));
+    zero.into_iter().find(|signal| by_kill(signal.signal)).map(|signal| signal.at)
+}
+
+/// The instruction pointer is at or near zero.
+pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let Some(ip) = death.ip.filter(|&ip| ip < 0x1000 && by_address(ctx)) else { return Vec::new() };
+    let from = ctx.trace.iter().find(|frame| frame.ip != ip && !frame.machinery && frame.name.is_some());
+    let view = ctx.view();
+    let top = death.sp.and_then(|sp| Some((view.word(sp)?, view.memory_at(sp)?.0.at)));
+    let who = side(ctx);
+    let mut claim = match top {
+        Some((word, at)) if view.is_code(word) => {
+            let caller = from.map_or_else(|| format!("{word:#x}"), |frame| frame.label());
+            Claim::new(format!("{who} called a null function pointer (ip={ip:#x}) from {caller}")).because(
+                0.45,
+                format!("the top of the stack is a return address: {word:#x}"),
+                Some(at),
+            )
+        }
+        Some((0, at)) => emptied_context(ctx, ip, at),
+        _ => {
+            let place = from.map(|frame| format!(", last known in {}", frame.label())).unwrap_or_default();
+            Claim::new(format!(
+                "{who} jumped to {ip:#x}: a null function pointer or an overwritten return address{place}"
+            ))
+        }
+    };
+    claim = claim.because(0.6, format!("ip = {ip:#x}, where no code can be"), death.registers_at.or(death.at));
+    claim = claim.because_if(0.3, error_code(ctx).filter(|_| death.is_fetch()));
+    if let Some(at) = ip_is_never_recorded(ctx).filter(|_| death.registers_at.is_none()) {
+        claim = claim.but(0.8, "signals sent by kill carry ip=0 here too: this source does not record it", Some(at));
+    }
+    vec![claim.then("kwab inspect FILE --section bt,regs").then("kwab tui FILE")]
+}
+
+/// Nothing but zeros where a return address must be: the code did not call, it returned into an emptied frame.
+fn emptied_context(ctx: &Context<'_, '_>, ip: u64, at: RecordRef) -> Claim {
+    let death = &ctx.death;
+    let view = ctx.view();
+    let sp = death.sp.unwrap_or(0);
+    let zeros = (0..64).map_while(|word| view.word(sp + word * 8)).take_while(|word| *word == 0).count();
+    let who = side(ctx);
+    let mut claim = Claim::new(format!(
+        "{who} returned to {ip:#x} through a zeroed stack: a saved context or its stack was overwritten or freed"
+    ))
+    .because(
+        0.5,
+        format!("the {zeros} words from rsp on are zero; a call would have left a return address"),
+        Some(at),
+    );
+    let preserved = [RegId::RBX, RegId::RBP, RegId::R12, RegId::R13, RegId::R14, RegId::R15];
+    if preserved.iter().all(|&register| death.register(register) == Some(0)) {
+        claim = claim.because(
+            0.4,
+            "rbx, rbp and r12 to r15 are all zero: they came from zeroed memory too",
+            death.registers_at,
+        );
+    }
+    let last = ctx.case.flight.iter().rev().find(|event| event.kind == Some(FlightKind::CONTEXT_SWITCH));
+    if let Some(switch) = last {
+        let detail = text(switch.detail.or(switch.name));
+        claim = claim.because(0.25, format!("the last recorded switch of tasks: {}", detail.trim()), Some(switch.at));
+    }
+    claim
+}
+
+/// Code was fetched from where there is data, or nothing.
+pub(super) fn jump_to_data(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let Some(ip) = death.ip.filter(|&ip| ip >= 0x1000 && by_address(ctx) && death.is_fetch()) else {
+        return Vec::new();
+    };
+    let who = side(ctx);
+    let vma = ctx.vma_at(ip).filter(|_| !death.in_kernel);
+    let claim = match vma {
+        Some(vma) if vma.prot.unwrap_or(0) & 4 == 0 => {
+            let name = text(vma.path.or(vma.name));
+            Claim::new(format!("{who} jumped to data at {ip:#x} ({name})")).because(
+                0.6,
+                format!("the mapping of {ip:#x} is not executable"),
+                Some(vma.at),
+            )
+        }
+        Some(vma) => {
+            // The mapping allows it, so the page table must forbid it: the audit knows more.
+            Claim::new(format!("{who} may not execute {ip:#x} although its mapping allows it")).because(
+                0.5,
+                "the mapping is executable",
+                Some(vma.at),
+            )
+        }
+        None => Claim::new(format!("{who} jumped to {ip:#x}, where nothing is mapped")).because(
+            0.45,
+            format!("no mapping and no image holds {ip:#x}"),
+            death.registers_at.or(death.at),
+        ),
+    };
+    let claim = claim.because_if(0.3, error_code(ctx)).because(0.3, "the failed access is the fetch itself", death.at);
+    vec![claim.then("kwab inspect FILE --section bt,vmas").then("kwab audit-vm FILE")]
+}
+
+/// Data at or near address zero was accessed.
+pub(super) fn null(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let Some(addr) = death.fault_addr.filter(|_| by_address(ctx) && !death.is_fetch()) else { return Vec::new() };
+    let what = match classify(addr) {
+        PointerClass::Null => "a null pointer".to_owned(),
+        PointerClass::NearNull => format!("a null pointer plus {addr:#x}"),
+        PointerClass::BelowNull => format!("{addr:#x}: an error number or a negative offset from null"),
+        _ => return Vec::new(),
+    };
+    // Without registers a zero may only mean that nobody recorded the address.
+    let sure = if death.registers.is_empty() && addr == 0 { 0.45 } else { 0.7 };
+    let mut claim = Claim::new(format!("{} dereferenced {what}{}", side(ctx), ctx.in_culprit()))
+        .because(sure, format!("the failed access is at {addr:#x}"), death.fault_at.or(death.registers_at).or(death.at))
+        .because_if(0.2, error_code(ctx));
+    if let Some(found) = &ctx.instruction
+        && let Some(operand) = found.operands.iter().find(|operand| operand.address == Some(addr))
+    {
+        claim = claim.because_if(0.4, instruction(ctx));
+        if let Some((name, ..)) = operand.registers.iter().find(|(_, _, value)| *value == Some(0)) {
+            claim = claim.because(0.2, format!("{name} is zero"), death.registers_at);
+        }
+    }
+    vec![claim.then("kwab inspect FILE --section bt,code,regs").then("kwab tui FILE")]
+}
+
+/// An address that no pointer should have, and none of the better known kinds.
+pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    if !by_address(ctx) || death.is_fetch() {
+        return Vec::new();
+    }
+    if let Some((register, value)) = non_canonical_operand(ctx) {
+        let claim = Claim::new(format!(
+            "{} used the non-canonical address {value:#x} ({register}){}",
+            side(ctx),
+            ctx.in_culprit()
+        ))
+        .because(0.75, format!("{register} makes {value:#x}, which no page table can map"), death.registers_at)
+        .because_if(0.2, instruction(ctx));
+        return vec![claim.then("kwab inspect FILE --section code,regs")];
+    }
+    if death.vector == Some(13) && death.in_kernel {
+        let claim = Claim::new(format!("general protection fault in the kernel{}", ctx.in_culprit()))
+            .because(0.4, "exception 13: often a non-canonical address; the dump does not show which", death.at)
+            .because_if(0.1, instruction(ctx));
+        return vec![claim.then("kwab inspect FILE --section code,regs")];
+    }
+    let Some(addr) =
+        death.fault_addr.filter(|&addr| matches!(classify(addr), PointerClass::User | PointerClass::Kernel))
+    else {
+        return Vec::new();
+    };
+    if !death.in_kernel && ctx.vma_at(addr).is_some() {
+        return Vec::new();
+    }
+    let mut claim =
+        Claim::new(format!("{} accessed {addr:#x}, where nothing is mapped{}", side(ctx), ctx.in_culprit()))
+            .because(
+                0.5,
+                format!("the failed access is at {addr:#x}"),
+                death.fault_at.or(death.registers_at).or(death.at),
+            )
+            .because_if(0.1, error_code(ctx))
+            .because_if(0.15, instruction(ctx));
+    if !death.in_kernel && ctx.has_map() {
+        claim = claim.because(0.2, "no mapping of the process holds it", None);
+    }
+    vec![claim.then("kwab inspect FILE --section bt,vmas,code")]
+}
+
+fn non_canonical_operand(ctx: &Context<'_, '_>) -> Option<(&'static str, u64)> {
+    if ctx.death.vector == Some(14) {
+        return None;
+    }
+    let operand = ctx
+        .instruction
+        .as_ref()?
+        .operands
+        .iter()
+        .find(|operand| operand.address.is_some_and(|addr| !is_canonical(addr) && is_poison(addr).is_none()))?;
+    let name = operand
+        .registers
+        .iter()
+        .find(|(_, _, value)| value.is_some_and(|v| !is_canonical(v)))
+        .map_or("operand", |r| r.0);
+    Some((name, operand.address?))
+}
+
+/// A byte pattern of freed memory is in the address or in the registers it was made of.
+pub(super) fn poison(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    if !ctx.kernel_died() && !ctx.program_died() {
+        return Vec::new();
+    }
+    let mut claim = None;
+    let known = |addr: u64| is_poison(addr).map(|name| (addr, name));
+    let operands = ctx.instruction.iter().flat_map(|found| &found.operands).filter_map(|operand| operand.address);
+    if let Some((addr, name)) = death.fault_addr.into_iter().chain(operands).chain(death.ip).find_map(known) {
+        let text =
+            format!("{} used freed memory: the address {addr:#x} is made of {name}{}", side(ctx), ctx.in_culprit());
+        claim = Some(Claim::new(text).because(
+            0.85,
+            format!("{addr:#x} is the pattern of {name}"),
+            death.registers_at.or(death.at),
+        ));
+    }
+    let registers = death.registers.iter().filter_map(|&(id, value)| Some((id, known(value)?)));
+    for (id, (value, name)) in registers {
+        let register = id.name().unwrap_or("a register");
+        let row = format!("{register} = {value:#x}: {name}");
+        claim = Some(match claim {
+            Some(claim) => claim.because(0.3, row, death.registers_at),
+            None => {
+                Claim::new(format!("{} works on freed memory: {register} holds {name}{}", side(ctx), ctx.in_culprit()))
+                    .because(0.6, row, death.registers_at)
+            }
+        });
+    }
+    claim
+        .map(|claim| claim.because_if(0.15, instruction(ctx)).then("kwab inspect FILE --section code,regs,bt"))
+        .into_iter()
+        .collect()
+}
+
+/// Kernel code used an address of the user's half outside of the copy routines.
+pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let Some(addr) = death.fault_addr.filter(|_| ctx.kernel_died() && by_address(ctx) && !death.is_fetch()) else {
+        return Vec::new();
+    };
+    if classify(addr) != PointerClass::User {
+        return Vec::new();
+    }
+    let mut claim = Claim::new(format!(
+        "the kernel used the user pointer {addr:#x} without checking or copying it{}",
+        ctx.in_culprit()
+    ))
+    .because(0.6, format!("{addr:#x} is an address of the user's half"), death.registers_at.or(death.at))
+    .because_if(0.15, error_code(ctx));
+    let call = ctx
+        .case
+        .syscalls
+        .iter()
+        .filter(|call| call.pid == death.pid && (call.in_progress == Some(true) || call.result.is_none()));
+    let entered = ctx.case.entries.iter().rev().find(|entry| entry.pid == death.pid);
+    let args = call.last().map(|call| (call.args(), text(call.name), call.at));
+    if let Some((args, name, at)) = args.or_else(|| entered.map(|entry| (entry.args(), text(entry.name), entry.at)))
+        && let Some(number) = args.iter().position(|arg| arg.is_some_and(|arg| arg != 0 && addr.abs_diff(arg) < 4096))
+    {
+        claim = claim.because(0.6, format!("it is argument {} of {name}", number + 1), Some(at));
+    }
+    if let Some(vma) = ctx.vma_at(addr) {
+        claim = claim.because(
+            0.1,
+            format!("it lies in a mapping of the process ({})", text(vma.path.or(vma.name))),
+            Some(vma.at),
+        );
+    }
+    vec![claim.because_if(0.1, instruction(ctx)).then("kwab inspect FILE --section syscalls,code,bt")]
+}

@@ -1,0 +1,169 @@
+//! Programs: their own faults, aborts, smashed stacks, system calls the kernel lacks, and the end of init.
+
+use kwab_format::record::CauseKind;
+
+use crate::analysis::context::Context;
+use crate::analysis::death::signal_name;
+use crate::analysis::dump::{RecordRef, text};
+use crate::analysis::finding::Claim;
+
+/// System calls that are looked at before a failure.
+const RECENT: usize = 16;
+/// `-ENOSYS`.
+const NO_SYSCALL: i64 = -38;
+
+/// The last system calls of the dead process as text, oldest first.
+fn last_calls(ctx: &Context<'_, '_>, count: usize) -> Vec<(String, RecordRef, Option<i64>)> {
+    let own = |pid: Option<u32>| pid == ctx.death.pid;
+    let name = |name: Option<&[u8]>, nr: Option<i64>| {
+        name.map_or_else(|| format!("syscall {}", nr.unwrap_or(-1)), |n| text(Some(n)))
+    };
+    let mut calls: Vec<_> = ctx
+        .case
+        .syscalls
+        .iter()
+        .filter(|call| own(call.pid))
+        .map(|call| (name(call.name, call.nr), call.at, call.result))
+        .collect();
+    if calls.is_empty() {
+        let exits = ctx.case.exits.iter().filter(|exit| own(exit.pid));
+        calls = exits.map(|exit| (name(exit.name, exit.nr), exit.at, exit.result)).collect();
+    }
+    calls.split_off(calls.len().saturating_sub(count))
+}
+
+fn with_result(call: &(String, RecordRef, Option<i64>)) -> String {
+    match call.2 {
+        Some(result) => format!("{} = {result}", call.0),
+        None => format!("{} (not returned)", call.0),
+    }
+}
+
+/// A program died of a fault in its own code, as far as the dump shows.
+pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    if !ctx.program_died() || !matches!(death.signal, Some(4 | 5 | 7 | 8 | 11 | 31)) {
+        return Vec::new();
+    }
+    let signal = death.signal.and_then(signal_name).unwrap_or_default();
+    let who = if death.comm.is_empty() { "the program".to_owned() } else { death.comm.clone() };
+    let place = death.ip.filter(|&ip| ip != 0).map(|ip| format!(" at {ip:#x}")).unwrap_or_default();
+    let after = last_calls(ctx, 1).first().map(|call| format!(", after {}", with_result(call))).unwrap_or_default();
+    let mut claim = Claim::new(format!("{who} died of its own fault: {signal}{place}{after}")).because(
+        0.4,
+        format!("the kernel sent {signal}"),
+        death.at,
+    );
+    let calls = last_calls(ctx, 4);
+    if let Some(last) = calls.last() {
+        let list: Vec<String> = calls.iter().map(with_result).collect();
+        claim = claim.because(0.05, format!("its last system calls: {}", list.join("; ")), Some(last.1));
+    }
+    // What is excluded counts only where the dump could have shown it.
+    if !ctx.case.ptes.is_empty() && ctx.audit.is_empty() {
+        claim = claim.because(0.25, "mappings and page tables agree", None);
+    }
+    let checked = !ctx.case.checks.is_empty() || !ctx.case.verify_oks.is_empty();
+    if checked && ctx.pages.is_empty() {
+        claim = claim.because(
+            0.2,
+            "every checked page is what its file says",
+            ctx.case.checks.first().map(|check| check.at),
+        );
+    }
+    if !ctx.pages.is_empty() {
+        claim =
+            claim.but(0.6, "pages of its files are wrong: it may be innocent", ctx.pages.first().map(|page| page.at));
+    }
+    if ctx.case.ptes.is_empty() && !checked {
+        claim =
+            claim.but(0.1, "neither page tables nor page checks are in the dump, so the kernel is not cleared", None);
+    }
+    vec![claim.then("kwab inspect FILE --section bt,code,syscalls")]
+}
+
+/// A program aborted itself.
+pub(super) fn abort(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    if !ctx.program_died() || ctx.death.signal != Some(6) {
+        return Vec::new();
+    }
+    let who = if ctx.death.comm.is_empty() { "the program" } else { &ctx.death.comm };
+    let mut claim = Claim::new(format!("{who} aborted itself: a failed assertion or a check of its library")).because(
+        0.6,
+        "SIGABRT",
+        ctx.death.at,
+    );
+    let told = last_calls(ctx, RECENT).into_iter().rev().find(|(name, ..)| name == "write" || name == "writev");
+    if let Some((name, at, _)) = told {
+        claim = claim.because(0.2, format!("it wrote something shortly before ({name})"), Some(at));
+    }
+    vec![claim.then("kwab inspect FILE --section syscalls,bt")]
+}
+
+/// The canary of a stack was not what it should be.
+pub(super) fn canary(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let own = |pid: Option<u32>| !ctx.program_died() || pid == ctx.death.pid;
+    let Some(check) = ctx.case.canaries.iter().find(|check| own(check.pid)) else { return Vec::new() };
+    let (expected, found) = (check.expected.unwrap_or(0), check.found.unwrap_or(0));
+    let when = text(check.when);
+    let claim = Claim::new(format!(
+        "the stack canary changed during {} ({when}): the kernel or the program wrote over it",
+        text(check.syscall)
+    ))
+    .because(0.8, format!("expected {expected:#x}, found {found:#x} at fs:0x28"), Some(check.at));
+    vec![claim.then("kwab inspect FILE --section events,syscalls")]
+}
+
+/// A system call that the kernel lacks, and a failure soon behind it.
+pub(super) fn unimplemented(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    let own = |pid: Option<u32>| death.pid.is_none() || pid == death.pid;
+    let event = ctx.case.unimplemented.iter().rev().find(|event| own(event.pid));
+    let recent = last_calls(ctx, RECENT);
+    let refused = recent.iter().rev().find(|(_, _, result)| *result == Some(NO_SYSCALL));
+    let (what, at) = match (event, refused) {
+        (Some(event), _) => {
+            let (name, nr) = (text(event.name), event.nr.unwrap_or(-1));
+            // A kernel that does not know the number has no name for it either.
+            let named = !name.is_empty() && !name.starts_with('(');
+            (if named { format!("{name} (number {nr})") } else { format!("number {nr}") }, event.at)
+        }
+        (None, Some((name, at, _))) => (name.clone(), *at),
+        (None, None) => return Vec::new(),
+    };
+    let mut claim = Claim::new(format!(
+        "the kernel lacks system call {what}, and the program did not survive without it"
+    ))
+    .because(0.3, format!("system call {what} is not implemented"), Some(at));
+    let died = ctx.program_died() || death.kind == Some(CauseKind::PANIC);
+    let exit = ctx
+        .case
+        .process_exits
+        .iter()
+        .find(|exit| exit.pid == death.pid && (exit.status != Some(0) || exit.by_signal == Some(true)));
+    match (died, exit) {
+        (true, _) if refused.is_some() || recent.is_empty() => {
+            claim = claim.because(0.45, "it failed within the last system calls before the death", death.at);
+        }
+        (false, Some(exit)) => {
+            claim = claim.because(
+                0.3,
+                format!("the process ended with status {}", exit.status.unwrap_or(0)),
+                Some(exit.at),
+            );
+        }
+        (false, None) => claim = claim.but(0.5, "nothing failed after it", None),
+        _ => claim = claim.but(0.5, "many system calls succeeded after it", None),
+    }
+    vec![claim.then("kwab inspect FILE --section syscalls")]
+}
+
+/// Init ended, which ends the machine.
+pub(super) fn init_ended(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    if !ctx.death.message.to_lowercase().contains("attempted to kill init") {
+        return Vec::new();
+    }
+    let claim = Claim::new(format!("init ended, and the kernel cannot go on without it: {}", ctx.death.message.trim()))
+        .because(0.8, ctx.death.message.trim().to_owned(), ctx.death.at);
+    vec![claim.then("kwab inspect FILE --section syscalls,log")]
+}

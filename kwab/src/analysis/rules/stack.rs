@@ -1,0 +1,93 @@
+//! Stacks that ran out, and faults while delivering a fault.
+
+use kwab_format::record::CauseKind;
+
+use crate::analysis::context::Context;
+use crate::analysis::dump::text;
+use crate::analysis::finding::Claim;
+
+/// How far below a stack an access still counts as running out of it: one large frame.
+const REACH: u64 = 1 << 20;
+
+/// A stack pointer or a failed access in or below the guard of a stack.
+pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    if !ctx.kernel_died() && !ctx.program_died() {
+        return Vec::new();
+    }
+    let said = death.kind == Some(CauseKind::STACK_OVERFLOW);
+    let whose = if death.in_kernel { "kernel" } else { "user" };
+    let mut claim = Claim::new(format!("{whose} stack overflow{}", ctx.in_culprit()));
+    let mut found = said;
+    if said {
+        claim = claim.because(0.85, "the kernel saw its guard page hit", death.at);
+    }
+    for (what, addr) in [("the failed access", death.fault_addr), ("the stack pointer", death.sp)] {
+        let Some(addr) = addr else { continue };
+        let near = ctx.case.stacks.iter().filter(|stack| (stack.label.is_none_or(|l| l != b"user")) == death.in_kernel);
+        for stack in near {
+            let (Some(low), Some(high)) = (stack.low, stack.high) else { continue };
+            let guard = low.saturating_sub(stack.guard.unwrap_or(0));
+            let label = text(stack.label);
+            if (guard..low).contains(&addr) {
+                let row = format!("{what} {addr:#x} is in the guard below the {label} stack {low:#x}-{high:#x}");
+                (claim, found) = (claim.because(0.8, row, Some(stack.at)), true);
+            } else if what == "the stack pointer" && addr < guard && guard - addr < REACH && near_sp(ctx, addr) {
+                let row = format!("{what} {addr:#x} is {} bytes below the {label} stack", low - addr);
+                (claim, found) = (claim.because(0.7, row, Some(stack.at)), true);
+            }
+        }
+    }
+    if !death.in_kernel
+        && let Some((row, at)) = below_user_stack(ctx)
+    {
+        (claim, found) = (claim.because(0.7, row, Some(at)), true);
+    }
+    if let Some((name, times)) = recursion(ctx) {
+        claim = claim.because(0.4, format!("{name} is on the stack {times} times"), None);
+    }
+    if !found {
+        return Vec::new();
+    }
+    vec![claim.then("kwab inspect FILE --section bt,regs").then("kwab tui FILE --goto rsp")]
+}
+
+/// Whether the failed access belongs to the stack pointer: it is near it, or nobody knows it.
+fn near_sp(ctx: &Context<'_, '_>, sp: u64) -> bool {
+    ctx.death.fault_addr.is_none_or(|addr| addr.abs_diff(sp) < REACH)
+}
+
+/// A user access just below the mapping of the stack, near the stack pointer.
+fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, crate::analysis::dump::RecordRef)> {
+    let (addr, sp) = (ctx.death.fault_addr?, ctx.death.sp?);
+    let above = ctx.vma_above(addr)?;
+    let is_stack =
+        text(above.name.or(above.path)).to_lowercase().contains("stack") || above.flags.unwrap_or(0) & 2 != 0;
+    let gap = above.start? - addr;
+    let fits = ctx.vma_at(addr).is_none() && is_stack && addr.abs_diff(sp) < 65536 && gap < REACH;
+    fits.then(|| (format!("the failed access {addr:#x} is {gap} bytes below the stack, near rsp={sp:#x}"), above.at))
+}
+
+/// The function that fills the backtrace, when one does.
+fn recursion(ctx: &Context<'_, '_>) -> Option<(String, usize)> {
+    let function = |label: &str| label.split('+').next().unwrap_or(label).to_owned();
+    let names: Vec<String> = ctx.trace.iter().filter_map(|frame| frame.name.as_deref().map(function)).collect();
+    let most = names.iter().max_by_key(|name| names.iter().filter(|other| other == name).count())?;
+    let times = names.iter().filter(|name| *name == most).count();
+    (times >= 8).then(|| (most.clone(), times))
+}
+
+/// A double fault whose first fault is not otherwise explained.
+pub(super) fn double_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let death = &ctx.death;
+    if death.kind != Some(CauseKind::DOUBLE_FAULT) && death.vector != Some(8) {
+        return Vec::new();
+    }
+    let claim = Claim::new(format!("a fault while delivering a fault{}", ctx.in_culprit()))
+        .because(0.5, "exception 8 (double fault)", death.at)
+        .because_if(
+            0.1,
+            death.sp.map(|sp| (format!("rsp = {sp:#x}: a bad stack pointer is the usual reason"), death.registers_at)),
+        );
+    vec![claim.then("kwab inspect FILE --section regs,bt")]
+}

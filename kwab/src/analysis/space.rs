@@ -1,0 +1,184 @@
+//! Mappings, page-table entries and frames of a dump, indexed so that they can be compared by address.
+
+use std::collections::BTreeMap;
+
+use kwab_format::record::{FrameInfo, Pte, Vma};
+
+use super::audit::is_present;
+use super::dump::{Case, Found};
+
+/// Bytes of the smallest page.
+pub(super) const PAGE: u64 = 4096;
+/// Where the frame stands in a raw entry (SDM volume 3A, table 4-20).
+const FRAME_BITS: u64 = 0x000f_ffff_ffff_f000;
+/// The most pages that a run of entries is believed to hold: 2^48 bytes of address space.
+const MAX_RUN: u64 = 1 << 36;
+
+/// What an entry allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rights {
+    /// Writing.
+    pub(super) write: bool,
+    /// Execution.
+    pub(super) execute: bool,
+    /// Access from user mode.
+    pub(super) user: bool,
+    /// Marked as copy-on-write.
+    pub(super) cow: bool,
+}
+
+/// A run of present entries.
+#[derive(Clone, Debug)]
+pub(super) struct Mapping<'c, 'a> {
+    /// Process.
+    pub(super) pid: Option<u32>,
+    /// First address.
+    pub(super) start: u64,
+    /// Address behind the last.
+    pub(super) end: u64,
+    /// Bytes that one entry maps.
+    pub(super) size: u64,
+    /// Physical address of the first frame.
+    pub(super) frame: u64,
+    /// Rights of the leaf alone.
+    pub(super) leaf: Rights,
+    /// Rights of leaf and all entries above it together.
+    pub(super) rights: Rights,
+    /// Entries above the leaf: level and raw value.
+    pub(super) levels: Vec<(u8, u64)>,
+    /// References to the frame, as the entry's record has it.
+    pub(super) refcount: Option<u64>,
+    /// The record.
+    pub(super) source: &'c Found<Pte<'a>>,
+}
+
+impl Mapping<'_, '_> {
+    /// Which level denies a right: `bit` of the raw entry, denying when it is set or when it is clear.
+    pub(super) fn denied_at(&self, bit: u64, when_set: bool) -> String {
+        match self.levels.iter().find(|(_, raw)| (raw & bit != 0) == when_set) {
+            Some((level, raw)) => format!(": denied by level {level} ({raw:#x})"),
+            None => ": denied by the leaf".to_owned(),
+        }
+    }
+
+    fn of<'c, 'a>(source: &'c Found<Pte<'a>>) -> Option<Mapping<'c, 'a>> {
+        if !is_present(source) {
+            return None;
+        }
+        let start = source.vaddr?;
+        let size = source.size.filter(|size| size.is_power_of_two() && *size >= PAGE).unwrap_or(PAGE);
+        let length = source.count.unwrap_or(1).clamp(1, MAX_RUN).saturating_mul(size);
+        let raw = source.raw.unwrap_or(0);
+        let leaf = match source.rights {
+            Some(bits) => {
+                Rights { write: bits & 2 != 0, execute: bits & 4 != 0, user: bits & 8 != 0, cow: bits & 0x80 != 0 }
+            }
+            None => Rights { write: raw & 2 != 0, execute: raw >> 63 == 0, user: raw & 4 != 0, cow: false },
+        };
+        let above = source.levels.iter().flat_map(kwab_format::List::iter);
+        let levels: Vec<(u8, u64)> = above.filter_map(|level| Some((level.level?, level.raw?))).collect();
+        let mut rights = leaf;
+        for (_, raw) in &levels {
+            rights.write &= raw & 2 != 0;
+            rights.execute &= raw >> 63 == 0;
+            rights.user &= raw & 4 != 0;
+        }
+        let frame = source.paddr.unwrap_or(raw & FRAME_BITS);
+        let (pid, refcount, end) = (source.pid, source.refcount, start.saturating_add(length));
+        Some(Mapping { pid, start, end, size, frame, leaf, rights, levels, refcount, source })
+    }
+}
+
+/// The address spaces of a dump.
+#[derive(Debug)]
+pub(super) struct Spaces<'c, 'a> {
+    vmas: BTreeMap<Option<u32>, Vec<&'c Found<Vma<'a>>>>,
+    ptes: &'c [Found<Pte<'a>>],
+    frames: BTreeMap<u64, &'c Found<FrameInfo<'a>>>,
+}
+
+impl<'c, 'a> Spaces<'c, 'a> {
+    pub(super) fn of(case: &'c Case<'a>) -> Self {
+        let mut vmas: BTreeMap<Option<u32>, Vec<&Found<Vma<'_>>>> = BTreeMap::new();
+        for vma in &case.vmas {
+            vmas.entry(vma.pid).or_default().push(vma);
+        }
+        for list in vmas.values_mut() {
+            list.sort_by_key(|vma| (vma.start, vma.end));
+        }
+        let frames = case.frame_infos.iter().filter_map(|frame| Some((frame.frame?, frame))).collect();
+        Self { vmas, ptes: &case.ptes, frames }
+    }
+
+    /// Every process with its mappings in order of address.
+    pub(super) fn maps(&self) -> impl Iterator<Item = (Option<u32>, &[&'c Found<Vma<'a>>])> {
+        self.vmas.iter().map(|(pid, list)| (*pid, list.as_slice()))
+    }
+
+    /// Whether the mappings of a process are known.
+    pub(super) fn has_map(&self, pid: Option<u32>) -> bool {
+        self.vmas.contains_key(&pid)
+    }
+
+    /// All present entries.
+    pub(super) fn mappings(&self) -> impl Iterator<Item = Mapping<'c, 'a>> {
+        self.ptes.iter().filter_map(Mapping::of)
+    }
+
+    /// The entry that maps an address.
+    pub(super) fn mapping_at(&self, pid: Option<u32>, addr: u64) -> Option<Mapping<'c, 'a>> {
+        self.mappings().find(|m| m.pid == pid && (m.start..m.end).contains(&addr))
+    }
+
+    /// The mappings that a run of entries touches.
+    pub(super) fn vmas_over(&self, mapping: &Mapping<'_, '_>) -> impl Iterator<Item = &'c Found<Vma<'a>>> {
+        let (start, end) = (mapping.start, mapping.end);
+        let list = self.vmas.get(&mapping.pid).map(Vec::as_slice).unwrap_or_default();
+        list.iter().copied().filter(move |vma| vma.start.is_some_and(|s| s < end) && vma.end.is_some_and(|e| e > start))
+    }
+
+    /// Every run of entries with every mapping that it touches.
+    pub(super) fn mapped_pairs(&self) -> impl Iterator<Item = (Mapping<'c, 'a>, &'c Found<Vma<'a>>)> {
+        self.mappings().flat_map(|mapping| {
+            let vmas: Vec<_> = self.vmas_over(&mapping).collect();
+            vmas.into_iter().map(move |vma| (mapping.clone(), vma))
+        })
+    }
+
+    /// The first page of a run that no mapping covers.
+    pub(super) fn first_outside(&self, mapping: &Mapping<'_, '_>) -> Option<u64> {
+        let mut at = mapping.start;
+        for vma in self.vmas_over(mapping) {
+            // A mapping that does not end on a page boundary owns the whole page.
+            if vma.start.is_some_and(|start| start / PAGE * PAGE > at) {
+                return Some(at);
+            }
+            at = at.max(vma.end.unwrap_or(at).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX));
+        }
+        (at < mapping.end).then_some(at)
+    }
+
+    /// What the dump says of a frame, given its physical address.
+    pub(super) fn frame(&self, paddr: u64) -> Option<&'c Found<FrameInfo<'a>>> {
+        let number = paddr / PAGE;
+        let (first, info) = self.frames.range(..=number).next_back()?;
+        (number - first < info.count.unwrap_or(1)).then_some(*info)
+    }
+
+    /// How often each user frame is mapped, with the first entry that maps it. Runs count page by page up to a bound.
+    pub(super) fn count_by_frame(&self) -> BTreeMap<u64, (u64, Mapping<'c, 'a>)> {
+        let mut counts: BTreeMap<u64, (u64, Mapping<'c, 'a>)> = BTreeMap::new();
+        let mut left = 4_000_000_u64;
+        for mapping in self.mappings().filter(|m| m.rights.user && m.size == PAGE) {
+            for page in 0..(mapping.end - mapping.start) / PAGE {
+                if left == 0 {
+                    return counts;
+                }
+                left -= 1;
+                let frame = mapping.frame.wrapping_add(page * PAGE);
+                counts.entry(frame).and_modify(|(count, _)| *count += 1).or_insert_with(|| (1, mapping.clone()));
+            }
+        }
+        counts
+    }
+}

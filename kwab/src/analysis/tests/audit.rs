@@ -1,0 +1,159 @@
+//! Each rule of the audit: violated once, kept once, and with its records in other orders.
+
+use super::*;
+use crate::analysis::audit::{RULES, audit};
+
+const M: SectionKind = SectionKind::MEMORY_MAP;
+const P: SectionKind = SectionKind::PAGE_TABLE;
+
+fn rules_of(maker: &Maker) -> Vec<&'static str> {
+    let dump = Dump::open(maker.bytes()).unwrap();
+    audit(&dump.case()).into_iter().map(|finding| finding.rule).collect()
+}
+
+/// A process whose mappings, entries and frames agree.
+fn sound() -> Maker {
+    Maker::new()
+        .put(M, &vma(0x40_0000, 0x40_2000, 5, "/bin/prog"))
+        .put(M, &vma(0x60_0000, 0x60_2000, 3, ""))
+        .put(P, &pte(0x40_0000, 0xa000, "xu"))
+        .put(P, &pte(0x60_0000, 0xb000, "wu"))
+        .put(P, &frame(0xa000, 2, 2))
+        .put(P, &frame(0xb000, 1, 0))
+}
+
+fn level(raw: u64, entry: Pte<'static>) -> Maker {
+    let mut maker = sound();
+    maker.parts.push((P, one_level(&[PteLevel { level: Some(3), raw: Some(raw), ..PteLevel::default() }], entry)));
+    maker
+}
+
+/// What violates each rule, and only it unless a second id is given.
+fn violations() -> Vec<(&'static str, Maker)> {
+    let segment = Segment { start: Some(0x70_0000), length: Some(0x2000), prot: Some(5), ..Segment::default() };
+    let segments = [segment];
+    let image = Image {
+        pid: Some(7),
+        path: Some(b"/bin/other"),
+        kind: Some(ImageKind::EXECUTABLE),
+        segments: Some(List::new(&segments)),
+        ..Image::default()
+    };
+    let huge = Pte { size: Some(2 << 20), ..pte(0x20_0000, 0x40_0000, "wu") };
+    let task =
+        |pid: u32, root: u64| Task { pid: Some(pid), comm: Some(b"t"), page_table_root: Some(root), ..Task::default() };
+    let audited =
+        [AuditVma { start: Some(0x40_0000), end: Some(0x40_1000), perm_mismatch: Some(3), ..AuditVma::default() }];
+    let leaked = FrameInfo {
+        frame: Some(0x99),
+        count: Some(40),
+        refcount: Some(1),
+        mapped: Some(0),
+        flags: Some(0),
+        ..FrameInfo::default()
+    };
+    let tail = |number: u64, refs: u64, flag: u32| FrameInfo {
+        frame: Some(number),
+        refcount: Some(refs),
+        flags: Some(flag),
+        ..FrameInfo::default()
+    };
+    vec![
+        ("VM-OVERLAP", sound().put(M, &vma(0x60_1000, 0x60_3000, 3, ""))),
+        (
+            "VM-SPAN-2",
+            sound()
+                .put(M, &vma(0x60_2000, 0x60_2bf0, 3, ""))
+                .put(M, &vma(0x60_2bf0, 0x60_4000, 3, "/bin/prog"))
+                .put(P, &pte(0x60_2000, 0xc000, "wu")),
+        ),
+        ("VM-KERNEL-U", sound().put(P, &pte(0xffff_8000_0000_0000, 0xd000, "u"))),
+        ("VM-ELF", sound().put(SectionKind::IMAGES, &image).put(M, &vma(0x70_0000, 0x70_2000, 7, "/bin/other"))),
+        ("VM-LEVEL", level(1 << 63 | 7, pte(0x40_1000, 0xe000, "xu"))),
+        ("VM-CACHE-W", sound().put(P, &pte(0x60_1000, 0xa000, "wu")).put(P, &frame(0xa000, 3, 2))),
+        ("VM-FREE", sound().put(P, &pte(0x60_1000, 0xf000, "wu")).put(P, &frame(0xf000, 0, 1))),
+        ("VM-COUNT-LOW", sound().put(P, &pte(0x60_1000, 0xb000, "wu"))),
+        ("VM-SHARE", sound().put(SectionKind::TASKS, &task(1, 0x1000)).put(SectionKind::TASKS, &task(2, 0x1000))),
+        ("VM-PTE", sound().put(P, &pte(0x80_0000, 0x1_0000, "wu"))),
+        ("VM-RIGHTS-W", sound().put(P, &pte(0x40_1000, 0x1_1000, "wxu"))),
+        ("VM-RIGHTS-X", sound().put(P, &pte(0x60_1000, 0x1_2000, "wxu"))),
+        ("VM-RIGHTS-U", sound().put(M, &vma(0x90_0000, 0x90_1000, 0, "")).put(P, &pte(0x90_0000, 0x1_3000, "u"))),
+        ("VM-DENY-X", sound().put(P, &pte(0x40_1000, 0x1_4000, "u"))),
+        ("VM-DENY-U", sound().put(P, &pte(0x60_1000, 0x1_5000, "w"))),
+        ("VM-HUGE", sound().put(M, &vma(0x20_0000, 0x30_0000, 3, "")).put(P, &huge)),
+        ("VM-HUGE-COUNT", sound().put(P, &tail(512, 1, 0x10)).put(P, &tail(513, 2, 0x20))),
+        ("VM-LEAK", sound().put(P, &leaked)),
+        (
+            "VM-REPORT",
+            sound().put(
+                SectionKind::EVENTS,
+                &VmAudit { pid: Some(7), vmas: Some(List::new(&audited)), ..VmAudit::default() },
+            ),
+        ),
+        ("VM-WX", sound().put(M, &vma(0x90_0000, 0x90_1000, 7, ""))),
+    ]
+}
+
+#[test]
+fn mappings_and_page_tables_that_agree_give_no_finding() {
+    assert_eq!(rules_of(&sound()), Vec::<&str>::new());
+}
+
+#[test]
+fn every_rule_finds_its_violation_and_names_the_record() {
+    let all = violations();
+    assert_eq!(
+        all.iter().map(|(rule, _)| *rule).collect::<Vec<_>>(),
+        RULES.iter().map(|rule| rule.id).collect::<Vec<_>>()
+    );
+    for (rule, maker) in all {
+        let dump = Dump::open(maker.bytes()).unwrap();
+        let findings = audit(&dump.case());
+        let Some(finding) = findings.iter().find(|finding| finding.rule == rule) else {
+            panic!("{rule} is silent: {findings:#?}")
+        };
+        assert!(finding.count >= 1 && finding.witnesses[0].at.is_some(), "{rule}");
+        // A violation may break a second rule by its nature; never more.
+        assert!(findings.len() <= 3, "{rule}: {findings:#?}");
+    }
+}
+
+#[test]
+fn a_violation_does_not_depend_on_the_order_of_records() {
+    for (rule, mut maker) in violations() {
+        maker.parts.reverse();
+        assert!(rules_of(&maker).contains(&rule), "{rule}");
+    }
+}
+
+#[test]
+fn sharing_as_it_should_be_is_no_finding() {
+    // Copy-on-write pages, shared mappings of cached pages, a vfork child, relro, and a run of entries.
+    let shared = Vma { flags: Some(1), ..vma(0x70_0000, 0x70_1000, 3, "/tmp/shared") };
+    let run = Pte { count: Some(2), ..pte(0x68_0000, 0x3_0000, "wu") };
+    let task = |pid: u32, root: u64, why: &'static [u8]| Task {
+        pid: Some(pid),
+        page_table_root: Some(root),
+        wait_reason: Some(why),
+        ..Task::default()
+    };
+    let maker = sound()
+        .put(P, &pte(0x60_1000, 0x2_0000, "uc"))
+        .put(M, &shared)
+        .put(P, &pte(0x70_0000, 0x2_1000, "wu"))
+        .put(P, &frame(0x2_1000, 2, 2))
+        .put(M, &vma(0x68_0000, 0x68_2000, 3, ""))
+        .put(P, &run)
+        .put(SectionKind::TASKS, &task(1, 0x1000, b"vfork"))
+        .put(SectionKind::TASKS, &task(2, 0x1000, b""));
+    assert_eq!(rules_of(&maker), Vec::<&str>::new());
+}
+
+#[test]
+fn the_level_that_denies_a_right_is_named() {
+    let maker = level(1 << 63 | 7, pte(0x40_1000, 0xe000, "xu"));
+    let dump = Dump::open(maker.bytes()).unwrap();
+    let findings = audit(&dump.case());
+    let denied = findings.iter().find(|finding| finding.rule == "VM-DENY-X").unwrap();
+    assert!(denied.witnesses[0].text.contains("denied by level 3"), "{}", denied.witnesses[0].text);
+}

@@ -1,0 +1,91 @@
+//! The real logs, imported and judged.
+
+use std::path::Path;
+
+use super::*;
+use crate::import::{Options, import};
+
+/// The triage of every dump that a log becomes.
+fn judged(name: &str) -> Vec<Triage> {
+    imported(name).into_iter().map(judge).collect()
+}
+
+/// Every dump that a log of `testing/data/logs` becomes.
+fn imported(name: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/logs").join(name);
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { source: name.to_owned(), folder: Some(folder.path().to_path_buf()) };
+    let log = std::fs::File::open(path).unwrap();
+    let (_, dumps) = import(log, &options, &mut |_| {}).unwrap();
+    dumps.iter().map(|dump| std::fs::read(dump.file.as_ref().unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn the_socket_log_is_a_return_through_a_zeroed_context_not_a_call_through_null() {
+    let all = judged("kevlar-panic-socket.log");
+    assert_eq!(all.len(), 1);
+    let top = &all[0].hypotheses[0];
+    assert_eq!(top.rule, "JUMP-ZERO");
+    assert!(top.claim.starts_with("the kernel returned to 0x0 through a zeroed stack"), "{}", top.claim);
+    assert!(top.evidence.iter().any(|fact| fact.text.contains("from_pid=2 to_pid=1")), "{:#?}", top.evidence);
+    assert!(all[0].headline.contains("page fault occurred in the kernel: rip=0"), "{}", all[0].headline);
+    assert!(all[0].lacking.iter().any(|lack| lack.contains("debug=audit")), "{:?}", all[0].lacking);
+}
+
+#[test]
+fn the_child_of_the_segv_log_dereferenced_null_and_the_log_lacks_registers_and_map() {
+    let all = judged("kevlar-segv-children.log");
+    let child = all.iter().find(|triage| triage.headline.contains("SIGSEGV")).unwrap();
+    assert_eq!(child.hypotheses[0].rule, "NULL");
+    assert!(child.hypotheses[0].claim.contains("null pointer plus 0x10"), "{}", child.hypotheses[0].claim);
+    assert!(child.hypotheses.iter().all(|found| found.rule != "JUMP-ZERO"), "ip=0 of the signal event is no jump");
+    for lack in ["registers at the fault", "the memory map of the process"] {
+        assert!(child.lacking.iter().any(|line| line == lack), "{:?}", child.lacking);
+    }
+}
+
+#[test]
+fn the_linux_log_is_a_deliberate_crash_and_no_bug() {
+    let all = judged("linux-6.1-sysrq-panic.log");
+    assert_eq!(all.len(), 1);
+    let rules: Vec<_> = all[0].hypotheses.iter().map(|found| found.rule).collect();
+    assert_eq!(rules, ["DELIBERATE"]);
+    assert!(all[0].hypotheses[0].claim.starts_with("deliberate: sysrq by init[1]"));
+    assert!(!all[0].has_findings());
+}
+
+#[test]
+fn the_profile_log_without_a_crash_has_no_hypothesis() {
+    for triage in judged("kevlar-pipe-profile.log") {
+        assert_eq!(triage.hypotheses, []);
+        assert_eq!(triage.headline, "a recording without a crash");
+    }
+}
+
+#[test]
+fn dumps_of_real_logs_cut_at_200_places_or_with_1000_bits_flipped_are_judged_without_a_panic_or_false_certainty() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for name in ["kevlar-panic-socket.log", "kevlar-segv-children.log"] {
+        for whole in imported(name) {
+            let sound = judge(whole.clone());
+            for round in 0..1200 {
+                let mut broken = whole.clone();
+                if round < 200 {
+                    broken.truncate(random(whole.len()));
+                } else {
+                    broken[random(whole.len())] ^= 1 << random(8);
+                }
+                let Ok(dump) = Dump::open(broken) else { continue };
+                let case = dump.case();
+                let verdict = triage(&case, &Symbols::new(), &Backing::none(), "x");
+                assert!(super::damage::honest(&verdict, &sound), "{name}, round {round}: {:#?}", verdict.hypotheses);
+                let _ =
+                    (crate::analysis::audit::audit(&case), crate::analysis::verify::verify(&case, &Backing::none()));
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Ranks what may have happened: every rule judges the case, and the best supported claims come first.
+
+use kwab_format::record::{CauseKind, RegId};
+use serde::Serialize;
+
+use super::context::Context;
+use super::dump::{Case, text};
+use super::finding::Hypothesis;
+use super::rules::RULES;
+use super::verify::Backing;
+use crate::symbols::Symbols;
+
+/// What the triage of a dump says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Triage {
+    /// What died.
+    pub headline: String,
+    /// The kernel: name, version, architecture, processors.
+    pub kernel: String,
+    /// What may have happened, best supported first.
+    pub hypotheses: Vec<Hypothesis>,
+    /// Whether the death or the dump was asked for, so that no bug is to be looked for.
+    pub deliberate: bool,
+    /// What the dump excludes.
+    pub ruled_out: Vec<String>,
+    /// What the dump lacks that would say more.
+    pub lacking: Vec<String>,
+    /// What is damaged or lost.
+    pub losses: Vec<String>,
+}
+
+/// Claims below this score are noise.
+pub const LEAST: f64 = 0.15;
+/// Claims that are kept.
+const MOST: usize = 8;
+
+impl Triage {
+    /// Whether the dump tells of a bug.
+    #[must_use]
+    pub fn has_findings(&self) -> bool {
+        self.hypotheses.iter().any(|found| is_bug(found.rule))
+    }
+}
+
+/// Judges a case. `file` is how the user names the dump, for the commands to run next.
+#[must_use]
+pub fn triage(case: &Case<'_>, symbols: &Symbols, backing: &Backing, file: &str) -> Triage {
+    let ctx = Context::new(case, symbols, backing);
+    let mut hypotheses: Vec<Hypothesis> = RULES
+        .iter()
+        .flat_map(|rule| {
+            let claims = (rule.judge)(&ctx).into_iter();
+            claims.map(|claim| claim.finish(rule.id, rule.class, rule.rests_on, case))
+        })
+        .filter(|found| found.score >= LEAST)
+        .collect();
+    let deliberate = hypotheses.iter().any(|found| !is_bug(found.rule));
+    // The sort is stable: between equals the order of the table decides.
+    hypotheses.sort_by(|a, b| b.score.total_cmp(&a.score));
+    hypotheses.truncate(MOST);
+    for command in hypotheses.iter_mut().flat_map(|found| &mut found.next) {
+        *command = command.replace("FILE", file);
+    }
+    Triage {
+        headline: ctx.death.headline(case),
+        kernel: kernel_line(case),
+        ruled_out: ruled_out(&ctx, &hypotheses),
+        lacking: lacking(&ctx),
+        losses: case.losses(),
+        hypotheses,
+        deliberate,
+    }
+}
+
+fn is_bug(rule: &str) -> bool {
+    RULES.iter().any(|known| known.id == rule && known.is_bug)
+}
+
+fn kernel_line(case: &Case<'_>) -> String {
+    let Some(identity) = case.identities.first() else { return "unknown kernel".to_owned() };
+    let mut parts = vec![format!("{} {}", text(identity.kernel_name), text(identity.kernel_version)).trim().to_owned()];
+    if let Some(id) = identity.kernel_build_id {
+        let hex: String = id.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        parts.push(format!("build {hex}…"));
+    }
+    parts.extend(identity.arch.and_then(kwab_format::record::Arch::name).map(str::to_owned));
+    parts.extend(identity.cpus.map(|cpus| if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }));
+    parts.retain(|part| !part.is_empty());
+    if parts.is_empty() { "unknown kernel".to_owned() } else { parts.join(", ") }
+}
+
+fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
+    let mut out = Vec::new();
+    if !ctx.death.is_known() {
+        return out;
+    }
+    let claimed = |rule: &str| hypotheses.iter().any(|found| found.rule == rule);
+    if let Some(sp) = ctx.death.sp.filter(|_| !claimed("STACK"))
+        && let Some(left) = stack_left(ctx, sp)
+    {
+        out.push(format!("stack overflow (rsp {sp:#x}, {} KiB left)", left / 1024));
+    }
+    let calls = ctx.case.syscalls.len() + ctx.case.exits.len();
+    if calls > 0 && ctx.case.unimplemented.is_empty() && !claimed("UNIMPL") {
+        out.push(format!("unimplemented system call (none among {calls})"));
+    }
+    if !ctx.case.ptes.is_empty() && ctx.audit.is_empty() {
+        out.push(format!("page tables against mappings ({} entries audited)", ctx.case.ptes.len()));
+    }
+    if !ctx.case.checks.is_empty() && ctx.pages.is_empty() {
+        out.push(format!("wrong page content ({} pages checked)", ctx.case.checks.len()));
+    }
+    if !(ctx.case.locks.is_empty() && ctx.case.waits.is_empty()) && !claimed("DEADLOCK") {
+        out.push(format!("deadlock (no circle among {} locks)", ctx.case.locks.len()));
+    }
+    out
+}
+
+fn stack_left(ctx: &Context<'_, '_>, sp: u64) -> Option<u64> {
+    if let Some(stack) = ctx.stack_at(sp) {
+        return sp.checked_sub(stack.low?);
+    }
+    let vma = ctx.vma_at(sp).filter(|_| !ctx.death.in_kernel)?;
+    sp.checked_sub(vma.start?)
+}
+
+/// What was not recorded, and how to record it next time.
+fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
+    let case = ctx.case;
+    let mut out = Vec::new();
+    if !ctx.death.is_known() || matches!(ctx.death.kind, Some(CauseKind::LIVE | CauseKind::SYSRQ)) {
+        return out;
+    }
+    let by_address = ctx.death.kind != Some(CauseKind::PANIC) || ctx.death.vector.is_some();
+    if ctx.death.registers.is_empty() && by_address {
+        out.push("registers at the fault".to_owned());
+    }
+    if ctx.death.fault_addr.is_none() && matches!(ctx.death.signal, Some(7 | 11)) {
+        out.push("the address whose access failed".to_owned());
+    }
+    if ctx.instruction.is_none() && ctx.death.register(RegId::RIP).is_some_and(|ip| ip > 0xfff) {
+        out.push("code bytes at the fault (give the image with --symbols)".to_owned());
+    }
+    if ctx.trace.len() < 2 {
+        out.push("a backtrace (stack bytes, or an image with unwind tables)".to_owned());
+    }
+    if ctx.program_died() && !ctx.has_map() {
+        out.push("the memory map of the process".to_owned());
+    }
+    if case.ptes.is_empty() {
+        out.push("page-table entries, so page tables could not be audited (boot with debug=audit)".to_owned());
+    }
+    if case.checks.is_empty() && case.verify_oks.is_empty() && case.verify_fails.is_empty() {
+        out.push("page checks (boot with debug=verify)".to_owned());
+    }
+    out
+}

@@ -1,0 +1,334 @@
+//! Compares pages with the files behind them, and says what wrong content *is*.
+//!
+//! Pages come from three places: checks that the kernel made (`PageCheck`, `page_verify_fail`), and captured pages of file
+//! mappings that a program cannot write, which are compared here when the files are at hand ([`Backing`]).
+
+use std::collections::HashMap;
+
+use kwab_format::SectionKind;
+use kwab_format::record::{CheckResult, Memory, Vma};
+use serde::Serialize;
+
+pub use super::backing::{Backing, BackingError};
+use super::dump::{Case, Found, RecordRef, text};
+use super::space::PAGE;
+
+/// What the wrong bytes are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "content", rename_all = "kebab-case")]
+pub enum Content {
+    /// Nothing but zeros.
+    Zeros,
+    /// One byte over and over, as allocators leave it.
+    Poison {
+        /// The byte.
+        byte: u8,
+    },
+    /// Another page of the same file.
+    SameFile {
+        /// Its offset in the file.
+        offset: u64,
+    },
+    /// A page of another file.
+    OtherFile {
+        /// That file.
+        path: String,
+        /// The offset in it.
+        offset: u64,
+    },
+    /// The right file, moved by some bytes.
+    Shifted {
+        /// How far: the page holds what belongs this many bytes further on.
+        by: i64,
+    },
+    /// An older state of the cached page.
+    Stale {
+        /// The generation it is of.
+        generation: u64,
+        /// The newest generation in the dump.
+        newest: u64,
+    },
+    /// Something else, or too few bytes to say.
+    Unknown,
+}
+
+impl Content {
+    /// The id of the rule for this kind of content.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::Zeros => "PG-ZERO",
+            Self::Poison { .. } => "PG-POISON",
+            Self::SameFile { .. } => "PG-SAME-FILE",
+            Self::OtherFile { .. } => "PG-OTHER-FILE",
+            Self::Shifted { .. } => "PG-SHIFT",
+            Self::Stale { .. } => "PG-STALE",
+            Self::Unknown => "PG-DIFF",
+        }
+    }
+
+    /// A few words for it.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Zeros => "zeros".to_owned(),
+            Self::Poison { byte } => format!("poison ({byte:#04x} over and over)"),
+            Self::SameFile { offset } => format!("another page of the same file (+{offset:#x})"),
+            Self::OtherFile { path, offset } => format!("a page of {path} (+{offset:#x})"),
+            Self::Shifted { by } => format!("the same file shifted by {by} bytes"),
+            Self::Stale { generation, newest } => {
+                format!("generation {generation} of the page; the newest is {newest}")
+            }
+            Self::Unknown => "bytes of unknown origin".to_owned(),
+        }
+    }
+}
+
+/// A page that is not what its file says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WrongPage {
+    /// The rule, by what the content is.
+    pub rule: &'static str,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Address of the page.
+    pub vaddr: u64,
+    /// The file.
+    pub path: String,
+    /// Offset of the page in it.
+    pub file_offset: Option<u64>,
+    /// The first byte that differs, from the start of the page.
+    pub first_diff: Option<u64>,
+    /// What should be there, from the first difference on, in hexadecimal.
+    pub expected: String,
+    /// What is there.
+    pub actual: String,
+    /// What the wrong content is.
+    pub content: Content,
+    /// The record it comes from.
+    pub at: RecordRef,
+    /// What is lost that the finding rests on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weakened: Vec<String>,
+}
+
+/// How many pages were compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Verified {
+    /// By the kernel.
+    pub by_kernel: u64,
+    /// Here, from captured bytes.
+    pub here: u64,
+    /// That could not be compared for want of the file or of bytes.
+    pub not_comparable: u64,
+}
+
+/// Bytes of a difference that are shown.
+const SHOWN: usize = 16;
+/// The shortest run of bytes that is looked for elsewhere in a file.
+const SHORTEST_RUN: usize = 8;
+
+/// Every page that differs, in order of address.
+#[must_use]
+pub fn verify(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
+    let mut wrong = kernel_checks(case, backing);
+    wrong.extend(events(case));
+    wrong.extend(captured(case, backing));
+    wrong.sort_by_key(|page| (page.pid, page.vaddr, page.at));
+    wrong.dedup_by_key(|page| (page.pid, page.vaddr, page.file_offset));
+    let weakened = case.weakness(&[SectionKind::PAGE_CHECKS]);
+    for page in &mut wrong {
+        page.weakened.clone_from(&weakened);
+    }
+    wrong
+}
+
+/// How much there was to compare.
+#[must_use]
+pub fn verified(case: &Case<'_>, backing: &Backing) -> Verified {
+    let reported: u64 = case.verify_oks.iter().filter_map(|event| event.verified).sum();
+    let compared = |result: Option<CheckResult>| result != Some(CheckResult::UNREADABLE);
+    let checked = case.checks.iter().filter(|check| compared(check.result)).count() as u64;
+    let failed = case.checks.len() as u64 - checked;
+    let pages: Vec<_> = file_pages(case).collect();
+    let here = pages.iter().filter(|page| backing.file(&page.path).is_some()).count() as u64;
+    let by_kernel = checked + reported;
+    Verified { by_kernel, here, not_comparable: pages.len() as u64 - here + failed }
+}
+
+fn kernel_checks(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
+    let mut newest: HashMap<(String, u64), u64> = HashMap::new();
+    for check in &case.checks {
+        if let (Some(path), Some(offset), Some(generation)) = (check.path, check.file_offset, check.generation) {
+            let known = newest.entry((text(Some(path)), offset)).or_insert(generation);
+            *known = generation.max(*known);
+        }
+    }
+    let differing = case.checks.iter().filter(|check| {
+        let sums = check.expected_crc.is_some() && check.actual_crc.is_some() && check.expected_crc != check.actual_crc;
+        check.result == Some(CheckResult::DIFFERENT) || (check.result.is_none() && sums)
+    });
+    let page = |check: &Found<kwab_format::record::PageCheck<'_>>| {
+        let path = text(check.path);
+        let (offset, first) = (check.file_offset, check.first_diff.unwrap_or(0));
+        let actual = check.actual.unwrap_or_default();
+        let latest = newest.get(&(path.clone(), offset.unwrap_or(0))).copied();
+        let stale = check.generation.zip(latest).filter(|(generation, latest)| generation < latest);
+        let content = match stale {
+            Some((generation, newest)) => Content::Stale { generation, newest },
+            None => identify(actual, &path, offset.map(|offset| offset + first), backing),
+        };
+        WrongPage {
+            rule: content.rule(),
+            pid: check.pid,
+            vaddr: check.vaddr.unwrap_or(0),
+            path,
+            file_offset: offset,
+            first_diff: check.first_diff,
+            expected: hex(check.expected.unwrap_or_default()),
+            actual: hex(actual),
+            content,
+            at: check.at,
+            weakened: Vec::new(),
+        }
+    };
+    differing.map(page).collect()
+}
+
+fn events(case: &Case<'_>) -> Vec<WrongPage> {
+    let path_at = |pid: Option<u32>, addr: Option<u64>| {
+        let addr = addr?;
+        let holds = |vma: &&Found<Vma<'_>>| vma.pid == pid && vma.start <= Some(addr) && vma.end > Some(addr);
+        case.vmas.iter().find(holds).map(|vma| text(vma.path))
+    };
+    let content = |actual: Option<u64>| match actual {
+        Some(0) => Content::Zeros,
+        _ => Content::Unknown,
+    };
+    let bytes = |value: Option<u64>| value.map(|value| format!("{value:02x}")).unwrap_or_default();
+    let small = case.verify_fails.iter().map(|event| WrongPage {
+        rule: content(event.actual).rule(),
+        pid: event.pid,
+        vaddr: event.vaddr.unwrap_or(0),
+        path: path_at(event.pid, event.vma_start).unwrap_or_default(),
+        file_offset: event.file_offset,
+        first_diff: event.first_diff,
+        expected: bytes(event.expected),
+        actual: bytes(event.actual),
+        content: content(event.actual),
+        at: event.at,
+        weakened: Vec::new(),
+    });
+    let huge = case.huge_fails.iter().map(|event| WrongPage {
+        rule: content(event.actual).rule(),
+        pid: event.pid,
+        vaddr: event.huge_base.unwrap_or(0).wrapping_add(event.sub_page.unwrap_or(0).wrapping_mul(PAGE)),
+        path: path_at(event.pid, event.vma_start).unwrap_or_else(|| text(event.vma_type)),
+        file_offset: None,
+        first_diff: event.first_diff,
+        expected: bytes(event.expected),
+        actual: bytes(event.actual),
+        content: content(event.actual),
+        at: event.at,
+        weakened: Vec::new(),
+    });
+    small.chain(huge).collect()
+}
+
+/// A captured piece of a file mapping that a program cannot have written.
+struct FilePage<'c, 'a> {
+    memory: &'c Found<Memory<'a>>,
+    bytes: &'a [u8],
+    vaddr: u64,
+    path: String,
+    offset: u64,
+}
+
+fn file_pages<'c, 'a>(case: &'c Case<'a>) -> impl Iterator<Item = FilePage<'c, 'a>> {
+    case.memory.iter().filter_map(|memory| {
+        let (vaddr, bytes) = (memory.vaddr?, memory.bytes?);
+        let holds = |vma: &&Found<Vma<'_>>| {
+            let inside = vma.start.is_some_and(|s| s <= vaddr) && vma.end.is_some_and(|e| vaddr < e);
+            inside
+                && vma.path.is_some()
+                && vma.prot.unwrap_or(0) & 2 == 0
+                && (vma.pid == memory.pid || vma.pid.is_none())
+        };
+        let vma = case.vmas.iter().find(holds)?;
+        let skip = vaddr - vma.start?;
+        let room = usize::try_from(vma.end? - vaddr).unwrap_or(usize::MAX);
+        let bytes = &bytes[..bytes.len().min(room)];
+        Some(FilePage {
+            memory,
+            bytes,
+            vaddr,
+            path: text(vma.path),
+            offset: vma.file_offset.unwrap_or(0).checked_add(skip)?,
+        })
+    })
+}
+
+fn captured(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
+    let mut wrong = Vec::new();
+    for page in file_pages(case) {
+        let Some(file) = backing.file(&page.path) else { continue };
+        let start = usize::try_from(page.offset).unwrap_or(usize::MAX).min(file.len());
+        // What a mapping has beyond the end of its file is zeros, unless the segment is larger in memory; then unknown.
+        let expected = &file[start..file.len().min(start.saturating_add(page.bytes.len()))];
+        let Some(diff) = expected.iter().zip(page.bytes).position(|(want, have)| want != have) else { continue };
+        let (at_page, in_page) = ((page.vaddr + diff as u64) / PAGE * PAGE, (page.vaddr + diff as u64) % PAGE);
+        let end = (diff + (PAGE - in_page) as usize).min(page.bytes.len());
+        let content = identify(&page.bytes[diff..end], &page.path, Some(page.offset + diff as u64), backing);
+        wrong.push(WrongPage {
+            rule: content.rule(),
+            pid: page.memory.pid,
+            vaddr: at_page,
+            path: page.path,
+            file_offset: Some((page.offset + diff as u64).saturating_sub(in_page)),
+            first_diff: Some(in_page),
+            expected: hex(&expected[diff..]),
+            actual: hex(&page.bytes[diff..]),
+            content,
+            at: page.memory.at,
+            weakened: Vec::new(),
+        });
+    }
+    wrong
+}
+
+/// What bytes are that should be those of `path` from `offset` on.
+fn identify(actual: &[u8], path: &str, offset: Option<u64>, backing: &Backing) -> Content {
+    let Some(&first) = actual.first() else { return Content::Unknown };
+    if actual.iter().all(|&byte| byte == first) && (first == 0 || actual.len() >= SHORTEST_RUN) {
+        return if first == 0 { Content::Zeros } else { Content::Poison { byte: first } };
+    }
+    let Some(offset) = offset else { return Content::Unknown };
+    let in_page = offset % PAGE;
+    // The rest of a whole page, at the same place of another page, is that page.
+    if let Some((other, found)) = backing.page_with(actual, in_page, path) {
+        let found = found - in_page;
+        return if other == path {
+            Content::SameFile { offset: found }
+        } else {
+            Content::OtherFile { path: other, offset: found }
+        };
+    }
+    if actual.len() >= SHORTEST_RUN
+        && let Some(found) = backing.file(path).and_then(|file| nearest(file, actual, offset))
+    {
+        return Content::Shifted { by: found as i64 - offset as i64 };
+    }
+    Content::Unknown
+}
+
+/// Where `run` occurs in `file` nearest to `offset`.
+fn nearest(file: &[u8], run: &[u8], offset: u64) -> Option<u64> {
+    let run = &run[..run.len().min(64)];
+    let found = memchr::memmem::find_iter(file, run).map(|at| at as u64);
+    found.min_by_key(|at| at.abs_diff(offset))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let shown = bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}"));
+    shown.collect::<Vec<_>>().join(" ")
+}

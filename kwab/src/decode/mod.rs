@@ -1,0 +1,13 @@
+//! Turns numbers of a crash into words: register bits, fault codes, pointers, and the instruction with its operand values.
+//!
+//! Everything here is about x86_64 and pure: it looks at values, never at a dump.
+
+mod bits;
+mod instruction;
+mod pointer;
+
+pub use bits::{
+    Bit, CR0, CR4, EFER, PAGE_FAULT, RFLAGS, describe_bits, exception_name, msr_name, page_fault_sentence, vector_of,
+};
+pub use instruction::{Access, Control, Instruction, Operand, Values, around, decode_at};
+pub use pointer::{PointerClass, classify, is_canonical, is_poison};

@@ -1,0 +1,95 @@
+//! Says what kind of thing an address is, from its value alone.
+
+/// A kind of address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PointerClass {
+    /// Exactly zero.
+    Null,
+    /// Within 64 KiB of zero: a field or an element of something at null.
+    NearNull,
+    /// Just below zero: a negative offset from null, or an error number used as a pointer.
+    BelowNull,
+    /// Bits 47 to 63 are not all equal: no page table can map it.
+    NonCanonical,
+    /// A byte pattern that allocators and debuggers leave behind.
+    Poison(&'static str),
+    /// In the user's half.
+    User,
+    /// In the kernel's half.
+    Kernel,
+}
+
+/// How far from zero an address still looks like a field of a null pointer: 64 KiB, Linux's `mmap_min_addr`.
+const NEAR_NULL: u64 = 0x1_0000;
+
+/// The kind of an address.
+#[must_use]
+pub fn classify(addr: u64) -> PointerClass {
+    if addr == 0 {
+        return PointerClass::Null;
+    }
+    if let Some(name) = is_poison(addr) {
+        return PointerClass::Poison(name);
+    }
+    match addr {
+        _ if addr < NEAR_NULL => PointerClass::NearNull,
+        // Error numbers go down to -4095.
+        _ if addr > u64::MAX - 4096 => PointerClass::BelowNull,
+        _ if !is_canonical(addr) => PointerClass::NonCanonical,
+        _ if addr >> 63 == 1 => PointerClass::Kernel,
+        _ => PointerClass::User,
+    }
+}
+
+/// Whether bits 47 to 63 are equal, as four page-table levels need it.
+#[must_use]
+pub const fn is_canonical(addr: u64) -> bool {
+    let top = addr >> 47;
+    top == 0 || top == 0x1_ffff
+}
+
+/// What left a byte pattern behind, when a word or an address built from one carries it.
+///
+/// The word itself, or an offset of at most 4095 from it, counts: code adds field offsets before it dereferences.
+#[must_use]
+pub fn is_poison(addr: u64) -> Option<&'static str> {
+    // Non-canonical repetitions, with some room for a field offset in the low bits.
+    let near = |pattern: u64| addr.wrapping_sub(pattern) < 0x1000 || pattern.wrapping_sub(addr) < 0x1000;
+    POISON.iter().find(|(pattern, _)| near(*pattern)).map(|(_, name)| *name)
+}
+
+/// Patterns: each an eight-byte word and what writes it.
+const POISON: &[(u64, &str)] = &[
+    (0x6b6b_6b6b_6b6b_6b6b, "freed slab object (0x6b)"),
+    (0xdfdf_dfdf_dfdf_dfdf, "freed kernel object (0xdf)"),
+    (0xdddd_dddd_dddd_dddd, "freed heap block (0xdd)"),
+    (0xfdfd_fdfd_fdfd_fdfd, "guard bytes of a heap block (0xfd)"),
+    (0xcdcd_cdcd_cdcd_cdcd, "uninitialised heap block (0xcd)"),
+    (0x5a5a_5a5a_5a5a_5a5a, "uninitialised slab object (0x5a)"),
+    (0xa5a5_a5a5_a5a5_a5a5, "end of a slab object (0xa5)"),
+    (0xaaaa_aaaa_aaaa_aaaa, "poisoned page (0xaa)"),
+    (0xefef_efef_efef_efef, "freed frame (0xef)"),
+    (0xdead_0000_0000_0100, "removed list entry, next (Linux LIST_POISON1)"),
+    (0xdead_0000_0000_0122, "removed list entry, previous (Linux LIST_POISON2)"),
+    (0xdead_beef_dead_beef, "0xdeadbeef"),
+    (0xdead_dead_dead_dead, "0xdeaddead"),
+    (0xbaad_f00d_baad_f00d, "0xbaadf00d"),
+    (0xfeee_feee_feee_feee, "freed memory (0xfeee)"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_famous_crashes_are_classified() {
+        assert_eq!(classify(0), PointerClass::Null);
+        assert_eq!(classify(8), PointerClass::NearNull);
+        assert_eq!(classify(u64::MAX - 11), PointerClass::BelowNull);
+        assert_eq!(classify(0x8000_0000_0000), PointerClass::NonCanonical);
+        assert_eq!(classify(0x7fff_ffff_f000), PointerClass::User);
+        assert_eq!(classify(0xffff_8000_0000_0000), PointerClass::Kernel);
+        assert!(matches!(classify(0x6b6b_6b6b_6b6b_6b7b), PointerClass::Poison(_)));
+        assert!(matches!(classify(0xdead_0000_0000_0108), PointerClass::Poison(_)));
+    }
+}

@@ -1,0 +1,260 @@
+//! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by address.
+//!
+//! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
+//! show. Each captured range becomes a `PT_LOAD`. Nothing in it claims to be a Linux kernel: there is no VMCOREINFO.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use kwab_format::record::{Arch, CpuState, RegId, RegisterRole, Registers};
+
+use crate::analysis::{Case, Death, Found};
+
+/// Why no core file can be written.
+#[derive(Debug, thiserror::Error)]
+pub enum CoreError {
+    /// There are no registers, so there is no thread.
+    #[error("the dump holds no registers; a core file needs at least one thread")]
+    NoRegisters,
+    /// The layout of registers is only known for x86_64.
+    #[error("core files can be written for x86_64 only, and this dump is of {0}")]
+    Arch(String),
+    /// A program header count has 16 bits.
+    #[error("the dump holds {0} separate ranges of memory; a core file has room for 65534")]
+    TooManyRanges(usize),
+    /// Writing failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Registers in the order of `struct user_regs_struct` (Linux, `arch/x86/include/asm/user_64.h`).
+const USER_REGS: [RegId; 27] = [
+    RegId::R15,
+    RegId::R14,
+    RegId::R13,
+    RegId::R12,
+    RegId::RBP,
+    RegId::RBX,
+    RegId::R11,
+    RegId::R10,
+    RegId::R9,
+    RegId::R8,
+    RegId::RAX,
+    RegId::RCX,
+    RegId::RDX,
+    RegId::RSI,
+    RegId::RDI,
+    RegId::ORIG_RAX,
+    RegId::RIP,
+    RegId::CS,
+    RegId::RFLAGS,
+    RegId::RSP,
+    RegId::SS,
+    RegId::FS_BASE,
+    RegId::GS_BASE,
+    RegId::DS,
+    RegId::ES,
+    RegId::FS,
+    RegId::GS,
+];
+
+/// Bytes of `struct elf_prstatus`, and where its registers begin.
+const PRSTATUS: usize = 336;
+const PRSTATUS_REGS: usize = 112;
+/// Bytes of `struct elf_prpsinfo`.
+const PRPSINFO: usize = 136;
+const NT_PRSTATUS: u32 = 1;
+const NT_PRPSINFO: u32 = 3;
+/// Thread numbers for processors whose thread has none of its own.
+const CPU_THREADS: u32 = 1_000_000;
+/// Bytes of the ELF header and of a program header.
+const EHDR: u64 = 64;
+const PHDR: u64 = 56;
+/// Program headers beyond 0xfffe need another form (`PN_XNUM`), which few readers know.
+const MOST_RANGES: usize = 0xfffe;
+
+struct Thread {
+    id: u32,
+    values: Vec<(RegId, u64)>,
+}
+
+/// Writes the core file.
+///
+/// # Errors
+/// [`CoreError`] when the dump has no registers of x86_64, or when writing fails.
+pub fn elf_core(case: &Case<'_>, out: &mut dyn Write) -> Result<(), CoreError> {
+    let arch = case.identities.first().and_then(|identity| identity.arch);
+    if let Some(other) = arch.filter(|arch| *arch != Arch::X86_64) {
+        return Err(CoreError::Arch(other.name().unwrap_or("an unknown processor").to_owned()));
+    }
+    let death = Death::of(case);
+    let threads = threads(case, &death);
+    if threads.is_empty() {
+        return Err(CoreError::NoRegisters);
+    }
+    let notes = notes(&threads, &death);
+    let ranges = ranges(case, &death);
+    if ranges.len() >= MOST_RANGES {
+        return Err(CoreError::TooManyRanges(ranges.len()));
+    }
+    let count = ranges.len() as u64 + 1;
+    let notes_at = EHDR + PHDR * count;
+    out.write_all(&header(count))?;
+    out.write_all(&program_header(4, 4, notes_at, 0, notes.len() as u64))?;
+    let mut at = notes_at + notes.len() as u64;
+    for (start, bytes) in &ranges {
+        // Readable, writable and executable: the dump does not always say what is what.
+        out.write_all(&program_header(1, 7, at, *start, bytes.len() as u64))?;
+        at += bytes.len() as u64;
+    }
+    out.write_all(&notes)?;
+    for bytes in ranges.values() {
+        out.write_all(bytes)?;
+    }
+    Ok(())
+}
+
+/// The threads, the dead one first.
+fn threads(case: &Case<'_>, death: &Death) -> Vec<Thread> {
+    let mut threads: Vec<Thread> = Vec::new();
+    if !death.registers.is_empty() {
+        let cpu = dead_cpu(case, death);
+        threads.push(Thread {
+            id: death.pid.filter(|pid| *pid != 0).unwrap_or(CPU_THREADS + cpu),
+            values: death.registers.clone(),
+        });
+    }
+    let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at && is_thread(set, death));
+    for set in others {
+        let values: Vec<_> =
+            set.regs.iter().flat_map(kwab_format::List::iter).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+        let known = |id: RegId| values.iter().any(|(other, _)| *other == id);
+        if !known(RegId::RIP) || !known(RegId::RSP) {
+            continue;
+        }
+        let own = set.tid.or(set.pid).filter(|id| *id != 0 && threads.iter().all(|thread| thread.id != *id));
+        let fallback = CPU_THREADS + set.stamp.cpu.unwrap_or(threads.len() as u32);
+        threads.push(Thread { id: own.unwrap_or(fallback), values });
+    }
+    threads
+}
+
+/// Whether a set of registers is a thread of the address space that the core file shows.
+fn is_thread(set: &Found<Registers<'_>>, death: &Death) -> bool {
+    let kernel_role =
+        matches!(set.role, Some(RegisterRole::STOPPED | RegisterRole::SWITCHED_OUT | RegisterRole::FAULT));
+    if death.in_kernel { kernel_role } else { set.pid == death.pid && set.role == Some(RegisterRole::USER) }
+}
+
+fn dead_cpu(case: &Case<'_>, death: &Death) -> u32 {
+    let by_record = case.registers.iter().find(|set| Some(set.at) == death.registers_at).and_then(|set| set.stamp.cpu);
+    let dumping = case.cpus.iter().find(|cpu| cpu.state == Some(CpuState::DUMPING)).and_then(|cpu| cpu.number);
+    by_record.or(dumping).unwrap_or(0)
+}
+
+fn notes(threads: &[Thread], death: &Death) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (number, thread) in threads.iter().enumerate() {
+        note(&mut out, NT_PRSTATUS, &prstatus(thread, death));
+        if number == 0 {
+            note(&mut out, NT_PRPSINFO, &prpsinfo(thread, death));
+        }
+    }
+    out
+}
+
+fn prstatus(thread: &Thread, death: &Death) -> Vec<u8> {
+    let mut out = vec![0; PRSTATUS];
+    // A kernel has no signal; what gdb shows for a bad access is SIGSEGV, for anything else SIGABRT.
+    let signal = death.signal.unwrap_or(if death.fault_addr.is_some() { 11 } else { 6 });
+    let signal = i32::try_from(signal).unwrap_or(6);
+    out[..4].copy_from_slice(&signal.to_le_bytes());
+    out[12..14].copy_from_slice(&(signal as u16).to_le_bytes());
+    out[32..36].copy_from_slice(&thread.id.to_le_bytes());
+    for (index, id) in USER_REGS.into_iter().enumerate() {
+        let value = thread.values.iter().find(|(known, _)| *known == id).map_or(0, |(_, value)| *value);
+        let at = PRSTATUS_REGS + index * 8;
+        out[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    out
+}
+
+fn prpsinfo(thread: &Thread, death: &Death) -> Vec<u8> {
+    let mut out = vec![0; PRPSINFO];
+    out[1] = b'R';
+    out[24..28].copy_from_slice(&thread.id.to_le_bytes());
+    let name = if death.comm.is_empty() { "kernel" } else { &death.comm };
+    let short = name.rsplit('/').next().unwrap_or(name);
+    for (from, length, text) in [(40, 15, short), (56, 79, name)] {
+        let bytes = &text.as_bytes()[..text.len().min(length)];
+        out[from..from + bytes.len()].copy_from_slice(bytes);
+    }
+    out
+}
+
+fn note(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
+    out.extend_from_slice(&5_u32.to_le_bytes());
+    out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    out.extend_from_slice(&kind.to_le_bytes());
+    out.extend_from_slice(b"CORE\0\0\0\0");
+    out.extend_from_slice(body);
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+/// Captured memory that the dead code could see, in order and without overlap; what was captured first wins.
+fn ranges(case: &Case<'_>, death: &Death) -> BTreeMap<u64, Vec<u8>> {
+    let mut ranges: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    for memory in &case.memory {
+        let (Some(mut start), Some(mut bytes)) = (memory.vaddr, memory.bytes) else { continue };
+        let visible = memory.pid.is_none() || memory.pid == death.pid || start >> 63 == 1;
+        if !visible {
+            continue;
+        }
+        // Cut away what is already there, piece by piece.
+        while !bytes.is_empty() {
+            let inside = ranges
+                .range(..=start)
+                .next_back()
+                .map_or(0, |(first, known)| first.saturating_add(known.len() as u64).saturating_sub(start));
+            let skip = usize::try_from(inside).unwrap_or(usize::MAX).min(bytes.len());
+            bytes = &bytes[skip..];
+            start = start.saturating_add(skip as u64);
+            let next = ranges.range(start..).next().map_or(u64::MAX, |(next, _)| *next);
+            let length = bytes.len().min(usize::try_from(next - start).unwrap_or(usize::MAX));
+            if length == 0 {
+                break;
+            }
+            ranges.insert(start, bytes[..length].to_vec());
+            bytes = &bytes[length..];
+            start = start.saturating_add(length as u64);
+        }
+    }
+    ranges
+}
+
+fn header(program_headers: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(EHDR as usize);
+    out.extend_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    // ET_CORE, EM_X86_64, version, no entry point, program headers behind this header, no sections.
+    out.extend_from_slice(&4_u16.to_le_bytes());
+    out.extend_from_slice(&62_u16.to_le_bytes());
+    out.extend_from_slice(&1_u32.to_le_bytes());
+    out.extend_from_slice(&0_u64.to_le_bytes());
+    out.extend_from_slice(&EHDR.to_le_bytes());
+    out.extend_from_slice(&0_u64.to_le_bytes());
+    out.extend_from_slice(&0_u32.to_le_bytes());
+    for half in [EHDR as u16, PHDR as u16, program_headers as u16, 64, 0, 0] {
+        out.extend_from_slice(&half.to_le_bytes());
+    }
+    out
+}
+
+fn program_header(kind: u32, flags: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
+    let mut out = Vec::with_capacity(PHDR as usize);
+    out.extend_from_slice(&kind.to_le_bytes());
+    out.extend_from_slice(&flags.to_le_bytes());
+    for value in [offset, address, 0, size, if kind == 1 { size } else { 0 }, 1] {
+        out.extend_from_slice(&value.to_le_bytes());
+    }
+    out
+}

@@ -1,0 +1,231 @@
+//! Exports, judged by the readers they are made for where those are installed, and by their formats everywhere.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kwab_format::record::*;
+use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError, Writer};
+use object::{Object, ObjectSegment};
+use serde_json::Value;
+
+use super::*;
+use crate::analysis::Dump;
+use crate::import::{Options, import};
+use crate::symbols::Symbols;
+
+struct Bytes(Vec<u8>);
+
+impl Sink for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+fn data(part: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data").join(part)
+}
+
+/// Registers, stack and the callers' addresses of the program that jumped to zero, as gdb saw them alive.
+fn fixture() -> (Vec<Reg<'static>>, u64, Vec<u8>, Vec<u64>) {
+    let text = std::fs::read_to_string(data("unwind/chain-cfi.gdb")).unwrap();
+    let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
+    let names =
+        [("rip", RegId::RIP), ("rsp", RegId::RSP), ("rbp", RegId::RBP), ("rbx", RegId::RBX), ("r12", RegId::R12)];
+    let (mut regs, mut stack, mut callers) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if line.starts_with('#') {
+            callers.push(hex(words[1]));
+        } else if let Some((addr, values)) = line.split_once(":\t") {
+            for (at, value) in values.split_whitespace().enumerate() {
+                stack.insert(hex(addr) + at as u64 * 8, hex(value));
+            }
+        } else if let Some((_, id)) = names.iter().find(|(name, _)| words.first() == Some(name)) {
+            regs.push(Reg::new(*id, hex(words[1])));
+        }
+    }
+    let start = *stack.keys().next().unwrap();
+    (regs, start, stack.values().flat_map(|word| word.to_le_bytes()).collect(), callers)
+}
+
+/// A dump of that program, with a second processor, and memory that overlaps itself.
+fn dump() -> (Dump, Vec<u64>) {
+    let (regs, start, stack, callers) = fixture();
+    let mut buf = vec![0; 1 << 20];
+    let header = FileHeader::new(DumpId(9), BootId([1; 16]));
+    let mut writer = Writer::new(Bytes(Vec::new()), &mut buf, header);
+    let cause = Cause {
+        kind: Some(CauseKind::EXCEPTION),
+        in_kernel: Some(true),
+        ip: Some(0),
+        fault_addr: Some(0),
+        comm: Some(b"chain"),
+        ..Cause::default()
+    };
+    let cpu = |number| Stamp { cpu: Some(number), ..Stamp::default() };
+    let other = [Reg::new(RegId::RIP, 0x40_1000), Reg::new(RegId::RSP, start + 64)];
+    let dead = Registers {
+        role: Some(RegisterRole::FAULT),
+        regs: Some(List::new(&regs)),
+        stamp: cpu(0),
+        ..Registers::default()
+    };
+    let stopped = Registers {
+        role: Some(RegisterRole::STOPPED),
+        regs: Some(List::new(&other)),
+        stamp: cpu(1),
+        ..Registers::default()
+    };
+    let memory = |vaddr, bytes| Memory {
+        kind: Some(MemoryKind::KERNEL_STACK),
+        vaddr: Some(vaddr),
+        bytes: Some(bytes),
+        ..Memory::default()
+    };
+    writer.begin(SectionKind::CAUSE).unwrap();
+    writer.put(&cause).unwrap();
+    writer.begin(SectionKind::REGISTERS).unwrap();
+    writer.put(&stopped).unwrap();
+    writer.put(&dead).unwrap();
+    writer.begin(SectionKind::STACKS).unwrap();
+    writer.put(&memory(start, &stack[..512])).unwrap();
+    writer.put(&memory(start + 256, &stack[256..])).unwrap();
+    writer.put(&memory(start - 64, &[0x55; 128])).unwrap();
+    let (Bytes(bytes), done) = writer.finish();
+    done.unwrap();
+    (Dump::open(bytes).unwrap(), callers)
+}
+
+fn core_of(dump: &Dump) -> Vec<u8> {
+    let mut core = Vec::new();
+    elf_core(&dump.case(), &mut core).unwrap();
+    core
+}
+
+#[test]
+fn a_core_file_has_every_processor_as_a_thread_and_every_byte_once() {
+    let (dump, _) = dump();
+    let core = core_of(&dump);
+    let elf = object::File::parse(&*core).unwrap();
+    assert_eq!((elf.kind(), elf.architecture()), (object::ObjectKind::Core, object::Architecture::X86_64));
+    let (_, start, stack, _) = fixture();
+    let mut segments: Vec<_> =
+        elf.segments().map(|segment| (segment.address(), segment.data().unwrap().to_vec())).collect();
+    segments.sort();
+    assert!(segments.windows(2).all(|pair| pair[0].0 + pair[0].1.len() as u64 <= pair[1].0), "segments overlap");
+    let joined: Vec<u8> = segments.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+    // What was captured first wins, so the 0x55 bytes only fill the 64 before the stack.
+    assert_eq!(segments[0].0, start - 64);
+    assert_eq!((&joined[..64], &joined[64..]), (&[0x55; 64][..], &stack[..]));
+    let threads = core.windows(8).filter(|window| window == b"CORE\0\0\0\0").count();
+    assert_eq!(threads, 3, "two NT_PRSTATUS and one NT_PRPSINFO");
+}
+
+#[test]
+fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
+    let (dump, callers) = dump();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("core");
+    std::fs::write(&path, core_of(&dump)).unwrap();
+    let output = Command::new("gdb")
+        .args(["-q", "-batch", "-nx", "-ex", "bt", "-ex", "info threads"])
+        .arg(data("unwind/chain-cfi.elf"))
+        .arg(&path)
+        .output();
+    // The format is judged above; the debugger judges only where it is installed.
+    let Ok(output) = output else { return };
+    let text = String::from_utf8_lossy(&output.stdout);
+    for (number, caller) in callers.iter().enumerate() {
+        let frame = format!("#{number} ");
+        let line =
+            text.lines().find(|line| line.starts_with(&frame)).unwrap_or_else(|| panic!("no frame {number}: {text}"));
+        assert!(line.contains(&format!("{caller:016x}")), "{line} is not {caller:#x}: {text}");
+    }
+    assert!(text.contains("LWP 1000001"), "the second processor is no thread: {text}");
+}
+
+#[test]
+fn a_dump_without_registers_is_no_core_file() {
+    let bytes = imported("kevlar-pipe-profile.log").remove(0);
+    let error = elf_core(&Dump::open(bytes).unwrap().case(), &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, CoreError::NoRegisters), "{error}");
+}
+
+fn imported(name: &str) -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { source: name.to_owned(), folder: Some(folder.path().to_path_buf()) };
+    let log = std::fs::File::open(data("logs").join(name)).unwrap();
+    let (_, dumps) = import(log, &options, &mut |_| {}).unwrap();
+    dumps.iter().map(|dump| std::fs::read(dump.file.as_ref().unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
+    for name in ["kevlar-pipe-profile.log", "kevlar-panic-socket.log"] {
+        let dump = Dump::open(imported(name).remove(0)).unwrap();
+        let mut out = Vec::new();
+        let traced = chrome_trace(&dump, &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        assert_eq!(events.len() as u64, traced.spans + traced.calls + traced.instants + 1, "{name}");
+        assert!(traced.spans > 10, "{name}: {traced:?}");
+        let mut open: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for event in events.iter().filter(|event| event["cat"] == "span") {
+            let (phase, begin) = (event["ph"].as_str().unwrap(), event["ts"].as_f64().unwrap());
+            assert!(event["name"].is_string() && event["pid"].is_u64() && ["X", "B"].contains(&phase), "{event}");
+            let stack = open.entry(event["tid"].as_u64().unwrap()).or_default();
+            stack.retain(|end| *end > begin);
+            if phase == "X" {
+                let end = begin + event["dur"].as_f64().unwrap();
+                assert!(
+                    stack.last().is_none_or(|outer| end <= outer + 0.001),
+                    "{name}: a span outlives the one around it: {event}"
+                );
+                stack.push(end);
+            }
+        }
+    }
+}
+
+#[test]
+fn folded_stacks_of_a_real_log_are_frames_and_a_weight() {
+    for name in ["kevlar-pipe-profile.log", "linux-6.1-sysrq-panic.log"] {
+        let dump = Dump::open(imported(name).remove(0)).unwrap();
+        let mut out = Vec::new();
+        let lines = folded(&dump, &Symbols::new(), &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(lines > 3 && text.lines().count() == lines, "{name}: {text}");
+        for line in text.lines() {
+            let (stack, weight) = line.rsplit_once(' ').unwrap();
+            assert!(weight.parse::<u64>().unwrap() > 0, "{line}");
+            assert!(!stack.contains(' ') && stack.split(';').all(|frame| !frame.is_empty()), "{line}");
+        }
+    }
+}
+
+#[test]
+fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
+    for name in ["kevlar-panic-socket.log", "kevlar-segv-children.log"] {
+        let bytes = imported(name).remove(0);
+        for step in 0..120 {
+            let mut broken = bytes.clone();
+            let at = bytes.len() * step / 120;
+            if step % 2 == 0 {
+                broken.truncate(at)
+            } else {
+                broken[at] ^= 0x40
+            }
+            let Ok(dump) = Dump::open(broken) else { continue };
+            let mut out = Vec::new();
+            chrome_trace(&dump, &mut out).unwrap();
+            assert!(serde_json::from_slice::<Value>(&out).is_ok(), "{name}, step {step}");
+            folded(&dump, &Symbols::new(), &mut Vec::new()).unwrap();
+            let mut core = Vec::new();
+            if elf_core(&dump.case(), &mut core).is_ok() {
+                assert!(object::File::parse(&*core).is_ok(), "{name}, step {step}");
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Builds the index of an ELF file: DWARF tables and symbol table, written in the layout of `layout`.
+
+use object::Object;
+
+use super::dwarf::{self, Slice, Strings, Tables};
+use super::elf::{self, Elf, ElfTask, Headers, RawSymbol};
+use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, SECTIONS, Section};
+use super::names::demangle;
+
+/// What an ELF file says about addresses, ready to be written.
+pub(super) struct BuildIndex<'h> {
+    /// Its headers.
+    pub(super) headers: &'h Headers,
+    /// Its size in bytes.
+    pub(super) elf_size: u64,
+}
+
+/// The index, or by how much the image is too wide for one.
+pub(super) type Built = Result<Vec<u8>, u64>;
+
+impl ElfTask for BuildIndex<'_> {
+    type Output = Built;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Built> {
+        let symbols = elf::symbols(elf);
+        let tables = if elf.is_little_endian() { read_dwarf(elf, self.headers) } else { Tables::default() };
+        Ok(encode(self.headers, self.elf_size, tables, &symbols))
+    }
+}
+
+fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, headers: &Headers) -> Tables {
+    let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(elf::section(elf, id.name())));
+    let Ok(sections) = sections else { return Tables::default() };
+    let mut dwarf = sections.borrow(|bytes| Slice::new(bytes, gimli::LittleEndian));
+    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+    let code: Vec<_> = headers.loads.iter().filter(|load| load.executable).collect();
+    // Code at address 0 is what a linker makes of dropped functions, unless the image really begins there.
+    let in_code = |addr: u64| code.iter().any(|load| addr.wrapping_sub(load.start) < load.length);
+    dwarf::collect(&dwarf, &in_code)
+}
+
+fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol]) -> Built {
+    let lowest = [tables.segments.first().map(|s| s.start), symbols.first().map(|s| s.address)];
+    let base = lowest.into_iter().flatten().min().unwrap_or(0);
+    let highest = [tables.segments.last().map(|s| s.end), symbols.last().map(|s| s.address)];
+    let span = highest.into_iter().flatten().max().unwrap_or(0).saturating_sub(base);
+    if span >= u64::from(NONE) {
+        return Err(span);
+    }
+    let offset = |addr: u64| u32::try_from(addr - base).unwrap_or(NONE);
+    let mut text = Text::default();
+    let mut strings = tables.strings;
+    let names: Vec<u32> = symbols.iter().map(|symbol| strings.intern(&demangle(&symbol.name))).collect();
+    let places = text.place(&strings);
+    let string = |id: u32| places.get(id as usize).copied().unwrap_or(NONE);
+
+    let mut segments = Entries::default();
+    let mut end = None;
+    for segment in &tables.segments {
+        if let Some(end) = end.filter(|&end| end < segment.start) {
+            segments.push([offset(end), NONE, NONE, 0]);
+        }
+        segments.push([offset(segment.start), segment.node, string(segment.file), segment.line]);
+        end = Some(segment.end);
+    }
+    if let Some(end) = end {
+        segments.push([offset(end), NONE, NONE, 0]);
+    }
+    let mut nodes = Entries::default();
+    for node in &tables.nodes {
+        nodes.push([node.parent, string(node.function), string(node.call_file), node.call_line]);
+    }
+    let mut table = Entries::default();
+    for (symbol, name) in symbols.iter().zip(names) {
+        table.push([offset(symbol.address), u32::try_from(symbol.size).unwrap_or(NONE), string(name), 0]);
+    }
+    Ok(assemble(headers, elf_size, base, [segments.bytes, nodes.bytes, table.bytes, text.bytes]))
+}
+
+fn assemble(headers: &Headers, elf_size: u64, base: u64, blocked: [Vec<u8>; 4]) -> Vec<u8> {
+    let fences: Vec<u8> =
+        blocked[0].chunks(PER_BLOCK * ENTRY).flat_map(|block| block.iter().take(4).copied()).collect();
+    let checks: Vec<u8> =
+        blocked.iter().flat_map(|bytes| bytes.chunks(BLOCK)).flat_map(|b| crc32fast::hash(b).to_le_bytes()).collect();
+    let mut eager = crc32fast::Hasher::new();
+    eager.update(&fences);
+    eager.update(&checks);
+    let mut header = Header {
+        base,
+        elf_size,
+        build_id: headers.build_id.clone(),
+        sections: [(0, 0); SECTIONS],
+        eager_crc: eager.finalize(),
+    };
+    let mut body = Vec::new();
+    let mut add = |section: Section, bytes: &[u8]| {
+        header.sections[section as usize] = ((HEADER + body.len()) as u64, bytes.len() as u64);
+        body.extend_from_slice(bytes);
+    };
+    add(Section::Fences, &fences);
+    add(Section::Checks, &checks);
+    for (section, bytes) in BLOCKED.into_iter().zip(&blocked) {
+        add(section, bytes);
+    }
+    let mut out = header.encode();
+    out.extend_from_slice(&body);
+    out
+}
+
+#[derive(Default)]
+struct Entries {
+    bytes: Vec<u8>,
+}
+
+impl Entries {
+    fn push(&mut self, entry: [u32; 4]) {
+        self.bytes.extend(entry.into_iter().flat_map(u32::to_le_bytes));
+    }
+}
+
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+}
+
+impl Text {
+    /// Writes all strings; the result is the place of each.
+    fn place(&mut self, strings: &Strings) -> Vec<u32> {
+        let mut places = Vec::with_capacity(strings.list().len());
+        for text in strings.list() {
+            let place = u32::try_from(self.bytes.len()).unwrap_or(NONE);
+            places.push(place);
+            if place != NONE {
+                self.bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+                self.bytes.extend_from_slice(text.as_bytes());
+            }
+        }
+        places
+    }
+}

@@ -1,0 +1,150 @@
+//! Reads what symbols need from an ELF file: build-id, code ranges, symbol table, debug and unwind sections.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::BufReader;
+
+use object::read::ReadCache;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SymbolKind};
+
+use super::image::ImageBytes;
+
+/// A parsed ELF file, as handed to [`with_elf`].
+pub(super) type Elf<'data, R> = object::File<'data, R>;
+
+/// What is done with an ELF file, whatever holds its bytes.
+pub(super) trait ElfTask {
+    /// What comes out.
+    type Output;
+
+    /// Does it.
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output>;
+}
+
+/// Parses an image, reading only what the task touches.
+pub(super) fn with_elf<T: ElfTask>(bytes: &ImageBytes, task: T) -> Result<T::Output, ElfFailure> {
+    match bytes {
+        ImageBytes::File(path) => {
+            let file = File::open(path).map_err(ElfFailure::Io)?;
+            let cache = ReadCache::new(BufReader::new(file));
+            let elf = object::File::parse(&cache).map_err(ElfFailure::Elf)?;
+            task.run(&elf).map_err(ElfFailure::Elf)
+        }
+        ImageBytes::Memory { bytes, .. } => {
+            let elf = object::File::parse(&**bytes).map_err(ElfFailure::Elf)?;
+            task.run(&elf).map_err(ElfFailure::Elf)
+        }
+    }
+}
+
+/// Why an ELF file could not be read.
+#[derive(Debug)]
+pub(super) enum ElfFailure {
+    /// The system refused.
+    Io(std::io::Error),
+    /// The bytes are no ELF file.
+    Elf(object::Error),
+}
+
+/// A loadable segment, in link addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Load {
+    /// First address.
+    pub(super) start: u64,
+    /// Bytes in memory.
+    pub(super) length: u64,
+    /// Whether it is executable.
+    pub(super) executable: bool,
+}
+
+/// What the headers say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Headers {
+    /// Build-id; empty without one.
+    pub(super) build_id: Vec<u8>,
+    /// Loadable segments.
+    pub(super) loads: Vec<Load>,
+    /// Name of the file with the debug sections, when they were split off.
+    pub(super) has_debug_info: bool,
+}
+
+/// Reads the headers.
+pub(super) struct ReadHeaders;
+
+impl ElfTask for ReadHeaders {
+    type Output = Headers;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Headers> {
+        let loads = elf.segments().map(|segment| Load {
+            start: segment.address(),
+            length: segment.size(),
+            executable: matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & object::elf::PF_X.0 != 0),
+        });
+        Ok(Headers {
+            build_id: elf.build_id()?.unwrap_or_default().to_vec(),
+            loads: loads.collect(),
+            has_debug_info: elf.section_by_name(".debug_info").is_some_and(|section| section.size() > 0),
+        })
+    }
+}
+
+/// A symbol with a place in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RawSymbol {
+    /// Link address.
+    pub(super) address: u64,
+    /// Size in bytes; 0 when unknown.
+    pub(super) size: u64,
+    /// Name as in the file.
+    pub(super) name: String,
+    /// Global symbols and symbols with a type and a size are preferred where several lie at one address.
+    pub(super) rank: u8,
+}
+
+/// The symbols of functions and data that are loaded, sorted by address, one per address.
+pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> Vec<RawSymbol> {
+    let allocated: Vec<bool> = elf.sections().map(|section| (section.index().0, is_allocated(section.flags()))).fold(
+        Vec::new(),
+        |mut all, (index, allocated)| {
+            if all.len() <= index {
+                all.resize(index + 1, false);
+            }
+            all[index] = allocated;
+            all
+        },
+    );
+    let usable = |symbol: &object::Symbol<'data, '_, R>| {
+        let placed = symbol.section_index().is_some_and(|index| allocated.get(index.0) == Some(&true));
+        placed && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown)
+    };
+    let mut found: Vec<RawSymbol> = elf
+        .symbols()
+        .chain(elf.dynamic_symbols())
+        .filter(usable)
+        .filter_map(|symbol| {
+            let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into_owned();
+            let typed = symbol.kind() != SymbolKind::Unknown;
+            let rank = u8::from(typed) * 4 + u8::from(symbol.size() > 0) * 2 + u8::from(symbol.is_global());
+            (!name.is_empty() && !name.starts_with(".L")).then(|| RawSymbol {
+                address: symbol.address(),
+                size: symbol.size(),
+                name,
+                rank,
+            })
+        })
+        .collect();
+    found.sort_by(|a, b| {
+        (a.address, std::cmp::Reverse(a.rank), &a.name).cmp(&(b.address, std::cmp::Reverse(b.rank), &b.name))
+    });
+    found.dedup_by_key(|symbol| symbol.address);
+    found
+}
+
+/// The bytes of a section, decompressed; empty when it is not there.
+pub(super) fn section<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, name: &str) -> Cow<'data, [u8]> {
+    elf.section_by_name(name).and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()
+}
+
+fn is_allocated(flags: SectionFlags) -> bool {
+    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & object::elf::SHF_ALLOC.0 != 0)
+}

@@ -1,0 +1,209 @@
+//! Finds the image that a dump was made with: by build-id, in files, directories, initramfs archives and debug directories.
+//!
+//! A file with another build-id is never used unless the caller forces it: wrong symbols are worse than none. When the dump
+//! does not say a build-id, the name decides, and a file that merely has the right name is taken.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use walkdir::WalkDir;
+
+use super::elf::{ReadHeaders, with_elf};
+use super::image::ImageBytes;
+use super::{BuildId, cpio};
+
+/// Files looked at below one directory; a build tree has fewer, a whole disk has more.
+const MAX_FILES: usize = 50_000;
+/// Directory levels looked at.
+const MAX_DEPTH: usize = 12;
+
+/// The image that is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted<'a> {
+    /// Its build-id, when the dump says one.
+    pub build_id: Option<&'a [u8]>,
+    /// Its path or name, when the dump says one.
+    pub name: Option<&'a str>,
+}
+
+/// Why no image was found.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum FindError {
+    /// The only candidate was built from something else.
+    #[error(
+        "{path} has build-id {found}, the dump was made by {wanted}; symbols would be wrong. --force to use them anyway"
+    )]
+    WrongBuildId {
+        /// The candidate.
+        path: String,
+        /// Its build-id, or `none`.
+        found: String,
+        /// The build-id in the dump.
+        wanted: BuildId,
+    },
+    /// There is no candidate.
+    #[error("no image for {wanted} in {places} places; give its file or directory with --symbols")]
+    NotFound {
+        /// Build-id or name.
+        wanted: String,
+        /// Files and directories that were looked into.
+        places: usize,
+    },
+}
+
+/// Looks for images.
+#[derive(Debug)]
+pub struct Finder {
+    places: Vec<Place>,
+    debug_dirs: Vec<PathBuf>,
+    force: bool,
+}
+
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    candidates: Option<Vec<Candidate>>,
+    /// Named by the caller itself, rather than met in a directory.
+    direct: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Candidate {
+    bytes: ImageBytes,
+    name: String,
+    build_id: Vec<u8>,
+    debug_info: bool,
+}
+
+impl Finder {
+    /// Looks into these files, directories and archives, in this order, then into the system's debug directory.
+    /// `force` takes an image with another build-id when there is no better one.
+    #[must_use]
+    pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
+        let place = |path: PathBuf| Place { direct: path.is_file(), path, candidates: None };
+        let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
+        Self { places: paths.into_iter().map(place).collect(), debug_dirs, force }
+    }
+
+    /// Uses these debug directories (each with a `.build-id` below) instead of the system's.
+    #[must_use]
+    pub fn with_debug_dirs(mut self, dirs: Vec<PathBuf>) -> Self {
+        self.debug_dirs = dirs;
+        self
+    }
+
+    /// The best image: the right build-id and, among those, the one with line tables.
+    ///
+    /// # Errors
+    /// [`FindError`] when there is none, or only a wrong one.
+    pub fn find(&mut self, wanted: Wanted<'_>) -> Result<ImageBytes, FindError> {
+        let mut named: Option<Candidate> = None;
+        let mut right: Option<Candidate> = None;
+        for place in &mut self.places {
+            let direct = place.direct;
+            for candidate in place.candidates() {
+                let same_id = wanted.build_id.is_some_and(|id| id == candidate.build_id);
+                if same_id && right.as_ref().is_none_or(|best| candidate.debug_info && !best.debug_info) {
+                    right = Some(candidate.clone());
+                }
+                let same_name = wanted.name.is_some_and(|name| file_name(name) == file_name(&candidate.name));
+                // A file given by hand is meant for the kernel even when it is called otherwise.
+                if named.is_none() && (same_name || (direct && wanted.name.is_none())) {
+                    named = Some(candidate.clone());
+                }
+            }
+        }
+        let Some(id) = wanted.build_id.filter(|id| !id.is_empty()) else {
+            return named.map(|candidate| candidate.bytes).ok_or_else(|| self.not_found(wanted));
+        };
+        if right.as_ref().is_none_or(|right| !right.debug_info)
+            && let Some(path) = self.in_debug_dirs(id)
+        {
+            return Ok(ImageBytes::File(path));
+        }
+        match (right, named) {
+            (Some(right), _) => Ok(right.bytes),
+            (None, Some(wrong)) if self.force => Ok(wrong.bytes),
+            (None, Some(wrong)) => {
+                let none = || "none".to_owned();
+                let found = if wrong.build_id.is_empty() { none() } else { BuildId(wrong.build_id).to_string() };
+                Err(FindError::WrongBuildId { path: wrong.bytes.name(), found, wanted: BuildId(id.to_vec()) })
+            }
+            (None, None) => Err(self.not_found(wanted)),
+        }
+    }
+
+    fn in_debug_dirs(&self, id: &[u8]) -> Option<PathBuf> {
+        let (first, rest) = id.split_first()?;
+        let name = format!(".build-id/{first:02x}/{}.debug", BuildId(rest.to_vec()));
+        self.debug_dirs.iter().map(|dir| dir.join(&name)).find(|path| path.is_file())
+    }
+
+    fn not_found(&self, wanted: Wanted<'_>) -> FindError {
+        let id = wanted.build_id.map(|id| format!("build-id {}", BuildId(id.to_vec())));
+        let name = wanted.name.map(str::to_owned);
+        let text = [name, id].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let wanted = if text.is_empty() { "the kernel".to_owned() } else { text };
+        FindError::NotFound { wanted, places: self.places.len() + self.debug_dirs.len() }
+    }
+}
+
+impl Place {
+    fn candidates(&mut self) -> &[Candidate] {
+        let path = &self.path;
+        self.candidates.get_or_insert_with(|| if path.is_dir() { in_directory(path) } else { in_file(path) })
+    }
+}
+
+fn in_directory(dir: &Path) -> Vec<Candidate> {
+    let walk = WalkDir::new(dir).max_depth(MAX_DEPTH).into_iter().filter_map(Result::ok);
+    let files = walk.filter(|entry| entry.file_type().is_file()).take(MAX_FILES);
+    // Archives are unpacked only when given by name: a build tree holds many that are none of ours.
+    files.filter(|file| magic(file.path()) == Some(*b"\x7fELF")).filter_map(|file| of_file(file.path())).collect()
+}
+
+fn in_file(path: &Path) -> Vec<Candidate> {
+    if magic(path) == Some(*b"\x7fELF") {
+        return of_file(path).into_iter().collect();
+    }
+    let Ok(bytes) = fs::read(path) else { return Vec::new() };
+    if !cpio::is_archive(&bytes) {
+        return Vec::new();
+    }
+    let unpacked = cpio::unpack(&bytes);
+    let files = cpio::entries(&unpacked).filter(|entry| entry.is_file() && entry.data.starts_with(b"\x7fELF"));
+    let archive = path.display();
+    files
+        .filter_map(|entry| {
+            let name = format!("{archive}:{}", entry.name);
+            candidate(ImageBytes::Memory { name, bytes: Arc::from(entry.data) }, entry.name.to_owned())
+        })
+        .collect()
+}
+
+fn of_file(path: &Path) -> Option<Candidate> {
+    candidate(ImageBytes::File(path.to_path_buf()), path.display().to_string())
+}
+
+fn candidate(bytes: ImageBytes, name: String) -> Option<Candidate> {
+    let headers = with_elf(&bytes, ReadHeaders).ok()?;
+    // Objects and archives of a build tree are no images: nothing in them is loaded.
+    (!headers.loads.is_empty()).then(|| Candidate {
+        bytes,
+        name,
+        build_id: headers.build_id,
+        debug_info: headers.has_debug_info,
+    })
+}
+
+fn magic(path: &Path) -> Option<[u8; 4]> {
+    let mut magic = [0; 4];
+    File::open(path).ok()?.read_exact(&mut magic).ok()?;
+    Some(magic)
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

@@ -1,0 +1,240 @@
+//! One ELF image: its identity, its bytes by link address, its index, its unwind tables.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use object::{Object, ObjectSection};
+
+use super::build::BuildIndex;
+use super::cache::IndexCache;
+use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
+use super::index::{Index, IndexError};
+use super::{BuildId, Location, Probe, SymbolError};
+use crate::unwind::UnwindTables;
+
+/// Where the bytes of an image are.
+#[derive(Clone, Debug)]
+pub enum ImageBytes {
+    /// A file of its own.
+    File(PathBuf),
+    /// Taken out of an archive, or made by a test.
+    Memory {
+        /// What to call it.
+        name: String,
+        /// The bytes of the ELF file.
+        bytes: Arc<[u8]>,
+    },
+}
+
+impl ImageBytes {
+    /// Its path, or the name it goes by.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Memory { name, .. } => name.clone(),
+        }
+    }
+
+    fn size(&self) -> std::io::Result<u64> {
+        match self {
+            Self::File(path) => Ok(std::fs::metadata(path)?.len()),
+            Self::Memory { bytes, .. } => Ok(bytes.len() as u64),
+        }
+    }
+}
+
+/// An ELF image that can answer for its addresses.
+#[derive(Debug)]
+pub struct Image {
+    bytes: ImageBytes,
+    headers: Headers,
+    key: String,
+    index: Mutex<Arc<Index>>,
+    unwind: std::sync::OnceLock<Option<UnwindTables>>,
+    cache: IndexCache,
+    contents: Vec<Content>,
+}
+
+/// Bytes of the file that are loaded at a link address.
+#[derive(Clone, Copy, Debug)]
+struct Content {
+    start: u64,
+    offset: u64,
+    length: u64,
+}
+
+impl Image {
+    /// Opens a file; its index comes from the cache, or is built and put there.
+    ///
+    /// # Errors
+    /// [`SymbolError`] when it cannot be read, is no ELF file or too wide to index.
+    pub fn open(path: &Path, cache: &IndexCache) -> Result<Self, SymbolError> {
+        Self::from_bytes(ImageBytes::File(path.to_path_buf()), cache)
+    }
+
+    /// The same for bytes that may not be a file.
+    ///
+    /// # Errors
+    /// As [`Image::open`].
+    pub fn from_bytes(bytes: ImageBytes, cache: &IndexCache) -> Result<Self, SymbolError> {
+        let headers = with_elf(&bytes, ReadHeaders).map_err(|failure| failed(&bytes, failure))?;
+        let size = bytes.size().map_err(|source| SymbolError::Io { path: bytes.name(), source })?;
+        let key = cache_key(&bytes, &headers, size)?;
+        let cached = cache.load(&key).filter(|index| index.build_id() == headers.build_id && index.elf_size() == size);
+        let index = match cached {
+            Some(index) => index,
+            None => build(&bytes, &headers, size, &key, cache)?,
+        };
+        let contents = with_elf(&bytes, ReadContents).map_err(|failure| failed(&bytes, failure))?;
+        let (index, unwind) = (Mutex::new(Arc::new(index)), std::sync::OnceLock::new());
+        Ok(Self { bytes, headers, key, index, unwind, cache: cache.clone(), contents })
+    }
+
+    /// Its path or name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.bytes.name()
+    }
+
+    /// Its build-id, if it has one.
+    #[must_use]
+    pub fn build_id(&self) -> Option<BuildId> {
+        (!self.headers.build_id.is_empty()).then(|| BuildId(self.headers.build_id.clone()))
+    }
+
+    /// Whether it has line tables, not only a symbol table.
+    #[must_use]
+    pub fn has_debug_info(&self) -> bool {
+        self.headers.has_debug_info
+    }
+
+    /// Lowest link address and the one behind the highest, over all loadable segments.
+    #[must_use]
+    pub fn link_range(&self) -> (u64, u64) {
+        let low = self.headers.loads.iter().map(|load| load.start).min().unwrap_or(0);
+        let high = self.headers.loads.iter().map(|load| load.start.saturating_add(load.length)).max().unwrap_or(0);
+        (low, high)
+    }
+
+    /// Whether a link address lies in an executable segment.
+    #[must_use]
+    pub fn is_code(&self, link: u64) -> bool {
+        self.headers.loads.iter().any(|load| load.executable && link.wrapping_sub(load.start) < load.length)
+    }
+
+    /// Everything known about a link address. An index that turns out to be damaged is built anew, once.
+    ///
+    /// # Errors
+    /// [`SymbolError`] when the index cannot be read and cannot be rebuilt.
+    pub fn locate(&self, link: u64, probe: Probe) -> Result<Location, SymbolError> {
+        let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
+        match index.locate(link, probe) {
+            Ok(location) => Ok(location),
+            Err(_) => {
+                self.cache.remove(&self.key);
+                let fresh = Arc::new(build(&self.bytes, &self.headers, index.elf_size(), &self.key, &self.cache)?);
+                *self.index.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
+                fresh.locate(link, probe).map_err(|source| SymbolError::Index { path: self.name(), source })
+            }
+        }
+    }
+
+    /// Fills `out` with the bytes the file has for a link address; how many there are.
+    #[must_use]
+    pub fn read(&self, link: u64, out: &mut [u8]) -> usize {
+        let Some(content) = self.contents.iter().find(|content| link.wrapping_sub(content.start) < content.length)
+        else {
+            return 0;
+        };
+        let skip = link - content.start;
+        let wanted = out.len().min(usize::try_from(content.length - skip).unwrap_or(usize::MAX));
+        let out = &mut out[..wanted];
+        match &self.bytes {
+            ImageBytes::File(path) => {
+                let read = File::open(path).and_then(|file| file.read_exact_at(out, content.offset + skip));
+                if read.is_ok() { wanted } else { 0 }
+            }
+            ImageBytes::Memory { bytes, .. } => {
+                let start = usize::try_from(content.offset + skip).unwrap_or(usize::MAX);
+                let found = start.checked_add(wanted).and_then(|end| bytes.get(start..end));
+                found.map_or(0, |found| {
+                    out.copy_from_slice(found);
+                    wanted
+                })
+            }
+        }
+    }
+
+    /// Its unwind tables, if it has any that can be read.
+    #[must_use]
+    pub fn unwind_tables(&self) -> Option<&UnwindTables> {
+        self.unwind.get_or_init(|| with_elf(&self.bytes, ReadUnwind).ok().flatten()).as_ref()
+    }
+}
+
+struct ReadContents;
+
+impl ElfTask for ReadContents {
+    type Output = Vec<Content>;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Vec<Content>> {
+        use object::ObjectSegment;
+        let contents = elf.segments().map(|segment| {
+            let (offset, length) = segment.file_range();
+            Content { start: segment.address(), offset, length }
+        });
+        Ok(contents.collect())
+    }
+}
+
+struct ReadUnwind;
+
+impl ElfTask for ReadUnwind {
+    type Output = Option<UnwindTables>;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output> {
+        let address = |name: &str| elf.section_by_name(name).map_or(0, |section| section.address());
+        let eh_frame = elf::section(elf, ".eh_frame").into_owned();
+        let debug_frame = elf::section(elf, ".debug_frame").into_owned();
+        Ok(UnwindTables::new(eh_frame, address(".eh_frame"), debug_frame, address(".text")))
+    }
+}
+
+fn build(
+    bytes: &ImageBytes,
+    headers: &Headers,
+    elf_size: u64,
+    key: &str,
+    cache: &IndexCache,
+) -> Result<Index, SymbolError> {
+    let built = with_elf(bytes, BuildIndex { headers, elf_size }).map_err(|failure| failed(bytes, failure))?;
+    let built = built.map_err(|span| SymbolError::TooWide { path: bytes.name(), span })?;
+    cache.store(key, &built);
+    Index::from_bytes(built).map_err(|source: IndexError| SymbolError::Index { path: bytes.name(), source })
+}
+
+/// The build-id and the size (a stripped file has the build-id of the whole one); without one, size and checksum.
+fn cache_key(bytes: &ImageBytes, headers: &Headers, size: u64) -> Result<String, SymbolError> {
+    if headers.build_id.len() >= 8 {
+        return Ok(format!("{}-{size:x}", BuildId(headers.build_id.clone())));
+    }
+    let crc = match bytes {
+        ImageBytes::File(path) => {
+            let all = std::fs::read(path).map_err(|source| SymbolError::Io { path: bytes.name(), source })?;
+            crc32fast::hash(&all)
+        }
+        ImageBytes::Memory { bytes, .. } => crc32fast::hash(bytes),
+    };
+    Ok(format!("crc{crc:08x}-{size:x}"))
+}
+
+fn failed(bytes: &ImageBytes, failure: ElfFailure) -> SymbolError {
+    let path = bytes.name();
+    match failure {
+        ElfFailure::Io(source) => SymbolError::Io { path, source },
+        ElfFailure::Elf(source) => SymbolError::Elf { path, source },
+    }
+}

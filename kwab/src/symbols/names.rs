@@ -1,0 +1,56 @@
+//! Decides how function names are shown: demangled without hashes, and marked when they are machinery.
+//!
+//! Machinery is what lies between a bug and the code that reports it: `core::panicking`, the panic entry points of the
+//! runtime, the call shims of closures. Frames are marked, never dropped; front ends fold what is marked.
+
+/// A function name as a person writes it: Rust names demangled without their hash, others unchanged.
+#[must_use]
+pub fn demangle(raw: &str) -> String {
+    // Local copies made by LLVM and GCC carry suffixes such as `.llvm.123` that rustc-demangle keeps or strips itself.
+    match rustc_demangle::try_demangle(raw) {
+        Ok(name) => format!("{name:#}"),
+        Err(_) => raw.to_owned(),
+    }
+}
+
+/// Whether a demangled function name is panic or library machinery rather than the code of interest.
+#[must_use]
+pub fn is_machinery(name: &str) -> bool {
+    let name = name.trim_start_matches(['<', '&', ' ']);
+    MACHINERY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || MACHINERY_NAMES.contains(&name)
+}
+
+/// Paths under which everything is machinery.
+const MACHINERY_PREFIXES: &[&str] = &[
+    "core::",
+    "alloc::",
+    "std::panicking::",
+    "std::panic::",
+    "std::rt::",
+    "std::sys::backtrace::",
+    "std::sys_common::backtrace::",
+    "std::thread::",
+    "std::process::abort",
+    "__rustc::rust_begin_unwind",
+    "__rustc::__rust_start_panic",
+    "compiler_builtins::",
+    "dyn core::",
+    "dyn alloc::",
+    "test::__rust_begin_short_backtrace",
+];
+
+/// Names that are machinery by themselves.
+const MACHINERY_NAMES: &[&str] = &[
+    "rust_begin_unwind",
+    "rust_panic",
+    "__rust_start_panic",
+    "__rust_try",
+    "__rust_begin_short_backtrace",
+    "__rust_end_short_backtrace",
+    "_Unwind_RaiseException",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "__stack_chk_fail",
+    "__assert_fail",
+    "abort",
+];

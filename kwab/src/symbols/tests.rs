@@ -1,0 +1,253 @@
+//! Symbols of a real executable, the running test itself, judged by the addr2line crate.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+
+use super::*;
+
+fn me() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+/// Addresses spread over the code of an ELF file, the same ones every time.
+fn code_addresses(path: &Path, count: u64) -> Vec<u64> {
+    let bytes = fs::read(path).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    let text = elf.section_by_name(".text").unwrap();
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 16
+    };
+    (0..count).map(|_| text.address() + next() % text.size()).collect()
+}
+
+type Chain = Vec<(Option<String>, Option<String>, Option<u32>)>;
+
+fn judged(loader: &addr2line::Loader, addr: u64) -> Chain {
+    let mut frames = loader.find_frames(addr).unwrap();
+    let mut chain = Vec::new();
+    while let Some(frame) = frames.next().unwrap() {
+        let name = frame.function.map(|name| demangle(&name.raw_name().unwrap()));
+        let (file, line) = frame.location.map_or((None, None), |l| (l.file.map(str::to_owned), l.line));
+        chain.push((name, file, line));
+    }
+    chain
+}
+
+fn ours(location: &Location) -> Chain {
+    let text = |text: &Option<std::sync::Arc<str>>| text.as_ref().map(ToString::to_string);
+    location.frames.iter().map(|f| (text(&f.function), text(&f.file), f.line)).collect()
+}
+
+#[test]
+fn inline_chains_files_and_lines_are_those_that_addr2line_finds() {
+    let image = Image::open(&me(), &IndexCache::none()).unwrap();
+    let loader = addr2line::Loader::new(me()).unwrap();
+    let (mut equal, mut inlined, mut odd) = (0, 0, Vec::new());
+    for addr in code_addresses(&me(), 4000) {
+        let (expected, found) = (judged(&loader, addr), ours(&image.locate(addr, Probe::Exact).unwrap()));
+        inlined += usize::from(found.len() > 1);
+        if expected == found { equal += 1 } else { odd.push((addr, expected, found)) }
+    }
+    // Identical functions that the linker folded have several names for one address; either is right.
+    assert!(equal >= 3990, "{equal} of 4000 agree; first that do not: {:#x?}", &odd[..odd.len().min(3)]);
+    assert!(inlined > 1000, "the executable has inlined code at only {inlined} of 4000 addresses");
+}
+
+#[test]
+fn symbols_without_debug_info_still_give_name_and_offset() {
+    let image = Image::open(&me(), &IndexCache::none()).unwrap();
+    let bytes = fs::read(me()).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    use object::ObjectSymbol;
+    let main = elf.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap();
+    let symbol = image.locate(main.address() + 3, Probe::Exact).unwrap().symbol.unwrap();
+    assert_eq!((&*symbol.name, symbol.offset), ("main", 3));
+}
+
+#[test]
+fn a_return_address_behind_the_last_instruction_belongs_to_the_caller() {
+    let image = Image::open(&me(), &IndexCache::none()).unwrap();
+    let bytes = fs::read(me()).unwrap();
+    let elf = object::File::parse(&*bytes).unwrap();
+    use object::ObjectSymbol;
+    let main = elf.symbols().find(|symbol| symbol.name() == Ok("main")).unwrap();
+    let location = image.locate(main.address() + main.size(), Probe::Return).unwrap();
+    assert_eq!(location.symbol.map(|s| (s.name.to_string(), s.offset)), Some(("main".into(), main.size())));
+}
+
+#[test]
+fn the_second_open_takes_the_index_from_the_cache_and_says_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = IndexCache::in_dir(dir.path().to_path_buf());
+    let first = Image::open(&me(), &cache).unwrap();
+    let files: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "one index and no temporary files: {files:?}");
+    let written = fs::metadata(&files[0]).unwrap().modified().unwrap();
+    let second = Image::open(&me(), &cache).unwrap();
+    for addr in code_addresses(&me(), 500) {
+        let both = [&first, &second].map(|image| image.locate(addr, Probe::Exact).unwrap());
+        assert_eq!(both[0], both[1]);
+    }
+    assert_eq!(fs::metadata(&files[0]).unwrap().modified().unwrap(), written, "it was built again");
+}
+
+#[test]
+fn several_writers_at_once_leave_one_sound_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = IndexCache::in_dir(dir.path().to_path_buf());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| Image::open(&me(), &cache).unwrap());
+        }
+    });
+    let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    Index::open(fs::File::open(dir.path().join(&names[0])).unwrap()).unwrap();
+}
+
+#[test]
+fn a_damaged_index_is_found_out_and_built_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = IndexCache::in_dir(dir.path().to_path_buf());
+    let sound = Image::open(&me(), &cache).unwrap();
+    let path = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+    let whole = fs::read(&path).unwrap();
+    let addresses = code_addresses(&me(), 20);
+    for step in 0..40 {
+        let mut broken = whole.clone();
+        let at = whole.len() / 40 * step;
+        broken[at] ^= 0x10;
+        fs::write(&path, &broken).unwrap();
+        let image = Image::open(&me(), &cache).unwrap();
+        for &addr in &addresses {
+            let location = image.locate(addr, Probe::Exact).unwrap();
+            assert_eq!(location, sound.locate(addr, Probe::Exact).unwrap(), "flip at {at}");
+        }
+    }
+    for keep in [0, 7, 60, 200, whole.len() / 2] {
+        fs::write(&path, &whole[..keep]).unwrap();
+        let image = Image::open(&me(), &cache).unwrap();
+        let location = image.locate(addresses[0], Probe::Exact).unwrap();
+        assert_eq!(location, sound.locate(addresses[0], Probe::Exact).unwrap(), "cut at {keep}");
+    }
+}
+
+#[test]
+fn an_image_with_another_build_id_is_refused_with_both_ids_unless_forced() {
+    let own = Image::open(&me(), &IndexCache::none()).unwrap().build_id().unwrap();
+    let name = me().file_name().unwrap().to_str().unwrap().to_owned();
+    let other = vec![0x41; own.0.len()];
+    let wanted = Wanted { build_id: Some(&other), name: Some(&name) };
+    let error = Finder::new(vec![me()], false).with_debug_dirs(vec![]).find(wanted).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(&own.to_string()) && text.contains(&BuildId(other.clone()).to_string()), "{text}");
+    let forced = Finder::new(vec![me()], true).with_debug_dirs(vec![]).find(wanted).unwrap();
+    assert_eq!(forced.name(), me().display().to_string());
+    let right = Wanted { build_id: Some(&own.0), name: Some("/somewhere/else") };
+    assert!(Finder::new(vec![me()], false).with_debug_dirs(vec![]).find(right).is_ok());
+}
+
+#[test]
+fn images_are_found_in_directories_debug_directories_and_initramfs_archives() {
+    let own = Image::open(&me(), &IndexCache::none()).unwrap().build_id().unwrap();
+    let wanted = Wanted { build_id: Some(&own.0), name: None };
+    let dir = tempfile::tempdir().unwrap();
+    let deep = dir.path().join("a/b");
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("readme"), "text").unwrap();
+    fs::copy(me(), deep.join("program")).unwrap();
+    let found = Finder::new(vec![dir.path().to_path_buf()], false).with_debug_dirs(vec![]).find(wanted).unwrap();
+    assert_eq!(found.name(), deep.join("program").display().to_string());
+
+    let debug = tempfile::tempdir().unwrap();
+    let id = own.to_string();
+    let by_id = debug.path().join(".build-id").join(&id[..2]);
+    fs::create_dir_all(&by_id).unwrap();
+    fs::copy(me(), by_id.join(format!("{}.debug", &id[2..]))).unwrap();
+    Finder::new(vec![], false).with_debug_dirs(vec![debug.path().to_path_buf()]).find(wanted).unwrap();
+
+    let archive = newc(&[("bin/program", &fs::read(me()).unwrap()), ("etc/motd", b"hello")]);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&archive).unwrap();
+    for (name, bytes) in [("plain.cpio", archive), ("packed.cpio.gz", gz.finish().unwrap())] {
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let found = Finder::new(vec![path.clone()], false).with_debug_dirs(vec![]).find(wanted).unwrap();
+        assert_eq!(found.name(), format!("{}:bin/program", path.display()));
+        let image = Image::from_bytes(found, &IndexCache::none()).unwrap();
+        assert!(image.locate(code_addresses(&me(), 1)[0], Probe::Exact).unwrap().function().is_some());
+    }
+}
+
+/// A `newc` archive with these files.
+fn newc(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut add = |name: &str, mode: u32, data: &[u8]| {
+        write!(out, "070701{:08x}{mode:08x}{:08x}{:08x}{:08x}{:08x}", 1, 0, 0, 1, 0).unwrap();
+        write!(out, "{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}{:08x}", data.len(), 0, 0, 0, 0, name.len() + 1, 0).unwrap();
+        out.extend_from_slice(name.as_bytes());
+        out.push(0);
+        out.resize(out.len().next_multiple_of(4), 0);
+        out.extend_from_slice(data);
+        out.resize(out.len().next_multiple_of(4), 0);
+    };
+    for (name, data) in files {
+        add(name, 0o100_755, data);
+    }
+    add("TRAILER!!!", 0, &[]);
+    out
+}
+
+#[test]
+fn an_archive_cut_anywhere_gives_the_whole_files_before_the_cut() {
+    let archive = newc(&[("a", b"first"), ("b", b"second")]);
+    let whole: Vec<_> = cpio::entries(&archive).map(|entry| entry.name.to_owned()).collect();
+    assert_eq!(whole, ["a", "b"]);
+    for cut in 0..archive.len() {
+        let names: Vec<_> = cpio::entries(&archive[..cut]).map(|entry| entry.name.to_owned()).collect();
+        assert!(whole.starts_with(&names), "cut at {cut}: {names:?}");
+    }
+}
+
+#[test]
+fn panic_machinery_is_marked_and_the_code_that_panicked_is_not() {
+    for name in ["core::panicking::panic_fmt", "rust_begin_unwind", "<core::option::Option<T>>::unwrap", "__rust_try"] {
+        assert!(is_machinery(name), "{name}");
+    }
+    for name in ["kernel::mm::fault::handle", "malloc", "my_core::thing", "<kernel::A as core::fmt::Debug>::fmt"] {
+        assert!(!is_machinery(name), "{name}");
+    }
+    assert_eq!(demangle("_ZN4core9panicking9panic_fmt17h0123456789abcdefE"), "core::panicking::panic_fmt");
+}
+
+#[test]
+fn source_text_is_shown_from_a_root_when_the_recorded_path_is_of_another_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("src/mm")).unwrap();
+    fs::write(dir.path().join("src/mm/fault.rs"), "line one\n    line two\n").unwrap();
+    let mut sources = SourceLines::new(vec![dir.path().to_path_buf()]);
+    assert_eq!(sources.line("/build/elsewhere/kernel/src/mm/fault.rs", 2), Some("line two"));
+    assert_eq!(sources.line("/build/elsewhere/kernel/src/mm/fault.rs", 3), None);
+    assert_eq!(sources.line("/build/elsewhere/other.rs", 1), None);
+}
+
+#[test]
+fn files_that_are_no_images_are_errors_that_name_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("notes.txt");
+    fs::write(&path, "hello").unwrap();
+    let text = Image::open(&path, &IndexCache::none()).unwrap_err().to_string();
+    assert!(text.contains("notes.txt"), "{text}");
+    assert!(Image::open(&dir.path().join("absent"), &IndexCache::none()).is_err());
+    let bytes = fs::read(me()).unwrap();
+    for cut in [4, 20, 63, 64, 100, 1000, bytes.len() / 3, bytes.len() / 2] {
+        // A cut image may open with less in it; it must not panic.
+        let cut = ImageBytes::Memory { name: "cut".into(), bytes: bytes[..cut].into() };
+        let _ = Image::from_bytes(cut, &IndexCache::none());
+    }
+}

@@ -1,0 +1,147 @@
+//! Applies the unwind tables of an ELF image (`.eh_frame`, `.debug_frame`): registers of the caller from those of the callee.
+//!
+//! DWARF expressions occur only in procedure linkage stubs and are not evaluated; such a frame is left to the other ways.
+
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
+    UnwindContext, UnwindSection, UnwindTableRow,
+};
+
+use super::Registers;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Registers that a callee must preserve (System V ABI, AMD64, 3.2.1): rbx, rbp, r12 to r15.
+const PRESERVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
+
+/// The unwind tables of one image.
+#[derive(Clone, Debug)]
+pub struct UnwindTables {
+    eh_frame: Vec<u8>,
+    debug_frame: Vec<u8>,
+    bases: BaseAddresses,
+    functions: Vec<Function>,
+}
+
+/// Where the table of a function lies.
+#[derive(Clone, Copy, Debug)]
+struct Function {
+    start: u64,
+    end: u64,
+    offset: usize,
+    in_debug_frame: bool,
+}
+
+/// What a table says about the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The caller's registers, and whether the callee was entered by a signal rather than a call.
+    Caller(Registers, bool),
+    /// The table says that there is no caller.
+    Outermost,
+}
+
+impl UnwindTables {
+    /// Reads the sections of an image, given their link addresses; `None` when they describe no function.
+    #[must_use]
+    pub fn new(eh_frame: Vec<u8>, eh_frame_addr: u64, debug_frame: Vec<u8>, text_addr: u64) -> Option<Self> {
+        let bases = BaseAddresses::default().set_eh_frame(eh_frame_addr).set_text(text_addr);
+        let mut functions = Vec::new();
+        list(&EhFrame::new(&eh_frame, LittleEndian), &bases, false, &mut functions);
+        list(&DebugFrame::new(&debug_frame, LittleEndian), &bases, true, &mut functions);
+        functions.sort_by_key(|function| (function.start, function.in_debug_frame));
+        functions.dedup_by_key(|function| function.start);
+        (!functions.is_empty()).then_some(Self { eh_frame, debug_frame, bases, functions })
+    }
+
+    /// Functions described.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.functions.len()
+    }
+
+    /// Whether none is; never so for a value that [`UnwindTables::new`] returned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// The caller of the code at link address `link`, whose registers are `callee`; `read` gives stack words by run-time
+    /// address. `None` when the tables do not cover the address or need what is not there.
+    #[must_use]
+    pub fn step(&self, link: u64, callee: &Registers, read: &dyn Fn(u64) -> Option<u64>) -> Option<Step> {
+        let at = self.functions.partition_point(|function| function.start <= link).checked_sub(1)?;
+        let function = self.functions.get(at).filter(|function| link < function.end)?;
+        let mut context = UnwindContext::new();
+        if function.in_debug_frame {
+            let section = DebugFrame::new(&self.debug_frame, LittleEndian);
+            apply(&section, function, &self.bases, link, &mut context, callee, read)
+        } else {
+            let section = EhFrame::new(&self.eh_frame, LittleEndian);
+            apply(&section, function, &self.bases, link, &mut context, callee, read)
+        }
+    }
+}
+
+fn list<'a, S: UnwindSection<Slice<'a>>>(
+    section: &S,
+    bases: &BaseAddresses,
+    in_debug_frame: bool,
+    functions: &mut Vec<Function>,
+) {
+    let mut entries = section.entries(bases);
+    // A broken entry ends the list: its length is what leads to the next.
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(fde) = partial.parse(S::cie_from_offset) else { continue };
+        // Functions the linker dropped keep a table for address 0.
+        if fde.initial_address() != 0 && fde.len() > 0 {
+            let offset = fde.offset();
+            functions.push(Function { start: fde.initial_address(), end: fde.end_address(), offset, in_debug_frame });
+        }
+    }
+}
+
+fn apply<'a, S: UnwindSection<Slice<'a>>>(
+    section: &S,
+    function: &Function,
+    bases: &BaseAddresses,
+    link: u64,
+    context: &mut UnwindContext<usize>,
+    callee: &Registers,
+    read: &dyn Fn(u64) -> Option<u64>,
+) -> Option<Step> {
+    let fde = section.fde_from_offset(bases, S::Offset::from(function.offset), S::cie_from_offset).ok()?;
+    let row = fde.unwind_info_for_address(section, bases, context, link).ok()?;
+    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
+    let cfa = callee.get(register.0)?.checked_add_signed(*offset)?;
+    let return_register = fde.cie().return_address_register().0;
+    if matches!(row.register(Register(return_register)), Some(RegisterRule::Undefined)) {
+        return Some(Step::Outermost);
+    }
+    let mut caller = Registers::default();
+    for number in 0..Registers::COUNT as u16 {
+        caller.set(number, restore(row, number, cfa, callee, read));
+    }
+    caller.set(Registers::RSP, Some(cfa));
+    caller.set(Registers::RIP, Some(restore(row, return_register, cfa, callee, read)?));
+    Some(Step::Caller(caller, fde.is_signal_trampoline()))
+}
+
+fn restore(
+    row: &UnwindTableRow<usize>,
+    number: u16,
+    cfa: u64,
+    callee: &Registers,
+    read: &dyn Fn(u64) -> Option<u64>,
+) -> Option<u64> {
+    match row.register(Register(number)) {
+        None => PRESERVED.contains(&number).then(|| callee.get(number)).flatten(),
+        Some(RegisterRule::SameValue) => callee.get(number),
+        Some(RegisterRule::Offset(offset)) => read(cfa.checked_add_signed(offset)?),
+        Some(RegisterRule::ValOffset(offset)) => cfa.checked_add_signed(offset),
+        Some(RegisterRule::Register(other)) => callee.get(other.0),
+        Some(RegisterRule::Constant(value)) => Some(value),
+        Some(_) => None,
+    }
+}

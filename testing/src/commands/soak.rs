@@ -1,0 +1,78 @@
+//! `cargo xtask soak [SECONDS] [--seed N] [--copies N]`: lets the stress program run on a kernel and believes only its summary.
+//!
+//! The program (`testing/guest/stress`) starts workers of seven kinds (forks, pipes, threads, signals, mappings, files,
+//! events), each of which checks a model of what must hold. The run fails when an invariant is broken, when a worker
+//! stands still, when the kernel gives up or when nothing comes within the time and a half. The same seed starts the
+//! same choices, though two CPUs interleave them differently. The console is kept in `build/results/soak-<kernel>.log`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::boot;
+use super::kernel::Which;
+use crate::qemu::{self, Ending, Limits, Machine, run::Next};
+use crate::setup::{self, Consent, Tool};
+use crate::{guest, image, paths};
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// How long the workers run, in seconds of the guest.
+    #[arg(default_value_t = 300)]
+    seconds: u64,
+    /// What the choices start from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Workers of each kind.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16))]
+    copies: u32,
+    /// Number of CPUs.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
+    smp: u32,
+    /// Memory in MiB.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
+    mem: u32,
+    /// Which kernel.
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Which,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    let machine = machine(arguments, consent)?;
+    let mut summary = None;
+    // The workers' own patience is half a minute at the end; a busy host slows the guest's clock and the host's alike.
+    let limits = Limits::seconds(arguments.seconds * 3 / 2 + 120);
+    let outcome = qemu::run(&machine, limits, |line| {
+        if line.starts_with("stress: ") {
+            summary = Some(line.to_owned());
+        }
+        println!("{line}");
+        Next::Go
+    })?;
+    let log = paths::build("results")?.join(format!("soak-{}.log", arguments.kernel.name()));
+    paths::write(&log, &outcome.serial)?;
+    if outcome.ending == Ending::Exited(0) && summary.is_some() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("the soak ended with {:?}; its console is in {}", outcome.ending, paths::shown(&log));
+    Ok(ExitCode::FAILURE)
+}
+
+fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
+    let mut image = image::base(consent)?;
+    image.program("/bin/stress", &guest::program("stress", consent)?)?;
+    let (seconds, seed, copies) = (arguments.seconds, arguments.seed, arguments.copies);
+    let words = ["/bin/stress".to_owned(), seconds.to_string(), seed.to_string(), copies.to_string()];
+    boot::put_command(&mut image, &words);
+    let file = paths::build("images")?.join(format!("soak-{}.cpio", arguments.kernel.name()));
+    paths::write(&file, &image.archive())?;
+    let options = format!("{} quiet loglevel=1 rdinit=/sbin/oneshot", arguments.kernel.options());
+    let mut machine = Machine::new(arguments.kernel.image(consent)?, file, options);
+    machine.cpus = arguments.smp;
+    machine.memory_mib = arguments.mem;
+    Ok(machine)
+}
