@@ -403,9 +403,6 @@ fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     if signal::needs_attention(next) || next.sched.affinity() >> cpu::id().0 & 1 == 0 {
         cpu::request_work();
     }
-    if here.queued.load(Ordering::Relaxed) != 0 {
-        arm_by(here, now + SLICE);
-    }
 }
 
 /// Notes on the processor and the thread that its turn begins.
@@ -417,6 +414,10 @@ fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
     here.turn_vruntime.store(vruntime, Ordering::Relaxed);
     here.turn_since.store(now, Ordering::Relaxed);
     here.turn_weight.store(entity.weight(), Ordering::Relaxed);
+    // Also when it is the same thread's turn again: others still wait.
+    if here.queued.load(Ordering::Relaxed) != 0 {
+        arm_by(here, now + SLICE);
+    }
 }
 
 /// Accounts the running thread's turn so far and begins a new one; the present time.
