@@ -130,6 +130,7 @@ impl Dump {
         for found in self.records() {
             case.take(found);
         }
+        case.spread_reports();
         case.count_losses(self);
         case
     }
@@ -203,6 +204,40 @@ buckets! {
     totals: KindTotal,
     left_out: DroppedSection,
     ends: End,
+}
+
+impl<'a> Case<'a> {
+    /// The mappings and system calls inside crash reports, for processes that have none in records of their own.
+    fn spread_reports(&mut self) {
+        for report in self.crash_reports.clone() {
+            let at = report.at;
+            if !self.vmas.iter().any(|vma| vma.pid == report.pid) {
+                let vmas = report.vmas.iter().flat_map(kwab_format::List::iter).map(|vma| Vma {
+                    pid: report.pid,
+                    start: vma.start,
+                    end: vma.end,
+                    prot: vma.prot.and_then(|prot| u32::try_from(prot).ok()),
+                    path: vma.file,
+                    file_offset: vma.file_offset,
+                    name: vma.kind,
+                    ..Vma::default()
+                });
+                self.vmas.extend(vmas.map(|record| Found { at, record }));
+            }
+            if !self.syscalls.iter().any(|call| call.pid == report.pid) {
+                let calls = report.syscalls.iter().flat_map(kwab_format::List::iter).map(|call| SyscallRecord {
+                    pid: report.pid,
+                    nr: call.nr,
+                    name: call.name,
+                    result: call.result,
+                    duration_ns: call.duration_ns,
+                    ..SyscallRecord::default()
+                        .with_args([call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5])
+                });
+                self.syscalls.extend(calls.map(|record| Found { at, record }));
+            }
+        }
+    }
 }
 
 impl Case<'_> {

@@ -1,6 +1,7 @@
 //! Mappings, page-table entries and frames of a dump, indexed so that they can be compared by address.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use kwab_format::record::{FrameInfo, Pte, Vma};
 
@@ -13,6 +14,8 @@ pub(super) const PAGE: u64 = 4096;
 const FRAME_BITS: u64 = 0x000f_ffff_ffff_f000;
 /// The most pages that a run of entries is believed to hold: 2^48 bytes of address space.
 const MAX_RUN: u64 = 1 << 36;
+/// The most pages whose mappings are counted: 4 GiB.
+const MAX_COUNTED: u64 = 1 << 20;
 
 /// What an entry allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,18 +168,19 @@ impl<'c, 'a> Spaces<'c, 'a> {
         (number - first < info.count.unwrap_or(1)).then_some(*info)
     }
 
-    /// How often each user frame is mapped, with the first entry that maps it. Runs count page by page up to a bound.
-    pub(super) fn count_by_frame(&self) -> BTreeMap<u64, (u64, Mapping<'c, 'a>)> {
-        let mut counts: BTreeMap<u64, (u64, Mapping<'c, 'a>)> = BTreeMap::new();
-        let mut left = 4_000_000_u64;
-        for mapping in self.mappings().filter(|m| m.rights.user && m.size == PAGE) {
+    /// How often each user frame is mapped, with the first entry that maps it. Pages beyond [`MAX_COUNTED`] are not counted,
+    /// which can hide a wrong count but never make one up.
+    pub(super) fn count_by_frame(&self) -> BTreeMap<u64, (u64, Rc<Mapping<'c, 'a>>)> {
+        let mut counts: BTreeMap<u64, (u64, Rc<Mapping<'c, 'a>>)> = BTreeMap::new();
+        let mut left = MAX_COUNTED;
+        for mapping in self.mappings().filter(|m| m.rights.user && m.size == PAGE).map(Rc::new) {
             for page in 0..(mapping.end - mapping.start) / PAGE {
                 if left == 0 {
                     return counts;
                 }
                 left -= 1;
                 let frame = mapping.frame.wrapping_add(page * PAGE);
-                counts.entry(frame).and_modify(|(count, _)| *count += 1).or_insert_with(|| (1, mapping.clone()));
+                counts.entry(frame).and_modify(|(count, _)| *count += 1).or_insert_with(|| (1, Rc::clone(&mapping)));
             }
         }
         counts

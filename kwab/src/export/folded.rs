@@ -35,7 +35,7 @@ fn of_spans(dump: &Dump) -> BTreeMap<String, u64> {
         let names: Vec<String> = span.path.iter().map(|name| frame(name)).collect();
         let weight = (own as f64 / per_ns).round() as u64;
         if weight > 0 {
-            *stacks.entry(format!("CPU {};{}", span.cpu, names.join(";"))).or_default() += weight;
+            *stacks.entry(format!("CPU{};{}", span.cpu, names.join(";"))).or_default() += weight;
         }
     }
     stacks

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, Section, word};
+use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, SECTIONS, Section, word};
 use super::names::is_machinery;
 use super::{Location, Probe, SourceFrame, Symbol};
 
@@ -36,6 +36,8 @@ pub struct Index {
     header: Header,
     fences: Vec<u32>,
     checks: Vec<u32>,
+    /// The number of the first block of each section among all checks.
+    first_block: [usize; SECTIONS],
     kept: Mutex<Kept>,
 }
 
@@ -49,6 +51,17 @@ enum Bytes {
 struct Kept {
     blocks: Vec<Option<Arc<[u8]>>>,
     texts: HashMap<u32, (Arc<str>, bool)>,
+    nodes: Vec<Option<Arc<Node>>>,
+}
+
+/// A node with its texts.
+#[derive(Debug)]
+struct Node {
+    parent: u32,
+    function: Option<Arc<str>>,
+    machinery: bool,
+    call_file: Option<Arc<str>>,
+    call_line: u32,
 }
 
 impl Index {
@@ -87,8 +100,16 @@ impl Index {
         if eager.finalize() != header.eager_crc {
             return Err(IndexError::Header);
         }
-        let kept = Kept { blocks: vec![None; checks.len()], texts: HashMap::new() };
-        Ok(Self { bytes, header, fences, checks, kept: Mutex::new(kept) })
+        let mut first_block = [0; SECTIONS];
+        let mut before = 0;
+        for section in BLOCKED {
+            first_block[section as usize] = before;
+            let length = usize::try_from(header.sections[section as usize].1).map_err(|_| IndexError::Header)?;
+            before += length.div_ceil(BLOCK);
+        }
+        let nodes = usize::try_from(header.sections[Section::Nodes as usize].1).unwrap_or(0) / ENTRY;
+        let kept = Kept { blocks: vec![None; checks.len()], texts: HashMap::new(), nodes: vec![None; nodes] };
+        Ok(Self { bytes, header, fences, checks, first_block, kept: Mutex::new(kept) })
     }
 
     /// Build-id of the ELF file it was made from; empty without one.
@@ -169,29 +190,48 @@ impl Reader<'_> {
     }
 
     fn frames(&mut self, offset: u32) -> Result<Vec<SourceFrame>, IndexError> {
-        let block = self.index.fences.partition_point(|&first| first <= offset);
-        let Some(block) = block.checked_sub(1) else { return Ok(Vec::new()) };
-        let first = block * PER_BLOCK;
-        let end = (first + PER_BLOCK).min(self.entries(Section::Segments));
-        let Some(at) = self.last_at_or_before(Section::Segments, first, end, offset)? else { return Ok(Vec::new()) };
-        let [_, mut node, mut file, mut line] = self.entry(Section::Segments, at)?;
+        let number = self.index.fences.partition_point(|&first| first <= offset);
+        let Some(number) = number.checked_sub(1) else { return Ok(Vec::new()) };
+        let block = self.block(Section::Segments, number)?;
+        let (mut low, mut high) = (0, block.len() / ENTRY);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if word(&block, middle * ENTRY) <= offset { low = middle + 1 } else { high = middle }
+        }
+        let Some(at) = low.checked_sub(1).map(|at| at * ENTRY) else { return Ok(Vec::new()) };
+        let [mut node, file, mut line] = [4, 8, 12].map(|field| word(&block, at + field));
+        let mut file = self.text(file)?.map(|(file, _)| file);
         let mut frames = Vec::new();
-        if node == NONE && file != NONE {
-            let file = self.text(file)?.map(|(file, _)| file);
+        if node == NONE && file.is_some() {
+            let file = file.take();
             frames.push(SourceFrame { function: None, file, line: positive(line), inlined: false, machinery: false });
         }
         while node != NONE && frames.len() < MAX_CHAIN {
-            let [parent, name, call_file, call_line] = self.entry(Section::Nodes, node as usize)?;
-            let (function, machinery) = match self.text(name)? {
-                Some((name, machinery)) => (Some(name), machinery),
-                None => (None, false),
-            };
-            let path = self.text(file)?.map(|(file, _)| file);
-            let inlined = parent != NONE;
-            frames.push(SourceFrame { function, file: path, line: positive(line), inlined, machinery });
-            (node, file, line) = (parent, call_file, call_line);
+            let found = self.node(node)?;
+            frames.push(SourceFrame {
+                function: found.function.clone(),
+                file,
+                line: positive(line),
+                inlined: found.parent != NONE,
+                machinery: found.machinery,
+            });
+            (node, file, line) = (found.parent, found.call_file.clone(), found.call_line);
         }
         Ok(frames)
+    }
+
+    fn node(&mut self, number: u32) -> Result<Arc<Node>, IndexError> {
+        if let Some(Some(node)) = self.kept.nodes.get(number as usize) {
+            return Ok(Arc::clone(node));
+        }
+        let [parent, name, call_file, call_line] = self.entry(Section::Nodes, number as usize)?;
+        let (function, machinery) = self.text(name)?.map_or((None, false), |(name, machinery)| (Some(name), machinery));
+        let call_file = self.text(call_file)?.map(|(file, _)| file);
+        let node = Arc::new(Node { parent, function, machinery, call_file, call_line });
+        if let Some(place) = self.kept.nodes.get_mut(number as usize) {
+            *place = Some(Arc::clone(&node));
+        }
+        Ok(node)
     }
 
     fn entries(&self, section: Section) -> usize {
@@ -262,16 +302,13 @@ impl Reader<'_> {
     }
 
     fn block(&mut self, section: Section, number: usize) -> Result<Arc<[u8]>, IndexError> {
-        let before = BLOCKED.into_iter().take_while(|&other| other != section);
-        let lengths = before.map(|other| self.index.header.sections[other as usize].1);
-        let global = lengths.map(|length| length.div_ceil(BLOCK as u64)).sum::<u64>() + number as u64;
-        let global = usize::try_from(global).map_err(|_| IndexError::Header)?;
+        let global = self.index.first_block[section as usize].checked_add(number).ok_or(IndexError::Header)?;
+        let (offset, length) = self.index.header.sections[section as usize];
+        let start = (number as u64).saturating_mul(BLOCK as u64);
+        let rest = length.checked_sub(start).filter(|&rest| rest > 0).ok_or(IndexError::Header)?;
         if let Some(Some(block)) = self.kept.blocks.get(global) {
             return Ok(Arc::clone(block));
         }
-        let (offset, length) = self.index.header.sections[section as usize];
-        let start = (number * BLOCK) as u64;
-        let rest = length.checked_sub(start).filter(|&rest| rest > 0).ok_or(IndexError::Header)?;
         let mut bytes = vec![0; rest.min(BLOCK as u64) as usize];
         self.index.bytes.read(offset + start, &mut bytes)?;
         if self.index.checks.get(global) != Some(&crc32fast::hash(&bytes)) {

@@ -106,7 +106,7 @@ pub const RULES: &[Rule] = &[
         "UNIMPL",
         "unimplemented system call",
         "system calls before the failure",
-        &[CALLS, EVENTS],
+        &[CALLS, EVENTS, CAUSE],
         program::unimplemented,
     ),
     rule("ABORT", "the program aborted itself", "signal", &[CAUSE, CALLS, EVENTS], program::abort),

@@ -2,7 +2,7 @@
 
 use kwab_format::record::{CauseKind, FlightKind, RegId};
 
-use crate::analysis::context::Context;
+use crate::analysis::context::{Context, TraceFrame};
 use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
 use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
@@ -56,7 +56,7 @@ pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let who = side(ctx);
     let mut claim = match top {
         Some((word, at)) if view.is_code(word) => {
-            let caller = from.map_or_else(|| format!("{word:#x}"), super::super::context::TraceFrame::label);
+            let caller = from.map_or_else(|| format!("{word:#x}"), TraceFrame::label);
             Claim::new(format!("{who} called a null function pointer (ip={ip:#x}) from {caller}")).because(
                 0.45,
                 format!("the top of the stack is a return address: {word:#x}"),

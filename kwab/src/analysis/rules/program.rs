@@ -152,7 +152,8 @@ pub(super) fn unimplemented(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 Some(exit.at),
             );
         }
-        (false, None) => claim = claim.but(0.5, "nothing failed after it", None),
+        // A kernel may lack what nobody misses.
+        (false, None) => return Vec::new(),
         _ => claim = claim.but(0.5, "many system calls succeeded after it", None),
     }
     vec![claim.then("kwab inspect FILE --section syscalls")]

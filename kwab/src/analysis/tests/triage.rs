@@ -356,3 +356,29 @@ fn rust_panics_are_told_apart_by_their_words() {
         assert_eq!(triage.hypotheses[0].claim, *claim);
     }
 }
+
+#[test]
+fn mappings_and_calls_inside_a_crash_report_serve_like_records_of_their_own() {
+    let vmas = [CrashVma {
+        start: Some(0x7000),
+        end: Some(0x8000),
+        prot: Some(3),
+        kind: Some(b"heap"),
+        ..CrashVma::default()
+    }];
+    let calls = [CrashSyscall { name: Some(b"io_uring_setup"), result: Some(-38), ..CrashSyscall::default() }];
+    let report = CrashReport {
+        pid: Some(7),
+        signal: Some(11),
+        ip: Some(0x7010),
+        fault_addr: Some(0x7010),
+        vmas: Some(List::new(&vmas)),
+        syscalls: Some(List::new(&calls)),
+        ..CrashReport::default()
+    };
+    let triage = judge(Maker::new().put(SectionKind::EVENTS, &report).bytes());
+    let rules: Vec<_> = triage.hypotheses.iter().map(|found| found.rule).collect();
+    assert_eq!(rules[0], "JUMP-DATA", "{:#?}", triage.hypotheses);
+    assert!(triage.hypotheses[0].claim.contains("heap") && rules.contains(&"UNIMPL"), "{rules:?}");
+    assert!(triage.headline.contains("SIGSEGV"), "{}", triage.headline);
+}
