@@ -108,9 +108,9 @@ fn a_loss_is_counted_located_kept_and_under_strict_status_3() {
 
 /// A dump as a kernel of this workspace prints it on a shared console.
 fn armoured_dump() -> String {
-    use kwab_format::armour::ArmourSink;
-    use kwab_format::record::{Cause, CauseKind, Identity};
-    use kwab_format::{BootId, DumpId, FileHeader, SectionKind, Writer};
+    use kwab::format::armour::ArmourSink;
+    use kwab::format::record::{Cause, CauseKind, Identity};
+    use kwab::format::{BootId, DumpId, FileHeader, SectionKind, Writer};
     let mut lines = String::new();
     let mut buffer = [0; 4096];
     let id = DumpId(0x1234_5678_9abc_def0);

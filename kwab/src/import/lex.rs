@@ -473,7 +473,8 @@ mod tests {
             ("-,", Err(Malformed)),
             ("\"0x12", Err(Malformed)),
         ] {
-            assert_eq!(with(text, Lexer::number).0, expected, "{text}");
+            let read = |lexer: &mut Lexer<'_>| lexer.number();
+            assert_eq!(with(text, read).0, expected, "{text}");
         }
     }
 
