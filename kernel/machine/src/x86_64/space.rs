@@ -9,7 +9,7 @@
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use super::features::{self, Feature};
 use super::layout::KERNEL_ROOT_SLOTS;
@@ -37,6 +37,8 @@ pub struct UserSpace {
     /// Processors whose CR3 is this root.
     active: AtomicU64,
     tables: AtomicUsize,
+    /// A 2 MiB leaf was ever made: edges of ranges have to be looked at.
+    has_huge: AtomicBool,
 }
 
 /// Present and permissive: rights are the leaves' business.
@@ -58,7 +60,13 @@ impl UserSpace {
         for slot in KERNEL_ROOT_SLOTS {
             to[slot].store(from[slot].load(Relaxed), Relaxed);
         }
-        Ok(Arc::new(Self { root, lock: SpinLock::new(()), active: AtomicU64::new(0), tables: AtomicUsize::new(1) }))
+        Ok(Arc::new(Self {
+            root,
+            lock: SpinLock::new(()),
+            active: AtomicU64::new(0),
+            tables: AtomicUsize::new(1),
+            has_huge: AtomicBool::new(false),
+        }))
     }
 
     /// The lock and, through it, the tables.

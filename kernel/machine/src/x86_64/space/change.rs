@@ -70,6 +70,7 @@ impl UserSpace {
         let tables = self.tables();
         match tables.make_slot(page.addr(), 1) {
             Ok(slot) if slot.get() == 0 => {
+                self.has_huge.store(true, Relaxed);
                 slot.fill(encode(frame.into_number(), prot) | HUGE);
                 Ok(())
             }

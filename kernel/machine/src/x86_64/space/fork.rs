@@ -88,6 +88,7 @@ fn share_huge(
     if slot.get() != 0 {
         return Ok(());
     }
+    child.space.has_huge.store(true, Relaxed);
     let source = &entries[table::index(at, 1)];
     let lost = if mode == ForkMode::CopyOnWrite { WRITE } else { 0 };
     let entry = source.fetch_and(!lost, Release);

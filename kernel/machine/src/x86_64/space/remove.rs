@@ -66,7 +66,9 @@ impl UserSpace {
             removed.add(decode(slot.get(), at).prot.tag, if slot.huge { HUGE_PAGES } else { 1 });
             batch.push(slot.take());
         });
-        tables.drop_empty_tables(range, &mut batch);
+        if removed.pages != 0 && range.end() - range.start() >= HUGE_SPAN {
+            tables.drop_empty_tables(range, &mut batch);
+        }
         drop(tables);
         batch.release();
         Ok(removed)
@@ -122,7 +124,7 @@ impl Tables<'_> {
     /// Turn a 2 MiB leaf that `at` lies inside (not at its start) into 512 small ones. Rights and marks stay, so nothing is
     /// flushed; each small leaf counts on the block.
     pub(super) fn split_huge(&self, at: u64) -> Result<(), OutOfFrames> {
-        if at.is_multiple_of(HUGE_SPAN) {
+        if !self.space.has_huge.load(Relaxed) || at.is_multiple_of(HUGE_SPAN) {
             return Ok(());
         }
         match self.find(at) {
