@@ -291,6 +291,10 @@ impl FileData {
                     self.check_seals(SEAL_GROW)?;
                 }
                 crate::fs::limit::room(end - 1, 1)?;
+                // All of it fits, or nothing is begun.
+                let pages = end.div_ceil(PAGE) - start / PAGE;
+                pool.charge(pages)?;
+                pool.release(pages);
                 for index in start / PAGE..end.div_ceil(PAGE) {
                     self.page_to_write(pool, index)?;
                 }
