@@ -152,6 +152,9 @@ pub(crate) struct Export {
     /// Only sections of these kinds, separated by commas (see kwab check --json).
     #[arg(short, long, value_delimiter = ',', value_name = "KIND,…")]
     pub section: Vec<String>,
+    /// File, directory or initramfs with images, for core files and stacks; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    pub symbols: Vec<PathBuf>,
     /// Overwrite an existing file.
     #[arg(short, long)]
     pub force: bool,

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use common::{folder, run, text};
-use kwab_format::section::{SECTION_HEADER_LEN, SectionHeader};
-use kwab_format::{BootId, DumpId, FileHeader, Flags, SectionKind};
+use kwab::format::section::{SECTION_HEADER_LEN, SectionHeader};
+use kwab::format::{BootId, DumpId, FileHeader, Flags, SectionKind};
 
 /// Peak memory that any import or inspection may need, in KiB: the 64 MiB of the promise.
 const LIMIT_KIB: u64 = 64 << 10;

@@ -105,3 +105,50 @@ fn a_loss_is_counted_located_kept_and_under_strict_status_3() {
     assert_eq!(output.status.code(), Some(3));
     assert!(at.join("serial.kwab").exists(), "strictness tells, it does not take away");
 }
+
+/// A dump as a kernel of this workspace prints it on a shared console.
+fn armoured_dump() -> String {
+    use kwab_format::armour::ArmourSink;
+    use kwab_format::record::{Cause, CauseKind, Identity};
+    use kwab_format::{BootId, DumpId, FileHeader, SectionKind, Writer};
+    let mut lines = String::new();
+    let mut buffer = [0; 4096];
+    let id = DumpId(0x1234_5678_9abc_def0);
+    let sink = ArmourSink::new(id, |line: &[u8]| {
+        lines.push_str(&String::from_utf8_lossy(line));
+        true
+    });
+    let mut writer = Writer::new(sink, &mut buffer, FileHeader::new(id, BootId([0; 16])));
+    writer.begin(SectionKind::IDENTITY).expect("begun");
+    writer.put(&Identity { kernel_name: Some(b"testkernel"), ..Identity::default() }).expect("put");
+    writer.begin(SectionKind::CAUSE).expect("begun");
+    let message = Some(&b"the frame allocator met itself"[..]);
+    let kind = Some(CauseKind::PANIC);
+    writer.put(&Cause { kind, message, in_kernel: Some(true), ..Cause::default() }).expect("put");
+    writer.finish().1.expect("finished");
+    lines
+}
+
+#[test]
+fn a_dump_printed_in_armour_becomes_the_dump_with_the_log_around_it() {
+    let folder = folder();
+    let at = folder.path();
+    let armour = armoured_dump();
+    let mut log =
+        String::from("Booting Testkernel...\nDBG {\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":2}\n");
+    // Other output between the lines, one of them twice.
+    for line in armour.lines() {
+        log += &format!("noise {line}\n{line}\nDBG {{\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":3}}\n");
+    }
+    std::fs::write(at.join("serial.log"), &log).expect("written");
+    stdout_of(at, &["import", "serial.log", "--strict"]);
+    let page = stdout_of(at, &["inspect", "serial.kwab"]);
+    assert!(page.contains("kernel panic: the frame allocator met itself") && page.contains("testkernel"), "{page}");
+    assert!(page.contains("fork: child 3"), "{page}");
+    // Without its second half the rest still stands, and the page says what is lacking.
+    let half: String = log.lines().take(log.lines().count() / 2).map(|line| format!("{line}\n")).collect();
+    std::fs::write(at.join("half.log"), half).expect("written");
+    stdout_of(at, &["import", "half.log"]);
+    let page = stdout_of(at, &["inspect", "half.kwab"]);
+    assert!(page.contains("damaged: in the dump the kernel printed"), "{page}");
+}

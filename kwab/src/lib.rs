@@ -23,7 +23,10 @@ pub mod analysis;
 pub mod decode;
 pub mod export;
 pub mod import;
-pub mod symbols;
-pub mod unwind;
 pub mod model;
 pub mod report;
+pub mod symbols;
+pub mod unwind;
+
+/// The bytes of a dump, for front ends that show or copy sections as they are.
+pub use kwab_format as format;

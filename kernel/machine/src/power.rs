@@ -1,4 +1,4 @@
-//! Ways to stop.
+//! Ends the machine: power off, restart, or leave QEMU with a status.
 
 use crate::x86_64::{irq, power};
 

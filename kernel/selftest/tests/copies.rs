@@ -16,7 +16,7 @@ pub(super) fn copies() {
     *program::BORROWED.lock() = Some(space.clone());
     let end = UserAddr(DATA + PAGE_SIZE as u64);
     for len in [1, 7, 8, 9, 100, 255, 256, 257, 1000, 4096] {
-        let pattern: alloc::vec::Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
+        let pattern: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
         let at = UserAddr(end.0 - len as u64);
         let mut back = alloc::vec![0; len];
         assert_eq!(user::write_bytes(at, &pattern), Ok(()));

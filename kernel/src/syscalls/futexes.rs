@@ -1,4 +1,4 @@
-//! futex(2).
+//! Answers `futex(2)`: which operation is asked for, with which bits and time limit.
 
 use linux_abi::Errno;
 use linux_abi::flags::process as abi;

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use kwab::format::{AnyRecord, Records, SectionKind};
 use kwab::model::{DumpFile, json};
-use kwab_format::{AnyRecord, Records, SectionKind};
 
 use super::open_file;
 use crate::cli::Cat;

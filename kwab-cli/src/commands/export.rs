@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use kwab::format::{RawRecord, SectionKind};
 use kwab::model::{DumpFile, json, line, stream};
-use kwab_format::{RawRecord, SectionKind};
 use serde_json::Value;
 
 use super::open_file;

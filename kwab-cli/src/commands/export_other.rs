@@ -1,4 +1,4 @@
-//! `kwab export DUMP --to elf-core|chrome-trace|folded [-o FILE] [--force]`
+//! `kwab export DUMP --to elf-core|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
 //!
 //! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the trace, flame
 //! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on stderr.
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     }
     let dump = open_dump(&arguments.dump)?;
     let mut form = Vec::new();
-    let remark = convert(&dump, arguments.to, &mut form)?;
+    let remark = convert(&dump, arguments, &mut form)?;
     match &arguments.output {
         Some(path) => output::to_file(path, arguments.force, |out| out.write_all(&form))?,
         None => output::to_stdout(|out| out.write_all(&form))?,
@@ -44,9 +44,13 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     Ok(ExitCode::from(DAMAGED))
 }
 
-fn convert(dump: &Dump, form: Form, out: &mut Vec<u8>) -> Result<Option<String>> {
-    match form {
-        Form::ElfCore => elf_core(&dump.case(), out)?,
+fn convert(dump: &Dump, arguments: &Export, out: &mut Vec<u8>) -> Result<Option<String>> {
+    let options = SymbolOptions { paths: arguments.symbols.clone(), force: false };
+    match arguments.to {
+        Form::ElfCore => {
+            let case = dump.case();
+            elf_core(&case, &load_images(&case, &options).symbols, out)?;
+        }
         Form::ChromeTrace => {
             let traced = chrome_trace(dump, out)?;
             if traced.spans + traced.calls + traced.instants == 0 {
@@ -58,7 +62,7 @@ fn convert(dump: &Dump, form: Form, out: &mut Vec<u8>) -> Result<Option<String>>
         }
         Form::Folded => {
             let case = dump.case();
-            let images = load_images(&case, &SymbolOptions { paths: Vec::new(), force: false });
+            let images = load_images(&case, &options);
             if folded(dump, &images.symbols, out)? == 0 {
                 bail!("the dump holds no function trace and no backtrace");
             }

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kwab::format::section::FILE_MAGIC;
 use kwab::import::{ImportError, ImportReport, Options, PendingDump, import};
-use kwab_format::section::FILE_MAGIC;
 
 use crate::cli::Import;
 use crate::failure::{LOST, about, is_stdio, shown, system};

@@ -61,15 +61,18 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 /// `text` in lines of at most `width` columns, the later ones behind an indent that comes on top; broken at spaces, or where they must.
 pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
+    let room = width.max(8);
     for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split(' ') {
-            let room = width.max(8);
-            if !line.is_empty() && line.width() + 1 + word.width() > room {
+        let body = paragraph.trim_start_matches(' ');
+        let mut line = " ".repeat(paragraph.len() - body.len());
+        let mut fresh = true;
+        for word in body.split(' ') {
+            if !fresh && line.width() + 1 + word.width() > room {
                 lines.push(std::mem::take(&mut line));
-            } else if !line.is_empty() {
+            } else if !fresh {
                 line.push(' ');
             }
+            fresh = false;
             line.push_str(word);
             while line.width() > room {
                 let head: String = take_columns(&line, room);
@@ -141,6 +144,7 @@ mod tests {
         assert_eq!(cut("abcdef", 4), "abc…");
         assert_eq!(cut("abcd", 4), "abcd");
         assert_eq!(wrap("one two three four", 9, "  "), "one two\n  three\n  four");
+        assert_eq!(wrap("  #0  log  here", 80, ""), "  #0  log  here");
         let long = wrap(&"x".repeat(30), 10, "  ");
         assert!(long.lines().all(|line| line.width() <= 12), "{long}");
         assert_eq!(grouped(312_804), "312,804");

@@ -162,9 +162,9 @@ impl Death {
     }
 
     fn take_report(&mut self, case: &Case<'_>) {
-        let reports = case.crash_reports.iter().filter(|report| self.pid.is_none() || report.pid == self.pid);
+        let mut reports = case.crash_reports.iter().filter(|report| self.pid.is_none() || report.pid == self.pid);
         // The last report is the one that the dump was taken for.
-        let Some(report) = reports.last() else { return };
+        let Some(report) = reports.next_back() else { return };
         if self.at.is_none() {
             self.at = Some(report.at);
             self.kind = Some(CauseKind::FATAL_SIGNAL);

@@ -110,7 +110,8 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     if !ctx.case.checks.is_empty() && ctx.pages.is_empty() {
         out.push(format!("wrong page content ({} pages checked)", ctx.case.checks.len()));
     }
-    if !(ctx.case.locks.is_empty() && ctx.case.waits.is_empty()) && !claimed("DEADLOCK") {
+    let locks_known = !ctx.case.locks.is_empty() || !ctx.case.waits.is_empty();
+    if locks_known && !claimed("DEADLOCK") {
         out.push(format!("deadlock (no circle among {} locks)", ctx.case.locks.len()));
     }
     out

@@ -1,14 +1,16 @@
 //! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by address.
 //!
 //! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
-//! show. Each captured range becomes a `PT_LOAD`. Nothing in it claims to be a Linux kernel: there is no VMCOREINFO.
+//! show. Each captured range becomes a `PT_LOAD`. Images are named by `NT_FILE` and, where `symbols` has them, shown with
+//! the page of their ELF header, which is how drgn and elfutils know what was loaded where. Nothing in it claims to be a Linux kernel: there is no VMCOREINFO.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use kwab_format::record::{Arch, CpuState, RegId, RegisterRole, Registers};
+use kwab_format::record::{Arch, CpuState, ImageKind, RegId, RegisterRole, Registers};
 
 use crate::analysis::{Case, Death, Found};
+use crate::symbols::Symbols;
 
 /// Why no core file can be written.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +67,16 @@ const PRSTATUS_REGS: usize = 112;
 const PRPSINFO: usize = 136;
 const NT_PRSTATUS: u32 = 1;
 const NT_PRPSINFO: u32 = 3;
+const NT_AUXV: u32 = 6;
+const NT_FILE: u32 = 0x4649_4c45;
+/// Kinds of auxiliary values (Linux, `include/uapi/linux/auxvec.h`).
+const AT_PHDR: u64 = 3;
+const AT_PHENT: u64 = 4;
+const AT_PHNUM: u64 = 5;
+const AT_PAGESZ: u64 = 6;
+const AT_ENTRY: u64 = 9;
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 /// Thread numbers for processors whose thread has none of its own.
 const CPU_THREADS: u32 = 1_000_000;
 /// Bytes of the ELF header and of a program header.
@@ -82,7 +94,7 @@ struct Thread {
 ///
 /// # Errors
 /// [`CoreError`] when the dump has no registers of x86_64, or when writing fails.
-pub fn elf_core(case: &Case<'_>, out: &mut dyn Write) -> Result<(), CoreError> {
+pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Result<(), CoreError> {
     let arch = case.identities.first().and_then(|identity| identity.arch);
     if let Some(other) = arch.filter(|arch| *arch != Arch::X86_64) {
         return Err(CoreError::Arch(other.name().unwrap_or("an unknown processor").to_owned()));
@@ -92,8 +104,18 @@ pub fn elf_core(case: &Case<'_>, out: &mut dyn Write) -> Result<(), CoreError> {
     if threads.is_empty() {
         return Err(CoreError::NoRegisters);
     }
-    let notes = notes(&threads, &death);
-    let ranges = ranges(case, &death);
+    let mapped = images(case, symbols, &death);
+    let notes = notes(&threads, &death, &mapped);
+    let mut ranges = ranges(case, &death);
+    for image in &mapped {
+        let free = ranges
+            .range(..image.start.saturating_add(image.head.len() as u64))
+            .next_back()
+            .is_none_or(|(at, known)| at.saturating_add(known.len() as u64) <= image.start);
+        if free && !image.head.is_empty() {
+            ranges.insert(image.start, image.head.clone());
+        }
+    }
     if ranges.len() >= MOST_RANGES {
         return Err(CoreError::TooManyRanges(ranges.len()));
     }
@@ -152,12 +174,81 @@ fn dead_cpu(case: &Case<'_>, death: &Death) -> u32 {
     by_record.or(dumping).unwrap_or(0)
 }
 
-fn notes(threads: &[Thread], death: &Death) -> Vec<u8> {
+/// An image that was loaded.
+struct Mapped {
+    path: Vec<u8>,
+    start: u64,
+    /// Pieces of it: first address, address behind the last, page of the file.
+    pieces: Vec<(u64, u64, u64)>,
+    entry: Option<u64>,
+    /// Its first page, when that begins with an ELF header.
+    head: Vec<u8>,
+}
+
+/// The images of the address space that the core file shows.
+fn images(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Mapped> {
+    let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
+    let visible = case.images.iter().filter(|image| {
+        if death.in_kernel { kernel(image.kind) } else { image.pid == death.pid && !kernel(image.kind) }
+    });
+    let mapped = visible.filter_map(|image| {
+        let (start, end) = (image.start?, image.end?);
+        let segments = image.segments.iter().flat_map(kwab_format::List::iter);
+        let mut pieces: Vec<(u64, u64, u64)> = segments
+            .filter_map(|piece| {
+                let end = piece.start?.checked_add(piece.length?)?.checked_next_multiple_of(PAGE)?;
+                Some((piece.start? / PAGE * PAGE, end, piece.file_offset? / PAGE))
+            })
+            .collect();
+        if pieces.is_empty() {
+            pieces.push((start, end, 0));
+        }
+        let mut head = vec![0; PAGE as usize];
+        let found = symbols.read(start, death.code_pid(), &mut head);
+        head.truncate(if head.starts_with(b"\x7fELF") { found } else { 0 });
+        let path = image.path.unwrap_or(b"kernel").to_vec();
+        Some(Mapped { path, start, pieces, entry: image.entry, head })
+    });
+    mapped.collect()
+}
+
+/// `NT_AUXV`: where the first image's program headers are, so that readers find its load address.
+fn auxv(images: &[Mapped]) -> Vec<u8> {
+    let mut values = vec![(AT_PAGESZ, PAGE)];
+    if let Some(image) = images.first() {
+        let half = |at: usize| image.head.get(at..at + 2).map(|b| u64::from(u16::from_le_bytes([b[0], b[1]])));
+        let offset = image.head.get(32..40).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
+        if let (Some(offset), Some(count)) = (offset, half(56)) {
+            values.extend([(AT_PHDR, image.start.wrapping_add(offset)), (AT_PHENT, PHDR), (AT_PHNUM, count)]);
+        }
+        values.extend(image.entry.map(|entry| (AT_ENTRY, entry)));
+    }
+    values.push((0, 0));
+    values.into_iter().flat_map(|(kind, value)| [kind.to_le_bytes(), value.to_le_bytes()]).flatten().collect()
+}
+
+/// `NT_FILE`: which files are mapped where.
+fn files(images: &[Mapped]) -> Vec<u8> {
+    let pieces: Vec<_> =
+        images.iter().flat_map(|image| image.pieces.iter().map(move |piece| (piece, &image.path))).collect();
+    let mut out: Vec<u8> = [pieces.len() as u64, PAGE].into_iter().flat_map(u64::to_le_bytes).collect();
+    for ((start, end, page), _) in &pieces {
+        out.extend([start, end, page].into_iter().flat_map(|value| value.to_le_bytes()));
+    }
+    for (_, path) in &pieces {
+        out.extend(path.iter().copied().filter(|byte| *byte != 0).chain([0]));
+    }
+    out
+}
+
+fn notes(threads: &[Thread], death: &Death, images: &[Mapped]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, thread) in threads.iter().enumerate() {
         note(&mut out, NT_PRSTATUS, &prstatus(thread, death));
         if number == 0 {
             note(&mut out, NT_PRPSINFO, &prpsinfo(thread, death));
+            note(&mut out, NT_AUXV, &auxv(images));
+            note(&mut out, NT_FILE, &files(images));
         }
     }
     out

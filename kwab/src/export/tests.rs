@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kwab_format::record::*;
+use kwab_format::record::{
+    Cause, CauseKind, ImageKind, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Stamp,
+};
 use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError, Writer};
 use object::{Object, ObjectSegment};
 use serde_json::Value;
@@ -12,7 +14,7 @@ use serde_json::Value;
 use super::*;
 use crate::analysis::Dump;
 use crate::import::{Options, import};
-use crate::symbols::Symbols;
+use crate::symbols::{Image, IndexCache, Loaded, Symbols};
 
 struct Bytes(Vec<u8>);
 
@@ -84,6 +86,16 @@ fn dump() -> (Dump, Vec<u64>) {
         bytes: Some(bytes),
         ..Memory::default()
     };
+    let path = data("unwind/chain-cfi.elf").canonicalize().unwrap();
+    let program = kwab_format::record::Image {
+        path: Some(path.as_os_str().as_encoded_bytes()),
+        kind: Some(ImageKind::KERNEL),
+        start: Some(0x40_0000),
+        end: Some(0x40_4000),
+        ..kwab_format::record::Image::default()
+    };
+    writer.begin(SectionKind::IMAGES).unwrap();
+    writer.put(&program).unwrap();
     writer.begin(SectionKind::CAUSE).unwrap();
     writer.put(&cause).unwrap();
     writer.begin(SectionKind::REGISTERS).unwrap();
@@ -100,7 +112,10 @@ fn dump() -> (Dump, Vec<u64>) {
 
 fn core_of(dump: &Dump) -> Vec<u8> {
     let mut core = Vec::new();
-    elf_core(&dump.case(), &mut core).unwrap();
+    let mut symbols = Symbols::new();
+    let image = Image::open(&data("unwind/chain-cfi.elf"), &IndexCache::none()).unwrap();
+    symbols.add(Loaded::new(std::sync::Arc::new(image), 0, None));
+    elf_core(&dump.case(), &symbols, &mut core).unwrap();
     core
 }
 
@@ -114,13 +129,15 @@ fn a_core_file_has_every_processor_as_a_thread_and_every_byte_once() {
     let mut segments: Vec<_> =
         elf.segments().map(|segment| (segment.address(), segment.data().unwrap().to_vec())).collect();
     segments.sort();
+    // The page with the ELF header of the image, by which readers know it.
+    assert!(segments.remove(0).1.starts_with(b"\x7fELF"));
     assert!(segments.windows(2).all(|pair| pair[0].0 + pair[0].1.len() as u64 <= pair[1].0), "segments overlap");
     let joined: Vec<u8> = segments.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
     // What was captured first wins, so the 0x55 bytes only fill the 64 before the stack.
     assert_eq!(segments[0].0, start - 64);
     assert_eq!((&joined[..64], &joined[64..]), (&[0x55; 64][..], &stack[..]));
     let threads = core.windows(8).filter(|window| window == b"CORE\0\0\0\0").count();
-    assert_eq!(threads, 3, "two NT_PRSTATUS and one NT_PRPSINFO");
+    assert_eq!(threads, 5, "two NT_PRSTATUS, and one each of NT_PRPSINFO, NT_AUXV and NT_FILE");
 }
 
 #[test]
@@ -149,7 +166,7 @@ fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
 #[test]
 fn a_dump_without_registers_is_no_core_file() {
     let bytes = imported("kevlar-pipe-profile.log").remove(0);
-    let error = elf_core(&Dump::open(bytes).unwrap().case(), &mut Vec::new()).unwrap_err();
+    let error = elf_core(&Dump::open(bytes).unwrap().case(), &Symbols::new(), &mut Vec::new()).unwrap_err();
     assert!(matches!(error, CoreError::NoRegisters), "{error}");
 }
 
@@ -191,7 +208,7 @@ fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
 
 #[test]
 fn folded_stacks_of_a_real_log_are_frames_and_a_weight() {
-    for name in ["kevlar-pipe-profile.log", "linux-6.1-sysrq-panic.log"] {
+    for name in ["kevlar-panic-socket.log", "linux-6.1-sysrq-panic.log"] {
         let dump = Dump::open(imported(name).remove(0)).unwrap();
         let mut out = Vec::new();
         let lines = folded(&dump, &Symbols::new(), &mut out).unwrap();
@@ -213,9 +230,9 @@ fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
             let mut broken = bytes.clone();
             let at = bytes.len() * step / 120;
             if step % 2 == 0 {
-                broken.truncate(at)
+                broken.truncate(at);
             } else {
-                broken[at] ^= 0x40
+                broken[at] ^= 0x40;
             }
             let Ok(dump) = Dump::open(broken) else { continue };
             let mut out = Vec::new();
@@ -223,7 +240,7 @@ fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
             assert!(serde_json::from_slice::<Value>(&out).is_ok(), "{name}, step {step}");
             folded(&dump, &Symbols::new(), &mut Vec::new()).unwrap();
             let mut core = Vec::new();
-            if elf_core(&dump.case(), &mut core).is_ok() {
+            if elf_core(&dump.case(), &Symbols::new(), &mut core).is_ok() {
                 assert!(object::File::parse(&*core).is_ok(), "{name}, step {step}");
             }
         }

@@ -164,6 +164,34 @@ impl Crash {
         }
     }
 
+    /// The death that a kernel's own dump tells about.
+    pub fn from_cause(cause: &Cause<'_>, place: Place) -> Self {
+        let kernel = cause.in_kernel.unwrap_or(cause.kind != Some(CauseKind::FATAL_SIGNAL));
+        let victim = match cause.pid {
+            Some(pid) if !kernel => Victim::Process(pid),
+            _ => Victim::Kernel,
+        };
+        let owned = |text: Option<&[u8]>| text.map(<[u8]>::to_vec);
+        Self {
+            pid: cause.pid,
+            tid: cause.tid,
+            cpu: cause.stamp.cpu,
+            ns: cause.stamp.ns,
+            message: owned(cause.message),
+            source: owned(cause.file).zip(cause.source_line),
+            comm: owned(cause.comm),
+            cmdline: owned(cause.cmdline),
+            signal: cause.signal.map(|signal| (signal, owned(cause.signal_name).unwrap_or_default())),
+            signal_code: cause.signal_code,
+            fault_addr: cause.fault_addr,
+            ip: cause.ip,
+            sp: cause.sp,
+            exception: owned(cause.exception),
+            location: owned(cause.location),
+            ..Self::new(victim, cause.kind.unwrap_or_default(), place)
+        }
+    }
+
     /// Whether a new alarm about `victim` tells about this death rather than another one.
     pub fn is_same(&self, victim: Victim) -> bool {
         match (self.victim, victim) {

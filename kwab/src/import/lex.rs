@@ -473,7 +473,7 @@ mod tests {
             ("-,", Err(Malformed)),
             ("\"0x12", Err(Malformed)),
         ] {
-            assert_eq!(with(text, |lexer| lexer.number()).0, expected, "{text}");
+            assert_eq!(with(text, Lexer::number).0, expected, "{text}");
         }
     }
 

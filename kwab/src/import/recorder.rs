@@ -504,30 +504,43 @@ impl LogSink for Recorder {
     }
 
     fn armour(&mut self, chunk: &Chunk) {
-        let segment = &mut self.current;
-        match &mut segment.assembly {
-            Some(assembly) if assembly.dump == chunk.dump => assembly.add(chunk),
-            Some(_) => {
-                // Another dump: the kernel crashed again, or printed the next process.
-                let place = self.place;
-                let outcome = self.next_segment(place, true);
-                self.attempt(outcome);
-                self.start_assembly(chunk);
-            }
-            None => self.start_assembly(chunk),
+        let current = self.current.assembly.as_mut().filter(|assembly| assembly.dump == chunk.dump);
+        let held =
+            self.held.as_mut().and_then(|held| held.assembly.as_mut()).filter(|assembly| assembly.dump == chunk.dump);
+        if let Some(assembly) = current.or(held) {
+            assembly.add(chunk);
+            return;
         }
+        if self.current.assembly.is_some() {
+            // Another dump: the kernel crashed again, or printed the next process.
+            let place = self.place;
+            let outcome = self.next_segment(place, true);
+            self.attempt(outcome);
+        }
+        self.start_assembly(chunk);
     }
 }
 
 impl Recorder {
+    /// A dump begins on the console. It tells about the death at hand, or the one just behind, or one of its own.
     fn start_assembly(&mut self, chunk: &Chunk) {
-        match Assembly::new(chunk) {
-            Ok(assembly) => self.current.assembly = Some(assembly),
-            Err(error) => self.attempt(Err(error)),
-        }
-        if self.current.crash.is_none() {
-            let place = self.place;
-            self.alarm(Victim::Kernel, CauseKind::PANIC, place);
+        let assembly = match Assembly::new(chunk) {
+            Ok(assembly) => assembly,
+            Err(error) => return self.attempt(Err(error)),
+        };
+        let just_ended = |held: &&mut Segment| held.crash.is_some() && held.assembly.is_none();
+        match self.held.as_mut().filter(just_ended) {
+            Some(held) if self.current.crash.is_none() && self.current.events < SOON => held.assembly = Some(assembly),
+            _ => {
+                if self.current.crash.is_none() {
+                    let place = self.place;
+                    self.alarm(Victim::Kernel, CauseKind::PANIC, place);
+                }
+                self.current.assembly = Some(assembly);
+            }
         }
     }
 }
+
+/// Events within which a dump on the console still belongs to the process that has just exited.
+const SOON: u64 = 16;

@@ -308,7 +308,7 @@ impl Segment {
             note("what the kernel printed in armour is no dump".to_string(), NoteKind::DEFECT);
             return false;
         };
-        let mut has_cause = false;
+        let mut own: Option<Crash> = None;
         let mut scratch = Vec::new();
         for item in reader.sections() {
             match item {
@@ -324,13 +324,22 @@ impl Segment {
                     scratch.resize(section.unpacked_len(), 0);
                     let Ok(payload) = section.unpack(&mut scratch) else { continue };
                     for record in Records::new(payload) {
-                        has_cause |= matches!(record.decode(), Ok(AnyRecord::Cause(_)));
+                        if let Ok(AnyRecord::Cause(cause)) = record.decode() {
+                            own.get_or_insert_with(|| Crash::from_cause(&cause, self.start));
+                        }
                         self.out.put_raw(section.header.kind, record);
                     }
                 }
             }
         }
-        has_cause
+        let told = own.is_some();
+        if let Some(mut own) = own {
+            if let Some(seen) = &self.crash {
+                own.place = seen.place;
+            }
+            self.crash = Some(own);
+        }
+        told
     }
 
     fn kind_name(&self) -> &'static str {

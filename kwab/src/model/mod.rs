@@ -12,7 +12,7 @@ pub mod stream;
 
 use std::path::Path;
 
-use kwab_format::record::{Identity, Source};
+use kwab_format::record::{Cause, Identity, Source};
 use kwab_format::wire::RecordType;
 use kwab_format::{AnyRecord, Records, SectionKind};
 
@@ -80,7 +80,45 @@ impl Dump {
                 Err(defect) => file.note(index, Err(defect)),
             }
         }
-        Self { file, loaded, left_out }
+        let mut dump = Self { file, loaded, left_out };
+        if depth == Depth::Digest && left_out > 0 {
+            dump.load_around_the_death();
+        }
+        dump
+    }
+
+    /// A death that lies far before the end of a long recording: what was recorded around it is loaded too.
+    fn load_around_the_death(&mut self) {
+        let Some(death) = self.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line) else { return };
+        for kind in [SectionKind::EVENTS, SectionKind::LOG] {
+            let all: Vec<usize> = self
+                .file
+                .sections
+                .iter()
+                .enumerate()
+                .filter(|(_, section)| section.header.kind == kind)
+                .map(|(index, _)| index)
+                .collect();
+            let Some(before_tail) = all.len().checked_sub(TAIL_SECTIONS).filter(|count| *count > 0) else { continue };
+            let first_line = |index: usize| {
+                let payload = self.file.payload(index).ok()?;
+                Records::new(&payload).find_map(|record| record.decode().ok()?.stamp().line)
+            };
+            if all.get(before_tail).and_then(|index| first_line(*index)).is_none_or(|line| line <= death) {
+                continue;
+            }
+            // Sections of one kind are in the order of the log.
+            let after = all[..before_tail].partition_point(|index| first_line(*index).is_none_or(|line| line <= death));
+            let around: Vec<usize> = all[after.saturating_sub(2)..(after + 1).min(before_tail)].to_vec();
+            for index in around.into_iter().rev() {
+                if let Ok(payload) = self.file.payload(index) {
+                    self.file.note(index, Ok(()));
+                    self.left_out = self.left_out.saturating_sub(1);
+                    let at = self.loaded.iter().position(|loaded| loaded.kind == kind).unwrap_or(self.loaded.len());
+                    self.loaded.insert(at, Loaded { kind, payload });
+                }
+            }
+        }
     }
 
     /// All loaded records of one type.

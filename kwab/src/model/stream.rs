@@ -47,8 +47,7 @@ pub fn for_each<E>(
         // As long as no other kind has an earlier line, stay with this one.
         let limit = (0..runs.len()).filter(|index| *index != first).map(|index| runs[index].line).min();
         let run = &mut runs[first];
-        loop {
-            let Some((record, length)) = run.current() else { break };
+        while let Some((record, length)) = run.current() {
             each(run.kind, record)?;
             run.at += length;
             run.advance(file, &mut defects);

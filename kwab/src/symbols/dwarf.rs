@@ -168,7 +168,7 @@ struct Units<'a, 'd> {
 impl<'a> Units<'a, '_> {
     fn unit(&self, index: usize) -> Option<UnitRef<'_, Slice<'a>>> {
         let header = self.headers.get(index)?;
-        let unit = self.units.get(index)?.get_or_init(|| self.dwarf.unit(header.clone()).ok()).as_ref()?;
+        let unit = self.units.get(index)?.get_or_init(|| self.dwarf.unit(*header).ok()).as_ref()?;
         Some(UnitRef::new(self.dwarf, unit))
     }
 

@@ -190,7 +190,7 @@ fn of_file(path: &Path) -> Option<Candidate> {
 fn candidate(bytes: ImageBytes, name: String) -> Option<Candidate> {
     let headers = with_elf(&bytes, ReadHeaders).ok()?;
     // Objects and archives of a build tree are no images: nothing in them is loaded.
-    (!headers.loads.is_empty()).then(|| Candidate {
+    (!headers.loads.is_empty()).then_some(Candidate {
         bytes,
         name,
         build_id: headers.build_id,

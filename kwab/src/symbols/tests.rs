@@ -39,7 +39,7 @@ fn judged(loader: &addr2line::Loader, addr: u64) -> Chain {
 }
 
 fn ours(location: &Location) -> Chain {
-    let text = |text: &Option<std::sync::Arc<str>>| text.as_ref().map(ToString::to_string);
+    let text = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
     location.frames.iter().map(|f| (text(&f.function), text(&f.file), f.line)).collect()
 }
 

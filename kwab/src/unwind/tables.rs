@@ -34,6 +34,7 @@ struct Function {
 
 /// What a table says about the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a step lives for one frame, on the stack")]
 pub enum Step {
     /// The caller's registers, and whether the callee was entered by a signal rather than a call.
     Caller(Registers, bool),

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <sys/prctl.h>
+#include <termios.h>
 
 enum { MAX_COPIES = 16, PATIENCE_SECONDS = 30 };
 
@@ -207,5 +208,6 @@ int main(int count, char **arguments)
     watch(shared, workers, now_ms() + seconds * 1000LL);
     collect(shared, pids, workers);
     summary(shared, workers, seconds, seed, before);
+    tcdrain(STDOUT_FILENO); /* The end of a session leader hangs up its terminal and drops what was not sent yet. */
     return shared->broken ? 1 : 0;
 }

@@ -70,7 +70,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let slice = cut(&json, &folder.join("slice.jsonl"))?;
     let dump = folder.join("out.kwab");
     let import = |log: &Path| {
-        let mut command = vec![kwab.as_os_str().to_owned(), "import".into(), log.into(), "-o".into(), dump.as_os_str().into()];
+        let mut command =
+            vec![kwab.as_os_str().to_owned(), "import".into(), log.into(), "-o".into(), dump.as_os_str().into()];
         command.push("--force".into());
         command
     };
@@ -80,7 +81,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     serde_row(&json, arguments.runs)?;
     let python = ["python3".into(), "-c".into(), PYTHON.into(), slice.as_os_str().to_owned()];
     row("Python json (slice)", &slice, &best(arguments.runs.min(2), &python)?)?;
-    let jq = ["jq".into(), "-R".into(), "-c".into(), "ltrimstr(\"DBG \") | fromjson? | .type".into(), slice.as_os_str().to_owned()];
+    let jq = [
+        "jq".into(),
+        "-R".into(),
+        "-c".into(),
+        "ltrimstr(\"DBG \") | fromjson? | .type".into(),
+        slice.as_os_str().to_owned(),
+    ];
     match best(arguments.runs.min(2), &jq) {
         Ok(measured) => row("jq (slice)", &slice, &measured)?,
         Err(error) => println!("jq (slice)                        not measured: {error}"),
@@ -145,11 +152,43 @@ fn row(name: &str, file: &Path, measured: &Measured) -> Result<()> {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(dead_code, reason = "the fields are what reading them costs")]
 enum Event<'a> {
-    SyscallEntry { pid: u32, #[serde(borrow)] name: &'a str, nr: i64, args: [&'a str; 6] },
-    SyscallExit { pid: u32, name: &'a str, nr: i64, result: i64, errno: Option<&'a str> },
-    CanaryCheck { pid: u32, fsbase: &'a str, expected: &'a str, found: &'a str, corrupted: bool, when: &'a str, syscall: &'a str },
-    PageFault { pid: u32, vaddr: &'a str, ip: &'a str, reason: &'a str, resolved: bool },
-    Htrace { id: u32, name: &'a str, depth: u32, dir: &'a str, data: u64 },
+    SyscallEntry {
+        pid: u32,
+        #[serde(borrow)]
+        name: &'a str,
+        nr: i64,
+        args: [&'a str; 6],
+    },
+    SyscallExit {
+        pid: u32,
+        name: &'a str,
+        nr: i64,
+        result: i64,
+        errno: Option<&'a str>,
+    },
+    CanaryCheck {
+        pid: u32,
+        fsbase: &'a str,
+        expected: &'a str,
+        found: &'a str,
+        corrupted: bool,
+        when: &'a str,
+        syscall: &'a str,
+    },
+    PageFault {
+        pid: u32,
+        vaddr: &'a str,
+        ip: &'a str,
+        reason: &'a str,
+        resolved: bool,
+    },
+    Htrace {
+        id: u32,
+        name: &'a str,
+        depth: u32,
+        dir: &'a str,
+        data: u64,
+    },
     #[serde(other)]
     Other,
 }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod bench_import;
+pub mod bench_symbols;
 pub mod boot;
 pub mod contracts;
 pub mod demo;
@@ -51,6 +52,8 @@ enum Command {
     Test(test::Arguments),
     /// Measure kwab import beside jq, Python's json and serde_json.
     BenchImport(bench_import::Arguments),
+    /// Measure symbolisation beside addr2line and llvm-symbolizer.
+    BenchSymbols(bench_symbols::Arguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::Arguments),
     /// Boot the machine crate's own tests.
@@ -80,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::BenchImport(arguments) => bench_import::run(&arguments),
+        Command::BenchSymbols(arguments) => bench_symbols::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
         Command::Soak(arguments) => soak::run(&arguments, consent),

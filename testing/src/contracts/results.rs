@@ -38,7 +38,7 @@ fn junit(rows: &[Row]) -> String {
         let _ = write!(text, "  <testcase classname=\"{}\" name=\"{}\"", escaped(area), escaped(name));
         let message = escaped(&row.verdict.to_string());
         let _ = match &row.verdict {
-            Verdict::Same => writeln!(text, "/>"),
+            Verdict::Same | Verdict::Unsteady(_) => writeln!(text, "/>"),
             Verdict::Known(_) => writeln!(text, "><skipped message=\"{message}\"/></testcase>"),
             _ => writeln!(text, "><failure message=\"{message}\"/></testcase>"),
         };

@@ -22,6 +22,8 @@ pub enum Verdict {
     Same,
     /// A difference that is listed with a reason.
     Known(String),
+    /// A difference that was gone when the program ran again under both kernels.
+    Unsteady(String),
     /// A difference; the first lines that show it.
     Differs(String),
     /// A listed difference that is not there any more, or whose date has passed.
@@ -33,7 +35,7 @@ pub enum Verdict {
 impl Verdict {
     /// Whether this fails the run.
     pub fn is_failure(&self) -> bool {
-        !matches!(self, Self::Same | Self::Known(_))
+        !matches!(self, Self::Same | Self::Known(_) | Self::Unsteady(_))
     }
 
     /// The word for tables.
@@ -41,6 +43,7 @@ impl Verdict {
         match self {
             Self::Same => "same",
             Self::Known(_) => "known",
+            Self::Unsteady(_) => "unsteady",
             Self::Differs(_) => "DIFFERS",
             Self::StaleExcuse(_) => "STALE",
             Self::NoRule(_) => "NO RULE",
@@ -52,7 +55,11 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Same => Ok(()),
-            Self::Known(text) | Self::Differs(text) | Self::StaleExcuse(text) | Self::NoRule(text) => f.write_str(text),
+            Self::Known(text)
+            | Self::Unsteady(text)
+            | Self::Differs(text)
+            | Self::StaleExcuse(text)
+            | Self::NoRule(text) => f.write_str(text),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! I/O ports.
+//! Reads and writes the x86 I/O ports, one instruction each.
 
 use core::arch::asm;
 

@@ -42,16 +42,13 @@ const PTES: SectionKind = SectionKind::PAGE_TABLE;
 const CALLS: SectionKind = SectionKind::SYSCALLS;
 const TASKS: SectionKind = SectionKind::TASKS;
 const LOCKS: SectionKind = SectionKind::LOCKS;
+const EVENTS: SectionKind = SectionKind::EVENTS;
+const FLIGHT: SectionKind = SectionKind::FLIGHT;
+const CHECKS: SectionKind = SectionKind::PAGE_CHECKS;
 
 /// All rules. Between equal scores the earlier one comes first.
 pub const RULES: &[Rule] = &[
-    rule(
-        "PAGE",
-        "wrong page content",
-        "page checks, captured pages, backing files",
-        &[SectionKind::PAGE_CHECKS],
-        memory::wrong_pages,
-    ),
+    rule("PAGE", "wrong page content", "page checks, captured pages, backing files", &[CHECKS], memory::wrong_pages),
     rule(
         "AUDIT",
         "page tables against mappings",
@@ -63,39 +60,63 @@ pub const RULES: &[Rule] = &[
         "TLB",
         "missing TLB shootdown",
         "flight recorder: unmap and protect events, running CPUs",
-        &[SectionKind::FLIGHT],
+        &[FLIGHT],
         memory::tlb,
     ),
     rule("OOM", "out of memory", "cause, memory counters", &[CAUSE, SectionKind::COUNTERS], memory::out_of_memory),
     rule("DEADLOCK", "deadlock", "locks held and awaited", &[LOCKS], tasks::deadlock),
     rule("LOCK-SLEEP", "lock held across sleep", "locks, task states", &[LOCKS, TASKS], tasks::lock_across_sleep),
-    rule("LOST-WAKE", "lost wake-up", "tasks, locks, flight recorder", &[TASKS, LOCKS], tasks::lost_wakeup),
+    rule("LOST-WAKE", "lost wake-up", "tasks, locks, flight recorder", &[TASKS, LOCKS, FLIGHT], tasks::lost_wakeup),
     rule("HANG", "hang", "tasks and what they wait for", &[TASKS], tasks::hang),
     rule("STACK", "stack overflow", "stack pointer, stack bounds, fault address", &[REGS, STACKS], stack::overflow),
-    rule("POISON", "use after free", "registers and addresses with poison patterns", &[REGS], pointer::poison),
+    rule("POISON", "use after free", "registers and addresses with poison patterns", &[REGS, STACKS], pointer::poison),
     rule(
         "USER-PTR",
         "user pointer used unchecked",
         "kernel faults at user addresses",
-        &[REGS, CALLS],
+        &[REGS, CALLS, EVENTS, STACKS],
         pointer::user_pointer,
     ),
-    rule("JUMP-ZERO", "jump to zero", "instruction pointer, top of the stack", &[REGS, STACKS], pointer::jump_to_zero),
+    rule(
+        "JUMP-ZERO",
+        "jump to zero",
+        "instruction pointer, top of the stack",
+        &[REGS, STACKS, EVENTS, FLIGHT],
+        pointer::jump_to_zero,
+    ),
     rule("JUMP-DATA", "jump to data", "instruction pointer, mappings", &[REGS, MAP], pointer::jump_to_data),
-    rule("NULL", "null or near-null dereference", "fault address, instruction, registers", &[REGS], pointer::null),
+    rule(
+        "NULL",
+        "null or near-null dereference",
+        "fault address, instruction, registers",
+        &[REGS, STACKS],
+        pointer::null,
+    ),
     rule(
         "WILD",
         "wild pointer or non-canonical address",
         "fault address, instruction, mappings",
-        &[REGS, MAP],
+        &[REGS, MAP, STACKS],
         pointer::wild,
     ),
     rule("DOUBLE", "double fault", "cause, stack pointer", &[CAUSE, REGS], stack::double_fault),
     rule("PANIC", "Rust panic or failed assertion", "panic message and place", &[CAUSE], panic::rust),
-    rule("CANARY", "stack smashed", "canary checks", &[SectionKind::EVENTS], program::canary),
-    rule("UNIMPL", "unimplemented system call", "system calls before the failure", &[CALLS], program::unimplemented),
-    rule("ABORT", "the program aborted itself", "signal", &[CAUSE], program::abort),
-    rule("PROGRAM", "the program's own fault", "signal, mappings, system calls", &[CAUSE, MAP], program::own_fault),
+    rule("CANARY", "stack smashed", "canary checks", &[EVENTS], program::canary),
+    rule(
+        "UNIMPL",
+        "unimplemented system call",
+        "system calls before the failure",
+        &[CALLS, EVENTS],
+        program::unimplemented,
+    ),
+    rule("ABORT", "the program aborted itself", "signal", &[CAUSE, CALLS, EVENTS], program::abort),
+    rule(
+        "PROGRAM",
+        "the program's own fault",
+        "signal, mappings, system calls",
+        &[CAUSE, MAP, PTES, CHECKS, CALLS, EVENTS],
+        program::own_fault,
+    ),
     rule("INIT", "init ended", "panic message, exit of pid 1", &[CAUSE], program::init_ended),
     Rule { is_bug: false, ..rule("DELIBERATE", "deliberate", "cause, message", &[CAUSE], deliberate::asked_for) },
     rule("DAMAGED", "damaged dump", "sections, end section", &[], damage::cause_lost),

@@ -56,7 +56,7 @@ pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let who = side(ctx);
     let mut claim = match top {
         Some((word, at)) if view.is_code(word) => {
-            let caller = from.map_or_else(|| format!("{word:#x}"), |frame| frame.label());
+            let caller = from.map_or_else(|| format!("{word:#x}"), super::super::context::TraceFrame::label);
             Claim::new(format!("{who} called a null function pointer (ip={ip:#x}) from {caller}")).because(
                 0.45,
                 format!("the top of the stack is a return address: {word:#x}"),
@@ -285,13 +285,13 @@ pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
     ))
     .because(0.6, format!("{addr:#x} is an address of the user's half"), death.registers_at.or(death.at))
     .because_if(0.15, error_code(ctx));
-    let call = ctx
+    let mut call = ctx
         .case
         .syscalls
         .iter()
         .filter(|call| call.pid == death.pid && (call.in_progress == Some(true) || call.result.is_none()));
     let entered = ctx.case.entries.iter().rev().find(|entry| entry.pid == death.pid);
-    let args = call.last().map(|call| (call.args(), text(call.name), call.at));
+    let args = call.next_back().map(|call| (call.args(), text(call.name), call.at));
     if let Some((args, name, at)) = args.or_else(|| entered.map(|entry| (entry.args(), text(entry.name), entry.at)))
         && let Some(number) = args.iter().position(|arg| arg.is_some_and(|arg| arg != 0 && addr.abs_diff(arg) < 4096))
     {

@@ -82,7 +82,7 @@ fn dumps_of_real_logs_cut_at_200_places_or_with_1000_bits_flipped_are_judged_wit
                 let Ok(dump) = Dump::open(broken) else { continue };
                 let case = dump.case();
                 let verdict = triage(&case, &Symbols::new(), &Backing::none(), "x");
-                assert!(super::damage::honest(&verdict, &sound), "{name}, round {round}: {:#?}", verdict.hypotheses);
+                assert!(damage::honest(&verdict, &sound), "{name}, round {round}: {:#?}", verdict.hypotheses);
                 let _ =
                     (crate::analysis::audit::audit(&case), crate::analysis::verify::verify(&case, &Backing::none()));
             }

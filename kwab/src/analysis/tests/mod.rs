@@ -65,7 +65,7 @@ impl Maker {
         for kind in kinds {
             writer.begin(kind).unwrap();
             for (_, payload) in self.parts.iter().filter(|(other, _)| *other == kind) {
-                for record in kwab_format::Records::new(payload) {
+                for record in Records::new(payload) {
                     writer.put_raw(&record).unwrap();
                 }
             }
@@ -81,7 +81,7 @@ impl Maker {
         let mut writer = Writer::new(Bytes(Vec::new()), &mut buf, header());
         for (kind, payload) in &self.parts {
             writer.begin(*kind).unwrap();
-            for record in kwab_format::Records::new(payload) {
+            for record in Records::new(payload) {
                 writer.put_raw(&record).unwrap();
             }
         }
@@ -172,10 +172,8 @@ fn frame(paddr: u64, refcount: u64, flags: u32) -> FrameInfo<'static> {
     FrameInfo { frame: Some(paddr / 4096), refcount: Some(refcount), flags: Some(flags), ..FrameInfo::default() }
 }
 
-fn one_level(levels: &[PteLevel<'static>], mut entry: Pte<'static>) -> Vec<u8> {
+fn one_level(levels: &[PteLevel<'static>], entry: Pte<'static>) -> Vec<u8> {
     // Lists borrow, so the record is encoded while they live.
-    let mut record = Pte { levels: None, ..entry };
-    entry.levels = None;
-    record.levels = Some(List::new(levels));
+    let record = Pte { levels: Some(List::new(levels)), ..entry };
     Maker::new().put(SectionKind::PAGE_TABLE, &record).parts.remove(0).1
 }

@@ -26,12 +26,12 @@ macro_rules! list_event {
         } special {
             $list => objects!(items, already, $element { $($key => $efield,)* }),
         });
-        let mut record = record;
+        let mut done = record;
         if already {
-            record.$list = Some(List::new(&items));
+            done.$list = Some(List::new(&items));
         }
-        record.stamp.extra = $extra.bytes();
-        $sink.event($kind, &record);
+        done.stamp.extra = $extra.bytes();
+        $sink.event($kind, &done);
         Ok(())
     }};
 }
@@ -113,12 +113,12 @@ fn crash_report<'a>(
             "start" => start, "end" => end, "type" => kind, "prot" => prot, "file" => file, "offset" => file_offset,
         }),
     });
-    let mut record = record;
-    record.regs = regs_seen.then_some(List::new(&regs));
-    record.syscalls = syscalls_seen.then_some(List::new(&syscalls));
-    record.vmas = vmas_seen.then_some(List::new(&vmas));
-    record.stamp.extra = extra.bytes();
-    sink.event(EventKind::CrashReport, &record);
+    let mut done = record;
+    done.regs = regs_seen.then_some(List::new(&regs));
+    done.syscalls = syscalls_seen.then_some(List::new(&syscalls));
+    done.vmas = vmas_seen.then_some(List::new(&vmas));
+    done.stamp.extra = extra.bytes();
+    sink.event(EventKind::CrashReport, &done);
     Ok(())
 }
 
@@ -163,9 +163,9 @@ fn panic_event<'a>(
     } special {
         backtrace => objects!(frames, seen, PanicFrame { "addr" => addr, "sym" => sym, "off" => off, }),
     });
-    let mut record = record;
-    record.backtrace = seen.then_some(List::new(&frames));
-    record.stamp.extra = extra.bytes();
-    sink.event(EventKind::Panic, &record);
+    let mut done = record;
+    done.backtrace = seen.then_some(List::new(&frames));
+    done.stamp.extra = extra.bytes();
+    sink.event(EventKind::Panic, &done);
     Ok(())
 }

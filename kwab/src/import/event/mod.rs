@@ -202,9 +202,9 @@ fn dispatch<'a>(
                 $($field => record.$field,)*
             });
             // From here on the record may borrow for less long than the line.
-            let mut record = record;
-            record.stamp.extra = extra.bytes();
-            sink.event(kind, &record);
+            let mut done = record;
+            done.stamp.extra = extra.bytes();
+            sink.event(kind, &done);
         }};
     }
     match kind {

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use kwab_format::record::{Cause, CrashReport, HugePageVerifyFail, PageVerifyFail, SyscallRecord};
-use kwab_format::{AnyRecord, RawRecord, Records, SectionKind};
+use kwab_format::record::{
+    Cause, CrashReport, FlightEvent, Frame, Htrace, HugePageVerifyFail, Identity, PageVerifyFail, SyscallEntry,
+    SyscallExit, SyscallRecord, Text, UnimplementedSyscall,
+};
+use kwab_format::{AnyRecord, RawRecord, RecordKind, RecordType, Records, SectionKind};
 
 use super::EventRow;
 use crate::model::call::{Call, arguments, result};
-use crate::model::{Dump, line};
+use crate::model::{Dump, Loaded, line};
 
 /// The last system calls: of the process that died when one did, else of all.
 pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
@@ -33,57 +36,51 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
         let rows = ring.into_iter().skip(skip).map(|call| row(&AnyRecord::SyscallRecord(call), None));
         return rows.collect();
     }
-    let wanted = |record: &AnyRecord<'_>| match record {
-        AnyRecord::SyscallEntry(entry) => pid.is_none() || entry.pid == pid,
-        AnyRecord::SyscallExit(exit) => pid.is_none() || exit.pid == pid,
-        AnyRecord::UnimplementedSyscall(call) => pid.is_none() || call.pid == pid,
-        _ => false,
-    };
-    tail(paired(dump, wanted), rows)
+    let telling = |kind| matches!(kind, SyscallEntry::KIND | SyscallExit::KIND | UnimplementedSyscall::KIND);
+    let wanted = |record: &AnyRecord<'_>| pid.is_none() || line::pid(record) == pid;
+    tail(paired(dump, rows, telling, wanted), rows)
 }
 
 /// The last events until the death; checks that found nothing wrong are left out.
 pub(super) fn timeline(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let death = dump.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line);
-    let wanted = |record: &AnyRecord<'_>| {
-        let telling = match record {
-            AnyRecord::CanaryCheck(check) => check.corrupted == Some(true),
-            AnyRecord::Htrace(_) | AnyRecord::FlightEvent(_) => false,
-            AnyRecord::Text(_) | AnyRecord::Frame(_) | AnyRecord::Cause(_) => false,
-            _ => true,
-        };
-        // What follows within a few lines belongs to the death.
-        telling && death.is_none_or(|death| record.stamp().line.is_none_or(|line| line <= death + 8))
+    let telling = |kind| {
+        !matches!(kind, Htrace::KIND | FlightEvent::KIND | Text::KIND | Frame::KIND | Cause::KIND | Identity::KIND)
     };
-    tail(paired(dump, wanted), rows)
+    let wanted = |record: &AnyRecord<'_>| {
+        let quiet = matches!(record, AnyRecord::CanaryCheck(check) if check.corrupted != Some(true));
+        // What follows within a few lines belongs to the death.
+        !quiet && death.is_none_or(|death| record.stamp().line.is_none_or(|line| line <= death + 8))
+    };
+    tail(paired(dump, rows, telling, wanted), rows)
 }
 
 /// The flight recorder and the function trace by their clock.
 pub(super) fn trace(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let hz = dump.identity().and_then(|identity| identity.tsc_hz).filter(|hz| *hz > 0);
-    let mut found: Vec<(u64, EventRow)> = Vec::new();
+    let mut found: Vec<(u64, RawRecord<'_>)> = Vec::new();
     for section in
         dump.loaded.iter().filter(|section| matches!(section.kind, SectionKind::EVENTS | SectionKind::FLIGHT))
     {
-        for raw in Records::new(&section.payload) {
-            let Ok(record) = raw.decode() else { continue };
-            if matches!(record, AnyRecord::Htrace(_) | AnyRecord::FlightEvent(_)) {
+        for raw in Records::new(&section.payload).filter(|raw| matches!(raw.kind, Htrace::KIND | FlightEvent::KIND)) {
+            if let Ok(record) = raw.decode() {
                 let stamp = record.stamp();
-                found.push((stamp.tsc.or(stamp.ns).unwrap_or(u64::MAX), row(&record, Some(raw))));
+                found.push((stamp.tsc.or(stamp.ns).unwrap_or(u64::MAX), raw));
             }
         }
     }
     found.sort_by_key(|(clock, _)| *clock);
     let skip = found.len().saturating_sub(rows);
-    let shown: Vec<_> = found.into_iter().skip(skip).collect();
+    let shown = found.get(skip..).unwrap_or_default();
     let base = shown.first().map_or(0, |(clock, _)| *clock);
-    let timed = shown.into_iter().map(|(clock, mut row)| {
+    let timed = shown.iter().filter_map(|(clock, raw)| {
+        let mut row = row(&raw.decode().ok()?, Some(*raw));
         if let (None, Some(hz)) = (row.ns, hz)
-            && clock != u64::MAX
+            && *clock != u64::MAX
         {
             row.ns = u64::try_from(u128::from(clock - base) * 1_000_000_000 / u128::from(hz)).ok();
         }
-        row
+        Some(row)
     });
     timed.collect()
 }
@@ -95,23 +92,44 @@ pub(super) fn page_checks(dump: &Dump) -> Vec<EventRow> {
     small.chain(huge).take(32).map(|record| row(&record, None)).collect()
 }
 
-/// Wanted events in the order of the log, each return on the row of its call when nothing came between.
-fn paired(dump: &Dump, wanted: impl Fn(&AnyRecord<'_>) -> bool) -> Vec<EventRow> {
-    let recorded = |kind| {
-        matches!(kind, SectionKind::EVENTS | SectionKind::CAUSE | SectionKind::SYSCALLS | SectionKind::PAGE_CHECKS)
-    };
-    let mut found: Vec<(u64, RawRecord<'_>)> = Vec::new();
-    let mut line = 0;
-    for section in dump.loaded.iter().filter(|section| recorded(section.kind)) {
-        for raw in Records::new(&section.payload) {
+/// Rows that are looked at for each row that is shown: a call and its return are two events and one row.
+const LOOKED_AT: usize = 4;
+
+/// Wanted events in the order of the log, each return on the row of its call. Only the last events are looked at, enough
+/// for `rows` rows: a recording may hold millions.
+fn paired<'d>(
+    dump: &'d Dump,
+    rows: usize,
+    telling: impl Fn(RecordKind) -> bool,
+    wanted: impl Fn(&AnyRecord<'_>) -> bool,
+) -> Vec<EventRow> {
+    let need = rows.saturating_mul(LOOKED_AT).saturating_add(64);
+    let mut found: Vec<(u64, RawRecord<'d>)> = Vec::new();
+    let mut take = |section: &'d Loaded| {
+        let before = found.len();
+        let mut line = 0;
+        for raw in Records::new(&section.payload).filter(|raw| telling(raw.kind)) {
             let Ok(record) = raw.decode() else { continue };
             line = record.stamp().line.unwrap_or(line);
             if wanted(&record) {
                 found.push((line, raw));
             }
         }
+        found.len() - before
+    };
+    let rare = |kind| matches!(kind, SectionKind::CAUSE | SectionKind::SYSCALLS | SectionKind::PAGE_CHECKS);
+    for section in dump.loaded.iter().filter(|section| rare(section.kind)) {
+        take(section);
+    }
+    let mut events = 0;
+    for section in dump.loaded.iter().rev().filter(|section| section.kind == SectionKind::EVENTS) {
+        events += take(section);
+        if events >= need {
+            break;
+        }
     }
     found.sort_by_key(|(line, _)| *line);
+    found.drain(..found.len().saturating_sub(need));
     let mut rows: Vec<EventRow> = Vec::new();
     let mut open: HashMap<Option<u32>, (usize, Option<i64>)> = HashMap::new();
     for (_, raw) in found {

@@ -35,7 +35,11 @@ pub(super) fn registers(dump: &Dump, cause: &Option<Cause<'_>>, vmas: &[VmaRow])
 }
 
 fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Vec<RegisterRow> {
+    let regs: Vec<Reg<'a>> = regs.collect();
+    // Linux fills rax with -ENOSYS while a system call runs: that is no error.
+    let in_call = regs.iter().any(|reg| reg.id == Some(RegId::ORIG_RAX));
     let mut rows: Vec<(usize, RegisterRow)> = regs
+        .into_iter()
         .map(|reg| {
             let name = match (reg.id.and_then(RegId::name), reg.name) {
                 (Some(name), _) => name.to_string(),
@@ -43,7 +47,7 @@ fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas
                 (None, None) => "?".to_string(),
             };
             let value = reg.value.unwrap_or(0);
-            let note = note(&name, value, cause, vmas);
+            let note = if in_call && name == "rax" { None } else { note(&name, value, cause, vmas) };
             (place_of(&name), RegisterRow { name, value: format!("{value:016x}"), note })
         })
         .collect();

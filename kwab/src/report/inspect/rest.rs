@@ -144,22 +144,19 @@ fn add_frame(row: &mut TaskRow, frame: &Frame<'_>) {
 /// The console until the death: its last rows, without what other sections show in full.
 pub(super) fn log(dump: &Dump, rows: usize) -> Vec<LogRow> {
     let death = dump.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line);
-    let mut shown: Vec<LogRow> = Vec::new();
+    let mut found: Vec<(Option<u64>, &[u8])> = Vec::new();
     for section in dump.loaded.iter().filter(|section| section.kind == SectionKind::LOG) {
         for raw in Records::new(&section.payload) {
-            let Ok(record) = raw.decode() else { continue };
-            let AnyRecord::Text(found) = record else { continue };
-            let wanted = matches!(found.kind, Some(TextKind::CONSOLE | TextKind::PANIC));
-            if wanted && death.is_none_or(|death| found.stamp.line.is_none_or(|line| line <= death + 4)) {
-                let text = line::printable(found.bytes.unwrap_or_default());
-                if !text.trim().is_empty() {
-                    shown.push(LogRow { line: found.stamp.line, text });
-                }
+            let Ok(AnyRecord::Text(text)) = raw.decode() else { continue };
+            let wanted = matches!(text.kind, Some(TextKind::CONSOLE | TextKind::PANIC));
+            if wanted && death.is_none_or(|death| text.stamp.line.is_none_or(|line| line <= death + 4)) {
+                found.push((text.stamp.line, text.bytes.unwrap_or_default()));
             }
         }
     }
-    let skip = shown.len().saturating_sub(rows);
-    shown.drain(..skip);
+    let rows_of = found.iter().rev().map(|(line, bytes)| LogRow { line: *line, text: line::printable(bytes) });
+    let mut shown: Vec<_> = rows_of.filter(|row| !row.text.trim().is_empty()).take(rows).collect();
+    shown.reverse();
     shown
 }
 
