@@ -54,7 +54,7 @@ fn a_file_without_read_permission_is_refused_clearly() {
     let folder = folder();
     let path = folder.path().join("secret.kwab");
     std::fs::write(&path, b"x").expect("written");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0)).expect("set");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o000)).expect("set");
     if std::fs::File::open(&path).is_ok() {
         eprintln!("skipped: this user may read everything");
         return;

@@ -457,7 +457,10 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::redundant_closure_for_method_calls, reason = "the bare method is not general over the lexer's lifetime")]
+    #[expect(
+        clippy::redundant_closure_for_method_calls,
+        reason = "the bare method is not general over the lexer's lifetime"
+    )]
     fn numbers_of_both_dialects_mean_the_same() {
         let plain = |magnitude| Ok(Number { negative: false, magnitude });
         for (text, expected) in [
