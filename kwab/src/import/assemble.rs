@@ -1,7 +1,7 @@
 //! Puts a dump that came as armoured lines back together.
 //!
 //! Lines may come torn, twice, out of order or not at all. What came is written to its place in a temporary file, so that
-//! a dump of any size costs little memory; the ranges that came are remembered, up to [`MOST_RANGES`] of them.
+//! a dump of any size costs little memory; the ranges that came are remembered, up to `MOST_RANGES` of them.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

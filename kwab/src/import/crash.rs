@@ -9,7 +9,7 @@
 //!   are remarks in the dump of their boot.
 //! * A panic because init died belongs to the death of init.
 //!
-//! Everything is bounded: a log that prints a million frames gives the first [`MOST_FRAMES`] and a remark.
+//! Everything is bounded: a log that prints a million frames gives the first `MOST_FRAMES` and a remark.
 
 use std::io::Write;
 

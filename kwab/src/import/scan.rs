@@ -3,7 +3,7 @@
 //! The usual line is one event and costs one parse. Everything else goes the slow way: console text before an event,
 //! several events on one line, escape sequences and NULs inside, quotes that the kernel forgot to escape, and events
 //! torn by another processor's output. A torn event waits for its rest: the next pieces of text (at most
-//! [`PATIENCE`] of them) are tried as its continuation, and one is taken only when the joined object reads completely.
+//! `PATIENCE` of them) are tried as its continuation, and one is taken only when the joined object reads completely.
 //! What cannot be read is handed over as lost, with its place and the reason.
 
 use kwab_format::record::{Stamp, TextKind};

@@ -1,8 +1,8 @@
 //! A dump as a program sees it: typed records, loaded as far as they are needed.
 //!
-//! [`file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that were loaded and iterates
+//! [`mod@file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that were loaded and iterates
 //! the records in them, which borrow from it. [`json`] turns any record into JSON, [`call`] writes system calls as
-//! strace does, [`line`] says any record in a line, and [`stream`] goes through all records of a dump of any size.
+//! strace does, [`mod@line`] says any record in a line, and [`stream`] goes through all records of a dump of any size.
 
 pub mod call;
 pub mod file;

@@ -29,11 +29,7 @@ pub(super) fn wrong_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some(addr) = used.into_iter().find(|addr| ctx.pages.iter().any(|page| page.vaddr == addr & !0xfff)) {
         claim = claim.because(0.5, format!("the death is at {addr:#x}, in such a page"), ctx.death.at);
     }
-    vec![
-        claim
-            .then("kwab verify-pages FILE --backing INITRAMFS")
-            .then(format!("kwab tui FILE --goto {:#x}", first.vaddr)),
-    ]
+    vec![claim.then("kwab verify-pages FILE --backing INITRAMFS")]
 }
 
 /// What the audit of mappings and page tables found.
@@ -91,7 +87,7 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 None,
             );
         }
-        return vec![claim.then("kwab inspect FILE --section flight")];
+        return vec![claim.then("kwab inspect FILE --section trace")];
     }
     Vec::new()
 }

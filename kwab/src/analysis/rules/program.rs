@@ -79,7 +79,7 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
         claim =
             claim.but(0.1, "neither page tables nor page checks are in the dump, so the kernel is not cleared", None);
     }
-    vec![claim.then("kwab inspect FILE --section bt,code,syscalls")]
+    vec![claim.then("kwab inspect FILE --section bt,memory,syscalls")]
 }
 
 /// A program aborted itself.

@@ -49,7 +49,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !found {
         return Vec::new();
     }
-    vec![claim.then("kwab inspect FILE --section bt,regs").then("kwab tui FILE --goto rsp")]
+    vec![claim.then("kwab inspect FILE --section bt,regs")]
 }
 
 /// Whether the failed access belongs to the stack pointer: it is near it, or nobody knows it.

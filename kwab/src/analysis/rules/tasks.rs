@@ -56,7 +56,7 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
             claim = claim.because(0.7, format!("{party} waits for {what} ({addr:#x})"), Some(*at));
             claim = claim.because(0.3, format!("{holder} holds {held} ({addr:#x})"), Some(*held_at));
         }
-        return vec![claim.then("kwab inspect FILE --section locks,tasks,bt")];
+        return vec![claim.then("kwab inspect FILE --section tasks,bt")];
     }
     Vec::new()
 }
@@ -116,7 +116,7 @@ pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 ),
                 Some(task.at),
             );
-        return vec![claim.then("kwab inspect FILE --section locks,tasks")];
+        return vec![claim.then("kwab inspect FILE --section tasks")];
     }
     Vec::new()
 }
@@ -173,7 +173,7 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if ctx.case.tasks.iter().all(|other| !matches!(other.state, Some(TaskState::RUNNABLE | TaskState::RUNNING))) {
         claim = claim.because(0.2, "no task is running or runnable: nobody is left to wake it", None);
     }
-    vec![claim.then("kwab inspect FILE --section tasks,flight")]
+    vec![claim.then("kwab inspect FILE --section tasks,trace")]
 }
 
 /// Somebody hangs: who waits for whom.
@@ -187,7 +187,7 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
             "soft lockup",
             ctx.death.at,
         );
-        return vec![claim.then("kwab inspect FILE --section bt,locks")];
+        return vec![claim.then("kwab inspect FILE --section bt,tasks")];
     }
     let Some(task) = hung_task(ctx) else {
         let claim = Claim::new("something hangs; the dump does not say which task").because(
@@ -206,7 +206,7 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some(lock) = lock {
         claim = claim.because(0.3, format!("held: {}", place(lock.name, lock.location)), Some(lock.at));
     }
-    vec![claim.then("kwab inspect FILE --section tasks,locks,bt")]
+    vec![claim.then("kwab inspect FILE --section tasks,bt")]
 }
 
 fn waits_for(ctx: &Context<'_, '_>, task: &Task<'_>) -> String {

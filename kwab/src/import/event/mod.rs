@@ -1,6 +1,6 @@
 //! Turns the object of one event line into the record of its type.
 //!
-//! The list of types is [`dispatch`]; the members of each are listed once, in the order in which the dialects write them.
+//! The list of types is `dispatch`; the members of each are listed once, in the order in which the dialects write them.
 //! Reading predicts that order and falls back to looking members up by name, so that both dialects, any order and any
 //! white space give the same record. A member that its record has no field for, or that comes twice, or whose value is
 //! not what the field holds, goes into `stamp.extra` as it stood: the record never loses a byte's meaning.
