@@ -126,7 +126,7 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let (name, value, unit) = (text(counter.name), counter.value.unwrap_or(0), text(counter.unit));
         claim = claim.because(0.1, format!("{name} = {value} {unit}").trim_end().to_owned(), Some(counter.at));
     }
-    vec![claim.then("kwab inspect FILE --section counters,tasks").then("kwab audit-vm FILE --rule VM-LEAK")]
+    vec![claim.then("kwab inspect FILE --section log,tasks").then("kwab audit-vm FILE --rule VM-LEAK")]
 }
 
 /// Words of a kernel that has no memory left.
