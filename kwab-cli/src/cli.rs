@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     name = "kwab",
     version,
     max_term_width = 100,
-    after_help = "exit status: 0 done, 1 damage or a finding, 2 could not be done, 3 lost something under --strict"
+    after_help = "exit status: 0 clean, 1 findings, 2 usage or I/O, 3 damaged or partial (also a loss under --strict)"
 )]
 pub(crate) struct Arguments {
     /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.

@@ -4,10 +4,12 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// An analysis found something wrong with what died.
+pub(crate) const FINDINGS: u8 = 1;
 /// It could not be done.
 pub(crate) const FAILED: u8 = 2;
-/// Damage was found.
-pub(crate) const DAMAGED: u8 = 1;
+/// The dump is damaged, or what was made of it is partial.
+pub(crate) const DAMAGED: u8 = 3;
 /// Something was lost, and `--strict` forbids it.
 pub(crate) const LOST: u8 = 3;
 

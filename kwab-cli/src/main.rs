@@ -2,8 +2,8 @@
 //!
 //! [`cli`] says what can be asked, [`commands`] has one module per command whose first lines are its manual, [`render`]
 //! puts reports into words and columns, [`output`] writes to the terminal or to a file that is whole or not there, and
-//! [`failure`] decides the exit status: 0 done, 1 the answer is bad (damage was found), 2 it could not be done, 3
-//! something was lost and `--strict` forbids it.
+//! [`failure`] decides the exit status: 0 clean, 1 an analysis has findings, 2 usage or I/O, 3 damaged
+//! or partial, also a loss that `--strict` forbids.
 
 mod analyses;
 mod cli;

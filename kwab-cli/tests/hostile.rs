@@ -126,7 +126,7 @@ fn a_section_that_claims_four_gigabytes_is_damage_and_nothing_more() {
             assert!(peak < LIMIT_KIB, "{command}: {peak} KiB");
         }
         let check = run(folder.path(), &["check", "bad.kwab"]);
-        assert_eq!(check.status.code(), Some(1), "{}", text(&check.stderr));
+        assert_eq!(check.status.code(), Some(3), "{}", text(&check.stderr));
     }
 }
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{open_bytes, open_file};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
-use crate::failure::{DAMAGED, about, is_stdio, shown};
+use crate::failure::{FINDINGS, about, is_stdio, shown};
 use crate::output::{self, Style};
 use crate::render;
 
@@ -80,7 +80,7 @@ fn backing(path: Option<&PathBuf>) -> Result<Backing> {
 }
 
 fn status(found: bool) -> ExitCode {
-    ExitCode::from(if found { DAMAGED } else { 0 })
+    ExitCode::from(if found { FINDINGS } else { 0 })
 }
 
 fn print<T: Serialize>(json: bool, file: &str, report: T, text: impl FnOnce(&T) -> String) -> Result<()> {

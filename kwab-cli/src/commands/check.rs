@@ -1,6 +1,6 @@
 //! `kwab check DUMP… [--json] [--quiet]`
 //!
-//! Checks every checksum and names what is damaged. Status 0: all sound; 1: damage; 2: a file that is no dump.
+//! Checks every checksum and names what is damaged. Status 0: all sound; 3: damage; 2: a file that is no dump.
 
 use std::process::ExitCode;
 

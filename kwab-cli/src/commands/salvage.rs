@@ -1,7 +1,7 @@
 //! `kwab salvage BAD -o GOOD [--force] [--json]`
 //!
 //! Makes a fresh, valid dump of what survives in a damaged one: the sound sections as they are, a note per defect, and
-//! the origin. Status 0 when nothing was damaged, 1 when something was lost, 2 when nothing survives.
+//! the origin. Status 0 when nothing was damaged, 3 when something was lost, 2 when nothing survives.
 
 use std::process::ExitCode;
 

@@ -156,9 +156,11 @@ impl<W: Write> DumpWriter<W> {
             position: self.position,
             ..*header
         };
-        self.send(&header.encode());
-        self.send(payload);
-        self.send(&crc32fast::hash(payload).to_le_bytes());
+        let mut buf = vec![0; SECTION_HEADER_LEN + payload.len() + SECTION_TRAILER_LEN];
+        buf[SECTION_HEADER_LEN..][..payload.len()].copy_from_slice(payload);
+        if let Some(bytes) = section::seal(&mut buf, &header) {
+            self.send(bytes);
+        }
         self.note(header);
     }
 

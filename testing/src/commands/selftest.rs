@@ -63,7 +63,8 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 /// What is wrong with a test, or nothing.
 fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Option<String>> {
-    let mut machine = Machine::bare(program.to_owned(), format!("test={} {}", test.name, test.options));
+    let mut machine =
+        Machine::bare(program.to_owned(), format!("test={} {}", test.name, test.options).trim_end().to_owned());
     machine.model = model;
     machine.cpus = test.cpus;
     let mut lines = Vec::new();
