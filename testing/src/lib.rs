@@ -3,7 +3,7 @@
 //! It is the body of `cargo xtask` (the binary only calls [`commands::main`]) as a library, so that its parts are tested
 //! one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the parts:
 //! [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what boots,
-//! [`qemu`] boots it. What judges is [`contracts`], [`suites`] and [`bench`]; [`jobs`]
+//! [`qemu`] boots it. What judges is [`contracts`], [`suites`] and [`mod@bench`]; [`jobs`]
 //! runs many programs in one guest; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the

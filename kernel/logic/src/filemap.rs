@@ -1,7 +1,7 @@
 //! Maps a file's page numbers to whatever holds a page: dense where the file is dense, sparse where it is not.
 //!
 //! A file written from its start grows a vector, whose doubling makes growth cost a constant per page. A page far behind the
-//! dense part (a hole of more than [`DENSE_GAP`] pages) goes to a tree instead, so that one byte at 1 TiB costs one page. When
+//! dense part (a hole of more than `DENSE_GAP` pages) goes to a tree instead, so that one byte at 1 TiB costs one page. When
 //! the dense part reaches pages of the tree, lookups find them there still: the vector is asked first.
 
 use alloc::collections::BTreeMap;

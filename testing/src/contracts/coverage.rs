@@ -1,7 +1,7 @@
 //! Says for each system call whether our kernel answers it and which contracts use it, from the sources of both.
 //!
 //! The calls are those of `kernel/abi`'s table; the kernel answers what its areas list as `(nr::name, …)`. A contract uses
-//! a call when it names the C function or the number `SYS_name`; [`ALIASES`] has the functions whose call is called
+//! a call when it names the C function or the number `SYS_name`; `ALIASES` has the functions whose call is called
 //! otherwise. Words are compared, not programs traced: a call that only the C library makes by itself is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Starts QEMU: what the machine is ([`Machine`]), and how a run is watched ([`run`]).
+//! Starts QEMU: what the machine is ([`Machine`]), and how a run is watched ([`mod@run`]).
 //!
 //! The accelerator is always TCG: figures are compared between emulated runs, and a `/dev/kvm` on a host without the CPU's
 //! virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one guest

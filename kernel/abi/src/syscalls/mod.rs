@@ -1,7 +1,7 @@
 //! The x86_64 system calls: number, name, what each argument is, what the result is.
 //!
 //! Numbers from arch/x86/entry/syscalls/syscall_64.tbl (asm/unistd_64.h); arguments from section 2 of the manual pages and
-//! include/linux/syscalls.h. The list itself is [`table`]; dispatch matches on [`nr`], tracing and decoding read
+//! include/linux/syscalls.h. The list itself is `table`; dispatch matches on [`nr`], tracing and decoding read
 //! [`by_number`].
 
 use crate::flags::FlagSet;
