@@ -52,7 +52,7 @@ impl Kernel for Tiny {
         tests::other_processor(cpu)
     }
 
-    fn syscall(frame: &mut UserFrame) {
+    fn syscall(frame: &mut UserFrame, _: [u64; 2]) {
         program::syscall(frame);
     }
 

@@ -27,12 +27,17 @@ use crate::{debug, log, options, syscalls};
 /// The first processor's way up.
 pub fn main(boot: &BootInfo) -> ! {
     frames::start(boot);
+    if machine::crash::prepare().is_err() {
+        log::warn!("no memory for the stacks of the crash path: it will use whatever stack it finds");
+    }
     options::start(boot.command_line);
     let chosen = options::get();
     log::set_console_level(chosen.loglevel.unwrap_or(if chosen.quiet { 4 } else { 7 }));
-    debug::select(&chosen.debug, |name| log::warn!("debug={} is not known", log::Bytes(name)));
+    debug::select(&chosen.debug, debug::refuse);
     log::info!("Linux version {} (kwab) {} on {}", syscalls::system::RELEASE, syscalls::system::VERSION, boot.platform);
-    log::info!("Command line: {}", log::Bytes(boot.command_line));
+    log::info!("Command line: {}", log::Bytes(&chosen.line));
+    debug::inject::start(chosen.inject.as_deref());
+    debug::channel::announce();
     time::start();
     time::vdso::start();
     tmpfs::set_memory(frames::total() as u64);

@@ -19,6 +19,8 @@ use crate::sched::{self, Sleep};
 use crate::signal;
 use crate::task::{ThreadRef, current};
 
+pub mod pi;
+
 /// What two users of one futex have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {

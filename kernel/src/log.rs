@@ -6,7 +6,7 @@
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use machine::sync::SpinLock;
+use machine::sync::{Holder, SpinLock};
 
 use crate::task::Process;
 
@@ -118,11 +118,20 @@ pub fn read(from: u64, to: &mut [u8]) -> (u64, usize) {
     copy(&ring, from, to)
 }
 
-/// [`read`] for the crash path: nothing when somebody holds the log.
-#[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
+/// [`read`] for dumps: nothing when somebody holds the log.
 pub fn try_read(from: u64, to: &mut [u8]) -> Option<(u64, usize)> {
     let ring = RING.try_lock()?;
     Some(copy(&ring, from, to))
+}
+
+/// [`written`] for dumps.
+pub fn try_written() -> Option<u64> {
+    Some(RING.try_lock()?.written)
+}
+
+/// Who holds the log, for dumps.
+pub fn holder() -> Option<Holder> {
+    RING.holder()
 }
 
 fn copy(ring: &Ring, from: u64, to: &mut [u8]) -> (u64, usize) {
@@ -135,6 +144,7 @@ fn copy(ring: &Ring, from: u64, to: &mut [u8]) -> (u64, usize) {
 }
 
 /// A line being formatted; what does not fit is cut.
+#[derive(Clone, Copy)]
 pub struct Line<const N: usize> {
     bytes: [u8; N],
     len: usize,

@@ -17,6 +17,7 @@ use machine::arch::UserFrame;
 use machine::boot::BootInfo;
 use machine::cpu::CpuId;
 use machine::irq::Irq;
+use machine::note::Note;
 use machine::trap::{FatalTrap, PageFault, UserTrap};
 use machine::{Kernel, Start};
 
@@ -57,8 +58,8 @@ impl Kernel for Kwab {
     }
 
     #[inline]
-    fn syscall(frame: &mut UserFrame) {
-        syscalls::dispatch(frame);
+    fn syscall(frame: &mut UserFrame, args: [u64; 2]) {
+        syscalls::dispatch(frame, args);
     }
 
     fn user_trap(frame: &mut UserFrame, trap: UserTrap) {
@@ -78,13 +79,24 @@ impl Kernel for Kwab {
     }
 
     fn timer() {
+        debug::flight::interrupt(0);
+        let _span = debug::span::span(debug::span::Id::TimerInterrupt);
         sched::on_timer();
     }
 
     fn interrupt(irq: Irq) {
+        debug::flight::interrupt(match irq {
+            Irq::Console => 1,
+            Irq::Line(line) => 16 + u64::from(line),
+        });
         if irq == Irq::Console {
             sched::on_console();
         }
+    }
+
+    #[inline]
+    fn note(note: &Note) {
+        debug::flight::machine(note);
     }
 
     fn fatal(trap: &FatalTrap) -> ! {

@@ -23,13 +23,21 @@ pub struct Options {
     pub panic: i64,
     /// `loglevel=`: messages below it reach the console.
     pub loglevel: Option<u8>,
+    /// `coredump=`: where programs that a signal ends are dumped to.
+    pub core_dump: CoreDump,
+    /// `watchdog=`: seconds a processor may be stuck, 0 for ever.
+    pub watchdog: u64,
+    /// `hung_task=`: seconds a thread may be blocked, 0 for ever.
+    pub hung_task: u64,
+    /// `dumpdisk`: the first disk is the crash path's to overwrite.
+    pub dump_disk: bool,
     /// `quiet`
     pub quiet: bool,
     /// `norandmaps`
     pub norandmaps: bool,
     /// `maxcpus=` / `nosmp`
     pub max_cpus: Option<u32>,
-    /// `inject=`: a known bug to plant.
+    /// `inject=`: a known bug to plant. It is not in [`Options::line`]: whoever reads a dump has to find out.
     pub inject: Option<Vec<u8>>,
     /// Further arguments of init.
     pub init_args: Vec<Vec<u8>>,
@@ -39,17 +47,41 @@ pub struct Options {
     pub line: Vec<u8>,
 }
 
+/// Where programs that a signal ends are dumped to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoreDump {
+    /// Into the memory region or onto the disk, if there is one.
+    #[default]
+    Auto,
+    /// Likewise, or else in armour on the serial console.
+    Serial,
+    /// Nowhere.
+    Off,
+}
+
 type Apply = fn(&mut Options, &[u8]);
 
 /// Every option: its name, and what its value does.
 const OPTIONS: &[(&[u8], Apply)] = &[
     (b"console", |o, v| o.console = Some(v.to_vec())),
+    (b"coredump", |o, v| {
+        o.core_dump = match v {
+            b"serial" => CoreDump::Serial,
+            b"off" => CoreDump::Off,
+            _ => CoreDump::Auto,
+        };
+    }),
+    // The machine's own: it sets the memory aside before the kernel runs.
+    (b"dumpmem", |_, _| {}),
     (b"debug", |o, v| {
         if !o.debug.is_empty() {
             o.debug.push(b',');
         }
         o.debug.extend_from_slice(v);
     }),
+    (b"dumpdisk", |o, _| o.dump_disk = true),
+    (b"hung_task", |o, v| o.hung_task = number(v).map_or(HUNG_TASK, |n| n.max(0) as u64)),
+    (b"watchdog", |o, v| o.watchdog = number(v).map_or(WATCHDOG, |n| n.max(0) as u64)),
     (b"init", |o, v| o.init = Some(v.to_vec())),
     (b"inject", |o, v| o.inject = Some(v.to_vec())),
     (b"loglevel", |o, v| o.loglevel = number(v).map(|n| n.clamp(0, 15) as u8)),
@@ -60,6 +92,11 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"quiet", |o, _| o.quiet = true),
     (b"rdinit", |o, v| o.rdinit = Some(v.to_vec())),
 ];
+
+/// Default of `watchdog=`, as Linux's soft lockup: twice ten seconds.
+const WATCHDOG: u64 = 20;
+/// Default of `hung_task=`, Linux's too.
+const HUNG_TASK: u64 = 120;
 
 static CHOSEN: Once<Options> = Once::new();
 
@@ -78,6 +115,10 @@ pub fn get() -> &'static Options {
         debug: Vec::new(),
         panic: 0,
         loglevel: None,
+        core_dump: CoreDump::Auto,
+        watchdog: WATCHDOG,
+        hung_task: HUNG_TASK,
+        dump_disk: false,
         quiet: false,
         norandmaps: false,
         max_cpus: None,
@@ -90,7 +131,8 @@ pub fn get() -> &'static Options {
 }
 
 fn parse(line: &[u8]) -> Options {
-    let mut options = Options { line: line.to_vec(), ..Options::default() };
+    let mut options =
+        Options { line: without_inject(line), watchdog: WATCHDOG, hung_task: HUNG_TASK, ..Options::default() };
     let mut words = Words(line);
     while let Some(word) = words.next() {
         if word == b"--" {
@@ -108,6 +150,12 @@ fn parse(line: &[u8]) -> Options {
         }
     }
     options
+}
+
+/// The line without the words that plant a bug.
+fn without_inject(line: &[u8]) -> Vec<u8> {
+    let words = line.split(|byte| *byte == b' ').filter(|word| !word.starts_with(b"inject="));
+    words.collect::<Vec<_>>().join(&b' ')
 }
 
 /// Words separated by blanks; double quotes keep blanks and vanish.

@@ -6,6 +6,7 @@ use kernel_logic::signal::{SigInfo, code, sig};
 use machine::arch::UserFrame;
 use machine::trap::{PageFault, UserTrap};
 
+use crate::debug::span::{Id, span_with};
 use crate::debug::{self, Category};
 use crate::mm::fault::{self, Unresolved};
 use crate::signal;
@@ -15,7 +16,10 @@ use crate::{boot, sched};
 
 /// A page fault of a program or of a copy on its behalf: whether it may try again.
 pub fn page_fault(page: &PageFault) -> bool {
-    let outcome = fault::resolve(page.addr.0, page.access);
+    let _span = span_with(Id::PageFault, page.addr.0);
+    let me = current();
+    debug::flight::page_fault(&me, page.addr.0, page.ip, page.code);
+    let outcome = fault::resolve(&me, page.addr.0, page.access);
     if debug::is_on(Category::Fault) {
         let reason = match outcome {
             Ok(()) => "demand",
@@ -35,7 +39,7 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
     *me.trap.lock() = trap.code();
     let ip = frame.ip();
     let (name, info) = match trap {
-        UserTrap::Page(page) => match fault::resolve(page.addr.0, page.access) {
+        UserTrap::Page(page) => match fault::resolve(&me, page.addr.0, page.access) {
             // Another thread mapped it meanwhile.
             Ok(()) => return,
             Err(why) => ("page_fault", page_signal(page.addr.0, why)),

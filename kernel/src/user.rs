@@ -9,6 +9,9 @@ use linux_abi::Errno;
 use machine::addr::UserAddr;
 pub use machine::user::Plain;
 
+use crate::debug::event::Copy::{FromUser, ToUser};
+use crate::debug::usercopy;
+
 /// A user address that should hold a `T`.
 #[derive(Debug)]
 pub struct UserPtr<T> {
@@ -43,12 +46,16 @@ impl<T: Plain> UserPtr<T> {
 
     /// Loads the value.
     pub fn read(self) -> Result<T, Errno> {
-        machine::user::read(self.addr).map_err(|_| Errno::EFAULT)
+        let outcome = machine::user::read(self.addr);
+        usercopy(FromUser, self.addr, size_of::<T>(), outcome.as_ref().err());
+        outcome.map_err(|_| Errno::EFAULT)
     }
 
     /// Stores a value.
     pub fn write(self, value: T) -> Result<(), Errno> {
-        machine::user::write(self.addr, value).map_err(|_| Errno::EFAULT)
+        let outcome = machine::user::write(self.addr, value);
+        usercopy(ToUser, self.addr, size_of::<T>(), outcome.as_ref().err());
+        outcome.map_err(|_| Errno::EFAULT)
     }
 
     /// Stores a value unless the pointer is null.
@@ -59,29 +66,28 @@ impl<T: Plain> UserPtr<T> {
 
 /// Reads exactly `to.len()` bytes.
 pub fn read_bytes(from: u64, to: &mut [u8]) -> Result<(), Errno> {
-    machine::user::read_bytes(UserAddr(from), to).map_err(|_| Errno::EFAULT)
+    let outcome = machine::user::read_bytes(UserAddr(from), to);
+    usercopy(FromUser, UserAddr(from), to.len(), outcome.as_ref().err());
+    outcome.map_err(|_| Errno::EFAULT)
 }
 
 /// Writes all of `from`.
 pub fn write_bytes(to: u64, from: &[u8]) -> Result<(), Errno> {
-    machine::user::write_bytes(UserAddr(to), from).map_err(|_| Errno::EFAULT)
+    let outcome = machine::user::write_bytes(UserAddr(to), from);
+    usercopy(ToUser, UserAddr(to), from.len(), outcome.as_ref().err());
+    outcome.map_err(|_| Errno::EFAULT)
 }
 
 /// Reads `N` 64-bit words: how structures of words cross.
 pub fn read_words<const N: usize>(from: u64) -> Result<[u64; N], Errno> {
-    let mut words = [0; N];
-    for (at, word) in words.iter_mut().enumerate() {
-        *word = UserPtr::<u64>::new(from).add(at).read()?;
-    }
-    Ok(words)
+    let mut words = [[0; 8]; N];
+    read_bytes(from, words.as_flattened_mut())?;
+    Ok(words.map(u64::from_le_bytes))
 }
 
 /// Writes words.
-pub fn write_words(to: u64, words: &[u64]) -> Result<(), Errno> {
-    for (at, word) in words.iter().enumerate() {
-        UserPtr::<u64>::new(to).add(at).write(*word)?;
-    }
-    Ok(())
+pub fn write_words<const N: usize>(to: u64, words: &[u64; N]) -> Result<(), Errno> {
+    write_bytes(to, words.map(u64::to_le_bytes).as_flattened())
 }
 
 /// Reads a NUL-terminated string of at most `max` bytes, terminator excluded; `too_long` when none is found.
@@ -91,7 +97,9 @@ pub fn read_string(from: u64, max: usize, too_long: Errno) -> Result<Vec<u8>, Er
     loop {
         let want = chunk.len().min(max - bytes.len());
         let at = UserAddr(from).add(bytes.len());
-        match machine::user::read_str(at, &mut chunk[..want]).map_err(|_| Errno::EFAULT)? {
+        let outcome = machine::user::read_str(at, &mut chunk[..want]);
+        usercopy(FromUser, at, want, outcome.as_ref().err());
+        match outcome.map_err(|_| Errno::EFAULT)? {
             Some(len) => {
                 bytes.extend_from_slice(&chunk[..len]);
                 return Ok(bytes);

@@ -1,4 +1,4 @@
-//! What the analyses can be asked: triage, audit of mappings, verification of pages.
+//! What the analyses and the interface over them can be asked: triage, audit of mappings, verification of pages.
 
 use std::path::PathBuf;
 
@@ -36,12 +36,16 @@ pub(crate) struct Triage {
 /// Where symbols come from.
 #[derive(Debug, Args)]
 pub(crate) struct SymbolOptions {
-    /// File, directory or initramfs with images; may be given several times.
+    /// File, directory or initramfs with images; may be given several times. What this workspace built
+    /// (kernels, guest programs) is found by build-id without it.
     #[arg(long = "symbols", value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// Use an image even when its build-id is not the one in the dump.
     #[arg(long)]
     pub force: bool,
+    /// Directory with sources, for paths that lead nowhere on this machine; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
 }
 
 /// `kwab audit-vm`
@@ -72,4 +76,23 @@ pub(crate) struct VerifyPages {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `kwab tui`
+#[derive(Debug, Args)]
+pub(crate) struct Tui {
+    /// Dumps, and directories that hold some.
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub dumps: Vec<PathBuf>,
+    /// Begin at this address.
+    #[arg(long, value_name = "ADDRESS")]
+    pub goto: Option<String>,
+    #[command(flatten)]
+    pub symbols: SymbolOptions,
+    /// Initramfs or directory with the files behind the pages.
+    #[arg(long, value_name = "INITRAMFS|DIR")]
+    pub backing: Option<PathBuf>,
+    /// Leave the mouse to the terminal.
+    #[arg(long)]
+    pub no_mouse: bool,
 }

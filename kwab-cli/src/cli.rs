@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Inspect(Inspect),
     #[command(flatten)]
     Analysis(crate::analyses::Analysis),
+    /// Boot again and again to find the value of a parameter from which on a crash happens.
+    Bisect(Bisect),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
     /// Check that dumps are undamaged.
@@ -49,6 +51,8 @@ pub(crate) enum Command {
     Salvage(Salvage),
     /// List dumps, those of the same crash together.
     List(List),
+    /// Browse crashes in the terminal.
+    Tui(crate::analyses::Tui),
     /// Print one section: text as it stood, records as JSON lines.
     Cat(Cat),
     /// Print the JSON schema of a command's --json output.
@@ -95,9 +99,11 @@ pub(crate) struct Inspect {
     /// Rows of each list that can be long.
     #[arg(short = 'n', long, default_value_t = 24, value_name = "N")]
     pub rows: usize,
-    /// Do not cut rows at the width of the terminal.
+    /// Do not cut rows at the width of the terminal, and fold no frames.
     #[arg(short, long)]
     pub wide: bool,
+    #[command(flatten)]
+    pub symbols: crate::analyses::SymbolOptions,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -106,10 +112,14 @@ pub(crate) struct Inspect {
 /// Parts of an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
+    /// The first hypotheses of the triage.
+    Triage,
     /// Cause of death.
     Cause,
-    /// Backtraces.
+    /// Backtraces of the death, then where all processors and tasks stood.
     Bt,
+    /// The code around the fault.
+    Code,
     /// Registers.
     Regs,
     /// Captured bytes: stack, code.
@@ -136,6 +146,33 @@ pub(crate) enum Part {
     Remarks,
     /// What is missing or damaged.
     Completeness,
+}
+
+/// `kwab bisect`
+#[derive(Debug, Args)]
+pub(crate) struct Bisect {
+    /// The parameter and its values in order; without it the command runs with one setting, and the status is the answer
+    /// for git bisect run.
+    #[arg(long, value_name = "NAME=LOW..HIGH|NAME=A,B,C")]
+    pub param: Option<String>,
+    /// Injected faults, each of which is tried: they have no order to search in.
+    #[arg(long, value_delimiter = ',', value_name = "A,B,…", conflicts_with = "param")]
+    pub inject: Vec<String>,
+    /// The dump that a run leaves when it crashes; without it the command's status decides.
+    #[arg(long, value_name = "FILE")]
+    pub dump: Option<PathBuf>,
+    /// The signature of the crash that is looked for; without it that of the first crash.
+    #[arg(long, value_name = "SIGNATURE", requires = "dump")]
+    pub signature: Option<String>,
+    /// Runs with each value: a crash in one of them is a crash.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Print JSON when the search has ended.
+    #[arg(long)]
+    pub json: bool,
+    /// What boots the machine; {} becomes NAME=VALUE.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 /// `kwab export`
@@ -219,6 +256,9 @@ pub(crate) struct List {
     /// Do not cut rows at the width of the terminal.
     #[arg(short, long)]
     pub wide: bool,
+    /// Only dumps that hold: cause:null cpu:1 pid>5 text.
+    #[arg(long, value_name = "TERMS")]
+    pub filter: Option<String>,
 }
 
 /// `kwab cat`
@@ -254,6 +294,14 @@ pub(crate) enum SchemaOf {
     List,
     /// kwab salvage --json
     Salvage,
+    /// kwab triage --json
+    Triage,
+    /// kwab audit-vm --json
+    AuditVm,
+    /// kwab verify-pages --json
+    VerifyPages,
+    /// kwab bisect --json
+    Bisect,
 }
 
 /// `kwab completions`

@@ -38,7 +38,7 @@ fn triage_of_a_kernel_crash_names_evidence_and_next_command_and_ends_with_1() {
     let explained = text(kwab().arg("triage").arg(&dump).arg("--explain"), 1);
     assert!(explained.contains("+0.60") && explained.contains("=0.9"), "{explained}");
     let report: Value = serde_json::from_str(&text(kwab().arg("triage").arg(&dump).arg("--json"), 1)).unwrap();
-    assert_eq!((&report["schema"], &report["hypotheses"][0]["rule"]), (&Value::from(1), &Value::from("JUMP-ZERO")));
+    assert_eq!((&report["schema"], &report["hypotheses"][0]["rule"]), (&Value::from(2), &Value::from("JUMP-ZERO")));
     assert!(report["hypotheses"][0]["evidence"][0]["at"].is_string());
 }
 
@@ -53,6 +53,31 @@ fn triage_of_a_deliberate_crash_finds_no_bug_and_ends_with_0() {
 fn triage_of_a_recording_says_that_there_is_no_hypothesis() {
     let (_folder, dump) = imported("kevlar-pipe-profile.log");
     assert!(text(kwab().arg("triage").arg(&dump), 0).contains("no hypothesis"));
+}
+
+#[test]
+fn an_analysis_that_finds_nothing_in_what_is_left_of_a_dump_ends_with_3() {
+    let (_folder, dump) = imported("kevlar-pipe-profile.log");
+    for command in ["triage", "audit-vm", "verify-pages"] {
+        text(kwab().arg(command).arg(&dump), 0);
+    }
+    let bytes = std::fs::read(&dump).unwrap();
+    std::fs::write(&dump, &bytes[..bytes.len() / 2]).unwrap();
+    for command in ["triage", "audit-vm", "verify-pages"] {
+        let shown = text(kwab().arg(command).arg(&dump), 3);
+        assert!(shown.contains("the dump is cut"), "{command}: {shown}");
+    }
+}
+
+#[test]
+fn inspection_begins_with_the_hypotheses_and_shows_the_call_that_led_nowhere() {
+    let (_folder, dump) = imported("kevlar-panic-socket.log");
+    let page = text(kwab().arg("inspect").arg(&dump).env("COLUMNS", "100"), 0);
+    let place = |part: &str| page.find(part).unwrap_or_else(|| panic!("{part} is not in\n{page}"));
+    assert!(place("[JUMP-ZERO]") < place("\ncause\n"), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 100), "a line is too wide:\n{page}");
+    let only = text(kwab().arg("inspect").arg(&dump).args(["--section", "triage,code"]), 0);
+    assert!(only.contains("next: kwab inspect") && !only.contains("registers"), "{only}");
 }
 
 #[test]

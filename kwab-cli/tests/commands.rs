@@ -83,10 +83,16 @@ fn salvage_makes_a_sound_dump_that_still_names_the_cause() {
     let check = run(folder.path(), &["check", &dump]);
     assert_eq!(check.status.code(), Some(3));
     assert!(text(&check.stdout).contains("DAMAGED"), "{}", text(&check.stdout));
+    let inspected = run(folder.path(), &["inspect", &dump]);
+    assert_eq!(inspected.status.code(), Some(3));
+    assert!(text(&inspected.stdout).contains("kernel page fault on CPU 0"), "{}", text(&inspected.stdout));
     let output = run(folder.path(), &["salvage", &dump, "-o", "good.kwab"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert_eq!(run(folder.path(), &["check", "good.kwab"]).status.code(), Some(0));
-    let page = stdout_of(folder.path(), &["inspect", "good.kwab"]);
+    // The file is sound; what it tells is not the whole story.
+    let salvaged = run(folder.path(), &["inspect", "good.kwab"]);
+    assert_eq!(salvaged.status.code(), Some(3));
+    let page = text(&salvaged.stdout);
     assert!(page.contains("kernel page fault on CPU 0") && page.contains("lost before salvage"), "{page}");
 }
 
@@ -109,4 +115,16 @@ fn completions_and_manual_pages_know_every_command() {
     assert!(stdout_of(folder.path(), &["man"]).contains(".TH kwab"));
     stdout_of(folder.path(), &["man", "-o", "man"]);
     assert!(folder.path().join("man/kwab-import.1").exists());
+}
+
+#[test]
+fn a_catalogue_is_narrowed_by_the_filter_that_the_interface_has() {
+    let folder = folder();
+    imported(folder.path(), "kevlar-panic-socket");
+    imported(folder.path(), "kevlar-segv-children");
+    let listed = stdout_of(folder.path(), &["list", ".", "--filter", "cause:sigsegv pid:2 -socket"]);
+    assert!(listed.contains("segv-children.kwab") && !listed.contains("panic-socket.kwab"), "{listed}");
+    let refused = run(folder.path(), &["list", ".", "--filter", "pdi:2"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("no field pdi here; there are file"), "{}", text(&refused.stderr));
 }

@@ -140,7 +140,8 @@ fn a_million_empty_sections_are_walked_in_bounded_memory() {
     assert!(bytes.len() > count * SECTION_HEADER_LEN);
     std::fs::write(folder.path().join("many.kwab"), bytes).expect("written");
     let (status, peak) = peak(start(folder.path(), &["inspect", "many.kwab"]));
-    assert!(status.success(), "{status}");
+    // Its end section has no totals, which is a defect.
+    assert_eq!(status.code(), Some(3), "{status}");
     // The directory of a million sections, and nothing per section beyond it.
     assert!(peak < 4 * LIMIT_KIB, "{peak} KiB");
 }

@@ -152,7 +152,9 @@ fn nothing_on_a_page_is_wider_than_eighty_columns() {
     for name in LOGS {
         let folder = folder();
         let dump = imported(folder.path(), name);
-        for line in stdout_of(folder.path(), &["inspect", &dump]).lines() {
+        // A command that is to be copied is never cut.
+        let page = stdout_of(folder.path(), &["inspect", &dump]);
+        for line in page.lines().filter(|line| !line.trim_start().starts_with("next: kwab ")) {
             assert!(line.chars().count() <= 80, "{name}: {line}");
         }
     }

@@ -16,7 +16,7 @@ fn stored(command: &str) -> std::path::PathBuf {
 #[test]
 fn the_checked_in_schemas_are_those_that_the_program_prints() {
     let folder = folder();
-    for command in ["import", "inspect", "check", "list", "salvage"] {
+    for command in ["import", "inspect", "check", "list", "salvage", "triage", "audit-vm", "verify-pages", "bisect"] {
         let printed = stdout_of(folder.path(), &["schema", command]);
         if std::env::var_os("KWAB_UPDATE_SCHEMAS").is_some() {
             std::fs::write(stored(command), &printed).expect("written");
@@ -33,19 +33,28 @@ fn what_the_commands_print_keeps_to_their_schemas() {
             serde_json::from_str(&std::fs::read_to_string(stored(command)).expect("there")).expect("JSON");
         jsonschema::validator_for(&schema).expect("a schema")
     };
-    let keeps = |command: &str, output: &[u8]| {
+    let keeps = |command: &str, version: u32, output: &[u8]| {
         let value: Value = serde_json::from_slice(output).expect("JSON");
         let errors: Vec<_> = validator(command).iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{command}: {errors:?}");
-        assert_eq!(value["schema"], 1, "{command}");
+        assert_eq!(value["schema"], version, "{command}");
     };
     for name in LOGS {
         let folder = folder();
         let dump = imported(folder.path(), name);
-        keeps("import", &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
-        keeps("inspect", &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
-        keeps("check", &run(folder.path(), &["check", &dump, "--json"]).stdout);
-        keeps("list", &run(folder.path(), &["list", ".", "--json"]).stdout);
-        keeps("salvage", &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
+        keeps("import", 1, &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
+        keeps("inspect", 2, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
+        keeps("check", 1, &run(folder.path(), &["check", &dump, "--json"]).stdout);
+        keeps("list", 1, &run(folder.path(), &["list", ".", "--json"]).stdout);
+        keeps("salvage", 1, &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
+        for analysis in ["triage", "audit-vm", "verify-pages"] {
+            keeps(analysis, 2, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
+        }
     }
+    let folder = folder();
+    let bisect = ["bisect", "--param", "n=0..9", "--json", "--", "sh", "-c", "test $(echo {} | cut -c3-) -lt 4"];
+    let printed = run(folder.path(), &bisect);
+    keeps("bisect", 1, &printed.stdout);
+    let report: Value = serde_json::from_slice(&printed.stdout).expect("JSON");
+    assert_eq!((&report["outcome"], &report["good"], &report["bad"]), (&"found".into(), &"n=3".into(), &"n=4".into()));
 }

@@ -149,6 +149,8 @@ fn a_dump_printed_in_armour_becomes_the_dump_with_the_log_around_it() {
     let half: String = log.lines().take(log.lines().count() / 2).map(|line| format!("{line}\n")).collect();
     std::fs::write(at.join("half.log"), half).expect("written");
     stdout_of(at, &["import", "half.log"]);
-    let page = stdout_of(at, &["inspect", "half.kwab"]);
+    let half = run(at, &["inspect", "half.kwab"]);
+    assert_eq!(half.status.code(), Some(3));
+    let page = text(&half.stdout);
     assert!(page.contains("damaged: in the dump the kernel printed"), "{page}");
 }

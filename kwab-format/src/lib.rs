@@ -84,4 +84,4 @@ pub use section::{BootId, DumpId, FileHeader, Flags, SectionHeader, SectionKind}
 pub use sink::{Sink, SinkError, SliceSink};
 pub use walk::{Item, Sections};
 pub use wire::{Fields, RecordType, WireError};
-pub use writer::{Compression, DropReason, IndexSlot, MIN_BUFFER, WriteError, Writer};
+pub use writer::{Compression, DropReason, IndexSlot, MIN_BUFFER, Progress, WriteError, Writer};

@@ -92,7 +92,7 @@ pub(crate) const KINDS: usize = 24;
 pub(crate) const DROPS: usize = 16;
 
 /// What has been written and left out so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     kinds: [Count; KINDS],
     drops: [Option<(DropReason, Count)>; DROPS],

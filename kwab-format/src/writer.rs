@@ -87,6 +87,16 @@ pub struct Writer<'b, S> {
     compression: Option<Compression<'b>>,
 }
 
+/// How far a dump has come: what a writer that takes over needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    file: FileHeader,
+    seq: u32,
+    position: u64,
+    totals: Totals,
+    unindexed: u32,
+}
+
 /// The section that is being collected.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -94,6 +104,20 @@ struct Open {
     flags: Flags,
     records: u32,
     used: usize,
+}
+
+impl Progress {
+    /// Bytes of the dump that reached the sink.
+    #[must_use]
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The id of the dump.
+    #[must_use]
+    pub const fn dump_id(&self) -> section::DumpId {
+        self.file.dump_id
+    }
 }
 
 impl<'b, S: Sink> Writer<'b, S> {
@@ -122,6 +146,40 @@ impl<'b, S: Sink> Writer<'b, S> {
             indexed: 0,
             unindexed: 0,
             compression: None,
+        }
+    }
+
+    /// Goes on with a dump that another writer has begun and will not go on with: the kernel faulted in the middle of it, say.
+    /// `sink` continues behind [`Progress::position`]. Whatever section was open then is lost: say so with
+    /// [`skip`](Self::skip).
+    pub fn resume(sink: S, buf: &'b mut [u8], progress: &Progress) -> Self {
+        let useful = buf.len().min((MAX_PAYLOAD_LEN as usize).saturating_add(SECTION_HEADER_LEN));
+        let (buf, _) = buf.split_at_mut(useful);
+        Self {
+            sink,
+            buf,
+            open: None,
+            file: progress.file,
+            seq: progress.seq,
+            position: progress.position,
+            totals: progress.totals,
+            index: &mut [],
+            indexed: 0,
+            unindexed: progress.unindexed,
+            compression: None,
+        }
+    }
+
+    /// How far this dump has come, without the open section. Changes when [`position`](Self::position) does, and when
+    /// something is dropped.
+    #[must_use]
+    pub const fn progress(&self) -> Progress {
+        Progress {
+            file: self.file,
+            seq: self.seq,
+            position: self.position,
+            totals: self.totals,
+            unindexed: self.unindexed,
         }
     }
 

@@ -193,3 +193,43 @@ fn records_survive_the_failure_of_the_section_before_them() {
     });
     assert_eq!(numbers.collect::<Vec<_>>(), (lost as u64..60).collect::<Vec<_>>(), "the telling record itself is kept");
 }
+
+/// Keeps what was written, whoever writes.
+struct Shared<'a>(&'a std::cell::RefCell<Vec<u8>>);
+
+impl Sink for Shared<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_that_takes_over_from_one_that_faulted_loses_the_open_section_only() {
+    let out = std::cell::RefCell::new(Vec::new());
+    let mut buf = [0; MIN_BUFFER];
+    let mut first = Writer::new(Shared(&out), &mut buf, HEADER);
+    let _ = first.begin(KINDS[0]);
+    let _ = first.put(&Text { bytes: Some(b"out"), ..Text::default() });
+    let _ = first.begin(KINDS[1]);
+    let _ = first.put(&Text { bytes: Some(b"lost"), ..Text::default() });
+    let progress = first.progress();
+    assert_eq!(progress.position(), out.borrow().len() as u64);
+    let mut second = Writer::resume(Shared(&out), &mut buf, &progress);
+    second.skip(KINDS[1], DropReason::FAULT);
+    let _ = second.begin(KINDS[2]);
+    let _ = second.put(&Text { bytes: Some(b"goes on"), ..Text::default() });
+    second.close().expect("nothing failed");
+    let bytes = out.borrow();
+    let reader = Reader::new(&bytes).expect("a dump");
+    let sections: Vec<_> = reader
+        .sections()
+        .map(|item| match item {
+            Item::Section(section) => section,
+            Item::Defect(defect) => panic!("{defect}"),
+        })
+        .collect();
+    let kinds: Vec<_> = sections.iter().map(|section| section.header.kind).collect();
+    assert_eq!(kinds, [KINDS[0], KINDS[2], SectionKind::END]);
+    assert_eq!(dropped(&sections[2]), [(KINDS[1].0, DropReason::FAULT, 1, 0)]);
+}

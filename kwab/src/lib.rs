@@ -20,6 +20,7 @@
 //! length that the input claims.
 
 pub mod analysis;
+pub mod bisect;
 pub mod decode;
 pub mod export;
 pub mod import;

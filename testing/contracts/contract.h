@@ -8,7 +8,7 @@
  *
  * Printing:  say, section, check, show, show_text, RESULT (value or errno), OUTCOME (ok or errno)
  * Set-up:    need, scratch (an empty current directory, removed at exit), put_file, catch_signal
- * Children:  in_child, spawn, reap, show_status
+ * Children:  in_child, spawn, reap, show_status, run_script
  * Time:      sleep_ms, elapsed_ms
  *
  * Every line goes out as one write(2), so output never waits in a buffer that fork would double, and lines
@@ -203,6 +203,17 @@ static inline void show_status(const char *who, int status)
         say("%s was stopped by %s", who, signal_name(WSTOPSIG(status)));
     else
         say("%s %s", who, WIFCONTINUED(status) ? "was continued" : "has a status of no known kind");
+}
+
+/* Runs a script of /bin/sh and shows how it ended. */
+static inline void run_script(const char *script)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", script, NULL);
+        _exit(127);
+    }
+    show_status("script", reap(child));
 }
 
 static inline void catch_signal(int number, void (*handler)(int), int flags)

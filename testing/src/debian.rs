@@ -13,6 +13,19 @@ use crate::paths;
 use crate::process::Call;
 use crate::setup::{self, Consent, Tool};
 
+/// A source package that could not be had. Whether that is a failure is the caller's to say: many machines reach a mirror
+/// of binary packages only.
+#[derive(Debug, thiserror::Error)]
+#[error("Debian's source package {0} cannot be fetched here")]
+pub struct NoSource(String);
+
+impl NoSource {
+    /// The error for one package.
+    pub fn of(package: &str) -> Self {
+        Self(package.to_owned())
+    }
+}
+
 /// Debian's Linux (the cloud build: few drivers, quick to boot) as a bzImage.
 pub fn linux(consent: Consent) -> Result<PathBuf> {
     if let Some(image) = env::var_os("KWAB_LINUX") {
@@ -81,7 +94,7 @@ pub fn source(package: &str, consent: Consent) -> Result<PathBuf> {
     fs::create_dir_all(&folder)?;
     let result = fetch_source(package, &folder, &tree);
     fs::remove_dir_all(&folder)?;
-    result.map(|()| tree).with_context(|| format!("fetching Debian's source package {package}"))
+    result.map(|()| tree).context(NoSource::of(package))
 }
 
 fn fetch_source(package: &str, folder: &Path, tree: &Path) -> Result<()> {

@@ -36,6 +36,7 @@ const OPTIONS: &[&str] = &[
     "-Werror",
     "-fno-asynchronous-unwind-tables",
     "-ffile-prefix-map=/=/",
+    "-Wl,--build-id=sha1",
     "-idirafter",
     "/usr/include",
     "-idirafter",

@@ -2,7 +2,7 @@
 //!
 //! All programs lie in one image with a list of jobs. When the machine hangs or gives up in the middle of one, that job
 //! is [`End::Lost`] and a new machine goes on with the next: one bad program never takes the others with it. The console
-//! of each lost machine is kept for `kwab import`.
+//! of each lost machine is kept, with the dumps that [`evidence`] makes of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,6 +13,7 @@ use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::kernel::Which;
+use crate::evidence;
 use crate::image::Image;
 use crate::paths;
 use crate::qemu::{self, Ending, Limits, Machine, run::Next};
@@ -90,7 +91,8 @@ pub fn run(guest: &Guest<'_>, jobs: &[Job], mut progress: impl FnMut(&Report)) -
         let finished = scribe.reports.len();
         if outcome.ending != Ending::Exited(0) || finished < left.len() {
             let log = keep(guest, boots, &outcome.serial)?;
-            let reason = format!("{}; console in {}", words(&outcome.ending), paths::shown(&log));
+            let dumps = evidence::record(&log, &outcome.serial)?;
+            let reason = format!("{}; {}", words(&outcome.ending), evidence::shown(&log, &dumps));
             if finished == 0 && scribe.open.is_none() {
                 bail!("{} did not reach the first job: {reason}", guest.kernel.name());
             }

@@ -3,8 +3,9 @@
 //! It is the body of `cargo xtask` (the binary only calls [`commands::main`]) as a library, so that its parts are tested
 //! one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the parts:
 //! [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what boots,
-//! [`qemu`] boots it. What judges is [`contracts`], [`suites`] and [`mod@bench`]; [`jobs`]
-//! runs many programs in one guest; [`house`] reads the sources.
+//! [`qemu`] boots it. What judges is [`contracts`], [`suites`], [`crashes`], [`exam`], [`readers`] and [`mod@bench`]; [`jobs`]
+//! runs many programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave;
+//! [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
@@ -12,7 +13,10 @@
 pub mod bench;
 pub mod commands;
 pub mod contracts;
+pub mod crashes;
 pub mod debian;
+pub mod evidence;
+pub mod exam;
 pub mod genlog;
 pub mod guest;
 pub mod house;
@@ -21,7 +25,9 @@ pub mod jobs;
 pub mod paths;
 pub mod process;
 pub mod qemu;
+pub mod readers;
 pub mod readme;
+pub mod results;
 pub mod setup;
 pub mod suites;
 pub mod synth;

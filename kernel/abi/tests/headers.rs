@@ -71,7 +71,9 @@ fn ask_the_compiler(names: &BTreeSet<&str>) -> Option<BTreeMap<String, u64>> {
         let _ = writeln!(source, "#ifdef {name}\nprintf(\"{name} %llu\\n\", (unsigned long long)({name}));\n#endif");
     }
     source.push_str("return 0; }\n");
-    let program = std::env::temp_dir().join(format!("linux-abi-headers-{}", std::process::id()));
+    // Tests run side by side in one process: each compiles into a folder of its own.
+    let folder = tempfile::tempdir().ok()?;
+    let program = folder.path().join("headers");
     let mut compiler =
         Command::new("cc").args(["-w", "-x", "c", "-", "-o"]).arg(&program).stdin(Stdio::piped()).spawn().ok()?;
     compiler.stdin.take()?.write_all(source.as_bytes()).ok()?;
@@ -79,7 +81,6 @@ fn ask_the_compiler(names: &BTreeSet<&str>) -> Option<BTreeMap<String, u64>> {
         return None;
     }
     let output = Command::new(&program).output().ok()?;
-    let _ = std::fs::remove_file(&program);
     let text = String::from_utf8(output.stdout).ok()?;
     let pairs = text.lines().filter_map(|line| line.split_once(' '));
     Some(pairs.filter_map(|(name, value)| Some((name.to_string(), value.parse().ok()?))).collect())

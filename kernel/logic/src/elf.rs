@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 
 use crate::vma::{PAGE, Prot, USER_END};
 
+pub mod notes;
+
 /// Bytes of the ELF64 file header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of one ELF64 program header.

@@ -5,6 +5,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod audit;
 pub mod buddy;
 pub mod chacha;
 pub mod cpio;
@@ -16,9 +17,12 @@ pub mod fdtable;
 pub mod filelock;
 pub mod filemap;
 pub mod gz;
+pub mod meter;
+pub mod mqueue;
 pub mod path;
 pub mod permission;
 pub mod readiness;
+pub mod recorder;
 pub mod ring;
 pub mod runqueue;
 pub mod signal;

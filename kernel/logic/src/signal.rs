@@ -415,14 +415,15 @@ impl Pending {
         }
     }
 
-    /// Whether a signal of `set` waits, and if so counts a timer's overrun on the entry of timer `id`.
-    pub fn add_overrun(&mut self, signal: u8, timer: u32) -> bool {
+    /// Whether the signal of a timer waits, and if so counts that it went off `more` times since; at most `i32::MAX`, as
+    /// timer_getoverrun(2) returns an `int`.
+    pub fn add_overrun(&mut self, signal: u8, timer: u32, more: u32) -> bool {
         for info in &mut self.queue {
             if let Cause::Timer { id, overrun, .. } = &mut info.cause
                 && info.signal == signal
                 && *id == timer
             {
-                *overrun = overrun.saturating_add(1);
+                *overrun = overrun.saturating_add(more).min(i32::MAX as u32);
                 return true;
             }
         }
@@ -544,5 +545,53 @@ mod tests {
         assert_eq!(encoded[16..24], 0x1234_5678_9abcu64.to_le_bytes());
         let again = SigInfo::decode(&encoded, sig::SEGV).encode();
         assert_eq!(encoded, again);
+    }
+
+    #[test]
+    fn default_actions_end_stop_or_do_nothing_and_ignoring_beats_them() {
+        let default = Disposition::default();
+        let ignored = Disposition { handler: SIG_IGN, ..default };
+        let handled = Disposition { handler: 0x1000, ..default };
+        assert_eq!(deliver(sig::TERM, &default, false), Delivery::Kill { core: false });
+        assert_eq!(deliver(sig::SEGV, &default, false), Delivery::Kill { core: true });
+        assert_eq!(deliver(sig::TSTP, &default, false), Delivery::Stop);
+        assert_eq!(deliver(sig::STOP, &handled, false), Delivery::Stop);
+        assert_eq!(deliver(sig::CHLD, &default, false), Delivery::Drop);
+        assert_eq!(deliver(sig::SEGV, &ignored, false), Delivery::Drop);
+        assert!(default.ignores(sig::CHLD) && !default.ignores(sig::TERM));
+        assert!(ignored.ignores(sig::TERM) && !handled.ignores(sig::CHLD));
+    }
+
+    #[test]
+    fn discarded_signals_are_gone_and_the_others_stay_in_order() {
+        let mut pending = Pending::new();
+        for signal in [sig::TSTP, 40, sig::CONT, 40] {
+            assert!(pending.push(info(signal, u64::from(signal)), 100));
+        }
+        pending.discard(SigSet::only(sig::CONT));
+        assert!(!pending.set().has(sig::CONT) && pending.set().has(sig::TSTP));
+        pending.discard(SigSet::only(50));
+        assert_eq!(pending.len(), 3);
+        assert_eq!(pending.take(SigSet::only(40)).map(|info| info.signal), Some(40));
+        assert_eq!(pending.len(), 2);
+    }
+
+    /// Offsets of the union's members in siginfo_t (asm-generic/siginfo.h, 64 bit).
+    #[test]
+    fn every_cause_has_its_fields_where_programs_look() {
+        let bytes = |cause| SigInfo { signal: sig::USR1, code: -1, errno: 5, cause }.encode();
+        let word = |bytes: &[u8; SIGINFO_BYTES], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let long = |bytes: &[u8; SIGINFO_BYTES], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let none = bytes(Cause::None);
+        assert_eq!((word(&none, 0), word(&none, 4), word(&none, 8)), (u32::from(sig::USR1), 5, u32::MAX));
+        assert!(none[16..].iter().all(|byte| *byte == 0));
+        let sender = bytes(Cause::Sender { pid: 7, uid: 1000 });
+        assert_eq!((word(&sender, 16), word(&sender, 20)), (7, 1000));
+        let value = bytes(Cause::Value { pid: 7, uid: 1000, value: 1 << 40 });
+        assert_eq!((word(&value, 16), word(&value, 20), long(&value, 24)), (7, 1000, 1 << 40));
+        let timer = bytes(Cause::Timer { id: 3, overrun: 9, value: 11 });
+        assert_eq!((word(&timer, 16), word(&timer, 20), long(&timer, 24)), (3, 9, 11));
+        let child = bytes(Cause::Child { pid: 7, uid: 1, status: 2, utime: 3, stime: 4 });
+        assert_eq!((word(&child, 24), long(&child, 32), long(&child, 40)), (2, 3, 4));
     }
 }

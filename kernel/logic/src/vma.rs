@@ -1,13 +1,17 @@
 //! Decides what lies where in an address space: the set of mapped ranges and where a new one fits.
 //!
-//! A [`VmaSet`] is a sorted vector of page-aligned, non-overlapping ranges ([`Vma`]). Every edit (insert, remove, protect,
+//! A [`VmaSet`] is a sorted list of page-aligned, non-overlapping ranges ([`Vma`]). Every edit (insert, remove, protect,
 //! advise) splits ranges at its borders and joins equal neighbours afterwards, so the set never holds two entries where
 //! one would do. What backs a range is the caller's business ([`Backing`]); the set only asks how a backing looks further
 //! in, and whether two backings continue each other.
 //!
-//! Invariant: `vmas[i].end <= vmas[i + 1].start`, `start < end`, both multiples of [`PAGE`].
+//! Invariant: a range ends where the next begins or before; `start < end`, both multiples of [`PAGE`].
 
-use alloc::vec::Vec;
+mod pieces;
+
+use pieces::{At, Pieces};
+
+pub use pieces::Iter;
 
 /// Bytes in a page.
 pub const PAGE: u64 = 4096;
@@ -126,9 +130,9 @@ pub enum VmaError {
 }
 
 /// A process's mapped ranges.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct VmaSet<B> {
-    vmas: Vec<Vma<B>>,
+    vmas: Pieces<B>,
     pages: u64,
     hint: Hint,
 }
@@ -147,7 +151,7 @@ impl Hint {
 
 impl<B> Default for VmaSet<B> {
     fn default() -> Self {
-        Self { vmas: Vec::new(), pages: 0, hint: Hint::NONE }
+        Self { vmas: Pieces::new(), pages: 0, hint: Hint::NONE }
     }
 }
 
@@ -157,8 +161,13 @@ impl<B: Backing> VmaSet<B> {
         Self::default()
     }
 
+    /// A copy; `NoMemory` when there is none for it.
+    pub fn try_clone(&self) -> Result<Self, VmaError> {
+        Ok(Self { vmas: self.vmas.try_clone()?, pages: self.pages, hint: self.hint })
+    }
+
     /// All ranges in address order.
-    pub fn iter(&self) -> core::slice::Iter<'_, Vma<B>> {
+    pub fn iter(&self) -> Iter<'_, B> {
         self.vmas.iter()
     }
 
@@ -169,7 +178,7 @@ impl<B: Backing> VmaSet<B> {
 
     /// Whether nothing is mapped.
     pub fn is_empty(&self) -> bool {
-        self.vmas.is_empty()
+        self.len() == 0
     }
 
     /// Mapped pages.
@@ -178,6 +187,7 @@ impl<B: Backing> VmaSet<B> {
     }
 
     /// The range that holds `addr`.
+    #[inline]
     pub fn find(&self, addr: u64) -> Option<&Vma<B>> {
         self.vmas.get(self.first_ending_after(addr)).filter(|vma| vma.start <= addr)
     }
@@ -189,7 +199,7 @@ impl<B: Backing> VmaSet<B> {
 
     /// The ranges that overlap `start..end`, whole.
     pub fn overlapping(&self, start: u64, end: u64) -> impl Iterator<Item = &Vma<B>> {
-        self.vmas[self.first_ending_after(start)..].iter().take_while(move |vma| vma.start < end)
+        self.vmas.from(self.first_ending_after(start)).take_while(move |vma| vma.start < end)
     }
 
     /// Whether nothing is mapped in `start..end`.
@@ -211,26 +221,31 @@ impl<B: Backing> VmaSet<B> {
 
     /// Adds a range where nothing is mapped. The caller has checked that with [`VmaSet::is_free`] or removed what was there.
     pub fn insert(&mut self, vma: Vma<B>) -> Result<(), VmaError> {
-        if self.vmas.len() >= MAX_VMAS {
+        // One more than a split may bring it to, as on Linux.
+        if self.vmas.len() > MAX_VMAS {
             return Err(VmaError::NoMemory);
         }
         debug_assert!(self.is_free(vma.start, vma.end));
         let at = self.first_ending_after(vma.start);
-        self.pages += vma.bytes() / PAGE;
-        let joins_left = at > 0 && joins(&self.vmas[at - 1], &vma);
-        let joins_right = at < self.vmas.len() && joins(&vma, &self.vmas[at]);
-        match (joins_left, joins_right) {
-            (true, true) => {
-                self.vmas[at - 1].end = self.vmas[at].end;
-                self.vmas.remove(at);
+        let pages = vma.bytes() / PAGE;
+        let left = self.vmas.before(at).filter(|left| self.vmas.get(*left).is_some_and(|left| joins(left, &vma)));
+        let right_end = self.vmas.get(at).filter(|right| joins(&vma, right)).map(|right| right.end);
+        match (left, right_end) {
+            (Some(left), _) => {
+                if right_end.is_some() {
+                    self.vmas.remove(at);
+                }
+                self.set_end_at(left, right_end.unwrap_or(vma.end));
             }
-            (true, false) => self.vmas[at - 1].end = vma.end,
-            (false, true) => {
-                self.vmas[at].start = vma.start;
-                self.vmas[at].backing = vma.backing;
+            (None, Some(_)) => {
+                if let Some(right) = self.vmas.get_mut(at) {
+                    right.start = vma.start;
+                    right.backing = vma.backing;
+                }
             }
-            (false, false) => self.vmas.insert(at, vma),
+            (None, None) => self.vmas.insert(at, vma)?,
         }
+        self.pages += pages;
         Ok(())
     }
 
@@ -240,15 +255,15 @@ impl<B: Backing> VmaSet<B> {
         if first == last {
             return Ok(());
         }
-        for vma in &self.vmas[first..last] {
+        let mut at = first;
+        while at != last
+            && let Some(vma) = self.vmas.get(at)
+        {
             self.pages -= vma.bytes() / PAGE;
             gone(vma);
+            at = self.vmas.after(at);
         }
-        if last - first == 1 {
-            self.vmas.remove(first);
-        } else {
-            self.vmas.drain(first..last);
-        }
+        self.vmas.remove_all(first, last);
         if end > self.hint.top {
             self.hint = Hint::NONE;
         }
@@ -292,22 +307,29 @@ impl<B: Backing> VmaSet<B> {
 
     /// Applies `change` to every piece in `start..end` (split at the borders) and joins equal neighbours again.
     pub fn edit(&mut self, start: u64, end: u64, mut change: impl FnMut(&mut Vma<B>)) -> Result<(), VmaError> {
-        let (first, mut last) = self.split_around(start, end)?;
-        for vma in &mut self.vmas[first..last] {
+        let (first, last) = self.split_around(start, end)?;
+        let mut at = first;
+        while at != last
+            && let Some(vma) = self.vmas.get_mut(at)
+        {
             change(vma);
+            at = self.vmas.after(at);
         }
-        last = (last + 1).min(self.vmas.len());
-        let mut at = first.max(1);
-        while at < last {
-            if joins(&self.vmas[at - 1], &self.vmas[at]) {
-                self.vmas[at - 1].end = self.vmas[at].end;
-                self.vmas.remove(at);
-                last -= 1;
+        let mut at = self.vmas.before(first).unwrap_or(first);
+        loop {
+            let next = self.vmas.after(at);
+            let (Some(left), Some(right)) = (self.vmas.get(at), self.vmas.get(next)) else { return Ok(()) };
+            if right.start > end {
+                return Ok(());
+            }
+            if joins(left, right) {
+                let joined_end = right.end;
+                self.vmas.remove(next);
+                self.set_end_at(at, joined_end);
             } else {
-                at += 1;
+                at = next;
             }
         }
-        Ok(())
     }
 
     /// The highest gap of `len` bytes within `floor..ceiling`, allocated from its top.
@@ -319,20 +341,23 @@ impl<B: Backing> VmaSet<B> {
             self.hint = Hint { ceiling, ..Hint::NONE };
         }
         let mut top = if len >= self.hint.len { self.hint.top } else { ceiling };
-        let mut at = self.vmas.partition_point(|vma| vma.start < top);
+        let mut at = self.vmas.partition(|vma| vma.start < top);
         loop {
-            let below = if at == 0 { floor } else { self.vmas[at - 1].end.max(floor) };
+            let before = self.vmas.before(at);
+            let lower = before.and_then(|before| self.vmas.get(before));
+            let below = lower.map_or(floor, |lower| lower.end.max(floor));
             if top > below && top - below >= len {
                 if len <= self.hint.len {
                     self.hint = Hint { len, top, ceiling };
                 }
                 return Some(top - len);
             }
-            if at == 0 || below == floor && self.vmas[at - 1].end <= floor {
+            let (Some(before), Some(lower)) = (before, lower) else { return None };
+            if lower.end <= floor {
                 return None;
             }
-            at -= 1;
-            top = top.min(self.vmas[at].start);
+            at = before;
+            top = top.min(lower.start);
         }
     }
 
@@ -341,8 +366,9 @@ impl<B: Backing> VmaSet<B> {
     pub fn grow_down(&mut self, addr: u64, limit: u64, guard: u64) -> Option<u64> {
         let at = self.first_ending_after(addr);
         let page = addr & !(PAGE - 1);
-        let floor = if at == 0 { 0 } else { self.vmas[at - 1].end };
-        let open_below = at == 0 || self.vmas[at - 1].prot == Prot::NONE;
+        let lower = self.vmas.before(at).and_then(|lower| self.vmas.get(lower));
+        let floor = lower.map_or(0, |lower| lower.end);
+        let open_below = lower.is_none_or(|lower| lower.prot == Prot::NONE);
         let vma = self.vmas.get_mut(at)?;
         if !vma.flags.has(VmaFlags::GROWS_DOWN) || vma.end - page > limit {
             return None;
@@ -358,7 +384,7 @@ impl<B: Backing> VmaSet<B> {
     /// Moves the end of the range that starts at or holds `start` to `end`; used by `brk` and `mremap` in place.
     pub fn set_end(&mut self, holds: u64, end: u64) -> bool {
         let at = self.first_ending_after(holds);
-        let next = self.vmas.get(at + 1).map_or(u64::MAX, |vma| vma.start);
+        let next = self.vmas.get(self.vmas.after(at)).map_or(u64::MAX, |vma| vma.start);
         let Some(vma) = self.vmas.get_mut(at) else { return false };
         if vma.start > holds || end <= vma.start || end > next {
             return false;
@@ -369,38 +395,47 @@ impl<B: Backing> VmaSet<B> {
         true
     }
 
-    fn first_ending_after(&self, addr: u64) -> usize {
-        self.vmas.partition_point(|vma| vma.end <= addr)
+    #[inline]
+    fn first_ending_after(&self, addr: u64) -> At {
+        self.vmas.partition(|vma| vma.end <= addr)
     }
 
-    /// Splits so that whole entries cover what is mapped of `start..end`; their index range.
-    fn split_around(&mut self, start: u64, end: u64) -> Result<(usize, usize), VmaError> {
+    fn set_end_at(&mut self, at: At, end: u64) {
+        if let Some(vma) = self.vmas.get_mut(at) {
+            vma.end = end;
+        }
+    }
+
+    /// Splits so that whole entries cover what is mapped of `start..end`; the first of them and the one after the last.
+    fn split_around(&mut self, start: u64, end: u64) -> Result<(At, At), VmaError> {
         let mut first = self.first_ending_after(start);
         if self.vmas.get(first).is_some_and(|vma| vma.start < start) {
             self.split(first, start)?;
-            first += 1;
+            first = self.first_ending_after(start);
         }
         let mut last = first;
-        while last < self.vmas.len() && self.vmas[last].end <= end {
-            last += 1;
+        while self.vmas.get(last).is_some_and(|vma| vma.end <= end) {
+            last = self.vmas.after(last);
         }
         if self.vmas.get(last).is_some_and(|vma| vma.start < end) {
             self.split(last, end)?;
-            last += 1;
+            first = self.first_ending_after(start);
+            last = self.first_ending_after(end);
         }
         Ok((first, last))
     }
 
-    fn split(&mut self, index: usize, at: u64) -> Result<(), VmaError> {
-        if self.vmas.len() >= MAX_VMAS {
+    fn split(&mut self, at: At, border: u64) -> Result<(), VmaError> {
+        if self.len() >= MAX_VMAS {
             return Err(VmaError::NoMemory);
         }
-        let vma = &mut self.vmas[index];
+        let Some(vma) = self.vmas.get(at) else { return Ok(()) };
         let mut upper = vma.clone();
-        upper.backing = vma.backing.advanced(at - vma.start);
-        upper.start = at;
-        vma.end = at;
-        self.vmas.insert(index + 1, upper);
+        upper.backing = vma.backing.advanced(border - vma.start);
+        upper.start = border;
+        self.vmas.insert(self.vmas.after(at), upper)?;
+        let lower = self.first_ending_after(border - 1);
+        self.set_end_at(lower, border);
         Ok(())
     }
 }

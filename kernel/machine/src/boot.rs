@@ -65,6 +65,11 @@ pub fn image_addresses() -> [u64; 4] {
     layout::image()
 }
 
+/// Where the kernel sees physical address 0.
+pub fn direct_map() -> u64 {
+    layout::DIRECT
+}
+
 /// The kernel's GNU build-id, as the linker wrote it; empty if the linker wrote none.
 pub fn build_id() -> &'static [u8] {
     // Note header: name size, description size, type, name "GNU\0"; then the id.

@@ -1,6 +1,6 @@
 //! The serial console: polled output that works from the first instruction, interrupt-driven input.
 
-use crate::sync::SpinLock;
+use crate::sync::{Holder, SpinLock};
 use crate::x86_64::uart;
 
 static OUTPUT: SpinLock<()> = SpinLock::new(());
@@ -8,14 +8,25 @@ static OUTPUT: SpinLock<()> = SpinLock::new(());
 /// Write bytes as they are. Whole calls are not interleaved with those of other processors.
 pub fn write(bytes: &[u8]) {
     let _held = OUTPUT.lock_irq();
-    bytes.iter().for_each(|b| uart::send(*b));
+    uart::send(bytes);
+}
+
+/// Who is writing, for dumps.
+pub fn holder() -> Option<Holder> {
+    OUTPUT.holder()
+}
+
+/// Run `f` while nobody else writes: it must not write itself. For tests of the crash path.
+pub fn with_lock(f: impl FnOnce()) {
+    let _held = OUTPUT.lock_irq();
+    f();
 }
 
 /// Write without waiting for the lock: for the crash path, which may have interrupted its holder. Returns `false` if the lock
 /// was held and the bytes may be interleaved with the holder's.
 pub fn write_unlocked(bytes: &[u8]) -> bool {
     let held = OUTPUT.try_lock();
-    bytes.iter().for_each(|b| uart::send(*b));
+    uart::send(bytes);
     held.is_some()
 }
 

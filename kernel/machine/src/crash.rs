@@ -1,12 +1,16 @@
 //! What a dying kernel may still do: stop the others, read anything without faulting. Nothing here allocates or blocks.
 
+use core::sync::atomic::Ordering;
+
 use crate::addr::PhysAddr;
 use crate::cpu::{CpuId, CpuMask};
 use crate::time::Nanos;
-use crate::x86_64::regs::Registers;
-use crate::x86_64::{boot, layout, local, nmi, probe, stacks};
+use crate::x86_64::regs::{Control, Registers};
+use crate::x86_64::{boot, layout, local, nmi, probe, stacks, stage};
 
-pub use crate::x86_64::regs::registers_here;
+pub use crate::x86_64::leaves::{RawLeaf, leaves, walk};
+pub use crate::x86_64::regs::{control_here, control_of_user, registers_here};
+pub use crate::x86_64::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
 
 /// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how many
 /// leading bytes could be read. Device memory is not touched.
@@ -33,10 +37,26 @@ pub fn is_stopped(cpu: CpuId) -> bool {
     nmi::is_stopped(cpu)
 }
 
-/// Registers of a stopped processor at the moment it was stopped, and whether it was in user mode.
-pub fn stopped_registers(cpu: CpuId) -> Option<(Registers, bool)> {
-    let registers = local::of(cpu)?.stopped.registers()?;
-    Some((registers, registers.cs & 3 != 0))
+/// Registers of a stopped processor at the moment it was stopped; their code segment says whether it was in user mode.
+pub fn stopped_registers(cpu: CpuId) -> Option<(Registers, Control)> {
+    local::of(cpu)?.stopped.registers()
+}
+
+/// What the hardware calls a processor: its interrupt controller's number.
+pub fn hardware_id(cpu: CpuId) -> Option<u32> {
+    Some(local::of(cpu)?.apic_id.load(Ordering::Relaxed))
+}
+
+/// Locks a processor holds, and how deep in interrupt handlers it is.
+pub fn nesting(cpu: CpuId) -> Option<(u32, u32)> {
+    let local = local::of(cpu)?;
+    Some((local.locks.load(Ordering::Relaxed), local.irq_depth.load(Ordering::Relaxed)))
+}
+
+/// The lock a processor was spinning for when it was stopped, or when it crashed.
+pub fn awaited_lock(cpu: CpuId) -> Option<crate::sync::Awaited> {
+    let halted = is_stopped(cpu) || (cpu == crate::cpu::id() && stage::is_mine());
+    if halted { local::of(cpu)?.awaits.get() } else { None }
 }
 
 /// Return addresses from a frame-pointer walk, beginning with `ip` itself; it never leaves readable memory and stops at a frame
@@ -66,16 +86,44 @@ impl Iterator for Backtrace {
     }
 }
 
-/// Bounds `[lowest, top)` of the stack `sp` lies in, if it is one of ours (thread, boot, exception).
+/// Bounds `[lowest, top)` of the stack `sp` lies in, if it is one of ours (thread, boot, exception, or the crash path's own).
 pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
-    let (bottom, top) = boot::stack_bounds();
-    if (bottom..top).contains(&sp) {
-        return Some((bottom, top));
+    stack_at(sp).map(|stack| (stack.low, stack.high))
+}
+
+/// A kernel stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackArea {
+    /// Whose it is: `thread`, `boot`, `exception` or `crash`.
+    pub label: &'static str,
+    /// Lowest address.
+    pub low: u64,
+    /// First address past it.
+    pub high: u64,
+    /// Bytes below it that are never mapped.
+    pub guard: u64,
+}
+
+/// The kernel stack whose bytes or guard `at` lies in.
+pub fn stack_at(at: u64) -> Option<StackArea> {
+    let (low, high) = boot::stack_bounds();
+    if (low..high).contains(&at) {
+        return Some(StackArea { label: "boot", low, high, guard: 0 });
     }
-    stacks::bounds(sp).or_else(|| local::exception_stack(sp))
+    if let Some((low, high)) = stacks::bounds(at) {
+        let label = if stage::tops().contains(&high) { "crash" } else { "thread" };
+        return Some(StackArea { label, low, high, guard: stacks::GUARD });
+    }
+    let (low, high) = local::exception_stack(at)?;
+    Some(StackArea { label: "exception", low, high, guard: 0 })
 }
 
 /// Read an address that is never mapped, as a bug would: for injected faults and tests. Ends in [`crate::Kernel::fatal`].
 pub fn fault_on_purpose() {
     probe::fault();
+}
+
+/// Run out of a stack that is none, as a bug with the stack pointer would: ends in [`crate::Kernel::fatal`] as a double fault.
+pub fn double_fault_on_purpose() -> ! {
+    probe::double_fault()
 }

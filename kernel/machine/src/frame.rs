@@ -23,6 +23,7 @@ use crate::x86_64::memory;
 
 mod magazine;
 mod meta;
+mod poison;
 
 pub use magazine::{drain_magazines, in_magazines};
 pub(crate) use meta::{ENTRY_SIZE, init, note};
@@ -45,7 +46,9 @@ impl Frame {
     /// A frame with whatever bytes it last held. Never show it to a program before overwriting it.
     #[inline]
     pub fn alloc() -> Result<Self, OutOfFrames> {
-        magazine::take().map(|number| Self { number }).ok_or(OutOfFrames)
+        let number = magazine::take().ok_or(OutOfFrames)?;
+        poison::verify(number);
+        Ok(Self { number })
     }
 
     /// A frame of zeros.
@@ -63,7 +66,17 @@ impl Frame {
             return Self::alloc();
         }
         let number = (hooks().take_block)(order).ok_or(OutOfFrames)?;
-        if meta::claim_block(number, order) { Ok(Self { number }) } else { Err(OutOfFrames) }
+        if !meta::claim_block(number, order) {
+            return Err(OutOfFrames);
+        }
+        (number.0..number.0 + (1 << order)).for_each(|piece| poison::verify(FrameNumber(piece)));
+        Ok(Self { number })
+    }
+
+    /// A single frame for the kernel itself, from what is kept back from programs if need be. Contents undefined.
+    pub(crate) fn alloc_for_kernel() -> Result<Self, OutOfFrames> {
+        let number = (hooks().take_block)(0).ok_or(OutOfFrames)?;
+        if meta::claim(number) { Ok(Self { number }) } else { Err(OutOfFrames) }
     }
 
     /// Fill `out` with frames (contents undefined); returns how many, fewer only when memory is out.
@@ -101,6 +114,11 @@ impl Frame {
     pub fn references(&self) -> u32 {
         // SAFETY: `self` is a reference.
         unsafe { meta::references(self.number) }
+    }
+
+    /// References to the frame of that number (or to its block): 0 for a free one, `None` for one that is not handed out.
+    pub fn references_to(number: FrameNumber) -> Option<u32> {
+        meta::count(number)
     }
 
     /// A reference to the `index`th frame of this block, keeping the block alive. `None` past the end.

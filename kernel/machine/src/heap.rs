@@ -4,10 +4,10 @@
 //! |---|---|
 //! | up to 2 KiB, alignment up to 16 | this processor's magazine of the size class: about twenty instructions, no lock |
 //! | up to 16 KiB | talc, under a lock with interrupts off |
-//! | more | a block of frames of its own, given back when freed |
+//! | more | a block of frames of its own, or a span of scattered ones; given back when freed |
 //!
 //! A magazine is touched only by its own processor outside interrupt context (interrupt handlers go to talc), so it needs no
-//! lock. Talc is fed blocks of [`ARENA_ORDER`], which stay with it.
+//! lock. Talc is fed arenas, blocks of [`ARENA_ORDER`]; one that is empty again is given back.
 
 use alloc::alloc::Layout;
 use core::cell::UnsafeCell;
@@ -16,14 +16,16 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use talc::DefaultBinning;
 use talc::base::Talc;
-use talc::source::Manual;
+use talc::base::binning::Binning;
+use talc::source::Source;
 
 use crate::addr::PAGE_SIZE;
-use crate::cpu::PerCpu;
+use crate::cpu::{CpuId, PerCpu};
 use crate::frame::{Frame, MAX_ORDER};
+use crate::inject;
 use crate::sync::SpinLock;
-use crate::x86_64::layout::direct;
-use crate::x86_64::local;
+use crate::x86_64::layout::{DIRECT, direct};
+use crate::x86_64::{local, spans};
 
 /// Feed talc 256 KiB at a time.
 const ARENA_ORDER: u8 = 6;
@@ -65,15 +67,64 @@ static RACKS: PerCpu<Rack> = PerCpu::new(
         crate::cpu::MAX_CPUS],
 );
 
-static TALC: SpinLock<Talc<Manual, DefaultBinning>> = SpinLock::new(Talc::new(Manual));
+static TALC: SpinLock<Talc<Arenas, DefaultBinning>> = SpinLock::new(Talc::new(Arenas { empty: None }));
 
 /// Bytes of frames the heap holds, arenas and blocks.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes of frames the heap holds, for `/proc/meminfo`.
-pub fn held() -> usize {
-    HELD.load(Ordering::Relaxed)
+/// Bytes in blocks and spans.
+static LARGE: AtomicUsize = AtomicUsize::new(0);
+
+/// What the heap's memory is used for, in bytes; a snapshot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Frames the heap holds.
+    pub held: usize,
+    /// Of that, what somebody has allocated.
+    pub used: usize,
 }
+
+/// What the heap holds and uses, for `/proc/meminfo`.
+pub fn usage() -> Usage {
+    let small = TALC.lock_irq().counters().allocated_bytes;
+    let ready: usize = (0..crate::cpu::MAX_CPUS)
+        .flat_map(|cpu| RACKS.of(CpuId(cpu as u32)).iter().zip(SIZES))
+        .map(|(magazine, size)| magazine.count.load(Ordering::Relaxed) as usize * usize::from(size))
+        .sum();
+    let used = small.saturating_sub(ready) + LARGE.load(Ordering::Relaxed);
+    Usage { held: HELD.load(Ordering::Relaxed).max(used), used }
+}
+
+/// Talc's view of its arenas. It is never asked for one ([`from_talc`] feeds talc from outside its lock), and keeps the one
+/// that became empty for [`free_to_talc`] to release, outside the lock too.
+#[derive(Debug)]
+struct Arenas {
+    /// Address of an arena that talc knows no more.
+    empty: Option<usize>,
+}
+
+// SAFETY: `acquire` touches no allocator. `resize` only ever says "as it was" or "nothing": the memory it takes from talc is a
+// whole arena that `from_talc` claimed, as nothing else lies in the direct map, and talc forgets it.
+unsafe impl Source for Arenas {
+    const TRACK_HEAP_END: bool = true;
+
+    fn acquire<B: Binning>(_: &mut Talc<Self, B>, _: Layout) -> Result<(), ()> {
+        Err(())
+    }
+
+    unsafe fn resize(&mut self, chunk_base: *mut u8, heap_end: *mut u8, is_heap_base: bool) -> *mut u8 {
+        let start = (heap_end as usize).wrapping_sub(ARENA_SIZE);
+        let in_direct_map = (DIRECT as usize..DIRECT as usize + (1 << 46)).contains(&start);
+        if !is_heap_base || !in_direct_map || self.empty.is_some() {
+            return heap_end;
+        }
+        self.empty = Some(start);
+        chunk_base
+    }
+}
+
+/// Bytes of an arena.
+const ARENA_SIZE: usize = PAGE_SIZE << ARENA_ORDER;
 
 /// Memory for the kernel's first allocations, before its frame allocator works.
 const FIRST_ARENA: usize = 256 * 1024;
@@ -100,13 +151,18 @@ fn class(layout: Layout) -> Option<usize> {
     Some(CLASS[layout.size().div_ceil(16)] as usize)
 }
 
-/// Whether a reallocation may stay where it is.
-pub(crate) fn same_place(old: Layout, new: Layout) -> bool {
+/// Whether the reallocation of `at` may stay where it is.
+pub(crate) fn same_place(at: *mut u8, old: Layout, new: Layout) -> bool {
     match (class(old), class(new)) {
         (Some(a), Some(b)) => a == b,
+        (None, None) if spans::holds(at) => block_order(new).is_some() && pages(old) == pages(new),
         (None, None) => block_order(old).is_some_and(|order| block_order(new) == Some(order)),
         _ => false,
     }
+}
+
+fn pages(layout: Layout) -> usize {
+    layout.size().div_ceil(PAGE_SIZE)
 }
 
 fn block_order(layout: Layout) -> Option<u8> {
@@ -144,6 +200,10 @@ pub(crate) unsafe fn dealloc(at: *mut u8, layout: Layout) {
         // SAFETY: the caller's.
         return unsafe { dealloc_slow(at, layout) };
     };
+    if inject::is(inject::Fault::Poison) {
+        // SAFETY: the object is free now, and as large as its layout says.
+        unsafe { at.write_bytes(inject::POISON, layout.size()) };
+    }
     let magazine = &RACKS.here()[class];
     // SAFETY: the object is free now and at least a pointer large.
     unsafe { *at.cast::<*mut u8>() = magazine.head.load(Ordering::Relaxed) };
@@ -172,6 +232,7 @@ fn in_interrupt() -> bool {
 fn flush(class: usize) {
     let layout = class_layout(class);
     let magazine = &RACKS.here()[class];
+    let mut empty = None;
     let mut talc = TALC.lock_irq();
     for _ in 0..batch(class) {
         let head = magazine.head.load(Ordering::Relaxed);
@@ -182,7 +243,31 @@ fn flush(class: usize) {
             talc.deallocate(head, layout);
         }
         magazine.count.store(magazine.count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        empty = empty.or(talc.source.empty.take());
     }
+    drop(talc);
+    release_arena(empty);
+}
+
+/// Give an arena that talc has let go of back to the frame allocator; not under talc's lock.
+fn release_arena(arena: Option<usize>) {
+    if let Some(start) = arena {
+        HELD.fetch_sub(ARENA_SIZE, Ordering::Relaxed);
+        // SAFETY: `from_talc` turned a reference into this arena, and talc knows it no more; turn it back and drop it.
+        drop(unsafe { Frame::from_direct(NonNull::new_unchecked(start as *mut u8)) });
+    }
+}
+
+/// # Safety
+/// `at` was allocated from talc with this layout and is not used any more.
+unsafe fn free_to_talc(at: *mut u8, layout: Layout) {
+    let empty = {
+        let mut talc = TALC.lock_irq();
+        // SAFETY: the caller's.
+        unsafe { talc.deallocate(at, layout) };
+        talc.source.empty.take()
+    };
+    release_arena(empty);
 }
 
 fn class_layout(class: usize) -> Layout {
@@ -194,7 +279,7 @@ fn class_layout(class: usize) -> Layout {
 pub(crate) fn alloc_slow(layout: Layout) -> *mut u8 {
     match (class(layout), block_order(layout)) {
         (Some(class), _) => alloc_small(class),
-        (None, Some(order)) => alloc_block(order),
+        (None, Some(order)) => alloc_block(layout, order),
         (None, None) => from_talc(layout),
     }
 }
@@ -224,24 +309,39 @@ fn from_talc(layout: Layout) -> *mut u8 {
             return at.as_ptr();
         }
         // Not under the lock: the kernel's allocator is asked, and is free to take its own locks.
-        let Ok(arena) = Frame::alloc_block(ARENA_ORDER) else { return null_mut() };
-        let size = PAGE_SIZE << ARENA_ORDER;
-        HELD.fetch_add(size, Ordering::Relaxed);
-        // SAFETY: the block is ours, and never released: the reference is forgotten.
-        unsafe { TALC.lock_irq().claim(direct(arena.addr()), size) };
-        core::mem::forget(arena);
+        let arena = match Frame::alloc_block(ARENA_ORDER) {
+            // The reference is forgotten: the block is talc's until it gives it up as empty.
+            Ok(block) => direct(core::mem::ManuallyDrop::new(block).addr()),
+            Err(_) => match spans::map(1 << ARENA_ORDER) {
+                Some(at) => at,
+                None => return null_mut(),
+            },
+        };
+        HELD.fetch_add(ARENA_SIZE, Ordering::Relaxed);
+        // SAFETY: nobody else knows the memory. A span is never given up: talc keeps what is not in the direct map.
+        unsafe { TALC.lock_irq().claim(arena, ARENA_SIZE) };
     }
 }
 
-fn alloc_block(order: u8) -> *mut u8 {
-    if order > MAX_ORDER {
-        return null_mut();
-    }
-    let Ok(block) = Frame::alloc_block(order) else { return null_mut() };
+fn alloc_block(layout: Layout, order: u8) -> *mut u8 {
+    let block = if order > MAX_ORDER { None } else { Frame::alloc_block(order).ok() };
+    let Some(block) = block else { return span(layout) };
     HELD.fetch_add(PAGE_SIZE << order, Ordering::Relaxed);
+    LARGE.fetch_add(PAGE_SIZE << order, Ordering::Relaxed);
     let at = direct(block.addr());
     // The allocation is the reference now.
     core::mem::forget(block);
+    at
+}
+
+/// Scattered frames side by side, when no block is to be had or none is that large.
+fn span(layout: Layout) -> *mut u8 {
+    if layout.align() > PAGE_SIZE {
+        return null_mut();
+    }
+    let Some(at) = spans::map(pages(layout)) else { return null_mut() };
+    HELD.fetch_add(pages(layout) * PAGE_SIZE, Ordering::Relaxed);
+    LARGE.fetch_add(pages(layout) * PAGE_SIZE, Ordering::Relaxed);
     at
 }
 
@@ -252,15 +352,22 @@ fn alloc_block(order: u8) -> *mut u8 {
 unsafe fn dealloc_slow(at: *mut u8, layout: Layout) {
     if let Some(class) = class(layout) {
         // SAFETY: in interrupt context; the object came from talc with its class's layout.
-        return unsafe { TALC.lock_irq().deallocate(at, class_layout(class)) };
+        return unsafe { free_to_talc(at, class_layout(class)) };
     }
     match block_order(layout) {
+        Some(_) if spans::holds(at) => {
+            HELD.fetch_sub(pages(layout) * PAGE_SIZE, Ordering::Relaxed);
+            LARGE.fetch_sub(pages(layout) * PAGE_SIZE, Ordering::Relaxed);
+            // SAFETY: `span` made it for a layout of as many pages.
+            unsafe { spans::unmap(at, pages(layout)) };
+        }
         Some(order) => {
             HELD.fetch_sub(PAGE_SIZE << order, Ordering::Relaxed);
+            LARGE.fetch_sub(PAGE_SIZE << order, Ordering::Relaxed);
             // SAFETY: `alloc_block` turned a reference into this allocation; turn it back and drop it.
             drop(unsafe { Frame::from_direct(NonNull::new_unchecked(at)) });
         }
         // SAFETY: allocated from talc with this layout.
-        None => unsafe { TALC.lock_irq().deallocate(at, layout) },
+        None => unsafe { free_to_talc(at, layout) },
     }
 }

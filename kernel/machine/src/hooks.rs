@@ -6,13 +6,14 @@ use core::panic::PanicInfo;
 use crate::addr::FrameNumber;
 use crate::cpu::CpuId;
 use crate::irq::Irq;
+use crate::note::Note;
 use crate::trap::{FatalTrap, PageFault, UserTrap};
 use crate::x86_64::regs::UserFrame;
 
 /// One pointer per method of [`crate::Kernel`]. The system call's comes first: `entry` calls it.
 #[repr(C)]
 pub(crate) struct Hooks {
-    pub syscall: extern "C" fn(&mut UserFrame),
+    pub syscall: extern "C" fn(&mut UserFrame, u64, u64),
     pub user_trap: fn(&mut UserFrame, UserTrap),
     pub user_fault: fn(&PageFault) -> bool,
     pub copy_fault: fn(&PageFault) -> bool,
@@ -20,6 +21,7 @@ pub(crate) struct Hooks {
     pub timer: fn(),
     pub interrupt: fn(Irq),
     pub kicked: fn(),
+    pub note: fn(&Note),
     pub fatal: fn(&FatalTrap) -> !,
     pub panic: fn(&PanicInfo<'_>) -> !,
     pub ap_main: fn(CpuId) -> !,
@@ -46,6 +48,7 @@ pub(crate) static HOOKS: SharedHooks = SharedHooks(UnsafeCell::new(Hooks {
     timer: || {},
     interrupt: |_| {},
     kicked: || {},
+    note: |_| {},
     fatal: early::fatal,
     panic: early::panic,
     ap_main: |_| crate::power::halt(),
@@ -79,7 +82,7 @@ mod early {
     use crate::arch::UserFrame;
     use crate::trap::FatalTrap;
 
-    pub(super) extern "C" fn syscall(_: &mut UserFrame) {}
+    pub(super) extern "C" fn syscall(_: &mut UserFrame, _: u64, _: u64) {}
 
     pub(super) fn fatal(trap: &FatalTrap) -> ! {
         let _ = writeln!(crate::console::Writer, "machine: {:?} at {:#x}", trap.kind, trap.registers.rip);

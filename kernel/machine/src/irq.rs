@@ -48,3 +48,9 @@ pub fn enabled() -> bool {
 pub fn in_interrupt() -> bool {
     local::here().irq_depth.load(Ordering::Relaxed) != 0
 }
+
+/// Whether the interrupt being handled (or the last one) came while this processor ran a program.
+#[inline]
+pub fn interrupted_user() -> bool {
+    local::here().from_user.load(Ordering::Relaxed)
+}

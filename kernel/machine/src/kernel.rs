@@ -17,11 +17,12 @@ use crate::cpu::{self, CpuId, MAX_CPUS};
 use crate::heap;
 use crate::hooks::{self, Hooks, hooks};
 use crate::irq::Irq;
+use crate::note::Note;
 use crate::thread::{Current, NotParked, Thread};
 use crate::trap::{FatalTrap, PageFault, UserTrap};
-use crate::x86_64::irq;
 use crate::x86_64::regs::UserFrame;
 use crate::x86_64::thread::{Core, Leave, switch};
+use crate::x86_64::{irq, local};
 
 /// The kernel, as the machine sees it. All methods may be called on any processor at any time after
 /// [`main`](Kernel::main) was entered, within what each one says.
@@ -39,8 +40,9 @@ pub trait Kernel: Sized + Sync + 'static {
     /// Entered once per further processor, interrupts off, on its idle stack; ends in [`Start::enter`].
     fn ap_main(cpu: CpuId) -> !;
 
-    /// A system call. Thread context. The result goes into `frame`.
-    fn syscall(frame: &mut UserFrame);
+    /// A system call. Thread context. The result goes into `frame`. `args` are its second and third argument, which are in
+    /// registers anyway: spared a load, where that counts.
+    fn syscall(frame: &mut UserFrame, args: [u64; 2]);
 
     /// An exception in user mode that is the program's doing, including page faults nobody resolved. Thread context.
     fn user_trap(frame: &mut UserFrame, trap: UserTrap);
@@ -67,6 +69,9 @@ pub trait Kernel: Sized + Sync + 'static {
     /// Another processor called [`crate::cpu::kick`], or a call was queued, while this one was in the kernel or idle.
     /// Interrupt context. The work request is already set; most kernels do nothing here.
     fn kicked() {}
+
+    /// The machine did something a recorder should know. Any context; must not lock, allocate or switch.
+    fn note(_: &Note) {}
 
     /// A kernel-mode exception, a non-maskable interrupt or a machine check. Never returns. Interrupts off, on whichever
     /// stack the exception has (double faults have their own).
@@ -111,10 +116,28 @@ impl<K: Kernel> Start<K> {
         }
     }
 
+    /// The running thread and the processor it runs on, as of now.
+    #[inline]
+    pub fn current_here(&self) -> (Current<K::Task>, CpuId) {
+        let cpu = local::index();
+        match self.running(cpu) {
+            Some(current) => (current, CpuId(cpu as u32)),
+            None => no_thread(),
+        }
+    }
+
     /// The running thread, or `None` before [`enter`](Self::enter) on this processor. Safe anywhere, also while crashing.
     #[inline]
     pub fn try_current(&self) -> Option<Current<K::Task>> {
-        let thread = NonNull::new(self.current[cpu::id().0 as usize % MAX_CPUS].load(Ordering::Relaxed))?;
+        self.running(local::index())
+    }
+
+    /// The thread of this processor, whose index is `here`.
+    #[inline]
+    fn running(&self, here: usize) -> Option<Current<K::Task>> {
+        // SAFETY: processors are numbered below `MAX_CPUS` (`smp::start_others` starts no more).
+        let slot = unsafe { self.current.get_unchecked(here) };
+        let thread = NonNull::new(slot.load(Ordering::Relaxed))?;
         // SAFETY: the slot of this processor holds the thread whose stack we are on, which keeps itself alive.
         Some(unsafe { Current::new(thread) })
     }
@@ -184,7 +207,7 @@ impl<K: Kernel> Start<K> {
     /// Interrupts are off.
     #[inline]
     fn claim(&self, next: &Arc<Thread<K::Task>>) -> Result<*const Core, NotParked> {
-        let local = crate::x86_64::local::here();
+        let local = local::here();
         let busy = local.locks.load(Ordering::Relaxed)
             | local.irq_depth.load(Ordering::Relaxed)
             | local.no_fault.load(Ordering::Relaxed);
@@ -224,7 +247,7 @@ unsafe impl<K: Kernel> GlobalAlloc for Start<K> {
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's: `size` is not 0 and does not overflow with the alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        if heap::same_place(layout, wanted) {
+        if heap::same_place(at, layout, wanted) {
             return at;
         }
         // SAFETY: a fresh allocation and the caller's old one, which is released after the copy.
@@ -260,8 +283,8 @@ pub(crate) fn find_and_enter() -> ! {
 }
 
 fn enter<K: Kernel>() -> ! {
-    extern "C" fn syscall<K: Kernel>(frame: &mut UserFrame) {
-        K::syscall(frame);
+    extern "C" fn syscall<K: Kernel>(frame: &mut UserFrame, second: u64, third: u64) {
+        K::syscall(frame, [second, third]);
     }
     let hooks = Hooks {
         syscall: syscall::<K>,
@@ -272,6 +295,7 @@ fn enter<K: Kernel>() -> ! {
         timer: K::timer,
         interrupt: K::interrupt,
         kicked: K::kicked,
+        note: K::note,
         fatal: K::fatal,
         panic: K::panic,
         ap_main: K::ap_main,

@@ -15,16 +15,22 @@
 
 extern crate alloc;
 
+#[cfg(all(feature = "fortress", feature = "performance"))]
+compile_error!("a kernel has one safety profile: fortress checks what performance leaves out");
+
 pub mod addr;
 pub mod boot;
 pub mod console;
 pub mod cpu;
 pub mod crash;
+pub mod disk;
 pub mod frame;
 pub mod heap;
 mod hooks;
+pub mod inject;
 pub mod irq;
 mod kernel;
+pub mod note;
 pub mod power;
 pub mod random;
 pub mod region;
@@ -44,5 +50,5 @@ pub use x86_64::vdso;
 /// The architecture's own names: register files as the signal ABI and the dump format spell them.
 pub mod arch {
     #[cfg(target_arch = "x86_64")]
-    pub use crate::x86_64::regs::{Registers, UserFrame};
+    pub use crate::x86_64::regs::{Control, Registers, UserFrame};
 }

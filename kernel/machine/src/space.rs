@@ -46,6 +46,8 @@ pub struct Leaf {
 pub struct Walk {
     /// Raw entries; those past `depth` are 0.
     pub entries: [u64; 5],
+    /// Where each entry lies in physical memory.
+    pub places: [u64; 5],
     /// Levels visited.
     pub depth: usize,
 }

@@ -12,7 +12,9 @@ use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::cpu::{self, CpuId};
+use crate::hooks::hooks;
 use crate::irq::{self, IrqOff};
+use crate::note::Note;
 use crate::x86_64::{local, tlb};
 
 /// Mutual exclusion by spinning.
@@ -78,13 +80,23 @@ impl<T: ?Sized> SpinLock<T> {
         if self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait(me, place);
         }
-        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        self.note_place(place);
         SpinGuard { lock: self, irq, _this_processor_only: PhantomData }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait(&self, me: u32, place: &Location<'_>) {
+    fn wait(&self, me: u32, place: &'static Location<'static>) {
+        local::here().awaits.begin(&self.holder, &self.place, place);
+        if let Some(holder) = self.holder.load(Ordering::Relaxed).checked_sub(1) {
+            let lock = (&raw const self.holder).addr() as u64;
+            (hooks().note)(&Note::LockContended { lock, holder: CpuId(holder) });
+        }
+        self.spin(me, place);
+        local::here().awaits.end();
+    }
+
+    fn spin(&self, me: u32, place: &Location<'_>) {
         loop {
             let holder = self.holder.load(Ordering::Relaxed);
             if holder == me {
@@ -111,8 +123,17 @@ impl<T: ?Sized> SpinLock<T> {
             local::lock_released();
             return None;
         }
-        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        self.note_place(place);
         Some(SpinGuard { lock: self, irq: None, _this_processor_only: PhantomData })
+    }
+
+    /// Write down where it was taken; the performance profile leaves that to the holder's stack.
+    #[inline(always)]
+    fn note_place(&self, place: &'static Location<'static>) {
+        #[cfg(not(feature = "performance"))]
+        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        #[cfg(feature = "performance")]
+        let _ = place;
     }
 
     /// Whoever holds it now.
@@ -164,6 +185,57 @@ impl<T: ?Sized> Drop for SpinGuard<'_, T> {
         self.lock.holder.store(0, Ordering::Release);
         local::lock_released();
         drop(self.irq.take());
+    }
+}
+
+/// A lock a processor spins for.
+#[derive(Clone, Copy, Debug)]
+pub struct Awaited {
+    /// Its address.
+    pub lock: u64,
+    /// Where it is wanted.
+    pub place: &'static Location<'static>,
+    /// Who holds it.
+    pub holder: Option<Holder>,
+}
+
+/// What a processor spins for: written by itself alone.
+pub(crate) struct Waiting {
+    lock: AtomicPtr<AtomicU32>,
+    taken: AtomicPtr<AtomicPtr<Location<'static>>>,
+    place: AtomicPtr<Location<'static>>,
+}
+
+impl Waiting {
+    pub(crate) const fn new() -> Self {
+        use core::ptr::null_mut;
+        Self { lock: AtomicPtr::new(null_mut()), taken: AtomicPtr::new(null_mut()), place: AtomicPtr::new(null_mut()) }
+    }
+
+    /// The processor begins to wait. (An interrupt handler that waits meanwhile makes it forget: less is known then.)
+    fn begin(&self, lock: &AtomicU32, taken: &AtomicPtr<Location<'static>>, place: &'static Location<'static>) {
+        self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
+        self.taken.store(core::ptr::from_ref(taken).cast_mut(), Ordering::Relaxed);
+        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        self.lock.store(core::ptr::from_ref(lock).cast_mut(), Ordering::Release);
+    }
+
+    /// It got it.
+    fn end(&self) {
+        self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// What it waits for. Only for a processor that is stopped for good: its lock is alive because somebody spins for it.
+    pub(crate) fn get(&self) -> Option<Awaited> {
+        let lock = self.lock.load(Ordering::Acquire);
+        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for ever.
+        let (count, taken, place) = unsafe {
+            let taken = self.taken.load(Ordering::Relaxed).as_ref()?;
+            (lock.as_ref()?, taken.load(Ordering::Relaxed).as_ref(), self.place.load(Ordering::Relaxed).as_ref()?)
+        };
+        let cpu = count.load(Ordering::Relaxed).checked_sub(1);
+        let holder = cpu.zip(taken).map(|(cpu, place)| Holder { cpu: CpuId(cpu), place });
+        Some(Awaited { lock: lock as u64, place, holder })
     }
 }
 

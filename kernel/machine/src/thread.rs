@@ -23,6 +23,11 @@ pub mod running;
 /// Bytes of a kernel stack; below it lies as much unmapped.
 pub const KERNEL_STACK_SIZE: usize = 32 * 1024;
 
+/// Bytes of kernel stacks that no thread uses and that are kept for the next ones.
+pub fn idle_stack_bytes() -> usize {
+    crate::x86_64::stacks::idle() * KERNEL_STACK_SIZE
+}
+
 /// A thread with the kernel's data `T` (which it derefs to).
 pub struct Thread<T> {
     core: Core,

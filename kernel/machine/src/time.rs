@@ -34,6 +34,12 @@ pub fn cycles() -> u64 {
     clock::cycles()
 }
 
+/// The cycle counter in two halves, lower first, as the processor gives it: for recorders that only store it.
+#[inline(always)]
+pub fn cycles_in_halves() -> [u32; 2] {
+    clock::cycles_in_halves()
+}
+
 /// The conversion.
 pub fn params() -> ClockParams {
     clock::params()

@@ -1,7 +1,7 @@
 //! What went wrong, in architecture-neutral words.
 
 use crate::addr::UserAddr;
-use crate::x86_64::regs::Registers;
+use crate::x86_64::regs::{Control, Registers};
 
 /// What an access wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +132,8 @@ pub struct FatalTrap {
     pub kind: FatalKind,
     /// The registers at that moment.
     pub registers: Registers,
+    /// The control registers at that moment.
+    pub control: Control,
     /// The processor's error code.
     pub code: u64,
     /// It happened in user mode (NMI, machine check).

@@ -15,7 +15,7 @@ pub(super) fn copies() {
     START.current().set_space(Some(space.clone()));
     *program::BORROWED.lock() = Some(space.clone());
     let end = UserAddr(DATA + PAGE_SIZE as u64);
-    for len in [1, 7, 8, 9, 100, 255, 256, 257, 1000, 4096] {
+    for len in [1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100, 255, 256, 257, 1000, 4096] {
         let pattern: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
         let at = UserAddr(end.0 - len as u64);
         let mut back = alloc::vec![0; len];
@@ -79,6 +79,21 @@ fn strings(end: UserAddr) {
     assert_eq!(user::read_str(at, &mut to[..5]), Ok(None));
     assert_eq!(user::write_bytes(at, b"endles"), Ok(()));
     assert_eq!(user::read_str(at, &mut to), Err(Fault { done: 6 }));
+    // Words are looked at whole: every length, place in a word and room, with the end of what is mapped close behind.
+    for len in 0..20usize {
+        for gap in [0, 1, 7, 9] {
+            let at = UserAddr(end.0 - (len + 1 + gap) as u64);
+            let text: Vec<u8> = (0..len).map(|i| [1, 0x7f, 0x80, 0xff, b'a'][i % 5]).chain([0]).collect();
+            assert_eq!(user::write_bytes(at, &text), Ok(()));
+            for room in 0..28 {
+                let mut to = [0xaa; 40];
+                let expected = if len < room { Some(len) } else { None };
+                assert_eq!(user::read_str(at, &mut to[..room]), Ok(expected), "{len} bytes into {room}");
+                assert_eq!(to[..len.min(room)], text[..len.min(room)], "{len} bytes into {room}");
+                assert!(to[room..].iter().all(|byte| *byte == 0xaa), "{len} bytes beyond {room}");
+            }
+        }
+    }
     say!("strings end where they end");
 }
 

@@ -61,11 +61,12 @@ pub(super) fn stop() {
     let stopped = crash::stop_others(1_000_000_000);
     say!("all stopped: {}", stopped == others);
     for id in 1..online {
-        let (registers, in_user) = crash::stopped_registers(cpu::CpuId(id)).expect("stopped");
+        let (registers, _) = crash::stopped_registers(cpu::CpuId(id)).expect("stopped");
         let text = machine::boot::image_addresses();
         say!(
-            "processor {id}: in text {}, in user {in_user}, interrupts {}",
+            "processor {id}: in text {}, in user {}, interrupts {}",
             (text[0]..text[1]).contains(&registers.rip),
+            registers.cs & 3 != 0,
             registers.rflags >> 9 & 1
         );
         assert_eq!(START.current_of(cpu::CpuId(id)).map(|t| t.name), Some("idle"));

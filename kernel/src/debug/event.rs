@@ -4,11 +4,14 @@
 //! carries a sequence number, the processor and the time. An event too long for the buffer is replaced by a `dropped` one
 //! that counts, never cut in the middle.
 
+use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use kernel_logic::signal::{Delivery, SigInfo};
 use linux_abi::{Errno, Signal, syscalls};
+use machine::cpu::CpuId;
+use machine::time::Nanos;
 
 use super::{Category, is_on};
 use crate::log::Line;
@@ -17,12 +20,71 @@ use crate::task::{Task, try_current};
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Longest event line.
-pub const EVENT_BYTES: usize = 4096;
+/// Longest event line. It lies on the stack, a fifth of it, so functions that write events are never inlined: no frame that
+/// stays has room for one.
+pub const EVENT_BYTES: usize = 6144;
+
+/// Where an event's line is put together.
+pub trait Place: Write {
+    /// Empty.
+    fn empty() -> Self;
+    /// What was written.
+    fn bytes(&self) -> &[u8];
+    /// Ends the line.
+    fn end(&mut self);
+    /// Something did not fit.
+    fn is_cut(&self) -> bool;
+}
+
+impl Place for Line<EVENT_BYTES> {
+    fn empty() -> Self {
+        Self::new()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        Line::bytes(self)
+    }
+
+    fn end(&mut self) {
+        Line::end(self);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.cut
+    }
+}
+
+/// A line of any length, on the heap: for reports that nobody writes in a hurry.
+pub struct Long(Vec<u8>);
+
+impl Write for Long {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+impl Place for Long {
+    fn empty() -> Self {
+        Self(Vec::new())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn end(&mut self) {
+        self.0.push(b'\n');
+    }
+
+    fn is_cut(&self) -> bool {
+        false
+    }
+}
 
 /// An event being written.
-pub struct Event {
-    line: Line<EVENT_BYTES>,
+pub struct Event<L = Line<EVENT_BYTES>> {
+    line: L,
     /// A comma is due before the next item.
     open: bool,
 }
@@ -30,12 +92,30 @@ pub struct Event {
 impl Event {
     /// Begins an event of this type.
     pub fn new(kind: &str) -> Self {
-        let mut event = Self { line: Line::new(), open: false };
+        Self::begin(kind)
+    }
+
+    /// Writes the line without waiting for the console: for the crash path.
+    pub fn emit_unlocked(mut self) {
+        self.text("}");
+        self.line.end();
+        machine::console::write_unlocked(self.line.bytes());
+    }
+}
+
+impl<L: Place> Event<L> {
+    /// Begins an event of this type, in a place of this kind.
+    pub fn begin(kind: &str) -> Self {
+        Self::at(kind, machine::cpu::id(), machine::time::now())
+    }
+
+    /// Begins an event that happened elsewhere or earlier.
+    pub fn at(kind: &str, cpu: CpuId, ns: Nanos) -> Self {
+        let mut event = Self { line: L::empty(), open: false };
         event.text("DBG {");
         event.string("type", kind.as_bytes());
         let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
-        event.number("seq", sequence).number("cpu", u64::from(machine::cpu::id().0));
-        event.number("ns", machine::time::now());
+        event.number("seq", sequence).number("cpu", u64::from(cpu.0)).number("ns", ns);
         event
     }
 
@@ -103,28 +183,23 @@ impl Event {
         self
     }
 
-    /// Writes the line to the console.
-    pub fn emit(mut self) {
-        self.text("}");
-        self.line.end();
-        if self.line.cut {
-            let lost = DROPPED.fetch_add(1, Ordering::Relaxed) + 1;
-            let mut short = Self { line: Line::new(), open: false };
-            short.text("DBG {");
-            short.string("type", b"dropped").number("count", lost);
-            short.text("}");
-            short.line.end();
-            machine::console::write(short.line.bytes());
-            return;
-        }
-        machine::console::write(self.line.bytes());
+    /// An item of an array that is a text.
+    pub fn string_item(&mut self, value: &[u8]) -> &mut Self {
+        self.comma();
+        // The line notes itself when it is full.
+        let _ = write!(self.line, "\"{}\"", Json(value));
+        self
     }
 
-    /// Writes the line without waiting for the console: for the crash path.
-    pub fn emit_unlocked(mut self) {
+    /// Ends the line and writes it to the console. The value is used up.
+    #[inline(never)]
+    pub fn emit(&mut self) {
         self.text("}");
         self.line.end();
-        machine::console::write_unlocked(self.line.bytes());
+        if self.line.is_cut() {
+            return tell_drop();
+        }
+        machine::console::write(self.line.bytes());
     }
 
     fn field(&mut self, name: &str, value: fmt::Arguments<'_>) -> &mut Self {
@@ -144,6 +219,18 @@ impl Event {
         // The line notes itself when it is full.
         let _ = self.line.write_str(text);
     }
+}
+
+/// An event did not fit its line: one that counts takes its place.
+#[cold]
+#[inline(never)]
+fn tell_drop() {
+    let lost = DROPPED.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut event = Event::new("dropped");
+    event.number("count", lost);
+    event.text("}");
+    event.line.end();
+    machine::console::write(event.line.bytes());
 }
 
 /// Bytes inside a JSON string.
@@ -174,6 +261,7 @@ fn call_name(nr: u64) -> &'static str {
 
 /// A call nobody implements.
 #[cold]
+#[inline(never)]
 pub fn unimplemented_syscall(nr: u64) {
     let mut event = Event::new("unimplemented_syscall");
     event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
@@ -182,6 +270,7 @@ pub fn unimplemented_syscall(nr: u64) {
 
 /// A call begins.
 #[cold]
+#[inline(never)]
 pub fn syscall_entry(nr: u64, args: &[u64; 6]) {
     let mut event = Event::new("syscall_entry");
     event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
@@ -195,6 +284,7 @@ pub fn syscall_entry(nr: u64, args: &[u64; 6]) {
 
 /// A call ends.
 #[cold]
+#[inline(never)]
 pub fn syscall_exit(nr: u64, result: i64) {
     let mut event = Event::new("syscall_exit");
     event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr).signed("result", result);
@@ -205,6 +295,7 @@ pub fn syscall_exit(nr: u64, result: i64) {
 }
 
 /// A signal is delivered.
+#[inline(never)]
 pub fn signal(task: &Task, info: &SigInfo, verdict: &Delivery, ip: u64) {
     if !is_on(Category::Signal) {
         return;
@@ -232,6 +323,7 @@ pub fn signal_name(signal: u8) -> &'static str {
 
 /// A page fault was, or could not be, resolved.
 #[cold]
+#[inline(never)]
 pub fn page_fault(addr: u64, ip: u64, reason: &str, resolved: bool) {
     let mut event = Event::new("page_fault");
     event.number("pid", pid()).address("vaddr", addr).address("ip", ip);
@@ -241,6 +333,7 @@ pub fn page_fault(addr: u64, ip: u64, reason: &str, resolved: bool) {
 
 /// An exception in a program became a signal.
 #[cold]
+#[inline(never)]
 pub fn user_fault(exception: &str, ip: u64, signal: u8) {
     let mut event = Event::new("user_fault");
     event.number("pid", pid()).string("exception", exception.as_bytes()).address("ip", ip);
@@ -249,6 +342,7 @@ pub fn user_fault(exception: &str, ip: u64, signal: u8) {
 }
 
 /// A process was made.
+#[inline(never)]
 pub fn fork(parent: u32, child: u32) {
     if is_on(Category::Process) {
         let mut event = Event::new("process_fork");
@@ -258,6 +352,7 @@ pub fn fork(parent: u32, child: u32) {
 }
 
 /// A process executed a program.
+#[inline(never)]
 pub fn exec(pid: u32, argv0: &[u8], entry: u64) {
     if is_on(Category::Process) {
         let mut event = Event::new("process_exec");
@@ -266,7 +361,64 @@ pub fn exec(pid: u32, argv0: &[u8], entry: u64) {
     }
 }
 
+/// What exec maps at once: the pages of the initial stack, which are made, not read.
+#[inline(never)]
+pub fn exec_prefault(vaddr: u64, pages: u64) {
+    if is_on(Category::Memory) {
+        let mut event = Event::new("exec_prefault");
+        event.number("pid", pid()).address("vaddr", vaddr).number("cached", 0).number("file_read", 0);
+        event.number("zero", pages).number("total", pages);
+        event.emit();
+    }
+}
+
+/// A signal frame was written on a stack.
+#[inline(never)]
+pub fn signal_stack_write(task: &Task, signal: u8, what: &str, addr: u64, len: u64, before: u64, after: u64) {
+    if is_on(Category::Signal) {
+        let mut event = Event::new("signal_stack_write");
+        event.number("pid", u64::from(task.pid())).number("signal", u64::from(signal));
+        event.string("what", what.as_bytes()).address("addr", addr).number("len", len);
+        event.address("rsp_before", before).address("rsp_after", after);
+        event.emit();
+    }
+}
+
+/// What a copy moves, and which way.
+#[derive(Clone, Copy)]
+pub enum Copy {
+    /// From the program.
+    FromUser,
+    /// To the program.
+    ToUser,
+}
+
+/// A copy from or to a program; `fault` is the address at which it stopped short.
+#[cold]
+#[inline(never)]
+pub fn usercopy(way: Copy, addr: u64, len: usize, fault: Option<u64>) {
+    let task = try_current();
+    let nr = task.and_then(|task| task.user_frame()).map_or(u64::MAX, |frame| frame.syscall_number());
+    let dir: &[u8] = match way {
+        Copy::FromUser => b"from_user",
+        Copy::ToUser => b"to_user",
+    };
+    let mut event = Event::new(if fault.is_some() { "usercopy_fault" } else { "usercopy" });
+    event.number("pid", pid());
+    if let Some(at) = fault {
+        let remaining = addr.wrapping_add(len as u64).saturating_sub(at.max(addr));
+        event.address("fault_addr", at).string("label", dir);
+        event.address(if matches!(way, Copy::ToUser) { "dst" } else { "src" }, addr);
+        event.number("remaining", remaining).number("orig_len", len as u64);
+    } else {
+        event.string("dir", dir).address("addr", addr).number("len", len as u64);
+    }
+    event.string("ctx", call_name(nr).as_bytes());
+    event.emit();
+}
+
 /// A process ended.
+#[inline(never)]
 pub fn exit(pid: u32, status: i32, by_signal: bool) {
     if is_on(Category::Process) {
         let mut event = Event::new("process_exit");

@@ -78,6 +78,26 @@ impl Dentry {
         (start, link.parent.clone())
     }
 
+    /// Writes the place within its file system to the end of `into` without waiting for anybody; what could be had of it.
+    pub fn try_path<'b>(&self, into: &'b mut [u8]) -> &'b [u8] {
+        let mut end = into.len();
+        let start = self.try_prepend(into, &mut end, 64);
+        into.get(start..).unwrap_or_default()
+    }
+
+    fn try_prepend(&self, into: &mut [u8], end: &mut usize, depth: u32) -> usize {
+        let Some(link) = self.link.try_lock() else { return *end };
+        let name = link.name.bytes();
+        let Some(start) = end.checked_sub(name.len() + 1).filter(|_| !name.is_empty()) else { return *end };
+        into[start] = b'/';
+        into[start + 1..*end].copy_from_slice(name);
+        *end = start;
+        match &link.parent {
+            Some(parent) if depth > 0 => parent.try_prepend(into, end, depth - 1),
+            _ => start,
+        }
+    }
+
     /// Gives it another place (rename).
     pub fn relink(&self, name: &[u8], parent: Option<Arc<Dentry>>) {
         let link = Link { name: Name::Own(name.into()), parent };

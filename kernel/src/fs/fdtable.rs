@@ -11,6 +11,7 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 
 use super::file::File;
+use crate::mm::frames;
 
 /// Descriptors of a process.
 pub struct FdTable {
@@ -52,6 +53,7 @@ impl FdTable {
 
     /// Gives `file` the lowest number from `least` on, below `limit` (RLIMIT_NOFILE).
     pub fn install(&self, file: Arc<File>, least: u32, limit: u32, close_on_exec: bool) -> Result<i32, Errno> {
+        frames::spare()?;
         match self.slots.lock().install(file, least, limit, close_on_exec) {
             Ok(fd) => Ok(fd as i32),
             Err(NoDescriptor::Full) => Err(Errno::EMFILE),

@@ -85,6 +85,24 @@ pub trait FileOps: Send + Sync {
     /// The last descriptor was closed.
     fn release(&self, _file: &File) {}
 
+    /// A descriptor was closed by the running process, if [`File::tell_of_closing`] asked for that.
+    fn closed(&self) {}
+
+    /// This description as a message queue, for the queue calls.
+    fn as_queue(&self) -> Option<&Arc<crate::ipc::mqueue::Queue>> {
+        None
+    }
+
+    /// This description as a timer, for the timerfd calls.
+    fn as_timer(&self) -> Option<&Arc<crate::ipc::timerfd::TimerFd>> {
+        None
+    }
+
+    /// This description as a reader of signals, for signalfd.
+    fn as_signals(&self) -> Option<&crate::ipc::signalfd::SignalFd> {
+        None
+    }
+
     /// This description as an epoll, for epoll_ctl.
     fn as_epoll(&self) -> Option<&Arc<Epoll>> {
         None
@@ -128,7 +146,7 @@ pub struct File {
     position: AtomicU64,
     /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
     position_gate: Gate,
-    /// Owns record locks or a flock that close must give up.
+    /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
     /// Who gets a signal when it is ready, once anybody asked for that.
     notice: Once<Arc<Notice>>,
@@ -341,7 +359,13 @@ impl File {
     pub fn closed_by(&self, owner: u64) {
         if self.has_locks.load(Relaxed) {
             filelock::release_process(self, owner);
+            self.ops.closed();
         }
+    }
+
+    /// Has [`FileOps::closed`] called for every descriptor that is closed from now on.
+    pub fn tell_of_closing(&self) {
+        self.has_locks.store(true, Relaxed);
     }
 }
 

@@ -57,6 +57,9 @@ pub fn description(file: &File) -> Owner {
 
 /// Sets a lock, waiting for those in the way if `wait`: EAGAIN otherwise.
 pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result<(), Errno> {
+    if crate::mm::frames::is_low() {
+        return Err(Errno::ENOLCK);
+    }
     file.has_locks.store(true, Relaxed);
     let key = key(file);
     if LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST) {

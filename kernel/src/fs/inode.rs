@@ -165,9 +165,14 @@ pub trait Inode: Any + Send + Sync {
 
     /// Rises whenever contents change by other means than a shared mapping; what was derived from the pages of another
     /// generation is stale.
-    #[expect(dead_code, reason = "for what is derived from a file's pages, which is not built yet")]
     fn generation(&self) -> u64 {
         0
+    }
+
+    /// Copies what the file held from byte `at` on when it was unpacked, for checks of its pages: how many bytes there are.
+    /// `None` if it was not unpacked from an archive, was written since, or is in the hands of somebody who is stopped.
+    fn original(&self, _at: u64, _to: &mut [u8]) -> Option<usize> {
+        None
     }
 
     /// What an open description of this file does; `dentry` is the name it was opened by.

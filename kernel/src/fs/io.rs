@@ -9,6 +9,9 @@ use machine::addr::UserAddr;
 use machine::frame::Frame;
 use machine::user;
 
+use crate::debug::event::Copy::{FromUser, ToUser};
+use crate::debug::usercopy;
+
 /// One buffer of a program (`struct iovec`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IoVec {
@@ -100,7 +103,11 @@ impl<'a> Sink<'a> {
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         self.fill(bytes.len(), |target, at, count| match target {
-            Place::User(addr) => user::write_bytes(addr, &bytes[at..at + count]).map_err(|fault| fault.done),
+            Place::User(addr) => {
+                let outcome = user::write_bytes(addr, &bytes[at..at + count]);
+                usercopy(ToUser, addr, count, outcome.as_ref().err());
+                outcome.map_err(|fault| fault.done)
+            }
             Place::Kernel(into) => {
                 into.copy_from_slice(&bytes[at..at + count]);
                 Ok(())
@@ -123,7 +130,11 @@ impl<'a> Sink<'a> {
     /// Puts `count` zeros, as far as they fit.
     pub fn put_zeros(&mut self, count: usize) -> Result<usize, Errno> {
         self.fill(count, |target, _, count| match target {
-            Place::User(addr) => user::zero(addr, count).map_err(|fault| fault.done),
+            Place::User(addr) => {
+                let outcome = user::zero(addr, count);
+                usercopy(ToUser, addr, count, outcome.as_ref().err());
+                outcome.map_err(|fault| fault.done)
+            }
             Place::Kernel(into) => {
                 into.fill(0);
                 Ok(())
@@ -270,7 +281,11 @@ impl<'a> Source<'a> {
     #[inline]
     pub fn take(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
         self.drain(into.len(), |place, at, count| match place {
-            From::User(addr) => user::read_bytes(addr, &mut into[at..at + count]).map_err(|fault| fault.done),
+            From::User(addr) => {
+                let outcome = user::read_bytes(addr, &mut into[at..at + count]);
+                usercopy(FromUser, addr, count, outcome.as_ref().err());
+                outcome.map_err(|fault| fault.done)
+            }
             From::Kernel(bytes) => {
                 into[at..at + count].copy_from_slice(bytes);
                 Ok(())

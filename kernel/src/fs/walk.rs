@@ -18,6 +18,7 @@ use super::inode::LinkTarget;
 use super::mount;
 use super::path::Path;
 use super::{Caller, FsContext};
+use crate::debug::span::{Id, span};
 
 /// What becomes of a symbolic link in the last place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,6 +89,7 @@ impl Walk<'_> {
     }
 
     fn parent_from<'p>(&self, mut at: Path, path: &'p [u8], links: &mut u32) -> Result<Parent<'p>, Errno> {
+        let _span = span(Id::PathWalk);
         let mut steps = Steps::new(path);
         let mut ending = Step::Here;
         while let Some(walked) = steps.next_step() {
@@ -112,6 +114,7 @@ impl Walk<'_> {
     }
 
     fn run(&self, mut at: Path, path: &[u8], last: Last, links: &mut u32) -> Result<Path, Errno> {
+        let _span = span(Id::PathWalk);
         let mut steps = Steps::new(path);
         let mut must_be_dir = false;
         while let Some(walked) = steps.next_step() {

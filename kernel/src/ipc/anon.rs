@@ -62,6 +62,12 @@ pub fn sockets() -> &'static Arc<Mount> {
     nowhere(&MOUNT, "sockfs", 0x534f_434b)
 }
 
+/// The mount that message queues are on.
+pub fn queues() -> &'static Arc<Mount> {
+    static MOUNT: Once<Arc<Mount>> = Once::new();
+    nowhere(&MOUNT, "mqueue", 0x1980_0202)
+}
+
 fn nowhere(slot: &'static Once<Arc<Mount>>, kind: &'static str, magic: u64) -> &'static Arc<Mount> {
     loop {
         if let Some(mount) = slot.get() {

@@ -15,6 +15,7 @@ use machine::time::Nanos;
 
 use super::anon;
 use crate::fs::file::{File, FileOps};
+use crate::mm::frames;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
 
 /// Which descriptor of which description.
@@ -99,6 +100,7 @@ impl Epoll {
     /// Watches `file` under the number `fd`: EEXIST if it does already, ELOOP if epolls would watch each other in a circle.
     pub fn add(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
         // EPOLLEXCLUSIVE goes with few others (epoll_ctl(2)).
+        frames::spare()?;
         if interest.events & EXCLUSIVE != 0
             && interest.events & !(IN | OUT | ERR | HUP | WAKEUP | EDGE | EXCLUSIVE) != 0
         {

@@ -15,6 +15,7 @@ use machine::sync::{Once, SpinLock};
 
 use super::anon;
 use super::buffer::FrameRing;
+use crate::debug::inject;
 use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
 use crate::fs::inode::{Inode, OpenRequest};
@@ -88,6 +89,7 @@ pub struct PipeEnd {
 /// Makes a pipe: its reading and its writing end.
 pub fn create(flags: u32) -> (Arc<File>, Arc<File>) {
     let (pipe, mount) = (Pipe::new(), anon::pipes());
+    inject::pipe_made();
     let inode = Arc::new(PipeNode { attr: anon::attr(mount, S_IFIFO | 0o600), pipe: pipe.clone() });
     let reader = pipe.end(true, false);
     let writer = pipe.end(false, true);

@@ -11,8 +11,9 @@ use machine::space::{Leaf, MapError};
 use machine::trap::Access;
 
 use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
+use crate::debug::inject::{self, Fault};
 use crate::fs::PageUse;
-use crate::task::{current, limits::resource};
+use crate::task::{Task, current, limits::resource};
 
 /// Why a fault cannot be resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +38,13 @@ impl AddressSpace {
     pub fn fault(&self, addr: u64, access: Access) -> Result<(), Unresolved> {
         let page = UserPage::new(page_down(addr)).ok_or(Unresolved::NotMapped)?;
         let mut map = self.lock();
-        if map.vmas.find(addr).is_none() {
-            self.grow_stack(&mut map, addr)?;
-        }
-        let vma = map.vmas.find(addr).ok_or(Unresolved::NotMapped)?;
+        let vma = match map.vmas.find(addr) {
+            Some(vma) => vma,
+            None => {
+                self.grow_stack(&mut map, addr)?;
+                map.vmas.find(addr).ok_or(Unresolved::NotMapped)?
+            }
+        };
         let source = if matches!(vma.backing, Backing::Anonymous) { Source::Anonymous } else { Source::File };
         let pte = match self.space.lookup(page) {
             None => Pte::Absent,
@@ -94,12 +98,15 @@ impl AddressSpace {
                 self.place(vma, page, frame, true, TAG_ANON)
             }
             Action::FileFrame { writable: true } => {
-                let (frame, tag) = file_page(vma, page, PageUse::Write)?;
+                let (frame, tag) = written_page(vma, page)?;
                 self.place(vma, page, frame, true, tag)
             }
             Action::FileFrame { writable: false } => self.map_around(vma, page),
             Action::FileCopy => {
-                let (cached, _) = file_page(vma, page, PageUse::Read)?;
+                let (cached, tag) = file_page(vma, page, PageUse::Read)?;
+                if inject::is(Fault::CacheWritable) {
+                    return self.place(vma, page, cached, true, tag);
+                }
                 let frame = Frame::alloc().map_err(|_| Unresolved::OutOfMemory)?;
                 frame.copy_page_from(&cached);
                 self.place(vma, page, frame, true, TAG_ANON)
@@ -155,7 +162,7 @@ impl AddressSpace {
 
     /// A shared page is written for the first time: the file may want another frame for that than it gave for reading.
     fn make_writable(&self, vma: &Vma, page: UserPage) -> Result<(), Unresolved> {
-        let (frame, tag) = file_page(vma, page, PageUse::Write)?;
+        let (frame, tag) = written_page(vma, page)?;
         let prot = rights(vma.prot, true, tag);
         let Some(leaf) = self.space.lookup(page) else { return Ok(()) };
         if leaf.frame == frame.number() {
@@ -194,9 +201,17 @@ fn file_page(vma: &Vma, page: UserPage, usage: PageUse) -> Result<(Frame, u8), U
     })
 }
 
+/// The page of a shared file mapping, to be written: the file counts as modified from here on (mmap(2)).
+fn written_page(vma: &Vma, page: UserPage) -> Result<(Frame, u8), Unresolved> {
+    let found = file_page(vma, page, PageUse::Write)?;
+    if let Backing::File { file, .. } = &vma.backing {
+        file.inode().attr().touch_modified();
+    }
+    Ok(found)
+}
+
 /// A fault in user mode or in a copy: resolves it for the running thread, freeing memory if that is what it takes.
-pub fn resolve(addr: u64, access: Access) -> Result<(), Unresolved> {
-    let me = current();
+pub fn resolve(me: &Task, addr: u64, access: Access) -> Result<(), Unresolved> {
     let Some(mm) = me.mm() else { return Err(Unresolved::NotMapped) };
     me.minor_faults.store(me.minor_faults.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     loop {

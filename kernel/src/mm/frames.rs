@@ -5,16 +5,19 @@
 //! the rest up.
 
 use alloc::vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kernel_logic::buddy::{Buddy, FrameRecord, MAX_ORDER};
+use linux_abi::Errno;
 use machine::addr::FrameNumber;
 use machine::boot::{BootInfo, FrameRange};
-use machine::sync::SpinLock;
+use machine::sync::{Holder, SpinLock};
 
 static POLICY: SpinLock<Policy> = SpinLock::new(Policy::Boot { ranges: [EMPTY; BOOT_RANGES], len: 0 });
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
 static RESERVE: AtomicUsize = AtomicUsize::new(0);
+static LOW: AtomicBool = AtomicBool::new(false);
 
 const EMPTY: FrameRange = FrameRange { start: FrameNumber(0), end: FrameNumber(0) };
 /// Free ranges considered before the allocator's records exist; firmware reports a handful.
@@ -48,6 +51,7 @@ pub fn start(boot: &BootInfo) {
         buddy.add(range.start.0 as usize, (range.end.0 - range.start.0) as usize);
     }
     let free = buddy.free_frames();
+    GIVEN.store(free, Ordering::Relaxed);
     TOTAL.store(boot.ram.iter().map(|r| (r.end.0 - r.start.0) as usize).sum(), Ordering::Relaxed);
     RESERVE.store((free / 24).clamp(256, 4096).min(free / 4), Ordering::Relaxed);
     *policy = Policy::Buddy(buddy);
@@ -56,6 +60,11 @@ pub fn start(boot: &BootInfo) {
 /// RAM in frames.
 pub fn total() -> usize {
     TOTAL.load(Ordering::Relaxed)
+}
+
+/// Frames that were free when the allocator took over.
+pub fn given() -> usize {
+    GIVEN.load(Ordering::Relaxed)
 }
 
 /// Free frames, magazines included.
@@ -67,13 +76,37 @@ pub fn free() -> usize {
     in_policy + machine::frame::in_magazines()
 }
 
-/// Whether programs have used up what is theirs: what would take kernel memory on their behalf should fail now.
+/// Whether the kernel lives on what is kept back from programs.
+#[inline]
 pub fn is_low() -> bool {
-    free() <= RESERVE.load(Ordering::Relaxed)
+    LOW.load(Ordering::Relaxed)
+}
+
+/// `ENOMEM` when [`is_low`]: asked before a program is given something that takes the kernel's own memory, and stays. So the
+/// kernel's small allocations, which cannot fail, never meet the end of memory.
+#[inline]
+pub fn spare() -> Result<(), Errno> {
+    if is_low() { Err(Errno::ENOMEM) } else { Ok(()) }
+}
+
+/// Notes whether memory is low. Pages of programs stop at the reserve, so being well below it is the kernel's own doing.
+#[inline]
+fn note_level(buddy: &Buddy<'static>) {
+    let reserve = RESERVE.load(Ordering::Relaxed);
+    let free = buddy.free_frames();
+    if free < reserve - reserve / 4 {
+        LOW.store(true, Ordering::Relaxed);
+    } else if free >= reserve - reserve / 8 && LOW.load(Ordering::Relaxed) {
+        LOW.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Who holds the allocator, for dumps.
+pub fn holder() -> Option<Holder> {
+    POLICY.holder()
 }
 
 /// Free blocks by order, if the allocator is not in use (the crash path asks).
-#[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
 pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
     match &*POLICY.try_lock()? {
         Policy::Boot { .. } => None,
@@ -102,15 +135,20 @@ pub fn take(out: &mut [FrameNumber]) -> usize {
 pub fn give(frames: &[FrameNumber]) {
     if let Policy::Buddy(buddy) = &mut *POLICY.lock_irq() {
         for frame in frames {
-            buddy.release(frame.0 as usize, 0);
+            released(*frame, buddy.release(frame.0 as usize, 0));
         }
+        note_level(buddy);
     }
 }
 
 /// See [`machine::Kernel::take_block`]: also the heap's source, so the reserve is not kept from it.
 pub fn take_block(order: u8) -> Option<FrameNumber> {
     match &mut *POLICY.lock_irq() {
-        Policy::Buddy(buddy) => buddy.take(order).map(|frame| FrameNumber(frame as u32)),
+        Policy::Buddy(buddy) => {
+            let taken = buddy.take(order).map(|frame| FrameNumber(frame as u32));
+            note_level(buddy);
+            taken
+        }
         Policy::Boot { ranges, len } => {
             let size = 1u32 << order;
             let fits = |range: &&mut FrameRange| {
@@ -128,6 +166,17 @@ pub fn take_block(order: u8) -> Option<FrameNumber> {
 /// See [`machine::Kernel::give_block`].
 pub fn give_block(first: FrameNumber, order: u8) {
     if let Policy::Buddy(buddy) = &mut *POLICY.lock_irq() {
-        buddy.release(first.0 as usize, order);
+        released(first, buddy.release(first.0 as usize, order));
+        note_level(buddy);
+    }
+}
+
+/// What the buddy said to a frame given back. It keeps a frame that it holds already from being free twice; the fortress
+/// profile stops there, and does not believe a frame to be free that still has references.
+fn released(frame: FrameNumber, accepted: bool) {
+    if cfg!(feature = "fortress") {
+        assert!(accepted, "frame {:#x} was given back twice", frame.0);
+        let state = machine::frame::state(frame);
+        assert!(state == machine::frame::FrameState::Free, "frame {:#x} given back in state {state:?}", frame.0);
     }
 }

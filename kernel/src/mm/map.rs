@@ -8,6 +8,7 @@ use machine::addr::PageRange;
 use machine::space::Leaf;
 
 use super::{AddressSpace, Backing, Map, SharedMemory, Vma, frames, page_down, page_up, rights};
+use crate::debug::flight;
 use crate::fs::{File, Mapping};
 
 /// Lowest address a program may map (`vm.mmap_min_addr`).
@@ -74,13 +75,20 @@ pub fn file_backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> R
     match file.inode().mapping() {
         Mapping::Refused => Err(Errno::ENODEV),
         Mapping::Zeros => Ok((Backing::Anonymous, flags)),
-        Mapping::Pages => Ok((Backing::File { file, offset }, flags)),
+        Mapping::Pages => {
+            // Whoever maps a file means to read it (mmap(2)).
+            if !file.is_noatime() {
+                file.inode().attr().touch_accessed();
+            }
+            Ok((Backing::File { file, offset }, flags))
+        }
     }
 }
 
 impl AddressSpace {
     /// Maps something; where it went.
     pub fn mmap(&self, request: Request) -> Result<u64, Errno> {
+        frames::spare()?;
         let mut map = self.lock();
         let start = choose(&mut map, &request)?;
         let end = start + request.len;
@@ -102,6 +110,7 @@ impl AddressSpace {
         }
         if matches!(request.placement, Placement::Fixed(_)) {
             map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
+            flight::munmap(start, request.len);
             self.unmap_pages(start, end);
         }
         let mut flags = request.flags;
@@ -109,6 +118,7 @@ impl AddressSpace {
             flags = flags.with(VmaFlags::LOCKED);
         }
         map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
+        flight::mmap(start, request.len, request.prot.0);
         Ok(start)
     }
 
@@ -118,6 +128,7 @@ impl AddressSpace {
         let mut any = false;
         map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
         if any {
+            flight::munmap(start, end - start);
             self.unmap_pages(start, end);
         }
         Ok(())
@@ -125,12 +136,14 @@ impl AddressSpace {
 
     /// Changes the protection of `start..end`.
     pub fn mprotect(&self, start: u64, end: u64, prot: Prot) -> Result<(), Errno> {
+        frames::spare()?;
         let mut map = self.lock();
         let mut reached = start;
         let outcome = map.vmas.protect(start, end, prot, |vma, _| reached = vma.end);
         if let Some(range) = PageRange::new(start, reached)
             && reached > start
         {
+            flight::mprotect(start, reached - start, prot.0);
             // A page gains write access only through a fault, which knows whether it is shared.
             let rule = &mut |leaf: &Leaf| rights(prot, leaf.prot.write, leaf.prot.tag);
             self.space.protect(range, rule).map_err(|_| Errno::ENOMEM)?;
@@ -147,6 +160,7 @@ impl AddressSpace {
         let (Some(old_end), Some(new_end)) = (page_up(map.brk), page_up(wanted)) else { return map.brk };
         if new_end < old_end {
             if map.vmas.remove(new_end, old_end, |_| ()).is_ok() {
+                flight::munmap(new_end, old_end - new_end);
                 self.unmap_pages(new_end, old_end);
                 map.brk = wanted;
             }
@@ -166,6 +180,7 @@ impl AddressSpace {
             if map.vmas.insert(vma).is_err() {
                 return map.brk;
             }
+            flight::mmap(old_end, new_end - old_end, prot.0);
         }
         map.brk = wanted;
         wanted
@@ -178,12 +193,14 @@ impl AddressSpace {
         if map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED)) {
             return Err(Errno::EINVAL);
         }
+        flight::munmap(start, end.saturating_sub(start));
         self.unmap_pages(start, end);
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
     /// Adds and removes flags of the ranges in `start..end`; `ENOMEM` over a hole.
     pub fn set_flags(&self, start: u64, end: u64, add: VmaFlags, remove: VmaFlags) -> Result<(), Errno> {
+        frames::spare()?;
         let mut map = self.lock();
         let covered = map.vmas.is_covered(start, end);
         map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;

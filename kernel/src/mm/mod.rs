@@ -20,6 +20,7 @@ use machine::sync::{SpinGuard, SpinLock};
 use crate::fs::{File, Inode, PageUse};
 use crate::task::tree;
 
+pub mod audit;
 pub mod fault;
 pub mod frames;
 pub mod map;
@@ -102,7 +103,6 @@ pub struct AddressSpace {
 }
 
 /// What is mapped, and where things are by convention.
-#[derive(Clone)]
 pub struct Map {
     /// The ranges.
     pub vmas: VmaSet<Backing>,
@@ -187,7 +187,6 @@ impl AddressSpace {
     }
 
     /// The map if nobody holds it: for the crash path.
-    #[expect(dead_code, reason = "the dump of a dying kernel reads through it")]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, Map>> {
         self.map.try_lock()
     }
@@ -196,7 +195,7 @@ impl AddressSpace {
     pub fn fork(&self) -> Result<Arc<Self>, Errno> {
         let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
         let map = self.lock();
-        let mut copy = map.clone();
+        let mut copy = map.try_clone()?;
         let mut counts = [0; 4];
         let outcome = copy_pages(&map, &self.space, &space, &mut counts);
         // Taking write access away from the parent is done whether or not the copy was completed.
@@ -208,6 +207,7 @@ impl AddressSpace {
         for (count, resident) in counts.iter().zip(&child.resident) {
             resident.store(*count as i64, Ordering::Relaxed);
         }
+        child.audit("fork");
         Ok(child)
     }
 
@@ -250,6 +250,13 @@ impl AddressSpace {
             let (Ok(removed) | Err((removed, _))) = self.space.unmap(range);
             self.uncount(&removed);
         }
+    }
+}
+
+impl Map {
+    fn try_clone(&self) -> Result<Self, Errno> {
+        let vmas = self.vmas.try_clone().map_err(map::vma_errno)?;
+        Ok(Self { vmas, aux: self.aux.clone(), exe: self.exe.clone(), ..*self })
     }
 }
 

@@ -4,15 +4,17 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::sig;
+use kwab_format::record::{CauseKind, Reason};
 
+use crate::debug::panic;
 use crate::log;
 use crate::sched;
 use crate::signal;
 use crate::task::process::Ended;
 use crate::task::{Process, current, tree};
 
-/// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim or nobody is
-/// left. Thread context, no lock held.
+/// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim. When nobody is left
+/// to end, the kernel cannot go on. Thread context, no lock held.
 pub fn relieve() -> bool {
     machine::frame::drain_magazines();
     let me = current();
@@ -25,7 +27,11 @@ pub fn relieve() -> bool {
         sched::sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
         return true;
     }
-    let Some(victim) = choose() else { return false };
+    let Some(victim) = choose() else {
+        let free = super::frames::free();
+        let message = format_args!("Out of memory and no killable processes: {free} free pages");
+        panic::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
+    };
     log::warn!(
         "Out of memory: killed process {} ({}), {} KiB resident",
         victim.pid,

@@ -6,7 +6,7 @@ use machine::addr::PageRange;
 use machine::space::MapError;
 
 use super::map::vma_errno;
-use super::{AddressSpace, Backing, Map, Vma};
+use super::{AddressSpace, Backing, Map, Vma, frames};
 
 /// `MREMAP_MAYMOVE`
 pub const MAY_MOVE: u64 = 1;
@@ -26,6 +26,7 @@ impl AddressSpace {
         fixed: u64,
         limit: u64,
     ) -> Result<u64, Errno> {
+        frames::spare()?;
         let mut map = self.lock();
         let vma = map.vmas.find(old).ok_or(Errno::EFAULT)?.clone();
         if old_len == 0 && !vma.flags.has(VmaFlags::SHARED) {

@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering;
 use machine::cpu;
 
 use super::{Cpu, here, place, run_due, schedule};
+use crate::debug::flight;
 use crate::task::{Task, Thread, ThreadRef};
 
 /// Makes this processor's idle thread from a task nobody else uses.
@@ -17,6 +18,7 @@ pub fn idle_thread(task: Task) -> Option<ThreadRef> {
 /// Runs whoever can run, else waits for an interrupt, for ever.
 pub fn run_idle() -> ! {
     crate::boot::start_first();
+    super::arm_by(here(), machine::time::now() + crate::debug::watchdog::PERIOD);
     loop {
         cpu::take_work();
         run_due(here());
@@ -25,7 +27,9 @@ pub fn run_idle() -> ! {
         }
         place::set_idle(true);
         if !place::has_work() && !due(here()) {
+            flight::idle(true);
             cpu::idle();
+            flight::idle(false);
         }
         place::set_idle(false);
     }

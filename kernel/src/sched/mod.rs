@@ -19,6 +19,7 @@ use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::sync::{Once, SpinLock};
 use machine::time::{Nanos, now};
 
+use crate::debug::{flight, watchdog};
 use crate::signal;
 use crate::task::{Task, Thread, ThreadRef, current};
 use crate::time::timer::Action;
@@ -27,6 +28,7 @@ mod idle;
 pub mod load;
 pub mod place;
 mod thread;
+pub mod tick;
 
 pub use idle::idle_thread;
 pub use thread::SchedState;
@@ -271,6 +273,7 @@ pub fn schedule() {
             Next::Run(next) => next,
         };
         take_turn(here, &next, now);
+        flight::switch(&me, &next, now);
         match crate::START.switch_to(&next) {
             Ok(()) => return,
             Err(_) => {
@@ -294,6 +297,7 @@ pub fn exit() -> ! {
         Next::Stay => idle_of(here),
     };
     take_turn(here, &next, now);
+    flight::switch(&me, &next, now);
     crate::START.exit_to(next)
 }
 
@@ -320,7 +324,9 @@ pub fn on_return() {
 /// Runs what interrupts asked for on this processor.
 pub fn run_due(here: &'static Cpu) {
     if here.timer_due.swap(false, Ordering::Acquire) {
+        watchdog::passed();
         crate::time::timer::expire(here);
+        tick::follow_up(here);
     }
     if here.console_due.swap(false, Ordering::Acquire) {
         crate::tty::console_input();
@@ -331,8 +337,11 @@ pub fn run_due(here: &'static Cpu) {
 pub fn on_timer() {
     let here = here();
     here.armed.store(u64::MAX, Ordering::Relaxed);
-    here.timer_due.store(true, Ordering::Release);
+    tick::sample();
+    let marked = here.timer_due.swap(true, Ordering::Release);
     cpu::request_work();
+    arm_by(here, now() + watchdog::PERIOD);
+    watchdog::tick(marked);
 }
 
 /// Console input arrived. Interrupt context.
@@ -418,6 +427,7 @@ fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
     if here.queued.load(Ordering::Relaxed) != 0 {
         arm_by(here, now + SLICE);
     }
+    tick::watch(here, &thread.sched, now);
 }
 
 /// Accounts the running thread's turn so far and begins a new one; the present time.

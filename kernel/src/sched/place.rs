@@ -7,6 +7,7 @@ use machine::cpu::{self, CpuId};
 use machine::time::{Nanos, now};
 
 use super::{Cpu, IDLE, NO_TURN, arm_by, here, of};
+use crate::debug::flight;
 use crate::task::{ThreadRef, current};
 
 /// Queues a thread where it fits best. Its state is `QUEUED` already.
@@ -23,6 +24,9 @@ pub fn enqueue_on(cpu: CpuId, thread: ThreadRef, arrival: Arrival) {
     let from = was.cpu();
     was.cpu.store(cpu.0, Ordering::Relaxed);
     let now = now();
+    if arrival != Arrival::Preempted {
+        flight::wake(&thread, now);
+    }
     let mut queue = target.queue.lock();
     let first = queue.is_empty();
     target.follow(&mut queue, now);

@@ -8,6 +8,7 @@ use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
 use super::state;
+use super::tick::Split;
 
 /// The scheduler's part of a thread.
 pub struct SchedState {
@@ -31,6 +32,9 @@ pub struct SchedState {
     /// Times it was made to.
     pub involuntary: AtomicU64,
     pub(super) idle: bool,
+    /// Address of the queue it sleeps in, 0 for none: for dumps.
+    pub waits_in: AtomicU64,
+    pub(super) split: Split,
 }
 
 impl SchedState {
@@ -66,12 +70,24 @@ impl SchedState {
             voluntary: AtomicU64::new(0),
             involuntary: AtomicU64::new(0),
             idle,
+            waits_in: AtomicU64::new(0),
+            split: Split::default(),
         }
     }
 
     /// One of [`state`].
     pub fn state(&self) -> u8 {
         self.state.load(Ordering::Acquire)
+    }
+
+    /// Whether it is a processor's idle thread.
+    pub fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    /// Address of the queue it sleeps in (0 for none), and since when it has been in its present state.
+    pub fn waits(&self) -> (u64, Nanos) {
+        (self.waits_in.load(Ordering::Relaxed), self.since.load(Ordering::Relaxed))
     }
 
     /// The letter `/proc` shows.
@@ -105,6 +121,14 @@ impl SchedState {
         if self.ordinary.load(Ordering::Relaxed) { Policy::Normal } else { *self.policy.lock() }
     }
 
+    /// Its real-time priority, 0 for none.
+    pub fn real_time_priority(&self) -> u8 {
+        match self.policy() {
+            Policy::Fifo(priority) | Policy::RoundRobin(priority) => priority,
+            _ => 0,
+        }
+    }
+
     /// Sets it; takes effect when it is next queued.
     pub fn set_policy(&self, policy: Policy) {
         *self.policy.lock() = policy;
@@ -129,6 +153,11 @@ impl SchedState {
         } else {
             ran
         }
+    }
+
+    /// [`SchedState::run_time`] as user and system time.
+    pub fn split_time(&self) -> (Nanos, Nanos) {
+        self.split.at(self.run_time())
     }
 
     pub(super) fn entity(&self) -> Entity {

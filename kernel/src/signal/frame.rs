@@ -11,6 +11,7 @@ use machine::arch::{Registers, UserFrame};
 use machine::thread::running;
 
 use super::{AltStack, set_blocked};
+use crate::debug::event;
 use crate::task::Task;
 use crate::user;
 
@@ -67,6 +68,8 @@ pub fn push(
     out[SIGMASK_AT..SIGMASK_AT + 8].copy_from_slice(&old_mask.0.to_le_bytes());
     out[SIGINFO_AT..].copy_from_slice(&info.encode());
     user::write_bytes(sp, &out)?;
+    event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
+    event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
     user.set_sp(sp);
     user.set_ip(disposition.handler);
     user.set_call_arg(0, u64::from(info.signal));

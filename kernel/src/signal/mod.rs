@@ -12,6 +12,7 @@ use kernel_logic::signal::{Cause, Pending, SigInfo, SigSet, sig};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
+use crate::debug::flight;
 use crate::sched::{self, Sleep, state};
 use crate::sync::wait::WaitQueue;
 use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
@@ -159,6 +160,12 @@ pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
     }
 }
 
+/// Whether one of `wanted` is pending for the thread or its process.
+pub fn waits(task: &Task, wanted: SigSet) -> bool {
+    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
+    pending & wanted.0 != 0
+}
+
 /// Takes the next signal among `wanted` from the thread or its process.
 pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
     if task.signals.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
@@ -190,6 +197,7 @@ fn note_timer(task: &Task, info: Option<SigInfo>) -> Option<SigInfo> {
 
 /// Sends to a process: any of its threads may take it.
 pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> {
+    flight::signal_sent(info.signal, process.pid);
     if !prepare(process, None, &info) {
         continue_if_asked(process, &info);
         return Ok(());
@@ -202,6 +210,7 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
     continue_if_asked(process, &info);
+    crate::ipc::signalfd::arrived();
     let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(info.signal)
@@ -217,6 +226,7 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
 
 /// Sends to one thread.
 pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
+    flight::signal_sent(info.signal, thread.pid());
     if !prepare(&thread.process, Some(thread), &info) {
         continue_if_asked(&thread.process, &info);
         return Ok(());
@@ -229,6 +239,7 @@ pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
     continue_if_asked(&thread.process, &info);
+    crate::ipc::signalfd::arrived();
     tell(thread, info.signal);
     Ok(())
 }
@@ -243,6 +254,7 @@ fn continue_if_asked(process: &Arc<Process>, info: &SigInfo) {
 /// Raises a fault's signal in the running thread: blocked or ignored, it is fatal.
 pub fn force(info: SigInfo) {
     let me = current();
+    flight::signal_sent(info.signal, me.pid());
     let set = SigSet::only(info.signal);
     let actions = me.process.actions.get();
     let blocked = me.signals.blocked().has(info.signal);
@@ -359,6 +371,9 @@ pub fn discard(process: &Process, set: SigSet) {
 }
 
 fn queue_limit(process: &Process) -> usize {
+    if crate::mm::frames::is_low() {
+        return 0;
+    }
     usize::try_from(process.limit(resource::SIGPENDING)).unwrap_or(usize::MAX).min(MAX_QUEUED)
 }
 

@@ -120,7 +120,9 @@ impl WaitQueue {
                 }
                 None if deadline.is_some_and(|at| now() >= at) => Some(WaitError::TimedOut),
                 None => {
+                    me.sched.waits_in.store(core::ptr::from_ref(self).addr() as u64, Ordering::Relaxed);
                     sched::sleep(deadline);
+                    me.sched.waits_in.store(0, Ordering::Relaxed);
                     self.remove_thread(&me);
                     continue;
                 }

@@ -196,12 +196,13 @@ fn timer_settime(call: &mut Call<'_>) -> SysResult {
     let timer = call.task.process.timers.get(call.arg(0) as u32)?;
     let [is, ins, vs, vns] = read_words(call.arg(2))?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);
-    let next = match (value, call.arg(1) & ABSOLUTE != 0) {
+    let absolute = call.arg(1) & ABSOLUTE != 0;
+    let next = match (value, absolute) {
         (0, _) => 0,
         (at, true) => at,
         (after, false) => timer.clock().read()?.saturating_add(after),
     };
-    let old = timer.set(next, interval);
+    let old = timer.set_to(next, interval, absolute);
     if call.arg(3) != 0 {
         write_timer(call.arg(3), old)?;
     }

@@ -14,6 +14,7 @@ use crate::fs::tmpfs::{TmpFs, half_of_memory};
 use crate::fs::walk::Last;
 use crate::fs::{dev, procfs, sysfs};
 use crate::task::creds::cap;
+use crate::tty::pty;
 use crate::user::read_string;
 
 /// The calls of this area.
@@ -85,10 +86,26 @@ fn make(kind: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     match kind {
         b"tmpfs" | b"ramfs" => new_tmpfs(options),
         b"devtmpfs" => devtmpfs(),
+        b"devpts" => devpts(options),
         b"proc" => Ok(procfs::file_system()),
         b"sysfs" => Ok(sysfs::file_system()),
         _ => Err(Errno::ENODEV),
     }
+}
+
+/// There is one devpts. Of its options (mount(8)) `ptmxmode` is heeded; the others are accepted: a terminal belongs to whoever
+/// opened the master.
+fn devpts(options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
+    let fs = pty::file_system()?;
+    for option in options.split(|&byte| byte == b',') {
+        if let Some(mode) = option.strip_prefix(b"ptmxmode=") {
+            let mode = core::str::from_utf8(mode).ok().and_then(|mode| u32::from_str_radix(mode, 8).ok());
+            let root = fs.root();
+            let ptmx = root.inode.lookup(&root, b"ptmx")?;
+            ptmx.inode.attr().set_permissions(mode.ok_or(Errno::EINVAL)?);
+        }
+    }
+    Ok(fs)
 }
 
 /// There is one devtmpfs; mounting it again shows the same.
@@ -103,10 +120,11 @@ fn devtmpfs() -> Result<Arc<dyn FileSystem>, Errno> {
     Ok(fs)
 }
 
-/// Options of tmpfs(5): `size` and `nr_blocks` bound it, `mode`, `uid` and `gid` describe its top; `nr_inodes` is accepted.
+/// Options of tmpfs(5): `size` and `nr_blocks` bound it, `mode`, `uid` and `gid` describe its top; `nr_inodes` the number of files.
 fn new_tmpfs(options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     let mut pages = half_of_memory();
     let (mut mode, mut uid, mut gid) = (0o1777, 0, 0);
+    let mut most_nodes = None;
     let mut shown = Vec::new();
     for option in options.split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
         let mut parts = option.splitn(2, |&byte| byte == b'=');
@@ -118,15 +136,19 @@ fn new_tmpfs(options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
             b"mode" => mode = u32::from_str_radix(value, 8).map_err(|_| Errno::EINVAL)?,
             b"uid" => uid = value.parse().map_err(|_| Errno::EINVAL)?,
             b"gid" => gid = value.parse().map_err(|_| Errno::EINVAL)?,
-            b"nr_inodes" | b"huge" | b"mpol" | b"inode64" | b"inode32" => {}
+            b"nr_inodes" => most_nodes = Some(size(value)?),
+            b"huge" | b"mpol" | b"inode64" | b"inode32" => {}
             _ => return Err(Errno::EINVAL),
         }
-        if matches!(name, b"size" | b"mode" | b"uid" | b"gid") {
+        if matches!(name, b"size" | b"nr_inodes" | b"mode" | b"uid" | b"gid") {
             shown.push(b',');
             shown.extend_from_slice(option);
         }
     }
     let fs = TmpFs::new("tmpfs", pages, mode, &shown);
+    if let Some(most) = most_nodes {
+        fs.limit_nodes(most);
+    }
     fs.root().inode.attr().set_owner(uid, gid);
     Ok(fs)
 }

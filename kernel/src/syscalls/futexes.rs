@@ -7,6 +7,7 @@ use machine::addr::UserAddr;
 use machine::time::now;
 
 use super::{Call, Calls, SysResult};
+use crate::futex::pi::{self, Patience};
 use crate::futex::{self, ALL_BITS};
 use crate::signal::Restart;
 use crate::task::Task;
@@ -43,8 +44,19 @@ fn sys_futex(call: &mut Call<'_>) -> SysResult {
         abi::FUTEX_REQUEUE => requeue(call, private, None).map(|(woken, moved)| woken + moved),
         abi::FUTEX_CMP_REQUEUE => requeue(call, private, Some(call.arg(5) as u32)).map(|(woken, moved)| woken + moved),
         abi::FUTEX_WAKE_OP => wake_op(call, private),
+        abi::FUTEX_LOCK_PI => lock_pi(call, private, abi::FUTEX_CLOCK_REALTIME),
+        abi::FUTEX_LOCK_PI2 => lock_pi(call, private, operation),
+        abi::FUTEX_TRYLOCK_PI => pi::lock(addr, private, Patience::None).map(|()| 0),
+        abi::FUTEX_UNLOCK_PI => pi::unlock(addr, private).map(|()| 0),
         _ => Err(Errno::ENOSYS),
     }
+}
+
+/// `clock` is the flags that say by which clock the time limit is.
+fn lock_pi(call: &Call<'_>, private: bool, clock: u64) -> SysResult {
+    let deadline = absolute(call, clock)?;
+    let limit = (deadline != u64::MAX).then_some(deadline);
+    pi::lock(call.arg(0), private, Patience::Until(limit)).map(|()| 0)
 }
 
 /// The deadline of a call whose timeout is a moment of the monotonic or the wall clock.

@@ -4,15 +4,19 @@
 //! from those at compile time. A call that nobody lists leaves an `unimplemented_syscall` event and returns `ENOSYS`.
 
 use linux_abi::Errno;
+use linux_abi::syscalls::{self, nr};
 use machine::arch::UserFrame;
 use machine::thread::Current;
+use machine::time::cycles_in_halves;
 
-use crate::debug;
-use crate::task::{Task, current};
+use crate::debug::ring::Open;
+use crate::debug::{self, flight};
+use crate::task::{Task, current, current_here};
 
 mod clock;
 mod dir_mount;
 mod dir_names;
+mod fd_events;
 mod fd_table;
 mod file_attr;
 mod file_open;
@@ -22,6 +26,7 @@ pub mod file_xattr;
 mod futexes;
 mod identity;
 mod memory;
+mod mqueue;
 mod place;
 mod poll;
 mod process;
@@ -30,6 +35,7 @@ mod process_usage;
 mod scheduling;
 mod signals;
 mod socket;
+mod socket_control;
 pub mod system;
 
 /// What a call returns: a value for the result register, or an error.
@@ -67,6 +73,7 @@ pub type Calls = &'static [(u64, Handler)];
 const AREAS: &[Calls] = &[
     dir_mount::CALLS,
     dir_names::CALLS,
+    fd_events::CALLS,
     fd_table::CALLS,
     file_attr::CALLS,
     file_open::CALLS,
@@ -76,6 +83,7 @@ const AREAS: &[Calls] = &[
     poll::CALLS,
     socket::CALLS,
     memory::CALLS,
+    mqueue::CALLS,
     process::CALLS,
     process_setup::CALLS,
     process_usage::CALLS,
@@ -90,16 +98,36 @@ const AREAS: &[Calls] = &[
 /// Numbers the table covers.
 const NUMBERS: usize = 512;
 
-static TABLE: [Handler; NUMBERS] = build();
+/// How a number is answered and recorded.
+#[derive(Clone, Copy)]
+struct Answer {
+    handler: Handler,
+    record: u32,
+}
 
-const fn build() -> [Handler; NUMBERS] {
-    let mut table = [unimplemented as Handler; NUMBERS];
+/// No slot in the call ring: it has no arguments, cannot fail and cannot sleep.
+const BRIEF: u32 = 0;
+/// A slot with three arguments.
+const THREE: u32 = 1;
+/// A slot with four.
+const FOUR: u32 = 2;
+/// A slot with six.
+const SIX: u32 = 3;
+
+/// The calls that are [`BRIEF`].
+const TRIVIAL: [u64; 8] =
+    [nr::getpid, nr::gettid, nr::getppid, nr::getpgrp, nr::getuid, nr::geteuid, nr::getgid, nr::getegid];
+
+static TABLE: [Answer; NUMBERS] = build();
+
+const fn build() -> [Answer; NUMBERS] {
+    let mut table = [Answer { handler: unimplemented, record: SIX }; NUMBERS];
     let mut area = 0;
     while area < AREAS.len() {
         let mut at = 0;
         while at < AREAS[area].len() {
             let (nr, handler) = AREAS[area][at];
-            table[nr as usize] = handler;
+            table[nr as usize] = Answer { handler, record: recording(nr) };
             at += 1;
         }
         area += 1;
@@ -107,36 +135,144 @@ const fn build() -> [Handler; NUMBERS] {
     table
 }
 
+const fn recording(nr: u64) -> u32 {
+    let mut at = 0;
+    while at < TRIVIAL.len() {
+        if TRIVIAL[at] == nr {
+            return BRIEF;
+        }
+        at += 1;
+    }
+    let mut at = 0;
+    while at < syscalls::TABLE.len() {
+        if syscalls::TABLE[at].nr as u64 == nr {
+            return match syscalls::TABLE[at].args.len() {
+                0..=3 => THREE,
+                4 => FOUR,
+                _ => SIX,
+            };
+        }
+        at += 1;
+    }
+    SIX
+}
+
 fn unimplemented(call: &mut Call<'_>) -> SysResult {
     debug::event::unimplemented_syscall(call.frame.syscall_number());
     Err(Errno::ENOSYS)
 }
 
-/// Answers the call in `frame`.
+/// Answers the call in `frame`; `args` are its second and third argument.
 #[inline]
-pub fn dispatch(frame: &mut UserFrame) {
+pub fn dispatch(frame: &mut UserFrame, args: [u64; 2]) {
     let nr = frame.syscall_number();
-    let task = current();
-    let traced = debug::traces_calls();
-    if traced {
-        debug::event::syscall_entry(nr, &frame.args());
+    let Some(answer) = TABLE.get(nr as usize) else { return unknown(frame) };
+    let watched = debug::watches_calls();
+    if !flight::ON && watched == 0 {
+        let result = run(answer.handler, current(), frame);
+        return finish(frame, result);
     }
-    let handler = match TABLE.get(nr as usize) {
-        Some(handler) => *handler,
-        None => unimplemented,
-    };
-    let result = match handler(&mut Call { task, frame }) {
+    match answer.record | watched {
+        BRIEF if flight::ON => {
+            let task = current();
+            task.calls.brief(nr as u32);
+            let result = run(answer.handler, task, frame);
+            frame.set_result(result as u64);
+        }
+        THREE if flight::ON => recorded::<3>(answer.handler, frame, nr, args),
+        FOUR if flight::ON => recorded::<4>(answer.handler, frame, nr, args),
+        kind => recorded_or_watched(answer.handler, frame, kind),
+    }
+}
+
+/// A fourth case in [`dispatch`] would make a jump table of it, which the frequent ones would pay for.
+#[inline(never)]
+fn recorded_or_watched(handler: Handler, frame: &mut UserFrame, kind: u32) {
+    if kind == SIX && flight::ON { recorded_with_all(handler, frame) } else { watch(handler, frame) }
+}
+
+#[inline(always)]
+fn run(handler: Handler, task: Current<Task>, frame: &mut UserFrame) -> i64 {
+    match handler(&mut Call { task, frame }) {
         Ok(value) => value as i64,
         Err(errno) => errno.to_result(),
-    };
-    frame.set_result(result as u64);
-    if traced {
-        debug::event::syscall_exit(nr, result);
     }
+}
+
+#[inline(always)]
+fn finish(frame: &mut UserFrame, result: i64) {
+    frame.set_result(result as u64);
     if (FIRST_RESTART..=LAST_RESTART).contains(&result) {
         // Whoever was interrupted settles on the way out whether to start again.
         machine::cpu::request_work();
     }
+}
+
+/// Answers a call with an entry in the thread's ring, with so many of its arguments. What is in registers is stored before the
+/// clock is read, which takes two of them.
+#[inline(always)]
+fn recorded<const ARGS: usize>(handler: Handler, frame: &mut UserFrame, nr: u64, [b, c]: [u64; 2]) {
+    let (task, cpu) = current_here();
+    let draft = task.calls.begin();
+    draft.call(nr as u32, cpu.0);
+    let [a, _, _, d, e, f] = frame.args();
+    draft.args::<0, 3>([a, b, c]);
+    match ARGS {
+        3 => {}
+        4 => draft.args::<3, 1>([d]),
+        _ => draft.args::<3, 3>([d, e, f]),
+    }
+    draft.entry(cycles_in_halves());
+    let open = draft.publish();
+    // In one place with what the handler sees, so that it takes no register over the call.
+    let mut recorded = Recorded { call: Call { task, frame: &mut *frame }, open };
+    let result = match handler(&mut recorded.call) {
+        Ok(value) => value as i64,
+        Err(errno) => errno.to_result(),
+    };
+    recorded.open.end(result, cycles_in_halves());
+    finish(frame, result);
+}
+
+/// A call and its entry in the ring.
+struct Recorded<'a, 'r> {
+    call: Call<'a>,
+    open: Open<'r>,
+}
+
+/// With every argument.
+#[inline(always)]
+fn recorded_with_all(handler: Handler, frame: &mut UserFrame) {
+    let [_, b, c, ..] = frame.args();
+    recorded::<6>(handler, frame, frame.syscall_number(), [b, c]);
+}
+
+/// A number beyond the table. A ring has 32 bits for it; programs that use more find no name there.
+#[cold]
+#[inline(never)]
+fn unknown(frame: &mut UserFrame) {
+    match debug::watches_calls() {
+        0 if flight::ON => recorded_with_all(unimplemented, frame),
+        0 => {
+            let result = run(unimplemented, current(), frame);
+            finish(frame, result);
+        }
+        _ => watch(unimplemented, frame),
+    }
+}
+
+/// Answers a call that somebody watches, with events on both sides.
+#[cold]
+#[inline(never)]
+fn watch(handler: Handler, frame: &mut UserFrame) {
+    let before = debug::calls::enter(frame);
+    if flight::ON {
+        recorded_with_all(handler, frame);
+    } else {
+        let result = run(handler, current(), frame);
+        finish(frame, result);
+    }
+    debug::calls::leave(&before, frame.result() as i64);
 }
 
 /// Results that mean "interrupted, maybe to be restarted": -`ERESTART_RESTARTBLOCK` to -`ERESTARTSYS`.

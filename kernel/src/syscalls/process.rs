@@ -94,6 +94,7 @@ const PATH_MAX: usize = 4096;
 const MAX_STRING: usize = kernel_logic::stack::MAX_STRING;
 
 fn execve(call: &mut Call<'_>) -> SysResult {
+    crate::mm::frames::spare()?;
     let path = user::read_string(call.arg(0), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(1), call.arg(2))?;
     let request = exec::Request { path, base: None, place: None, keep_link: false, argv, envp };

@@ -170,8 +170,10 @@ fn personality(call: &mut Call<'_>) -> SysResult {
 
 fn unshare(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(0);
-    let known = abi::CLONE_FS | abi::CLONE_FILES | abi::CLONE_SYSVSEM;
-    if flags & !known != 0 {
+    // What threads of one process share cannot be unshared: these ask that there be only one.
+    let alone = abi::CLONE_THREAD | abi::CLONE_SIGHAND | abi::CLONE_VM;
+    let known = abi::CLONE_FS | abi::CLONE_FILES | abi::CLONE_SYSVSEM | alone;
+    if flags & !known != 0 || (flags & alone != 0 && call.task.process.threads.lock().len() > 1) {
         return Err(Errno::EINVAL);
     }
     if flags & abi::CLONE_FS != 0 {

@@ -7,6 +7,7 @@ use linux_abi::syscalls::nr;
 
 use super::process::named;
 use super::{Call, Calls, SysResult};
+use crate::sched::tick::cpu_deadline;
 use crate::task::Process;
 use crate::task::creds::cap;
 use crate::task::limits::Limit;
@@ -37,7 +38,9 @@ fn setrlimit(call: &mut Call<'_>) -> SysResult {
 
 fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limit) -> SysResult {
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
-    process.limits.lock().change(resource, limit, privileged)?;
+    let mut limits = process.limits.lock();
+    limits.change(resource, limit, privileged)?;
+    process.cpu_deadline.store(cpu_deadline(&limits), Ordering::Relaxed);
     Ok(0)
 }
 

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
-    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_CTRUNC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK,
-    MSG_TRUNC, MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW,
-    SOCK_SEQPACKET, SOCK_STREAM,
+    AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
+    MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
+    SOCK_STREAM,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -16,10 +16,10 @@ use super::fd_table::install_pair;
 use super::file_open::install;
 use super::file_rw::read_vectors;
 use super::place::{AT_FDCWD, Walker};
-use super::{Call, Calls, SysResult};
+use super::{Call, Calls, SysResult, socket_control};
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};
-use crate::ipc::unix::{self, Address, Credentials, Flags, Kind, Received, Socket};
+use crate::ipc::unix::{self, Address, Flags, Kind, Received, Rights, Socket};
 use crate::user::{UserPtr, read_bytes, read_words, write_bytes, write_words};
 
 /// The calls of this area.
@@ -72,7 +72,7 @@ pub const CALLS: Calls = &[
         let target = target(call, &socket, call.arg(4), call.arg(5))?;
         let flags = flags(&file, call.arg(3))?;
         let mut source = Source::user(UserAddr(call.arg(1)), call.arg(2) as usize);
-        send(&socket, &mut source, target, flags)
+        send(&socket, &mut source, target, flags, Rights::default())
     }),
     (nr::recvfrom, |call| {
         let (file, socket) = socket(call)?;
@@ -198,8 +198,14 @@ fn flags(file: &File, bits: u64) -> Result<Flags, Errno> {
     })
 }
 
-fn send(socket: &Socket, source: &mut Source<'_>, target: Option<Arc<Socket>>, flags: Flags) -> SysResult {
-    let result = socket.send(source, target, flags);
+fn send(
+    socket: &Socket,
+    source: &mut Source<'_>,
+    target: Option<Arc<Socket>>,
+    flags: Flags,
+    rights: Rights,
+) -> SysResult {
+    let result = socket.send(source, target, flags, rights);
     crate::fs::file::outcome(source.done(), result)
 }
 
@@ -211,25 +217,21 @@ fn receive(socket: &Socket, sink: &mut Sink<'_>, flags: Flags, bits: u64) -> Res
             let count = if bits & MSG_TRUNC != 0 && received.from.is_some() { received.length } else { sink.done() };
             Ok((count, received))
         }
-        Err(_) if sink.done() > 0 => {
-            let received = Received { from: None, length: sink.done(), cut: false, sender: None };
-            Ok((sink.done(), received))
-        }
+        Err(_) if sink.done() > 0 => Ok((sink.done(), Received::bytes(sink.done()))),
         Err(error) => Err(error),
     }
 }
 
 /// `struct msghdr`: name, its length, vectors, their number, control, its length, flags.
 fn send_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
-    let [name, name_length, vectors, count, _control, control_length, _] = read_words::<7>(header)?;
-    // Passing descriptors or credentials along is not supported: better refused than lost.
-    if control_length != 0 {
-        return Err(Errno::EOPNOTSUPP);
-    }
+    let [name, name_length, vectors, count, control, control_length, _] = read_words::<7>(header)?;
     let (file, socket) = socket(call)?;
+    let mut rights = socket_control::read(call, control, if control == 0 { 0 } else { control_length })?;
     let target = target(call, &socket, name, name_length & 0xffff_ffff)?;
     let flags = flags(&file, bits)?;
-    read_vectors(vectors, count as usize, |buffers| send(&socket, &mut Source::vector(buffers), target, flags))
+    read_vectors(vectors, count as usize, |buffers| {
+        send(&socket, &mut Source::vector(buffers), target, flags, core::mem::take(&mut rights))
+    })
 }
 
 fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
@@ -249,34 +251,15 @@ fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
             None => UserPtr::<i32>::new(header + 8).write(0)?,
         }
     }
-    let mut marks = if received.cut { MSG_TRUNC as i32 } else { 0 };
-    let sender = received.sender.filter(|_| socket.passes_credentials());
-    let used = match sender {
-        Some(sender) => write_sender(&sender, control, room)?,
-        None => 0,
-    };
-    if sender.is_some() && used == 0 {
-        marks |= MSG_CTRUNC as i32;
+    let mut writer = socket_control::Writer::new(control, room);
+    if let Some(sender) = received.sender.filter(|_| socket.passes_credentials()) {
+        writer.credentials(&sender)?;
     }
-    write_words(header + 40, &[used])?;
-    UserPtr::<i32>::new(header + 48).write(marks)?;
+    writer.rights(call, &received.rights, bits)?;
+    let marks = if received.cut { MSG_TRUNC as i32 } else { 0 };
+    write_words(header + 40, &[writer.used])?;
+    UserPtr::<i32>::new(header + 48).write(marks | writer.marks)?;
     Ok(done)
-}
-
-/// Stores an SCM_CREDENTIALS message, if there is room; answers the bytes used.
-fn write_sender(sender: &Credentials, to: u64, room: u64) -> Result<u64, Errno> {
-    const LENGTH: u64 = 28;
-    const SPACE: u64 = 32;
-    const SCM_CREDENTIALS: u64 = 2;
-    if room < LENGTH {
-        return Ok(0);
-    }
-    write_words(
-        to,
-        &[LENGTH, SOL_SOCKET | SCM_CREDENTIALS << 32, u64::from(sender.pid) | u64::from(sender.uid) << 32],
-    )?;
-    UserPtr::<u32>::new(to + 24).write(sender.gid)?;
-    Ok(SPACE.min(room))
 }
 
 /// Bytes of a `struct mmsghdr`: a message header and the length moved.

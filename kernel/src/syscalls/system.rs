@@ -1,5 +1,6 @@
 //! Calls about the system as a whole: names, memory and load, the log, random bytes, power.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
@@ -7,6 +8,8 @@ use linux_abi::syscalls::nr;
 use machine::sync::SpinLock;
 
 use super::{Call, Calls, SysResult};
+use crate::debug;
+use crate::debug::inject;
 use crate::log;
 use crate::mm::frames;
 use crate::random;
@@ -18,8 +21,8 @@ use crate::user;
 /// This area's calls.
 pub const CALLS: Calls = &[
     (nr::uname, uname),
-    (nr::sethostname, |call| set_name(call, &HOST_NAME)),
-    (nr::setdomainname, |call| set_name(call, &DOMAIN_NAME)),
+    (nr::sethostname, |call| set_name(call, HOST)),
+    (nr::setdomainname, |call| set_name(call, DOMAIN)),
     (nr::sysinfo, sysinfo),
     (nr::syslog, syslog),
     (nr::getrandom, getrandom),
@@ -33,81 +36,90 @@ pub const VERSION: &str = "#1 SMP kwab";
 /// Bytes of each of uname's six fields.
 const FIELD: usize = 65;
 
-/// A name of at most 64 bytes.
-pub struct Name([u8; FIELD]);
+/// Number of the field with the host name.
+const HOST: usize = 1;
+/// Number of the field with the domain name.
+const DOMAIN: usize = 5;
 
-impl Name {
-    const fn new(text: &[u8]) -> Self {
-        let mut bytes = [0; FIELD];
-        let mut at = 0;
-        while at < text.len() {
-            bytes[at] = text[at];
-            at += 1;
+/// The six fields of `uname` as a program gets them: names of at most 64 bytes, each with NULs behind it.
+#[derive(Clone)]
+struct Names([u8; 6 * FIELD]);
+
+impl Names {
+    fn at_boot() -> Self {
+        let mut names = Self([0; 6 * FIELD]);
+        for (field, text) in ["Linux", "(none)", RELEASE, VERSION, "x86_64", "(none)"].into_iter().enumerate() {
+            names.field_mut(field)[..text.len()].copy_from_slice(text.as_bytes());
         }
-        Self(bytes)
+        names
     }
 
-    fn text(&self) -> Vec<u8> {
-        self.0[..self.0.iter().position(|b| *b == 0).unwrap_or(FIELD)].to_vec()
+    fn field_mut(&mut self, field: usize) -> &mut [u8] {
+        &mut self.0[field * FIELD..(field + 1) * FIELD]
     }
 
-    fn set(&mut self, name: &[u8]) -> Result<(), Errno> {
-        if name.len() >= FIELD {
-            return Err(Errno::EINVAL);
-        }
-        self.0 = [0; FIELD];
-        self.0[..name.len()].copy_from_slice(name);
-        Ok(())
+    fn text(&self, field: usize) -> Vec<u8> {
+        self.0[field * FIELD..(field + 1) * FIELD].iter().copied().take_while(|byte| *byte != 0).collect()
     }
 }
 
-static HOST_NAME: SpinLock<Name> = SpinLock::new(Name::new(b"(none)"));
-static DOMAIN_NAME: SpinLock<Name> = SpinLock::new(Name::new(b"(none)"));
+/// The names as they are; a change makes new ones, so that a copy to a program needs no lock.
+static NAMES: SpinLock<Option<Arc<Names>>> = SpinLock::new(None);
+
+fn names() -> Arc<Names> {
+    Arc::clone(NAMES.lock().get_or_insert_with(|| Arc::new(Names::at_boot())))
+}
+
+fn set(field: usize, name: &[u8]) -> Result<(), Errno> {
+    if name.len() >= FIELD {
+        return Err(Errno::EINVAL);
+    }
+    let mut names = NAMES.lock();
+    let changed = Arc::make_mut(names.get_or_insert_with(|| Arc::new(Names::at_boot()))).field_mut(field);
+    changed.fill(0);
+    changed[..name.len()].copy_from_slice(name);
+    Ok(())
+}
 
 /// The host name, for `/proc/sys/kernel/hostname`.
 pub fn host_name() -> Vec<u8> {
-    HOST_NAME.lock().text()
+    names().text(HOST)
 }
 
 /// The domain name, for `/proc/sys/kernel/domainname`.
 pub fn domain_name() -> Vec<u8> {
-    DOMAIN_NAME.lock().text()
+    names().text(DOMAIN)
 }
 
 /// Sets the host name: EINVAL for more than 64 bytes.
 pub fn set_host_name(name: &[u8]) -> Result<(), Errno> {
-    HOST_NAME.lock().set(name)
+    set(HOST, name)
 }
 
 /// Sets the domain name: EINVAL for more than 64 bytes.
 pub fn set_domain_name(name: &[u8]) -> Result<(), Errno> {
-    DOMAIN_NAME.lock().set(name)
+    set(DOMAIN, name)
 }
 
 fn uname(call: &mut Call<'_>) -> SysResult {
-    let mut out = [0; 6 * FIELD];
-    let texts: [(usize, &str); 4] = [(0, "Linux"), (2, RELEASE), (3, VERSION), (4, "x86_64")];
-    for (field, text) in texts {
-        out[field * FIELD..field * FIELD + text.len()].copy_from_slice(text.as_bytes());
-    }
-    out[FIELD..2 * FIELD].copy_from_slice(&HOST_NAME.lock().0);
-    out[5 * FIELD..].copy_from_slice(&DOMAIN_NAME.lock().0);
-    user::write_bytes(call.arg(0), &out)?;
+    user::write_bytes(call.arg(0), &names().0)?;
     Ok(0)
 }
 
-fn set_name(call: &Call<'_>, name: &SpinLock<Name>) -> SysResult {
+fn set_name(call: &Call<'_>, field: usize) -> SysResult {
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
     let len = usize::try_from(call.arg(1)).ok().filter(|len| *len < FIELD).ok_or(Errno::EINVAL)?;
     let mut bytes = [0; FIELD];
     user::read_bytes(call.arg(0), &mut bytes[..len])?;
-    name.lock().0 = bytes;
+    inject::names_change(field == HOST);
+    set(field, &bytes[..len])?;
     Ok(0)
 }
 
 fn sysinfo(call: &mut Call<'_>) -> SysResult {
+    inject::statistics_asked(call.arg(0));
     let page = kernel_logic::vma::PAGE;
     let mut out = [0u8; 112];
     let mut put = |at: usize, value: u64| out[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -198,6 +210,9 @@ fn reboot(call: &mut Call<'_>) -> SysResult {
     }
     if call.arg(0) as u32 != MAGIC1 || !MAGIC2.contains(&(call.arg(1) as u32)) {
         return Err(Errno::EINVAL);
+    }
+    if matches!(call.arg(2) as u32, 0x4321_fedc | 0xcdef_0123 | 0x0123_4567) {
+        debug::report();
     }
     match call.arg(2) as u32 {
         // CAD_OFF, CAD_ON: there is no keyboard whose Ctrl-Alt-Del could matter.

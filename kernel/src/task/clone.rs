@@ -15,6 +15,9 @@ use super::creds::cap;
 use super::process::Actions;
 use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::debug;
+use crate::debug::inject::{self, Fault};
+use crate::debug::ring::Calls;
+use crate::debug::span::{Id, span};
 use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
 use crate::signal::ThreadSignals;
@@ -53,22 +56,27 @@ const UNSUPPORTED: u64 = flags::CLONE_NEWNS
 /// Makes a child of the running thread; its id.
 pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize, Errno> {
     check(request)?;
+    let whole = span(Id::Fork);
     let asked = |flag: u64| request.flags & flag != 0;
     let is_thread = asked(flags::CLONE_THREAD);
     // Whoever may exceed resource limits is bound only by the numbers there are.
     let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));
-    let limit = if privileged { u64::MAX } else { me.process.limit(resource::NPROC) };
-    if tree::thread_count() as u64 >= limit.min(MAX_THREADS) {
+    let uid = me.creds.with(|creds| creds.uid);
+    if tree::thread_count() as u64 >= MAX_THREADS
+        || (!privileged && tree::threads_of(uid) as u64 >= me.process.limit(resource::NPROC))
+    {
         return Err(Errno::EAGAIN);
     }
-    if frames::is_low() {
-        return Err(Errno::ENOMEM);
-    }
-    let mm = child_memory(me, asked(flags::CLONE_VM))?;
+    frames::spare()?;
+    let memory = span(Id::ForkMemory);
+    let mm = child_memory(me, asked(flags::CLONE_VM), request.stack != 0)?;
+    drop(memory);
+    let family = span(Id::ForkTask);
     let tid = tree::allocate()?;
     let process = if is_thread { me.process.clone() } else { child_process(me, tid, request) };
     let vfork = asked(flags::CLONE_VFORK).then(|| Arc::new(VforkDone::default()));
     let task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
+    drop(family);
     let mut start = *frame;
     start.set_result(0);
     if request.stack != 0 {
@@ -76,7 +84,9 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     }
     let tls = if asked(flags::CLONE_SETTLS) { request.tls } else { running::tls() };
     let user = UserStart { frame: &start, tls, fpu: FpuStart::Inherit, space: Some(mm.space.clone()) };
+    let stack = span(Id::ForkThread);
     let thread: ThreadRef = Thread::user(task, &user).map_err(|_| Errno::ENOMEM)?;
+    drop(stack);
     if asked(flags::CLONE_PIDFD) {
         let fd = pidfd::open(me, &process, false)?;
         if let Err(errno) = UserPtr::<i32>::new(request.pidfd).write(fd) {
@@ -101,7 +111,9 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         tree::add_process(&process, process.ppid(), &thread);
         debug::event::fork(me.pid(), tid);
     }
+    debug::flight::fork(me.pid(), tid);
     sched::start(thread);
+    drop(whole);
     if let Some(vfork) = vfork {
         wait_for_vfork(&vfork);
     }
@@ -122,9 +134,9 @@ fn check(request: &Request) -> Result<(), Errno> {
     Ok(())
 }
 
-fn child_memory(me: &Thread, shared: bool) -> Result<Arc<AddressSpace>, Errno> {
+fn child_memory(me: &Thread, shared: bool, own_stack: bool) -> Result<Arc<AddressSpace>, Errno> {
     let mm = me.mm().ok_or(Errno::EINVAL)?;
-    if shared { Ok(mm) } else { mm.fork() }
+    if shared || own_stack && inject::is(Fault::ForkShares) { Ok(mm) } else { mm.fork() }
 }
 
 fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
@@ -168,7 +180,9 @@ fn child_task(
     };
     let on = |flag: u64, value: u64| AtomicU64::new(if asked(flag) { value } else { 0 });
     let task = Task {
-        tid: AtomicU32::new(tid),
+        ids: AtomicU64::new(Task::pack_ids(process.pid, tid)),
+        span_depth: AtomicU32::new(0),
+        calls: Calls::new(),
         process,
         sched: SchedState::child_of(&me.sched),
         signals,

@@ -16,6 +16,7 @@ use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
 use super::{Creds, Thread};
 use crate::debug;
+use crate::debug::span::{Id, span};
 use crate::fs::attr::S_IFREG;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
@@ -48,8 +49,11 @@ const START_BYTES: usize = 256;
 
 /// Executes; on success `frame` begins the new program.
 pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
+    let _whole = span(Id::Exec);
+    let opening = span(Id::ExecOpen);
     let file = open_file(me, &request)?;
     let (file, start) = follow_shebang(me, file, &mut request)?;
+    drop(opening);
     // Those of the interpreter: a script's own are ignored, since it could be exchanged before it is read (execve(2)).
     let (set_uid, set_gid) = set_ids(&file);
     let mut creds = (*me.creds()).clone();
@@ -64,13 +68,17 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
         stack_limit: argument_limit(me),
     };
     let loaded = loader::load(&program, &given)?;
+    let alone = span(Id::ExecAlone);
     only_thread(me)?;
+    drop(alone);
     // From here on the old program is gone and nothing may fail.
     let name = request.path.rsplit(|b| *b == b'/').next().unwrap_or(b"");
     me.set_comm(name);
     let argv0 = request.argv.first().map_or(&b""[..], Vec::as_slice);
+    debug::flight::exec(loaded.entry, loaded.sp);
     debug::event::exec(me.pid(), argv0, loaded.entry);
     become_program(me, frame, loaded, creds);
+    debug::exec_checks(me);
     Ok(())
 }
 
@@ -175,9 +183,15 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     if tid_at != 0 && crate::user::UserPtr::<u32>::new(tid_at).write(0).is_ok() {
         crate::futex::wake_shared_or_private(tid_at, 1);
     }
+    mm.audit("exec");
+    let switching = span(Id::ExecSwitch);
     me.set_space(Some(mm.space.clone()));
     let old = me.mm.set(Some(mm));
-    drop(old);
+    if let Some(old) = old {
+        me.process.note_resident(&old);
+        drop(old);
+    }
+    drop(switching);
     me.finish_vfork();
     own_files(me);
     reset_signals(me);
@@ -194,6 +208,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
 
 /// A descriptor table shared with other processes is copied before close-on-exec acts on it.
 fn own_files(me: &Thread) {
+    let _span = span(Id::ExecClose);
     let files = me.files();
     // One reference is the slot's, one is ours.
     let files = if Arc::strong_count(&files) > 2 {
@@ -208,6 +223,7 @@ fn own_files(me: &Thread) {
 
 /// Handlers are gone with the program; ignored signals stay ignored (execve(2)).
 fn reset_signals(me: &Thread) {
+    let _span = span(Id::ExecSignals);
     let mut table = me.process.actions.with(|actions| *actions.0.lock());
     let mut changed = false;
     for entry in &mut table {

@@ -8,6 +8,7 @@ use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 use super::process::{Ended, Process};
 use super::{Task, current, robust, tree};
 use crate::debug;
+use crate::debug::span::{Id, span};
 use crate::log;
 use crate::sched;
 use crate::signal;
@@ -24,17 +25,26 @@ pub fn exit_process(code: u8) -> ! {
 /// Ends the running thread; the last one ends the process with `code`, unless the process already has a verdict.
 pub fn exit_thread(code: u8) -> ! {
     let me = current();
+    let whole = span(Id::Exit);
+    // Before its memory is let go: from here on other processors need not tell this one what they unmap.
+    let alone = me.process.threads.lock().len() == 1;
+    debug::flight::exit(i32::from(code) << 8, alone);
     release_memory(&me);
+    let files = span(Id::ExitFiles);
     // Files before the family learns of it: a parent that waited may count on them being closed.
     drop(me.files.set(None));
     drop(me.fs.set(None));
+    drop(files);
     leave(&me, code);
+    drop(whole);
     sched::exit()
 }
 
 /// Clears the thread id, wakes robust futex waiters, lets go of the memory.
 fn release_memory(me: &super::Thread) {
+    let _span = span(Id::ExitMemory);
     if me.mm().is_some() {
+        crate::futex::pi::release_all(me);
         robust::release(me);
         let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
         if tid_at != 0 && UserPtr::<u32>::new(tid_at).write(0).is_ok() {
@@ -43,12 +53,16 @@ fn release_memory(me: &super::Thread) {
     }
     me.rseq.addr.store(0, Ordering::Relaxed);
     let mm = me.mm.set(None);
+    if let Some(mm) = &mm {
+        me.process.note_resident(mm);
+    }
     me.set_space(None);
     drop(mm);
     me.finish_vfork();
 }
 
 fn leave(me: &Task, code: u8) {
+    let _span = span(Id::ExitFamily);
     let process = me.process.clone();
     {
         let mut usage = process.usage.lock();

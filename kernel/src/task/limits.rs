@@ -27,6 +27,9 @@ pub mod resource {
     pub const COUNT: usize = 16;
 }
 
+/// `fs.nr_open`: not even the privileged may permit more descriptors.
+pub const MAX_OPEN: u64 = 1 << 20;
+
 /// A soft and a hard limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -71,10 +74,13 @@ impl Limits {
         if new.soft > new.hard {
             return Err(Errno::EINVAL);
         }
-        if new.hard > old.hard && !privileged {
+        if (new.hard > old.hard && !privileged) || (resource == resource::NOFILE && new.hard > MAX_OPEN) {
             return Err(Errno::EPERM);
         }
         *old = new;
+        if resource == resource::CPU {
+            old.soft = old.soft.max(1);
+        }
         Ok(())
     }
 }

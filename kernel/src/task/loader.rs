@@ -15,6 +15,9 @@ use machine::addr::UserPage;
 use machine::frame::Frame;
 
 use super::Creds;
+use crate::debug;
+use crate::debug::inject::{self, Fault};
+use crate::debug::span::{Id, span};
 use crate::fs::io::Sink;
 use crate::fs::{File, PageUse};
 use crate::mm::map::vma_errno;
@@ -63,6 +66,7 @@ pub struct Given<'a> {
 
 /// Reads and checks the headers of an ELF file.
 pub fn read_headers(file: &Arc<File>, start: &[u8]) -> Result<(Header, Image), Errno> {
+    let _span = span(Id::ExecParse);
     let header = Header::parse(start, elf::EM_X86_64).map_err(|_| Errno::ENOEXEC)?;
     let mut phdrs = vec![0; header.phdr_bytes()];
     let got = file.read_at(header.phoff, &mut Sink::kernel(&mut phdrs))?;
@@ -72,7 +76,9 @@ pub fn read_headers(file: &Arc<File>, start: &[u8]) -> Result<(Header, Image), E
 
 /// Builds the program's memory.
 pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
+    let fresh = span(Id::ExecSpace);
     let mm = AddressSpace::new()?;
+    drop(fresh);
     let loaded = {
         let mut map = mm.lock();
         build(&mm, &mut map, program, given)?
@@ -120,6 +126,7 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
 }
 
 fn map_image(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, image: &Image, base: u64) -> Result<(), Errno> {
+    let _span = span(Id::ExecSegments);
     let (low, high) = image.span();
     let (low, high) = (low.wrapping_add(base), high.wrapping_add(base));
     if high > USER_END || low >= high || low < crate::mm::map::MIN_ADDR {
@@ -145,9 +152,11 @@ fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Seg
         mm.forget_pages(start, end);
     }
     let flags = VmaFlags::default();
+    let every = Prot::READ.with(Prot::WRITE).with(Prot::EXEC);
+    let prot = if inject::is(Fault::ElfProtection) { every } else { segment.prot };
     if file_end > start {
         let backing = Backing::File { file: file.clone(), offset: segment.page_offset() };
-        map.vmas.insert(Vma { start, end: file_end, prot: segment.prot, flags, backing }).map_err(vma_errno)?;
+        map.vmas.insert(Vma { start, end: file_end, prot, flags, backing }).map_err(vma_errno)?;
         if let Some((from, to)) = segment.tail_to_clear() {
             let (from, to) = (from.wrapping_add(base), to.wrapping_add(base));
             clear_tail(mm, file, segment, start, from, to)?;
@@ -155,7 +164,7 @@ fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Seg
     }
     if end > file_end {
         let backing = Backing::Anonymous;
-        map.vmas.insert(Vma { start: file_end, end, prot: segment.prot, flags, backing }).map_err(vma_errno)?;
+        map.vmas.insert(Vma { start: file_end, end, prot, flags, backing }).map_err(vma_errno)?;
     }
     Ok(())
 }
@@ -244,6 +253,7 @@ fn build_stack(
     given: &Given<'_>,
     aux: &[(u64, u64)],
 ) -> Result<u64, Errno> {
+    let _span = span(Id::ExecStack);
     let mut seed = [0; 16];
     random::fill(&mut seed);
     let what =
@@ -267,6 +277,7 @@ fn build_stack(
         let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
         mm.place_private(at, frame, prot)?;
     }
+    debug::event::exec_prefault(first, (end - first) / PAGE);
     map.args = built.args;
     map.envs = built.envs;
     map.stack_start = built.sp;

@@ -11,10 +11,13 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::signal::{SigSet, sig};
+use machine::cpu::CpuId;
 use machine::sync::SpinLock;
 use machine::thread::Current;
 use machine::trap::TrapCode;
 
+use crate::debug::inject::{self, Fault};
+use crate::debug::ring::Calls;
 use crate::fs::{FdTable, FsContext};
 use crate::mm::AddressSpace;
 use crate::sched::SchedState;
@@ -47,8 +50,12 @@ pub type ThreadRef = Arc<Thread>;
 
 /// What the kernel keeps per thread.
 pub struct Task {
-    /// See [`Task::tid`].
-    tid: AtomicU32,
+    /// See [`Task::ids`].
+    ids: AtomicU64,
+    /// How deep in spans it is, while somebody traces them.
+    pub span_depth: AtomicU32,
+    /// Its last system calls.
+    pub calls: Calls,
     /// The process it belongs to.
     pub process: Arc<Process>,
     /// The scheduler's part.
@@ -117,11 +124,21 @@ impl Task {
     /// Thread id; equal to the process id for a process's first thread, and for the one that executed a program.
     #[inline]
     pub fn tid(&self) -> Tid {
-        self.tid.load(Ordering::Relaxed)
+        self.ids.load(Ordering::Relaxed) as u32
+    }
+
+    /// Process id in the upper half, thread id in the lower: both in one load, for recorders.
+    #[inline]
+    pub fn ids(&self) -> u64 {
+        self.ids.load(Ordering::Relaxed)
+    }
+
+    fn pack_ids(pid: Pid, tid: Tid) -> u64 {
+        u64::from(pid) << 32 | u64::from(tid)
     }
 
     fn set_tid(&self, tid: Tid) {
-        self.tid.store(tid, Ordering::Relaxed);
+        self.ids.store(Self::pack_ids(self.process.pid, tid), Ordering::Relaxed);
     }
 
     /// The process id.
@@ -166,7 +183,9 @@ impl Task {
     /// A thread's part of the kernel's own: an idle thread, or the one that becomes init.
     pub fn kernel(tid: Tid, process: Arc<Process>, name: &[u8], idle: bool) -> Self {
         let task = Self {
-            tid: AtomicU32::new(tid),
+            ids: AtomicU64::new(Self::pack_ids(process.pid, tid)),
+            span_depth: AtomicU32::new(0),
+            calls: Calls::new(),
             process,
             sched: SchedState::new(idle),
             signals: ThreadSignals::new(SigSet::EMPTY),
@@ -203,7 +222,9 @@ impl Task {
         let waiting = self.vfork.lock().take();
         if let Some(vfork) = waiting {
             vfork.done.store(true, Ordering::Release);
-            vfork.queue.wake_all();
+            if !inject::is(Fault::LostWakeup) {
+                vfork.queue.wake_all();
+            }
         }
     }
 }
@@ -212,6 +233,11 @@ impl Task {
 #[inline(always)]
 pub fn current() -> Current<Task> {
     crate::START.current()
+}
+
+/// The running thread and its processor.
+pub fn current_here() -> (Current<Task>, CpuId) {
+    crate::START.current_here()
 }
 
 /// The running thread, or `None` while this processor boots.
@@ -262,6 +288,11 @@ impl<T> OptionSlot<T> {
     /// Looks at what it holds, without taking a reference. `look` must not sleep.
     pub fn with<R>(&self, look: impl FnOnce(Option<&T>) -> R) -> R {
         look(self.0.lock().as_deref())
+    }
+
+    /// [`with`](Self::with) for dumps: nothing while somebody exchanges it.
+    pub fn try_with<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        self.0.try_lock()?.as_deref().map(look)
     }
 
     /// Puts something else there; what was there is returned so that it is dropped outside the lock.

@@ -4,12 +4,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
 use super::limits::Limits;
 use super::{Pid, Slot, ThreadRef};
+use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
 use crate::time::itimer::Itimers;
 use crate::time::posix::PosixTimers;
@@ -39,6 +40,8 @@ pub struct Process {
     pub life: SpinLock<Life>,
     /// Set once the whole process is to end: threads leave on their next way to user mode.
     pub ending: AtomicBool,
+    /// Set by the thread that writes the dump of a process that `SIGKILL` ends.
+    dumped: AtomicBool,
     /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
     pub stopping: AtomicBool,
     /// Woken when a stopped process continues or must die.
@@ -51,6 +54,8 @@ pub struct Process {
     pub limits: SpinLock<Limits>,
     /// What reaped children and ended threads used.
     pub usage: SpinLock<Usage>,
+    /// Processor time at which `RLIMIT_CPU` is to be enforced next, `u64::MAX` for never; follows `limits`.
+    pub cpu_deadline: AtomicU64,
     /// `setitimer`
     pub itimers: Itimers,
     /// `timer_create`
@@ -184,10 +189,12 @@ impl Process {
             threads: SpinLock::new(Vec::new()),
             life: SpinLock::new(Life::default()),
             ending: AtomicBool::new(false),
+            dumped: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             resumed: WaitQueue::new(),
             child_changed: WaitQueue::new(),
             ended: WaitQueue::new(),
+            cpu_deadline: AtomicU64::new(crate::sched::tick::cpu_deadline(&limits)),
             limits: SpinLock::new(limits),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
@@ -220,9 +227,20 @@ impl Process {
         self.parent.load(Ordering::Relaxed)
     }
 
+    /// Whether `SIGKILL` ends it: to the first who asks.
+    pub fn was_killed(&self) -> bool {
+        let killed = matches!(self.life.lock().ending, Some(Ended::Killed { signal: sig::KILL, .. }));
+        killed && !self.dumped.swap(true, Ordering::Relaxed)
+    }
+
     /// Whether it has ended and waits for its parent.
     pub fn is_zombie(&self) -> bool {
         self.life.lock().zombie.is_some()
+    }
+
+    /// [`is_zombie`](Self::is_zombie) for dumps: `false` when it cannot be told.
+    pub fn try_is_zombie(&self) -> bool {
+        self.life.try_lock().is_some_and(|life| life.zombie.is_some())
     }
 
     /// Its live threads, as of now.
@@ -233,6 +251,12 @@ impl Process {
     /// Some live thread: the first one while it lives.
     pub fn any_thread(&self) -> Option<ThreadRef> {
         self.threads.lock().first().cloned()
+    }
+
+    /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).
+    pub fn note_resident(&self, mm: &AddressSpace) {
+        let mut usage = self.usage.lock();
+        usage.max_rss = usage.max_rss.max(mm.peak() * 4);
     }
 
     /// The enforced value of a limit.

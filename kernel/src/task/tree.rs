@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use linux_abi::Errno;
-use machine::sync::SpinLock;
+use machine::sync::{Holder, SpinLock};
 
 use super::{Pid, Process, Session, ThreadRef, Tid};
 
@@ -55,9 +55,28 @@ pub fn next_process(from: Pid) -> Option<Arc<Process>> {
     TREE.lock().nodes.range(from..).next().map(|(_, node)| node.process.clone())
 }
 
+/// Looks at every live thread and every zombie, for dumps: nothing when somebody holds the tree. `thread` and `zombie` must not
+/// come back here.
+pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn FnMut(&Process) -> bool) -> Option<()> {
+    let tree = TREE.try_lock()?;
+    let _ = tree.threads.values().all(thread)
+        && tree.nodes.values().filter(|node| node.process.try_is_zombie()).all(|node| zombie(&node.process));
+    Some(())
+}
+
+/// Who holds the tree, for dumps.
+pub fn holder() -> Option<Holder> {
+    TREE.holder()
+}
+
 /// How many threads there are.
 pub fn thread_count() -> usize {
     TREE.lock().threads.len()
+}
+
+/// How many threads run for a real user.
+pub fn threads_of(uid: u32) -> usize {
+    TREE.lock().threads.values().filter(|thread| thread.creds.with(|creds| creds.uid) == uid).count()
 }
 
 /// The id handed out last (`/proc/loadavg`).

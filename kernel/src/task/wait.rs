@@ -5,6 +5,7 @@ use linux_abi::Errno;
 
 use super::process::{Ended, Process};
 use super::{Pid, Task, tree};
+use crate::debug::span::{Id, span};
 use crate::sync::wait::WaitError;
 
 /// Which children.
@@ -58,6 +59,7 @@ pub struct Report {
 
 /// Waits for a change; `Ok(None)` when there is none and the caller does not want to sleep.
 pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
+    let _span = span(Id::Wait);
     let look = || match scan(me, wanted) {
         Scan::Found(report) => Some(Ok(Some(report))),
         Scan::Nobody => Some(Err(Errno::ECHILD)),

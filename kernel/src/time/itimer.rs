@@ -57,6 +57,8 @@ struct State {
     /// When it goes off next, on its own clock; 0 when disarmed.
     next: Nanos,
     interval: Nanos,
+    /// `next` is a reading of the clock and moves with it; else it is so much time from when the timer was set.
+    absolute: bool,
     armed: Option<Armed>,
     /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void.
     generation: u64,
@@ -73,19 +75,43 @@ impl IntervalTimer {
     /// Sets it to go off at `next` of its clock (0: not at all) and every `interval` after; what was left and the
     /// interval before.
     pub fn set(self: &Arc<Self>, next: Nanos, interval: Nanos) -> (Nanos, Nanos) {
+        self.set_to(next, interval, false)
+    }
+
+    /// [`IntervalTimer::set`], saying whether `next` is a reading of the clock that was asked for (`TIMER_ABSTIME`).
+    pub fn set_to(self: &Arc<Self>, next: Nanos, interval: Nanos, absolute: bool) -> (Nanos, Nanos) {
         let old = self.get();
         let mut state = self.state.lock();
+        state.absolute = absolute;
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }
         state.next = next;
         state.interval = interval;
+        state.overrun = 0;
         state.generation += 1;
         if next != 0 {
             let at = self.clock.to_monotonic(next);
             state.armed = Some(self.arm(at, state.generation));
         }
         old
+    }
+
+    /// Its clock, the wall clock, was set `by` nanoseconds forward: a timer at a reading of it goes off when the clock reads
+    /// that, one that was to run for some time runs that long (timer_settime(2)).
+    pub fn wall_moved(self: &Arc<Self>, by: i64) {
+        let mut state = self.state.lock();
+        if state.next == 0 {
+            return;
+        }
+        if !state.absolute {
+            state.next = state.next.saturating_add_signed(by).max(1);
+        }
+        if let Some(armed) = state.armed.take() {
+            armed.disarm();
+        }
+        state.generation += 1;
+        state.armed = Some(self.arm(self.clock.to_monotonic(state.next), state.generation));
     }
 
     /// Time left (0 when disarmed) and interval.
@@ -113,6 +139,7 @@ impl IntervalTimer {
         self.state.lock().overrun = overrun;
     }
 
+    /// Sends its signal, for one expiry and the `missed` ones that nobody came to send it for.
     fn signal(&self, process: &Arc<Process>, missed: u32) {
         let timer = |id, signal, value| SigInfo {
             signal,
@@ -125,13 +152,15 @@ impl IntervalTimer {
             Notify::Nothing => Ok(()),
             Notify::Itimer(signal) => signal::send_process(process, SigInfo::kernel(signal)),
             Notify::Process { id, signal, value } => {
-                if process.pending.lock().add_overrun(signal, id) {
+                if process.pending.lock().add_overrun(signal, id, missed.saturating_add(1)) {
                     return;
                 }
                 signal::send_process(process, timer(id, signal, value))
             }
             Notify::Thread { id, signal, value, tid } => match tree::thread(tid) {
-                Some(thread) if thread.signals.pending.lock().add_overrun(signal, id) => return,
+                Some(thread) if thread.signals.pending.lock().add_overrun(signal, id, missed.saturating_add(1)) => {
+                    return;
+                }
                 Some(thread) => signal::send_thread(&thread, timer(id, signal, value)),
                 None => Ok(()),
             },

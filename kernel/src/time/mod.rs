@@ -42,9 +42,14 @@ pub fn wall_offset() -> Nanos {
 
 /// Sets the wall clock.
 pub fn set_realtime(wall: Nanos) {
-    WALL_OFFSET.store(wall.wrapping_sub(now()), Ordering::Relaxed);
+    let offset = wall.wrapping_sub(now());
+    let moved = offset.wrapping_sub(WALL_OFFSET.swap(offset, Ordering::Relaxed)) as i64;
     vdso::update();
     WALL_MOVED.wake_all();
+    for process in tree::all_processes() {
+        process.timers.wall_moved(moved);
+    }
+    crate::ipc::timerfd::wall_moved(moved);
 }
 
 /// Woken when the wall clock is set: whoever sleeps until a moment of it must look again.
@@ -136,11 +141,10 @@ pub fn process_time(process: &Process) -> Nanos {
     ended + live
 }
 
-/// A thread's processor time as user and system time. The clock does not tell the two apart on every entry, which would
-/// cost more than most calls; all of it counts as user time of a program and as system time of a kernel thread.
+/// A thread's processor time as user and system time; a kernel thread has no user time.
 pub fn split_time(task: &Task) -> (Nanos, Nanos) {
-    let total = task.sched.run_time();
-    if task.kernel_thread { (0, total) } else { (total, 0) }
+    let (user, system) = task.sched.split_time();
+    if task.kernel_thread { (0, user + system) } else { (user, system) }
 }
 
 /// A `struct timespec` as nanoseconds. `EINVAL` when negative or with too many nanoseconds; saturates after 584 years.

@@ -2,11 +2,14 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
+use super::Clock;
 use super::itimer::IntervalTimer;
+use crate::mm::frames;
 
 /// A process's timers.
 #[derive(Default)]
@@ -27,7 +30,7 @@ impl PosixTimers {
     /// Adds the timer `make` builds for its id.
     pub fn add(&self, make: impl FnOnce(u32) -> Arc<IntervalTimer>) -> Result<u32, Errno> {
         let mut timers = self.0.0.lock();
-        if timers.len() >= MAX_TIMERS {
+        if timers.len() >= MAX_TIMERS || frames::is_low() {
             return Err(Errno::EAGAIN);
         }
         let id = (0..).find(|id| !timers.contains_key(id)).ok_or(Errno::EAGAIN)?;
@@ -45,6 +48,17 @@ impl PosixTimers {
         let timer = self.0.0.lock().remove(&id).ok_or(Errno::EINVAL)?;
         timer.set(0, 0);
         Ok(())
+    }
+
+    /// The wall clock was set `by` nanoseconds forward (negative: back).
+    pub fn wall_moved(&self, by: i64) {
+        let timers = self.0.0.lock();
+        let moved: Vec<Arc<IntervalTimer>> =
+            timers.values().filter(|timer| timer.clock() == Clock::Real).cloned().collect();
+        drop(timers);
+        for timer in moved {
+            timer.wall_moved(by);
+        }
     }
 
     /// A signal of timer `id` was taken.

@@ -42,6 +42,9 @@ const TCSETS2: u32 = 0x402c_542b;
 const TCSETSF2: u32 = 0x402c_542d;
 const TIOCGDEV: u32 = 0x8004_5432;
 
+/// The speed a pseudo-terminal has.
+const B38400: u32 = 0o17;
+
 /// Size of the old `struct termio`, whose flags are 16 bits wide.
 const TERMIO_SIZE: usize = 18;
 
@@ -54,9 +57,12 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usiz
             set(tty, Termios::from_bytes(&bytes), request == TCSETSF)
         }
         TCGETS2 => {
-            write_bytes(argument, &tty.termios().to_bytes())?;
-            // c_ispeed and c_ospeed follow: 9600 baud, as c_cflag says.
-            write_bytes(argument + TERMIOS_SIZE as u64, &[0x80, 0x25, 0, 0, 0x80, 0x25, 0, 0]).map(|()| 0)
+            let termios = tty.termios();
+            write_bytes(argument, &termios.to_bytes())?;
+            // c_ispeed and c_ospeed follow: as c_cflag says, of which only two occur.
+            let baud = if termios.cflag & B38400 == B38400 { 38_400 } else { 9600 };
+            write_int(argument + TERMIOS_SIZE as u64, baud)?;
+            write_int(argument + TERMIOS_SIZE as u64 + 4, baud)
         }
         TCSETS2..=TCSETSF2 => {
             let mut bytes = [0; TERMIOS_SIZE];
@@ -85,6 +91,20 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usiz
         TIOCGDEV => write_int(argument, tty.rdev as i32),
         TIOCSCTTY | TIOCNOTTY | TIOCGPGRP | TIOCSPGRP | TIOCGSID => control(tty, request, argument),
         _ => Err(Errno::ENOTTY),
+    }
+}
+
+/// Requests to the master of a pseudo-terminal: they mean the terminal, whoever asks. `waiting` is what could be read.
+pub(super) fn handle_master(tty: &Arc<Tty>, request: u32, argument: u64, waiting: usize) -> Result<usize, Errno> {
+    match request {
+        FIONREAD => write_int(argument, waiting as i32),
+        TIOCGPGRP => write_int(argument, tty.control.lock().foreground as i32),
+        TIOCGSID => match tty.control.lock().session {
+            0 => Err(Errno::ENOTTY),
+            session => write_int(argument, session as i32),
+        },
+        TIOCSCTTY | TIOCNOTTY | TIOCSTI => Err(Errno::ENOTTY),
+        _ => handle(tty, request, argument),
     }
 }
 

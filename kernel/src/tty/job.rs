@@ -82,6 +82,23 @@ fn release(tty: &Tty, session: Pid) -> Pid {
     core::mem::take(&mut *control).foreground
 }
 
+/// The other end of a pseudo-terminal is gone: its session loses it and is told.
+pub(super) fn hang_up(tty: &Arc<Tty>) {
+    let session = tty.control.lock().session;
+    if session != 0 {
+        take_from(session);
+        let foreground = release(tty, session);
+        for group in [session, foreground] {
+            send_group(group, sig::HUP);
+            send_group(group, sig::CONT);
+            if foreground == session {
+                break;
+            }
+        }
+    }
+    tty.readable.wake_all();
+}
+
 fn take_from(session: Pid) {
     for process in tree::all_processes() {
         if process.sid() == session {

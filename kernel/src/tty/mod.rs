@@ -1,10 +1,11 @@
-//! Terminals: at present the console on the first serial line.
+//! Terminals: the console on the first serial line, and pseudo-terminals ([`pty`]).
 //!
 //! A [`Tty`] joins the line discipline of `kernel_logic::tty` to a device and to job control: which session it controls, which of
 //! its process groups may read and write ([`job`]). Requests are in [`ioctl`].
 
 mod ioctl;
 mod job;
+pub mod pty;
 
 use alloc::sync::Arc;
 
@@ -17,7 +18,7 @@ use linux_abi::flags::file::O_NOCTTY;
 use machine::sync::{Once, SpinLock};
 use machine::time::now;
 
-use crate::fs::dev::{CONSOLE, TTY_S0};
+use crate::fs::dev::{CONSOLE, PTMX, TTY_S0, split};
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
 use crate::sched::Sleep;
@@ -38,6 +39,8 @@ pub struct Tty {
     readable: WaitQueue,
     /// Output goes on after a stop.
     writable: WaitQueue,
+    /// What a pseudo-terminal is connected to; the console has none.
+    wire: Option<pty::Wire>,
 }
 
 /// Whose terminal it is.
@@ -58,34 +61,32 @@ pub fn console() -> &'static Arc<Tty> {
         if let Some(tty) = TTY.get() {
             return tty;
         }
-        let tty = Arc::new(Tty {
-            rdev: TTY_S0,
-            discipline: SpinLock::new(LineDiscipline::new(Termios::console())),
-            control: SpinLock::new(Control::default()),
-            window: SpinLock::new([0; 4]),
-            readable: WaitQueue::new(),
-            writable: WaitQueue::new(),
-        });
-        if TTY.set(tty).is_ok() {
+        if TTY.set(Tty::new(TTY_S0, Termios::console(), None)).is_ok() {
             machine::console::enable_input();
         }
     }
 }
 
-/// Opens `/dev/console`, `/dev/ttyS0` or `/dev/tty`.
+/// Opens `/dev/console`, `/dev/ttyS0`, `/dev/tty`, `/dev/ptmx` or a terminal of devpts.
 pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+    if rdev == PTMX {
+        return pty::open_master();
+    }
+    if let (pty::MAJOR, index) = split(rdev) {
+        return pty::open_slave(index as u32, u64::from(flags));
+    }
     let console_node = rdev == CONSOLE;
     if !console_node && rdev != TTY_S0 {
         let session = task::current().process.session.get();
         let tty = session.terminal.lock().clone().ok_or(Errno::ENXIO)?;
-        return Ok(Arc::new(TtyFile { tty }));
+        return Ok(TtyFile::new(tty));
     }
     let tty = console().clone();
     // Opening the console device itself never makes it anybody's controlling terminal.
     if !console_node && flags & O_NOCTTY as u32 == 0 {
         job::adopt_if_free(&tty);
     }
-    Ok(Arc::new(TtyFile { tty }))
+    Ok(TtyFile::new(tty))
 }
 
 /// Drains the console's device: every byte goes through the line discipline. Thread context.
@@ -109,10 +110,40 @@ pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
 }
 
 impl Tty {
+    fn new(rdev: u64, termios: Termios, wire: Option<pty::Wire>) -> Arc<Self> {
+        Arc::new(Self {
+            rdev,
+            discipline: SpinLock::new(LineDiscipline::new(termios)),
+            control: SpinLock::new(Control::default()),
+            window: SpinLock::new([0; 4]),
+            readable: WaitQueue::new(),
+            writable: WaitQueue::new(),
+            wire,
+        })
+    }
+
+    /// Shows bytes as they are.
+    fn screen(&self, bytes: &[u8]) {
+        match &self.wire {
+            None => machine::console::write(bytes),
+            Some(wire) => wire.put(bytes),
+        }
+    }
+
+    fn is_hung_up(&self) -> bool {
+        self.control.lock().hung_up || self.wire.as_ref().is_some_and(pty::Wire::is_cut)
+    }
+
+    /// Whether a program that writes must wait.
+    fn is_stopped(&self) -> bool {
+        self.discipline.lock().output_stopped()
+            || self.wire.as_ref().is_some_and(|wire| !wire.is_cut() && !wire.has_room())
+    }
+
     fn input(&self, byte: u8) {
         let mut discipline = self.discipline.lock();
         let was_stopped = discipline.output_stopped();
-        let action = discipline.input(byte, &mut |bytes| machine::console::write(bytes));
+        let action = discipline.input(byte, &mut |bytes| self.screen(bytes));
         let restarted = was_stopped && !discipline.output_stopped();
         drop(discipline);
         if restarted {
@@ -133,12 +164,15 @@ impl Tty {
     }
 
     fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
-        if self.control.lock().hung_up {
-            return Some(0);
-        }
-        match self.discipline.lock().take(buffer) {
-            Taken::Nothing => None,
-            Taken::Bytes(count) => Some(count),
+        let taken = self.discipline.lock().take(buffer);
+        match taken {
+            Taken::Nothing => self.is_hung_up().then_some(0),
+            Taken::Bytes(count) => {
+                if let Some(wire) = &self.wire {
+                    wire.was_read();
+                }
+                Some(count)
+            }
         }
     }
 
@@ -172,6 +206,15 @@ struct TtyFile {
     tty: Arc<Tty>,
 }
 
+impl TtyFile {
+    fn new(tty: Arc<Tty>) -> Arc<Self> {
+        if let Some(wire) = &tty.wire {
+            wire.opened();
+        }
+        Arc::new(Self { tty })
+    }
+}
+
 /// Bytes moved at a time between a program and the terminal.
 const PIECE: usize = 256;
 
@@ -196,18 +239,18 @@ impl FileOps for TtyFile {
         }
         let mut piece = [0; PIECE];
         while source.left() > 0 {
-            if self.tty.control.lock().hung_up {
+            if self.tty.is_hung_up() {
                 return Err(Errno::EIO);
             }
-            if self.tty.discipline.lock().output_stopped() {
+            if self.tty.is_stopped() {
                 if file.is_nonblocking() {
                     return Err(Errno::EAGAIN);
                 }
-                self.tty.writable.wait(|| (!self.tty.discipline.lock().output_stopped()).then_some(()))?;
+                self.tty.writable.wait(|| (!self.tty.is_stopped()).then_some(()))?;
             }
             let count = source.take(&mut piece)?;
             let mut discipline = self.tty.discipline.lock();
-            discipline.write(&piece[..count], &mut |bytes| machine::console::write(bytes));
+            discipline.write(&piece[..count], &mut |bytes| self.tty.screen(bytes));
         }
         Ok(position)
     }
@@ -217,16 +260,24 @@ impl FileOps for TtyFile {
             waiter.add(&self.tty.readable);
             waiter.add(&self.tty.writable);
         }
-        if self.tty.control.lock().hung_up {
+        if self.tty.is_hung_up() {
             return IN | OUT | RDNORM | WRNORM | HUP;
         }
-        let discipline = self.tty.discipline.lock();
-        let readable = if discipline.readable() { IN | RDNORM } else { 0 };
-        let writable = if discipline.output_stopped() { 0 } else { OUT | WRNORM };
+        let readable = if self.tty.discipline.lock().readable() { IN | RDNORM } else { 0 };
+        let writable = if self.tty.is_stopped() { 0 } else { OUT | WRNORM };
         readable | writable
     }
 
     fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+        if self.tty.wire.as_ref().is_some_and(pty::Wire::is_cut) {
+            return Err(Errno::EIO);
+        }
         ioctl::handle(&self.tty, request, argument)
+    }
+
+    fn release(&self, _file: &File) {
+        if let Some(wire) = &self.tty.wire {
+            wire.closed();
+        }
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
 }
 
 fn convert(dump: &Dump, arguments: &Export, out: &mut Vec<u8>) -> Result<Option<String>> {
-    let options = SymbolOptions { paths: arguments.symbols.clone(), force: false };
+    let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
     match arguments.to {
         Form::ElfCore => {
             let case = dump.case();

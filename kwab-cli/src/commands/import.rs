@@ -1,6 +1,7 @@
 //! `kwab import LOG|- [-o FILE|DIR] [--crash N] [--dry-run] [--force] [--strict] [--json]`
 //!
-//! Reads a serial log of any mixture and writes one dump per crash, or one recording when nothing crashed. Without `-o`
+//! Reads a serial log of any mixture and writes one dump per crash, or one recording when nothing crashed; or the file of a
+//! dump channel (a memory region, a disk), and writes every dump in it. Without `-o`
 //! the dumps lie beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to
 //! stdout, everything else to stderr. Nothing is overwritten without `--force`, and no dump is ever half there.
 
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kwab::format::section::FILE_MAGIC;
-use kwab::import::{ImportError, ImportReport, Options, PendingDump, import};
+use kwab::import::{ImportError, ImportReport, Options, PendingDump, import, import_channel, is_channel};
 
 use crate::cli::Import;
 use crate::failure::{LOST, about, is_stdio, shown, system};
@@ -22,20 +23,14 @@ use crate::{output, render};
 /// Runs the command.
 pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     let started = Instant::now();
-    let (input, length) = open(&arguments.log)?;
+    let input = open(&arguments.log)?;
     let target = Target::of(arguments)?;
     let folder = if arguments.dry_run { None } else { Some(target.folder()?) };
     let options = Options { source: source_name(&arguments.log), folder };
-    let bar = progress_bar(length);
-    let mut progress = |offset| {
-        if let Some(bar) = &bar {
-            bar.set_position(offset);
-        }
+    let imported = match input {
+        Input::Channel(bytes) => import_channel(&bytes, &options),
+        Input::Log(log, length) => import_log(log, length, &options),
     };
-    let imported = import(input, &options, &mut progress);
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
     let (mut report, dumps) = imported.map_err(|error| match error {
         ImportError::Read { error, .. } => about(&arguments.log, system(&error)),
         ImportError::Write(error) => about(&target.named(), system(&error)),
@@ -60,10 +55,40 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     Ok(ExitCode::from(if arguments.strict && lost { LOST } else { 0 }))
 }
 
-/// The log's bytes and, for a file, its length.
-fn open(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
+/// What there is to import.
+enum Input {
+    /// A log's bytes and, for a file, its length.
+    Log(Box<dyn Read>, Option<u64>),
+    /// A dump channel.
+    Channel(Vec<u8>),
+}
+
+/// Imports a log, with a bar.
+fn import_log(
+    log: Box<dyn Read>,
+    length: Option<u64>,
+    options: &Options,
+) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
+    let bar = progress_bar(length);
+    let mut progress = |offset| {
+        if let Some(bar) = &bar {
+            bar.set_position(offset);
+        }
+    };
+    let imported = import(log, options, &mut progress);
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    imported
+}
+
+/// A file longer than this is taken for a log without a look inside: channels are small.
+const LONGEST_CHANNEL: u64 = 1 << 30;
+
+/// The log, or the channel.
+fn open(path: &Path) -> Result<Input> {
     if is_stdio(path) {
-        return Ok((Box::new(io::stdin().lock()), None));
+        return Ok(Input::Log(Box::new(io::stdin().lock()), None));
     }
     let mut file = File::open(path).map_err(|error| about(path, system(&error)))?;
     let meta = file.metadata().map_err(|error| about(path, system(&error)))?;
@@ -75,11 +100,21 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, Option<u64>)> {
     if meta.is_file() && got == 0 {
         return Err(about(path, "is empty: 0 bytes"));
     }
+    let mut input: Box<dyn Read> = Box::new(io::Cursor::new(head[..got].to_vec()).chain(file));
+    let maybe_channel = meta.is_file() && meta.len() <= LONGEST_CHANNEL && (head == FILE_MAGIC || head == [0; 8]);
+    if maybe_channel {
+        let mut bytes = Vec::new();
+        input.read_to_end(&mut bytes).map_err(|error| about(path, system(&error)))?;
+        if is_channel(&bytes) {
+            return Ok(Input::Channel(bytes));
+        }
+        input = Box::new(io::Cursor::new(bytes));
+    }
     if head == FILE_MAGIC {
         return Err(about(path, "is a dump already; kwab inspect shows it"));
     }
     let length = meta.is_file().then_some(meta.len());
-    Ok((Box::new(io::Cursor::new(head[..got].to_vec()).chain(file)), length))
+    Ok(Input::Log(input, length))
 }
 
 fn source_name(path: &Path) -> String {

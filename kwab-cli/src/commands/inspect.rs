@@ -1,24 +1,33 @@
-//! `kwab inspect DUMP|- [--section PART,…] [-n ROWS] [--wide] [--json]`
+//! `kwab inspect DUMP|- [--section PART,…] [--symbols PATH] [-n ROWS] [--wide] [--json]`
 //!
-//! The page a tired kernel developer wants first: what died, where and why, then backtrace, registers, memory map, system
-//! calls, events, profiles, tasks and log, and at the end what is missing or damaged and what that weakens.
+//! The page a tired kernel developer wants first: the first hypotheses of the triage, what died, where and why, then
+//! backtrace, code, registers, memory map, system calls, events, profiles, tasks and log, and at the end what is missing or
+//! damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command ends with the
+//! status of damage.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kwab::analysis;
 use kwab::model::Depth;
-use kwab::report::inspect::{Options, inspect};
+use kwab::report::inspect::{Options, Report, conclude, inspect};
+use kwab::symbols::SourceLines;
 
+use super::analyse::load_images;
 use super::open;
+use crate::analyses::SymbolOptions;
 use crate::cli::{Color, Inspect};
-use crate::failure::shown;
+use crate::failure::{DAMAGED, shown};
 use crate::output::{self, Style};
 use crate::render;
 
+/// A dump no longer than this is judged whole; of a longer one, what inspection reads anyway.
+const JUDGED_WHOLE: u64 = 8 << 20;
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
-    let dump = open(&arguments.dump, Depth::Digest)?;
-    let report = inspect(&dump, &shown(&arguments.dump), Options { rows: arguments.rows.max(1) });
+    let report = report(&arguments.dump, arguments.rows, &arguments.symbols)?;
     if arguments.json {
         output::json(&report)?;
     } else {
@@ -26,5 +35,18 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
         let page = render::inspect::page(&report, &arguments.section, style);
         output::to_stdout(|out| out.write_all(page.as_bytes()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(if report.completeness.defects.is_empty() { 0 } else { DAMAGED }))
+}
+
+/// What the records say, and what follows from them.
+fn report(path: &Path, rows: usize, symbols: &SymbolOptions) -> Result<Report> {
+    let dump = open(path, Depth::Digest)?;
+    let mut report = inspect(&dump, &shown(path), Options { rows: rows.max(1) });
+    let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
+    let dump = if whole { dump.with_the_rest() } else { dump };
+    let dump = analysis::Dump::of_loaded(dump);
+    let case = dump.case();
+    let images = load_images(&case, symbols);
+    conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()));
+    Ok(report)
 }

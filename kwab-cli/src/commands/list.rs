@@ -1,4 +1,4 @@
-//! `kwab list PATH… [--json] [--wide]`
+//! `kwab list PATH… [--filter TERMS] [--json] [--wide]`
 //!
 //! A catalogue of dumps: time, kind, cause, place, signature, completeness; dumps of the same crash together, the most
 //! frequent first. Directories are searched for files that end in `.kwab`.
@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use kwab::model::{Depth, Dump, DumpFile};
-use kwab::report::catalogue::{Catalogue, Entry, entry, unreadable};
+use kwab::report::catalogue::{Catalogue, Entry, FIELDS, entry, unreadable};
+use kwab::report::filter::Filter;
 
 use crate::cli::{Color, List};
 use crate::failure::{about, system};
@@ -17,6 +18,7 @@ use crate::render;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
+    let filter = Filter::parse(arguments.filter.as_deref().unwrap_or_default(), FIELDS)?;
     let mut entries: Vec<Entry> = Vec::new();
     for path in &arguments.paths {
         let meta = std::fs::metadata(path).map_err(|error| about(path, system(&error)))?;
@@ -30,6 +32,7 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
             entries.push(entry(&Dump::load(file, Depth::Catalogue), &path.display().to_string()));
         }
     }
+    entries.retain(|entry| filter.holds(entry));
     let catalogue = Catalogue::of(entries);
     if arguments.json {
         output::json(&catalogue)?;

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::CommandFactory as _;
+use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
+use kwab::bisect::report::BisectReport;
 use kwab::import::ImportReport;
 use kwab::report::catalogue::Catalogue;
 use kwab::report::check::CheckReports;
@@ -22,6 +24,10 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Check => schemars::schema_for!(CheckReports),
         SchemaOf::List => schemars::schema_for!(Catalogue),
         SchemaOf::Salvage => schemars::schema_for!(SalvageReport),
+        SchemaOf::Triage => schemars::schema_for!(TriageReport),
+        SchemaOf::AuditVm => schemars::schema_for!(AuditReport),
+        SchemaOf::VerifyPages => schemars::schema_for!(VerifyReport),
+        SchemaOf::Bisect => schemars::schema_for!(BisectReport),
     };
     output::json(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! One module per command; its first lines are its manual.
 
 pub(crate) mod analyse;
+mod bisect;
 mod cat;
 mod check;
 mod export;
@@ -10,6 +11,7 @@ mod inspect;
 mod list;
 mod manual;
 mod salvage;
+mod tui;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -28,11 +30,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Import(arguments) => import::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments, color),
         Command::Analysis(analysis) => analyse::run(&analysis, color),
+        Command::Bisect(arguments) => bisect::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),
         Command::Cat(arguments) => cat::run(&arguments),
+        Command::Tui(arguments) => tui::run(&arguments, color),
         Command::Schema(arguments) => manual::schema(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
         Command::Man(arguments) => manual::man(&arguments),

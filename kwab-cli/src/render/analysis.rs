@@ -1,11 +1,12 @@
 //! Puts conclusions into words: triage, audit, verification of pages.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use kwab::analysis::Triage;
 use kwab::analysis::audit::{RULES, Severity};
+use kwab::analysis::forms::{AuditReport, VerifyReport};
+use kwab::analysis::{RecordRef, Triage};
 
-use crate::commands::analyse::{AuditReport, VerifyReport};
 use crate::output::Style;
 
 /// Where the text of a hypothesis begins.
@@ -16,6 +17,8 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     let mut out = String::new();
     wrap(&mut out, "", &bold(&report.headline, style), style);
     let _ = writeln!(out, "{}\n", report.kernel);
+    // Where a row of evidence stood first: what several hypotheses rest on is read once.
+    let mut told: HashMap<(&str, Option<RecordRef>), usize> = HashMap::new();
     for (number, found) in report.hypotheses.iter().enumerate() {
         let head = format!("{:2}  {:.2}  ", number + 1, found.score);
         wrap(&mut out, &head, &format!("{}  [{}]", bold(&found.claim, style), found.rule), style);
@@ -24,9 +27,19 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
                 wrap(&mut out, &" ".repeat(INDENT), &line, style);
             }
         } else {
+            let mut shared = BTreeSet::new();
             for fact in &found.evidence {
+                let first = *told.entry((fact.text.as_str(), fact.at)).or_insert(number);
+                if first != number {
+                    shared.insert(first + 1);
+                    continue;
+                }
                 let at = fact.at.map(|at| format!(" ({at})")).unwrap_or_default();
                 wrap(&mut out, &" ".repeat(INDENT), &format!("{}{at}", fact.text), style);
+            }
+            if !shared.is_empty() {
+                let others: Vec<String> = shared.iter().map(ToString::to_string).collect();
+                wrap(&mut out, &" ".repeat(INDENT), &format!("and evidence of {}", others.join(", ")), style);
             }
             for fact in &found.against {
                 wrap(&mut out, "    against: ", &fact.text, style);
@@ -55,7 +68,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
 /// The audit of mappings and page tables.
 pub(crate) fn audit(report: &AuditReport, style: Style) -> String {
     let mut out = String::new();
-    let AuditReport { mappings, entries, frames, findings, losses } = report;
+    let AuditReport { mappings, entries, frames, findings, losses, .. } = report;
     let _ = writeln!(
         out,
         "{mappings} mappings, {entries} page-table entries, {frames} frames: {} rules violated",

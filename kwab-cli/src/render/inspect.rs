@@ -1,9 +1,11 @@
 //! The inspection page: most valuable first, completeness last.
 
+mod stacks;
+
 use std::fmt::Write as _;
 
 use kwab::report::inspect::{
-    Backtrace, Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
+    Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
 };
 
 use super::{Tone, count, cut, duration, grouped, paint, wrap};
@@ -12,11 +14,12 @@ use crate::output::Style;
 
 /// The order of the page.
 const ORDER: &[Part] = &[
+    Part::Triage,
     Part::Cause,
     Part::Remarks,
     Part::Bt,
+    Part::Code,
     Part::Regs,
-    Part::Memory,
     Part::Vmas,
     Part::Checks,
     Part::Syscalls,
@@ -25,6 +28,7 @@ const ORDER: &[Part] = &[
     Part::Profile,
     Part::Tasks,
     Part::Log,
+    Part::Memory,
     Part::Meta,
     Part::Completeness,
 ];
@@ -40,7 +44,13 @@ pub(crate) fn page(report: &Report, wanted: &[Part], style: Style) -> String {
         match part {
             Part::Cause => cause(report, style, &mut out),
             Part::Remarks => remarks(&report.remarks, style, &mut out),
-            Part::Bt => backtraces(&report.backtraces, style, asked, &mut out),
+            Part::Triage => hypotheses(report, style, &mut out),
+            Part::Bt => {
+                stacks::backtraces(&report.backtraces, style, asked, &mut out);
+                stacks::nameless(report, style, &mut out);
+                stacks::others(&report.stacks, style, asked, &mut out);
+            }
+            Part::Code => stacks::code(report.code.as_ref(), style, &mut out),
             Part::Regs => registers(&report.registers, style, &mut out),
             Part::Memory => memory(&report.memory, style, &mut out),
             Part::Vmas => vmas(&report.vmas, style, &mut out),
@@ -76,7 +86,7 @@ fn head(report: &Report, style: Style, out: &mut String) {
     let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&told.join("  "), style.width.saturating_sub(2), "  ")));
 }
 
-fn title(text: &str, style: Style, out: &mut String) {
+pub(super) fn title(text: &str, style: Style, out: &mut String) {
     let _ = writeln!(out, "\n{}", paint(style, Tone::Head, text));
 }
 
@@ -123,6 +133,26 @@ fn cause(report: &Report, style: Style, out: &mut String) {
     }
 }
 
+/// Each hypothesis in three lines: the claim, what it rests on, what to run next.
+fn hypotheses(report: &Report, style: Style, out: &mut String) {
+    if report.hypotheses.is_empty() {
+        return;
+    }
+    title("what may have happened (kwab triage tells all)", style, out);
+    for (number, found) in report.hypotheses.iter().enumerate() {
+        let rule = format!("  [{}]", found.rule);
+        let claim = format!("{:3}  {:.2}  {}", number + 1, found.score, found.claim);
+        let line = cut(&claim, style.width.saturating_sub(rule.len())) + &rule;
+        let _ = writeln!(out, "{}", paint(style, Tone::Care, &line));
+        let facts: Vec<&str> = found.evidence.iter().map(|fact| fact.text.as_str()).collect();
+        let weaker = if found.weakened.is_empty() { "" } else { "weaker than it looks, parts are lost: " };
+        let _ = writeln!(out, "{}", cut(&format!("           {weaker}{}", facts.join("; ")), style.width));
+        if let Some(command) = found.next.first() {
+            let _ = writeln!(out, "           next: {command}");
+        }
+    }
+}
+
 fn remarks(remarks: &[Remark], style: Style, out: &mut String) {
     if remarks.is_empty() {
         return;
@@ -132,33 +162,6 @@ fn remarks(remarks: &[Remark], style: Style, out: &mut String) {
         let place = remark.line.map_or(String::new(), |line| format!(" (line {line})"));
         let text = wrap(&format!("{}{place}", remark.text), style.width.saturating_sub(6), "    ");
         let _ = writeln!(out, "  {text}");
-    }
-}
-
-fn backtraces(traces: &[Backtrace], style: Style, all: bool, out: &mut String) {
-    for trace in traces.iter().take(if all { usize::MAX } else { 1 }) {
-        title(&trace.title, style, out);
-        for frame in &trace.frames {
-            let trust = match frame.trust.as_str() {
-                "frame pointer" => "fp",
-                "unwind table" => "cfi",
-                "exact" => "ip",
-                "scan" => "scan",
-                "printed" => "log",
-                _ => "?",
-            };
-            let address = frame.addr.as_ref().map_or(String::new(), |addr| format!("{addr}  "));
-            let place = frame.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
-            let text = format!("  #{:<2} {trust:<4} {address}{}{place}", frame.index, frame.symbol);
-            let tone = if frame.trust == "scan" { Tone::Dim } else { Tone::Code };
-            let _ =
-                writeln!(out, "{}", paint(style, tone, &wrap(&text, style.width.saturating_sub(11), "           ")));
-        }
-        let shown = |trust: &str| trace.frames.iter().any(|frame| frame.trust == trust);
-        if shown("printed") && shown("scan") {
-            let legend = "  (log = printed by the kernel, scan = a guess of the kernel's)";
-            let _ = writeln!(out, "{}", paint(style, Tone::Dim, legend));
-        }
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod tables;
 
+pub(crate) use kwab::report::units::{bytes, count, duration, grouped};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::output::Style;
@@ -95,46 +96,6 @@ fn take_columns(text: &str, width: usize) -> String {
         .collect()
 }
 
-/// A number with its digits in groups: `312,804`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// Bytes as people read them: `41.2 MB`.
-pub(crate) fn bytes(count: u64) -> String {
-    const UNITS: &[&str] = &["B", "KB", "MB", "GB", "TB"];
-    let mut value = count as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{count} B") } else { format!("{value:.1} {}", UNITS[unit]) }
-}
-
-/// Nanoseconds as people read them: `8.02 ms`.
-pub(crate) fn duration(ns: u64) -> String {
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => format!("{:.2} us", ns as f64 / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
-        _ => format!("{:.2} s", ns as f64 / 1e9),
-    }
-}
-
-/// `1 crash`, `3 crashes`.
-pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { many })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,8 +108,5 @@ mod tests {
         assert_eq!(wrap("  #0  log  here", 80, ""), "  #0  log  here");
         let long = wrap(&"x".repeat(30), 10, "  ");
         assert!(long.lines().all(|line| line.width() <= 12), "{long}");
-        assert_eq!(grouped(312_804), "312,804");
-        assert_eq!(bytes(41_200_000), "41.2 MB");
-        assert_eq!(duration(8_022_868), "8.02 ms");
     }
 }

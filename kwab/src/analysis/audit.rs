@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 
 use kwab_format::SectionKind;
 use kwab_format::record::{FrameInfo, ImageKind, Pte, Task, Vma};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dump::{Case, Found, text};
 use super::finding::Evidence;
+use super::forms;
 use super::space::{Mapping, PAGE, Spaces};
 
 /// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Allowed, but worth knowing.
@@ -40,7 +42,7 @@ pub struct AuditRule {
 }
 
 /// A rule that is violated.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static str,
@@ -53,16 +55,21 @@ pub struct Finding {
     /// The first of them.
     pub witnesses: Vec<Evidence>,
     /// The address of the first, when it is about one.
+    #[serde(serialize_with = "forms::some_word")]
+    #[schemars(with = "Option<String>")]
     pub addr: Option<u64>,
     /// The process it is about.
     pub pid: Option<u32>,
     /// What is lost that the finding rests on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weakened: Vec<String>,
     /// How strongly it supports being the cause of a death.
     #[serde(skip)]
     pub weight: f64,
 }
+
+/// The kinds of section that the rules compare.
+pub const RESTS_ON: &[SectionKind] =
+    &[SectionKind::MEMORY_MAP, SectionKind::PAGE_TABLE, SectionKind::IMAGES, SectionKind::TASKS];
 
 /// Witnesses that are kept of one rule.
 pub const MAX_WITNESSES: usize = 8;
@@ -117,7 +124,6 @@ const fn rule(
 #[must_use]
 pub fn audit(case: &Case<'_>) -> Vec<Finding> {
     let audit = Audit { case, spaces: Spaces::of(case) };
-    let rests_on = [SectionKind::MEMORY_MAP, SectionKind::PAGE_TABLE];
     let checked = RULES.iter().filter_map(|rule| {
         let mut rows = Rows::default();
         (rule.check)(&audit, &mut rows);
@@ -130,7 +136,7 @@ pub fn audit(case: &Case<'_>) -> Vec<Finding> {
             witnesses: rows.kept,
             addr,
             pid: rows.pid,
-            weakened: case.weakness(&rests_on),
+            weakened: case.weakness(RESTS_ON),
             weight: rule.weight,
         })
     });
@@ -289,7 +295,8 @@ fn cache_writable(audit: &Audit<'_, '_>, rows: &mut Rows) {
         let shared = vma.flags.unwrap_or(0) & 1 == 1;
         let cached = audit.spaces.frame(mapping.frame).filter(|frame| frame.flags.unwrap_or(0) & 2 != 0);
         if let (true, false, Some(frame)) = (mapping.rights.write, shared, cached) {
-            let text = format!("{}: {} of {}", pte_text(&mapping), vma_text(vma), text(frame.path));
+            let file = frame.path.map(|path| format!(", cached of {}", text(Some(path)))).unwrap_or_default();
+            let text = format!("{} in {}{file}", pte_text(&mapping), vma_text(vma));
             rows.add(mapping.pid, Some(mapping.start), row(mapping.source, text));
         }
     }
@@ -313,10 +320,15 @@ fn mapped_free(audit: &Audit<'_, '_>, rows: &mut Rows) {
 fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
     let mapped = audit.spaces.count_by_frame();
     for (frame, (count, mapping)) in &mapped {
-        let counted = audit.spaces.frame(*frame).and_then(|info| info.refcount).or(mapping.refcount);
-        if let Some(refs) = counted.filter(|refs| refs < count && *refs > 0) {
+        let info = audit.spaces.frame(*frame);
+        let counted = info.and_then(|info| info.refcount).or(mapping.refcount);
+        // The page cache holds a reference of its own.
+        let cached = info.is_some_and(|info| info.flags.unwrap_or(0) & 2 != 0);
+        let least = *count + u64::from(cached);
+        if let Some(refs) = counted.filter(|refs| *refs < least && *refs > 0) {
+            let holder = if cached { " and cached" } else { "" };
             let text =
-                format!("frame {frame:#x}: {refs} references, mapped {count} times (once at {:#x})", mapping.start);
+                format!("frame {frame:#x}: {refs} references, mapped {count} times{holder} (at {:#x})", mapping.start);
             rows.add(mapping.pid, Some(mapping.start), row(mapping.source, text));
         }
     }
@@ -354,7 +366,7 @@ fn shared_root(audit: &Audit<'_, '_>, rows: &mut Rows) {
         let (Some(root), Some(pid)) = (task.page_table_root, task.pid) else { continue };
         let first = *owners.entry(root).or_insert(task);
         // Kernel threads borrow; a child of vfork shares until it executes, and its parent sleeps meanwhile.
-        let vfork = text(first.wait_reason).contains("vfork") || text(task.wait_reason).contains("vfork");
+        let vfork = [first, task].iter().any(|task| super::dump::waits_in_vfork(task));
         let dead = [first, task].iter().any(|t| t.state == Some(kwab_format::record::TaskState::ZOMBIE));
         if first.pid != Some(pid) && first.pid != Some(0) && pid != 0 && !vfork && !dead {
             let names = format!("{}[{}] and {}[{pid}]", text(first.comm), first.pid.unwrap_or(0), text(task.comm));

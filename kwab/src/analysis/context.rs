@@ -1,13 +1,13 @@
 //! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by address.
 
-use kwab_format::record::{CauseKind, FrameTrust, ImageKind, Memory, MemoryKind, RegId, StackBounds, Vma};
+use kwab_format::record::{CauseKind, Frame, FrameTrust, ImageKind, Memory, MemoryKind, RegId, StackBounds, Vma};
 
 use super::audit;
 use super::death::Death;
 use super::dump::{Case, Found, RecordRef, text};
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
-use crate::symbols::{Symbols, demangle, is_machinery, short};
+use crate::symbols::{Location, SourceFrame, Symbols, demangle, is_machinery, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
 /// Frames that a backtrace may have.
@@ -47,6 +47,8 @@ pub struct TraceFrame {
     pub trust: Trust,
     /// Whether it is panic or library machinery.
     pub machinery: bool,
+    /// The functions at the address as the source has them, innermost first; all but the last are inlined.
+    pub functions: Vec<SourceFrame>,
     /// The record, for a frame that the kernel printed.
     pub at: Option<RecordRef>,
 }
@@ -56,6 +58,16 @@ impl TraceFrame {
     #[must_use]
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| format!("{:#x}", self.ip))
+    }
+
+    /// The innermost function here that is not machinery: the frame's own, or one that was inlined into it.
+    #[must_use]
+    pub fn of_interest(&self) -> String {
+        let interest = self.functions.iter().find(|function| !function.machinery);
+        match interest.and_then(|function| function.function.as_ref().filter(|_| function.inlined)) {
+            Some(name) => format!("{name}, inlined into {}", self.label()),
+            None => self.label(),
+        }
     }
 }
 
@@ -122,10 +134,10 @@ impl<'c, 'a> Context<'c, 'a> {
         self.trace.iter().find(|frame| !frame.machinery && frame.ip != 0 && frame.name.is_some())
     }
 
-    /// `in function+0x12`, or nothing.
+    /// ` in function+0x12`, or nothing.
     #[must_use]
     pub fn in_culprit(&self) -> String {
-        self.culprit().map(|frame| format!(" in {}", frame.label())).unwrap_or_default()
+        self.culprit().map(|frame| format!(" in {}", frame.of_interest())).unwrap_or_default()
     }
 
     /// A register at the fault, as evidence.
@@ -158,7 +170,13 @@ pub struct View<'c, 'a> {
     death: &'c Death,
 }
 
-impl<'a> View<'_, 'a> {
+impl<'c, 'a> View<'c, 'a> {
+    /// Memory as the kernel (`None`) or a process sees it, with the registers of a death.
+    #[must_use]
+    pub const fn of(case: &'c Case<'a>, symbols: &'c Symbols, pid: Option<u32>, death: &'c Death) -> Self {
+        Self { case, symbols, pid, death }
+    }
+
     /// The captured bytes from an address on; empty when there are none.
     #[must_use]
     pub fn bytes(&self, addr: u64) -> &'a [u8] {
@@ -252,18 +270,7 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instructio
 
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.
 fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
-    let walked = unwind::backtrace(view, &death.for_unwinding(), MAX_FRAMES);
-    let walked: Vec<TraceFrame> = walked
-        .frames
-        .iter()
-        .map(|frame| {
-            let location = view.symbols.resolve(frame.ip, view.pid, frame.probe);
-            let source =
-                location.frames.first().and_then(|inner| Some(format!("{}:{}", inner.file.as_ref()?, inner.line?)));
-            let machinery = location.frames.iter().all(|inner| inner.machinery) && !location.frames.is_empty();
-            TraceFrame { ip: frame.ip, name: short(&location), source, trust: frame.trust, machinery, at: None }
-        })
-        .collect();
+    let (walked, _) = walked(view, &death.for_unwinding(), MAX_FRAMES);
     let printed = printed_trace(view.case, death);
     if walked.len() > 1 && walked.iter().filter(|frame| frame.name.is_some()).count() >= printed.len() {
         return walked;
@@ -273,25 +280,56 @@ fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
     first.into_iter().chain(printed).collect()
 }
 
+/// Walks a stack from its registers and names the frames; also why it ends.
+pub(super) fn walked(
+    view: &View<'_, '_>,
+    registers: &unwind::Registers,
+    limit: usize,
+) -> (Vec<TraceFrame>, unwind::Stopped) {
+    let walk = unwind::backtrace(view, registers, limit);
+    let named = walk.frames.iter().map(|frame| {
+        let location = view.symbols.resolve(frame.ip, view.pid, frame.probe);
+        let place = location.frames.first();
+        let source = place.and_then(|inner| Some(format!("{}:{}", inner.file.as_ref()?, inner.line?)));
+        let machinery = is_machinery_at(&location);
+        let name = short(&location);
+        TraceFrame { ip: frame.ip, name, source, trust: frame.trust, machinery, functions: location.frames, at: None }
+    });
+    (named.collect(), walk.stopped)
+}
+
+/// Whether nothing at an address is code of interest: by the source's functions, or by the symbol where there are none.
+pub(super) fn is_machinery_at(location: &Location) -> bool {
+    match (location.frames.as_slice(), &location.symbol) {
+        ([], Some(symbol)) => is_machinery(&symbol.name),
+        ([], None) => false,
+        (frames, _) => frames.iter().all(|inner| inner.machinery),
+    }
+}
+
 fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
     let first_trace = case.frames.iter().filter_map(|frame| frame.trace).min();
     let own = case.frames.iter().filter(|frame| frame.trace == first_trace);
-    let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN)).map(|frame| {
-        let raw = text(frame.symbol);
-        let name = demangle(raw.trim());
-        let machinery = is_machinery(&name) || REPORTERS.iter().any(|part| name.contains(part));
-        let label = (!name.is_empty()).then(|| match frame.symbol_offset {
-            Some(offset) => format!("{name}+{offset:#x}"),
-            None => name.clone(),
-        });
-        let source = frame.file.map(|file| match frame.source_line {
-            Some(line) => format!("{}:{line}", text(Some(file))),
-            None => text(Some(file)),
-        });
-        let ip = frame.addr.unwrap_or(0);
-        TraceFrame { ip, name: label, source, trust: Trust::Printed, machinery, at: Some(frame.at) }
-    });
+    let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN)).map(printed_frame);
     if death.in_kernel || death.kind.is_none() { frames.collect() } else { Vec::new() }
+}
+
+/// A frame that the kernel printed.
+pub(super) fn printed_frame(frame: &Found<Frame<'_>>) -> TraceFrame {
+    let raw = text(frame.symbol);
+    let name = demangle(raw.trim());
+    let machinery = is_machinery(&name) || REPORTERS.iter().any(|part| name.contains(part));
+    let label = (!name.is_empty()).then(|| match frame.symbol_offset {
+        Some(offset) => format!("{name}+{offset:#x}"),
+        None => name.clone(),
+    });
+    let source = frame.file.map(|file| match frame.source_line {
+        Some(line) => format!("{}:{line}", text(Some(file))),
+        None => text(Some(file)),
+    });
+    let ip = frame.addr.unwrap_or(0);
+    let (trust, at) = (Trust::Printed, Some(frame.at));
+    TraceFrame { ip, name: label, source, trust, machinery, functions: Vec::new(), at }
 }
 
 /// Parts of names of code that only reports a death.

@@ -234,13 +234,18 @@ impl Death {
             return format!("{who} died of {signal}{place}");
         }
         if self.is_known() {
-            let kind = self.kind.and_then(CauseKind::name).unwrap_or("death");
+            let what = match self.kind {
+                Some(CauseKind::SYSRQ) => "panic (sysrq)",
+                Some(CauseKind::NMI) => "stopped (nmi)",
+                kind => kind.and_then(CauseKind::name).unwrap_or("death").trim_start_matches("kernel "),
+            };
             // The line that only says where a panic was raised says less than the next one.
             let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("panicked at ");
             let first = self.message.lines().find(says).or_else(|| self.message.lines().next()).unwrap_or_default();
             let pid = self.pid.map(|_| format!(" in {who}")).unwrap_or_default();
+            let first = first.trim_start_matches("kernel ");
             let message = if first.is_empty() { String::new() } else { format!(": {first}") };
-            return format!("kernel {kind}{pid}{message}");
+            return format!("kernel {what}{pid}{message}");
         }
         let reason = case.identities.first().and_then(|identity| identity.reason);
         match reason {

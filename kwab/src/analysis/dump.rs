@@ -3,14 +3,17 @@
 //! A record that is here passed its section's checksum. What is *not* here may have been lost; [`Case::weakness`] says
 //! whether that is possible for the kinds of section a conclusion rests on.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Deref;
 
 use kwab_format::reader::OpenError;
 use kwab_format::record::*;
 use kwab_format::section::SECTION_HEADER_LEN;
-use kwab_format::{AnyRecord, Defect, Flags, Item, Reader, Records, SectionKind};
+use kwab_format::{AnyRecord, Defect, Fields as _, Flags, Item, RawRecord, Reader, RecordType, Records, SectionKind};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 /// A dump in memory, with compressed sections unpacked.
@@ -19,6 +22,10 @@ pub struct Dump {
     bytes: Vec<u8>,
     sections: Vec<Part>,
     defects: Vec<Defect>,
+    /// Sound sections that are not here because the question did not need them.
+    elsewhere: BTreeMap<SectionKind, u32>,
+    /// Whether the dump has its end, for dumps whose end section is not among the parts.
+    ended: bool,
 }
 
 #[derive(Debug)]
@@ -53,6 +60,16 @@ impl fmt::Display for RecordRef {
 impl Serialize for RecordRef {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl JsonSchema for RecordRef {
+    fn schema_name() -> Cow<'static, str> {
+        "RecordRef".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
     }
 }
 
@@ -102,17 +119,44 @@ impl Dump {
             let start = section.offset.saturating_add(SECTION_HEADER_LEN);
             sections.push(Part { number, kind, start, length: section.payload.len(), unpacked });
         }
-        Ok(Self { bytes, sections, defects })
+        Ok(Self { bytes, sections, defects, elsewhere: BTreeMap::new(), ended: false })
+    }
+
+    /// Takes the sections that were loaded of a dump, for dumps too long to hold whole; those that were left out count
+    /// as sound, and conclusions rest on what was loaded.
+    #[must_use]
+    pub fn of_loaded(dump: crate::model::Dump) -> Self {
+        let mut elsewhere: BTreeMap<SectionKind, u32> = BTreeMap::new();
+        for section in &dump.file.sections {
+            *elsewhere.entry(section.header.kind).or_default() += 1;
+        }
+        for section in &dump.loaded {
+            elsewhere.entry(section.kind).and_modify(|count| *count = count.saturating_sub(1));
+        }
+        let ended = dump.file.ended;
+        let parts = dump.loaded.into_iter().map(|section| Part {
+            number: section.number,
+            kind: section.kind,
+            start: 0,
+            length: section.payload.len(),
+            unpacked: Some(section.payload),
+        });
+        Self { bytes: Vec::new(), sections: parts.collect(), defects: dump.file.defects, elsewhere, ended }
     }
 
     /// Every record that can be decoded, in the order of the dump.
     pub fn records(&self) -> impl Iterator<Item = Found<AnyRecord<'_>>> {
+        self.raw_records().filter_map(|found| Some(Found { at: found.at, record: found.record.decode().ok()? }))
+    }
+
+    /// Every record, in the order of the dump.
+    fn raw_records(&self) -> impl Iterator<Item = Found<RawRecord<'_>>> {
         self.sections.iter().flat_map(|part| {
             let stored = || self.bytes.get(part.start..part.start.saturating_add(part.length)).unwrap_or_default();
             let payload = part.unpacked.as_deref().unwrap_or_else(stored);
-            Records::new(payload).zip(0..).filter_map(|(raw, record)| {
-                let at = RecordRef { section: part.number, kind: part.kind, record };
-                Some(Found { at, record: raw.decode().ok()? })
+            Records::new(payload).zip(0..).map(|(raw, record)| Found {
+                at: RecordRef { section: part.number, kind: part.kind, record },
+                record: raw,
             })
         })
     }
@@ -127,7 +171,7 @@ impl Dump {
     #[must_use]
     pub fn case(&self) -> Case<'_> {
         let mut case = Case { losses: BTreeMap::new(), cut: true, unknown_losses: 0, ..Case::default() };
-        for found in self.records() {
+        for found in self.raw_records() {
             case.take(found);
         }
         case.spread_reports();
@@ -136,24 +180,67 @@ impl Dump {
     }
 }
 
+/// Records of a kind that recordings are full of: where each lies, decoded when a rule looks at it.
+///
+/// A decoded record is many times as long as its bytes, and rules look at a few of thousands.
+#[derive(Debug)]
+pub struct Lazy<'a, T> {
+    found: Vec<Found<&'a [u8]>>,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Default for Lazy<'_, T> {
+    fn default() -> Self {
+        Self { found: Vec::new(), kind: PhantomData }
+    }
+}
+
+impl<'a, T: RecordType<'a>> Lazy<'a, T> {
+    /// Those that can be decoded, in the order of the dump.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Found<T>> + '_ {
+        self.found.iter().filter_map(|found| Some(Found { at: found.at, record: T::decode(found.record).ok()?.0 }))
+    }
+
+    /// Records, with any that cannot be decoded.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
 macro_rules! buckets {
-    ($($field:ident: $kind:ident,)*) => {
+    (decoded { $($field:ident: $kind:ident,)* } lazy { $($late:ident: $late_kind:ident,)* }) => {
         /// The records of a dump that conclusions are drawn from, and what is known to be missing.
         #[derive(Debug, Default)]
         pub struct Case<'a> {
             $(#[doc = concat!("All [`", stringify!($kind), "`] records.")] pub $field: Vec<Found<$kind<'a>>>,)*
+            $(#[doc = concat!("All [`", stringify!($late_kind), "`] records.")] pub $late: Lazy<'a, $late_kind<'a>>,)*
+            /// The [`CanaryCheck`] records that tell of a broken canary; nearly all others say that nothing is wrong.
+            pub canaries: Vec<Found<CanaryCheck<'a>>>,
             losses: BTreeMap<SectionKind, String>,
             cut: bool,
             unknown_losses: u32,
         }
 
         impl<'a> Case<'a> {
-            fn take(&mut self, found: Found<AnyRecord<'a>>) {
+            fn take(&mut self, found: Found<RawRecord<'a>>) {
                 let at = found.at;
-                match found.record {
-                    // Nearly all of these say that nothing is wrong.
-                    AnyRecord::CanaryCheck(check) if check.corrupted != Some(true) => {}
-                    $(AnyRecord::$kind(record) => self.$field.push(Found { at, record }),)*
+                let body = found.record.body;
+                match found.record.kind {
+                    CanaryCheck::KIND => {
+                        let check = CanaryCheck::decode(body).ok().filter(|(check, _)| check.corrupted == Some(true));
+                        self.canaries.extend(check.map(|(record, _)| Found { at, record }));
+                    }
+                    $($kind::KIND => {
+                        self.$field.extend($kind::decode(body).ok().map(|(record, _)| Found { at, record }));
+                    })*
+                    $($late_kind::KIND => self.$late.found.push(Found { at, record: body }),)*
                     _ => {}
                 }
             }
@@ -162,48 +249,46 @@ macro_rules! buckets {
 }
 
 buckets! {
-    identities: Identity,
-    cpus: Cpu,
-    images: Image,
-    causes: Cause,
-    frames: Frame,
-    registers: Registers,
-    memory: Memory,
-    stacks: StackBounds,
-    entries: SyscallEntry,
-    exits: SyscallExit,
-    syscalls: SyscallRecord,
-    unimplemented: UnimplementedSyscall,
-    canaries: CanaryCheck,
-    page_faults: PageFault,
-    user_faults: UserFault,
-    copy_faults: UsercopyFault,
-    signals: Signal,
-    forks: ProcessFork,
-    execs: ProcessExec,
-    process_exits: ProcessExit,
-    crash_reports: CrashReport,
-    panics: Panic,
-    verify_fails: PageVerifyFail,
-    huge_fails: HugePageVerifyFail,
-    verify_oks: PageVerifyOk,
-    audits: VmAudit,
-    flight: FlightEvent,
-    vmas: Vma,
-    ptes: Pte,
-    checks: PageCheck,
-    frame_infos: FrameInfo,
-    tasks: Task,
-    locks: Lock,
-    waits: LockWait,
-    logs: LogChunk,
-    texts: Text,
-    counters: Counter,
-    drops: Drops,
-    notes: Note,
-    totals: KindTotal,
-    left_out: DroppedSection,
-    ends: End,
+    decoded {
+        identities: Identity,
+        cpus: Cpu,
+        images: Image,
+        causes: Cause,
+        frames: Frame,
+        registers: Registers,
+        memory: Memory,
+        stacks: StackBounds,
+        syscalls: SyscallRecord,
+        unimplemented: UnimplementedSyscall,
+        signals: Signal,
+        process_exits: ProcessExit,
+        crash_reports: CrashReport,
+        panics: Panic,
+        verify_fails: PageVerifyFail,
+        huge_fails: HugePageVerifyFail,
+        verify_oks: PageVerifyOk,
+        audits: VmAudit,
+        flight: FlightEvent,
+        vmas: Vma,
+        ptes: Pte,
+        checks: PageCheck,
+        frame_infos: FrameInfo,
+        tasks: Task,
+        locks: Lock,
+        waits: LockWait,
+        logs: LogChunk,
+        counters: Counter,
+        totals: KindTotal,
+        left_out: DroppedSection,
+        ends: End,
+    }
+    lazy {
+        entries: SyscallEntry,
+        exits: SyscallExit,
+        page_faults: PageFault,
+        forks: ProcessFork,
+        execs: ProcessExec,
+    }
 }
 
 impl<'a> Case<'a> {
@@ -242,7 +327,7 @@ impl<'a> Case<'a> {
 
 impl Case<'_> {
     fn count_losses(&mut self, dump: &Dump) {
-        self.cut = self.ends.is_empty();
+        self.cut = self.ends.is_empty() && !dump.ended;
         for defect in &dump.defects {
             let Some((first, last)) = defect.sections else { continue };
             match defect.section_kind {
@@ -252,7 +337,7 @@ impl Case<'_> {
                 None => self.unknown_losses += last.saturating_sub(first).saturating_add(1),
             }
         }
-        let mut present: BTreeMap<SectionKind, u32> = BTreeMap::new();
+        let mut present = dump.elsewhere.clone();
         for part in &dump.sections {
             *present.entry(part.kind).or_default() += 1;
         }
@@ -315,6 +400,13 @@ impl Case<'_> {
         }
         why
     }
+}
+
+/// Whether a task sleeps until its child executes or ends. Kernels of the clone family have three names for that.
+pub(super) fn waits_in_vfork(task: &Task<'_>) -> bool {
+    let asleep = matches!(task.state, Some(TaskState::BLOCKED | TaskState::SLEEPING));
+    let reason = text(task.wait_reason);
+    reason.contains("vfork") || (asleep && matches!(reason.as_str(), "clone" | "clone3"))
 }
 
 /// Bytes of a record as text.

@@ -3,13 +3,14 @@
 //! A score is one minus the product of what each piece of evidence leaves open, times what each counter-argument leaves:
 //! two independent pieces of weight 0.5 make 0.75. Every weight can be shown, so every score can be explained.
 
-use kwab_format::SectionKind;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dump::{Case, RecordRef};
+use super::rules::Rule;
 
 /// A fact that a claim rests on, or that speaks against it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
     /// The fact.
     pub text: String,
@@ -21,12 +22,15 @@ pub struct Evidence {
 }
 
 /// What may have happened.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Hypothesis {
     /// The rule that says so.
     pub rule: &'static str,
     /// What kind of bug it is.
     pub class: &'static str,
+    /// The rule of another analysis that the claim comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<&'static str>,
     /// The claim.
     pub claim: String,
     /// How well the dump supports it, from 0 to 1.
@@ -38,7 +42,6 @@ pub struct Hypothesis {
     /// What to run next.
     pub next: Vec<String>,
     /// What is lost or damaged that it rests on; its score is lowered for each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weakened: Vec<String>,
 }
 
@@ -53,7 +56,7 @@ pub struct Claim {
     text: String,
     evidence: Vec<Evidence>,
     against: Vec<Evidence>,
-    next: Vec<String>,
+    about: Option<&'static str>,
 }
 
 impl Claim {
@@ -86,30 +89,25 @@ impl Claim {
         self
     }
 
-    /// Adds a command to run next.
+    /// Names the rule of another analysis that the claim comes from.
     #[must_use]
-    pub fn then(mut self, command: impl Into<String>) -> Self {
-        self.next.push(command.into());
+    pub const fn about(mut self, rule: &'static str) -> Self {
+        self.about = Some(rule);
         self
     }
 
     /// The hypothesis, its score lowered by what is lost of the sections it rests on.
     #[must_use]
-    pub fn finish(
-        mut self,
-        rule: &'static str,
-        class: &'static str,
-        rests_on: &[SectionKind],
-        case: &Case<'_>,
-    ) -> Hypothesis {
+    pub fn finish(mut self, rule: &Rule, case: &Case<'_>) -> Hypothesis {
         let open: f64 = self.evidence.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product();
         let left: f64 = self.against.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product();
-        let weakened = case.weakness(rests_on);
+        let weakened = case.weakness(rule.rests_on);
         let damage = if weakened.is_empty() { 1.0 } else { WEAKENED };
         let score = ((1.0 - open).min(BEST) * left * damage * 100.0).round() / 100.0;
         self.evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        let Self { text, evidence, against, next } = self;
-        Hypothesis { rule, class, claim: text, score, evidence, against, next, weakened }
+        let Self { text, evidence, against, about } = self;
+        let next = rule.next.iter().map(|command| command.replace("RULE", about.unwrap_or_default())).collect();
+        Hypothesis { rule: rule.id, class: rule.class, about, claim: text, score, evidence, against, next, weakened }
     }
 }
 

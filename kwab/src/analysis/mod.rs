@@ -6,13 +6,16 @@
 
 pub mod audit;
 mod backing;
+pub mod code;
 mod context;
 mod death;
 mod dump;
 pub mod finding;
+pub mod forms;
 pub mod images;
 pub mod rules;
 mod space;
+pub mod stacks;
 mod triage;
 pub mod verify;
 
@@ -22,4 +25,4 @@ mod tests;
 pub use context::{Context, TraceFrame, View};
 pub use death::Death;
 pub use dump::{Case, Dump, Found, RecordRef, text};
-pub use triage::{LEAST, Triage, triage};
+pub use triage::{LEAST, Triage, judge, triage};

@@ -1,6 +1,8 @@
 //! Ranks what may have happened: every rule judges the case, and the best supported claims come first.
 
+use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, RegId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::Context;
@@ -8,10 +10,10 @@ use super::dump::{Case, text};
 use super::finding::Hypothesis;
 use super::rules::RULES;
 use super::verify::Backing;
-use crate::symbols::Symbols;
+use crate::symbols::{BuildId, Symbols};
 
 /// What the triage of a dump says.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Triage {
     /// What died.
     pub headline: String,
@@ -27,10 +29,14 @@ pub struct Triage {
     pub lacking: Vec<String>,
     /// What is damaged or lost.
     pub losses: Vec<String>,
+    /// What of that any rule rests on, so that a bug may hide behind it.
+    pub weakened: Vec<String>,
 }
 
 /// Claims below this score are noise.
 pub const LEAST: f64 = 0.15;
+/// Claims from this score on are likelier than not.
+const LIKELY: f64 = 0.5;
 /// Claims that are kept.
 const MOST: usize = 8;
 
@@ -45,18 +51,26 @@ impl Triage {
 /// Judges a case. `file` is how the user names the dump, for the commands to run next.
 #[must_use]
 pub fn triage(case: &Case<'_>, symbols: &Symbols, backing: &Backing, file: &str) -> Triage {
-    let ctx = Context::new(case, symbols, backing);
+    judge(&Context::new(case, symbols, backing), file)
+}
+
+/// The same for a case whose context is known already.
+#[must_use]
+pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
+    let case = ctx.case;
     let mut hypotheses: Vec<Hypothesis> = RULES
         .iter()
         .flat_map(|rule| {
-            let claims = (rule.judge)(&ctx).into_iter();
-            claims.map(|claim| claim.finish(rule.id, rule.class, rule.rests_on, case))
+            let claims = (rule.judge)(ctx).into_iter();
+            claims.map(|claim| claim.finish(rule, case))
         })
         .filter(|found| found.score >= LEAST)
         .collect();
     let deliberate = hypotheses.iter().any(|found| !is_bug(found.rule));
-    // The sort is stable: between equals the order of the table decides.
-    hypotheses.sort_by(|a, b| b.score.total_cmp(&a.score));
+    // A dump that was asked for may still show a bug: that comes first when it is likelier than not. The sort is stable:
+    // between equals the order of the table decides.
+    let likely_bug = |found: &Hypothesis| is_bug(found.rule) && found.score >= LIKELY;
+    hypotheses.sort_by(|a, b| likely_bug(b).cmp(&likely_bug(a)).then(b.score.total_cmp(&a.score)));
     hypotheses.truncate(MOST);
     for command in hypotheses.iter_mut().flat_map(|found| &mut found.next) {
         *command = command.replace("FILE", file);
@@ -64,12 +78,22 @@ pub fn triage(case: &Case<'_>, symbols: &Symbols, backing: &Backing, file: &str)
     Triage {
         headline: ctx.death.headline(case),
         kernel: kernel_line(case),
-        ruled_out: ruled_out(&ctx, &hypotheses),
-        lacking: lacking(&ctx),
+        ruled_out: ruled_out(ctx, &hypotheses),
+        lacking: lacking(ctx),
         losses: case.losses(),
+        weakened: case.weakness(&rested_on()),
         hypotheses,
         deliberate,
     }
+}
+
+/// The kinds of section that any rule rests on, and the one that says whether the dump was asked for.
+fn rested_on() -> Vec<SectionKind> {
+    let mut kinds: Vec<SectionKind> = RULES.iter().flat_map(|rule| rule.rests_on.iter().copied()).collect();
+    kinds.push(SectionKind::IDENTITY);
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
 }
 
 fn is_bug(rule: &str) -> bool {
@@ -125,6 +149,18 @@ fn stack_left(ctx: &Context<'_, '_>, sp: u64) -> Option<u64> {
     sp.checked_sub(vma.start?)
 }
 
+/// The image whose symbols would name the frames.
+fn nameless(ctx: &Context<'_, '_>) -> String {
+    let kernel = ctx.case.identities.first().and_then(|identity| identity.kernel_build_id);
+    let program = ctx.case.images.iter().find(|image| image.pid.is_some() && image.pid == ctx.death.pid);
+    let image = match (ctx.death.in_kernel, program) {
+        (true, _) => kernel.map(|id| format!("the kernel with build-id {}", BuildId(id.to_vec()))),
+        (false, Some(image)) => image.path.map(|path| text(Some(path))),
+        (false, None) => None,
+    };
+    format!("names of functions (give {} with --symbols)", image.unwrap_or_else(|| "the image".to_owned()))
+}
+
 /// What was not recorded, and how to record it next time.
 fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
     let case = ctx.case;
@@ -144,6 +180,9 @@ fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
     }
     if ctx.trace.len() < 2 {
         out.push("a backtrace (stack bytes, or an image with unwind tables)".to_owned());
+    }
+    if !ctx.trace.is_empty() && ctx.trace.iter().all(|frame| frame.name.is_none()) {
+        out.push(nameless(ctx));
     }
     if ctx.program_died() && !ctx.has_map() {
         out.push("the memory map of the process".to_owned());

@@ -7,14 +7,16 @@ use std::collections::HashMap;
 
 use kwab_format::SectionKind;
 use kwab_format::record::{CheckResult, Memory, Vma};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use super::backing::{Backing, BackingError};
 use super::dump::{Case, Found, RecordRef, text};
+use super::forms;
 use super::space::PAGE;
 
 /// What the wrong bytes are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "content", rename_all = "kebab-case")]
 pub enum Content {
     /// Nothing but zeros.
@@ -27,6 +29,8 @@ pub enum Content {
     /// Another page of the same file.
     SameFile {
         /// Its offset in the file.
+        #[serde(serialize_with = "forms::word")]
+        #[schemars(with = "String")]
         offset: u64,
     },
     /// A page of another file.
@@ -34,6 +38,8 @@ pub enum Content {
         /// That file.
         path: String,
         /// The offset in it.
+        #[serde(serialize_with = "forms::word")]
+        #[schemars(with = "String")]
         offset: u64,
     },
     /// The right file, moved by some bytes.
@@ -85,19 +91,25 @@ impl Content {
 }
 
 /// A page that is not what its file says.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct WrongPage {
     /// The rule, by what the content is.
     pub rule: &'static str,
     /// Process.
     pub pid: Option<u32>,
     /// Address of the page.
+    #[serde(serialize_with = "forms::word")]
+    #[schemars(with = "String")]
     pub vaddr: u64,
     /// The file.
     pub path: String,
     /// Offset of the page in it.
+    #[serde(serialize_with = "forms::some_word")]
+    #[schemars(with = "Option<String>")]
     pub file_offset: Option<u64>,
     /// The first byte that differs, from the start of the page.
+    #[serde(serialize_with = "forms::some_word")]
+    #[schemars(with = "Option<String>")]
     pub first_diff: Option<u64>,
     /// What should be there, from the first difference on, in hexadecimal.
     pub expected: String,
@@ -108,12 +120,11 @@ pub struct WrongPage {
     /// The record it comes from.
     pub at: RecordRef,
     /// What is lost that the finding rests on.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weakened: Vec<String>,
 }
 
 /// How many pages were compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Verified {
     /// By the kernel.
     pub by_kernel: u64,

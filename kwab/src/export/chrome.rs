@@ -4,12 +4,13 @@
 //! processes. Times are microseconds. Where the dump does not say how fast its counter ticks, a tick counts as a
 //! nanosecond, and the trace says so.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use kwab_format::AnyRecord;
 use serde_json::{Value, json};
 
-use super::spans::{spans, ticks_per_us};
+use super::spans::{Span, spans, ticks_per_us};
 use crate::analysis::{Dump, text};
 
 /// How much a trace holds.
@@ -25,7 +26,7 @@ pub struct Traced {
     pub without_begin: u64,
 }
 
-/// Writes the trace.
+/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it.
 ///
 /// # Errors
 /// Those of the output.
@@ -38,10 +39,11 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     let mut list = List { out, first: true };
     list.out.write_all(b"{\"traceEvents\":[")?;
     list.put(&json!({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "CPUs"}}))?;
+    let mut lanes = Lanes::default();
     for span in &spans {
+        let tid = lanes.place(span);
         let name = span.path.last().map_or("", String::as_str);
-        let mut event =
-            json!({"ph": "X", "cat": "span", "name": name, "pid": 0, "tid": span.cpu, "ts": us(span.begin)});
+        let mut event = json!({"ph": "X", "cat": "span", "name": name, "pid": 0, "tid": tid, "ts": us(span.begin)});
         match span.end {
             Some(end) => event["dur"] = json!(us(end - span.begin)),
             None => event["ph"] = json!("B"),
@@ -75,11 +77,19 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
                     .and_then(kwab_format::record::FlightKind::name)
                     .map_or_else(|| text(event.name), str::to_owned);
                 let args = json!({"pid": event.pid, "detail": text(event.detail)});
-                list.put(&json!({"ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": event.stamp.cpu.unwrap_or(0), "ts": ts, "args": args}))?;
+                let cpu = event.stamp.cpu.unwrap_or(0);
+                lanes.used.insert((cpu, 0));
+                list.put(&json!({"ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": cpu, "ts": ts, "args": args}))?;
                 traced.instants += 1;
             }
             _ => {}
         }
+    }
+    // Metadata may stand anywhere in the list.
+    for (cpu, lane) in lanes.used {
+        let name = if lane == 0 { format!("CPU {cpu}") } else { format!("CPU {cpu}, interleaved {lane}") };
+        let args = json!({"name": name});
+        list.put(&json!({"ph": "M", "name": "thread_name", "pid": 0, "tid": lane_tid(cpu, lane), "args": args}))?;
     }
     let clock = if known.is_some() {
         "time-stamp counter at the frequency the dump says"
@@ -89,6 +99,42 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     let other = json!({"clock": clock, "ends without begin": without_begin});
     write!(list.out, "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{other}}}\n")?;
     Ok(traced)
+}
+
+/// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other, but a
+/// task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane further down.
+#[derive(Debug, Default)]
+struct Lanes {
+    /// Ends of the spans that are open on each lane of a processor, outermost first.
+    open: BTreeMap<u32, Vec<Vec<u64>>>,
+    used: BTreeSet<(u32, u32)>,
+}
+
+impl Lanes {
+    /// The thread number for a span; they come in the order of their begin.
+    fn place(&mut self, span: &Span) -> u32 {
+        let end = span.end.unwrap_or(u64::MAX);
+        let lanes = self.open.entry(span.cpu).or_default();
+        for lane in lanes.iter_mut() {
+            while lane.last().is_some_and(|last| *last <= span.begin) {
+                lane.pop();
+            }
+        }
+        let fits = |lane: &Vec<u64>| lane.last().is_none_or(|outer| end <= *outer);
+        let at = lanes.iter().position(fits).unwrap_or(lanes.len());
+        if at == lanes.len() {
+            lanes.push(Vec::new());
+        }
+        lanes[at].push(end);
+        let lane = at as u32;
+        self.used.insert((span.cpu, lane));
+        lane_tid(span.cpu, lane)
+    }
+}
+
+/// The thread number of a lane; the first is that of the processor.
+const fn lane_tid(cpu: u32, lane: u32) -> u32 {
+    cpu.wrapping_add(lane.wrapping_mul(100_000))
 }
 
 struct List<'o> {

@@ -1,16 +1,17 @@
 //! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by address.
 //!
 //! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
-//! show. Each captured range becomes a `PT_LOAD`. Images are named by `NT_FILE` and, where `symbols` has them, shown with
-//! the page of their ELF header, which is how drgn and elfutils know what was loaded where. Nothing in it claims to be a Linux kernel: there is no VMCOREINFO.
+//! show. Each captured range becomes a `PT_LOAD`. Images whose files `symbols` has are named by `NT_FILE` and shown with ELF
+//! header and notes, which is how drgn and elfutils know what was loaded where. Nothing in it claims to be a Linux kernel:
+//! there is no VMCOREINFO.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use kwab_format::record::{Arch, CpuState, ImageKind, RegId, RegisterRole, Registers};
 
-use crate::analysis::{Case, Death, Found};
-use crate::symbols::Symbols;
+use super::ranges::{PAGE, add, from_page_starts, ranges};
+use crate::analysis::{Case, Death, Found, TraceFrame, stacks};
+use crate::symbols::{Loaded, Symbols};
 
 /// Why no core file can be written.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +76,6 @@ const AT_PHENT: u64 = 4;
 const AT_PHNUM: u64 = 5;
 const AT_PAGESZ: u64 = 6;
 const AT_ENTRY: u64 = 9;
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 /// Thread numbers for processors whose thread has none of its own.
 const CPU_THREADS: u32 = 1_000_000;
 /// Bytes of the ELF header and of a program header.
@@ -108,14 +107,10 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     let notes = notes(&threads, &death, &mapped);
     let mut ranges = ranges(case, &death);
     for image in &mapped {
-        let free = ranges
-            .range(..image.start.saturating_add(image.head.len() as u64))
-            .next_back()
-            .is_none_or(|(at, known)| at.saturating_add(known.len() as u64) <= image.start);
-        if free && !image.head.is_empty() {
-            ranges.insert(image.start, image.head.clone());
-        }
+        add(&mut ranges, image.start, &image.head);
+        image.notes.iter().for_each(|(start, bytes)| add(&mut ranges, *start, bytes));
     }
+    let ranges = from_page_starts(ranges, |addr, out| symbols.read(addr, death.code_pid(), out));
     if ranges.len() >= MOST_RANGES {
         return Err(CoreError::TooManyRanges(ranges.len()));
     }
@@ -127,13 +122,23 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     for (start, bytes) in &ranges {
         // Readable, writable and executable: the dump does not always say what is what.
         out.write_all(&program_header(1, 7, at, *start, bytes.len() as u64))?;
-        at += bytes.len() as u64;
+        at += (bytes.len() as u64).next_multiple_of(PAGE);
     }
     out.write_all(&notes)?;
-    for bytes in ranges.values() {
+    for (_, bytes) in &ranges {
         out.write_all(bytes)?;
+        // elfutils reads to the end of the page, whatever the program header says.
+        out.write_all(&vec![0; bytes.len().next_multiple_of(PAGE as usize) - bytes.len()])?;
     }
     Ok(())
+}
+
+/// What a debugger should show of the core file: the threads with their numbers and the stacks that kwab walks for them.
+#[must_use]
+pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
+    let death = Death::of(case);
+    let stack = |thread: &Thread| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
+    threads(case, &death).iter().map(stack).collect()
 }
 
 /// The threads, the dead one first.
@@ -174,42 +179,92 @@ fn dead_cpu(case: &Case<'_>, death: &Death) -> u32 {
     by_record.or(dumping).unwrap_or(0)
 }
 
-/// An image that was loaded.
+/// An image that was loaded, and whose file is at hand.
 struct Mapped {
+    /// The file, where it was found: a debugger reads from it what the dump does not hold.
     path: Vec<u8>,
+    /// Where the first byte of the file is, or would be.
     start: u64,
     /// Pieces of it: first address, address behind the last, page of the file.
     pieces: Vec<(u64, u64, u64)>,
     entry: Option<u64>,
-    /// Its first page, when that begins with an ELF header.
+    /// Its ELF header and program headers.
     head: Vec<u8>,
+    /// Its notes, by address; the build-id among them tells readers that the file is the right one.
+    notes: Vec<(u64, Vec<u8>)>,
 }
 
-/// The images of the address space that the core file shows.
+/// The images of the address space that the core file shows. An image without a file is left out: gdb takes addresses of a
+/// file that it cannot open for unreadable, even where the program given to it has them.
 fn images(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Mapped> {
     let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
     let visible = case.images.iter().filter(|image| {
         if death.in_kernel { kernel(image.kind) } else { image.pid == death.pid && !kernel(image.kind) }
     });
     let mapped = visible.filter_map(|image| {
-        let (start, end) = (image.start?, image.end?);
-        let segments = image.segments.iter().flat_map(kwab_format::List::iter);
-        let mut pieces: Vec<(u64, u64, u64)> = segments
-            .filter_map(|piece| {
-                let end = piece.start?.checked_add(piece.length?)?.checked_next_multiple_of(PAGE)?;
-                Some((piece.start? / PAGE * PAGE, end, piece.file_offset? / PAGE))
+        let Loaded { image: file, bias, .. } = symbols.image_at(image.start?, death.code_pid())?;
+        let path = file.path()?.canonicalize().ok()?.into_os_string().into_encoded_bytes();
+        let mut pieces: Vec<(u64, u64, u64)> = file
+            .loaded()
+            .filter_map(|(link, offset, length)| {
+                let start = link.wrapping_add(*bias);
+                let end = start.checked_add(length)?.checked_next_multiple_of(PAGE)?;
+                Some((start / PAGE * PAGE, end, offset / PAGE))
             })
             .collect();
-        if pieces.is_empty() {
-            pieces.push((start, end, 0));
-        }
+        pieces.sort_unstable();
+        let (first, _, page) = *pieces.first()?;
+        let start = first.checked_sub(page.checked_mul(PAGE)?)?;
         let mut head = vec![0; PAGE as usize];
-        let found = symbols.read(start, death.code_pid(), &mut head);
-        head.truncate(if head.starts_with(b"\x7fELF") { found } else { 0 });
-        let path = image.path.unwrap_or(b"kernel").to_vec();
-        Some(Mapped { path, start, pieces, entry: image.entry, head })
+        let found = file.head(&mut head);
+        head.truncate(found);
+        let notes = note_segments(&head)
+            .filter_map(|(link, length)| {
+                let mut bytes = vec![0; usize::try_from(length.min(PAGE)).ok()?];
+                let found = file.read(link, &mut bytes);
+                bytes.truncate(found);
+                Some((link.wrapping_add(*bias), bytes))
+            })
+            .collect();
+        if page > 0 {
+            // The header is not loaded. Readers know a file by it, so it is shown where it would be.
+            pieces.insert(0, (start, start + PAGE, 0));
+            with_own_segment(&mut head, start.wrapping_sub(*bias));
+        }
+        Some(Mapped { path, start, pieces, entry: image.entry, head, notes })
     });
     mapped.collect()
+}
+
+/// Puts a segment for the header itself in front of the program headers, where there is room behind them: readers look for
+/// the one that holds them.
+fn with_own_segment(head: &mut [u8], link: u64) {
+    let count = head.get(56..58).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
+    let end = (EHDR + PHDR * u64::from(count)) as usize;
+    let usual = head.get(32..40) == Some(&EHDR.to_le_bytes()) && end + PHDR as usize <= head.len();
+    if !usual || count == 0 {
+        return;
+    }
+    let table = head[EHDR as usize..end].to_vec();
+    let mut own = program_header(1, 4, 0, link, PAGE);
+    own[48..].copy_from_slice(&PAGE.to_le_bytes());
+    let room = &mut head[EHDR as usize..end + PHDR as usize];
+    room[..own.len()].copy_from_slice(&own);
+    room[own.len()..].copy_from_slice(&table);
+    head[56..58].copy_from_slice(&(count + 1).to_le_bytes());
+}
+
+/// Link address and size of each `PT_NOTE` of an ELF header.
+fn note_segments(head: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let long = |at: usize| Some(u64::from_le_bytes(head.get(at..at.checked_add(8)?)?.try_into().ok()?));
+    let table = long(32).and_then(|at| usize::try_from(at).ok()).unwrap_or(usize::MAX);
+    let count = head.get(56..58).map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
+    (0..count).filter_map(move |number| {
+        let at = table.checked_add(number * PHDR as usize)?;
+        let kind = head.get(at..at.checked_add(4)?)?;
+        (kind == 4_u32.to_le_bytes()).then_some(())?;
+        Some((long(at + 16)?, long(at + 32)?))
+    })
 }
 
 /// `NT_AUXV`: where the first image's program headers are, so that readers find its load address.
@@ -290,37 +345,6 @@ fn note(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
     out.extend_from_slice(b"CORE\0\0\0\0");
     out.extend_from_slice(body);
     out.resize(out.len().next_multiple_of(4), 0);
-}
-
-/// Captured memory that the dead code could see, in order and without overlap; what was captured first wins.
-fn ranges(case: &Case<'_>, death: &Death) -> BTreeMap<u64, Vec<u8>> {
-    let mut ranges: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
-    for memory in &case.memory {
-        let (Some(mut start), Some(mut bytes)) = (memory.vaddr, memory.bytes) else { continue };
-        let visible = memory.pid.is_none() || memory.pid == death.pid || start >> 63 == 1;
-        if !visible {
-            continue;
-        }
-        // Cut away what is already there, piece by piece.
-        while !bytes.is_empty() {
-            let inside = ranges
-                .range(..=start)
-                .next_back()
-                .map_or(0, |(first, known)| first.saturating_add(known.len() as u64).saturating_sub(start));
-            let skip = usize::try_from(inside).unwrap_or(usize::MAX).min(bytes.len());
-            bytes = &bytes[skip..];
-            start = start.saturating_add(skip as u64);
-            let next = ranges.range(start..).next().map_or(u64::MAX, |(next, _)| *next);
-            let length = bytes.len().min(usize::try_from(next - start).unwrap_or(usize::MAX));
-            if length == 0 {
-                break;
-            }
-            ranges.insert(start, bytes[..length].to_vec());
-            bytes = &bytes[length..];
-            start = start.saturating_add(length as u64);
-        }
-    }
-    ranges
 }
 
 fn header(program_headers: u64) -> Vec<u8> {

@@ -3,11 +3,13 @@
 mod chrome;
 mod elf_core;
 mod folded;
+mod ranges;
 mod spans;
 
 #[cfg(test)]
 mod tests;
 
 pub use chrome::{Traced, chrome_trace};
-pub use elf_core::{CoreError, elf_core};
+pub use elf_core::{CoreError, core_stacks, elf_core};
 pub use folded::folded;
+pub use spans::{SpanNode, span_tree, ticks_per_us};

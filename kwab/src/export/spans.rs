@@ -1,5 +1,7 @@
 //! Reads the function trace of a dump as spans: begin and end paired per processor.
 
+use std::collections::BTreeMap;
+
 use kwab_format::AnyRecord;
 use kwab_format::record::Htrace;
 
@@ -64,8 +66,37 @@ fn begin(open: &[Span], event: &Htrace<'_>, cpu: u32, now: u64) -> Span {
     Span { cpu, path, begin: now, end: None, inside: 0, data: event.data }
 }
 
+/// What all spans of one place in the tree cost together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanNode {
+    /// Names of the spans around it, outermost first, and its own.
+    pub path: Vec<String>,
+    /// How many ended.
+    pub times: u64,
+    /// Ticks or nanoseconds in all.
+    pub total: u64,
+    /// The same without what ran inside.
+    pub own: u64,
+}
+
+/// The spans of a dump as a tree, laid out so that every node follows the one it is inside of; spans that the trace does
+/// not see the end of are left out.
+#[must_use]
+pub fn span_tree(dump: &Dump) -> Vec<SpanNode> {
+    let mut nodes: BTreeMap<Vec<String>, (u64, u64, u64)> = BTreeMap::new();
+    for span in spans(dump).0 {
+        let Some(end) = span.end else { continue };
+        let took = end.saturating_sub(span.begin);
+        let node = nodes.entry(span.path).or_default();
+        node.0 += 1;
+        node.1 = node.1.saturating_add(took);
+        node.2 = node.2.saturating_add(took.saturating_sub(span.inside));
+    }
+    nodes.into_iter().map(|(path, (times, total, own))| SpanNode { path, times, total, own }).collect()
+}
+
 /// Ticks of the time-stamp counter per microsecond, when the dump says so.
-pub(super) fn ticks_per_us(dump: &Dump) -> Option<f64> {
+pub fn ticks_per_us(dump: &Dump) -> Option<f64> {
     let hertz = dump.records().find_map(|found| match found.record {
         AnyRecord::Identity(identity) => identity.tsc_hz,
         AnyRecord::SpanProfile(profile) => profile.tsc_freq_hz,

@@ -54,7 +54,24 @@ fn fixture() -> (Vec<Reg<'static>>, u64, Vec<u8>, Vec<u64>) {
 
 /// A dump of that program, with a second processor, and memory that overlaps itself.
 fn dump() -> (Dump, Vec<u64>) {
-    let (regs, start, stack, callers) = fixture();
+    dump_of(fixture())
+}
+
+/// The same a moment earlier, in the function that called zero: where there is no code, not every reader goes on.
+fn dump_of_caller() -> (Dump, Vec<u64>) {
+    let (mut regs, start, stack, mut callers) = fixture();
+    callers.remove(0);
+    for reg in &mut regs {
+        match reg.id {
+            Some(RegId::RIP) => reg.value = callers.first().copied(),
+            Some(RegId::RSP) => reg.value = reg.value.map(|sp| sp + 8),
+            _ => {}
+        }
+    }
+    dump_of((regs, start, stack, callers))
+}
+
+fn dump_of((regs, start, stack, callers): (Vec<Reg<'static>>, u64, Vec<u8>, Vec<u64>)) -> (Dump, Vec<u64>) {
     let mut buf = vec![0; 1 << 20];
     let header = FileHeader::new(DumpId(9), BootId([1; 16]));
     let mut writer = Writer::new(Bytes(Vec::new()), &mut buf, header);
@@ -133,9 +150,11 @@ fn a_core_file_has_every_processor_as_a_thread_and_every_byte_once() {
     assert!(segments.remove(0).1.starts_with(b"\x7fELF"));
     assert!(segments.windows(2).all(|pair| pair[0].0 + pair[0].1.len() as u64 <= pair[1].0), "segments overlap");
     let joined: Vec<u8> = segments.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
-    // What was captured first wins, so the 0x55 bytes only fill the 64 before the stack.
-    assert_eq!(segments[0].0, start - 64);
-    assert_eq!((&joined[..64], &joined[64..]), (&[0x55; 64][..], &stack[..]));
+    // What was captured first wins, so the 0x55 bytes only fill the 64 before the stack; the page begins with nothing.
+    let (page, skip) = ((start - 64) & !0xfff, (start - 64) as usize & 0xfff);
+    assert_eq!((segments.len(), segments[0].0), (1, page));
+    assert!(joined[..skip].iter().all(|byte| *byte == 0));
+    assert_eq!((&joined[skip..skip + 64], &joined[skip + 64..]), (&[0x55; 64][..], &stack[..]));
     let threads = core.windows(8).filter(|window| window == b"CORE\0\0\0\0").count();
     assert_eq!(threads, 5, "two NT_PRSTATUS, and one each of NT_PRPSINFO, NT_AUXV and NT_FILE");
 }
@@ -163,6 +182,58 @@ fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
     assert!(text.contains("LWP 1000001"), "the second processor is no thread: {text}");
 }
 
+/// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is missing.
+fn frames_by(tool: &str, command: &mut Command) -> Option<Vec<u64>> {
+    let output = command.output().ok().filter(|output| output.status.success() || !output.stdout.is_empty());
+    let Some(output) = output else {
+        eprintln!("{tool} is not installed: its opinion is left out");
+        return None;
+    };
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let address = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?.strip_prefix("0x")?, 16).ok();
+    let mut other = false;
+    let mut frames = Vec::new();
+    for line in text.lines() {
+        // The thread of the second processor.
+        other = if line.starts_with("TID ") { line.starts_with("TID 1000001") } else { other };
+        frames.extend(Some(line).filter(|line| !other && line.starts_with('#')).and_then(address));
+    }
+    Some(frames)
+}
+
+#[test]
+fn eu_stack_finds_the_same_frames_in_the_core_file() {
+    let (dump, callers) = dump_of_caller();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("core");
+    std::fs::write(&path, core_of(&dump)).unwrap();
+    let mut command = Command::new("eu-stack");
+    command.arg("--core").arg(&path).arg("-e").arg(data("unwind/chain-cfi.elf"));
+    let Some(frames) = frames_by("eu-stack", &mut command) else { return };
+    assert_eq!(frames.get(..callers.len()), Some(&callers[..]), "{frames:x?}");
+}
+
+#[test]
+fn drgn_finds_the_same_frames_in_the_core_file() {
+    let (dump, callers) = dump_of_caller();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("core");
+    std::fs::write(&path, core_of(&dump)).unwrap();
+    let script = "import sys, drgn
+program = drgn.Program()
+program.set_core_dump(sys.argv[1])
+program.load_debug_info([sys.argv[2]])
+thread = next(thread for thread in program.threads() if thread.tid != 1000001)
+for number, frame in enumerate(thread.stack_trace()):
+    print(f'#{number} {frame.pc:#x}')
+";
+    let python = std::env::var("KWAB_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut command = Command::new(python);
+    command.args(["-c", script]).arg(&path).arg(data("unwind/chain-cfi.elf"));
+    let Some(frames) = frames_by("drgn", &mut command) else { return };
+    assert_eq!(frames.get(..callers.len()), Some(&callers[..]), "{frames:x?}");
+}
+
 #[test]
 fn a_dump_without_registers_is_no_core_file() {
     let bytes = imported("kevlar-pipe-profile.log").remove(0);
@@ -186,7 +257,8 @@ fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
         let traced = chrome_trace(&dump, &mut out).unwrap();
         let trace: Value = serde_json::from_slice(&out).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
-        assert_eq!(events.len() as u64, traced.spans + traced.calls + traced.instants + 1, "{name}");
+        let named = events.iter().filter(|event| event["ph"] == "M").count() as u64;
+        assert_eq!(events.len() as u64, traced.spans + traced.calls + traced.instants + named, "{name}");
         assert!(traced.spans > 10, "{name}: {traced:?}");
         let mut open: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for event in events.iter().filter(|event| event["cat"] == "span") {
@@ -202,6 +274,89 @@ fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
                 );
                 stack.push(end);
             }
+        }
+    }
+}
+
+/// The dumps that our kernel wrote, and those that real logs become.
+fn every_dump() -> Vec<(String, Dump)> {
+    let corpus = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps")).unwrap();
+    let files = corpus.flatten().map(|entry| entry.path());
+    let dumps = files.filter(|path| path.extension().is_some_and(|end| end == "kwab"));
+    let mut all: Vec<_> = dumps.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect();
+    for log in ["kevlar-panic-socket", "kevlar-pipe-profile", "kevlar-segv-children", "linux-6.1-sysrq-panic"] {
+        all.extend(imported(&format!("{log}.log")).into_iter().map(|dump| (log.to_owned(), dump)));
+    }
+    all.into_iter().map(|(name, bytes)| (name, Dump::open(bytes).unwrap())).collect()
+}
+
+/// What the Trace Event Format asks of an event: the members of its phase, of the right types, and no others.
+fn keeps_to_the_format(event: &Value) -> bool {
+    let members = event.as_object().unwrap();
+    let number = |name: &str| members.get(name).and_then(Value::as_f64).is_some_and(|value| value >= 0.0);
+    let common = members["name"].is_string() && members["pid"].is_u64() && members["tid"].is_u64();
+    let args = members.get("args").is_none_or(Value::is_object);
+    let (own, more): (bool, &[&str]) = match members["ph"].as_str().unwrap() {
+        "X" => (number("ts") && number("dur"), &["ts", "dur", "cat"]),
+        "B" => (number("ts"), &["ts", "cat"]),
+        "i" => (number("ts") && ["g", "p", "t"].contains(&members["s"].as_str().unwrap()), &["ts", "s", "cat"]),
+        "M" => (
+            ["process_name", "thread_name"].contains(&members["name"].as_str().unwrap())
+                && members["args"]["name"].is_string(),
+            &[],
+        ),
+        _ => (false, &[]),
+    };
+    let usual = ["name", "ph", "pid", "tid", "args"];
+    let known = |name: &String| usual.contains(&name.as_str()) || more.contains(&name.as_str());
+    common && args && own && members.keys().all(known) && members.get("cat").is_none_or(Value::is_string)
+}
+
+#[test]
+fn every_event_of_every_trace_keeps_to_the_trace_event_format() {
+    let mut events = 0;
+    for (name, dump) in every_dump() {
+        let mut out = Vec::new();
+        let traced = chrome_trace(&dump, &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let members: Vec<&str> = trace.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(members, ["displayTimeUnit", "otherData", "traceEvents"], "{name}");
+        assert_eq!(trace["displayTimeUnit"], "ns", "{name}");
+        let all = trace["traceEvents"].as_array().unwrap();
+        assert!(all.len() as u64 > traced.spans + traced.calls + traced.instants, "{name}: no names of threads");
+        for event in all {
+            assert!(keeps_to_the_format(event), "{name}: {event}");
+        }
+        // Slices of one thread lie beside or inside each other: a reader drops one that begins in another and outlives it.
+        let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
+        for event in all.iter().filter(|event| event["ph"] == "X") {
+            let (begin, thread) = (event["ts"].as_f64().unwrap(), (&event["pid"], &event["tid"]));
+            let thread = (thread.0.as_u64().unwrap(), thread.1.as_u64().unwrap());
+            slices.entry(thread).or_default().push((begin, begin + event["dur"].as_f64().unwrap()));
+        }
+        for (thread, mut slices) in slices {
+            slices.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            let mut open: Vec<f64> = Vec::new();
+            for (begin, end) in slices {
+                open.retain(|outer| *outer > begin + 0.001);
+                assert!(open.last().is_none_or(|outer| end <= outer + 0.001), "{name}, thread {thread:?} at {begin}");
+                open.push(end);
+            }
+        }
+        events += all.len();
+    }
+    assert!(events > 1000, "only {events} events");
+}
+
+#[test]
+fn every_line_of_every_folded_export_keeps_to_the_format_of_flame_graphs() {
+    for (name, dump) in every_dump() {
+        let mut out = Vec::new();
+        folded(&dump, &Symbols::new(), &mut out).unwrap();
+        for line in String::from_utf8(out).unwrap().lines() {
+            let (stack, weight) = line.rsplit_once(' ').unwrap();
+            assert!(weight.parse::<u64>().unwrap() > 0 && !weight.starts_with(['0', '+']), "{name}: {line}");
+            assert!(stack.split(';').all(|frame| !frame.is_empty() && !frame.contains([' ', '\t'])), "{name}: {line}");
         }
     }
 }

@@ -18,11 +18,12 @@ const SECTION_SIZE: usize = 256 << 10;
 const LARGEST_SECTION: usize = 8 << 20;
 
 /// What sections collect, in the order in which a dump of a short log has them.
-const LANES: [SectionKind; 17] = [
+const LANES: [SectionKind; 18] = [
     SectionKind::IDENTITY,
     SectionKind::CAUSE,
     SectionKind::REGISTERS,
     SectionKind::STACKS,
+    SectionKind::MEMORY,
     SectionKind::SYSCALLS,
     SectionKind::FLIGHT,
     SectionKind::MEMORY_MAP,

@@ -10,6 +10,7 @@
 
 pub mod assemble;
 pub mod boot;
+pub mod channel;
 pub mod crash;
 pub mod emit;
 pub mod event;
@@ -25,6 +26,7 @@ pub mod watch;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+pub use channel::{import_channel, is_channel};
 pub use segment::PendingDump;
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 

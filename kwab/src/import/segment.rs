@@ -342,7 +342,7 @@ impl Segment {
         told
     }
 
-    fn kind_name(&self) -> &'static str {
+    pub(super) fn kind_name(&self) -> &'static str {
         match self.crash.as_ref().map(|crash| crash.victim) {
             None => "recording",
             Some(Victim::Kernel) => "panic",
@@ -350,7 +350,7 @@ impl Segment {
         }
     }
 
-    fn subject(&self) -> String {
+    pub(super) fn subject(&self) -> String {
         let Some(crash) = &self.crash else { return "no crash".to_string() };
         let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         match crash.victim {
@@ -367,7 +367,7 @@ impl Segment {
         }
     }
 
-    fn cause(&self) -> String {
+    pub(super) fn cause(&self) -> String {
         let Some(crash) = &self.crash else { return format!("{} events", self.events) };
         match crash.victim {
             Victim::Process(_) => {
@@ -384,7 +384,7 @@ impl Segment {
         }
     }
 
-    fn signature(&self) -> String {
+    pub(super) fn signature(&self) -> String {
         self.crash.as_ref().map_or_else(|| "00000000".to_string(), |crash| signature::of(&crash.signature_parts()))
     }
 

@@ -63,7 +63,7 @@ impl Watch {
     pub fn alarm(&self, text: &[u8]) -> Option<AlarmLine> {
         let kernel = |kind| Some(AlarmLine { victim: Victim::Kernel, kind });
         match text.first()? {
-            b'[' if kernel::panic_place(text).is_some() => kernel(CauseKind::PANIC),
+            b'[' if kernel::panic_head(text).is_some() => kernel(CauseKind::PANIC),
             b'k' if is_register_head(text) => kernel(CauseKind::EXCEPTION),
             b'!' if text.starts_with(b"!!! double fault") => kernel(CauseKind::DOUBLE_FAULT),
             _ => match linux::alarm(text) {
@@ -170,6 +170,10 @@ fn opening_line(text: &[u8], ns: Option<u64>, place: Place, crash: &mut Crash) {
         crash.kind = CauseKind::PANIC;
         return;
     }
+    if let Some(cpu) = kernel::panic_head(text) {
+        crash.cpu = crash.cpu.or(Some(cpu));
+        return;
+    }
     if is_register_head(text) {
         // "kernel page fault — register dump:" names the exception.
         let end = [&b" \xe2\x80\x94"[..], b" - ", b": "].iter().find_map(|mark| memchr::memmem::find(text, mark));
@@ -224,6 +228,15 @@ fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
 }
 
 fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
+    if let Some((pid, tid, comm)) = kernel::running(text).filter(|_| crash.message.is_some()) {
+        (crash.pid, crash.tid) = (crash.pid.or(Some(pid)), crash.tid.or(Some(tid)));
+        Crash::say(&mut crash.comm, comm, false);
+        return true;
+    }
+    // Some kernels print them between the message and the frames.
+    if crash.message.is_some() && (kernel::registers(text).is_some() || kernel::fault_address(text).is_some()) {
+        return register_line(text, place, crash);
+    }
     if let Some((index, address, at)) = kernel::frame(text) {
         // A second list that counts from 0 is another form of the same backtrace.
         let traces = crash.traces();

@@ -4,6 +4,7 @@
 //! is read and checked when it is asked for. Where a header does not follow as it must, the whole dump is read and
 //! kwab-format's `Reader` finds what is sound and names what is not.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -175,10 +176,14 @@ impl DumpFile {
     /// # Errors
     /// As [`payload`](Self::payload).
     pub fn packed_payload(&self, index: usize) -> Result<Vec<u8>, Defect> {
-        let mut whole = self.whole(index)?;
-        whole.truncate(whole.len() - SECTION_TRAILER_LEN);
-        whole.drain(..SECTION_HEADER_LEN);
-        Ok(whole)
+        match self.whole(index)? {
+            Cow::Borrowed(whole) => Ok(whole[SECTION_HEADER_LEN..whole.len() - SECTION_TRAILER_LEN].to_vec()),
+            Cow::Owned(mut whole) => {
+                whole.truncate(whole.len() - SECTION_TRAILER_LEN);
+                whole.drain(..SECTION_HEADER_LEN);
+                Ok(whole)
+            }
+        }
     }
 
     /// The records of section `index`, checked and unpacked.
@@ -199,20 +204,20 @@ impl DumpFile {
     }
 
     /// Header, payload and checksum of a section, checked.
-    fn whole(&self, index: usize) -> Result<Vec<u8>, Defect> {
+    fn whole(&self, index: usize) -> Result<Cow<'_, [u8]>, Defect> {
         let info = &self.sections[index];
         let total = info.header.total_len() as usize;
         let whole = match &self.bytes {
             Bytes::Memory(bytes) => {
                 let start = info.offset as usize;
-                bytes.get(start..start + total).unwrap_or_default().to_vec()
+                Cow::Borrowed(bytes.get(start..start + total).unwrap_or_default())
             }
             Bytes::File(file) => {
                 let mut whole = vec![0; total];
                 let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let read = file.seek(SeekFrom::Start(info.offset)).and_then(|_| file.read_exact(&mut whole));
                 read.map_err(|_| unreadable(info))?;
-                whole
+                Cow::Owned(whole)
             }
         };
         let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;

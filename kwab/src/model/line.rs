@@ -108,13 +108,20 @@ fn entry_line(entry: &SyscallEntry<'_>) -> String {
 
 fn exit_line(exit: &SyscallExit<'_>) -> String {
     let value = exit.result.map_or_else(|| "?".to_string(), |value| result(exit.nr, value));
-    format!("← {} = {value}", text(exit.name))
+    // Kernels that write dumps themselves leave the names to the table.
+    let known = exit.nr.and_then(|nr| u64::try_from(nr).ok()).and_then(linux_abi::syscalls::by_number);
+    let name = match (exit.name, known) {
+        (None, Some(known)) => known.name.to_string(),
+        (name, _) => text(name),
+    };
+    format!("← {name} = {value}")
 }
 
 fn ring_line(call: &SyscallRecord<'_>) -> String {
     let shown = arguments(&Call { nr: call.nr, name: call.name, args: call.args() });
     match call.result {
         Some(value) => format!("{shown} = {}", result(call.nr, value)),
+        None if call.in_progress == Some(false) => format!("{shown} = ? (not recorded)"),
         None => format!("{shown} = ? (in progress)"),
     }
 }

@@ -3,13 +3,20 @@
 //! [`mod@file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that were loaded and iterates
 //! the records in them, which borrow from it. [`json`] turns any record into JSON, [`call`] writes system calls as
 //! strace does, [`mod@line`] says any record in a line, and [`stream`] goes through all records of a dump of any size.
+//! [`index`] orders millions of events in little memory, and [`payloads`] reads them back one section at a time.
 
 pub mod call;
 pub mod file;
+pub mod index;
 pub mod json;
 pub mod line;
+pub mod log;
+pub mod payloads;
 pub mod stream;
 
+use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use kwab_format::record::{Cause, Identity, Source};
@@ -25,6 +32,8 @@ pub enum Depth {
     Catalogue,
     /// What inspection shows: everything but the middle of long recordings, of which the last sections suffice.
     Digest,
+    /// What analyses rest on: everything but the middle of long recordings of events and console text.
+    Analysis,
     /// Everything.
     All,
 }
@@ -35,6 +44,8 @@ const TAIL_SECTIONS: usize = 3;
 /// A loaded section.
 #[derive(Debug)]
 pub struct Loaded {
+    /// Its number in the dump.
+    pub number: u32,
     /// What it is about.
     pub kind: SectionKind,
     /// Its records.
@@ -52,6 +63,16 @@ pub struct Dump {
     pub left_out: usize,
 }
 
+impl Loaded {
+    /// Reads section `index`, and notes in the file whether it is sound.
+    fn of(file: &mut DumpFile, index: usize) -> Option<Self> {
+        let (number, kind) = (file.sections[index].header.seq, file.sections[index].header.kind);
+        let payload = file.payload(index);
+        file.note(index, payload.as_ref().map(|_| ()).map_err(Clone::clone));
+        Some(Self { number, kind, payload: payload.ok()? })
+    }
+}
+
 impl Dump {
     /// Opens and loads a dump.
     ///
@@ -62,29 +83,66 @@ impl Dump {
     }
 
     /// Loads the sections of an open dump.
-    pub fn load(mut file: DumpFile, depth: Depth) -> Self {
+    pub fn load(file: DumpFile, depth: Depth) -> Self {
+        match Self::load_watched(file, depth, &mut |_, _| ControlFlow::<Infallible>::Continue(())) {
+            ControlFlow::Continue(dump) => dump,
+            ControlFlow::Break(never) => match never {},
+        }
+    }
+
+    /// The same for somebody who waits: told how many sections of how many are loaded, and may have enough.
+    pub fn load_watched<B>(
+        mut file: DumpFile,
+        depth: Depth,
+        progress: &mut dyn FnMut(usize, usize) -> ControlFlow<B>,
+    ) -> ControlFlow<B, Self> {
         let wanted = wanted(&file.sections, depth);
+        let total = wanted.len();
         let mut loaded = Vec::new();
         let mut left_out = 0;
         for (index, wanted) in wanted.into_iter().enumerate() {
+            progress(index, total)?;
             if !wanted {
                 left_out += 1;
                 continue;
             }
-            let kind = file.sections[index].header.kind;
-            match file.payload(index) {
-                Ok(payload) => {
-                    file.note(index, Ok(()));
-                    loaded.push(Loaded { kind, payload });
-                }
-                Err(defect) => file.note(index, Err(defect)),
-            }
+            loaded.extend(Loaded::of(&mut file, index));
         }
         let mut dump = Self { file, loaded, left_out };
-        if depth == Depth::Digest && left_out > 0 {
+        if matches!(depth, Depth::Digest | Depth::Analysis) && left_out > 0 {
             dump.load_around_the_death();
         }
-        dump
+        ControlFlow::Continue(dump)
+    }
+
+    /// Kinds of which sound sections were left out: how many, of how many.
+    #[must_use]
+    pub fn skipped(&self) -> Vec<(SectionKind, usize, usize)> {
+        if self.left_out == 0 {
+            return Vec::new();
+        }
+        let mut kinds: BTreeMap<SectionKind, (usize, usize)> = BTreeMap::new();
+        for section in &self.file.sections {
+            kinds.entry(section.header.kind).or_default().1 += 1;
+        }
+        for section in &self.loaded {
+            kinds.entry(section.kind).or_default().0 += 1;
+        }
+        let left = kinds.into_iter().map(|(kind, (loaded, all))| (kind, all.saturating_sub(loaded), all));
+        left.filter(|(_, left, _)| *left > 0).collect()
+    }
+
+    /// Loads the sections that were left out.
+    #[must_use]
+    pub fn with_the_rest(self) -> Self {
+        let Self { mut file, loaded, .. } = self;
+        let mut have: HashMap<u32, Loaded> = loaded.into_iter().map(|section| (section.number, section)).collect();
+        let mut loaded = Vec::new();
+        for index in 0..file.sections.len() {
+            let section = have.remove(&file.sections[index].header.seq);
+            loaded.extend(section.or_else(|| Loaded::of(&mut file, index)));
+        }
+        Self { file, loaded, left_out: 0 }
     }
 
     /// A death that lies far before the end of a long recording: what was recorded around it is loaded too.
@@ -111,11 +169,12 @@ impl Dump {
             let after = all[..before_tail].partition_point(|index| first_line(*index).is_none_or(|line| line <= death));
             let around: Vec<usize> = all[after.saturating_sub(2)..(after + 1).min(before_tail)].to_vec();
             for index in around.into_iter().rev() {
+                let number = self.file.sections[index].header.seq;
                 if let Ok(payload) = self.file.payload(index) {
                     self.file.note(index, Ok(()));
                     self.left_out = self.left_out.saturating_sub(1);
                     let at = self.loaded.iter().position(|loaded| loaded.kind == kind).unwrap_or(self.loaded.len());
-                    self.loaded.insert(at, Loaded { kind, payload });
+                    self.loaded.insert(at, Loaded { number, kind, payload });
                 }
             }
         }
@@ -152,7 +211,7 @@ impl Dump {
 
 /// Which sections a depth asks for.
 fn wanted(sections: &[SectionInfo], depth: Depth) -> Vec<bool> {
-    let mut tails = std::collections::HashMap::new();
+    let mut tails = HashMap::new();
     let mut wanted = vec![false; sections.len()];
     for (index, section) in sections.iter().enumerate().rev() {
         let kind = section.header.kind;
@@ -164,11 +223,17 @@ fn wanted(sections: &[SectionInfo], depth: Depth) -> Vec<bool> {
                 let told = matches!(kind, SectionKind::IDENTITY | SectionKind::CAUSE | SectionKind::NOTES);
                 told && (kind != SectionKind::CAUSE || *seen <= TAIL_SECTIONS)
             }
+            Depth::Analysis => !is_told_in_order(kind) || *seen <= TAIL_SECTIONS,
             Depth::Digest if is_recording(kind) => *seen <= TAIL_SECTIONS,
             Depth::Digest => *seen <= 64,
         };
     }
     wanted
+}
+
+/// Kinds that grow for as long as a kernel runs.
+fn is_told_in_order(kind: SectionKind) -> bool {
+    matches!(kind, SectionKind::EVENTS | SectionKind::LOG | SectionKind::KEPT)
 }
 
 /// Kinds that can be arbitrarily long and are read from the end.

@@ -1,10 +1,12 @@
 //! A catalogue of dumps: one entry each, those of the same crash together.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::filter::{FieldValue, Fields};
 use super::inspect;
 use crate::model::Dump;
 
@@ -50,6 +52,10 @@ pub struct Entry {
     pub mono_ns: Option<u64>,
     /// Which boot of its log.
     pub boot: Option<u32>,
+    /// Process that died, or that ran when the kernel did.
+    pub pid: Option<u32>,
+    /// Processor.
+    pub cpu: Option<u32>,
     /// Whether nothing is damaged.
     pub sound: bool,
     /// Defects that are known without checking every payload.
@@ -79,6 +85,36 @@ impl Catalogue {
     }
 }
 
+/// The fields that a filter over a catalogue can name.
+pub const FIELDS: &[&str] =
+    &["file", "kind", "victim", "cause", "place", "signature", "pid", "cpu", "boot", "bytes", "defects", "sound"];
+
+impl Fields for Entry {
+    fn text(&self) -> Cow<'_, str> {
+        format!("{} {} {} {} {} {}", self.file, self.kind, self.victim, self.cause, self.place, self.signature).into()
+    }
+
+    fn field(&self, name: &str) -> Option<FieldValue<'_>> {
+        let text = |text: &'_ str| Some(FieldValue::Text(Cow::Owned(text.to_string())));
+        let number = |number: Option<u32>| number.map(|number| FieldValue::Number(u64::from(number)));
+        match name {
+            "file" => text(&self.file),
+            "kind" => text(&self.kind),
+            "victim" => text(&self.victim),
+            "cause" => text(&format!("{} {}", self.kind, self.cause)),
+            "place" => text(&self.place),
+            "signature" => text(&self.signature),
+            "pid" => number(self.pid),
+            "cpu" => number(self.cpu),
+            "boot" => number(self.boot),
+            "bytes" => Some(FieldValue::Number(self.bytes)),
+            "defects" => Some(FieldValue::Number(self.defects as u64)),
+            "sound" => text(if self.sound { "yes" } else { "no" }),
+            _ => None,
+        }
+    }
+}
+
 /// The entry of a dump.
 pub fn entry(dump: &Dump, file: &str) -> Entry {
     let identity = dump.identity().unwrap_or_default();
@@ -96,6 +132,8 @@ pub fn entry(dump: &Dump, file: &str) -> Entry {
         wall_ns: identity.wall_ns,
         mono_ns: identity.mono_ns,
         boot: identity.boot_number,
+        pid: cause.as_ref().and_then(|cause| cause.pid),
+        cpu: cause.as_ref().and_then(|cause| cause.cpu),
         sound: dump.file.defects.is_empty() && dump.file.ended,
         defects: dump.file.defects.len(),
         bytes: dump.file.len,
@@ -114,6 +152,8 @@ pub fn unreadable(file: &str, why: &str) -> Entry {
         wall_ns: None,
         mono_ns: None,
         boot: None,
+        pid: None,
+        cpu: None,
         sound: false,
         defects: 0,
         bytes: 0,

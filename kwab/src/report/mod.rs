@@ -2,9 +2,14 @@
 //!
 //! [`inspect`] is the page about one dump, [`check`] its integrity, [`salvage`] what can be saved of a damaged one,
 //! [`catalogue`] many dumps together, [`signature`] the stable name of a crash. Every report has a version and a JSON schema.
+//! [`compare`] puts two inspections beside each other, [`align`] the rows of any two lists; [`filter`] is how rows are asked for; [`units`] says numbers.
 
+pub mod align;
 pub mod catalogue;
 pub mod check;
+pub mod compare;
+pub mod filter;
 pub mod inspect;
 pub mod salvage;
 pub mod signature;
+pub mod units;

@@ -67,6 +67,8 @@ struct Place {
     candidates: Option<Vec<Candidate>>,
     /// Named by the caller itself, rather than met in a directory.
     direct: bool,
+    /// Nobody named it: only the right build-id counts there, never a name.
+    by_id_only: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -82,9 +84,18 @@ impl Finder {
     /// `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
-        let place = |path: PathBuf| Place { direct: path.is_file(), path, candidates: None };
+        let place = |path: PathBuf| Place { direct: path.is_file(), path, candidates: None, by_id_only: false };
         let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
         Self { places: paths.into_iter().map(place).collect(), debug_dirs, force }
+    }
+
+    /// Looks into these too, when nothing better was found: places that are likely, but that nobody named. Only an image
+    /// with the right build-id is taken from them.
+    #[must_use]
+    pub fn and_by_id(mut self, paths: Vec<PathBuf>) -> Self {
+        let place = |path: PathBuf| Place { direct: false, path, candidates: None, by_id_only: true };
+        self.places.extend(paths.into_iter().map(place));
+        self
     }
 
     /// Uses these debug directories (each with a `.build-id` below) instead of the system's.
@@ -102,7 +113,10 @@ impl Finder {
         let mut named: Option<Candidate> = None;
         let mut right: Option<Candidate> = None;
         for place in &mut self.places {
-            let direct = place.direct;
+            let (direct, by_name) = (place.direct, !place.by_id_only);
+            if !by_name && (wanted.build_id.is_none() || right.as_ref().is_some_and(|best| best.debug_info)) {
+                continue;
+            }
             for candidate in place.candidates() {
                 let same_id = wanted.build_id.is_some_and(|id| id == candidate.build_id);
                 if same_id && right.as_ref().is_none_or(|best| candidate.debug_info && !best.debug_info) {
@@ -110,7 +124,7 @@ impl Finder {
                 }
                 let same_name = wanted.name.is_some_and(|name| file_name(name) == file_name(&candidate.name));
                 // A file given by hand is meant for the kernel even when it is called otherwise.
-                if named.is_none() && (same_name || (direct && wanted.name.is_none())) {
+                if by_name && named.is_none() && (same_name || (direct && wanted.name.is_none())) {
                     named = Some(candidate.clone());
                 }
             }

@@ -99,6 +99,26 @@ impl Image {
         self.bytes.name()
     }
 
+    /// Its file, unless it was taken out of an archive.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match &self.bytes {
+            ImageBytes::File(path) => Some(path),
+            ImageBytes::Memory { .. } => None,
+        }
+    }
+
+    /// What of the file is loaded: link address, offset in the file, bytes.
+    pub fn loaded(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.contents.iter().filter(|content| content.length > 0).map(|c| (c.start, c.offset, c.length))
+    }
+
+    /// Fills `out` with the first bytes of the file, whether or not they are loaded; how many there are.
+    #[must_use]
+    pub fn head(&self, out: &mut [u8]) -> usize {
+        self.read_file(0, out)
+    }
+
     /// Its build-id, if it has one.
     #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
@@ -151,19 +171,17 @@ impl Image {
         };
         let skip = link - content.start;
         let wanted = out.len().min(usize::try_from(content.length - skip).unwrap_or(usize::MAX));
-        let out = &mut out[..wanted];
+        self.read_file(content.offset + skip, &mut out[..wanted])
+    }
+
+    fn read_file(&self, offset: u64, out: &mut [u8]) -> usize {
         match &self.bytes {
-            ImageBytes::File(path) => {
-                let read = File::open(path).and_then(|file| file.read_exact_at(out, content.offset + skip));
-                if read.is_ok() { wanted } else { 0 }
-            }
+            ImageBytes::File(path) => File::open(path).and_then(|file| file.read_at(out, offset)).unwrap_or(0),
             ImageBytes::Memory { bytes, .. } => {
-                let start = usize::try_from(content.offset + skip).unwrap_or(usize::MAX);
-                let found = start.checked_add(wanted).and_then(|end| bytes.get(start..end));
-                found.map_or(0, |found| {
-                    out.copy_from_slice(found);
-                    wanted
-                })
+                let rest = usize::try_from(offset).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
+                let found = out.len().min(rest.len());
+                out[..found].copy_from_slice(&rest[..found]);
+                found
             }
         }
     }

@@ -16,9 +16,16 @@ pub fn demangle(raw: &str) -> String {
 /// Whether a demangled function name is panic or library machinery rather than the code of interest.
 #[must_use]
 pub fn is_machinery(name: &str) -> bool {
+    // A closure's own body is code of interest; the shim through which it is called through a pointer is not.
+    if name.contains(CALL_SHIM) || name.contains("{shim:") || name.contains("{{vtable.shim}}") {
+        return true;
+    }
     let name = name.trim_start_matches(['<', '&', ' ']);
     MACHINERY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || MACHINERY_NAMES.contains(&name)
 }
+
+/// How the name of an implementation of `FnOnce`, `FnMut` or `Fn` goes on behind its type.
+const CALL_SHIM: &str = " as core::ops::function::Fn";
 
 /// Paths under which everything is machinery.
 const MACHINERY_PREFIXES: &[&str] = &[
@@ -37,6 +44,17 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "dyn core::",
     "dyn alloc::",
     "test::__rust_begin_short_backtrace",
+    // How this workspace's kernel gives up.
+    "kernel::debug::panic::",
+    "kernel::Kwab as machine::kernel::Kernel>::panic",
+    "machine::kernel::panic",
+    "machine::x86_64::stage::",
+    "machine::x86_64::irq::",
+    "machine::x86_64::trap::",
+    "machine::time::expired",
+    "kernel::Kwab as machine::kernel::Kernel>::timer",
+    "kernel::debug::watchdog::",
+    "kernel::sched::on_timer",
 ];
 
 /// Names that are machinery by themselves.

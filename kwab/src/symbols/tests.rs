@@ -226,6 +226,21 @@ fn panic_machinery_is_marked_and_the_code_that_panicked_is_not() {
 }
 
 #[test]
+fn the_shim_that_calls_a_closure_is_machinery_and_the_closure_is_not() {
+    for name in [
+        "core::ops::function::FnOnce::call_once",
+        "core::ops::function::FnOnce::call_once{{vtable.shim}}",
+        "<fn() as core::ops::function::FnOnce<()>>::call_once",
+        "<kernel::fs::write::{closure#0} as core::ops::function::FnOnce<()>>::call_once::{shim:vtable#0}",
+    ] {
+        assert!(is_machinery(name), "{name}");
+    }
+    for name in ["kernel::fs::write::{closure#0}", "kernel::fs::write::{{closure}}"] {
+        assert!(!is_machinery(name), "{name}");
+    }
+}
+
+#[test]
 fn source_text_is_shown_from_a_root_when_the_recorded_path_is_of_another_machine() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("src/mm")).unwrap();

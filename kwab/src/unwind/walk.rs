@@ -64,6 +64,20 @@ pub enum Stopped {
     NoRegisters,
 }
 
+impl Stopped {
+    /// In words, when it leaves callers unknown.
+    #[must_use]
+    pub fn in_words(self) -> Option<String> {
+        match self {
+            Self::Outermost => None,
+            Self::NotCaptured(addr) => Some(format!("the stack goes on at 0x{addr:016x}, which is not in the dump")),
+            Self::NoCaller => Some("nothing on the captured stack looks like a caller".to_owned()),
+            Self::Limit => Some("there are more frames than are shown".to_owned()),
+            Self::NoRegisters => Some("instruction or stack pointer are not known".to_owned()),
+        }
+    }
+}
+
 /// The frames of a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backtrace {

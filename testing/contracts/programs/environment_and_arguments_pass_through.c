@@ -9,11 +9,6 @@ int main(void)
         "seq 1 3000 | xargs echo | wc -w; seq 1 10 | xargs -n 4 echo; printf 'x\\0y z\\0' | xargs -0 -n1 echo\n"
         "set -- a 'b c' ''; echo $#; for i in \"$@\"; do echo \"[$i]\"; done; cd / && pwd; umask 077; umask; ulimit -n > /dev/null && echo limit\n"
         "sh -c 'echo $0 $1' name first; echo \"${PWD}\"; unset B; echo \"${B:-default}\"; echo $((7 * 6)) $((1 << 40))\n";
-    pid_t child = fork();
-    if (child == 0) {
-        execl("/bin/sh", "sh", "-c", script, NULL);
-        _exit(127);
-    }
-    show_status("script", reap(child));
+    run_script(script);
     return 0;
 }

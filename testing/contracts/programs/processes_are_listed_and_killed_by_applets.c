@@ -9,11 +9,6 @@ int main(void)
         "test -d /proc/$one && echo listed; tr '\\0' ' ' < /proc/$one/cmdline; echo; cat /proc/$two/comm\n"
         "kill $one; wait $one; echo $?; kill -9 $two; wait $two; echo $?\n"
         "test -d /proc/$one || echo gone; kill -0 $two 2>/dev/null || echo gone too; kill -l 15\n";
-    pid_t child = fork();
-    if (child == 0) {
-        execl("/bin/sh", "sh", "-c", script, NULL);
-        _exit(127);
-    }
-    show_status("script", reap(child));
+    run_script(script);
     return 0;
 }

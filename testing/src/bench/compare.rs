@@ -19,6 +19,8 @@ pub struct Pair {
     pub ours: f64,
     /// Per operation, under the kernel it is compared with.
     pub theirs: f64,
+    /// How far either moves between memory layouts, in percent; absent when one layout was measured.
+    pub spread: Option<f64>,
 }
 
 impl Pair {
@@ -37,7 +39,9 @@ pub fn compare(ours: &Run, theirs: &Run) -> Result<Vec<Pair>> {
         let other = theirs.figure(name).with_context(|| format!("not compared: {name} has one figure only"))?;
         let (one, two) = (figure.iterations, other.iterations);
         ensure!(one == two, "not compared: {name} has {one} iterations here and {two} there");
-        Ok(Pair { name: name.clone(), ours: figure.per_operation(), theirs: other.per_operation() })
+        let spread = |run: &Run| run.spread.get(name).copied();
+        let spread = spread(ours).zip(spread(theirs)).map(|(one, two)| one.max(two));
+        Ok(Pair { name: name.clone(), ours: figure.per_operation(), theirs: other.per_operation(), spread })
     };
     ours.figures.iter().map(pair).collect()
 }
@@ -53,25 +57,52 @@ pub fn table(pairs: &[Pair], unit: &str) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{:<18} {:>14} {:>14} {:>7}   ({unit})", "benchmark", "ours", "linux", "ratio");
     for pair in pairs {
-        let _ = writeln!(
-            text,
-            "{:<18} {:>14} {:>14} {:>7.3}",
-            pair.name,
-            number(pair.ours),
-            number(pair.theirs),
-            pair.ratio()
-        );
+        let (ours, theirs) = (number(pair.ours), number(pair.theirs));
+        let spread = pair.spread.map_or_else(String::new, |percent| format!("  ±{percent:.2} %"));
+        let _ = writeln!(text, "{:<18} {ours:>14} {theirs:>14} {:>7.3}{spread}", pair.name, pair.ratio());
     }
     let slower = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
     let behind = pairs.iter().filter(|pair| pair.ratio() > 0.9).count();
     let mean = geometric_mean(pairs);
     let _ =
         writeln!(text, "\n{} benchmarks, geometric mean {mean:.3}, {slower} slower, {behind} above 0.90", pairs.len());
-    let mut worst: Vec<&Pair> = pairs.iter().collect();
-    worst.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
-    let worst: Vec<String> = worst.iter().take(5).map(|pair| format!("{} {:.2}", pair.name, pair.ratio())).collect();
+    let worst: Vec<String> =
+        slowest(pairs).iter().take(5).map(|pair| format!("{} {:.2}", pair.name, pair.ratio())).collect();
     let _ = writeln!(text, "slowest five: {}", worst.join(", "));
     text
+}
+
+/// The pairs, the highest ratio first.
+pub fn slowest(pairs: &[Pair]) -> Vec<&Pair> {
+    let mut sorted: Vec<&Pair> = pairs.iter().collect();
+    sorted.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+    sorted
+}
+
+/// The same figures of several kernels side by side, each beside its ratio to the one called `base`.
+pub fn side_by_side(runs: &[(&str, &Run)], base: &str) -> Result<String> {
+    let reference = runs.iter().find(|(name, _)| *name == base).map(|(_, run)| *run);
+    let reference = reference.with_context(|| format!("there is no run of {base} to compare with"))?;
+    let mut text = format!("{:<18}", "benchmark");
+    for (name, _) in runs {
+        let _ = write!(text, " {name:>21}");
+    }
+    text.push('\n');
+    let columns: Vec<Vec<Pair>> = runs.iter().map(|(_, run)| compare(run, reference)).collect::<Result<_>>()?;
+    for (row, figure) in reference.figures.iter().enumerate() {
+        let _ = write!(text, "{:<18}", figure.name);
+        for column in &columns {
+            let pair = &column[row];
+            let _ = write!(text, " {:>14} {:>6.3}", number(pair.ours), pair.ratio());
+        }
+        text.push('\n');
+    }
+    let _ = write!(text, "{:<18}", "geometric mean");
+    for column in &columns {
+        let _ = write!(text, " {:>14} {:>6.3}", "", geometric_mean(column));
+    }
+    text.push('\n');
+    Ok(text)
 }
 
 /// The table of one kernel alone, beside the reference figures of Linux where there are some.
@@ -89,19 +120,11 @@ pub fn single_table(run: &Run, rows: &[Row], reference: impl Fn(&Row) -> Option<
 }
 
 /// Thousands apart, one decimal below a thousand.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value < 1000.0 {
         return format!("{value:.1}");
     }
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    kwab::report::units::grouped(value.round() as u64)
 }
 
 #[cfg(test)]
@@ -116,7 +139,7 @@ mod tests {
             total_ns: *total_ns,
         });
         let conditions = Conditions { flags: vec!["-smp 1".into()], image };
-        Run { kernel: kernel.into(), conditions, figures: figures.collect() }
+        Run { kernel: kernel.into(), conditions, figures: figures.collect(), spread: Default::default() }
     }
 
     #[test]
@@ -137,6 +160,14 @@ mod tests {
         assert!((geometric_mean(&pairs) - 1.0).abs() < 1e-9);
         let table = table(&pairs, "instructions");
         assert!(table.contains("1 slower") && table.contains("slowest five: b 2.00, a 0.50"), "{table}");
+    }
+
+    #[test]
+    fn kernels_side_by_side_are_measured_against_the_one_named() {
+        let (fast, base) = (run("fast", 1, &[("a", 1, 50)]), run("base", 1, &[("a", 1, 100)]));
+        let text = side_by_side(&[("fast", &fast), ("base", &base)], "base").unwrap();
+        assert!(text.contains("50.0  0.500") && text.contains("100.0  1.000"), "{text}");
+        assert!(side_by_side(&[("fast", &fast)], "base").is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! [`Timing::Wall`] is plain TCG, where only the minimum of several interleaved runs means something. Linux boots with
 //! what makes it fastest (no mitigations, no randomisation), since a comparison should flatter the other side.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -13,7 +14,7 @@ use crate::commands::kernel::Which;
 use crate::image::{self, Node};
 use crate::qemu::{self, Clock, Ending, Limits, Machine, run::Next};
 use crate::setup::Consent;
-use crate::{guest, paths};
+use crate::{evidence, guest, paths};
 
 /// Whose time is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +47,8 @@ pub fn image(rows: &[Row], padding: usize, consent: Consent) -> Result<(PathBuf,
     Ok((file, crc32fast::hash(&archive)))
 }
 
-/// Runs the image's benchmarks under one kernel; a benchmark without a figure is an error.
-pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[Row], timing: Timing) -> Result<Run> {
+/// The machine on which one kernel runs the image's benchmarks.
+pub fn machine(kernel: Which, boot: &Path, image: &(PathBuf, u32), timing: Timing) -> Machine {
     let mut append = format!("{} quiet loglevel=1 rdinit=/sbin/bench norandmaps", kernel.options());
     if kernel == Which::Linux {
         append.push_str(" nokaslr mitigations=off");
@@ -58,9 +59,20 @@ pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[Row],
     if timing == Timing::Instructions {
         machine.clock = Clock::Instructions;
     }
+    machine
+}
+
+/// Runs the image's benchmarks under one kernel; a benchmark without a figure is an error.
+pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[Row], timing: Timing) -> Result<Run> {
+    let (run, _) = measure_on(&machine(kernel, boot, image, timing), kernel.name(), image.1, rows)?;
+    Ok(run)
+}
+
+/// The same on any machine; also returns what its console said.
+pub fn measure_on(machine: &Machine, name: &str, image: u32, rows: &[Row]) -> Result<(Run, Vec<u8>)> {
     let mut figures = Vec::new();
     let mut failure = None;
-    let outcome = qemu::run(&machine, Limits::seconds(LIMITS), |line| {
+    let outcome = qemu::run(machine, Limits::seconds(LIMITS), |line| {
         match Figure::parse(line) {
             Some(Ok(figure)) => figures.push(figure),
             Some(Err(error)) => failure = Some(error),
@@ -70,16 +82,17 @@ pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[Row],
         if failure.is_none() { Next::Go } else { Next::Stop }
     })?;
     if let Some(error) = failure {
-        return Err(error.context(format!("under {}", kernel.name())));
+        return Err(error.context(format!("under {name}")));
     }
     if outcome.ending != Ending::Exited(0) {
-        let log = paths::build("results")?.join(format!("bench-{}.log", kernel.name()));
+        let log = paths::build("results")?.join(format!("bench-{name}.log"));
         paths::write(&log, &outcome.serial)?;
-        bail!("{} ended with {:?}; its console is in {}", kernel.name(), outcome.ending, paths::shown(&log));
+        let dumps = evidence::record(&log, &outcome.serial)?;
+        bail!("{name} ended with {:?}; {}", outcome.ending, evidence::shown(&log, &dumps));
     }
-    complete(&figures, rows).with_context(|| format!("under {}", kernel.name()))?;
-    let conditions = Conditions { flags: machine.flags(), image: image.1 };
-    Ok(Run { kernel: kernel.name().to_owned(), conditions, figures })
+    complete(&figures, rows).with_context(|| format!("under {name}"))?;
+    let conditions = Conditions { flags: machine.flags(), image };
+    Ok((Run { kernel: name.to_owned(), conditions, figures, spread: BTreeMap::new() }, outcome.serial))
 }
 
 fn complete(figures: &[Figure], rows: &[Row]) -> Result<()> {

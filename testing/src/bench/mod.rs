@@ -8,6 +8,8 @@
 pub mod baseline;
 pub mod compare;
 pub mod method;
+pub mod profile;
+pub mod spans;
 
 use std::collections::BTreeMap;
 
@@ -64,12 +66,33 @@ pub struct Run {
     pub conditions: Conditions,
     /// In the order of the guest's output.
     pub figures: Vec<Figure>,
+    /// How far a figure moves between memory layouts, in percent of its middle (half the distance of its extremes); empty
+    /// when one layout was measured.
+    #[serde(default)]
+    pub spread: BTreeMap<String, f64>,
 }
 
 impl Run {
     /// A figure by name.
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// Notes how far each figure moves between this run and others in other memory layouts.
+    #[expect(clippy::cast_precision_loss, reason = "52 bits of a figure are plenty")]
+    pub fn note_spread(&mut self, others: &[Self]) -> Result<()> {
+        for figure in &self.figures {
+            let (mut low, mut high) = (figure.total_ns, figure.total_ns);
+            for other in others {
+                let again =
+                    other.figure(&figure.name).with_context(|| format!("{} is missing in a run", figure.name))?;
+                anyhow::ensure!(again.iterations == figure.iterations, "{}: iteration counts differ", figure.name);
+                (low, high) = (low.min(again.total_ns), high.max(again.total_ns));
+            }
+            let percent = (high - low) as f64 / (high + low) as f64 * 100.0;
+            self.spread.insert(figure.name.clone(), percent);
+        }
+        Ok(())
     }
 
     /// Keeps of each figure the smaller total of two runs made under the same conditions.
@@ -127,6 +150,19 @@ mod tests {
         assert_eq!(in_guest, in_table);
         assert_eq!(in_table.iter().filter(|row| !row.0.starts_with("bb_")).count(), 44);
         assert_eq!(in_table.iter().filter(|row| row.0.starts_with("bb_")).count(), 22);
+    }
+
+    #[test]
+    fn a_figure_between_90_and_110_moves_by_ten_percent() {
+        let run = |total_ns| Run {
+            kernel: "ours".into(),
+            conditions: Conditions { flags: Vec::new(), image: 0 },
+            figures: vec![Figure { name: "a".into(), iterations: 1, total_ns }],
+            spread: BTreeMap::new(),
+        };
+        let mut first = run(100);
+        first.note_spread(&[run(90), run(110)]).unwrap();
+        assert!((first.spread["a"] - 10.0).abs() < 1e-9);
     }
 
     #[test]

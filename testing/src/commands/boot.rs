@@ -52,6 +52,9 @@ pub struct Arguments {
     /// Kill a command after this many seconds.
     #[arg(long, default_value_t = 300)]
     timeout: u64,
+    /// Keep the memory for dumps in this file, which is made when missing; `kwab import FILE` reads it.
+    #[arg(long, value_name = "FILE")]
+    dumpmem: Option<PathBuf>,
     /// One more argument for QEMU; may be repeated.
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     qemu: Vec<String>,
@@ -68,6 +71,18 @@ impl Arguments {
         self
     }
 
+    /// On another machine type.
+    pub fn machine_model(&mut self, model: Model) {
+        self.machine = model;
+    }
+
+    /// The same on so many processors.
+    #[must_use]
+    pub fn processors(mut self, count: u32) -> Self {
+        self.smp = count;
+        self
+    }
+
     /// One command under one kernel, everything else as usual.
     pub fn once(kernel: Which, command: &[&str]) -> Self {
         Self {
@@ -80,6 +95,7 @@ impl Arguments {
             kernel,
             gdb: false,
             timeout: 300,
+            dumpmem: None,
             qemu: Vec::new(),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
         }
@@ -110,7 +126,8 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     Ok(ExitCode::from(status(&outcome.ending, outcome.elapsed)))
 }
 
-pub(super) fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
+/// The machine that the arguments describe.
+pub fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
     let initrd = match &arguments.initrd {
         Some(file) => file.clone(),
         None => {
@@ -134,6 +151,9 @@ pub(super) fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine
     machine.cpus = arguments.smp;
     machine.memory_mib = arguments.mem;
     machine.gdb = arguments.gdb;
+    if let Some(file) = &arguments.dumpmem {
+        machine.keep_dumps_in(file)?;
+    }
     machine.extra.clone_from(&arguments.qemu);
     if arguments.command.is_empty() {
         machine.serial = Serial::Interactive;

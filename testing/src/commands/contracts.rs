@@ -5,7 +5,7 @@
 //! compared with its own remembered answers, which finds programs that are not deterministic. `--show` prints both
 //! outputs of every contract that differs. What differs runs once more under both kernels, for the sake of busy machines.
 //! `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it and which contracts
-//! use it. Results for machines are in `build/results/contracts.json` and `.xml`.
+//! use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for machines are in `build/results/contracts.json` and `.xml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::kernel::{Selection, Which};
+use super::kernel::{self, Safety, Selection, Which};
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
 use crate::contracts::program::{self, Contract};
@@ -22,6 +22,8 @@ use crate::contracts::results::{self, Row};
 use crate::contracts::verdict::{self, Difference, Verdict};
 use crate::image::Image;
 use crate::jobs::{self, Guest, Report};
+use crate::paths;
+use crate::results::Circumstances;
 use crate::setup::{self, Consent, Tool};
 
 /// Its arguments.
@@ -38,6 +40,12 @@ pub struct Arguments {
     /// List the system calls: answered by our kernel or not, and used by which contracts.
     #[arg(long)]
     syscalls: bool,
+    /// Renew the page of system calls in the repository.
+    #[arg(long, requires = "syscalls", conflicts_with = "filter")]
+    write: bool,
+    /// Which safety profile of our kernel.
+    #[arg(long, value_enum, default_value_t)]
+    safety: Safety,
     /// Number of CPUs of the guest.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=16))]
     smp: u32,
@@ -46,7 +54,23 @@ pub struct Arguments {
 impl Arguments {
     /// All contracts under both kernels.
     pub fn both() -> Self {
-        Self { filter: None, kernel: Selection::Both, show: false, syscalls: false, smp: 2 }
+        Self {
+            filter: None,
+            kernel: Selection::Both,
+            show: false,
+            syscalls: false,
+            write: false,
+            safety: Safety::Balanced,
+            smp: 2,
+        }
+    }
+}
+
+impl Arguments {
+    /// What strains memory and processes, under the kernel that checks itself most, beside Linux's remembered answers.
+    pub fn fortress() -> Self {
+        let filter = Some("vm/,processes/,threading/".to_owned());
+        Self { filter, kernel: Selection::Ours, safety: Safety::Fortress, ..Self::both() }
     }
 }
 
@@ -61,11 +85,18 @@ struct Batch {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    if arguments.write {
+        let page = coverage::page(&program::find(None)?)?;
+        paths::write(&coverage::page_file(), page.as_bytes())?;
+        println!("{}", paths::shown(&coverage::page_file()));
+        return Ok(ExitCode::SUCCESS);
+    }
     if arguments.syscalls {
         print!("{}", coverage::table(&program::find(arguments.filter.as_deref())?)?);
         return Ok(ExitCode::SUCCESS);
     }
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    let began = Circumstances::now();
     let batch = batch(arguments, consent)?;
     let mut memory = Expected::load()?;
     let before = memory.clone();
@@ -77,7 +108,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
             rows(&batch, rules, &BTreeMap::new(), |contract, key| before.answer(contract, key).cloned())?
         }
         _ => {
-            let boot = Which::Ours.image(consent)?;
+            let boot = kernel::build_with(arguments.safety)?;
             let ours = run_under(&batch, Which::Ours, &boot, &batch.contracts)?;
             let excuses = verdict::known_differences()?;
             let first = rows(&batch, ours, &excuses, |contract, _| rules.get(&contract.name).cloned())?;
@@ -86,7 +117,8 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     };
     show(&rows, arguments.show);
     if arguments.kernel != Selection::Linux {
-        results::write(&rows)?;
+        let complete = arguments.filter.is_none() && arguments.safety == Safety::Balanced;
+        results::write(&rows, complete, began)?;
     }
     let failed = rows.iter().any(|row| row.verdict.is_failure());
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,16 +1,23 @@
 //! The command tree of `cargo xtask`: one module per command, its `//!` the manual.
 
 pub mod bench;
+pub mod bench_boot;
 pub mod bench_import;
 pub mod bench_symbols;
 pub mod boot;
 pub mod contracts;
+pub mod crashes;
 pub mod demo;
+pub mod events;
+pub mod exam;
 pub mod gen_log;
 pub mod house_rules;
 pub mod image;
 pub mod kernel;
 pub mod linux;
+pub mod lost;
+pub mod readers;
+pub mod results;
 pub mod selftest;
 pub mod setup;
 pub mod soak;
@@ -44,12 +51,22 @@ enum Command {
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::Arguments),
-    /// Crash a program under our kernel, import the log, inspect the dump.
+    /// Let our kernel die in every way and check what it tells.
+    Crashes(crashes::Arguments),
+    /// Crash a program and our kernel, import the dumps and the log, inspect them.
     Demo,
+    /// Boot our kernel with every debug category on and let kwab account for every event.
+    Events,
+    /// Plant known bugs in our kernel and ask whether triage names them.
+    Exam(exam::Arguments),
+    /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
+    Readers(readers::Arguments),
     /// Check the house rules.
     HouseRules,
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
+    /// Measure the time from QEMU's start to the first prompt beside Linux.
+    BenchBoot(bench_boot::Arguments),
     /// Measure kwab import beside jq, Python's json and serde_json.
     BenchImport(bench_import::Arguments),
     /// Measure symbolisation beside addr2line and llvm-symbolizer.
@@ -62,12 +79,14 @@ enum Command {
     Soak(soak::Arguments),
     /// Run a third-party test suite under our kernel and compare with Linux.
     Suite(suite::Arguments),
+    /// Render the page of results from what the judges left.
+    Results(results::Arguments),
     /// Write the base initramfs to a file.
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
     Linux,
     /// Build our kernel and print where it lies.
-    Kernel,
+    Kernel(kernel::Arguments),
 }
 
 /// Runs the command line; errors end with status 1, a guest's or a test's own status is passed on.
@@ -79,18 +98,24 @@ pub fn main() -> ExitCode {
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
+        Command::Crashes(arguments) => crashes::run(&arguments, consent),
         Command::Demo => demo::run(consent),
+        Command::Events => events::run(consent),
+        Command::Exam(arguments) => exam::run(&arguments, consent),
+        Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
         Command::Test(arguments) => test::run(&arguments, consent),
+        Command::BenchBoot(arguments) => bench_boot::run(&arguments, consent),
         Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::BenchSymbols(arguments) => bench_symbols::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
         Command::Soak(arguments) => soak::run(&arguments, consent),
         Command::Suite(arguments) => suite::run(&arguments, consent),
+        Command::Results(arguments) => results::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
-        Command::Kernel => kernel::run(),
+        Command::Kernel(arguments) => kernel::run(&arguments),
     };
     result.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");

@@ -1,8 +1,9 @@
 //! `cargo xtask selftest [NAME...] [--machine pc|q35|microvm]`: boots the machine crate's own tests, one boot each.
 //!
 //! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
-//! contain the text of every line of `kernel/selftest/expected/NAME.txt`, in that order, and QEMU must end with the status that
-//! `LIST.txt` gives for it beside the number of processors it wants (and further words for the command line).
+//! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in that
+//! order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants (and
+//! further words for the command line).
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let mut failed = 0;
     for test in &tests {
         let expected = paths::read(&folder.join(&test.name).with_extension("txt"))?;
+        let expected = expected.replace("{machine}", &arguments.machine.to_string());
         match check(test, &program, arguments.machine, &expected)? {
             None => println!("ok      {}", test.name),
             Some(text) => {

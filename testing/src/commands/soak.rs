@@ -2,7 +2,8 @@
 //!
 //! The program (`testing/guest/stress`) starts workers of seven kinds (forks, pipes, threads, signals, mappings, files,
 //! events), each of which checks a model of what must hold. The run fails when an invariant is broken, when a worker
-//! stands still, when the kernel gives up or when nothing comes within the time and a half. The same seed starts the
+//! stands still, when the kernel gives up, when nothing comes within the time and a half, or when more than `LOST_KIB` of the
+//! memory that was available before is not after. The same seed starts the
 //! same choices, though two CPUs interleave them differently. The console is kept in `build/results/soak-<kernel>.log`.
 
 use std::process::ExitCode;
@@ -39,6 +40,9 @@ pub struct Arguments {
     kernel: Which,
 }
 
+/// What may be gone at the end: processors hold some frames each, and tables for the kernel's own addresses stay.
+const LOST_KIB: i64 = 512;
+
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
@@ -55,7 +59,14 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     })?;
     let log = paths::build("results")?.join(format!("soak-{}.log", arguments.kernel.name()));
     paths::write(&log, &outcome.serial)?;
-    if outcome.ending == Ending::Exited(0) && summary.is_some() {
+    let lost = summary.as_deref().and_then(lost_kib);
+    if let Some(lost) = lost
+        && lost > LOST_KIB
+    {
+        eprintln!("{lost} KiB of memory did not come back; the console is in {}", paths::shown(&log));
+        return Ok(ExitCode::FAILURE);
+    }
+    if outcome.ending == Ending::Exited(0) && lost.is_some() {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("the soak ended with {:?}; its console is in {}", outcome.ending, paths::shown(&log));
@@ -75,4 +86,24 @@ fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
     machine.cpus = arguments.smp;
     machine.memory_mib = arguments.mem;
     Ok(machine)
+}
+
+/// The memory that was available before and is not after, from the program's summary.
+fn lost_kib(summary: &str) -> Option<i64> {
+    let (_, rest) = summary.split_once("free memory ")?;
+    rest.split_once(" KiB")?.0.parse::<i64>().ok().map(|change| -change)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leak_is_read_off_the_summary() {
+        let summary =
+            |change: &str| format!("stress: 10 s, seed 1, 7 workers: forks 3, free memory {change} KiB, broken 0");
+        assert_eq!(lost_kib(&summary("-700")), Some(700));
+        assert_eq!(lost_kib(&summary("+12")), Some(-12));
+        assert_eq!(lost_kib("stress: ended"), None);
+    }
 }

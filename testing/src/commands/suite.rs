@@ -1,8 +1,9 @@
-//! `cargo xtask suite busybox|posix|programs [FILTER] [--kernel ours|linux|both]`: third-party tests, compared with Linux.
+//! `cargo xtask suite busybox|posix|programs [FILTER] [--slice] [--kernel ours|linux|both]`: third-party tests beside Linux.
 //!
-//! FILTER keeps the jobs (applets, assertions, programs) whose name contains it. Linux's last results are kept in
-//! `build/results`, and `--kernel ours` compares with them where they cover the same jobs. The status is zero when every
-//! test that passes under Linux passes under our kernel.
+//! FILTER keeps the jobs (applets, assertions, programs) whose name contains it; `--slice` takes the quick choice that is
+//! part of every test run. Linux's last results are kept in `build/results`, and `--kernel ours` compares with them where
+//! they cover the same jobs. The status is zero when every test that passes under Linux passes under our kernel. Results
+//! for machines are in `build/results/suite-*.json` and `.xml`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,9 +14,10 @@ use clap::Args;
 use super::kernel::{Selection, Which};
 use crate::image::Image;
 use crate::jobs::{self, Guest, Job, Report};
-use crate::paths;
+use crate::results::Circumstances;
 use crate::setup::{self, Consent, Tool};
-use crate::suites::{self, Results, Suite};
+use crate::suites::{self, Chosen, Compared, Suite};
+use crate::{paths, results};
 
 /// Its arguments.
 #[derive(Debug, Args)]
@@ -25,6 +27,9 @@ pub struct Arguments {
     suite: Suite,
     /// Parts of job names, separated by commas; without it everything runs.
     filter: Option<String>,
+    /// Only the quick choice of every test run.
+    #[arg(long, conflicts_with = "filter")]
+    slice: bool,
     /// Which kernels run.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
@@ -34,44 +39,46 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// A whole suite under both kernels.
-    pub fn of(suite: Suite) -> Self {
-        Self { suite, filter: None, kernel: Selection::Both, smp: 2 }
+    /// A suite's slice under both kernels.
+    pub fn slice(suite: Suite) -> Self {
+        Self { suite, filter: None, slice: true, kernel: Selection::Both, smp: 2 }
+    }
+
+    fn chosen(&self) -> Chosen {
+        match &self.filter {
+            Some(parts) => Chosen::Parts(parts.clone()),
+            None if self.slice => self.suite.slice(),
+            None => Chosen::All,
+        }
     }
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
+    let began = Circumstances::now();
     let suite = arguments.suite;
-    let (image, jobs) = suite.prepare(arguments.filter.as_deref(), consent)?;
+    let chosen = arguments.chosen();
+    let (image, jobs) = suite.prepare(&chosen, consent)?;
     ensure!(!jobs.is_empty(), "no job's name contains {}", arguments.filter.as_deref().unwrap_or_default());
-    let mut reports = Vec::new();
-    for kernel in [Which::Linux, Which::Ours] {
-        let kept =
-            (kernel == Which::Linux && arguments.kernel == Selection::Ours).then(|| kept(suite, &jobs)).flatten();
-        if let Some(kept) = kept {
-            reports.push((kernel, kept));
-        } else if arguments.kernel.kernels().contains(&kernel) || kernel == Which::Linux {
-            reports.push((kernel, run_under(kernel, arguments, &image, &jobs, consent)?));
-        }
+    let run = |kernel| run_under(kernel, arguments, &image, &jobs, consent);
+    let linux = match arguments.kernel {
+        Selection::Ours => kept(suite, &jobs).map_or_else(|| run(Which::Linux), Ok)?,
+        _ => run(Which::Linux)?,
+    };
+    let linux = suite.results(&linux);
+    if arguments.kernel == Selection::Linux {
+        let passes = linux.values().filter(|word| word.as_str() == "pass").count();
+        println!("{} under Linux: {} tests, {passes} pass", suite.name(), linux.len());
+        return Ok(ExitCode::SUCCESS);
     }
-    let results: Vec<(Which, Results)> =
-        reports.into_iter().map(|(kernel, reports)| (kernel, suite.results(&reports))).collect();
-    match &results[..] {
-        [(_, linux), (_, ours)] => {
-            print!("{}", suites::table(suite, ours, linux));
-            let worse = linux.iter().any(|(name, word)| word == "pass" && ours.get(name) != Some(word));
-            Ok(if worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-        }
-        results => {
-            for (kernel, results) in results {
-                let passes = results.values().filter(|word| word.as_str() == "pass").count();
-                println!("{} under {}: {} tests, {passes} pass", suite.name(), kernel.name(), results.len());
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-    }
+    let compared = Compared { ours: suite.results(&run(Which::Ours)?), linux };
+    let name = format!("suite-{}", suite.name());
+    results::keep(&name, chosen == Chosen::All, began, &compared)?;
+    results::keep_junit(&name, chosen == Chosen::All, &compared.cases())?;
+    print!("{}", suites::table(suite, &compared));
+    let worse = compared.rows().iter().any(|(_, here, there)| *there == "pass" && *here != "pass");
+    Ok(if worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn run_under(
@@ -81,7 +88,8 @@ fn run_under(
     jobs: &[Job],
     consent: Consent,
 ) -> Result<Vec<Report>> {
-    let label = format!("suite-{}", arguments.suite.name());
+    let suffix = arguments.chosen().suffix();
+    let label = format!("suite-{}{suffix}", arguments.suite.name());
     let boot = kernel.image(consent)?;
     let guest = Guest { kernel, boot: &boot, image, cpus: arguments.smp, append: "", label: &label };
     let mut done = 0;
@@ -89,19 +97,19 @@ fn run_under(
         done += 1;
         eprintln!("{} {done}/{}: {} {}", kernel.name(), jobs.len(), report.name, report.end);
     })?;
-    paths::write(&file(arguments.suite, kernel)?, &serde_json::to_vec_pretty(&reports)?)?;
+    paths::write(&file(arguments.suite, suffix, kernel)?, &serde_json::to_vec_pretty(&reports)?)?;
     Ok(reports)
 }
 
-/// Linux's last reports, when there is one for each of these jobs.
+/// Linux's last reports of the whole suite, when there is one for each of these jobs.
 fn kept(suite: Suite, jobs: &[Job]) -> Option<Vec<Report>> {
-    let bytes = std::fs::read(file(suite, Which::Linux).ok()?).ok()?;
+    let bytes = std::fs::read(file(suite, Chosen::All.suffix(), Which::Linux).ok()?).ok()?;
     let reports: Vec<Report> = serde_json::from_slice(&bytes).ok()?;
     let report = |job: &Job| reports.iter().find(|report| report.name == job.name).cloned();
     jobs.iter().map(report).collect()
 }
 
-fn file(suite: Suite, kernel: Which) -> Result<PathBuf> {
-    let name = format!("suite-{}-{}.json", suite.name(), kernel.name());
+fn file(suite: Suite, suffix: &str, kernel: Which) -> Result<PathBuf> {
+    let name = format!("suite-{}{suffix}-{}.json", suite.name(), kernel.name());
     Ok(paths::build("results").context("keeping the results")?.join(name))
 }

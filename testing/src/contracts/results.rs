@@ -1,16 +1,15 @@
-//! Writes a contract run for machines: JSON with everything, JUnit XML for CI.
-
-use std::fmt::Write as _;
+//! What a contract run leaves for machines: every report with its verdict as JSON, and JUnit's XML for CI.
 
 use anyhow::Result;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::verdict::Verdict;
 use crate::jobs::Report;
-use crate::paths;
+use crate::results::junit::{Case, Outcome};
+use crate::results::{self, Circumstances};
 
 /// One contract's place in the results.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// Its name.
     pub name: String,
@@ -22,45 +21,21 @@ pub struct Row {
     pub linux: Report,
 }
 
-/// Writes `build/results/contracts.json` and `build/results/contracts.xml`.
-pub fn write(rows: &[Row]) -> Result<()> {
-    let folder = paths::build("results")?;
-    paths::write(&folder.join("contracts.json"), &serde_json::to_vec_pretty(rows)?)?;
-    paths::write(&folder.join("contracts.xml"), junit(rows).as_bytes())
+/// Writes `build/results/contracts.json` and `build/results/contracts.xml`, or the partial ones.
+pub fn write(rows: &[Row], complete: bool, began: Circumstances) -> Result<()> {
+    results::keep("contracts", complete, began, rows)?;
+    results::keep_junit("contracts", complete, &rows.iter().map(case).collect::<Vec<_>>())
 }
 
-fn junit(rows: &[Row]) -> String {
-    let failures = rows.iter().filter(|row| row.verdict.is_failure()).count();
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(text, "<testsuite name=\"contracts\" tests=\"{}\" failures=\"{failures}\">", rows.len());
-    for row in rows {
-        let (area, name) = row.name.split_once('/').unwrap_or(("", &row.name));
-        let _ = write!(text, "  <testcase classname=\"{}\" name=\"{}\"", escaped(area), escaped(name));
-        let message = escaped(&row.verdict.to_string());
-        let _ = match &row.verdict {
-            Verdict::Same | Verdict::Unsteady(_) => writeln!(text, "/>"),
-            Verdict::Known(_) => writeln!(text, "><skipped message=\"{message}\"/></testcase>"),
-            _ => writeln!(text, "><failure message=\"{message}\"/></testcase>"),
-        };
-    }
-    text.push_str("</testsuite>\n");
-    text
-}
-
-/// Text for an attribute; control characters, which XML cannot hold, become question marks.
-fn escaped(text: &str) -> String {
-    let mut result = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => result.push_str("&amp;"),
-            '<' => result.push_str("&lt;"),
-            '>' => result.push_str("&gt;"),
-            '"' => result.push_str("&quot;"),
-            c if c.is_control() => result.push('?'),
-            c => result.push(c),
-        }
-    }
-    result
+fn case(row: &Row) -> Case {
+    let (area, name) = row.name.split_once('/').unwrap_or(("", &row.name));
+    let text = row.verdict.to_string();
+    let outcome = match &row.verdict {
+        Verdict::Same | Verdict::Unsteady(_) => Outcome::Pass,
+        Verdict::Known(_) => Outcome::Skipped(text),
+        _ => Outcome::Failure(text),
+    };
+    Case { class: area.to_owned(), name: name.to_owned(), outcome }
 }
 
 #[cfg(test)]
@@ -69,12 +44,11 @@ mod tests {
     use crate::jobs::End;
 
     #[test]
-    fn a_program_that_prints_markup_does_not_break_the_report() {
+    fn a_known_difference_is_left_out_and_an_unknown_one_fails() {
         let report = Report { name: "a/b".into(), lines: Vec::new(), end: End::Exit(0) };
-        let verdict = Verdict::Differs("`<x>` & \"y\"\u{7}".into());
-        let row = Row { name: "a/b".into(), verdict, ours: report.clone(), linux: report };
-        let xml = junit(&[row]);
-        assert!(xml.contains("failures=\"1\""), "{xml}");
-        assert!(xml.contains("message=\"`&lt;x&gt;` &amp; &quot;y&quot;?\""), "{xml}");
+        let row = |verdict| Row { name: "a/b".into(), verdict, ours: report.clone(), linux: report.clone() };
+        assert_eq!(case(&row(Verdict::Known("x".into()))).outcome, Outcome::Skipped("x".into()));
+        assert_eq!(case(&row(Verdict::Differs("y".into()))).outcome, Outcome::Failure("y".into()));
+        assert_eq!(case(&row(Verdict::Same)).class, "a");
     }
 }

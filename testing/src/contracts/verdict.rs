@@ -15,7 +15,7 @@ use crate::jobs::{End, Report};
 use crate::paths;
 
 /// What the judge says about one contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Same lines, same end.

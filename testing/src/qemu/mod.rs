@@ -7,7 +7,9 @@
 pub mod run;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
 
 use crate::process::Call;
 
@@ -68,9 +70,18 @@ pub struct Machine {
     pub serial: Serial,
     /// Waits for a debugger on port 1234.
     pub gdb: bool,
-    /// Further arguments, for instance the dump channel's.
+    /// The file that the memory for dumps is kept in.
+    pub dumps: Option<PathBuf>,
+    /// Further arguments.
     pub extra: Vec<String>,
 }
+
+/// Memory set aside for dumps, MiB.
+pub const DUMP_MIB: u32 = 16;
+/// Where it lies, MiB.
+pub const DUMPS_AT_MIB: u32 = 64;
+/// Beyond this, memory does not lie in one piece on every machine type.
+const MOST_MIB: u32 = 2048;
 
 impl Machine {
     /// A machine of the usual size for a kernel and its first file system.
@@ -86,8 +97,20 @@ impl Machine {
             append,
             serial: Serial::Captured,
             gdb: false,
+            dumps: None,
             extra: Vec::new(),
         }
+    }
+
+    /// Keeps [`DUMP_MIB`] of the machine's memory in `file`, which our kernel then dumps to. What is in the file stays.
+    pub fn keep_dumps_in(&mut self, file: &Path) -> Result<()> {
+        ensure!(self.model != Model::Microvm, "microvm cannot keep a part of its memory in a file: use pc or q35");
+        let least = DUMPS_AT_MIB + 2 * DUMP_MIB;
+        let sizes = least..=MOST_MIB;
+        ensure!(sizes.contains(&self.memory_mib), "memory for dumps needs {least} to {MOST_MIB} MiB of memory");
+        self.append = format!("{} dumpmem={DUMP_MIB}M@{DUMPS_AT_MIB}M", self.append);
+        self.dumps = Some(file.to_owned());
+        Ok(())
     }
 
     /// A machine of the usual size for a kernel that needs no file system.
@@ -124,6 +147,19 @@ impl Machine {
         let quiet = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
         flags.extend(quiet.map(String::from));
         flags.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"].map(String::from));
+        if let Some(file) = &self.dumps {
+            // Three nodes, the second in a file: their memory lies in one piece. The initramfs is loaded at the top.
+            let (file, rest) = (file.display(), self.memory_mib - DUMP_MIB - DUMPS_AT_MIB);
+            let objects = [
+                format!("memory-backend-ram,id=low,size={DUMPS_AT_MIB}M"),
+                format!("memory-backend-file,id=dumps,size={DUMP_MIB}M,mem-path={file},share=on"),
+                format!("memory-backend-ram,id=high,size={rest}M"),
+            ];
+            flags.extend(objects.into_iter().flat_map(|object| ["-object".into(), object]));
+            flags.extend(
+                ["low", "dumps", "high"].into_iter().flat_map(|id| ["-numa".into(), format!("node,memdev={id}")]),
+            );
+        }
         flags
     }
 }

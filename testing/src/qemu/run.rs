@@ -67,8 +67,11 @@ pub enum Next {
     Stop,
 }
 
-/// After a panic line the rest of its report may take this long.
+/// After a panic line the report goes on, an armoured dump may follow: it is over when nothing came for this long,
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// and it is cut off after this.
+const LONGEST_REPORT: Duration = Duration::from_secs(120);
 
 /// What a kernel prints when it gives up, ours and Linux.
 const PANICS: &[&str] = &["Kernel panic - not syncing", "kernel panic:", "panicked at ", "KWAB-PANIC"];
@@ -92,6 +95,26 @@ pub fn run(machine: &Machine, limits: Limits, mut on_line: impl FnMut(&str) -> N
         }
     };
     Ok(Outcome { ending, serial: watch.serial, elapsed: started.elapsed() })
+}
+
+/// Runs a machine until its console shows `text`, wherever in a line; how long that took from QEMU's start. `None` when it
+/// ended or the limit passed without.
+pub fn time_to(machine: &Machine, text: &str, limits: Limits) -> Result<Option<Duration>> {
+    let call = machine.call();
+    let started = Instant::now();
+    let mut child = call.spawn()?;
+    let console = reader(&mut child)?;
+    let mut serial = Vec::new();
+    let found = loop {
+        let left = limits.total.saturating_sub(started.elapsed());
+        let Ok(chunk) = console.recv_timeout(left) else { break None };
+        serial.extend_from_slice(&chunk);
+        if serial.windows(text.len()).any(|bytes| bytes == text.as_bytes()) {
+            break Some(started.elapsed());
+        }
+    };
+    child.kill().and_then(|()| child.wait()).with_context(|| format!("cannot end `{call}`"))?;
+    Ok(found)
 }
 
 /// The console's bytes in chunks; the channel closes when QEMU ends.
@@ -141,7 +164,9 @@ impl Watch {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if let Some((line, since)) = &self.panic
-                && (since.elapsed() >= LAST_WORDS || started.elapsed() >= limits.total)
+                && (heard.elapsed() >= LAST_WORDS
+                    || since.elapsed() >= LONGEST_REPORT
+                    || started.elapsed() >= limits.total)
             {
                 return Some(Ending::Panicked(line.clone()));
             }

@@ -3,19 +3,25 @@
 //! A suite is fetched from Debian's source packages, built statically with musl once, and kept in the cache; nothing of
 //! it is committed. It gives an image and a list of jobs, and turns the jobs' reports into test results by name. The
 //! judgement is the difference: what passes under Linux on the same QEMU must pass under our kernel.
+//!
+//! Whole suites take from minutes to an hour. A [`mod@slice`] of each takes a minute with everything that goes before it, and
+//! is part of every test run.
 
 pub mod busybox;
 pub mod posix;
 pub mod programs;
+pub mod slice;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 
 use crate::image::Image;
 use crate::jobs::{Job, Report};
+use crate::results::junit::{Case, Outcome};
 use crate::setup::Consent;
 
 /// Test results by name; the value is the suite's own word, `pass` when all is well.
@@ -33,6 +39,15 @@ pub enum Suite {
 }
 
 impl Suite {
+    /// The jobs of its slice.
+    pub fn slice(self) -> Chosen {
+        match self {
+            Self::Busybox => Chosen::Slice(slice::BUSYBOX),
+            Self::Posix => Chosen::Slice(slice::POSIX),
+            Self::Programs => Chosen::All,
+        }
+    }
+
     /// Its name in files.
     pub fn name(self) -> &'static str {
         match self {
@@ -42,14 +57,14 @@ impl Suite {
         }
     }
 
-    /// Fetches and builds what is missing; gives the image and the jobs whose name contains a part of the filter.
-    pub fn prepare(self, filter: Option<&str>, consent: Consent) -> Result<(Image, Vec<Job>)> {
+    /// Fetches and builds what is missing; gives the image and the chosen jobs.
+    pub fn prepare(self, chosen: &Chosen, consent: Consent) -> Result<(Image, Vec<Job>)> {
         let (image, mut jobs) = match self {
             Self::Busybox => busybox::prepare(consent),
-            Self::Posix => posix::prepare(filter, consent),
+            Self::Posix => posix::prepare(chosen, consent),
             Self::Programs => programs::prepare(consent),
         }?;
-        jobs.retain(|job| filter.is_none_or(|filter| filter.split(',').any(|part| job.name.contains(part))));
+        jobs.retain(|job| chosen.has(&job.name));
         Ok((image, jobs))
     }
 
@@ -63,42 +78,117 @@ impl Suite {
     }
 }
 
-/// The table of a suite: counts for both kernels and every test on which they differ.
-pub fn table(suite: Suite, ours: &Results, linux: &Results) -> String {
-    let passes = |results: &Results| results.values().filter(|result| result.as_str() == "pass").count();
-    let names: std::collections::BTreeSet<&String> = ours.keys().chain(linux.keys()).collect();
-    let absent = "absent".to_owned();
-    let result = |results: &Results, name: &String| results.get(name).unwrap_or(&absent).clone();
-    let mut text = String::new();
-    let mut differing = 0;
-    let mut worse = 0;
-    for name in &names {
-        let (here, there) = (result(ours, name), result(linux, name));
-        if here != there {
-            differing += 1;
-            worse += usize::from(there == "pass");
-            let _ = writeln!(text, "{name:<50} ours {here:<24} linux {there}");
+/// Which jobs of a suite run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// All of them.
+    All,
+    /// Those whose name contains one of the comma-separated parts.
+    Parts(String),
+    /// Those of the suite's [`mod@slice`].
+    Slice(&'static [&'static str]),
+}
+
+impl Chosen {
+    /// Whether a job is among them. A row of a slice names a job, or with a dot at its end a whole interface.
+    pub fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Parts(parts) => parts.split(',').any(|part| name.contains(part)),
+            Self::Slice(rows) => rows.iter().any(|row| name == *row || (row.ends_with('.') && name.starts_with(row))),
         }
     }
-    let (here, there) = (passes(ours), passes(linux));
+
+    /// What the names of its files end with.
+    pub fn suffix(&self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Parts(_) => "-partial",
+            Self::Slice(_) => "-slice",
+        }
+    }
+}
+
+/// Both kernels' results of one suite.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Compared {
+    /// Our kernel's.
+    pub ours: Results,
+    /// Linux's.
+    pub linux: Results,
+}
+
+impl Compared {
+    /// Every test's name with our kernel's word and Linux's; `absent` where a run did not get to it.
+    pub fn rows(&self) -> Vec<(&str, &str, &str)> {
+        let names: BTreeSet<&String> = self.ours.keys().chain(self.linux.keys()).collect();
+        let row = |name| (String::as_str(name), word(&self.ours, name), word(&self.linux, name));
+        names.into_iter().map(row).collect()
+    }
+
+    /// Cases for CI: what fails under Linux too is left out, with Linux's word.
+    pub fn cases(&self) -> Vec<Case> {
+        let case = |(name, here, there): (&str, &str, &str)| {
+            let outcome = match (here, there) {
+                ("pass", _) => Outcome::Pass,
+                (here, "pass") => Outcome::Failure(format!("{here}; passes under Linux")),
+                (_, there) => Outcome::Skipped(format!("under Linux: {there}")),
+            };
+            let (class, test) = name.split_once(['.', ':']).unwrap_or(("", name));
+            Case { class: class.to_owned(), name: test.trim().to_owned(), outcome }
+        };
+        self.rows().into_iter().map(case).collect()
+    }
+}
+
+/// The table of a suite: counts for both kernels and every test on which they differ.
+pub fn table(suite: Suite, results: &Compared) -> String {
+    let passes = |results: &Results| results.values().filter(|result| result.as_str() == "pass").count();
+    let mut text = String::new();
+    let (mut differing, mut worse) = (0, 0);
+    let rows = results.rows();
+    for (name, here, there) in rows.iter().filter(|(_, here, there)| here != there) {
+        differing += 1;
+        worse += usize::from(*there == "pass");
+        let _ = writeln!(text, "{name:<50} ours {here:<24} linux {there}");
+    }
+    let (here, there, count) = (passes(&results.ours), passes(&results.linux), rows.len());
     let name = suite.name();
     let _ = writeln!(
         text,
-        "{name}: {} tests, {here} pass here, {there} pass on Linux, {differing} differ, {worse} of them pass on Linux only",
-        names.len()
+        "{name}: {count} tests, {here} pass here, {there} pass on Linux, {differing} differ, {worse} of them pass on Linux only"
     );
     text
+}
+
+fn word<'a>(results: &'a Results, name: &str) -> &'a str {
+    results.get(name).map_or("absent", String::as_str)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn results(rows: &[(&str, &str)]) -> Results {
+        rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
+    }
+
     #[test]
     fn a_test_that_vanished_with_a_crash_counts_as_a_difference() {
-        let results = |rows: &[(&str, &str)]| rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
-        let (ours, linux) = (results(&[("a", "pass")]), results(&[("a", "pass"), ("b", "pass"), ("c", "fail")]));
-        let table = table(Suite::Posix, &ours, &linux);
+        let ours = results(&[("x.a", "pass")]);
+        let linux = results(&[("x.a", "pass"), ("x.b", "pass"), ("x.c", "fail")]);
+        let compared = Compared { ours, linux };
+        let table = table(Suite::Posix, &compared);
         assert!(table.contains("posix: 3 tests, 1 pass here, 2 pass on Linux, 2 differ, 1 of them"), "{table}");
+        let outcomes: Vec<Outcome> = compared.cases().into_iter().map(|case| case.outcome).collect();
+        assert_eq!(outcomes[1], Outcome::Failure("absent; passes under Linux".into()));
+        assert_eq!(outcomes[2], Outcome::Skipped("under Linux: fail".into()));
+    }
+
+    #[test]
+    fn a_slice_takes_whole_interfaces_by_their_dot_and_nothing_that_only_begins_alike() {
+        let chosen = Chosen::Slice(&["fork.", "cat"]);
+        assert!(chosen.has("fork.1-1") && chosen.has("cat"));
+        assert!(!chosen.has("bzcat") && !chosen.has("pthread_atfork.1-1") && !chosen.has("cat.1"));
     }
 }

@@ -12,7 +12,7 @@ use std::thread;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::Results;
+use super::{Chosen, Results};
 use crate::image::{self, Image};
 use crate::jobs::{End, Job, Report};
 use crate::process::Call;
@@ -22,9 +22,9 @@ use crate::{debian, guest, paths};
 /// Most programs need milliseconds; some sleep for several seconds by design.
 const SECONDS: u32 = 40;
 
-pub(super) fn prepare(filter: Option<&str>, consent: Consent) -> Result<(Image, Vec<Job>)> {
+pub(super) fn prepare(chosen: &Chosen, consent: Consent) -> Result<(Image, Vec<Job>)> {
     let source = debian::source("posixtestsuite", consent)?;
-    let programs = build(&source, filter, consent)?;
+    let programs = build(&source, chosen, consent)?;
     let mut image = image::base(consent)?;
     image.program("/sbin/runner", &guest::program("runner", consent)?)?;
     let mut jobs = Vec::new();
@@ -37,14 +37,13 @@ pub(super) fn prepare(filter: Option<&str>, consent: Consent) -> Result<(Image, 
 }
 
 /// Builds the chosen programs that are not there yet; returns all that exist, by name.
-fn build(source: &Path, filter: Option<&str>, consent: Consent) -> Result<Vec<(String, PathBuf)>> {
+fn build(source: &Path, chosen: &Chosen, consent: Consent) -> Result<Vec<(String, PathBuf)>> {
     let folder = paths::cache("posix")?;
     let refused_list = folder.join("does-not-build.txt");
     let known = fs::read_to_string(&refused_list).unwrap_or_default();
     let known: BTreeSet<&str> = known.lines().collect();
-    let chosen = |name: &str| filter.is_none_or(|filter| filter.split(',').any(|part| name.contains(part)));
     let all: Vec<_> =
-        sources(source)?.into_iter().filter(|(name, _)| chosen(name) && !known.contains(&name[..])).collect();
+        sources(source)?.into_iter().filter(|(name, _)| chosen.has(name) && !known.contains(&name[..])).collect();
     let missing: Vec<_> = all.iter().filter(|(name, _)| !folder.join(name).is_file()).cloned().collect();
     if !missing.is_empty() {
         setup::require(&[Tool::MuslGcc], consent)?;

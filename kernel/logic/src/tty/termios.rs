@@ -33,6 +33,11 @@ impl Termios {
         }
     }
 
+    /// What a new pseudo-terminal is set to: as the console, at 38400 baud.
+    pub const fn pseudo() -> Self {
+        Self { cflag: 0o17 | 0o60 | 0o200, ..Self::console() }
+    }
+
     /// The bytes of the C structure.
     pub fn to_bytes(&self) -> [u8; TERMIOS_SIZE] {
         let mut bytes = [0; TERMIOS_SIZE];

@@ -186,3 +186,24 @@ fn settings_survive_the_trip_through_the_c_structure() {
     let termios = Termios::console();
     assert_eq!(Termios::from_bytes(&termios.to_bytes()), termios);
 }
+
+/// Everything termios(3) says of c_oflag, with the column that tabs and ONOCR depend on.
+#[test]
+fn carriage_returns_backspaces_and_capitals_follow_the_output_modes() {
+    use super::output::Column;
+    use super::termios::{OCRNL, OLCUC, ONLRET, ONOCR, OPOST, XTABS};
+    let shown = |oflag: u32, text: &[u8]| {
+        let (mut column, mut out) = (Column::default(), Vec::new());
+        let termios = Termios { oflag: OPOST | oflag, ..Termios::console() };
+        column.write(&termios, text, &mut |bytes| out.extend_from_slice(bytes));
+        (out, column.0)
+    };
+    assert_eq!(shown(0, b"ab\n"), (b"ab\n".to_vec(), 2));
+    assert_eq!(shown(ONLRET, b"ab\nc"), (b"ab\nc".to_vec(), 1));
+    assert_eq!(shown(0, b"ab\rc"), (b"ab\rc".to_vec(), 1));
+    assert_eq!(shown(OCRNL, b"ab\rc"), (b"ab\nc".to_vec(), 3));
+    assert_eq!(shown(OCRNL | ONLRET, b"ab\rc"), (b"ab\nc".to_vec(), 1));
+    assert_eq!(shown(ONOCR, b"\rab\r"), (b"ab\r".to_vec(), 0));
+    assert_eq!(shown(OLCUC, b"aB\n"), (b"AB\n".to_vec(), 2));
+    assert_eq!(shown(XTABS, b"abc\x08\tx"), (b"abc\x08      x".to_vec(), 9));
+}

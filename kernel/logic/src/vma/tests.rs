@@ -112,8 +112,20 @@ fn the_stack_grows_to_its_limit_and_keeps_away_from_what_lies_below() {
     assert!(set.grow_down(40 * PAGE, 90 * PAGE, PAGE).is_none());
 }
 
+/// Few pages, so that every edit meets others.
 #[test]
 fn ten_thousand_random_edits_agree_with_a_page_by_page_model() {
+    random_edits(10_000, 60, 8);
+}
+
+/// Enough pages for ranges to lie in several pieces, and edits that span them.
+#[test]
+fn edits_across_many_ranges_agree_with_the_model_too() {
+    random_edits(1500, 1500, 3);
+    random_edits(800, 900, 200);
+}
+
+fn random_edits(edits: usize, pages: u64, longest: u64) {
     let mut set = VmaSet::new();
     let mut model: BTreeMap<u64, (u8, Back)> = BTreeMap::new();
     let mut seed = 99u64;
@@ -121,9 +133,10 @@ fn ten_thousand_random_edits_agree_with_a_page_by_page_model() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) % n
     };
-    for _ in 0..10_000 {
-        let start = random(60);
-        let len = 1 + random(8);
+    fill(&mut set, &mut model, if longest < 8 { pages } else { 0 });
+    for _ in 0..edits {
+        let start = random(pages);
+        let len = 1 + random(longest);
         let end = start + len;
         match random(4) {
             0 => {
@@ -140,8 +153,11 @@ fn ten_thousand_random_edits_agree_with_a_page_by_page_model() {
                 }
             }
             2 => {
-                let gap = set.find_gap(len * PAGE, 0, 68 * PAGE).map(|at| at / PAGE);
-                let want = (0..=68 - len).rev().find(|at| (*at..at + len).all(|page| !model.contains_key(&page)));
+                let gap = set.find_gap(len * PAGE, 0, (pages + 8) * PAGE).map(|at| at / PAGE);
+                let fits = len <= pages + 8;
+                let want = (0..=(pages + 8).saturating_sub(len))
+                    .rev()
+                    .find(|at| fits && (*at..at + len).all(|page| !model.contains_key(&page)));
                 assert_eq!(gap, want, "gap of {len} in {:?}", shape(&set));
             }
             _ => {
@@ -155,13 +171,46 @@ fn ten_thousand_random_edits_agree_with_a_page_by_page_model() {
             }
         }
         assert_eq!(set.pages() as usize, model.len());
-        for pair in set.vmas.windows(2) {
-            assert!(pair[0].end <= pair[1].start);
-            assert!(!joins(&pair[0], &pair[1]), "unjoined neighbours in {:?}", shape(&set));
+        assert_eq!(set.len(), set.iter().count());
+        for (left, right) in set.iter().zip(set.iter().skip(1)) {
+            assert!(left.end <= right.start);
+            assert!(!joins(left, right), "unjoined neighbours in {:?}", shape(&set));
         }
-        for page in 0..70 {
+        for page in 0..pages + longest {
             let found = set.find(page * PAGE).map(|v| (v.prot.0, v.backing.advanced(page * PAGE - v.start)));
             assert_eq!(found, model.get(&page).cloned());
         }
     }
+    assert_eq!(shape(&set.try_clone().unwrap()), shape(&set));
+}
+
+/// Every page a range of its own.
+fn fill(set: &mut VmaSet<Back>, model: &mut BTreeMap<u64, (u8, Back)>, pages: u64) {
+    for page in 0..pages {
+        let backing = Back::File(7 * page * PAGE);
+        set.insert(vma(page, page + 1, RW, backing.clone())).unwrap();
+        model.insert(page, (RW.0, backing));
+    }
+}
+
+/// Once the set was one vector: the kernel's heap had no piece large enough for it, and the kernel panicked.
+#[test]
+fn as_many_ranges_as_linux_permits_fit_and_one_more_is_refused() {
+    let mut set = VmaSet::new();
+    for at in (1..=MAX_VMAS as u64).rev() {
+        set.insert(vma(2 * at, 2 * at + 1, RW, Back::Anon)).unwrap();
+    }
+    set.insert(vma(200_001, 200_003, RW, Back::Anon)).unwrap();
+    assert_eq!(set.insert(vma(0, 1, RW, Back::Anon)), Err(VmaError::NoMemory));
+    let half = set.remove(200_001 * PAGE, 200_002 * PAGE, |_| ());
+    assert_eq!(half, Err(VmaError::NoMemory), "half a range cannot go: that would be one more");
+    assert_eq!(set.protect(200_001 * PAGE, 200_003 * PAGE, Prot::READ, |_, _| ()), Ok(()));
+    set.remove(200_001 * PAGE, 200_003 * PAGE, |_| ()).unwrap();
+    assert_eq!((set.len(), set.pages()), (MAX_VMAS, MAX_VMAS as u64));
+    for at in (1..=MAX_VMAS as u64).step_by(2) {
+        set.remove(2 * at * PAGE, (2 * at + 1) * PAGE, |_| ()).unwrap();
+    }
+    assert_eq!(set.len(), MAX_VMAS / 2);
+    set.remove(0, USER_END, |_| ()).unwrap();
+    assert!(set.is_empty() && set.pages() == 0);
 }

@@ -10,7 +10,7 @@
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use super::MAX_ORDER;
+use super::{MAX_ORDER, poison};
 use crate::addr::FrameNumber;
 
 const RESERVED: u32 = u32::MAX;
@@ -84,10 +84,38 @@ unsafe fn counter(number: FrameNumber) -> (&'static Meta, FrameNumber) {
     }
 }
 
+/// What is counted for a number that may be anything; `None` for a frame that is never handed out.
+pub(super) fn count(number: FrameNumber) -> Option<u32> {
+    let meta = get(number)?;
+    let info = meta.info.load(Ordering::Relaxed);
+    let meta = if info & TAIL == 0 { meta } else { get(FrameNumber(info & !TAIL))? };
+    Some(meta.count.load(Ordering::Relaxed)).filter(|count| *count != RESERVED)
+}
+
 /// Move a free frame's count from 0 to 1; `true` makes the caller its owner.
+///
+/// In the ludicrous profile the policy's word is taken for it: then soundness rests on the kernel's buddy, which refuses a
+/// frame that it holds already.
 #[inline]
 pub(super) fn claim(number: FrameNumber) -> bool {
-    get(number).is_some_and(|m| m.count.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok())
+    #[cfg(feature = "ludicrous")]
+    let claimed = get(number).is_some_and(|meta| {
+        meta.count.store(1, Ordering::Relaxed);
+        true
+    });
+    #[cfg(not(feature = "ludicrous"))]
+    let claimed =
+        get(number).is_some_and(|m| m.count.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok());
+    claimed
+}
+
+/// In the fortress profile: a count that a reference is added to or taken from belongs to a frame in use.
+#[inline(always)]
+fn check_in_use(number: FrameNumber, count: u32) {
+    #[cfg(feature = "fortress")]
+    assert!(count != 0 && count != RESERVED, "frame {:#x}: a reference to a frame with count {count:#x}", number.0);
+    #[cfg(not(feature = "fortress"))]
+    let _ = (number, count);
 }
 
 /// Claim a whole block; all or nothing.
@@ -124,7 +152,9 @@ pub(super) fn claim_block(head: FrameNumber, order: u8) -> bool {
 pub(super) unsafe fn retain(number: FrameNumber) {
     // SAFETY: the caller's.
     let (meta, _) = unsafe { counter(number) };
-    if meta.count.fetch_add(1, Ordering::Relaxed) >= IMMORTAL {
+    let before = meta.count.fetch_add(1, Ordering::Relaxed);
+    check_in_use(number, before);
+    if before >= IMMORTAL {
         meta.count.store(IMMORTAL, Ordering::Relaxed);
     }
 }
@@ -160,6 +190,7 @@ pub(super) unsafe fn release(number: FrameNumber) -> Option<(FrameNumber, u8)> {
     // SAFETY: the caller's.
     let (meta, head) = unsafe { counter(number) };
     let count = meta.count.load(Ordering::Acquire);
+    check_in_use(number, count);
     if count != 1 {
         // Not the only one, or not any more: let the decrement decide.
         if count >= IMMORTAL || meta.count.fetch_sub(1, Ordering::AcqRel) != 1 {
@@ -167,6 +198,7 @@ pub(super) unsafe fn release(number: FrameNumber) -> Option<(FrameNumber, u8)> {
         }
     }
     let order = meta.info.load(Ordering::Relaxed) as u8;
+    (head.0..head.0 + (1 << order)).for_each(|piece| poison::fill(FrameNumber(piece)));
     if order != 0 {
         free_tails(head, order);
         meta.info.store(0, Ordering::Relaxed);

@@ -31,10 +31,17 @@ static HZ: AtomicU64 = AtomicU64::new(NANOS);
 /// The cycle counter.
 #[inline]
 pub(crate) fn cycles() -> u64 {
+    let [low, high] = cycles_in_halves();
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The cycle counter, lower half first.
+#[inline(always)]
+pub(crate) fn cycles_in_halves() -> [u32; 2] {
     let (low, high): (u32, u32);
     // SAFETY: reads a counter.
     unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
-    u64::from(high) << 32 | u64::from(low)
+    [low, high]
 }
 
 /// Nanoseconds since boot.

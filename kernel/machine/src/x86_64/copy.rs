@@ -21,7 +21,7 @@ global_asm!(
     .balign 16
     .global fallible_copy
 fallible_copy:
-    cmp rdx, 256
+    cmp rdx, 32
     jae 20f
 60: cmp rdx, 8
     jb 12f
@@ -47,8 +47,36 @@ fallible_copy:
     fixup 14b, 19b
     fixup 15b, 19b
 
-20: test dword ptr [rip + {found}], {avx}
-    jz 60b
+20: cmp rdx, 256
+    jae 80f
+70: mov rax, [rsi]
+71: mov rcx, [rsi + 8]
+72: mov r8, [rsi + 16]
+73: mov r9, [rsi + 24]
+74: mov [rdi], rax
+75: mov [rdi + 8], rcx
+76: mov [rdi + 16], r8
+77: mov [rdi + 24], r9
+    add rsi, 32
+    add rdi, 32
+    sub rdx, 32
+    cmp rdx, 32
+    jae 70b
+    test rdx, rdx
+    jnz 60b
+    xor eax, eax
+    ret
+    fixup 70b, 12b
+    fixup 71b, 12b
+    fixup 72b, 12b
+    fixup 73b, 12b
+    fixup 74b, 12b
+    fixup 75b, 12b
+    fixup 76b, 12b
+    fixup 77b, 12b
+
+80: test dword ptr [rip + {found}], {avx}
+    jz 70b
     sub rsp, 136
     vmovdqu [rsp], ymm0
     vmovdqu [rsp + 32], ymm1
@@ -74,8 +102,10 @@ fallible_copy:
     vmovdqu ymm3, [rsp + 96]
     add rsp, 136
     test eax, eax
-    jnz 60b
-    jmp 12b
+    jz 12b
+    cmp rdx, 32
+    jae 70b
+    jmp 60b
 30: xor eax, eax
     jmp 29b
     fixup 21b, 30b
@@ -160,11 +190,28 @@ fallible_zero:
     fixup 44b, 49b
 
     /* rdi: to (kernel), rsi: from, rdx: room. Returns the string's length, or room if no NUL was seen, or -1 - bytes
-       copied on a fault. */
+       copied on a fault. Eight bytes at a time: the lowest high bit of r10 marks the first NUL. A word that faults or has
+       a NUL is left to the bytes, and what it stores behind the NUL is within the room. */
     .balign 16
     .global fallible_string
 fallible_string:
     xor eax, eax
+    cmp rdx, 8
+    jb 50f
+    mov r8, 0x0101010101010101
+    mov r9, 0x8080808080808080
+    lea r11, [rdx - 8]
+53: mov rcx, [rsi + rax]
+    mov [rdi + rax], rcx
+    mov r10, rcx
+    sub r10, r8
+    not rcx
+    and r10, rcx
+    and r10, r9
+    jnz 54f
+    add rax, 8
+    cmp rax, r11
+    jbe 53b
 50: cmp rax, rdx
     je 59f
 51: mov cl, [rsi + rax]
@@ -173,10 +220,14 @@ fallible_string:
     mov [rdi + rax], cl
     inc rax
     jmp 50b
+54: bsf r10, r10
+    shr r10d, 3
+    add rax, r10
 59: ret
 52: not rax
     ret
     fixup 51b, 52b
+    fixup 53b, 50b
 "#,
     found = sym FOUND,
     avx = const Feature::Avx as u32,

@@ -117,6 +117,7 @@ trap_paranoid:
     push [rsp + {rip}]
     push rbp
     mov rbp, rsp
+    mov rcx, rbx
     call {paranoid}
     add rsp, 16
     mov ecx, 0xc0000101
@@ -148,6 +149,7 @@ syscall_entry:
     sti
     mov rdi, rsp
     xor ebp, ebp
+    /* RSI and RDX still hold the second and third argument, where the C convention wants two more. */
     call [rip + {hooks}]
 
     .global return_to_user

@@ -18,12 +18,14 @@ pub(crate) const LINES: u8 = 0x30;
 /// The line of COM1.
 pub(crate) const CONSOLE_LINE: u8 = 4;
 
-/// Run the handler of `vector` in interrupt context, interrupts off.
-pub(super) fn dispatch(vector: u8) {
+/// Run the handler of `vector`, which interrupted a program (`from_user`) or the kernel, in interrupt context, interrupts off.
+pub(super) fn dispatch(vector: u8, from_user: bool) {
     if vector == SPURIOUS {
         return;
     }
-    let depth = &local::here().irq_depth;
+    let local = local::here();
+    local.from_user.store(from_user, Ordering::Relaxed);
+    let depth = &local.irq_depth;
     depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     apic::end_of_interrupt();
     match vector {

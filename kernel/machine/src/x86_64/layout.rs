@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `0xffff_8000_0000_0000`… | *direct map*: physical address + [`DIRECT`], RAM write-back, device registers uncached |
 //! | `0xffff_c000_0000_0000`… | kernel stacks, one slot of 64 KiB each: 32 KiB unmapped, 32 KiB stack |
+//! | `0xffff_c020_0000_0000`… | the heap's spans, see [`spans`](super::spans) |
 //! | `0xffff_ffff_8000_0000`… | the kernel image, physical address + [`IMAGE`] |
 //!
-//! The root entries of these three are made at boot and never change, so every address space copies them once.
+//! The root entries of these are made at boot and never change, so every address space copies them once.
 
 use crate::addr::PhysAddr;
 
@@ -14,6 +15,8 @@ use crate::addr::PhysAddr;
 pub(crate) const DIRECT: u64 = 0xffff_8000_0000_0000;
 /// Start of the stack slots.
 pub(crate) const STACKS: u64 = 0xffff_c000_0000_0000;
+/// Start of the heap's spans; the stacks' root entry covers them too.
+pub(crate) const SPANS: u64 = 0xffff_c020_0000_0000;
 /// Image virtual address minus physical address; the linker script agrees.
 pub(crate) const IMAGE: u64 = 0xffff_ffff_8000_0000;
 /// Root-table indices in use by the kernel's half.

@@ -5,7 +5,7 @@
 
 use core::arch::asm;
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::descriptors::{Tables, Tss};
 use super::space::UserSpace;
@@ -29,6 +29,8 @@ pub(crate) struct Local {
     pub locks: AtomicU32,
     /// Own: depth of interrupt handlers.
     pub irq_depth: AtomicU32,
+    /// Own: the last interrupt came in user mode.
+    pub from_user: AtomicBool,
     /// Own: copies must not ask the kernel to resolve faults.
     pub no_fault: AtomicU32,
     /// The interrupt controller's number of this processor.
@@ -47,6 +49,8 @@ pub(crate) struct Local {
     pub mailbox: super::smp::Mailbox,
     /// Where an NMI stopped this processor, once it did.
     pub stopped: super::nmi::Stopped,
+    /// Own: the spin lock it waits for, for dumps.
+    pub awaits: crate::sync::Waiting,
     pub(super) tss: Tss,
     pub(super) tables: Tables,
     /// Stacks of the exceptions that must not trust the current one: NMI, double fault, machine check.
@@ -79,6 +83,7 @@ impl Local {
             id: AtomicU32::new(0),
             locks: AtomicU32::new(0),
             irq_depth: AtomicU32::new(0),
+            from_user: AtomicBool::new(false),
             no_fault: AtomicU32::new(0),
             apic_id: AtomicU32::new(0),
             running: AtomicPtr::new(core::ptr::null_mut()),
@@ -88,6 +93,7 @@ impl Local {
             timer: AtomicU64::new(0),
             mailbox: super::smp::Mailbox::new(),
             stopped: super::nmi::Stopped::new(),
+            awaits: crate::sync::Waiting::new(),
             tss: Tss::new(),
             tables: Tables::new(),
             ist: [const { IstStack { bytes: core::cell::UnsafeCell::new([0; IST_SIZE / 8]) } }; 3],
@@ -134,10 +140,16 @@ pub(crate) fn here() -> &'static Local {
 /// This processor's number, in one instruction.
 #[inline]
 pub(crate) fn id() -> CpuId {
-    let id: u32;
-    // SAFETY: as for `here`.
+    CpuId(index() as u32)
+}
+
+/// The same as an index, below [`MAX_CPUS`](crate::cpu::MAX_CPUS): widening a [`CpuId`] would take one instruction more.
+#[inline]
+pub(crate) fn index() -> usize {
+    let id: usize;
+    // SAFETY: as for `here`; a 32-bit move clears the upper half.
     unsafe { asm!("mov {:e}, gs:[{}]", out(reg) id, const ID, options(pure, readonly, nostack, preserves_flags)) };
-    CpuId(id)
+    id
 }
 
 /// Count a spin lock taken.

@@ -132,38 +132,39 @@ memmove:
     neg rcx
     cmp rcx, rdx
     jae memcpy
-    /* The target begins before the source: upwards. */
+    /* The target begins before the source: upwards. Each block is loaded before any of it is stored. */
     mov rax, rdi
 50: mov rcx, [rsi]
+    mov r8, [rsi + 8]
+    mov r9, [rsi + 16]
+    mov r10, [rsi + 24]
     mov [rdi], rcx
-    add rsi, 8
-    add rdi, 8
-    sub rdx, 8
-    cmp rdx, 8
-    jae 50b
-    test edx, edx
-    jz 51f
-59: mov cl, [rsi]
-    mov [rdi], cl
-    inc rsi
-    inc rdi
-    dec edx
-    jnz 59b
-51: ret
+    mov [rdi + 8], r8
+    mov [rdi + 16], r9
+    mov [rdi + 24], r10
+    add rsi, 32
+    add rdi, 32
+    sub rdx, 32
+    cmp rdx, 32
+    ja 50b
+    /* 1 to 32 bytes are left: those that memcpy loads before it stores. It answers with its own target. */
+    push rax
+    call memcpy
+    pop rax
+    ret
     /* The target begins inside the source: downwards. */
-52: mov rax, rdi
-53: mov rcx, [rsi + rdx - 8]
+52: mov rcx, [rsi + rdx - 8]
+    mov r8, [rsi + rdx - 16]
+    mov r9, [rsi + rdx - 24]
+    mov r10, [rsi + rdx - 32]
     mov [rdi + rdx - 8], rcx
-    sub rdx, 8
-    cmp rdx, 8
-    jae 53b
-    test edx, edx
-    jz 55f
-54: mov cl, [rsi + rdx - 1]
-    mov [rdi + rdx - 1], cl
-    dec edx
-    jnz 54b
-55: ret
+    mov [rdi + rdx - 16], r8
+    mov [rdi + rdx - 24], r9
+    mov [rdi + rdx - 32], r10
+    sub rdx, 32
+    cmp rdx, 32
+    ja 52b
+    jmp memcpy
 
     /* rdi: to, esi: byte, rdx: bytes; returns rdi. */
     .balign 16

@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use super::regs::Registers;
+use super::regs::{Control, Registers};
 use super::{apic, irq, local};
 use crate::cpu::{self, CpuId, CpuMask};
 use crate::time::{self, Nanos};
@@ -14,7 +14,7 @@ static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// A processor's registers where it was stopped.
 pub(crate) struct Stopped {
     state: AtomicU32,
-    registers: UnsafeCell<Registers>,
+    registers: UnsafeCell<(Registers, Control)>,
 }
 
 // SAFETY: the stopped processor writes once, before it sets `state`; others read only after.
@@ -22,11 +22,11 @@ unsafe impl Sync for Stopped {}
 
 impl Stopped {
     pub(crate) const fn new() -> Self {
-        Self { state: AtomicU32::new(0), registers: UnsafeCell::new(Registers::ZERO) }
+        Self { state: AtomicU32::new(0), registers: UnsafeCell::new((Registers::ZERO, Control::ZERO)) }
     }
 
     /// The registers, once stopped.
-    pub(crate) fn registers(&self) -> Option<Registers> {
+    pub(crate) fn registers(&self) -> Option<(Registers, Control)> {
         // SAFETY: state 1 is stored after the registers, which never change again.
         (self.state.load(Ordering::Acquire) == 1).then(|| unsafe { *self.registers.get() })
     }
@@ -37,12 +37,16 @@ pub(super) fn stop_requested() -> bool {
     REQUESTED.load(Ordering::Acquire)
 }
 
-/// The NMI's end on a processor that is to stop.
-pub(super) fn stop(registers: &Registers) -> ! {
+/// Where a processor ends that is to stop: by NMI, or because another one is dealing with a crash already.
+pub(super) fn stop(registers: &Registers, control: Control) -> ! {
+    irq::disable();
     let stopped = &local::here().stopped;
-    // SAFETY: this processor's own slot; NMIs do not nest, and it never comes here twice since it never returns.
-    unsafe { *stopped.registers.get() = *registers };
-    stopped.state.store(1, Ordering::Release);
+    if stopped.state.load(Ordering::Relaxed) == 0 {
+        // SAFETY: this processor's own slot, and nobody reads it before `state` says so. An NMI may come in between and write
+        // it too; then this code never runs again.
+        unsafe { *stopped.registers.get() = (*registers, control) };
+        stopped.state.store(1, Ordering::Release);
+    }
     irq::halt_for_ever()
 }
 
@@ -63,6 +67,12 @@ pub(crate) fn stop_others(budget: Nanos) -> CpuMask {
         }
     }
     stopped_mask()
+}
+
+/// Whether no processor but this one runs any more.
+pub(super) fn others_are_stopped() -> bool {
+    let others = cpu::online() & !(1 << cpu::id().0);
+    stopped_mask() & others == others
 }
 
 fn stopped_mask() -> CpuMask {

@@ -33,6 +33,15 @@ pub(crate) unsafe fn out16(port: u16, value: u16) {
     unsafe { asm!("out dx, ax", in("ax") value, in("dx") port, options(nomem, nostack, preserves_flags)) };
 }
 
+/// Write 32 bits.
+///
+/// # Safety
+/// As for [`out8`].
+pub(crate) unsafe fn out32(port: u16, value: u32) {
+    // SAFETY: as for out8.
+    unsafe { asm!("out dx, eax", in("eax") value, in("dx") port, options(nomem, nostack, preserves_flags)) };
+}
+
 /// Read 32 bits.
 ///
 /// # Safety

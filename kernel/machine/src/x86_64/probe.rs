@@ -51,8 +51,16 @@ fn is_memory(at: u64) -> bool {
 }
 
 /// Whether a physical address is RAM.
-fn backed(at: u64) -> bool {
+pub(super) fn backed(at: u64) -> bool {
     crate::boot::info().ram.iter().any(|r| (r.start.addr().0..r.end.addr().0).contains(&at))
+}
+
+/// Store to a stack that is not there, in kernel mode: the page fault finds no room for its own frame.
+pub(crate) fn double_fault() -> ! {
+    // SAFETY: nothing is ever mapped there, and the double fault has a stack of its own; its handler never returns.
+    unsafe {
+        core::arch::asm!("mov rsp, {}", "push 0", "ud2", in(reg) super::layout::STACKS - 4096, options(noreturn));
+    }
 }
 
 /// Load from an address between the regions of `layout`, in kernel mode and without a fix-up.

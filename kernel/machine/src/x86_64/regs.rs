@@ -3,6 +3,7 @@
 use core::arch::asm;
 
 use super::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
+use super::msr;
 
 /// All general registers with instruction pointer, flags and segments, by their x86-64 names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,6 +89,51 @@ pub fn registers_here() -> Registers {
     regs.ss = u64::from(KERNEL_DATA);
     regs.orig_rax = u64::MAX;
     regs
+}
+
+/// What the processor keeps outside of [`Registers`], as it was when asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[expect(missing_docs, reason = "the names are the registers")]
+pub struct Control {
+    pub cr0: u64,
+    /// Address of the last page fault.
+    pub cr2: u64,
+    /// Root of the page tables.
+    pub cr3: u64,
+    pub cr4: u64,
+    pub efer: u64,
+    pub fs_base: u64,
+    pub gs_base: u64,
+    pub kernel_gs_base: u64,
+}
+
+impl Control {
+    /// All zero, for statics.
+    pub(crate) const ZERO: Self =
+        Self { cr0: 0, cr2: 0, cr3: 0, cr4: 0, efer: 0, fs_base: 0, gs_base: 0, kernel_gs_base: 0 };
+}
+
+/// This processor's, now.
+pub fn control_here() -> Control {
+    // SAFETY: every x86-64 processor has these registers; reading them has no effect.
+    let read = |register| unsafe { msr::read(register) };
+    Control {
+        cr0: msr::cr0(),
+        cr2: msr::cr2(),
+        cr3: msr::cr3(),
+        cr4: msr::cr4(),
+        efer: read(msr::EFER),
+        fs_base: read(msr::FS_BASE),
+        gs_base: read(msr::GS_BASE),
+        kernel_gs_base: read(msr::KERNEL_GS_BASE),
+    }
+}
+
+/// The control registers of the program that entered the kernel through this thread's last trap or call: the two bases of GS
+/// were exchanged on the way in.
+pub fn control_of_user() -> Control {
+    let here = control_here();
+    Control { gs_base: here.kernel_gs_base, kernel_gs_base: here.gs_base, ..here }
 }
 
 /// The flags a program may choose: CF PF AF ZF SF TF DF OF AC ID (and IF is always on).

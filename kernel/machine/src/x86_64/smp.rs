@@ -8,6 +8,7 @@ use super::{apic, boot, clock, descriptors, features, irq, layout, local, msr, s
 use crate::cpu::{self, CpuId, CpuMask, ONLINE};
 use crate::frame::Frame;
 use crate::hooks::hooks;
+use crate::note::Note;
 use crate::sync::{Once, SpinLock};
 use crate::time::{self, Nanos};
 
@@ -113,11 +114,13 @@ extern "C" fn ap_start(local: &'static local::Local) -> ! {
 
 /// Interrupt another processor so that it looks at its mailbox and its work flag.
 pub(crate) fn interrupt(local: &local::Local) {
+    (hooks().note)(&Note::InterruptSent { to: CpuId(local.id.load(Ordering::Relaxed)) });
     apic::send(local.apic_id.load(Ordering::Relaxed), irq::KICK);
 }
 
 /// The interrupt's end on the other side.
 pub(super) fn kicked() {
+    (hooks().note)(&Note::InterruptReceived);
     tlb::serve();
     serve_call();
     (hooks().kicked)();

@@ -17,7 +17,7 @@ use super::table::{self, ACCESSED, ADDRESS, DIRTY, HUGE, NO_EXEC, PRESENT, TAG_S
 use super::{boot, layout, local, msr, tlb};
 use crate::addr::{FrameNumber, PageRange, PhysAddr, UserPage};
 use crate::frame::{Frame, OutOfFrames};
-use crate::space::{Leaf, Prot, Walk};
+use crate::space::{Leaf, Prot};
 use crate::sync::SpinLock;
 
 mod change;
@@ -100,25 +100,9 @@ impl UserSpace {
         });
     }
 
-    /// Raw entries on the way to `addr`, without the lock and without faulting: for dumps.
-    pub fn walk(&self, addr: u64) -> Walk {
-        let mut walk = Walk::default();
-        let mut at = self.root.addr().0;
-        for level in (0..4).rev() {
-            let mut bytes = [0; 8];
-            let slot = at + 8 * table::index(addr, level) as u64;
-            if crate::crash::probe_physical(slot, &mut bytes) < 8 {
-                break;
-            }
-            let entry = u64::from_le_bytes(bytes);
-            walk.entries[walk.depth] = entry;
-            walk.depth += 1;
-            if entry & PRESENT == 0 || (entry & HUGE != 0 && level > 0) {
-                break;
-            }
-            at = entry & ADDRESS;
-        }
-        walk
+    /// Where the root table is, for dumps.
+    pub fn root(&self) -> PhysAddr {
+        self.root.addr()
     }
 
     /// Frames used by the tables themselves, the root included.

@@ -14,6 +14,8 @@ use crate::frame::{Frame, OutOfFrames};
 use crate::sync::SpinLock;
 use crate::thread::KERNEL_STACK_SIZE;
 
+/// Bytes below a stack that are never mapped.
+pub(crate) const GUARD: u64 = KERNEL_STACK_SIZE as u64;
 const SLOT: u64 = 2 * KERNEL_STACK_SIZE as u64;
 /// Most stacks at a time.
 const SLOTS: usize = 16 * 1024;
@@ -45,7 +47,7 @@ impl Stack {
     pub(crate) fn new() -> Result<Self, OutOfFrames> {
         let mut pool = POOL.lock_irq();
         if let Some(slot) = pool.pop() {
-            return Ok(Self(slot));
+            return Ok(Self(slot).guarded());
         }
         let slot = pool.take_slot()?;
         drop(pool);
@@ -54,7 +56,18 @@ impl Stack {
             POOL.lock_irq().give_slot(slot);
             return Err(OutOfFrames);
         }
-        Ok(Self(slot))
+        Ok(Self(slot).guarded())
+    }
+
+    /// In the fortress profile: write the canary at its end.
+    #[inline(always)]
+    fn guarded(self) -> Self {
+        #[cfg(feature = "fortress")]
+        // SAFETY: the lowest word of a mapped stack that nobody uses yet.
+        unsafe {
+            (self.bottom() as *mut u64).write_volatile(CANARY);
+        }
+        self
     }
 
     /// First address past it.
@@ -68,8 +81,31 @@ impl Stack {
     }
 }
 
+/// Stacks that are free and still mapped.
+pub(crate) fn idle() -> usize {
+    MAPPED.load(Relaxed)
+}
+
+/// In the fortress profile: panics when the stack with this lowest address was used to its last word.
+#[inline(always)]
+pub(crate) fn check_canary(bottom: u64) {
+    #[cfg(feature = "fortress")]
+    {
+        // SAFETY: the lowest word of a mapped stack; its owner calls.
+        let found = unsafe { (bottom as *const u64).read_volatile() };
+        assert!(found == CANARY, "the kernel stack at {bottom:#x} was used to its end: its canary is {found:#x}");
+    }
+    #[cfg(not(feature = "fortress"))]
+    let _ = bottom;
+}
+
+/// The word at the end of each stack in the fortress profile.
+#[cfg(feature = "fortress")]
+const CANARY: u64 = 0x5afe_57ac_0e4d_0bad;
+
 impl Drop for Stack {
     fn drop(&mut self) {
+        check_canary(self.bottom());
         POOL.lock_irq().push(self.0);
     }
 }
@@ -185,8 +221,8 @@ fn for_each_leaf(slot: u32, visit: impl Fn(&AtomicU64)) {
     }
 }
 
-/// The leaf entry for `at`; its tables are made when missing and stay.
-fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
+/// The leaf entry for `at`, a stack's or a span's; its tables are made when missing and stay.
+pub(crate) fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
     // SAFETY: the kernel's root, whose entry for this region boot filled in; tables below are made here, never freed.
     let mut current = unsafe { table::table(PhysAddr(boot::root() as u64 - layout::IMAGE)) };
     for level in (1..=3).rev() {

@@ -299,6 +299,7 @@ pub(crate) unsafe fn switch(core: *const Core, leave: Leave) {
 /// # Safety
 /// `core` is running here.
 unsafe fn save_user_state(core: &Core, leave: Leave) {
+    stacks::check_canary(core.stack_bottom);
     core.leave.store(if leave == Leave::Dead { DEAD } else { PARKED }, Ordering::Relaxed);
     if core.fpu_area == 0 || leave == Leave::Dead {
         return;

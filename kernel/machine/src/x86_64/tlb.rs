@@ -11,6 +11,9 @@ use super::local::{self, Local};
 use super::{msr, smp};
 use crate::addr::PageRange;
 use crate::cpu::{self, CpuId, CpuMask};
+use crate::hooks::hooks;
+use crate::inject;
+use crate::note::Note;
 
 /// Above this many pages a whole flush is cheaper than one by one.
 const ONE_BY_ONE: usize = 32;
@@ -36,7 +39,7 @@ pub(crate) fn flush_user(active: CpuMask, range: PageRange) {
         flush_here(range);
     }
     let others = active & !(1 << me.0);
-    if others != 0 {
+    if others != 0 && !inject::is(inject::Fault::NoShootdown) {
         ask(others, false);
     }
 }
@@ -77,6 +80,9 @@ fn targets(mask: CpuMask) -> impl Iterator<Item = &'static Local> {
 }
 
 fn ask(mask: CpuMask, kernel: bool) {
+    if mask != 0 {
+        (hooks().note)(&Note::FlushAsked { of: mask, kernel });
+    }
     let mut tickets = [0; cpu::MAX_CPUS];
     // The table writes before must be seen by whoever flushes after.
     fence(Ordering::SeqCst);
@@ -113,11 +119,13 @@ fn serve_now(asked: &Tickets) {
     // Not interrupted by its own kind: `done` must not go back.
     let _off = crate::irq::off();
     let wanted = asked.wanted.load(Ordering::SeqCst);
-    if asked.kernel.swap(0, Ordering::SeqCst) != 0 {
+    let kernel = asked.kernel.swap(0, Ordering::SeqCst) != 0;
+    if kernel {
         flush_all_here();
     } else {
         // SAFETY: the same tables again.
         unsafe { msr::set_cr3(msr::cr3()) };
     }
     asked.done.store(wanted, Ordering::Release);
+    (hooks().note)(&Note::FlushServed { kernel });
 }

@@ -2,8 +2,8 @@
 
 use core::sync::atomic::Ordering;
 
-use super::regs::{Registers, TrapFrame, UserFrame};
-use super::{features, irq, layout, local, msr, nmi, stacks};
+use super::regs::{self, Control, Registers, TrapFrame, UserFrame};
+use super::{features, irq, layout, local, msr, nmi, stacks, stage};
 use crate::addr::{USER_END, UserAddr};
 use crate::hooks::hooks;
 use crate::trap::{Access, FatalKind, FatalTrap, PageFault, UserTrap};
@@ -26,7 +26,7 @@ const RFLAGS_IF: u64 = 1 << 9;
 pub(super) extern "C" fn from_user(vector: u64, frame: &mut UserFrame, code: u64) {
     close_user_access();
     if vector >= 32 {
-        return irq::dispatch(vector as u8);
+        return irq::dispatch(vector as u8, true);
     }
     let trap = match vector {
         PAGE => {
@@ -69,7 +69,7 @@ fn access(code: u64) -> Access {
 pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u64) {
     close_user_access();
     if vector >= 32 {
-        return irq::dispatch(vector as u8);
+        return irq::dispatch(vector as u8, false);
     }
     let addr = if vector == PAGE { msr::cr2() } else { 0 };
     if matches!(vector, PAGE | PROTECTION)
@@ -87,7 +87,7 @@ pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u
         PAGE => FatalKind::PageFault { addr, access: access(code) },
         other => FatalKind::Exception { vector: other as u8 },
     };
-    fatal(kind, &frame.regs, code);
+    fatal(kind, &frame.regs, code, regs::control_here());
 }
 
 /// A program may have set AC, and a copy in the kernel does: neither may weaken SMAP in a handler. The interrupted code gets it
@@ -121,24 +121,27 @@ fn fixup(ip: u64) -> Option<u64> {
     layout::fixups().iter().find(|pair| pair[0] == ip).map(|pair| pair[1])
 }
 
-fn fatal(kind: FatalKind, regs: &Registers, code: u64) -> ! {
+fn fatal(kind: FatalKind, regs: &Registers, code: u64, control: Control) -> ! {
     // The stubs push -1 where the processor pushes nothing.
     let code = if code == u64::MAX { 0 } else { code };
     let in_user = regs.cs & 3 != 0;
-    (hooks().fatal)(&FatalTrap { kind, registers: *regs, code, in_user })
+    (hooks().fatal)(&FatalTrap { kind, registers: *regs, control, code, in_user })
 }
 
-/// NMI, double fault, machine check: on their own stacks, from anywhere.
-pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64) {
+/// NMI, double fault, machine check: on their own stacks, from anywhere. `gs_base` is what was in use there.
+pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64, gs_base: u64) {
+    let control = || Control { gs_base, ..regs::control_here() };
+    let fatal = |kind| fatal(kind, &frame.regs, code, control());
     match vector {
-        NMI if nmi::stop_requested() => nmi::stop(&frame.regs),
-        NMI => fatal(FatalKind::Nmi, &frame.regs, code),
-        DOUBLE_FAULT if stacks::is_guard(msr::cr2()) => {
-            fatal(FatalKind::StackOverflow { addr: msr::cr2() }, &frame.regs, code)
-        }
-        DOUBLE_FAULT => fatal(FatalKind::DoubleFault, &frame.regs, code),
-        MACHINE_CHECK => fatal(FatalKind::MachineCheck, &frame.regs, code),
-        other => fatal(FatalKind::Exception { vector: other as u8 }, &frame.regs, code),
+        // Somebody is impatient with a processor that is at it already.
+        NMI if stage::is_mine() => {}
+        // QEMU interrupts all processors at once: the first deals with it.
+        NMI if nmi::stop_requested() || !stage::claim() => nmi::stop(&frame.regs, control()),
+        NMI => fatal(FatalKind::Nmi),
+        DOUBLE_FAULT if stacks::is_guard(msr::cr2()) => fatal(FatalKind::StackOverflow { addr: msr::cr2() }),
+        DOUBLE_FAULT => fatal(FatalKind::DoubleFault),
+        MACHINE_CHECK => fatal(FatalKind::MachineCheck),
+        other => fatal(FatalKind::Exception { vector: other as u8 }),
     }
 }
 

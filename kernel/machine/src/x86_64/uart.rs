@@ -8,6 +8,8 @@ const COM1: u16 = 0x3f8;
 const LINE_STATUS: u16 = COM1 + 5;
 const READY_TO_SEND: u8 = 0x20;
 const HAS_DATA: u8 = 1;
+/// Bytes the 16550 takes when it is ready.
+const FIFO: usize = 16;
 
 static PRESENT: AtomicBool = AtomicBool::new(false);
 
@@ -23,20 +25,25 @@ pub(crate) fn init() {
     PRESENT.store(status != 0xff, Ordering::Relaxed);
 }
 
-/// Send one byte, waiting for room (bounded: a dead port must not hang a dying kernel).
-pub(crate) fn send(byte: u8) {
+/// Send bytes, waiting for room (bounded: a dead port must not hang a dying kernel). Ready to send means that the whole FIFO
+/// is empty, so it is filled at once.
+pub(crate) fn send(bytes: &[u8]) {
     if !PRESENT.load(Ordering::Relaxed) {
         return;
     }
-    for _ in 0..100_000 {
-        // SAFETY: reading the line status has no effect.
-        if unsafe { in8(LINE_STATUS) } & READY_TO_SEND != 0 {
-            break;
+    for piece in bytes.chunks(FIFO) {
+        for _ in 0..100_000 {
+            // SAFETY: reading the line status has no effect.
+            if unsafe { in8(LINE_STATUS) } & READY_TO_SEND != 0 {
+                break;
+            }
+            core::hint::spin_loop();
         }
-        core::hint::spin_loop();
+        for byte in piece {
+            // SAFETY: the data register of COM1.
+            unsafe { out8(COM1, *byte) };
+        }
     }
-    // SAFETY: the data register of COM1.
-    unsafe { out8(COM1, byte) };
 }
 
 /// A received byte, if any.

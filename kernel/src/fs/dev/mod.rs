@@ -37,6 +37,9 @@ pub const CONSOLE: u64 = number(5, 1);
 /// `/dev/ttyS0`.
 pub const TTY_S0: u64 = number(4, 64);
 
+/// `/dev/ptmx`.
+pub const PTMX: u64 = number(5, 2);
+
 /// Every device node of a fresh `/dev`: name, number, permission bits.
 const NODES: &[(&str, u64, u32)] = &[
     ("null", NULL, 0o666),
@@ -48,6 +51,7 @@ const NODES: &[(&str, u64, u32)] = &[
     ("tty", TTY, 0o666),
     ("console", CONSOLE, 0o600),
     ("ttyS0", TTY_S0, 0o600),
+    ("ptmx", PTMX, 0o666),
 ];
 
 /// The one description object of each memory device: they have no state.
@@ -64,7 +68,8 @@ pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileO
         FULL => Ok(memory(2, Memory::Full)),
         RANDOM | URANDOM => Ok(memory(3, Memory::Random)),
         KMSG => Ok(Arc::new(kmsg::Reader::new())),
-        TTY | CONSOLE | TTY_S0 => crate::tty::open(rdev, request.flags),
+        TTY | CONSOLE | TTY_S0 | PTMX => crate::tty::open(rdev, request.flags),
+        _ if split(rdev).0 == crate::tty::pty::MAJOR => crate::tty::open(rdev, request.flags),
         _ => Err(Errno::ENXIO),
     }
 }

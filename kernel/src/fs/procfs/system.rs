@@ -7,7 +7,6 @@ use core::fmt::Write as _;
 use core::str::FromStr;
 
 use linux_abi::Errno;
-use machine::sync::Once;
 use machine::time::now;
 
 use super::Target;
@@ -18,7 +17,7 @@ use crate::syscalls::system::{
     set_host_name as set_host,
 };
 use crate::task::tree;
-use crate::{log, options, random, sched, time};
+use crate::{debug, log, options, random, sched, time};
 
 type Text = Result<Vec<u8>, Errno>;
 
@@ -67,6 +66,21 @@ pub(super) fn domain_name(_: Target) -> Text {
 
 pub(super) fn set_domain_name(_: Target, name: &[u8]) -> Result<(), Errno> {
     set_domain(name)
+}
+
+pub(super) fn debug_categories(_: Target) -> Text {
+    let mut out = String::new();
+    for name in debug::selected() {
+        if !out.is_empty() {
+            out.push(',');
+        }
+        out.push_str(name);
+    }
+    line(out.as_bytes())
+}
+
+pub(super) fn set_debug_categories(_: Target, list: &[u8]) -> Result<(), Errno> {
+    debug::replace(list)
 }
 
 pub(super) fn printk(_: Target) -> Text {
@@ -120,11 +134,15 @@ pub(super) fn cpuinfo(_: Target) -> Text {
 pub(super) fn meminfo(_: Target) -> Text {
     let kib = |pages: usize| pages * 4;
     let (total, free) = (kib(frames::total()), kib(frames::free()));
+    let heap = machine::heap::usage();
+    let unused = heap.held - heap.used;
+    let stacks = tree::thread_count() * machine::thread::KERNEL_STACK_SIZE;
+    let idle_stacks = machine::thread::idle_stack_bytes();
     let mut out = String::new();
-    let rows: [(&str, usize); 20] = [
+    let rows: [(&str, usize); 22] = [
         ("MemTotal", total),
         ("MemFree", free),
-        ("MemAvailable", free),
+        ("MemAvailable", free + (unused + idle_stacks) / 1024),
         ("Buffers", 0),
         ("Cached", 0),
         ("SwapCached", 0),
@@ -139,8 +157,10 @@ pub(super) fn meminfo(_: Target) -> Text {
         ("AnonPages", 0),
         ("Mapped", 0),
         ("Shmem", 0),
-        ("Slab", 0),
-        ("SReclaimable", 0),
+        ("Slab", heap.held / 1024),
+        ("SReclaimable", unused / 1024),
+        ("SUnreclaim", heap.used / 1024),
+        ("KernelStack", (stacks + idle_stacks) / 1024),
         ("CommitLimit", total / 2),
     ];
     for (name, value) in rows {
@@ -172,7 +192,11 @@ pub(super) fn uptime(_: Target) -> Text {
 
 pub(super) fn loadavg(_: Target) -> Text {
     let running = sched::runnable().max(1);
-    Ok(format!("0.00 0.00 0.00 {running}/{} {}\n", tree::thread_count(), tree::last_pid()).into_bytes())
+    let [one, five, fifteen] = sched::load::averages().map(|average| {
+        let hundredths = average * 100 / sched::load::ONE;
+        format!("{}.{:02}", hundredths / 100, hundredths % 100)
+    });
+    Ok(format!("{one} {five} {fifteen} {running}/{} {}\n", tree::thread_count(), tree::last_pid()).into_bytes())
 }
 
 pub(super) fn stat(_: Target) -> Text {
@@ -212,26 +236,31 @@ pub(super) fn uuid(_: Target) -> Text {
 }
 
 pub(super) fn boot_id(_: Target) -> Text {
-    static BOOT: Once<String> = Once::new();
-    if BOOT.get().is_none() {
-        // Of two that come here at once, one is used.
-        let _ = BOOT.set(random_uuid());
-    }
-    line(BOOT.get().map_or(&b""[..], |id| id.as_bytes()))
+    line(uuid_text(debug::crash::boot_id().0).as_bytes())
+}
+
+/// `cat /proc/kwab`: a dump of the system as it is.
+pub(super) fn live_dump(_: Target) -> Text {
+    Ok(debug::crash::live())
+}
+
+/// What is written to `/proc/sysrq-trigger` (sysrq in Linux's admin guide): the first byte counts.
+pub(super) fn sysrq(_: Target, text: &[u8]) -> Result<(), Errno> {
+    debug::sysrq::request(text)
 }
 
 /// A version 4 UUID (RFC 4122, 4.4).
 fn random_uuid() -> String {
     let mut bytes = [0; 16];
     random::fill(&mut bytes);
-    let bits = u128::from_ne_bytes(bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    uuid_text(bytes)
+}
+
+fn uuid_text(bytes: [u8; 16]) -> String {
+    let bits = u128::from_be_bytes(bytes);
     let (high, low) = ((bits >> 64) as u64, bits as u64);
-    format!(
-        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
-        high >> 32,
-        high >> 16 & 0xffff,
-        high & 0xfff,
-        low >> 48 & 0x3fff | 0x8000,
-        low & 0xffff_ffff_ffff
-    )
+    let (time, clock) = (high >> 16 & 0xffff, low >> 48);
+    format!("{:08x}-{time:04x}-{:04x}-{clock:04x}-{:012x}", high >> 32, high & 0xffff, low & 0xffff_ffff_ffff)
 }

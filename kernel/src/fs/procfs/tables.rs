@@ -34,13 +34,18 @@ pub(super) const ROOT: &[Entry] = &[
     file("devices", |_| {
         Ok(b"Character devices:\n  1 mem\n  4 ttyS\n  5 /dev/tty\n  5 /dev/console\n\nBlock devices:\n".to_vec())
     }),
-    file("filesystems", |_| Ok(b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\tramfs\n".to_vec())),
+    file("filesystems", |_| {
+        Ok(b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\tdevpts\nnodev\tramfs\n".to_vec())
+    }),
+    file("inject", |_| Ok(crate::debug::inject::list())),
     file("interrupts", system::interrupts),
+    private("kwab", system::live_dump),
     file("loadavg", system::loadavg),
     file("meminfo", system::meminfo),
     file("modules", |_| Ok(alloc::vec::Vec::new())),
     file("partitions", |_| Ok(b"major minor  #blocks  name\n\n".to_vec())),
     file("stat", system::stat),
+    Entry { name: "sysrq-trigger", mode: 0o200, what: Control(|_| Err(linux_abi::Errno::EIO), system::sysrq) },
     file("swaps", |_| Ok(b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec())),
     file("uptime", system::uptime),
     file("version", system::version),
@@ -69,6 +74,7 @@ const SYS: &[Entry] = &[
         "kernel",
         &[
             constant("cap_last_cap", |_| Ok(b"40\n".to_vec())),
+            control("debug", system::debug_categories, system::set_debug_categories),
             control("domainname", system::domain_name, system::set_domain_name),
             control("hostname", system::host_name, system::set_host_name),
             constant("ngroups_max", |_| Ok(b"65536\n".to_vec())),

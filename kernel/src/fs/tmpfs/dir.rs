@@ -33,6 +33,8 @@ impl TmpNode {
         new: NewNode,
         target: Option<&[u8]>,
     ) -> Result<Arc<Dentry>, Errno> {
+        crate::mm::frames::spare()?;
+        self.pool.room_for_node()?;
         if self.pool.fixed.load(Relaxed) {
             return Err(if new.mode & S_IFMT == S_IFREG { Errno::EACCES } else { Errno::EPERM });
         }
@@ -51,6 +53,8 @@ impl TmpNode {
     }
 
     pub(super) fn unnamed(&self, dir: &Arc<Dentry>, new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        crate::mm::frames::spare()?;
+        self.pool.room_for_node()?;
         self.entries()?;
         let node = self.make(new, None);
         node.attr.set_nlink(0);

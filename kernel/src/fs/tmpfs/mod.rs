@@ -23,6 +23,14 @@ use super::dentry::Dentry;
 use super::inode::Inode;
 use super::mount::{FileSystem, Statistics};
 
+/// Pages of all file systems together.
+static PAGES: AtomicU64 = AtomicU64::new(0);
+
+/// Pages that files have in memory, of all file systems together.
+pub fn pages() -> u64 {
+    PAGES.load(Relaxed)
+}
+
 /// What the nodes of one file system share.
 pub struct Pool {
     dev: u64,
@@ -30,6 +38,8 @@ pub struct Pool {
     most_pages: u64,
     used_pages: AtomicU64,
     nodes: AtomicU64,
+    /// The most inodes it may hold.
+    most_nodes: AtomicU64,
     /// Nothing may be made in it any more.
     fixed: AtomicBool,
 }
@@ -42,12 +52,19 @@ impl Pool {
             self.used_pages.fetch_sub(pages, Relaxed);
             return Err(Errno::ENOSPC);
         }
+        PAGES.fetch_add(pages, Relaxed);
         Ok(())
+    }
+
+    /// ENOSPC when there are as many inodes as there may be.
+    pub fn room_for_node(&self) -> Result<(), Errno> {
+        if self.nodes.load(Relaxed) < self.most_nodes.load(Relaxed) { Ok(()) } else { Err(Errno::ENOSPC) }
     }
 
     /// Counts `pages` less.
     pub fn release(&self, pages: u64) {
         self.used_pages.fetch_sub(pages, Relaxed);
+        PAGES.fetch_sub(pages, Relaxed);
     }
 }
 
@@ -94,6 +111,7 @@ impl TmpFs {
             most_pages,
             used_pages: AtomicU64::new(0),
             nodes: AtomicU64::new(0),
+            most_nodes: AtomicU64::new(half_of_memory()),
             fixed: AtomicBool::new(false),
         });
         let attr = Attr::new(pool.dev, S_IFDIR | mode & 0o7777, 0, 0, 0);
@@ -105,6 +123,11 @@ impl TmpFs {
 }
 
 impl TmpFs {
+    /// Bounds the number of its inodes (`nr_inodes=`); 0 lifts the bound.
+    pub fn limit_nodes(&self, most: u64) {
+        self.pool.most_nodes.store(if most == 0 { u64::MAX } else { most }, Relaxed);
+    }
+
     /// Lets nothing be made in it from here on.
     pub fn fix(&self) {
         self.pool.fixed.store(true, Relaxed);
@@ -132,10 +155,11 @@ impl FileSystem for TmpFs {
         let used = self.pool.used_pages.load(Relaxed);
         let free = self.pool.most_pages.saturating_sub(used);
         let nodes = self.pool.nodes.load(Relaxed);
+        let most_nodes = self.pool.most_nodes.load(Relaxed);
         Statistics {
             magic: 0x0102_1994,
             blocks: [self.pool.most_pages, free],
-            files: [self.pool.most_pages, self.pool.most_pages.saturating_sub(nodes)],
+            files: [most_nodes, most_nodes.saturating_sub(nodes)],
         }
     }
 

@@ -206,6 +206,10 @@ impl Inode for TmpNode {
         self.data().map_or(0, FileData::generation)
     }
 
+    fn original(&self, at: u64, to: &mut [u8]) -> Option<usize> {
+        self.data().ok().filter(|_| self.generation() == 0)?.original(at, to)
+    }
+
     fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
         match &self.body {
             Body::Regular(_) | Body::Directory(_) => Ok(self),

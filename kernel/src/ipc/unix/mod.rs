@@ -6,6 +6,7 @@
 
 mod names;
 mod options;
+mod rights;
 mod transfer;
 
 use alloc::collections::VecDeque;
@@ -26,6 +27,7 @@ use crate::sync::wait::{WaitQueue, Waiter};
 
 pub use names::{Address, bind, resolve};
 pub use options::{get_option, set_option};
+pub use rights::{MOST as MOST_RIGHTS, Rights};
 pub use transfer::{Flags, Received};
 
 /// How messages keep together.
@@ -94,6 +96,8 @@ struct Inbox {
     bytes: FrameRing,
     packets: VecDeque<transfer::Packet>,
     packet_bytes: usize,
+    /// Files that hang in the stream.
+    track: rights::Track,
     /// Who sent the newest bytes of a stream, kept if this side wants to know.
     last_sender: Option<Credentials>,
     /// Nothing more will come: the peer shut its sending side or is gone.
@@ -120,6 +124,7 @@ impl Socket {
             bytes: FrameRing::new(),
             packets: VecDeque::new(),
             packet_bytes: 0,
+            track: rights::Track::default(),
             last_sender: None,
             ended: false,
             shut: false,
@@ -279,13 +284,15 @@ impl Socket {
     fn close(&self) {
         let role = core::mem::replace(&mut self.state.lock().role, Role::Idle);
         names::forget(self);
+        // Files that nobody will receive are closed, and not under the lock: they may be sockets themselves.
+        let abandoned = {
+            let mut inbox = self.inbox.lock();
+            inbox.shut = true;
+            (inbox.track.abandon(), self.abandon_packets(&mut inbox))
+        };
         match role {
             Role::Connected { peer, .. } if self.kind != Kind::Datagram => {
-                let unread = {
-                    let mut inbox = self.inbox.lock();
-                    inbox.shut = true;
-                    !inbox.bytes.is_empty() || !inbox.packets.is_empty()
-                };
+                let unread = !self.inbox.lock().bytes.is_empty() || !abandoned.1.is_empty();
                 if let Some(peer) = peer.upgrade() {
                     peer.hang_up(unread);
                 }
@@ -303,6 +310,11 @@ impl Socket {
             }
             _ => {}
         }
+    }
+
+    fn abandon_packets(&self, inbox: &mut Inbox) -> VecDeque<transfer::Packet> {
+        inbox.packet_bytes = 0;
+        core::mem::take(&mut inbox.packets)
     }
 
     /// The other end is gone; if it had not read everything, that is an error to notice.
@@ -381,7 +393,7 @@ impl FileOps for SocketFile {
     }
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        self.0.send(source, None, Flags::of(file)).map(|()| position)
+        self.0.send(source, None, Flags::of(file), Rights::default()).map(|()| position)
     }
 
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {

@@ -11,10 +11,12 @@ use linux_abi::Errno;
 use machine::addr::PAGE_SIZE;
 use machine::time::now;
 
+use super::rights::Rights;
 use super::{Address, Credentials, Kind, Role, Socket};
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};
 use crate::ipc::pipe;
+use crate::mm::frames;
 use crate::sched::Sleep;
 use crate::sync::wait::{WaitError, WaitQueue};
 
@@ -23,6 +25,7 @@ pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
     from: Option<Arc<[u8]>>,
     sender: Credentials,
+    rights: Rights,
 }
 
 /// How to send or receive.
@@ -55,6 +58,15 @@ pub struct Received {
     pub cut: bool,
     /// Who the sender is.
     pub sender: Option<Credentials>,
+    /// Files that came along.
+    pub rights: Rights,
+}
+
+impl Received {
+    /// Bytes of a stream, of nobody in particular.
+    pub fn bytes(length: usize) -> Self {
+        Self { from: None, length, cut: false, sender: None, rights: Rights::default() }
+    }
 }
 
 impl Socket {
@@ -68,7 +80,7 @@ impl Socket {
             return Err(Errno::ENOTCONN);
         }
         if self.kind == Kind::Stream && wanted == 0 {
-            return Ok(Received { from: None, length: 0, cut: false, sender: None });
+            return Ok(Received::bytes(0));
         }
         loop {
             let found = match self.try_receive(sink, flags)? {
@@ -76,7 +88,11 @@ impl Socket {
                 None if flags.nonblocking => return Err(Errno::EAGAIN),
                 None => self.sleep(&self.readable, 0, || self.try_receive(sink, flags).transpose())??,
             };
-            let more = flags.wait_all && self.kind == Kind::Stream && sink.left() > 0 && !flags.peek;
+            let more = flags.wait_all
+                && self.kind == Kind::Stream
+                && sink.left() > 0
+                && !flags.peek
+                && found.rights.is_empty();
             if !more || self.inbox.lock().ended {
                 return Ok(found);
             }
@@ -103,9 +119,10 @@ impl Socket {
     }
 
     fn try_receive_bytes(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
-        let whole = |length| Received { from: None, length, cut: false, sender: None };
+        let mut rights = Rights::default();
+        let before = sink.done();
         loop {
-            let before = sink.done();
+            let begun = sink.done();
             let mut inbox = self.inbox.lock();
             if inbox.bytes.is_empty() {
                 let over = inbox.ended || inbox.shut;
@@ -113,17 +130,22 @@ impl Socket {
                 let error = self.state.lock().error.take();
                 return match error {
                     Some(error) => Err(error),
-                    None if over => Ok(Some(whole(0))),
+                    None if over => Ok(Some(Received::bytes(0))),
                     None => Ok(None),
                 };
             }
             let sender = inbox.last_sender;
-            let result = inbox.bytes.drain(sink, usize::MAX, flags.peek);
+            let reach = inbox.track.reach();
+            let result = inbox.bytes.drain(sink, reach, flags.peek);
+            let came = inbox.track.take(sink.done() - begun, flags.peek);
             drop(inbox);
+            if !came.is_empty() {
+                rights = came;
+            }
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
                 Err(error) => return Err(error),
-                Ok(()) => return Ok(Some(Received { sender, ..whole(sink.done() - before) })),
+                Ok(()) => return Ok(Some(Received { sender, rights, ..Received::bytes(sink.done() - before) })),
             }
         }
     }
@@ -135,6 +157,7 @@ impl Socket {
                 bytes: packet.bytes.clone(),
                 from: packet.from.clone(),
                 sender: packet.sender,
+                rights: packet.rights.peek(),
             })
         } else {
             inbox.packets.pop_front()
@@ -145,7 +168,7 @@ impl Socket {
             let error = self.state.lock().error.take();
             return match error {
                 Some(error) => Err(error),
-                None if over => Ok(Some(Received { from: None, length: 0, cut: false, sender: None })),
+                None if over => Ok(Some(Received::bytes(0))),
                 None => Ok(None),
             };
         };
@@ -159,17 +182,24 @@ impl Socket {
             length: packet.bytes.len(),
             cut: fits < packet.bytes.len(),
             sender: Some(packet.sender),
+            rights: packet.rights,
         }))
     }
 
-    /// Sends what is in `source` to `target`, or to the peer.
-    pub fn send(&self, source: &mut Source<'_>, target: Option<Arc<Socket>>, flags: Flags) -> Result<(), Errno> {
+    /// Sends what is in `source` to `target`, or to the peer, with `rights` at its first byte.
+    pub fn send(
+        &self,
+        source: &mut Source<'_>,
+        target: Option<Arc<Socket>>,
+        flags: Flags,
+        rights: Rights,
+    ) -> Result<(), Errno> {
         let result = match self.kind {
             Kind::Stream if target.is_some() => {
                 return Err(if self.is_connected() { Errno::EISCONN } else { Errno::EOPNOTSUPP });
             }
-            Kind::Stream => self.send_bytes(source, flags),
-            _ => self.send_packet(source, target, flags),
+            Kind::Stream => self.send_bytes(source, flags, rights),
+            _ => self.send_packet(source, target, flags, rights),
         };
         if result == Err(Errno::EPIPE) && !flags.no_signal && self.kind != Kind::Datagram {
             pipe::raise_sigpipe();
@@ -192,16 +222,21 @@ impl Socket {
         }
     }
 
-    fn send_bytes(&self, source: &mut Source<'_>, flags: Flags) -> Result<(), Errno> {
+    fn send_bytes(&self, source: &mut Source<'_>, flags: Flags, mut rights: Rights) -> Result<(), Errno> {
         let peer = self.receiver(None)?;
-        match self.try_send_bytes(&peer, source)? {
+        match self.try_send_bytes(&peer, source, &mut rights)? {
             Some(()) => Ok(()),
             None if flags.nonblocking => Err(Errno::EAGAIN),
-            None => self.sleep(&self.writable, 1, || self.try_send_bytes(&peer, source).transpose())?,
+            None => self.sleep(&self.writable, 1, || self.try_send_bytes(&peer, source, &mut rights).transpose())?,
         }
     }
 
-    fn try_send_bytes(&self, peer: &Arc<Socket>, source: &mut Source<'_>) -> Result<Option<()>, Errno> {
+    fn try_send_bytes(
+        &self,
+        peer: &Arc<Socket>,
+        source: &mut Source<'_>,
+        rights: &mut Rights,
+    ) -> Result<Option<()>, Errno> {
         let capacity = peer.capacity.load(Relaxed).next_multiple_of(PAGE_SIZE);
         loop {
             if self.state.lock().shut_send {
@@ -214,7 +249,9 @@ impl Socket {
             if inbox.bytes.len() >= capacity {
                 return Ok(None);
             }
+            let before = source.done();
             let result = inbox.bytes.fill(capacity, source, usize::MAX);
+            inbox.track.put(source.done() - before, rights);
             if peer.passes_credentials() {
                 inbox.last_sender = Some(Credentials::of_caller());
             }
@@ -229,7 +266,14 @@ impl Socket {
         }
     }
 
-    fn send_packet(&self, source: &mut Source<'_>, target: Option<Arc<Socket>>, flags: Flags) -> Result<(), Errno> {
+    fn send_packet(
+        &self,
+        source: &mut Source<'_>,
+        target: Option<Arc<Socket>>,
+        flags: Flags,
+        rights: Rights,
+    ) -> Result<(), Errno> {
+        frames::spare().map_err(|_| Errno::ENOBUFS)?;
         let receiver = self.receiver(target)?;
         if source.left() > receiver.capacity.load(Relaxed) {
             return Err(Errno::EMSGSIZE);
@@ -238,7 +282,7 @@ impl Socket {
         source.take(&mut bytes)?;
         let length = bytes.len();
         let mut packet =
-            Some(Packet { bytes, from: self.state.lock().address.clone(), sender: Credentials::of_caller() });
+            Some(Packet { bytes, from: self.state.lock().address.clone(), sender: Credentials::of_caller(), rights });
         let mut attempt = || {
             let mut inbox = receiver.inbox.lock();
             if inbox.shut || inbox.ended {

@@ -1,10 +1,11 @@
 //! Memory that is not what it should be: pages, page tables, frame counts, translations, and none left.
 
-use kwab_format::record::{CauseKind, FlightEvent, FlightKind};
+use kwab_format::record::{CauseKind, Counter, FlightEvent, FlightKind};
 
+use crate::analysis::audit::Finding;
 use crate::analysis::context::Context;
 use crate::analysis::dump::{Found, text};
-use crate::analysis::finding::Claim;
+use crate::analysis::finding::{Claim, Evidence};
 
 /// Findings of the audit below this weight are remarks, not causes.
 const CAUSE_WEIGHT: f64 = 0.5;
@@ -29,27 +30,38 @@ pub(super) fn wrong_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some(addr) = used.into_iter().find(|addr| ctx.pages.iter().any(|page| page.vaddr == addr & !0xfff)) {
         claim = claim.because(0.5, format!("the death is at {addr:#x}, in such a page"), ctx.death.at);
     }
-    vec![claim.then("kwab verify-pages FILE --backing INITRAMFS")]
+    vec![claim]
 }
 
 /// What the audit of mappings and page tables found.
 pub(super) fn audit(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let causes = ctx.audit.iter().filter(|finding| finding.weight >= CAUSE_WEIGHT);
-    let claims = causes.map(|finding| {
+    let causes: Vec<&Finding> = ctx.audit.iter().filter(|finding| finding.weight >= CAUSE_WEIGHT).collect();
+    let first_of_its_places = |at: usize| !causes[..at].iter().any(|earlier| covers(earlier, causes[at]));
+    let claims = (0..causes.len()).filter(|at| first_of_its_places(*at)).map(|at| {
+        let finding = causes[at];
         let times = if finding.count > 1 { format!(", {} times", finding.count) } else { String::new() };
         let place = finding.addr.map(|addr| format!(" at {addr:#x}")).unwrap_or_default();
         let mut claim = Claim::new(format!("{}{place}{times} [{}]", finding.title, finding.rule));
         for (number, witness) in finding.witnesses.iter().take(4).enumerate() {
             claim = claim.because(if number == 0 { finding.weight } else { 0.0 }, witness.text.clone(), witness.at);
         }
+        for other in causes[at + 1..].iter().filter(|other| covers(finding, other)) {
+            claim = claim.because(0.0, format!("so {} there [{}]", other.title, other.rule), None);
+        }
         let used = [ctx.death.ip, ctx.death.fault_addr].into_iter().flatten();
         let same_page = |addr: &u64| finding.addr.is_some_and(|wrong| wrong & !0xfff == addr & !0xfff);
         if let Some(addr) = used.into_iter().find(same_page) {
             claim = claim.because(0.4, format!("the death is at {addr:#x}, in the same page"), ctx.death.at);
         }
-        claim.then(format!("kwab audit-vm FILE --rule {}", finding.rule))
+        claim.about(finding.rule)
     });
     claims.collect()
+}
+
+/// Whether another finding is about the same records and no more: what it says follows from the first.
+fn covers(first: &Finding, other: &Finding) -> bool {
+    let known = |row: &Evidence| row.at.is_some() && first.witnesses.iter().any(|witness| witness.at == row.at);
+    other.count <= first.count && !other.witnesses.is_empty() && other.witnesses.iter().all(known)
 }
 
 /// Memory was unmapped or protected while another processor ran the same process, and that processor was not told.
@@ -87,17 +99,18 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 None,
             );
         }
-        return vec![claim.then("kwab inspect FILE --section trace")];
+        return vec![claim];
     }
     Vec::new()
 }
 
-/// A processor other than `cpu` whose last switch was to a task of `pid`.
+/// A processor other than `cpu` whose last switch was to a task of `pid` that has not begun to end since.
 fn running_elsewhere(before: &[&Found<FlightEvent<'_>>], pid: u32, cpu: u32) -> Option<u32> {
     let mut seen = vec![cpu];
-    for event in before.iter().rev().filter(|event| event.kind == Some(FlightKind::CONTEXT_SWITCH)) {
+    let telling = [FlightKind::CONTEXT_SWITCH, FlightKind::EXIT];
+    for event in before.iter().rev().filter(|event| event.kind.is_some_and(|kind| telling.contains(&kind))) {
         let Some(other) = event.stamp.cpu.filter(|other| !seen.contains(other)) else { continue };
-        if event.pid == Some(pid) {
+        if event.pid == Some(pid) && event.kind == Some(FlightKind::CONTEXT_SWITCH) {
             return Some(other);
         }
         seen.push(other);
@@ -114,7 +127,7 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !said {
         return Vec::new();
     }
-    let mut claim = Claim::new("the machine ran out of memory").because(
+    let mut claim = Claim::new(format!("the machine ran out of memory{}", most_went_to(ctx))).because(
         0.8,
         first_line(&death.message, "the kernel says so"),
         death.at,
@@ -126,7 +139,60 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let (name, value, unit) = (text(counter.name), counter.value.unwrap_or(0), text(counter.unit));
         claim = claim.because(0.1, format!("{name} = {value} {unit}").trim_end().to_owned(), Some(counter.at));
     }
-    vec![claim.then("kwab inspect FILE --section log,tasks").then("kwab audit-vm FILE --rule VM-LEAK")]
+    vec![claim]
+}
+
+/// Whose memory more than half of the machine's is, in words; nothing when nobody's is or the dump does not count it.
+fn most_went_to(ctx: &Context<'_, '_>) -> String {
+    let counters = || ctx.case.counters.iter().filter(|counter| counter.group == Some(b"memory"));
+    let total = counters().find(|counter| counter.name == Some(b"total")).and_then(|counter| counter.value);
+    let owned = counters().filter_map(|counter| Some((counter.value?, counter.name?.strip_prefix(b"of ")?)));
+    match (total, owned.max_by_key(|(pages, _)| *pages)) {
+        (Some(total @ 1..), Some((pages, owner))) if pages.saturating_mul(2) > total => {
+            let percent = pages.saturating_mul(100) / total;
+            format!(": {percent} % of it went to {}", String::from_utf8_lossy(owner))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Of the memory in use, the share that may be accounted to nobody: caches and rounding.
+const UNACCOUNTED: i64 = 10;
+
+/// Pages are in use that nobody has: the kernel lost them.
+pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let memory = |name: &str| {
+        let wanted = |counter: &&Found<Counter<'_>>| {
+            counter.group == Some(b"memory") && counter.name == Some(name.as_bytes()) && counter.value.is_some()
+        };
+        ctx.case.counters.iter().find(wanted)
+    };
+    let (Some(in_use), Some(total)) = (memory("in use"), memory("total")) else { return Vec::new() };
+    let owned: Vec<_> = ctx
+        .case
+        .counters
+        .iter()
+        .filter(|counter| counter.group == Some(b"memory") && counter.name.is_some_and(|name| name.starts_with(b"of ")))
+        .collect();
+    let known: i64 = owned.iter().filter_map(|counter| counter.value).fold(0, i64::saturating_add);
+    let (used, all) = (in_use.value.unwrap_or(0), total.value.unwrap_or(0));
+    let lost = used.saturating_sub(known);
+    // Which owners there are is the writer's knowledge; with some of them missing, nothing can be said.
+    if memory("of the kernel heap").is_none() || all <= 0 || lost.saturating_mul(100) / all < UNACCOUNTED {
+        return Vec::new();
+    }
+    let percent = lost.saturating_mul(100) / all;
+    let mut claim =
+        Claim::new(format!("{lost} pages ({percent} % of memory) are in use and belong to nobody: they leaked"))
+            .because(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
+    for counter in owned {
+        claim = claim.because(
+            0.02,
+            format!("{} pages {}", counter.value.unwrap_or(0), text(counter.name)),
+            Some(counter.at),
+        );
+    }
+    vec![claim]
 }
 
 /// Words of a kernel that has no memory left.

@@ -14,6 +14,7 @@ mod tasks;
 
 use kwab_format::SectionKind;
 
+use super::audit;
 use super::context::Context;
 use super::finding::Claim;
 
@@ -28,6 +29,8 @@ pub struct Rule {
     pub looks_at: &'static str,
     /// The kinds of section its conclusion rests on.
     pub rests_on: &'static [SectionKind],
+    /// What to run next; `FILE` stands for the dump, `RULE` for what the claim is about.
+    pub next: &'static [&'static str],
     /// Whether it tells of a bug, or of something done on purpose.
     pub is_bug: bool,
     /// Judges a case.
@@ -48,12 +51,20 @@ const CHECKS: SectionKind = SectionKind::PAGE_CHECKS;
 
 /// All rules. Between equal scores the earlier one comes first.
 pub const RULES: &[Rule] = &[
-    rule("PAGE", "wrong page content", "page checks, captured pages, backing files", &[CHECKS], memory::wrong_pages),
+    rule(
+        "PAGE",
+        "wrong page content",
+        "page checks, captured pages, backing files",
+        &[CHECKS],
+        &["kwab verify-pages FILE --backing INITRAMFS"],
+        memory::wrong_pages,
+    ),
     rule(
         "AUDIT",
         "page tables against mappings",
         "mappings, page-table entries, frame counts, tasks",
-        &[MAP, PTES],
+        audit::RESTS_ON,
+        &["kwab audit-vm FILE --rule RULE"],
         memory::audit,
     ),
     rule(
@@ -61,20 +72,79 @@ pub const RULES: &[Rule] = &[
         "missing TLB shootdown",
         "flight recorder: unmap and protect events, running CPUs",
         &[FLIGHT],
+        &["kwab inspect FILE --section trace,bt"],
         memory::tlb,
     ),
-    rule("OOM", "out of memory", "cause, memory counters", &[CAUSE, SectionKind::COUNTERS], memory::out_of_memory),
-    rule("DEADLOCK", "deadlock", "locks held and awaited", &[LOCKS], tasks::deadlock),
-    rule("LOCK-SLEEP", "lock held across sleep", "locks, task states", &[LOCKS, TASKS], tasks::lock_across_sleep),
-    rule("LOST-WAKE", "lost wake-up", "tasks, locks, flight recorder", &[TASKS, LOCKS, FLIGHT], tasks::lost_wakeup),
-    rule("HANG", "hang", "tasks and what they wait for", &[TASKS], tasks::hang),
-    rule("STACK", "stack overflow", "stack pointer, stack bounds, fault address", &[REGS, STACKS], stack::overflow),
-    rule("POISON", "use after free", "registers and addresses with poison patterns", &[REGS, STACKS], pointer::poison),
+    rule(
+        "OOM",
+        "out of memory",
+        "cause, memory counters",
+        &[CAUSE, SectionKind::COUNTERS],
+        &["kwab inspect FILE --section log,tasks", "kwab audit-vm FILE --rule VM-LEAK"],
+        memory::out_of_memory,
+    ),
+    rule(
+        "LEAK",
+        "leaked memory",
+        "memory counters: pages in use, and who has them",
+        &[SectionKind::COUNTERS],
+        &["kwab inspect FILE --section profile,tasks", "kwab audit-vm FILE --rule VM-LEAK"],
+        memory::lost_pages,
+    ),
+    rule(
+        "DEADLOCK",
+        "deadlock",
+        "locks held and awaited",
+        &[LOCKS],
+        &["kwab inspect FILE --section tasks,bt"],
+        tasks::deadlock,
+    ),
+    rule(
+        "LOCK-SLEEP",
+        "lock held across sleep",
+        "locks, task states",
+        &[LOCKS, TASKS],
+        &["kwab inspect FILE --section tasks,bt"],
+        tasks::lock_across_sleep,
+    ),
+    rule(
+        "LOST-WAKE",
+        "lost wake-up",
+        "cause, tasks, locks, flight recorder",
+        &[CAUSE, TASKS, LOCKS, FLIGHT],
+        &["kwab inspect FILE --section tasks,trace"],
+        tasks::lost_wakeup,
+    ),
+    rule(
+        "HANG",
+        "hang",
+        "cause, tasks and what they wait for, locks",
+        &[CAUSE, TASKS, LOCKS],
+        &["kwab inspect FILE --section tasks,bt"],
+        tasks::hang,
+    ),
+    rule(
+        "STACK",
+        "stack overflow",
+        "stack pointer, stack bounds, fault address",
+        &[REGS, STACKS],
+        &["kwab inspect FILE --section bt,regs"],
+        stack::overflow,
+    ),
+    rule(
+        "POISON",
+        "use after free",
+        "registers and addresses with poison patterns",
+        &[REGS, STACKS],
+        &["kwab inspect FILE --section code,memory,regs,bt"],
+        pointer::poison,
+    ),
     rule(
         "USER-PTR",
         "user pointer used unchecked",
         "kernel faults at user addresses",
         &[REGS, CALLS, EVENTS, STACKS],
+        &["kwab inspect FILE --section code,syscalls,bt"],
         pointer::user_pointer,
     ),
     rule(
@@ -82,14 +152,23 @@ pub const RULES: &[Rule] = &[
         "jump to zero",
         "instruction pointer, top of the stack",
         &[REGS, STACKS, EVENTS, FLIGHT],
+        &["kwab inspect FILE --section bt,regs"],
         pointer::jump_to_zero,
     ),
-    rule("JUMP-DATA", "jump to data", "instruction pointer, mappings", &[REGS, MAP], pointer::jump_to_data),
+    rule(
+        "JUMP-DATA",
+        "jump to data",
+        "instruction pointer, mappings",
+        &[REGS, MAP],
+        &["kwab inspect FILE --section bt,vmas", "kwab audit-vm FILE"],
+        pointer::jump_to_data,
+    ),
     rule(
         "NULL",
         "null or near-null dereference",
         "fault address, instruction, registers",
         &[REGS, STACKS],
+        &["kwab inspect FILE --section bt,code,regs"],
         pointer::null,
     ),
     rule(
@@ -97,29 +176,74 @@ pub const RULES: &[Rule] = &[
         "wild pointer or non-canonical address",
         "fault address, instruction, mappings",
         &[REGS, MAP, STACKS],
+        &["kwab inspect FILE --section bt,code,vmas"],
         pointer::wild,
     ),
-    rule("DOUBLE", "double fault", "cause, stack pointer", &[CAUSE, REGS], stack::double_fault),
-    rule("PANIC", "Rust panic or failed assertion", "panic message and place", &[CAUSE], panic::rust),
-    rule("CANARY", "stack smashed", "canary checks", &[EVENTS], program::canary),
+    rule(
+        "DOUBLE",
+        "double fault",
+        "cause, stack pointer",
+        &[CAUSE, REGS],
+        &["kwab inspect FILE --section regs,bt"],
+        stack::double_fault,
+    ),
+    rule(
+        "PANIC",
+        "Rust panic or failed assertion",
+        "panic message and place",
+        &[CAUSE],
+        &["kwab inspect FILE --section bt,log"],
+        panic::rust,
+    ),
+    rule(
+        "CANARY",
+        "stack smashed",
+        "canary checks",
+        &[EVENTS],
+        &["kwab inspect FILE --section events,syscalls"],
+        program::canary,
+    ),
     rule(
         "UNIMPL",
         "unimplemented system call",
         "system calls before the failure",
         &[CALLS, EVENTS, CAUSE],
+        &["kwab inspect FILE --section syscalls"],
         program::unimplemented,
     ),
-    rule("ABORT", "the program aborted itself", "signal", &[CAUSE, CALLS, EVENTS], program::abort),
+    rule(
+        "ABORT",
+        "the program aborted itself",
+        "signal",
+        &[CAUSE, CALLS, EVENTS],
+        &["kwab inspect FILE --section syscalls,bt"],
+        program::abort,
+    ),
     rule(
         "PROGRAM",
         "the program's own fault",
         "signal, mappings, system calls",
         &[CAUSE, MAP, PTES, CHECKS, CALLS, EVENTS],
+        &["kwab inspect FILE --section bt,code,syscalls"],
         program::own_fault,
     ),
-    rule("INIT", "init ended", "panic message, exit of pid 1", &[CAUSE], program::init_ended),
-    Rule { is_bug: false, ..rule("DELIBERATE", "deliberate", "cause, message", &[CAUSE], deliberate::asked_for) },
-    rule("DAMAGED", "damaged dump", "sections, end section", &[], damage::cause_lost),
+    rule(
+        "INIT",
+        "init ended",
+        "panic message, exit of pid 1",
+        &[CAUSE],
+        &["kwab inspect FILE --section syscalls,log"],
+        program::init_ended,
+    ),
+    Rule { is_bug: false, ..rule("DELIBERATE", "deliberate", "cause, message", &[CAUSE], &[], deliberate::asked_for) },
+    rule(
+        "DAMAGED",
+        "damaged dump",
+        "sections, end section",
+        &[],
+        &["kwab check FILE", "kwab salvage FILE -o GOOD"],
+        damage::cause_lost,
+    ),
 ];
 
 const fn rule(
@@ -127,7 +251,8 @@ const fn rule(
     class: &'static str,
     looks_at: &'static str,
     rests_on: &'static [SectionKind],
+    next: &'static [&'static str],
     judge: fn(&Context<'_, '_>) -> Vec<Claim>,
 ) -> Rule {
-    Rule { id, class, looks_at, rests_on, is_bug: true, judge }
+    Rule { id, class, looks_at, rests_on, next, is_bug: true, judge }
 }

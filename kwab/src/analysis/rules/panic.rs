@@ -62,9 +62,9 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
     };
     let claim = Claim::new(format!("{what}{place}{}", ctx.in_culprit())).because(weight, message, death.at).because_if(
         0.2,
-        ctx.culprit().map(|frame| (format!("innermost frame of interest: {}", frame.label()), frame.at)),
+        ctx.culprit().map(|frame| (format!("innermost frame of interest: {}", frame.of_interest()), frame.at)),
     );
-    vec![claim.then("kwab inspect FILE --section bt,log")]
+    vec![claim]
 }
 
 /// `file:line:column` of `panicked at file:line:column:`.

@@ -76,7 +76,7 @@ pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some(at) = ip_is_never_recorded(ctx).filter(|_| death.registers_at.is_none()) {
         claim = claim.but(0.8, "signals sent by kill carry ip=0 here too: this source does not record it", Some(at));
     }
-    vec![claim.then("kwab inspect FILE --section bt,regs")]
+    vec![claim]
 }
 
 /// Nothing but zeros where a return address must be: the code did not call, it returned into an emptied frame.
@@ -142,7 +142,7 @@ pub(super) fn jump_to_data(ctx: &Context<'_, '_>) -> Vec<Claim> {
         ),
     };
     let claim = claim.because_if(0.3, error_code(ctx)).because(0.3, "the failed access is the fetch itself", death.at);
-    vec![claim.then("kwab inspect FILE --section bt,vmas").then("kwab audit-vm FILE")]
+    vec![claim]
 }
 
 /// Data at or near address zero was accessed.
@@ -168,7 +168,7 @@ pub(super) fn null(ctx: &Context<'_, '_>) -> Vec<Claim> {
             claim = claim.because(0.2, format!("{name} is zero"), death.registers_at);
         }
     }
-    vec![claim.then("kwab inspect FILE --section bt,memory,regs")]
+    vec![claim]
 }
 
 /// An address that no pointer should have, and none of the better known kinds.
@@ -185,13 +185,13 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
         ))
         .because(0.75, format!("{register} makes {value:#x}, which no page table can map"), death.registers_at)
         .because_if(0.2, instruction(ctx));
-        return vec![claim.then("kwab inspect FILE --section memory,regs")];
+        return vec![claim];
     }
     if death.vector == Some(13) && death.in_kernel {
         let claim = Claim::new(format!("general protection fault in the kernel{}", ctx.in_culprit()))
             .because(0.4, "exception 13: often a non-canonical address; the dump does not show which", death.at)
             .because_if(0.1, instruction(ctx));
-        return vec![claim.then("kwab inspect FILE --section memory,regs")];
+        return vec![claim];
     }
     let Some(addr) =
         death.fault_addr.filter(|&addr| matches!(classify(addr), PointerClass::User | PointerClass::Kernel))
@@ -213,7 +213,7 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !death.in_kernel && ctx.has_map() {
         claim = claim.because(0.2, "no mapping of the process holds it", None);
     }
-    vec![claim.then("kwab inspect FILE --section bt,vmas,memory")]
+    vec![claim]
 }
 
 fn non_canonical_operand(ctx: &Context<'_, '_>) -> Option<(&'static str, u64)> {
@@ -264,10 +264,7 @@ pub(super) fn poison(ctx: &Context<'_, '_>) -> Vec<Claim> {
             }
         });
     }
-    claim
-        .map(|claim| claim.because_if(0.15, instruction(ctx)).then("kwab inspect FILE --section memory,regs,bt"))
-        .into_iter()
-        .collect()
+    claim.map(|claim| claim.because_if(0.15, instruction(ctx))).into_iter().collect()
 }
 
 /// Kernel code used an address of the user's half outside of the copy routines.
@@ -304,5 +301,5 @@ pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
             Some(vma.at),
         );
     }
-    vec![claim.because_if(0.1, instruction(ctx)).then("kwab inspect FILE --section syscalls,memory,bt")]
+    vec![claim.because_if(0.1, instruction(ctx))]
 }

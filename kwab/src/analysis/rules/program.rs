@@ -79,7 +79,7 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
         claim =
             claim.but(0.1, "neither page tables nor page checks are in the dump, so the kernel is not cleared", None);
     }
-    vec![claim.then("kwab inspect FILE --section bt,memory,syscalls")]
+    vec![claim]
 }
 
 /// A program aborted itself.
@@ -97,7 +97,7 @@ pub(super) fn abort(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some((name, at, _)) = told {
         claim = claim.because(0.2, format!("it wrote something shortly before ({name})"), Some(at));
     }
-    vec![claim.then("kwab inspect FILE --section syscalls,bt")]
+    vec![claim]
 }
 
 /// The canary of a stack was not what it should be.
@@ -111,7 +111,7 @@ pub(super) fn canary(ctx: &Context<'_, '_>) -> Vec<Claim> {
         text(check.syscall)
     ))
     .because(0.8, format!("expected {expected:#x}, found {found:#x} at fs:0x28"), Some(check.at));
-    vec![claim.then("kwab inspect FILE --section events,syscalls")]
+    vec![claim]
 }
 
 /// A system call that the kernel lacks, and a failure soon behind it.
@@ -156,7 +156,7 @@ pub(super) fn unimplemented(ctx: &Context<'_, '_>) -> Vec<Claim> {
         (false, None) => return Vec::new(),
         _ => claim = claim.but(0.5, "many system calls succeeded after it", None),
     }
-    vec![claim.then("kwab inspect FILE --section syscalls")]
+    vec![claim]
 }
 
 /// Init ended, which ends the machine.
@@ -166,5 +166,5 @@ pub(super) fn init_ended(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let claim = Claim::new(format!("init ended, and the kernel cannot go on without it: {}", ctx.death.message.trim()))
         .because(0.8, ctx.death.message.trim().to_owned(), ctx.death.at);
-    vec![claim.then("kwab inspect FILE --section syscalls,log")]
+    vec![claim]
 }

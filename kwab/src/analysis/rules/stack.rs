@@ -24,6 +24,10 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     for (what, addr) in [("the failed access", death.fault_addr), ("the stack pointer", death.sp)] {
         let Some(addr) = addr else { continue };
+        // Within one stack, how far it is from another's (of another processor, say) means nothing.
+        if ctx.stack_at(addr).is_some_and(|stack| stack.low.is_some_and(|low| low <= addr)) {
+            continue;
+        }
         let near = ctx.case.stacks.iter().filter(|stack| (stack.label.is_none_or(|l| l != b"user")) == death.in_kernel);
         for stack in near {
             let (Some(low), Some(high)) = (stack.low, stack.high) else { continue };
@@ -49,7 +53,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !found {
         return Vec::new();
     }
-    vec![claim.then("kwab inspect FILE --section bt,regs")]
+    vec![claim]
 }
 
 /// Whether the failed access belongs to the stack pointer: it is near it, or nobody knows it.
@@ -89,5 +93,5 @@ pub(super) fn double_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
             0.1,
             death.sp.map(|sp| (format!("rsp = {sp:#x}: a bad stack pointer is the usual reason"), death.registers_at)),
         );
-    vec![claim.then("kwab inspect FILE --section regs,bt")]
+    vec![claim]
 }

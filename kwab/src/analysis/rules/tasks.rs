@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kwab_format::record::{CauseKind, FlightKind, LockKind, Reason, Task, TaskState};
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text};
+use crate::analysis::dump::{Found, RecordRef, text, waits_in_vfork};
 use crate::analysis::finding::Claim;
 
 /// Who holds or awaits a lock: a thread, or a processor when no thread is said.
@@ -56,7 +56,7 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
             claim = claim.because(0.7, format!("{party} waits for {what} ({addr:#x})"), Some(*at));
             claim = claim.because(0.3, format!("{holder} holds {held} ({addr:#x})"), Some(*held_at));
         }
-        return vec![claim.then("kwab inspect FILE --section tasks,bt")];
+        return vec![claim];
     }
     Vec::new()
 }
@@ -116,7 +116,7 @@ pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 ),
                 Some(task.at),
             );
-        return vec![claim.then("kwab inspect FILE --section tasks")];
+        return vec![claim];
     }
     Vec::new()
 }
@@ -136,7 +136,7 @@ fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Found<Task<'a>>> {
 
 /// A task sleeps, nobody holds what it waits for, and nobody woke it.
 pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    if ctx.death.kind != Some(CauseKind::HUNG_TASK) {
+    if !is_hang(ctx) || ctx.death.kind == Some(CauseKind::SOFT_LOCKUP) {
         return Vec::new();
     }
     let Some(task) = hung_task(ctx) else { return Vec::new() };
@@ -170,10 +170,34 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
             claim.because(0.4, "the flight recorder shows it going to sleep and no wake-up since", Some(at))
         };
     }
+    if let Some((waker, at)) = let_go(ctx, task) {
+        claim = claim.because(0.5, waker, at);
+    }
     if ctx.case.tasks.iter().all(|other| !matches!(other.state, Some(TaskState::RUNNABLE | TaskState::RUNNING))) {
         claim = claim.because(0.2, "no task is running or runnable: nobody is left to wake it", None);
     }
-    vec![claim.then("kwab inspect FILE --section tasks,trace")]
+    vec![claim]
+}
+
+/// What a parent in vfork waits for has happened: no child uses its memory any more.
+fn let_go(ctx: &Context<'_, '_>, task: &Found<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
+    if !waits_in_vfork(task) || task.page_table_root.is_none() {
+        return None;
+    }
+    let mut children = ctx.case.tasks.iter().filter(|child| child.ppid == task.pid && child.pid != task.pid);
+    let uses = |child: &&Found<Task<'_>>| {
+        child.page_table_root == task.page_table_root && child.state != Some(TaskState::ZOMBIE)
+    };
+    if children.clone().any(|child| uses(&child)) {
+        return None;
+    }
+    Some(match children.next() {
+        Some(child) => {
+            let state = child.state.and_then(TaskState::name).unwrap_or("there");
+            (format!("its child {} does not use its memory any more: {state}", child.pid.unwrap_or(0)), Some(child.at))
+        }
+        None => ("its child is gone".to_owned(), None),
+    })
 }
 
 /// Somebody hangs: who waits for whom.
@@ -182,12 +206,10 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     if ctx.death.kind == Some(CauseKind::SOFT_LOCKUP) {
-        let claim = Claim::new(format!("a processor does not schedule{}", ctx.in_culprit())).because(
-            0.6,
-            "soft lockup",
-            ctx.death.at,
-        );
-        return vec![claim.then("kwab inspect FILE --section bt,tasks")];
+        let claim = Claim::new(format!("a processor does not schedule{}", ctx.in_culprit()))
+            .because(0.6, "soft lockup", ctx.death.at)
+            .because_if(0.3, spins_for(ctx));
+        return vec![claim];
     }
     let Some(task) = hung_task(ctx) else {
         let claim = Claim::new("something hangs; the dump does not say which task").because(
@@ -195,7 +217,7 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
             "the dump was taken for a hang",
             ctx.death.at,
         );
-        return vec![claim.then("kwab inspect FILE --section tasks")];
+        return vec![claim];
     };
     let mut claim = Claim::new(format!("{} hangs, waiting for {}", label(task), waits_for(ctx, task))).because(
         0.55,
@@ -206,7 +228,20 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some(lock) = lock {
         claim = claim.because(0.3, format!("held: {}", place(lock.name, lock.location)), Some(lock.at));
     }
-    vec![claim.then("kwab inspect FILE --section tasks,bt")]
+    vec![claim]
+}
+
+/// The lock that a processor spins for, and who holds it.
+fn spins_for(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
+    let wait = ctx.case.waits.iter().find(|wait| wait.addr.is_some())?;
+    let waiter = party(wait.waiter_tid, wait.waiter_pid, wait.waiter_cpu)?;
+    let lock = ctx.case.locks.iter().find(|lock| lock.addr == wait.addr);
+    let holder = lock.and_then(|lock| {
+        let who = party(lock.holder_tid, lock.holder_pid, lock.holder_cpu)?;
+        Some(format!(", which {who} holds: {}", place(lock.name, lock.location)))
+    });
+    let what = place(wait.name, wait.location);
+    Some((format!("{waiter} waits for {what}{}", holder.unwrap_or_default()), Some(wait.at)))
 }
 
 fn waits_for(ctx: &Context<'_, '_>, task: &Task<'_>) -> String {

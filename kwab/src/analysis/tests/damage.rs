@@ -1,6 +1,7 @@
 //! Dumps that are cut or flipped: no panic, and nothing certain that rests on what is lost.
 
 use super::*;
+use crate::analysis::forms::{AuditReport, VerifyReport};
 
 /// A dump with a bit of everything that rules look at.
 fn full() -> Vec<u8> {
@@ -103,4 +104,102 @@ fn a_dump_that_lost_its_cause_says_so_instead_of_guessing() {
     let triage = judge(broken);
     assert!(triage.hypotheses.iter().any(|found| found.rule == "DAMAGED"), "{:#?}", triage.hypotheses);
     assert!(triage.losses.iter().any(|loss| loss.contains("cause")), "{:?}", triage.losses);
+}
+
+/// Dumps that our kernel wrote, one of each exam fault, beside the one made here.
+fn corpus() -> Vec<(String, Vec<u8>)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let dumps = files.filter(|path| path.extension().is_some_and(|end| end == "kwab"));
+    let mut all: Vec<_> = dumps.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect();
+    all.sort();
+    all.push(("made here".to_owned(), full()));
+    all
+}
+
+/// Numbers that look random and are the same in every run (Numerical Recipes' constants).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+}
+
+/// What the three analyses say of a dump.
+struct Said {
+    triage: Triage,
+    audit: AuditReport,
+    verify: VerifyReport,
+}
+
+impl Said {
+    fn of(case: &Case<'_>, name: &str) -> Self {
+        let backing = Backing::none();
+        let (audit, verify) = (AuditReport::of(case, &[], name), VerifyReport::of(case, &backing, name));
+        Self { triage: judge_case(case), audit, verify }
+    }
+}
+
+/// What is wrong with how the three analyses take a damaged dump; they are as sure as on the whole one, or say why not.
+fn certainty(name: &str, damaged: &[u8], before: &Said) {
+    let Ok(dump) = Dump::open(damaged.to_vec()) else { return };
+    let after = Said::of(&dump.case(), name);
+    assert!(honest(&after.triage, &before.triage), "{name}: {:#?}", after.triage.hypotheses);
+    assert!(
+        after.triage.has_findings() || !before.triage.has_findings() || !after.triage.weakened.is_empty(),
+        "{name}: a bug went away and nothing is said to be lost"
+    );
+    for found in after.triage.hypotheses.iter().filter(|found| found.weakened.is_empty()) {
+        let rests_on = rules::RULES.iter().find(|rule| rule.id == found.rule).unwrap().rests_on;
+        assert!(dump.case().weakness(rests_on).is_empty(), "{name}: {} rests on what is damaged, unsaid", found.rule);
+    }
+    let (before_audit, after_audit) = (&before.audit, &after.audit);
+    for finding in &after_audit.findings {
+        let same = before_audit.findings.iter().any(|known| known.rule == finding.rule && known.count >= finding.count);
+        assert!(same || !finding.weakened.is_empty(), "{name}: {} is made up", finding.rule);
+    }
+    let fewer = after_audit.findings.len() < before_audit.findings.len();
+    assert!(!fewer || !after_audit.weakened.is_empty(), "{name}: audit");
+    let (before, after) = (&before.verify, &after.verify);
+    for page in &after.wrong {
+        let same =
+            before.wrong.iter().any(|known| (known.pid, known.vaddr, known.rule) == (page.pid, page.vaddr, page.rule));
+        assert!(same || !page.weakened.is_empty(), "{name}: page {:#x} is made up", page.vaddr);
+    }
+    assert!(after.wrong.len() >= before.wrong.len() || !after.weakened.is_empty(), "{name}: verify");
+}
+
+fn judge_case(case: &Case<'_>) -> Triage {
+    triage(case, &Symbols::new(), &Backing::none(), "x")
+}
+
+#[test]
+fn no_analysis_is_surer_of_any_dump_cut_at_200_random_places_or_with_1000_random_bits_flipped() {
+    let corpus = corpus();
+    assert!(corpus.len() > 16, "only {} dumps", corpus.len());
+    // Two halves: the machines that run this have two processors.
+    std::thread::scope(|scope| {
+        for half in corpus.chunks(corpus.len().div_ceil(2)) {
+            scope.spawn(move || half.iter().for_each(|(name, bytes)| damage(name, bytes)));
+        }
+    });
+}
+
+/// Cuts and flips one dump.
+fn damage(name: &str, bytes: &[u8]) {
+    let mut random = Random(5);
+    let whole = Dump::open(bytes.to_vec()).unwrap();
+    let said = Said::of(&whole.case(), name);
+    for _ in 0..200 {
+        let cut = random.below(bytes.len());
+        certainty(&format!("{name} cut at {cut}"), &bytes[..cut], &said);
+    }
+    for _ in 0..1000 {
+        let bit = random.below(bytes.len() * 8);
+        let mut flipped = bytes.to_vec();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        certainty(&format!("{name} with bit {bit} flipped"), &flipped, &said);
+    }
 }

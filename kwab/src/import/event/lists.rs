@@ -17,11 +17,7 @@ macro_rules! list_event {
         let mut record = $record { stamp: $stamp, ..$record::default() };
         let mut items: Vec<$element<'a>> = Vec::new();
         let mut already = false;
-        members!($lexer, $extra, $first, {
-            seq => record.stamp.seq,
-            cpu => record.stamp.cpu,
-            ns => record.stamp.ns,
-            tsc => record.stamp.tsc,
+        members!($lexer, $extra, $first, stamp record, {
             $($field => record.$field,)*
         } special {
             $list => objects!(items, already, $element { $($key => $efield,)* }),
@@ -84,11 +80,7 @@ fn crash_report<'a>(
     let mut syscalls: Vec<CrashSyscall<'a>> = Vec::new();
     let mut vmas: Vec<CrashVma<'a>> = Vec::new();
     let (mut regs_seen, mut syscalls_seen, mut vmas_seen) = (false, false, false);
-    members!(lexer, extra, first, {
-        seq => record.stamp.seq,
-        cpu => record.stamp.cpu,
-        ns => record.stamp.ns,
-        tsc => record.stamp.tsc,
+    members!(lexer, extra, first, stamp record, {
         pid => record.pid,
         tid => record.tid,
         signal => record.signal,
@@ -152,11 +144,7 @@ fn panic_event<'a>(
     let mut record = Panic { stamp, ..Panic::default() };
     let mut frames: Vec<PanicFrame<'a>> = Vec::new();
     let mut seen = false;
-    members!(lexer, extra, first, {
-        seq => record.stamp.seq,
-        cpu => record.stamp.cpu,
-        ns => record.stamp.ns,
-        tsc => record.stamp.tsc,
+    members!(lexer, extra, first, stamp record, {
         message => record.message,
         file => record.file,
         line => record.source_line,

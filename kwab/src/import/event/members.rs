@@ -129,8 +129,18 @@ pub(super) fn next_name<'a>(lexer: &mut Lexer<'a>, first: &mut bool) -> Result<O
     Ok(Some((name, start)))
 }
 
-/// Reads the members of an object up to its `}`: predicted ones first, then by name.
+/// Reads the members of an object up to its `}`: predicted ones first, then by name. `stamp record` stands for the members
+/// that every event may have.
 macro_rules! members {
+    ($lexer:ident, $extra:expr, $first:expr, stamp $record:ident, { $($rows:tt)* } $($more:tt)*) => {
+        members!($lexer, $extra, $first, {
+            seq => $record.stamp.seq,
+            cpu => $record.stamp.cpu,
+            ns => $record.stamp.ns,
+            tsc => $record.stamp.tsc,
+            $($rows)*
+        } $($more)*)
+    };
     ($lexer:ident, $extra:expr, $first:expr, { $($key:ident => $place:expr,)* } $(special { $($skey:ident => $read:expr,)* })?) => {{
         let mut first: bool = $first;
         if !first {

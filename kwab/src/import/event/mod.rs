@@ -194,11 +194,7 @@ fn dispatch<'a>(
     macro_rules! plain {
         ($record:ident { $($field:ident),* }) => {{
             let mut record = $record { stamp, ..$record::default() };
-            members!(lexer, extra, first, {
-                seq => record.stamp.seq,
-                cpu => record.stamp.cpu,
-                ns => record.stamp.ns,
-                tsc => record.stamp.tsc,
+            members!(lexer, extra, first, stamp record, {
                 $($field => record.$field,)*
             });
             // From here on the record may borrow for less long than the line.
@@ -259,11 +255,7 @@ fn syscall_entry<'a>(
 ) -> Result<(), Malformed> {
     let mut record = SyscallEntry { stamp, ..SyscallEntry::default() };
     let mut args = None;
-    members!(lexer, extra, first, {
-        seq => record.stamp.seq,
-        cpu => record.stamp.cpu,
-        ns => record.stamp.ns,
-        tsc => record.stamp.tsc,
+    members!(lexer, extra, first, stamp record, {
         pid => record.pid,
         tid => record.tid,
         name => record.name,

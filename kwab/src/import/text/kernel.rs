@@ -23,6 +23,24 @@ pub fn panic_place(line: &[u8]) -> Option<(u32, &[u8], u32)> {
     Some((u32::try_from(cpu).ok()?, &place[..colon], number))
 }
 
+/// The processor of a `[PANIC] CPU=0` line, with a place in the source or without one (an exception has none).
+pub fn panic_head(line: &[u8]) -> Option<u32> {
+    let (rest, cpu) = decimal(line.trim_ascii().strip_prefix(b"[PANIC] CPU=")?).ok()?;
+    (rest.is_empty() || rest.starts_with(b" at ")).then_some(u32::try_from(cpu).ok()?)
+}
+
+/// `PID=2 TID=2 comm=sh`: what was running.
+pub fn running(line: &[u8]) -> Option<(u32, u32, &[u8])> {
+    fn parse(input: &[u8]) -> Parsed<'_, (u64, u64)> {
+        let (rest, pid) = preceded(tag(&b"PID="[..]), decimal).parse(input)?;
+        let (rest, tid) = preceded(tag(&b" TID="[..]), decimal).parse(rest)?;
+        let (rest, _) = tag(&b" comm="[..]).parse(rest)?;
+        Ok((rest, (pid, tid)))
+    }
+    let (comm, (pid, tid)) = parse(line.trim_ascii()).ok()?;
+    Some((u32::try_from(pid).ok()?, u32::try_from(tid).ok()?, comm))
+}
+
 /// A line of a register block: `  RIP=0000000000000000  RSP=ffff80003ff37468`, `CS=0x8 (ring 0)  SS=0x10`.
 pub fn registers(line: &[u8]) -> Option<Vec<(&[u8], u64)>> {
     fn name(input: &[u8]) -> Parsed<'_, &[u8]> {
@@ -202,6 +220,15 @@ pub fn ring_entry(line: &[u8]) -> Option<RingEntry<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_death_without_a_place_in_the_source_is_still_a_death() {
+        assert_eq!(panic_head(b"[PANIC] CPU=3"), Some(3));
+        assert_eq!(panic_head(b"[PANIC] CPU=0 at src/main.rs:7"), Some(0));
+        assert_eq!(panic_head(b"[PANIC] CPU=0x"), None);
+        assert_eq!(running(b"PID=2 TID=5 comm=my program"), Some((2, 5, &b"my program"[..])));
+        assert_eq!(running(b"PID=2 comm=sh"), None);
+    }
 
     #[test]
     fn lines_of_a_real_panic_are_read() {

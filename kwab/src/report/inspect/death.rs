@@ -83,6 +83,7 @@ pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
                 format!("kernel {}", kind.trim_start_matches("kernel "))
             }
             (Some(CauseKind::SYSRQ), _) => "kernel panic (sysrq)".to_string(),
+            (Some(CauseKind::NMI), _) => "kernel stopped (nmi)".to_string(),
             _ => format!("kernel died ({kind})"),
         };
         return format!("{what}{cpu}{running}{message}");
@@ -191,7 +192,7 @@ pub(super) fn backtraces(dump: &Dump) -> Vec<Backtrace> {
                 trust: "printed".to_string(),
                 addr: frame.addr.map(address),
                 symbol: symbol(frame.sym, frame.off, None),
-                place: None,
+                ..FrameRow::default()
             })
             .collect();
         if !frames.is_empty() {
@@ -214,6 +215,7 @@ fn frame_row(frame: &Frame<'_>) -> FrameRow {
         addr: frame.addr.map(address),
         symbol: symbol(frame.symbol, frame.symbol_offset, frame.symbol_size),
         place,
+        ..FrameRow::default()
     }
 }
 

@@ -70,6 +70,10 @@ fn note(name: &str, value: u64, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> O
     if name == "rflags" {
         return Some(flags(value));
     }
+    // Numbers that are no address of the process: control bits, a physical address, the number of a system call.
+    if matches!(name, "cr0" | "cr3" | "cr4" | "efer" | "orig_rax") {
+        return None;
+    }
     if matches!(name, "cs" | "ss" | "ds" | "es" | "fs" | "gs") {
         return (name == "cs").then(|| format!("ring {}", value & 3));
     }

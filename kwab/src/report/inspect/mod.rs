@@ -2,7 +2,11 @@
 //!
 //! [`inspect`] reads a [`Dump`] and gives a [`Report`]; the command line prints it, `--json` serialises it as it is. The
 //! JSON form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
+//!
+//! [`inspect`] says what the records say. [`conclude`] adds what follows from them: hypotheses, walked stacks, and the code
+//! around the fault, with names and source lines where images are at hand.
 
+mod conclusions;
 mod death;
 mod events;
 mod explain;
@@ -12,10 +16,13 @@ mod rest;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use conclusions::conclude;
+
+use crate::analysis::finding::Hypothesis;
 use crate::model::Dump;
 
 /// The version of [`Report`]'s JSON form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// How much to show.
 #[derive(Debug, Clone, Copy)]
@@ -43,12 +50,18 @@ pub struct Report {
     pub signature: String,
     /// Kernel, boot and log.
     pub meta: Vec<Fact>,
+    /// What may have happened, best supported first: the head of the triage.
+    pub hypotheses: Vec<Hypothesis>,
     /// What is known about the death.
     pub cause: Option<CauseReport>,
     /// Remarks: what else happened that a person should know.
     pub remarks: Vec<Remark>,
-    /// Printed backtraces, that of the death first.
+    /// Backtraces of the death: the walked one first when it says more than a printed one.
     pub backtraces: Vec<Backtrace>,
+    /// Where all other processors and tasks stood, equal stacks together.
+    pub stacks: Vec<StackReport>,
+    /// The code around the fault.
+    pub code: Option<CodeReport>,
     /// Register sets.
     pub registers: Vec<RegisterSet>,
     /// Captured bytes: stack, code.
@@ -139,12 +152,62 @@ pub struct Backtrace {
     pub frames: Vec<FrameRow>,
 }
 
-/// A frame.
+/// A stack, and who stood there.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StackReport {
+    /// Whose it is: processors, tasks, user code of processes.
+    pub owners: Vec<String>,
+    /// Whether it is user code.
+    pub user: bool,
+    /// Its frames, innermost first.
+    pub frames: Vec<FrameRow>,
+    /// Why there are no more, when that is not the outermost frame.
+    pub ends: Option<String>,
+}
+
+/// Instructions around the fault.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CodeReport {
+    /// Whether the marked instruction is the fault itself, or the call that led to it.
+    pub is_fault: bool,
+    /// The instructions.
+    pub lines: Vec<CodeRow>,
+}
+
+/// An instruction.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CodeRow {
+    /// Its address.
+    pub addr: String,
+    /// Its bytes in hexadecimal.
+    pub bytes: String,
+    /// Its text, Intel syntax.
+    pub text: String,
+    /// What its operands were worth; only known for the marked one.
+    pub values: Option<String>,
+    /// Whether it is the one that matters.
+    pub marked: bool,
+}
+
+/// A function that was inlined into a frame.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct InlinedRow {
+    /// Its name.
+    pub function: String,
+    /// Source location.
+    pub place: Option<String>,
+    /// The text of that line, when the source is there.
+    pub source: Option<String>,
+    /// Whether it is panic or library machinery.
+    pub machinery: bool,
+}
+
+/// A frame.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct FrameRow {
     /// Its place, 0 innermost.
     pub index: u32,
-    /// How far to trust it: `exact`, `frame pointer`, `unwind table`, `scan`, `printed`.
+    /// How far to trust it: `exact`, `frame pointer`, `unwind table`, `top of stack`, `scan`, `printed`.
     pub trust: String,
     /// Address, when known.
     pub addr: Option<String>,
@@ -152,6 +215,12 @@ pub struct FrameRow {
     pub symbol: String,
     /// Source location or module.
     pub place: Option<String>,
+    /// The text of that line, when the source is there.
+    pub source: Option<String>,
+    /// Functions inlined here, outermost first.
+    pub inlined: Vec<InlinedRow>,
+    /// Whether it is panic or library machinery.
+    pub machinery: bool,
 }
 
 /// A set of registers.
@@ -307,8 +376,11 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         headline: death::headline(dump, cause.as_ref()),
         signature: death::signature(dump, &cause),
         meta: rest::meta(dump),
+        hypotheses: Vec::new(),
         remarks: rest::remarks(dump),
         backtraces: death::backtraces(dump),
+        stacks: Vec::new(),
+        code: None,
         registers: machine::registers(dump, &cause, &vmas),
         memory: machine::memory(dump),
         vmas,

@@ -28,7 +28,7 @@ pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
     fact("arch", identity.arch.and_then(Arch::name).map(str::to_string));
     fact("cpus", identity.cpus.map(|cpus| cpus.to_string()));
     fact("memory", identity.ram_bytes.map(|bytes| format!("{} MiB", bytes >> 20)));
-    fact("kernel offset", identity.kernel_offset.map(super::address));
+    fact("load offset", identity.kernel_offset.map(super::address));
     fact("clock", identity.tsc_hz.map(|hz| format!("{} MHz", hz / 1_000_000)));
     fact("machine", identity.hardware.map(text));
     fact("command line", identity.command_line.map(text));

@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use super::{Tables, UserSpace, decode, encode, needs_flush, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
+use crate::inject;
 use crate::space::{Leaf, MapError, Prot};
 use crate::x86_64::table::{ACCESSED, DIRTY, HUGE};
 use crate::x86_64::tlb;
@@ -22,6 +23,9 @@ impl UserSpace {
             return Err((MapError::Occupied, frame));
         }
         slot.fill(encode(frame.into_number(), prot));
+        if inject::is(inject::Fault::NoExecTables) && !prot.exec {
+            tables.forbid_execution_above(page.addr());
+        }
         Ok(())
     }
 
@@ -48,7 +52,13 @@ impl UserSpace {
                 if entry.load(Relaxed) == 0
                     && let Some(frame) = next(page)
                 {
-                    entry.store(rights | frame.into_number().addr().0, Release);
+                    let number = frame.number();
+                    if inject::is(inject::Fault::Uncounted) {
+                        drop(frame);
+                    } else {
+                        frame.into_number();
+                    }
+                    entry.store(rights | number.addr().0, Release);
                     (high, count) = (index, count + 1);
                 }
             }

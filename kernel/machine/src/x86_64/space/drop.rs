@@ -2,9 +2,10 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{HUGE, UserSpace, span, table};
+use super::{HUGE, TAG_SHIFT, UserSpace, span, table};
 use crate::addr::FrameNumber;
 use crate::frame::Frame;
+use crate::inject;
 
 impl Drop for UserSpace {
     fn drop(&mut self) {
@@ -25,6 +26,13 @@ fn release(table: FrameNumber, level: u32) {
         if level > 0 && entry & HUGE == 0 {
             release(table::frame(entry), level - 1);
         } else {
+            if inject::is(inject::Fault::KeepReferences) {
+                continue;
+            }
+            if inject::is(inject::Fault::DropTwice) && entry >> TAG_SHIFT & 3 == 1 {
+                // SAFETY: none, on purpose: the planted bug, a reference dropped that somebody else owns.
+                drop(unsafe { Frame::from_number(table::frame(entry)) });
+            }
             // SAFETY: a leaf owns one reference, given up here.
             drop(unsafe { Frame::from_number(table::frame(entry)) });
         }

@@ -3,7 +3,7 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::{HUGE, HUGE_SPAN, INNER, LEAF_SPAN, Table, UserSpace, decode, new_table, span, table};
+use super::{HUGE, HUGE_SPAN, INNER, LEAF_SPAN, NO_EXEC, Table, UserSpace, decode, new_table, span, table};
 use crate::addr::{FrameNumber, PageRange};
 use crate::frame::OutOfFrames;
 use crate::space::Leaf;
@@ -111,6 +111,21 @@ impl<'a> Tables<'a> {
         }
         let index = table::index(at, level);
         Ok(Slot { entry: &entries[index], table: current, index, huge: level == 1 })
+    }
+
+    /// The planted bug of the tables: what a leaf may not, the entry above it forbids to all its neighbours.
+    #[cold]
+    pub(super) fn forbid_execution_above(&self, at: u64) {
+        let mut entries = self.root();
+        for level in [3, 2] {
+            let entry = entries[table::index(at, level)].load(Relaxed);
+            if entry == 0 {
+                return;
+            }
+            // SAFETY: as in `slot`.
+            entries = unsafe { table::table(table::frame(entry).addr()) };
+        }
+        entries[table::index(at, 1)].fetch_or(NO_EXEC, Release);
     }
 
     #[cold]

@@ -1,19 +1,26 @@
 //! The report of a program that a signal ends: registers, fault address, mapped ranges.
 
 use kernel_logic::signal::{Cause, SigInfo, SigSet};
-use kernel_logic::vma::Prot;
 use machine::arch::UserFrame;
 use machine::thread::running;
+use machine::time::params;
 
-use super::event::{Event, signal_name};
-use super::{Category, is_on};
+use super::cause::general;
+use crate::debug::event::{Event, signal_name};
+use crate::debug::{Category, is_on, ring};
 use crate::mm::{Backing, Vma};
 use crate::task::Task;
 
+/// Calls listed.
+const MAX_CALLS: u64 = 12;
 /// Most ranges listed, so that the event fits its line; the count of all is beside them.
 const MAX_RANGES: usize = 24;
 
+/// Of [`general`] those that the event has: up to the flags.
+const REPORTED: usize = 18;
+
 /// Writes `crash_report` for a signal of the program's own making (a fault, an abort), and nothing for `kill`.
+#[inline(never)]
 pub fn fatal_signal(task: &Task, user: &UserFrame, info: &SigInfo) {
     let self_made = SigSet::SYNCHRONOUS.has(info.signal) || info.signal == kernel_logic::signal::sig::ABRT;
     if !is_on(Category::Panic) || !self_made {
@@ -28,30 +35,11 @@ pub fn fatal_signal(task: &Task, user: &UserFrame, info: &SigInfo) {
     event.string("signal_name", signal_name(info.signal).as_bytes()).string("cmdline", &comm[..len]);
     event.address("fault_addr", fault_addr).address("ip", regs.rip).address("fsbase", running::tls());
     event.object("regs", |event| {
-        let named = [
-            ("rax", regs.rax),
-            ("rbx", regs.rbx),
-            ("rcx", regs.rcx),
-            ("rdx", regs.rdx),
-            ("rsi", regs.rsi),
-            ("rdi", regs.rdi),
-            ("rbp", regs.rbp),
-            ("rsp", regs.rsp),
-            ("r8", regs.r8),
-            ("r9", regs.r9),
-            ("r10", regs.r10),
-            ("r11", regs.r11),
-            ("r12", regs.r12),
-            ("r13", regs.r13),
-            ("r14", regs.r14),
-            ("r15", regs.r15),
-            ("rip", regs.rip),
-            ("rflags", regs.rflags),
-        ];
-        for (name, value) in named {
-            event.address(name, value);
+        for (id, value) in general(regs).into_iter().take(REPORTED) {
+            event.address(id.name().unwrap_or("register"), value);
         }
     });
+    calls(&mut event, task);
     if let Some(mm) = task.mm() {
         let map = mm.lock();
         event.number("vma_count", map.vmas.len() as u64);
@@ -64,6 +52,31 @@ pub fn fatal_signal(task: &Task, user: &UserFrame, info: &SigInfo) {
     event.emit();
 }
 
+/// Its last calls, oldest first.
+fn calls(event: &mut Event, task: &Task) {
+    let mut skip = ring::counts(task).held().saturating_sub(MAX_CALLS);
+    event.array("syscalls", |event| {
+        ring::for_each(task, &params(), |call| {
+            if skip > 0 {
+                skip -= 1;
+                return;
+            }
+            event.item(|event| {
+                event.signed("nr", call.nr.unwrap_or(-1)).string("name", call.name.unwrap_or(b"unknown"));
+                if let Some(result) = call.result {
+                    event.signed("result", result);
+                }
+                let args = call.args();
+                for (name, arg) in ["a0", "a1", "a2", "a3", "a4", "a5"].iter().zip(args) {
+                    if let Some(arg) = arg {
+                        event.address(name, arg);
+                    }
+                }
+            });
+        });
+    });
+}
+
 fn range(event: &mut Event, vma: &Vma) {
     let kind: &[u8] = match &vma.backing {
         Backing::Anonymous => b"anonymous",
@@ -71,9 +84,8 @@ fn range(event: &mut Event, vma: &Vma) {
         Backing::Shared { .. } => b"shared",
         Backing::Vdso { .. } => b"vdso",
     };
-    let letter = |prot: Prot, letter: u8| if vma.prot.has(prot) { letter } else { b'-' };
-    let prot = [letter(Prot::READ, b'r'), letter(Prot::WRITE, b'w'), letter(Prot::EXEC, b'x')];
-    event.address("start", vma.start).address("end", vma.end).string("type", kind).string("prot", &prot);
+    event.address("start", vma.start).address("end", vma.end).string("type", kind);
+    event.number("prot", u64::from(vma.prot.0));
     if let Backing::File { file, offset } = &vma.backing {
         event.string("file", &file.path.dentry.name()).number("offset", *offset);
     }

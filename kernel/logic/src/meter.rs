@@ -1,0 +1,101 @@
+//! How often something took how long: four numbers that any processor adds to without a lock.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// A meter.
+pub struct Meter {
+    calls: AtomicU64,
+    total: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+}
+
+/// What a meter showed, in the unit it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Times; not 0.
+    pub calls: u64,
+    /// In all.
+    pub total: u64,
+    /// Shortest.
+    pub min: u64,
+    /// Longest.
+    pub max: u64,
+}
+
+impl Meter {
+    /// At zero.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "meant for statics")]
+    pub const fn new() -> Self {
+        Self {
+            calls: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+        }
+    }
+
+    /// Adds one that took `amount`.
+    pub fn add(&self, amount: u64) {
+        self.total.fetch_add(amount, Ordering::Relaxed);
+        self.min.fetch_min(amount, Ordering::Relaxed);
+        self.max.fetch_max(amount, Ordering::Relaxed);
+        // Last: a reading that counts it has the rest of it too.
+        self.calls.fetch_add(1, Ordering::Release);
+    }
+
+    /// Reads it and sets it back; `None` if nothing was counted. What is added meanwhile is in this reading or the next.
+    pub fn take(&self) -> Option<Reading> {
+        let calls = self.calls.swap(0, Ordering::Acquire);
+        (calls != 0).then(|| Reading {
+            calls,
+            total: self.total.swap(0, Ordering::Relaxed),
+            min: self.min.swap(u64::MAX, Ordering::Relaxed),
+            max: self.max.swap(0, Ordering::Relaxed),
+        })
+    }
+}
+
+impl Reading {
+    /// Each time converted.
+    #[must_use]
+    pub fn map(self, convert: impl Fn(u64) -> u64) -> Self {
+        Self { calls: self.calls, total: convert(self.total), min: convert(self.min), max: convert(self.max) }
+    }
+
+    /// Mean.
+    #[must_use]
+    pub const fn mean(&self) -> u64 {
+        self.total / self.calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_has_everything_since_the_last_and_nothing_twice() {
+        let meter = Meter::new();
+        assert_eq!(meter.take(), None);
+        [5, 2, 11].into_iter().for_each(|amount| meter.add(amount));
+        let reading = meter.take().expect("three were added");
+        assert_eq!(reading, Reading { calls: 3, total: 18, min: 2, max: 11 });
+        assert_eq!((reading.mean(), reading.map(|t| t * 2).max), (6, 22));
+        meter.add(7);
+        assert_eq!(meter.take(), Some(Reading { calls: 1, total: 7, min: 7, max: 7 }));
+    }
+
+    #[test]
+    fn processors_that_add_at_once_lose_nothing() {
+        let meter = Meter::new();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (1..=10_000).for_each(|amount| meter.add(amount)));
+            }
+        });
+        let reading = meter.take().expect("there were some");
+        assert_eq!(reading, Reading { calls: 40_000, total: 4 * 50_005_000, min: 1, max: 10_000 });
+    }
+}

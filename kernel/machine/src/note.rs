@@ -1,0 +1,34 @@
+//! What the machine does by itself that a flight recorder should know, told through [`crate::Kernel::note`].
+
+use crate::cpu::{CpuId, CpuMask};
+
+/// Something that happened. Told in any context, also with locks held and interrupts off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// This processor interrupts another.
+    InterruptSent {
+        /// Which.
+        to: CpuId,
+    },
+    /// Another processor interrupted this one.
+    InterruptReceived,
+    /// This processor asks others to forget translations, and waits until they have.
+    FlushAsked {
+        /// Which.
+        of: CpuMask,
+        /// Kernel translations too.
+        kernel: bool,
+    },
+    /// This processor forgot translations because it was asked.
+    FlushServed {
+        /// Kernel translations too.
+        kernel: bool,
+    },
+    /// This processor begins to wait for a spin lock.
+    LockContended {
+        /// The lock's address.
+        lock: u64,
+        /// Who holds it.
+        holder: CpuId,
+    },
+}

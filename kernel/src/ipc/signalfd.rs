@@ -1,0 +1,132 @@
+//! Signals that are read (signalfd(2)): whoever reads takes pending signals of the set from itself and its process.
+
+use alloc::sync::Arc;
+
+use kernel_logic::readiness::{IN, RDNORM};
+use kernel_logic::signal::{Cause, SigInfo, SigSet};
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::anon;
+use crate::fs::file::{File, FileOps};
+use crate::fs::io::Sink;
+use crate::signal;
+use crate::sync::wait::{WaitQueue, Waiter};
+use crate::task::current;
+
+/// A set of signals to read.
+pub struct SignalFd {
+    set: SpinLock<SigSet>,
+}
+
+/// Woken by every signal that is queued: whose it is only the reader can tell.
+static ARRIVED: WaitQueue = WaitQueue::new();
+
+/// `O_RDWR`
+const READ_WRITE: u32 = 2;
+/// `sizeof(struct signalfd_siginfo)`
+const RECORD: usize = 128;
+
+/// Makes a reader of `set`; `flags` are `O_NONBLOCK` or nothing.
+pub fn create(set: SigSet, flags: u32) -> Arc<File> {
+    let reader = SignalFd { set: SpinLock::new(readable(set)) };
+    anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE)
+}
+
+/// A signal was queued somewhere.
+#[inline]
+pub fn arrived() {
+    ARRIVED.wake_all();
+}
+
+fn readable(set: SigSet) -> SigSet {
+    set.without(SigSet::UNBLOCKABLE)
+}
+
+impl SignalFd {
+    /// Reads another set from now on.
+    pub fn replace(&self, set: SigSet) {
+        *self.set.lock() = readable(set);
+        ARRIVED.wake_all();
+    }
+
+    fn take(&self) -> Option<SigInfo> {
+        let set = *self.set.lock();
+        signal::take(&current(), set)
+    }
+}
+
+impl FileOps for SignalFd {
+    fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        if sink.left() < RECORD {
+            return Err(Errno::EINVAL);
+        }
+        let first = match self.take() {
+            Some(info) => info,
+            None if file.is_nonblocking() => return Err(Errno::EAGAIN),
+            None => ARRIVED.wait(|| self.take())?,
+        };
+        sink.put(&record(&first))?;
+        while sink.left() >= RECORD
+            && let Some(info) = self.take()
+        {
+            sink.put(&record(&info))?;
+        }
+        Ok(())
+    }
+
+    fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        if let Some(waiter) = waiter {
+            waiter.add(&ARRIVED);
+        }
+        let set = *self.set.lock();
+        if signal::waits(&current(), set) { IN | RDNORM } else { 0 }
+    }
+
+    fn as_signals(&self) -> Option<&SignalFd> {
+        Some(self)
+    }
+}
+
+/// A `struct signalfd_siginfo`.
+fn record(info: &SigInfo) -> [u8; RECORD] {
+    let mut record = [0; RECORD];
+    let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &u32::from(info.signal).to_ne_bytes());
+    put(4, &info.errno.to_ne_bytes());
+    put(8, &info.code.to_ne_bytes());
+    match info.cause {
+        Cause::None => {}
+        Cause::Sender { pid, uid } => {
+            put(12, &pid.to_ne_bytes());
+            put(16, &uid.to_ne_bytes());
+        }
+        Cause::Value { pid, uid, value } => {
+            put(12, &pid.to_ne_bytes());
+            put(16, &uid.to_ne_bytes());
+            put(44, &(value as u32).to_ne_bytes());
+            put(48, &value.to_ne_bytes());
+        }
+        Cause::Timer { id, overrun, value } => {
+            put(24, &id.to_ne_bytes());
+            put(32, &overrun.to_ne_bytes());
+            put(44, &(value as u32).to_ne_bytes());
+            put(48, &value.to_ne_bytes());
+        }
+        Cause::Fault { addr } => put(72, &addr.to_ne_bytes()),
+        Cause::Child { pid, uid, status, utime, stime } => {
+            put(12, &pid.to_ne_bytes());
+            put(16, &uid.to_ne_bytes());
+            put(40, &status.to_ne_bytes());
+            put(56, &utime.to_ne_bytes());
+            put(64, &stime.to_ne_bytes());
+        }
+        // What the sender filled in, read as `sigqueue` does: pid, uid, value.
+        Cause::Raw(bytes) => {
+            put(12, &bytes[..8]);
+            put(44, &bytes[8..12]);
+            put(48, &bytes[8..16]);
+        }
+    }
+    record
+}

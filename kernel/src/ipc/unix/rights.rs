@@ -1,0 +1,129 @@
+//! Open files on their way through a socket (`SCM_RIGHTS`, unix(7)).
+//!
+//! In a stream they hang at the position of the first byte they were sent with; a receive that begins there gets them, and no
+//! receive crosses such a position. A user's files in flight are bounded as Linux bounds them, which also bounds what a circle of
+//! sockets sent through each other can keep alive: nobody looks for those.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use crate::fs::file::File;
+use crate::mm::frames;
+use crate::task::creds::cap;
+use crate::task::{current, limits::resource};
+
+/// Most files of one message (`SCM_MAX_FD`).
+pub const MOST: usize = 253;
+
+static IN_FLIGHT: SpinLock<BTreeMap<u32, u64>> = SpinLock::new(BTreeMap::new());
+
+/// The files of one message, if there are any.
+#[derive(Default)]
+pub struct Rights(Option<Box<Sent>>);
+
+struct Sent {
+    files: Vec<Arc<File>>,
+    /// Whose they count as.
+    uid: u32,
+}
+
+impl Rights {
+    /// Sends `files` on their way. `ETOOMANYREFS` when the caller's user has as many under way as descriptors are permitted.
+    pub fn new(files: Vec<Arc<File>>) -> Result<Self, Errno> {
+        if files.is_empty() {
+            return Ok(Self::default());
+        }
+        frames::spare()?;
+        let me = current();
+        let uid = me.creds.with(|creds| creds.uid);
+        let privileged = me.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
+        let mut in_flight = IN_FLIGHT.lock();
+        let count = in_flight.entry(uid).or_default();
+        if *count > me.process.limit(resource::NOFILE) && !privileged {
+            return Err(Errno::ETOOMANYREFS);
+        }
+        *count += files.len() as u64;
+        Ok(Self(Some(Box::new(Sent { files, uid }))))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// The files, which have arrived.
+    pub fn files(&self) -> &[Arc<File>] {
+        self.0.as_deref().map_or(&[], |sent| &sent.files)
+    }
+
+    /// The same files once more, for a look that leaves them in place.
+    pub(super) fn peek(&self) -> Self {
+        let Some(sent) = &self.0 else { return Self::default() };
+        *IN_FLIGHT.lock().entry(sent.uid).or_default() += sent.files.len() as u64;
+        Self(Some(Box::new(Sent { files: sent.files.clone(), uid: sent.uid })))
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        let mut in_flight = IN_FLIGHT.lock();
+        let count = in_flight.entry(self.uid).or_default();
+        *count = count.saturating_sub(self.files.len() as u64);
+        if *count == 0 {
+            in_flight.remove(&self.uid);
+        }
+    }
+}
+
+/// Where in a stream files hang.
+#[derive(Default)]
+pub(super) struct Track {
+    /// Bytes ever put in and taken out.
+    put: u64,
+    taken: u64,
+    waiting: VecDeque<(u64, Rights)>,
+}
+
+impl Track {
+    /// `count` bytes were put in, the first of them with `rights`.
+    pub(super) fn put(&mut self, count: usize, rights: &mut Rights) {
+        if count > 0 && !rights.is_empty() {
+            self.waiting.push_back((self.put, core::mem::take(rights)));
+        }
+        self.put += count as u64;
+    }
+
+    /// How many bytes a receive may take.
+    pub(super) fn reach(&self) -> usize {
+        if self.waiting.is_empty() {
+            return usize::MAX;
+        }
+        let next = self.waiting.iter().map(|(at, _)| *at).find(|at| *at > self.taken);
+        next.map_or(usize::MAX, |at| (at - self.taken) as usize)
+    }
+
+    /// `count` bytes were taken out, or looked at if `peek`: the files that came with the first.
+    pub(super) fn take(&mut self, count: usize, peek: bool) -> Rights {
+        if self.waiting.is_empty() {
+            self.taken += if peek { 0 } else { count as u64 };
+            return Rights::default();
+        }
+        let here = count > 0 && self.waiting.front().is_some_and(|(at, _)| *at <= self.taken);
+        if peek {
+            return self.waiting.front().filter(|_| here).map_or_else(Rights::default, |(_, rights)| rights.peek());
+        }
+        self.taken += count as u64;
+        let first = if here { self.waiting.pop_front() } else { None };
+        first.map_or_else(Rights::default, |(_, rights)| rights)
+    }
+
+    /// All that waits, for a socket that will not be read any more.
+    pub(super) fn abandon(&mut self) -> VecDeque<(u64, Rights)> {
+        core::mem::take(&mut self.waiting)
+    }
+}

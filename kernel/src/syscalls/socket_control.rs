@@ -1,0 +1,137 @@
+//! What goes with a message beside its bytes (cmsg(3)): credentials and open files.
+
+use alloc::vec::Vec;
+
+use linux_abi::Errno;
+use linux_abi::flags::socket::{MSG_CMSG_CLOEXEC, MSG_CTRUNC};
+
+use super::Call;
+use super::file_open::fd_limit;
+use crate::ipc::unix::{Credentials, MOST_RIGHTS, Rights};
+use crate::task::creds::cap;
+use crate::user::{UserPtr, read_bytes, write_words};
+
+const SOL_SOCKET: u32 = 1;
+const SCM_RIGHTS: u32 = 1;
+const SCM_CREDENTIALS: u32 = 2;
+/// Bytes of a `struct cmsghdr`: length, level, type.
+const HEADER: usize = 16;
+/// Longest control buffer (`net.core.optmem_max`).
+const LONGEST: usize = 20_480;
+
+/// Reads the control buffer of a message to send: the files in it.
+pub(super) fn read(call: &Call<'_>, at: u64, length: u64) -> Result<Rights, Errno> {
+    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST).ok_or(Errno::ENOBUFS)?;
+    if length < HEADER {
+        return Rights::new(Vec::new());
+    }
+    let mut bytes = alloc::vec![0; length];
+    read_bytes(at, &mut bytes)?;
+    let mut files = Vec::new();
+    let mut rest = &bytes[..];
+    while let Some((header, _)) = rest.split_first_chunk::<HEADER>() {
+        let word = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (size, level, kind) = (word(0) as usize | (word(4) as usize) << 32, word(8), word(12));
+        let data = rest.get(HEADER..size).ok_or(Errno::EINVAL)?;
+        match (level, kind) {
+            (SOL_SOCKET, SCM_RIGHTS) => {
+                for fd in data.chunks_exact(4) {
+                    if files.len() == MOST_RIGHTS {
+                        return Err(Errno::EINVAL);
+                    }
+                    let fd = i32::from_ne_bytes([fd[0], fd[1], fd[2], fd[3]]);
+                    files.push(call.task.files().get(fd)?);
+                }
+            }
+            (SOL_SOCKET, SCM_CREDENTIALS) => check_credentials(call, data)?,
+            (SOL_SOCKET, _) => return Err(Errno::EINVAL),
+            _ => {}
+        }
+        rest = rest.get(size.next_multiple_of(8)..).unwrap_or(&[]);
+    }
+    Rights::new(files)
+}
+
+/// Nobody says to be somebody else without privilege; what the receiver is told is what the kernel knows.
+fn check_credentials(call: &Call<'_>, data: &[u8]) -> Result<(), Errno> {
+    let data: &[u8; 12] = data.try_into().map_err(|_| Errno::EINVAL)?;
+    let word = |at: usize| u32::from_ne_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
+    let creds = call.task.creds();
+    let own = word(0) == call.task.pid()
+        && [creds.uid, creds.euid, creds.suid].contains(&word(4))
+        && [creds.gid, creds.egid, creds.sgid].contains(&word(8));
+    if own || creds.capable(cap::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// A control buffer that is filled.
+pub(super) struct Writer {
+    at: u64,
+    room: u64,
+    /// Bytes used so far.
+    pub(super) used: u64,
+    /// `MSG_CTRUNC` once something did not fit.
+    pub(super) marks: i32,
+}
+
+impl Writer {
+    /// Into `room` bytes at `at`.
+    pub(super) fn new(at: u64, room: u64) -> Self {
+        Self { at, room: if at == 0 { 0 } else { room }, used: 0, marks: 0 }
+    }
+
+    fn left(&self) -> u64 {
+        self.room - self.used
+    }
+
+    fn cut(&mut self) {
+        self.marks |= MSG_CTRUNC as i32;
+    }
+
+    fn head(&self, length: u64, kind: u32) -> Result<(), Errno> {
+        write_words(self.at + self.used, &[length, u64::from(SOL_SOCKET) | u64::from(kind) << 32])
+    }
+
+    /// Who sent the message.
+    pub(super) fn credentials(&mut self, sender: &Credentials) -> Result<(), Errno> {
+        const LENGTH: u64 = HEADER as u64 + 12;
+        if self.left() < LENGTH {
+            self.cut();
+            return Ok(());
+        }
+        self.head(LENGTH, SCM_CREDENTIALS)?;
+        for (index, word) in [sender.pid, sender.uid, sender.gid].into_iter().enumerate() {
+            UserPtr::<u32>::new(self.at + self.used + HEADER as u64).add(index).write(word)?;
+        }
+        self.used += LENGTH.next_multiple_of(8).min(self.left());
+        Ok(())
+    }
+
+    /// The files that came along, as descriptors of the caller; those without room are closed.
+    pub(super) fn rights(&mut self, call: &Call<'_>, rights: &Rights, bits: u64) -> Result<(), Errno> {
+        if rights.is_empty() {
+            return Ok(());
+        }
+        let room = (self.left().saturating_sub(HEADER as u64) / 4) as usize;
+        let files = call.task.files();
+        let numbers = UserPtr::<i32>::new(self.at + self.used + HEADER as u64);
+        let mut count = 0;
+        for file in rights.files().iter().take(room) {
+            let Ok(fd) = files.install(file.clone(), 0, fd_limit(call), bits & MSG_CMSG_CLOEXEC != 0) else { break };
+            if let Err(errno) = numbers.add(count).write(fd) {
+                // It was installed just now; somebody else may have closed it already.
+                let _ = files.close(fd);
+                return Err(errno);
+            }
+            count += 1;
+        }
+        if count < rights.files().len() {
+            self.cut();
+        }
+        if count > 0 {
+            let length = (HEADER + 4 * count) as u64;
+            self.head(length, SCM_RIGHTS)?;
+            self.used += length.next_multiple_of(8).min(self.left());
+        }
+        Ok(())
+    }
+}

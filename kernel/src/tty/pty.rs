@@ -1,0 +1,288 @@
+//! Pseudo-terminals (pty(7)): a terminal whose screen and keyboard are another descriptor, the master.
+//!
+//! What programs write to the terminal, and what it echoes, waits in its [`Wire`] for the master to read; what the master writes
+//! is typed. Opening `/dev/ptmx` makes a pair and its node in devpts; closing the master hangs the terminal up.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
+use kernel_logic::signal::MAX_SIGNAL;
+use kernel_logic::tty::termios::{ICANON, Termios};
+use linux_abi::Errno;
+use linux_abi::flags::file::{O_CLOEXEC, O_NOCTTY};
+use machine::sync::{Once, SpinLock};
+
+use super::{Tty, TtyFile, ioctl, job};
+use crate::fs::attr::S_IFCHR;
+use crate::fs::dentry::Dentry;
+use crate::fs::dev::{PTMX, number};
+use crate::fs::file::{File, FileOps};
+use crate::fs::inode::NewNode;
+use crate::fs::io::{Sink, Source};
+use crate::fs::mount::FileSystem as _;
+use crate::fs::tmpfs::TmpFs;
+use crate::sync::wait::{WaitQueue, Waiter};
+use crate::task;
+use crate::user::UserPtr;
+
+/// Major number of the terminals in devpts.
+pub const MAJOR: u64 = 136;
+/// Bytes of output that wait for the master before writers do; what is echoed beyond it is lost.
+const ROOM: usize = 8192;
+/// Bytes of input in raw mode that wait for a reader before the master does.
+const TYPED: usize = 4095;
+/// Most pairs (`kernel.pty.max`).
+const MOST: usize = 4096;
+
+/// What lies between a terminal and its master.
+pub struct Wire {
+    number: u32,
+    output: SpinLock<VecDeque<u8>>,
+    /// The master sleeps here for output and for room to type.
+    master: WaitQueue,
+    master_open: AtomicBool,
+    /// Open descriptions of the terminal, and whether there ever was one.
+    slaves: AtomicU32,
+    used: AtomicBool,
+    /// Not to be opened yet (`TIOCSPTLCK`).
+    locked: AtomicBool,
+}
+
+static PAIRS: SpinLock<BTreeMap<u32, Arc<Tty>>> = SpinLock::new(BTreeMap::new());
+
+impl Wire {
+    /// Output of the terminal. What finds no room is lost: programs wait before ([`Wire::has_room`]), echo does not.
+    pub(super) fn put(&self, bytes: &[u8]) {
+        let mut output = self.output.lock();
+        // Twice the room: a write that began with room may expand.
+        if output.len() < 2 * ROOM && output.try_reserve(bytes.len()).is_ok() {
+            output.extend(bytes);
+        }
+        drop(output);
+        self.master.wake_all();
+    }
+
+    /// Whether a program may write.
+    pub(super) fn has_room(&self) -> bool {
+        self.output.lock().len() < ROOM
+    }
+
+    /// The master was closed.
+    pub(super) fn is_cut(&self) -> bool {
+        !self.master_open.load(Relaxed)
+    }
+
+    /// Input was read: there may be room to type.
+    pub(super) fn was_read(&self) {
+        self.master.wake_all();
+    }
+
+    pub(super) fn opened(&self) {
+        self.slaves.fetch_add(1, Relaxed);
+        self.used.store(true, Relaxed);
+    }
+
+    pub(super) fn closed(&self) {
+        self.slaves.fetch_sub(1, Relaxed);
+        self.master.wake_all();
+    }
+
+    fn is_left(&self) -> bool {
+        self.used.load(Relaxed) && self.slaves.load(Relaxed) == 0
+    }
+}
+
+/// devpts: one for all.
+pub fn file_system() -> Result<Arc<TmpFs>, Errno> {
+    static PTS: Once<Arc<TmpFs>> = Once::new();
+    loop {
+        if let Some(fs) = PTS.get() {
+            return Ok(fs.clone());
+        }
+        let fs = TmpFs::new("devpts", 64, 0o755, b"");
+        let root = fs.root();
+        let node = NewNode { mode: S_IFCHR, uid: 0, gid: 0, rdev: PTMX };
+        root.inode.create(&root, b"ptmx", node)?;
+        // Of two that come here at once, one is used.
+        let _ = PTS.set(fs);
+    }
+}
+
+/// Opens `/dev/ptmx`: a new pair.
+pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
+    let fs = file_system()?;
+    let creds = task::current().creds();
+    let mut pairs = PAIRS.lock();
+    if pairs.len() >= MOST {
+        return Err(Errno::ENOSPC);
+    }
+    let free = (0..).zip(pairs.keys()).find(|(wanted, taken)| wanted != *taken).map(|(free, _)| free);
+    let index = free.unwrap_or(pairs.len() as u32);
+    let wire = Wire {
+        number: index,
+        output: SpinLock::new(VecDeque::new()),
+        master: WaitQueue::new(),
+        master_open: AtomicBool::new(true),
+        slaves: AtomicU32::new(0),
+        used: AtomicBool::new(false),
+        locked: AtomicBool::new(true),
+    };
+    let tty = Tty::new(number(MAJOR, u64::from(index)), Termios::pseudo(), Some(wire));
+    pairs.insert(index, tty.clone());
+    drop(pairs);
+    let root = fs.root();
+    let node = NewNode { mode: S_IFCHR | 0o620, uid: creds.fsuid, gid: creds.fsgid, rdev: tty.rdev };
+    match root.inode.create(&root, format!("{index}").as_bytes(), node) {
+        Ok(entry) => Ok(Arc::new(Master { tty, entry })),
+        Err(errno) => {
+            PAIRS.lock().remove(&index);
+            Err(errno)
+        }
+    }
+}
+
+/// Opens the terminal of a pair: `EIO` while it is locked or when it is gone.
+pub fn open_slave(index: u32, flags: u64) -> Result<Arc<dyn FileOps>, Errno> {
+    let tty = PAIRS.lock().get(&index).cloned().ok_or(Errno::EIO)?;
+    if tty.wire.as_ref().is_none_or(|wire| wire.locked.load(Relaxed)) {
+        return Err(Errno::EIO);
+    }
+    if flags & O_NOCTTY == 0 {
+        job::adopt_if_free(&tty);
+    }
+    Ok(TtyFile::new(tty))
+}
+
+/// The master's end.
+struct Master {
+    tty: Arc<Tty>,
+    /// The terminal's node.
+    entry: Arc<Dentry>,
+}
+
+impl Master {
+    fn wire(&self) -> Result<&Wire, Errno> {
+        self.tty.wire.as_ref().ok_or(Errno::EIO)
+    }
+
+    /// Output of the terminal, or the error that says there will be none.
+    fn try_read(&self, wire: &Wire, into: &mut [u8]) -> Option<Result<usize, Errno>> {
+        let mut output = wire.output.lock();
+        let count = into.len().min(output.len());
+        if count == 0 {
+            return wire.is_left().then_some(Err(Errno::EIO));
+        }
+        for (place, byte) in into.iter_mut().zip(output.drain(..count)) {
+            *place = byte;
+        }
+        Some(Ok(count))
+    }
+
+    fn may_type(&self) -> bool {
+        let discipline = self.tty.discipline.lock();
+        discipline.termios().local(ICANON) || discipline.available() < TYPED
+    }
+
+    fn open_peer(&self, flags: u64) -> Result<usize, Errno> {
+        let fs = file_system()?;
+        let path = crate::fs::Path { mount: mount_of(fs), dentry: self.entry.clone() };
+        let ops = open_slave(self.wire()?.number, flags)?;
+        let task = task::current();
+        let limit = task.process.limit(task::limits::resource::NOFILE).min(1 << 18) as u32;
+        let file = File::new(path, ops, flags as u32);
+        task.files().install(file, 0, limit, flags & O_CLOEXEC != 0).map(|fd| fd as usize)
+    }
+}
+
+/// A mount of devpts that stands nowhere, for descriptors that no path was walked to.
+fn mount_of(fs: Arc<TmpFs>) -> Arc<crate::fs::mount::Mount> {
+    let root = fs.root();
+    crate::fs::mount::Mount::new(fs, root, b"devpts", 0)
+}
+
+impl FileOps for Master {
+    fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        let wire = self.wire()?;
+        let mut buffer = alloc::vec![0; sink.left().min(4096)];
+        let count = match self.try_read(wire, &mut buffer) {
+            Some(outcome) => outcome?,
+            None if file.is_nonblocking() => return Err(Errno::EAGAIN),
+            None => wire.master.wait(|| self.try_read(wire, &mut buffer))??,
+        };
+        self.tty.writable.wake_all();
+        sink.put(&buffer[..count]).map(|_| ())
+    }
+
+    fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
+        let wire = self.wire()?;
+        let mut piece = [0; 64];
+        while source.left() > 0 {
+            if !self.may_type() {
+                if file.is_nonblocking() {
+                    return Err(Errno::EAGAIN);
+                }
+                wire.master.wait(|| self.may_type().then_some(()))?;
+            }
+            let count = source.take(&mut piece)?;
+            for byte in &piece[..count] {
+                self.tty.input(*byte);
+            }
+        }
+        Ok(position)
+    }
+
+    fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
+        let Ok(wire) = self.wire() else { return HUP };
+        if let Some(waiter) = waiter {
+            waiter.add(&wire.master);
+        }
+        let readable = if wire.output.lock().is_empty() { 0 } else { IN | RDNORM };
+        let writable = if self.may_type() { OUT | WRNORM } else { 0 };
+        let left = if wire.is_left() { HUP } else { 0 };
+        readable | writable | left
+    }
+
+    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+        const TIOCGPTN: u32 = 0x8004_5430;
+        const TIOCSPTLCK: u32 = 0x4004_5431;
+        const TIOCGPTLCK: u32 = 0x8004_5439;
+        const TIOCGPTPEER: u32 = 0x5441;
+        const TIOCSIG: u32 = 0x4004_5436;
+        let wire = self.wire()?;
+        let int = UserPtr::<i32>::new(argument);
+        match request {
+            TIOCGPTN => int.write(wire.number as i32).map(|()| 0),
+            TIOCSPTLCK => {
+                wire.locked.store(int.read()? != 0, Relaxed);
+                Ok(0)
+            }
+            TIOCGPTLCK => int.write(i32::from(wire.locked.load(Relaxed))).map(|()| 0),
+            TIOCGPTPEER => self.open_peer(argument),
+            TIOCSIG if (1..=u64::from(MAX_SIGNAL)).contains(&argument) => {
+                job::signal_foreground(&self.tty, argument as u8);
+                Ok(0)
+            }
+            TIOCSIG => Err(Errno::EINVAL),
+            _ => {
+                let waiting = wire.output.lock().len();
+                ioctl::handle_master(&self.tty, request, argument, waiting)
+            }
+        }
+    }
+
+    fn release(&self, _file: &File) {
+        let Ok(wire) = self.wire() else { return };
+        PAIRS.lock().remove(&wire.number);
+        wire.master_open.store(false, Relaxed);
+        if let Ok(fs) = file_system() {
+            let root = fs.root();
+            // Somebody may have removed the node by hand.
+            let _ = root.inode.remove(&root, &self.entry, false);
+        }
+        job::hang_up(&self.tty);
+        self.tty.writable.wake_all();
+    }
+}

@@ -1,0 +1,146 @@
+//! Backtraces of the death, the stacks of everybody else, and the code around the fault.
+
+use std::fmt::Write as _;
+
+use kwab::report::inspect::{Backtrace, CodeReport, FrameRow, Report, StackReport};
+
+use super::title;
+use crate::output::Style;
+use crate::render::{Tone, count, cut, paint, wrap};
+
+/// Where the symbol of a frame begins.
+const INDENT: usize = 11;
+/// Owners of a stack that are named in its title.
+const NAMED: usize = 6;
+
+/// The backtraces of the death; all of them when they were asked for, else the first.
+pub(super) fn backtraces(traces: &[Backtrace], style: Style, all: bool, out: &mut String) {
+    for trace in traces.iter().take(if all { usize::MAX } else { 1 }) {
+        title(&trace.title, style, out);
+        frames(&trace.frames, style, out);
+        legend(&trace.frames, style, out);
+    }
+}
+
+/// Why a backtrace has no names, and what would give it some.
+pub(super) fn nameless(report: &Report, style: Style, out: &mut String) {
+    let frames = report.backtraces.first().map_or(&[][..], |trace| &trace.frames);
+    if frames.is_empty() || frames.iter().any(|frame| !frame.symbol.is_empty()) {
+        return;
+    }
+    let build_id = report.meta.iter().find(|fact| fact.name == "build-id").map(|fact| fact.value.as_str());
+    let image = build_id.map_or_else(|| "no image".to_owned(), |id| format!("no image with build-id {id}"));
+    let text = format!("  (no names: {image} was found; give its file or folder with --symbols PATH)");
+    let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&text, style.width, "   ")));
+}
+
+/// Where everybody else stood.
+pub(super) fn others(stacks: &[StackReport], style: Style, all: bool, out: &mut String) {
+    if !all {
+        if !stacks.is_empty() {
+            let text = format!("  … and {} of others: --section bt", count(stacks.len() as u64, "stack", "stacks"));
+            let _ = writeln!(out, "{}", paint(style, Tone::Dim, &text));
+        }
+        return;
+    }
+    for stack in stacks {
+        let mut owners: Vec<String> = stack.owners.iter().take(NAMED).cloned().collect();
+        if stack.owners.len() > NAMED {
+            owners.push(format!("and {} more", stack.owners.len() - NAMED));
+        }
+        let several = if stack.owners.len() > 1 { format!("{} × ", stack.owners.len()) } else { String::new() };
+        title(&wrap(&format!("{several}{}", owners.join("; ")), style.width, "  "), style, out);
+        frames(&stack.frames, style, out);
+        if let Some(ends) = &stack.ends {
+            let _ = writeln!(out, "{}", paint(style, Tone::Dim, &format!("  ({ends})")));
+        }
+    }
+}
+
+/// Frames with what is inlined into them; a run of machinery becomes one row.
+fn frames(frames: &[FrameRow], style: Style, out: &mut String) {
+    let mut at = 0;
+    while let Some(row) = frames.get(at) {
+        let run = frames[at..].iter().take_while(|frame| frame.machinery && frame.trust != "printed").count();
+        if run >= 2 && style.width != usize::MAX {
+            let text =
+                format!("  #{:<2} …    {run} frames of panic and library machinery (--wide shows them)", row.index);
+            let _ = writeln!(out, "{}", paint(style, Tone::Dim, &text));
+            at += run;
+            continue;
+        }
+        frame(row, style, out);
+        at += 1;
+    }
+}
+
+fn frame(frame: &FrameRow, style: Style, out: &mut String) {
+    let address = frame.addr.as_ref().map_or(String::new(), |addr| format!("{addr}  "));
+    let place = frame.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
+    let text = format!("  #{:<2} {:<4} {address}{}{place}", frame.index, short(&frame.trust), frame.symbol);
+    let tone = if frame.trust == "scan" { Tone::Dim } else { Tone::Code };
+    let room = style.width.saturating_sub(INDENT);
+    let _ = writeln!(out, "{}", paint(style, tone, &wrap(&text, room, &" ".repeat(INDENT))));
+    source(frame.source.as_deref(), style, out);
+    let told = |machinery: bool| !machinery || style.width == usize::MAX;
+    for inlined in frame.inlined.iter().filter(|inlined| told(inlined.machinery)) {
+        let place = inlined.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
+        let text = format!("      inl  └ {} (inlined){place}", inlined.function);
+        let _ = writeln!(out, "{}", paint(style, tone, &wrap(&text, room, &" ".repeat(INDENT + 2))));
+        source(inlined.source.as_deref(), style, out);
+    }
+}
+
+fn source(line: Option<&str>, style: Style, out: &mut String) {
+    if let Some(line) = line {
+        let text = cut(&format!("{:INDENT$}│ {line}", ""), style.width);
+        let _ = writeln!(out, "{}", paint(style, Tone::Dim, &text));
+    }
+}
+
+fn short(trust: &str) -> &'static str {
+    match trust {
+        "frame pointer" => "fp",
+        "unwind table" => "cfi",
+        "top of stack" => "top",
+        "exact" => "ip",
+        "scan" => "scan",
+        "printed" => "log",
+        _ => "?",
+    }
+}
+
+/// What the short words mean, where one of them is not obvious.
+fn legend(frames: &[FrameRow], style: Style, out: &mut String) {
+    let shown = |trust: &str| frames.iter().any(|frame| frame.trust == trust);
+    let words = [
+        ("unwind table", "cfi = unwind tables"),
+        ("frame pointer", "fp = frame pointer"),
+        ("top of stack", "top = top of the stack"),
+        ("printed", "log = printed by the kernel"),
+        ("scan", "scan = a guess"),
+    ];
+    let used: Vec<&str> = words.iter().filter(|(trust, _)| shown(trust)).map(|(_, word)| *word).collect();
+    if used.len() > 1 {
+        let text = format!("  ({})", used.join(", "));
+        let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&text, style.width, "   ")));
+    }
+}
+
+/// The code around the fault.
+pub(super) fn code(code: Option<&CodeReport>, style: Style, out: &mut String) {
+    let Some(code) = code else { return };
+    title(if code.is_fault { "code" } else { "code (the call that led there)" }, style, out);
+    for line in &code.lines {
+        let mark = if line.marked { "▶" } else { " " };
+        let mut text = format!("{mark} {}  {:<22} {}", line.addr, line.bytes, line.text);
+        if let Some(values) = &line.values {
+            let _ = write!(text, "    {values}");
+        }
+        if line.marked && code.is_fault {
+            text.push_str("  ← fault");
+        }
+        let tone = if line.marked { Tone::Care } else { Tone::Code };
+        let _ = writeln!(out, "{}", paint(style, tone, &cut(&text, style.width)));
+    }
+}

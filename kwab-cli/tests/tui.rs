@@ -1,0 +1,352 @@
+//! `kwab tui` on a real terminal: the real program behind a pseudo-terminal, its screen read back cell by cell.
+
+mod common;
+
+use std::io::{Read as _, Write as _};
+use std::num::NonZero;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use common::{folder, imported};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// The longest wait for a screen; a loaded machine takes its time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The program, its terminal, and what is on it.
+struct Session {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keyboard: Box<dyn std::io::Write + Send>,
+    terminal: Arc<Mutex<vt100::Parser>>,
+    /// Everything that it has written.
+    written: Arc<Mutex<Vec<u8>>>,
+}
+
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).expect("a screen has cells")
+}
+
+fn size(rows: u16, cols: u16) -> PtySize {
+    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
+}
+
+impl Session {
+    fn start(folder: &Path, command: &[&str], rows: u16, cols: u16) -> Self {
+        Self::start_with(folder, command, rows, cols, &[])
+    }
+
+    fn start_with(folder: &Path, command: &[&str], rows: u16, cols: u16, env: &[(&str, &str)]) -> Self {
+        let pair = native_pty_system().openpty(size(rows, cols)).expect("a pseudo-terminal");
+        let mut builder = CommandBuilder::new(command[0]);
+        builder.args(&command[1..]);
+        builder.cwd(folder);
+        builder.env("TERM", "xterm-256color");
+        builder.env("HOME", folder);
+        builder.env_remove("XDG_CONFIG_HOME");
+        builder.env_remove("NO_COLOR");
+        builder.env_remove("TMUX");
+        for (name, value) in env {
+            builder.env(name, value);
+        }
+        let child = pair.slave.spawn_command(builder).expect("started");
+        drop(pair.slave);
+        let terminal = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(cols), 0)));
+        let mut output = pair.master.try_clone_reader().expect("its output");
+        let keyboard = pair.master.take_writer().expect("its input");
+        let screen = Arc::clone(&terminal);
+        let written: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let all = Arc::clone(&written);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                all.lock().expect("what was written").extend_from_slice(&bytes[..count]);
+                screen.lock().expect("the screen").process(&bytes[..count]);
+            }
+        });
+        Self { child, master: pair.master, keyboard, terminal, written }
+    }
+
+    fn tui(folder: &Path, path: &str, rows: u16, cols: u16) -> Self {
+        Self::start(folder, &[env!("CARGO_BIN_EXE_kwab"), "tui", path], rows, cols)
+    }
+
+    fn screen(&self) -> String {
+        self.terminal.lock().expect("the screen").screen().contents()
+    }
+
+    /// Everything written so far, with its control sequences.
+    fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written.lock().expect("what was written")).into_owned()
+    }
+
+    fn is_taken(&self) -> bool {
+        self.terminal.lock().expect("the screen").screen().alternate_screen()
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let began = Instant::now();
+        while !holds(self) {
+            assert!(began.elapsed() < PATIENCE, "never: {what}; the screen is\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn sees(&self, text: &str) {
+        self.until(&format!("sees {text:?}"), |session| session.screen().contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).expect("typed");
+        self.keyboard.flush().expect("typed");
+    }
+
+    fn resize(&self, rows: u16, cols: u16) {
+        self.terminal.lock().expect("the screen").screen_mut().set_size(cells(rows), cells(cols));
+        self.master.resize(size(rows, cols)).expect("resized");
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.process_id().expect("a process").to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs").success());
+    }
+
+    fn ends(&mut self) -> portable_pty::ExitStatus {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("waited") {
+                return status;
+            }
+            assert!(began.elapsed() < PATIENCE, "it does not end; the screen is\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The terminal is what it was: the first screen, a cursor, no mouse reports, lines and echo.
+    fn is_given_back(&self) {
+        self.until("the first screen is back", |session| !session.is_taken());
+        let terminal = self.terminal.lock().expect("the screen");
+        let screen = terminal.screen();
+        assert!(!screen.hide_cursor(), "the cursor stays hidden");
+        assert!(!screen.bracketed_paste(), "pastes stay bracketed");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        if let Some(modes) = self.master.get_termios() {
+            let flags = format!("{:?}", modes.local_flags);
+            assert!(flags.contains("ICANON") && flags.contains("ECHO"), "{flags}");
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+    }
+}
+
+#[test]
+fn from_the_list_of_crashes_to_a_register_and_out_again() {
+    let folder = folder();
+    imported(folder.path(), "kevlar-panic-socket");
+    imported(folder.path(), "kevlar-segv-children");
+    let mut session = Session::tui(folder.path(), ".", 24, 80);
+    session.sees("kevlar-panic-socket");
+    session.press("/socket\r");
+    session.sees("1/1 of");
+    session.press("\r");
+    session.sees("1Triage");
+    session.sees("page fault");
+    session.press("3");
+    session.sees("rip");
+    session.press("9");
+    session.sees("console");
+    session.press("qQ");
+    assert!(session.ends().success());
+    session.is_given_back();
+}
+
+#[test]
+fn a_terminal_that_shrinks_and_grows_is_drawn_anew() {
+    let folder = folder();
+    let dump = imported(folder.path(), "kevlar-panic-socket");
+    let mut session = Session::tui(folder.path(), &dump, 24, 80);
+    session.sees("what may have happened");
+    session.resize(10, 40);
+    session.until("the footer is on the last of ten lines", |session| {
+        let screen = session.screen();
+        screen.lines().count() == 10 && screen.lines().last().is_some_and(|line| line.contains('/'))
+    });
+    session.resize(50, 160);
+    session.sees("0 Integrity");
+    session.press("\u{3}");
+    assert!(session.ends().success());
+    session.is_given_back();
+}
+
+#[test]
+fn a_stop_gives_the_terminal_to_the_shell_and_fg_takes_it_again() {
+    let folder = folder();
+    let dump = imported(folder.path(), "kevlar-panic-socket");
+    let mut session = Session::start(folder.path(), &["bash", "--norc", "--noprofile", "-i"], 24, 80);
+    session.press(&format!("PS1='shell> '; {} tui {dump}\r", env!("CARGO_BIN_EXE_kwab")));
+    session.sees("what may have happened");
+    session.press("\u{1a}");
+    session.until("the shell has the terminal", |session| !session.is_taken() && session.screen().contains("Stopped"));
+    session.press("echo still $((40+2))\r");
+    session.sees("still 42");
+    session.press("fg\r");
+    session.until("it is back", |session| session.is_taken() && session.screen().contains("what may have happened"));
+    session.press("3");
+    session.sees("rip");
+    session.press("Q");
+    session.until("the shell has it again", |session| !session.is_taken());
+    session.press("echo left with $?; exit\r");
+    session.sees("left with 0");
+    session.ends();
+}
+
+#[test]
+fn signals_end_it_as_they_do_others_with_the_terminal_given_back() {
+    for signal in ["TERM", "HUP", "INT"] {
+        let folder = folder();
+        let dump = imported(folder.path(), "kevlar-segv-children");
+        let mut session = Session::tui(folder.path(), &dump, 24, 80);
+        session.sees("what may have happened");
+        session.signal(signal);
+        let status = session.ends();
+        assert!(!status.success(), "{signal}: {status:?}");
+        session.is_given_back();
+    }
+}
+
+#[test]
+fn a_stop_from_outside_is_survived() {
+    let folder = folder();
+    let dump = imported(folder.path(), "kevlar-segv-children");
+    let mut session = Session::tui(folder.path(), &dump, 24, 80);
+    session.sees("what may have happened");
+    session.signal("STOP");
+    session.signal("CONT");
+    session.press("3");
+    session.until("it answers", |session| session.screen().contains("register"));
+    session.press("Q");
+    assert!(session.ends().success());
+    session.is_given_back();
+}
+
+#[test]
+fn a_dump_that_arrives_while_it_runs_is_listed() {
+    let folder = folder();
+    let mut session = Session::tui(folder.path(), ".", 24, 80);
+    session.sees("no dumps here");
+    imported(folder.path(), "kevlar-segv-children");
+    session.sees("crashme");
+    session.press("q");
+    assert!(session.ends().success());
+}
+
+#[test]
+fn a_dump_that_is_still_being_written_is_listed_when_it_is_whole() {
+    let folder = folder();
+    let dump = folder.path().join(imported(folder.path(), "kevlar-segv-children"));
+    let bytes = std::fs::read(&dump).expect("read");
+    std::fs::remove_file(&dump).expect("gone");
+    let mut session = Session::tui(folder.path(), ".", 24, 80);
+    // Said when the first look is over; what appears later is being written.
+    session.sees("a serial log");
+    let mut growing = std::fs::File::create(&dump).expect("created");
+    for part in bytes.chunks(bytes.len() / 12 + 1) {
+        growing.write_all(part).expect("written");
+        std::thread::sleep(Duration::from_millis(400));
+        assert!(!session.screen().contains("defect"), "half a dump is called damaged:\n{}", session.screen());
+    }
+    drop(growing);
+    session.sees("crashme");
+    assert!(!session.screen().contains("defect"), "{}", session.screen());
+    session.press("q");
+    assert!(session.ends().success());
+}
+
+#[test]
+fn a_copied_row_reaches_the_clipboard_of_the_terminal_also_through_tmux() {
+    let folder = folder();
+    let dump = imported(folder.path(), "kevlar-panic-socket");
+    let command = [env!("CARGO_BIN_EXE_kwab"), "tui", &dump];
+    let mut session = Session::start_with(folder.path(), &command, 24, 80, &[("TMUX", "/tmp/tmux,1,0")]);
+    session.sees("what may have happened");
+    session.press("9yy");
+    session.sees("copied:");
+    let written = session.written();
+    let (_, rest) = written.split_once("\u{1b}]52;c;").expect("a text for the clipboard");
+    let (encoded, _) = rest.split_once('\u{7}').expect("its end");
+    assert!(encoded.len() > 8 && encoded.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)));
+    assert!(written.contains("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;"), "tmux gets it in an envelope");
+    session.press("Q");
+    assert!(session.ends().success());
+}
+
+#[test]
+fn without_colours_nothing_is_coloured_and_what_matters_is_still_seen() {
+    let folder = folder();
+    let dump = imported(folder.path(), "kevlar-panic-socket");
+    let command = [env!("CARGO_BIN_EXE_kwab"), "tui", &dump];
+    let mut session = Session::start_with(folder.path(), &command, 24, 80, &[("NO_COLOR", "1")]);
+    session.sees("what may have happened");
+    session.press("6");
+    session.press("1");
+    session.sees("what may have happened");
+    let terminal = session.terminal.lock().expect("the screen");
+    let screen = terminal.screen();
+    let cells = (0..24).flat_map(|row| (0..80).filter_map(move |column| screen.cell(row, column)));
+    let (mut coloured, mut marked) = (0, 0);
+    for cell in cells {
+        coloured += usize::from(cell.fgcolor() != vt100::Color::Default || cell.bgcolor() != vt100::Color::Default);
+        marked += usize::from(cell.bold() || cell.inverse() || cell.dim());
+    }
+    drop(terminal);
+    assert_eq!(coloured, 0);
+    assert!(marked > 80, "the selected row and headings stand out by other means");
+    session.press("Q");
+    assert!(session.ends().success());
+}
+
+#[test]
+fn two_crashes_are_chosen_in_the_list_and_shown_side_by_side() {
+    let folder = folder();
+    imported(folder.path(), "kevlar-panic-socket");
+    imported(folder.path(), "kevlar-segv-children");
+    let mut session = Session::tui(folder.path(), ".", 30, 120);
+    session.sees("segv-children");
+    session.sees("panic-socket");
+    session.press("/socket\rc");
+    session.sees("chosen");
+    session.press("/");
+    session.press("\u{15}children\r");
+    session.sees("1/1 of");
+    session.press("c");
+    session.sees("≠");
+    session.sees("facts");
+    session.press("3");
+    session.until("registers of both", |session| session.screen().matches("register ").count() == 2);
+    session.resize(12, 60);
+    session.until("one of them on a narrow screen", |session| session.screen().matches("register ").count() == 1);
+    session.press("c");
+    session.sees("one crash alone");
+    session.press("Q");
+    assert!(session.ends().success());
+    session.is_given_back();
+}
+
+#[test]
+fn what_cannot_be_opened_is_an_error_and_no_screen() {
+    let folder = folder();
+    let mut session = Session::tui(folder.path(), "nowhere.kwab", 24, 80);
+    assert_eq!(session.ends().exit_code(), 2);
+    session.sees("nowhere.kwab: no such file");
+    let piped =
+        Command::new(env!("CARGO_BIN_EXE_kwab")).args(["tui", "."]).current_dir(folder.path()).output().expect("runs");
+    assert_eq!(piped.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&piped.stderr).contains("needs a terminal"), "{piped:?}");
+}

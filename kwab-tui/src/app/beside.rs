@@ -1,0 +1,199 @@
+//! Two crashes side by side: which two, how they are chosen, and the lists of both as they arrive.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kwab::report::inspect::Report;
+
+use super::{App, Effect, MenuAction, Overlay};
+use crate::load::{Job, Message};
+use crate::theme::Tone;
+use crate::view::{Slot, View};
+
+/// Dumps that a menu offers to compare with; the list of dumps has all.
+const OFFERED: usize = 8;
+
+/// The other crash of a comparison, and what has arrived of both.
+pub struct Second {
+    /// Its file.
+    pub path: PathBuf,
+    /// The generation that its jobs carry.
+    pub generation: u64,
+    /// What it is about, once that is known.
+    pub report: Option<Arc<Report>>,
+    left: BTreeMap<Slot, Arc<dyn View>>,
+    right: BTreeMap<Slot, Arc<dyn View>>,
+}
+
+/// Lists that are about one dump by nature.
+const fn alone(slot: Slot) -> bool {
+    matches!(slot, Slot::Marks | Slot::Compare)
+}
+
+impl App {
+    /// The action: chooses in the list of dumps, asks in a crash, ends a comparison.
+    pub(super) fn compare(&mut self) -> Vec<Effect> {
+        if !self.in_crash {
+            return self.choose_in_catalogue();
+        }
+        let Some(crash) = self.crash.as_ref() else { return Vec::new() };
+        if crash.second.is_some() {
+            self.remember();
+            self.part();
+            self.say(Tone::Good, "one crash alone again; c compares");
+            return Vec::new();
+        }
+        let path = crash.path.clone();
+        let signature = crash.report.as_ref().map(|report| report.signature.clone());
+        let others = self.catalogue.others(&path, signature.as_deref());
+        if others.is_empty() {
+            self.say(Tone::Care, "there is no other dump here to compare with");
+            return Vec::new();
+        }
+        let more = others.len() > OFFERED;
+        let offered = others.into_iter().take(OFFERED);
+        let mut items: Vec<_> = offered.map(|(label, path)| (label, MenuAction::Beside(path))).collect();
+        if more {
+            items.push(("another: choose in the list of dumps".to_string(), MenuAction::Choose(path)));
+        }
+        self.overlay = Some(Overlay::Menu { title: "compare with".to_string(), items, selected: 0 });
+        Vec::new()
+    }
+
+    fn choose_in_catalogue(&mut self) -> Vec<Effect> {
+        let row = self.selected();
+        let Some(path) = row.and_then(|row| self.catalogue.view().path(row).map(PathBuf::from)) else {
+            self.say(Tone::Care, "there is no dump in this row");
+            return Vec::new();
+        };
+        match self.chosen.take() {
+            None => {
+                self.chosen = Some(path);
+                self.say(Tone::Good, "chosen; c at another dump puts the two side by side, esc forgets it");
+                Vec::new()
+            }
+            Some(first) if first == path => {
+                self.say(Tone::Dim, "no longer chosen");
+                Vec::new()
+            }
+            Some(first) => {
+                self.remember();
+                self.show_beside(first, Some(path))
+            }
+        }
+    }
+
+    /// Chooses the crash that is looked at, and goes to the list for the other.
+    pub(super) fn choose_other(&mut self, first: PathBuf) {
+        self.chosen = Some(first);
+        self.remember();
+        self.in_crash = false;
+        self.say(Tone::Good, "c at another dump puts the two side by side");
+    }
+
+    /// Compares the open crash with a dump.
+    pub(super) fn compare_with(&mut self, path: PathBuf) -> Vec<Effect> {
+        let Some(first) = self.crash.as_ref().map(|crash| crash.path.clone()) else { return Vec::new() };
+        self.remember();
+        self.show_beside(first, Some(path))
+    }
+
+    /// Shows a dump, alone or beside another; what is open already stays open.
+    pub(super) fn show_beside(&mut self, first: PathBuf, second: Option<PathBuf>) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if self.crash.as_ref().is_none_or(|crash| crash.path != first) {
+            effects = self.open(first);
+        }
+        self.in_crash = true;
+        let now = self.crash.as_ref().and_then(|crash| Some(crash.second.as_ref()?.path.clone()));
+        if now != second {
+            self.part();
+            if let (Some(path), Some(crash)) = (second, self.crash.as_mut()) {
+                // Lines of two crashes are not the rows of one.
+                crash.lists.values_mut().for_each(|list| *list = crate::list::ListState::default());
+                effects.extend(self.put_beside(path));
+            }
+        }
+        effects
+    }
+
+    pub(super) fn put_beside(&mut self, path: PathBuf) -> Vec<Effect> {
+        let generation = self.fresh_generation();
+        let sources = self.sources.clone();
+        let Some(crash) = self.crash.as_mut() else { return Vec::new() };
+        let left: BTreeMap<_, _> =
+            Slot::ALL.iter().filter(|slot| !alone(**slot)).filter_map(|slot| crash.views.remove_entry(slot)).collect();
+        let second = Second { path: path.clone(), generation, report: None, left, right: BTreeMap::new() };
+        crash.second = Some(second);
+        crash.views.remove(&Slot::Compare);
+        crash.turn_to(Slot::Compare);
+        vec![Effect::Job(Job::Open { generation, path, sources })]
+    }
+
+    /// Ends a comparison: the first crash alone, each of its lists at the row where it was.
+    pub(super) fn part(&mut self) {
+        let Some(crash) = self.crash.as_mut() else { return };
+        let Some(second) = crash.second.take() else { return };
+        for (slot, list) in &mut crash.lists {
+            let view = crash.views.get(slot);
+            let row = view.and_then(|view| view.pair()?.sides(list.selected).0);
+            if !alone(*slot) {
+                *list =
+                    crate::list::ListState { selected: row.unwrap_or(0), placed: row.is_some(), ..Default::default() };
+            }
+        }
+        crash.views.retain(|slot, _| alone(*slot) && *slot != Slot::Compare);
+        for (slot, view) in second.left {
+            crash.install_placed(slot, view);
+        }
+        if crash.extra == Some(Slot::Compare) {
+            crash.extra = None;
+        }
+    }
+
+    /// Whether a list has to be put beside another before it is shown.
+    pub(super) fn is_half(&self, slot: Slot, view: &dyn View) -> bool {
+        let second = self.crash.as_ref().and_then(|crash| crash.second.as_ref());
+        second.is_some() && view.pair().is_none() && !alone(slot)
+    }
+
+    /// Takes a list of one of the two crashes; when both are there they are put beside each other.
+    pub(super) fn half_arrived(&mut self, slot: Slot, view: Arc<dyn View>, is_second: bool) -> Vec<Effect> {
+        let generation = self.generation;
+        let Some(crash) = self.crash.as_mut() else { return Vec::new() };
+        let Some(second) = crash.second.as_mut().filter(|_| !alone(slot)) else { return Vec::new() };
+        let side = if is_second { &mut second.right } else { &mut second.left };
+        side.insert(slot, view);
+        let (Some(left), Some(right)) = (second.left.get(&slot), second.right.get(&slot)) else { return Vec::new() };
+        let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let names = (name(&crash.path), name(&second.path));
+        vec![Effect::Job(Job::Beside { generation, slot, left: Arc::clone(left), right: Arc::clone(right), names })]
+    }
+
+    /// Takes what the second crash of a comparison is made of.
+    pub(super) fn loaded_of_second(&mut self, message: Message) -> Vec<Effect> {
+        let Some(crash) = self.crash.as_mut() else { return Vec::new() };
+        let Some(second) = crash.second.as_mut() else { return Vec::new() };
+        match message {
+            Message::Head { generation, report } if generation == second.generation => {
+                second.report = Some(report);
+                return self.compare_heads();
+            }
+            Message::List { generation, slot, view } if generation == second.generation => {
+                return self.half_arrived(slot, view, true);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// The facts of both side by side, once both are known.
+    pub(super) fn compare_heads(&mut self) -> Vec<Effect> {
+        let Some(crash) = self.crash.as_ref() else { return Vec::new() };
+        let second = crash.second.as_ref().and_then(|second| second.report.as_ref());
+        let (Some(own), Some(other)) = (&crash.report, second) else { return Vec::new() };
+        let facts = Arc::new(crate::view::compare::comparison(own, other));
+        self.arrived(Slot::Compare, facts)
+    }
+}

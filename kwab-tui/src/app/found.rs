@@ -1,0 +1,210 @@
+//! The dumps that were found, what is known of each, and which of them have to be read again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kwab::report::catalogue::Entry;
+
+use crate::list::ListState;
+use crate::load::{Found, Job};
+use crate::view::catalogue::{CatalogueView, Listed};
+
+/// Milliseconds between looks at the directories.
+const LOOK_AGAIN: u64 = 2_000;
+/// Dumps that one job reads.
+const AT_ONCE: usize = 64;
+
+/// What is known of a dump.
+struct Known {
+    found: Found,
+    entry: Option<Arc<Entry>>,
+    /// The scan that saw it last.
+    seen: u64,
+    /// Whether it has to be read once it stays as it is.
+    stale: bool,
+}
+
+/// All dumps.
+pub struct Catalogue {
+    /// Files and directories that were named.
+    pub paths: Vec<PathBuf>,
+    /// How the list is looked at.
+    pub list: ListState,
+    /// Whether dumps of the same crash are put together.
+    pub grouped: bool,
+    known: BTreeMap<PathBuf, Known>,
+    logs: BTreeSet<PathBuf>,
+    view: Arc<CatalogueView>,
+    dirty: bool,
+    generation: u64,
+    scans: u64,
+    scanning: bool,
+    next_scan: u64,
+}
+
+impl Catalogue {
+    pub(super) fn new(paths: Vec<PathBuf>) -> Self {
+        let view = Arc::new(CatalogueView::new(Vec::new(), Vec::new(), true, true));
+        Self {
+            paths,
+            list: ListState::default(),
+            grouped: true,
+            known: BTreeMap::new(),
+            logs: BTreeSet::new(),
+            view,
+            dirty: false,
+            generation: 1,
+            scans: 0,
+            scanning: false,
+            next_scan: 0,
+        }
+    }
+
+    /// The list, as it was laid out last.
+    #[must_use]
+    pub fn view(&self) -> Arc<CatalogueView> {
+        Arc::clone(&self.view)
+    }
+
+    /// The generation that its jobs carry.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Whether everything has been found and read.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.scans > 0 && !self.scanning && self.known.values().all(|known| known.entry.is_some())
+    }
+
+    pub(super) fn scan(&mut self) -> Job {
+        self.scanning = true;
+        Job::Scan { generation: self.generation, paths: self.paths.clone() }
+    }
+
+    /// Looks again when it is time.
+    pub(super) fn tick(&mut self, now: u64) -> Option<Job> {
+        if self.scanning || now < self.next_scan {
+            return None;
+        }
+        self.next_scan = now + LOOK_AGAIN;
+        Some(self.scan())
+    }
+
+    /// Reads everything again.
+    pub(super) fn reload(&mut self) -> Job {
+        self.generation += 1;
+        self.list.placed = true;
+        for known in self.known.values_mut() {
+            known.stale = true;
+        }
+        self.scan()
+    }
+
+    /// Takes what a scan found; gives what has to be read. A dump that appears or changes later is read when two looks
+    /// found it the same: until then somebody is still writing it.
+    pub(super) fn found(&mut self, dumps: Vec<Found>, logs: Vec<PathBuf>, done: bool, now: u64) -> Vec<Job> {
+        let first_scan = self.scans == 0;
+        let mut read = Vec::new();
+        for found in dumps {
+            let seen = self.scans;
+            match self.known.get_mut(&found.path) {
+                Some(known) => {
+                    known.seen = seen;
+                    if known.found != found {
+                        known.found = found;
+                        known.stale = true;
+                    } else if known.stale {
+                        known.stale = false;
+                        read.push(known.found.path.clone());
+                    }
+                }
+                None => {
+                    if first_scan {
+                        read.push(found.path.clone());
+                    }
+                    self.known.insert(found.path.clone(), Known { found, entry: None, seen, stale: !first_scan });
+                    self.dirty = true;
+                }
+            }
+        }
+        self.dirty |= logs.iter().any(|log| self.logs.insert(log.clone()));
+        if done {
+            let scan = self.scans;
+            let before = self.known.len();
+            self.known.retain(|_, known| known.seen == scan);
+            self.dirty |= self.known.len() != before || first_scan;
+            self.scans += 1;
+            self.scanning = false;
+            self.next_scan = now + LOOK_AGAIN;
+        }
+        let generation = self.generation;
+        let jobs = read.chunks(AT_ONCE).map(|files| Job::Read { generation, files: files.to_vec() });
+        jobs.collect()
+    }
+
+    /// Takes what dumps say.
+    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Entry)>) {
+        for (path, entry) in entries {
+            if let Some(known) = self.known.get_mut(&path) {
+                known.entry = Some(Arc::new(entry));
+                self.dirty = true;
+            }
+        }
+    }
+
+    /// Dumps to compare one with, those of the same crash first: what each says, and its path.
+    pub(super) fn others(&self, path: &Path, signature: Option<&str>) -> Vec<(String, PathBuf)> {
+        let known = self.known.iter().filter(|(other, _)| other.as_path() != path);
+        let mut others: Vec<(bool, String, PathBuf)> = known
+            .filter_map(|(other, known)| {
+                let entry = known.entry.as_ref().filter(|entry| entry.kind != "unreadable")?;
+                let name = other.file_name().unwrap_or(other.as_os_str()).to_string_lossy();
+                Some((Some(entry.signature.as_str()) != signature, format!("{name}  {}", entry.cause), other.clone()))
+            })
+            .collect();
+        others.sort();
+        others.into_iter().map(|(_, label, path)| (label, path)).collect()
+    }
+
+    /// Lays the list out again.
+    pub(super) fn regroup(&mut self) {
+        self.list.placed = true;
+        self.dirty = true;
+    }
+
+    /// Lays the list out when something has changed; the selection stays on its dump. Says whether it has.
+    pub(super) fn settle(&mut self) -> bool {
+        if !std::mem::take(&mut self.dirty) {
+            return false;
+        }
+        use crate::view::View as _;
+        let look = crate::view::Look::default();
+        let target = self.view.target(self.list.selected, &look).filter(|_| self.view.len() > self.list.selected);
+        // Somebody who has chosen nothing yet stays at the top of what is still being found.
+        let at_top = self.list.selected == 0 && !self.list.placed;
+        let dumps = self
+            .known
+            .iter()
+            .map(|(path, known)| Listed { path: path.display().to_string(), entry: known.entry.clone() });
+        let imported = |log: &Path| self.known.keys().any(|dump| made_of(dump, log));
+        let logs = self.logs.iter().filter(|log| self.known.len() > 1000 || !imported(log));
+        let logs = logs.map(|log| log.display().to_string()).collect();
+        self.view = Arc::new(CatalogueView::new(dumps.collect(), logs, self.grouped, self.scans == 0));
+        let row = target.filter(|_| !at_top).and_then(|target| self.view.find(&target));
+        self.list.selected = row.unwrap_or(self.list.selected);
+        self.list.clip(self.view.len());
+        true
+    }
+}
+
+/// Whether a dump has the name that importing a log gives it.
+fn made_of(dump: &Path, log: &Path) -> bool {
+    let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let (Some(dump_stem), Some(log_stem)) = (stem(dump), stem(log)) else { return false };
+    let numbered = dump_stem.strip_prefix(&log_stem).and_then(|rest| rest.strip_prefix('-'));
+    let same = dump_stem == log_stem || numbered.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
+    same && dump.parent() == log.parent()
+}

@@ -1,0 +1,286 @@
+//! The first line, the tabs, and the last line.
+
+use ratatui::buffer::Buffer;
+use ratatui::style::Modifier;
+
+use super::layout::Layout;
+use super::paint::{line as paint_line, put};
+use crate::action::{Command, Place};
+use crate::app::{App, Overlay, PromptKind, TABS};
+use crate::text::{Line, cut, width};
+use crate::theme::Tone;
+
+/// Where one is, and the tabs.
+pub(super) fn draw(app: &App, layout: &Layout, buffer: &mut Buffer) {
+    let theme = &app.config.theme;
+    let right = state(app);
+    let room = usize::from(layout.header.width).saturating_sub(width(&right.text()) + 1);
+    let mut left = Line::of(Tone::Head, "kwab  ");
+    match app.shown_crash() {
+        Some(crash) => {
+            let name = crash.path.file_name().unwrap_or(crash.path.as_os_str()).to_string_lossy();
+            left = left.and(Tone::Code, format!("{name}  "));
+            if let Some(second) = &crash.second {
+                let name = second.path.file_name().unwrap_or(second.path.as_os_str()).to_string_lossy();
+                left = left.and(Tone::Alarm, "≠  ").and(Tone::Code, name.into_owned());
+            } else if let Some(report) = &crash.report {
+                left = left.and(Tone::Plain, report.headline.replace('\n', " "));
+            }
+        }
+        None => {
+            let names: Vec<String> = app.catalogue.paths.iter().map(|path| path.display().to_string()).collect();
+            left = left.and(Tone::Code, names.join(" "));
+        }
+    }
+    let cropped = ratatui::layout::Rect {
+        width: u16::try_from(room).unwrap_or(u16::MAX).min(layout.header.width),
+        ..layout.header
+    };
+    paint_line(buffer, cropped, 0, 0, &left, theme);
+    let at = layout.header.width.saturating_sub(width(&right.text()) as u16);
+    paint_line(buffer, layout.header, at, 0, &right, theme);
+    if let Some(area) = layout.tabs {
+        for tab in tabs(app, area.width) {
+            let mut style = theme.style(if tab.current { Tone::Selected } else { Tone::Plain });
+            if tab.current {
+                style = style.add_modifier(Modifier::BOLD);
+            }
+            put(buffer, area, tab.at, 0, &tab.text, style);
+            if !tab.current {
+                put(buffer, area, tab.at, 0, crate::text::take(&tab.text, 1), theme.style(Tone::Match));
+            }
+        }
+    }
+}
+
+/// What is being done, or how the dump stands.
+fn state(app: &App) -> Line {
+    if let Some((what, (done, total))) = app.progress.iter().next() {
+        let percent = done * 100 / (*total).max(1);
+        return Line::of(Tone::Care, format!("{what} {percent} %"));
+    }
+    let Some(crash) = app.shown_crash() else {
+        let unread = if app.catalogue.is_complete() { "" } else { "reading …" };
+        return Line::of(Tone::Dim, unread);
+    };
+    match &crash.report {
+        None if crash.failed.is_some() => Line::of(Tone::Alarm, "⚠ not opened"),
+        None => Line::of(Tone::Dim, "loading …"),
+        Some(report) if !report.completeness.defects.is_empty() => {
+            Line::of(Tone::Alarm, format!("⚠ {} damaged", report.completeness.defects.len()))
+        }
+        Some(_) if !crash.skipped.is_empty() => Line::of(Tone::Care, "concluded in part, W"),
+        Some(report) if report.completeness.complete => Line::of(Tone::Good, "complete"),
+        Some(report) => Line::of(Tone::Care, format!("{} missing", report.completeness.missing.len())),
+    }
+}
+
+/// A tab as it is drawn.
+struct Tab {
+    number: usize,
+    at: u16,
+    text: String,
+    current: bool,
+}
+
+/// The tabs' names where there is little room.
+const SHORT: [&str; 12] =
+    ["Triage", "Trace", "Regs", "Calls", "Time", "Mem", "Hex", "Tasks", "Log", "Check", "ocks", "rofile"];
+
+/// The tabs that fit: full names, then short ones, then the keys alone around the current one.
+fn tabs(app: &App, room: u16) -> Vec<Tab> {
+    let Some(crash) = app.shown_crash() else { return Vec::new() };
+    let current = if crash.extra.is_some() { usize::MAX } else { crash.tab };
+    let named = |name: &'static str, number: usize, gap: &str| {
+        let key = match number {
+            0..9 => char::from(b'1' + number as u8),
+            9 => '0',
+            10 => 'L',
+            _ => 'P',
+        };
+        let lists = TABS[number].1.len();
+        let mode = match number == current && lists > 1 {
+            true => format!(" {}/{lists}", crash.modes[number] % lists + 1),
+            false => String::new(),
+        };
+        format!("{key}{gap}{name}{mode}")
+    };
+    let long: Vec<String> = TABS.iter().enumerate().map(|(at, (name, _))| named(name, at, " ")).collect();
+    let short: Vec<String> = SHORT.iter().enumerate().map(|(at, name)| named(name, at, "")).collect();
+    let keys = TABS
+        .iter()
+        .enumerate()
+        .map(|(at, (name, _))| named(if at == current { name } else { "" }, at, if at == current { " " } else { "" }));
+    let wide = |names: &[String], gap: usize| names.iter().map(|name| width(name) + gap).sum::<usize>();
+    let room = usize::from(room);
+    let (shown, gap) = match () {
+        () if wide(&long, 2) <= room => (long, 2),
+        () if wide(&short, 1) <= room + 1 => (short, 1),
+        () => (keys.collect(), 1),
+    };
+    let mut first = 0;
+    // What does not fit at the left is scrolled off so that the current tab is seen.
+    while current < shown.len() && wide(&shown[first..=current], gap) > room + gap && first < current {
+        first += 1;
+    }
+    let mut at = 0;
+    let mut tabs = Vec::new();
+    for (number, text) in shown.into_iter().enumerate().skip(first) {
+        let columns = width(&text);
+        tabs.push(Tab { number, at: at as u16, text, current: number == current });
+        at += columns + gap;
+        if at >= room {
+            break;
+        }
+    }
+    if let Some(slot) = crash.extra {
+        let text = format!(" {} ", slot.name());
+        let at = room.saturating_sub(width(&text));
+        tabs.push(Tab { number: usize::MAX, at: at as u16, text, current: true });
+    }
+    tabs
+}
+
+/// The tab at a cell.
+#[must_use]
+pub fn tab_at(app: &App, layout: &Layout, column: u16, row: u16) -> Option<usize> {
+    let area = layout.tabs.filter(|area| area.y == row)?;
+    let under = |tab: &Tab| (tab.at..tab.at + width(&tab.text) as u16).contains(&column);
+    tabs(app, area.width).iter().find(|tab| under(tab)).map(|tab| tab.number).filter(|number| *number < TABS.len())
+}
+
+/// What is typed, what was said, or the keys that matter here; at the right the place in the list.
+pub(super) fn footer(app: &App, layout: &Layout, buffer: &mut Buffer) {
+    let theme = &app.config.theme;
+    let area = layout.footer;
+    if let Some(Overlay::Prompt { kind, input, problem }) = &app.overlay {
+        let label = match kind {
+            PromptKind::Filter => "/",
+            PromptKind::Goto => "go to: ",
+            PromptKind::Note => "note: ",
+            PromptKind::Export => "write to: ",
+        };
+        let mut line = Line::of(Tone::Match, label).and(Tone::Plain, input.clone()).and(Tone::Selected, " ");
+        let pending = app.list().pending;
+        line = match problem {
+            Some(problem) => line.and(Tone::Care, format!("  {problem}")),
+            None if pending => line.and(Tone::Dim, "  looking …"),
+            None => line.and(Tone::Dim, format!("  {}", prompt_help(app, *kind))),
+        };
+        paint_line(buffer, area, 0, 0, &line, theme);
+        return;
+    }
+    let place = place(app);
+    let columns = width(&place);
+    let room = usize::from(area.width).saturating_sub(columns + 1);
+    let line = match &app.status {
+        Some((tone, text)) => Line::of(*tone, cut(text, room)),
+        None => keys(app, room),
+    };
+    paint_line(buffer, area, 0, 0, &line, theme);
+    put(buffer, area, area.width.saturating_sub(columns as u16), 0, &place, theme.style(Tone::Dim));
+}
+
+fn prompt_help(app: &App, kind: PromptKind) -> String {
+    match kind {
+        PromptKind::Filter => {
+            let fields = app.view().map_or_else(Vec::new, |view| view.all_fields());
+            if fields.is_empty() { String::new() } else { format!("words, and {}", fields.join(": ") + ":") }
+        }
+        PromptKind::Goto => "0x… an address, a line, a row".to_string(),
+        PromptKind::Note | PromptKind::Export => String::new(),
+    }
+}
+
+/// `312/1,204 of 9,000  filter: pid:3`.
+fn place(app: &App) -> String {
+    let Some(view) = app.view() else { return String::new() };
+    let list = app.list();
+    let len = view.len();
+    let count = list.count(len);
+    let grouped = |number: usize| crate::text::grouped(number as u64);
+    let at = if count == 0 { 0 } else { list.position(len) + 1 };
+    let mut text = format!("{}/{}", grouped(at), grouped(count));
+    if count != len {
+        text = format!("{text} of {}", grouped(len));
+    }
+    if list.pending {
+        text = format!("looking …  {text}");
+    } else if !list.filter.is_empty() {
+        text = format!("/{}  {text}", cut(&list.filter, 24));
+    }
+    text
+}
+
+/// The keys that matter most where one is, as many as fit.
+fn keys(app: &App, room: usize) -> Line {
+    let wanted: &[(Command, &str)] = match app.place() {
+        Place::Catalogue => &[
+            (Command::Follow, "open"),
+            (Command::Filter, "filter"),
+            (Command::Help, "keys"),
+            (Command::Palette, "actions"),
+            (Command::Group, "group"),
+            (Command::Sort, "sort"),
+            (Command::Compare, "compare"),
+            (Command::Catalogue, "quit"),
+        ],
+        Place::Zoom => &[
+            (Command::Follow, "follow"),
+            (Command::Back, "back"),
+            (Command::ZoomIn, "zoom in"),
+            (Command::ZoomOut, "out"),
+            (Command::Help, "keys"),
+            (Command::Filter, "filter"),
+            (Command::Palette, "actions"),
+            (Command::Copy, "copy"),
+        ],
+        Place::Hex => &[
+            (Command::Follow, "follow"),
+            (Command::Back, "back"),
+            (Command::Goto, "address"),
+            (Command::WordSize, "word"),
+            (Command::Endian, "order"),
+            (Command::Help, "keys"),
+            (Command::Filter, "search"),
+        ],
+        Place::Memory => &[
+            (Command::Follow, "follow"),
+            (Command::Back, "back"),
+            (Command::Mode, "next list"),
+            (Command::Help, "keys"),
+            (Command::Filter, "filter"),
+            (Command::Goto, "address"),
+            (Command::Palette, "actions"),
+            (Command::Copy, "copy"),
+        ],
+        _ => &[
+            (Command::Follow, "follow"),
+            (Command::Back, "back"),
+            (Command::Filter, "filter"),
+            (Command::Help, "keys"),
+            (Command::Palette, "actions"),
+            (Command::Copy, "copy"),
+            (Command::Mark, "mark"),
+            (Command::Catalogue, "dumps"),
+        ],
+    };
+    let mut line = Line::default();
+    let mut used = 0;
+    for (command, word) in wanted {
+        let keys = app.config.keys.keys_of(*command);
+        let Some(key) = keys.first() else { continue };
+        let key = match *key {
+            "enter" => "↵",
+            "backspace" => "⌫",
+            key => key,
+        };
+        let columns = width(key) + width(word) + 3;
+        if used + columns > room {
+            break;
+        }
+        used += columns;
+        line = line.and(Tone::Match, key).and(Tone::Dim, format!(" {word}  "));
+    }
+    line
+}

@@ -1,0 +1,116 @@
+//! Decides what goes where on a terminal of any size: the list always, the rest as there is room.
+
+use ratatui::layout::Rect;
+
+use crate::app::App;
+use crate::view::Slot;
+
+/// Terminals at least this wide have the detail beside the list; narrower ones below it.
+const BESIDE: u16 = 110;
+/// The same for lists of sentences.
+const BESIDE_SENTENCES: u16 = 180;
+/// Terminals at least this high have a detail below the list.
+const BELOW: u16 = 16;
+/// Terminals at least this high have a picture.
+const PICTURE: u16 = 18;
+
+/// Where everything goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// The first line: where one is.
+    pub header: Rect,
+    /// The tabs of a crash.
+    pub tabs: Option<Rect>,
+    /// Everything between tabs and footer.
+    pub body: Rect,
+    /// The picture of the list.
+    pub picture: Option<Rect>,
+    /// The line of totals.
+    pub summary: Option<Rect>,
+    /// The names of the columns.
+    pub heading: Option<Rect>,
+    /// The rows.
+    pub rows: Rect,
+    /// The line between list and detail.
+    pub rule: Option<Rect>,
+    /// The detail of the row.
+    pub detail: Option<Rect>,
+    /// The last line: what was said, what is typed, which keys there are.
+    pub footer: Rect,
+}
+
+/// The layout of the terminal that the interface believes to have.
+#[must_use]
+pub fn layout(app: &App) -> Layout {
+    of(app, Rect::new(0, 0, app.size.0, app.size.1))
+}
+
+/// The layout of an area.
+pub(super) fn of(app: &App, area: Rect) -> Layout {
+    let mut rest = area;
+    let header = take_top(&mut rest, 1);
+    let footer = take_bottom(&mut rest, 1);
+    let tabs = app.shown_crash().is_some().then(|| take_top(&mut rest, 1));
+    let body = rest;
+    let picture = picture_height(app, area.height).map(|height| take_top(&mut rest, height));
+    let summarised = area.height >= BELOW && app.view().is_some_and(|view| view.summary().is_some());
+    let summary = summarised.then(|| take_top(&mut rest, 1));
+    let mut rule = None;
+    let mut detail = None;
+    let paired = app.view().is_some_and(|view| view.pair().is_some());
+    if app.detail && area.width >= beside(app.slot()) && !paired {
+        let wide = match app.slot() {
+            Some(Slot::Hex) => rest.width.saturating_sub(90).clamp(20, 60),
+            _ => rest.width * 2 / 5,
+        };
+        detail = Some(take_right(&mut rest, wide));
+        rule = Some(take_right(&mut rest, 1));
+        // Air between the line and the rows.
+        take_right(&mut rest, 1);
+        detail = detail.map(|detail| Rect { x: detail.x + 1, width: detail.width.saturating_sub(1), ..detail });
+    } else if app.detail && area.height >= BELOW {
+        let high = (rest.height / 3).clamp(3, 14);
+        detail = Some(take_bottom(&mut rest, high));
+        rule = Some(take_bottom(&mut rest, 1));
+    }
+    let heading = (rest.height >= 4).then(|| take_top(&mut rest, 1));
+    Layout { header, tabs, body, picture, summary, heading, rows: rest, rule, detail, footer }
+}
+
+/// From which width on the detail is beside the list: long sentences need the whole width longer.
+const fn beside(slot: Option<Slot>) -> u16 {
+    match slot {
+        None | Some(Slot::Triage | Slot::Log | Slot::Integrity | Slot::Compare | Slot::Marks) => BESIDE_SENTENCES,
+        Some(_) => BESIDE,
+    }
+}
+
+/// As many lines as the picture would like, a third of the terminal at most.
+fn picture_height(app: &App, height: u16) -> Option<u16> {
+    app.slot()?;
+    let view = app.view().filter(|view| height >= PICTURE && !view.is_empty())?;
+    let wanted = u16::try_from(view.picture_height(app.size.0)).unwrap_or(u16::MAX);
+    // A flame is the list itself, seen at once.
+    let most = if app.slot() == Some(Slot::Spans) { height * 9 / 20 } else { height / 3 };
+    (wanted > 0).then(|| wanted.min(most))
+}
+
+fn take_top(rest: &mut Rect, height: u16) -> Rect {
+    let height = height.min(rest.height);
+    let top = Rect { height, ..*rest };
+    rest.y += height;
+    rest.height -= height;
+    top
+}
+
+fn take_bottom(rest: &mut Rect, height: u16) -> Rect {
+    let height = height.min(rest.height);
+    rest.height -= height;
+    Rect { y: rest.y + rest.height, height, ..*rest }
+}
+
+fn take_right(rest: &mut Rect, width: u16) -> Rect {
+    let width = width.min(rest.width);
+    rest.width -= width;
+    Rect { x: rest.x + rest.width, width, ..*rest }
+}

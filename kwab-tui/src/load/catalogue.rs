@@ -1,0 +1,63 @@
+//! Looks which dumps there are, and reads what each says about itself.
+
+use std::path::{Path, PathBuf};
+
+use kwab::model::{Depth, Dump};
+use kwab::report::catalogue::{Entry, entry, unreadable};
+
+use super::{Found, Generations, Message};
+
+/// Files told at once, so that the first are seen while the rest is looked for; the first time fewer.
+const AT_ONCE: usize = 512;
+const AT_FIRST: usize = 48;
+
+/// Goes through files and directories.
+pub(super) fn scan(generation: u64, paths: &[PathBuf], current: &Generations, send: &mut dyn FnMut(Message)) {
+    let mut dumps = Vec::new();
+    let mut logs = Vec::new();
+    let mut most = AT_FIRST;
+    for path in paths {
+        for found in walkdir::WalkDir::new(path).sort_by_file_name().into_iter().flatten() {
+            if !found.file_type().is_file() && found.depth() > 0 {
+                continue;
+            }
+            let end = found.path().extension().and_then(|end| end.to_str());
+            // A file that was named is looked at whatever its name is.
+            if end == Some("kwab") || (found.depth() == 0 && found.file_type().is_file()) {
+                let Ok(meta) = found.metadata() else { continue };
+                dumps.push(Found { path: found.into_path(), len: meta.len(), modified: meta.modified().ok() });
+            } else if end == Some("log") {
+                logs.push(found.into_path());
+            }
+            if dumps.len() >= most {
+                most = AT_ONCE;
+                if !current.is_catalogue(generation) {
+                    return;
+                }
+                send(Message::Found { generation, dumps: std::mem::take(&mut dumps), logs: Vec::new(), done: false });
+            }
+        }
+    }
+    send(Message::Found { generation, dumps, logs, done: true });
+}
+
+/// Reads the catalogue entries of dumps.
+pub(super) fn read(generation: u64, files: &[PathBuf], current: &Generations, send: &mut dyn FnMut(Message)) {
+    let mut entries = Vec::new();
+    for file in files {
+        if !current.is_catalogue(generation) {
+            return;
+        }
+        entries.push((file.clone(), entry_of(file)));
+    }
+    send(Message::Entries { generation, entries });
+}
+
+/// What a file says about itself; damage and files that are no dumps are entries too.
+pub(crate) fn entry_of(path: &Path) -> Entry {
+    let name = path.display().to_string();
+    match Dump::open(path, Depth::Catalogue) {
+        Ok(dump) => entry(&dump, &name),
+        Err(error) => unreadable(&name, &error.to_string()),
+    }
+}

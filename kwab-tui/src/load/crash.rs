@@ -1,0 +1,215 @@
+//! Opens a crash: what it says first, then what follows from it, then everything that is long.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kwab::analysis::verify::Backing;
+use kwab::analysis::{Context, Dump as Analysed, images, triage};
+use kwab::export::{span_tree, ticks_per_us};
+use kwab::model::index::EventIndex;
+use kwab::model::log::LogIndex;
+use kwab::model::payloads::Payloads;
+use kwab::model::{Depth, Dump, DumpFile};
+use kwab::report::check::check;
+use kwab::report::inspect::{Options, Report, inspect};
+use kwab::symbols::{Finder, IndexCache};
+
+use super::{Generations, Job, Message, Sources, Watch};
+use crate::marks::Marks;
+use crate::text::grouped;
+use crate::view::hex::HexView;
+use crate::view::log::LogView;
+use crate::view::memory::MappingsView;
+use crate::view::pages::PagesView;
+use crate::view::syscalls::SyscallsView;
+use crate::view::timeline::TimelineView;
+use crate::view::triage::TriageView;
+use crate::view::{Slot, View, audit, backtrace, integrity, profile, registers, tasks};
+
+/// A dump up to this length is held whole; of a longer one the middle of its recordings is left out until somebody asks.
+const WHOLE: u64 = 32 << 20;
+/// Rows of the report's lists.
+const ROWS: usize = 256;
+
+/// Opens a dump, says what it is, and concludes.
+pub(super) fn open(
+    generation: u64,
+    path: PathBuf,
+    sources: &Sources,
+    current: &Generations,
+    send: &mut dyn FnMut(Message),
+) -> Vec<Job> {
+    let name = path.display().to_string();
+    let file = match DumpFile::open(&path) {
+        Ok(file) => file,
+        Err(error) => {
+            send(Message::Failed { generation, text: format!("{name}: {error}") });
+            return Vec::new();
+        }
+    };
+    if let Ok(text) = std::fs::read_to_string(Marks::path(&path)) {
+        send(Message::Marks { generation, marks: Marks::parse(&text) });
+    }
+    let long = file.len > WHOLE;
+    let dump = Dump::load(file, if long { Depth::Digest } else { Depth::All });
+    let report = told(generation, &name, &dump, send);
+    if !current.is_crash(generation) {
+        return Vec::new();
+    }
+    let index = Job::Index { generation, path: path.clone(), report: Arc::clone(&report) };
+    if long {
+        let sources = sources.clone();
+        return vec![Job::Conclude { generation, path, sources, whole: false }, index];
+    }
+    conclude(generation, &name, dump, &report, sources, current, send);
+    vec![index]
+}
+
+/// Says what the crash is about, and what it spent its time on.
+fn told(generation: u64, name: &str, dump: &Dump, send: &mut dyn FnMut(Message)) -> Arc<Report> {
+    let report = Arc::new(inspect(dump, name, Options { rows: ROWS }));
+    send(Message::Head { generation, report: Arc::clone(&report) });
+    send(Message::List { generation, slot: Slot::Profile, view: Arc::new(profile::profile(&report)) });
+    report
+}
+
+/// Reads a long dump with progress, and concludes.
+pub(super) fn conclude_long(
+    generation: u64,
+    path: &Path,
+    sources: &Sources,
+    whole: bool,
+    current: &Generations,
+    send: &mut dyn FnMut(Message),
+) {
+    let name = path.display().to_string();
+    let file = match DumpFile::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            send(Message::Failed { generation, text: format!("{name}: {error}") });
+            return;
+        }
+    };
+    let depth = if whole { Depth::All } else { Depth::Analysis };
+    let mut watch = Watch { generation, what: "reading", current, send };
+    let loaded = Dump::load_watched(file, depth, &mut |done, total| watch.told(done, total));
+    watch.finished();
+    let ControlFlow::Continue(dump) = loaded else { return };
+    let report = told(generation, &name, &dump, send);
+    conclude(generation, &name, dump, &report, sources, current, send);
+}
+
+/// What was left out of a long recording, in words.
+fn skipped(dump: &Dump) -> Vec<String> {
+    let kinds = dump.skipped().into_iter().map(|(kind, left, all)| {
+        let name = kind.name().map_or_else(|| format!("kind {}", kind.0), str::to_string);
+        let used = grouped((all - left) as u64);
+        format!("concluded from {used} of {} {name} sections, the last and those at the death", grouped(all as u64))
+    });
+    kinds.collect()
+}
+
+/// Everything that the analyses say.
+fn conclude(
+    generation: u64,
+    name: &str,
+    dump: Dump,
+    report: &Report,
+    sources: &Sources,
+    current: &Generations,
+    send: &mut dyn FnMut(Message),
+) {
+    let skipped = skipped(&dump);
+    send(Message::Skipped { generation, skipped: skipped.clone() });
+    let analysed = Analysed::of_loaded(dump);
+    let case = analysed.case();
+    let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
+    list(Slot::Tasks, Arc::new(tasks::tasks(&case)));
+    list(Slot::Locks, Arc::new(tasks::locks(&case)));
+    let mut paths = sources.symbols.clone();
+    let built = PathBuf::from("target/x86_64-unknown-none");
+    if built.is_dir() {
+        paths.push(built);
+    }
+    let found = images::load(&case, &mut Finder::new(paths, sources.force), &IndexCache::of_user());
+    if !current.is_crash(generation) {
+        return;
+    }
+    let backing = match sources.backing.as_deref().map(Backing::open) {
+        Some(Ok(backing)) => backing,
+        Some(Err(error)) => {
+            send(Message::Failed { generation, text: error.to_string() });
+            Backing::none()
+        }
+        None => Backing::none(),
+    };
+    let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
+    list(Slot::Triage, Arc::new(TriageView::new(triage(&case, &found.symbols, &backing, name), skipped)));
+    let ctx = Context::new(&case, &found.symbols, &backing);
+    list(Slot::Backtrace, Arc::new(backtrace::backtrace(report, &ctx)));
+    list(Slot::Registers, Arc::new(registers::registers(report, &ctx)));
+    list(Slot::Mappings, Arc::new(MappingsView::new(&ctx)));
+    list(Slot::Pages, Arc::new(PagesView::new(&ctx)));
+    list(Slot::Audit, Arc::new(audit::audit(&ctx)));
+    list(Slot::Checks, Arc::new(audit::checks(&ctx, &backing)));
+    list(Slot::Spans, Arc::new(profile::spans(&span_tree(&analysed), ticks_per_us(&analysed))));
+    if !sources.symbols.is_empty()
+        && let Some(problem) = found.problems.first()
+    {
+        send(Message::Failed { generation, text: problem.clone() });
+    }
+}
+
+/// Everything that is long: events, console, memory, checksums.
+pub(super) fn index(
+    generation: u64,
+    path: &Path,
+    report: &Report,
+    current: &Generations,
+    send: &mut dyn FnMut(Message),
+) {
+    let file = match DumpFile::open(path) {
+        Ok(file) => file,
+        Err(error) => {
+            send(Message::Failed { generation, text: format!("{}: {error}", path.display()) });
+            return;
+        }
+    };
+    let payloads = Arc::new(Payloads::new(Arc::new(file)));
+    let mut watch = Watch { generation, what: "events", current, send };
+    let events = EventIndex::build(&payloads, &mut |done, total| watch.told(done, total));
+    watch.finished();
+    let Some(events) = events.map(Arc::new) else { return };
+    let timeline = TimelineView::new(Arc::clone(&payloads), Arc::clone(&events));
+    send(Message::List { generation, slot: Slot::Timeline, view: Arc::new(timeline) });
+    let calls = SyscallsView::new(Arc::clone(&payloads), events, &report.syscalls);
+    send(Message::List { generation, slot: Slot::Syscalls, view: Arc::new(calls) });
+    let mut watch = Watch { generation, what: "log", current, send };
+    let log = LogIndex::build(&payloads, &mut |done, total| watch.told(done, total));
+    watch.finished();
+    let Some(log) = log else { return };
+    send(Message::List { generation, slot: Slot::Log, view: Arc::new(LogView::new(Arc::clone(&payloads), log)) });
+    send(Message::List { generation, slot: Slot::Hex, view: Arc::new(HexView::new(Arc::clone(&payloads))) });
+    verify(generation, path, report, current, send);
+}
+
+/// Checks every checksum, the long ones with progress.
+fn verify(generation: u64, path: &Path, report: &Report, current: &Generations, send: &mut dyn FnMut(Message)) {
+    let Ok(mut file) = DumpFile::open(path) else { return };
+    let total = file.sections.len();
+    if file.verified() < total {
+        let mut watch = Watch { generation, what: "checksums", current, send };
+        for section in 0..total {
+            if section % 16 == 0 && watch.told(section, total).is_break() {
+                return;
+            }
+            // What is wrong is noted by the check below; here the bytes are read with a way to stop.
+            drop(file.payload(section));
+        }
+        watch.finished();
+    }
+    let checked = check(&mut file, &report.file);
+    let view = integrity::integrity(&checked, report, true);
+    send(Message::List { generation, slot: Slot::Integrity, view: Arc::new(view) });
+}

@@ -1,0 +1,412 @@
+//! Work that takes time, beside the screen: a few threads, jobs in, messages out.
+//!
+//! Every job carries the generation of what it is for. When that is no longer looked at, its number is raised in
+//! [`Generations`]: jobs not begun are dropped, running ones stop at their next look, and messages that still arrive are
+//! ignored by their number. [`perform`] does a job wherever it is called, so that tests need no threads.
+
+mod catalogue;
+mod crash;
+mod import;
+mod watch;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use kwab::report::catalogue::Entry;
+use kwab::report::inspect::Report;
+
+use crate::list::{self, ListState, Question};
+use crate::marks::Marks;
+use watch::Watch;
+
+use crate::view::pair::PairView;
+use crate::view::{Slot, View};
+
+/// Where things come from, for everything that is loaded.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    /// Files, directories and initramfs with images.
+    pub symbols: Vec<PathBuf>,
+    /// Use images with another build-id too.
+    pub force: bool,
+    /// Initramfs or directory with the files behind pages.
+    pub backing: Option<PathBuf>,
+}
+
+/// Something to do.
+pub enum Job {
+    /// Look which dumps and logs there are.
+    Scan {
+        /// For which catalogue.
+        generation: u64,
+        /// Files and directories.
+        paths: Vec<PathBuf>,
+    },
+    /// Read what dumps say about themselves.
+    Read {
+        /// For which catalogue.
+        generation: u64,
+        /// Which.
+        files: Vec<PathBuf>,
+    },
+    /// Open a crash and conclude.
+    Open {
+        /// For which crash.
+        generation: u64,
+        /// Its file.
+        path: PathBuf,
+        /// Where images and files come from.
+        sources: Sources,
+    },
+    /// Index what is long: events, console, captured memory; then check every checksum.
+    Index {
+        /// For which crash.
+        generation: u64,
+        /// Its file.
+        path: PathBuf,
+        /// What is already known of it.
+        report: Arc<Report>,
+    },
+    /// Conclude from a dump that is too long to be held whole without being asked.
+    Conclude {
+        /// For which crash.
+        generation: u64,
+        /// Its file.
+        path: PathBuf,
+        /// Where images and files come from.
+        sources: Sources,
+        /// Whether the middle of long recordings is read too.
+        whole: bool,
+    },
+    /// Put two lists beside each other.
+    Beside {
+        /// For which crash.
+        generation: u64,
+        /// Which list.
+        slot: Slot,
+        /// This crash's.
+        left: Arc<dyn View>,
+        /// The other's.
+        right: Arc<dyn View>,
+        /// What the two are called.
+        names: (String, String),
+    },
+    /// Which rows of a list are to be shown.
+    Answer {
+        /// Which list.
+        list: ListId,
+        /// The question's number.
+        number: u64,
+        /// The list.
+        view: Arc<dyn View>,
+        /// The question.
+        question: Question,
+    },
+    /// The next row that a filter holds for.
+    Seek {
+        /// Which list.
+        list: ListId,
+        /// The question's number.
+        number: u64,
+        /// The list.
+        view: Arc<dyn View>,
+        /// The filter.
+        filter: String,
+        /// From where.
+        from: usize,
+        /// Which way.
+        forward: bool,
+    },
+    /// Write the rows of a list to a file.
+    Export {
+        /// The file.
+        path: PathBuf,
+        /// The list.
+        view: Arc<dyn View>,
+        /// Which of its rows are shown.
+        list: Box<ListState>,
+    },
+    /// Make dumps of a serial log.
+    Import {
+        /// The log.
+        log: PathBuf,
+    },
+}
+
+/// A list that rows are asked of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListId {
+    /// The catalogue.
+    Catalogue,
+    /// A list of the crash of a generation.
+    Crash(u64, Slot),
+}
+
+/// A file, and what tells whether it has changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its path.
+    pub path: PathBuf,
+    /// Bytes.
+    pub len: u64,
+    /// When it was last written to.
+    pub modified: Option<SystemTime>,
+}
+
+/// What became of a job.
+pub enum Message {
+    /// Files that there are; the last message of a scan says so.
+    Found {
+        /// For which catalogue.
+        generation: u64,
+        /// Dumps.
+        dumps: Vec<Found>,
+        /// Serial logs.
+        logs: Vec<PathBuf>,
+        /// Whether these are all.
+        done: bool,
+    },
+    /// What dumps say about themselves.
+    Entries {
+        /// For which catalogue.
+        generation: u64,
+        /// Path and what it says.
+        entries: Vec<(PathBuf, Entry)>,
+    },
+    /// What a crash is about, before anything is concluded.
+    Head {
+        /// For which crash.
+        generation: u64,
+        /// The inspection.
+        report: Arc<Report>,
+    },
+    /// The marks that were kept of a dump.
+    Marks {
+        /// For which crash.
+        generation: u64,
+        /// They, or why they cannot be read.
+        marks: Result<Marks, String>,
+    },
+    /// A list is ready.
+    List {
+        /// For which crash.
+        generation: u64,
+        /// Which list.
+        slot: Slot,
+        /// It.
+        view: Arc<dyn View>,
+    },
+    /// What of a long recording conclusions do not rest on.
+    Skipped {
+        /// For which crash.
+        generation: u64,
+        /// In words; empty when they rest on everything.
+        skipped: Vec<String>,
+    },
+    /// Something could not be done.
+    Failed {
+        /// For which crash; 0 for none.
+        generation: u64,
+        /// What, in a line.
+        text: String,
+    },
+    /// Something has been done.
+    Told {
+        /// What, in a line.
+        text: String,
+    },
+    /// How far a job is; equal numbers mean that it is done.
+    Progress {
+        /// For which crash or catalogue.
+        generation: u64,
+        /// What is being done.
+        what: &'static str,
+        /// Done.
+        done: usize,
+        /// Of how much.
+        total: usize,
+    },
+    /// Rows that answer a question.
+    Answer {
+        /// Which list.
+        list: ListId,
+        /// The question's number.
+        number: u64,
+        /// The rows, or what the question has wrong.
+        rows: Result<Option<Vec<u32>>, String>,
+    },
+    /// The row that was looked for.
+    Sought {
+        /// Which list.
+        list: ListId,
+        /// The question's number.
+        number: u64,
+        /// The row, when there is one.
+        row: Option<usize>,
+    },
+    /// A log has been imported.
+    Imported {
+        /// The dumps that were made.
+        dumps: Vec<PathBuf>,
+        /// In a line.
+        text: String,
+    },
+}
+
+/// What is looked at now: jobs for anything older are of no use.
+#[derive(Debug, Default)]
+pub struct Generations {
+    /// The catalogue.
+    pub catalogue: AtomicU64,
+    /// The crash.
+    pub crash: AtomicU64,
+    /// The crash beside it.
+    pub second: AtomicU64,
+    /// The question.
+    pub question: AtomicU64,
+}
+
+impl Generations {
+    fn wanted(&self, job: &Job) -> bool {
+        match job {
+            Job::Scan { generation, .. } | Job::Read { generation, .. } => self.is_catalogue(*generation),
+            Job::Open { generation, .. }
+            | Job::Index { generation, .. }
+            | Job::Conclude { generation, .. }
+            | Job::Beside { generation, .. } => self.is_crash(*generation),
+            Job::Answer { number, .. } | Job::Seek { number, .. } => self.is_question(*number),
+            Job::Import { .. } | Job::Export { .. } => true,
+        }
+    }
+
+    pub(crate) fn is_catalogue(&self, number: u64) -> bool {
+        self.catalogue.load(Ordering::Relaxed) == number
+    }
+
+    pub(crate) fn is_crash(&self, number: u64) -> bool {
+        self.crash.load(Ordering::Relaxed) == number || self.second.load(Ordering::Relaxed) == number
+    }
+
+    pub(crate) fn is_question(&self, number: u64) -> bool {
+        self.question.load(Ordering::Relaxed) == number
+    }
+}
+
+/// Does a job; gives those that follow from it.
+pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -> Vec<Job> {
+    if !current.wanted(&job) {
+        return Vec::new();
+    }
+    match job {
+        Job::Scan { generation, paths } => catalogue::scan(generation, &paths, current, send),
+        Job::Read { generation, files } => catalogue::read(generation, &files, current, send),
+        Job::Open { generation, path, sources } => return crash::open(generation, path, &sources, current, send),
+        Job::Index { generation, path, report } => crash::index(generation, &path, &report, current, send),
+        Job::Conclude { generation, path, sources, whole } => {
+            crash::conclude_long(generation, &path, &sources, whole, current, send);
+        }
+        Job::Beside { generation, slot, left, right, names } => {
+            let mut watch = Watch { generation, what: "comparing", current, send };
+            let pair = PairView::new(left, right, names, &mut |done, total| watch.told(done, total).is_continue());
+            watch.finished();
+            if let Some(pair) = pair {
+                send(Message::List { generation, slot, view: Arc::new(pair) });
+            }
+        }
+        Job::Answer { list, number, view, question } => {
+            let total = view.len();
+            let rows = list::answer(view.as_ref(), &question, &mut |done| {
+                if done % (1 << 17) == 0 {
+                    send(Message::Progress { generation: 0, what: "filter", done, total: total + 1 });
+                }
+                current.is_question(number)
+            });
+            send(Message::Progress { generation: 0, what: "filter", done: 1, total: 1 });
+            send(Message::Answer { list, number, rows: rows.map_err(|error| error.to_string()) });
+        }
+        Job::Seek { list, number, view, filter, from, forward } => {
+            let row = list::search(view.as_ref(), &filter, from, forward, &mut |_| current.is_question(number));
+            send(Message::Sought { list, number, row: row.ok().flatten() });
+        }
+        Job::Export { path, view, list } => {
+            let written = crate::export::write(&path, &crate::export::text(view.as_ref(), &list));
+            let name = path.display();
+            send(match written {
+                Ok(()) => Message::Told { text: format!("written to {name}") },
+                Err(error) => Message::Failed { generation: 0, text: format!("{name}: {error}") },
+            });
+        }
+        Job::Import { log } => import::import(&log, send),
+    }
+    Vec::new()
+}
+
+/// The threads and what they have to do.
+pub struct Pool {
+    queue: Arc<(Mutex<VecDeque<Job>>, Condvar)>,
+}
+
+impl Pool {
+    /// Starts `threads` threads that send what they find out. They end with the process.
+    ///
+    /// # Errors
+    /// When the system gives no threads.
+    pub fn start<M: Send + 'static>(
+        threads: usize,
+        current: Arc<Generations>,
+        out: &Sender<M>,
+        wrap: fn(Message) -> M,
+    ) -> std::io::Result<Self> {
+        let queue: Arc<(Mutex<VecDeque<Job>>, Condvar)> = Arc::default();
+        for number in 0..threads.max(1) {
+            let (queue, current, out) = (Arc::clone(&queue), Arc::clone(&current), out.clone());
+            let work = move || {
+                loop {
+                    let job = next(&queue);
+                    // A job that panics costs its result, never the interface.
+                    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        perform(job, &current, &mut |message| drop(out.send(wrap(message))))
+                    }));
+                    match done {
+                        Ok(more) => more.into_iter().for_each(|job| push(&queue, job)),
+                        Err(_) => {
+                            let text = "a part of this dump could not be read: kwab has a bug there".to_string();
+                            drop(out.send(wrap(Message::Failed { generation: 0, text })));
+                        }
+                    }
+                }
+            };
+            std::thread::Builder::new().name(format!("load {number}")).spawn(work)?;
+        }
+        Ok(Self { queue })
+    }
+
+    /// Queues a job; what a person waits for goes first.
+    pub fn give(&self, job: Job) {
+        push(&self.queue, job);
+    }
+}
+
+fn push(queue: &(Mutex<VecDeque<Job>>, Condvar), job: Job) {
+    let mut jobs = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+    if matches!(job, Job::Read { .. }) {
+        jobs.push_back(job);
+    } else {
+        jobs.push_front(job);
+    }
+    queue.1.notify_one();
+}
+
+fn next(queue: &(Mutex<VecDeque<Job>>, Condvar)) -> Job {
+    let mut jobs = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if let Some(job) = jobs.pop_front() {
+            return job;
+        }
+        jobs = queue.1.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+    }
+}

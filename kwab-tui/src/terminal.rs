@@ -1,0 +1,303 @@
+//! The terminal: taken, given back however the program ends, and the loop between it and the state.
+//!
+//! Raw mode, the alternate screen and mouse reports are taken together and given back together: at the end, in a panic,
+//! before a stop (^Z, SIGTSTP) and before the death by a signal, which is then the signal's own, so that a shell sees it.
+
+use std::io::{self, Stdout, Write as _};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyEventKind,
+    MouseButton, MouseEventKind,
+};
+use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
+use crossterm::{cursor, execute};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+
+use crate::app::{Action, App, Effect, Mouse};
+use crate::load::{Generations, Message, Pool};
+
+/// Something that wakes the loop.
+enum Wake {
+    Terminal(Event),
+    Loaded(Message),
+    Signal(i32),
+}
+
+/// The longest wait for something to happen.
+const TICK: Duration = Duration::from_millis(250);
+/// The shortest time between two pictures while messages pour in.
+const FRAME: Duration = Duration::from_millis(30);
+/// Texts longer than this are not taken by terminals through OSC 52.
+const LONGEST_COPY: usize = 74_994;
+
+/// Takes the terminal.
+fn take(mouse: bool) -> io::Result<()> {
+    crossterm::terminal::enable_raw_mode()?;
+    let mut out = io::stdout();
+    execute!(out, EnterAlternateScreen, EnableBracketedPaste, cursor::Hide)?;
+    if mouse {
+        execute!(out, EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Gives the terminal back. What fails here cannot be mended here.
+fn give_back() {
+    let mut out = io::stdout();
+    // A terminal that changed its size shows what is left on this screen behind the first one.
+    let _ = execute!(
+        out,
+        Clear(ClearType::All),
+        DisableMouseCapture,
+        DisableBracketedPaste,
+        cursor::Show,
+        LeaveAlternateScreen
+    );
+    let _ = crossterm::terminal::disable_raw_mode();
+    let _ = out.flush();
+}
+
+/// Gives the terminal back when it goes, also by a panic.
+struct Taken;
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+/// Runs the interface until somebody leaves it.
+///
+/// # Errors
+/// When the terminal cannot be taken or drawn to, or the system gives no threads.
+pub(crate) fn run(mut app: App, first: Vec<Effect>, mouse: bool) -> io::Result<()> {
+    let (send, receive) = channel();
+    let current = Arc::new(Generations::default());
+    app.publish(&current);
+    let pool = Pool::start(2, Arc::clone(&current), &send, Wake::Loaded)?;
+    listen_to_signals(send.clone())?;
+    let before = std::panic::take_hook();
+    let own = std::thread::current().id();
+    std::panic::set_hook(Box::new(move |info| {
+        // A panic of a loading thread is told by a message; the screen stays.
+        if std::thread::current().id() == own {
+            give_back();
+            before(info);
+        }
+    }));
+    take(mouse)?;
+    let taken = Taken;
+    listen_to_terminal(send)?;
+    let mut screen = Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, pool, mouse };
+    if let Ok(size) = screen.terminal.size() {
+        app.update(Action::Resize(size.width, size.height));
+    }
+    let outcome = screen.turn(&mut app, first, &receive, &current);
+    drop(taken);
+    outcome
+}
+
+fn listen_to_terminal(send: Sender<Wake>) -> io::Result<()> {
+    let read = move || {
+        while let Ok(event) = crossterm::event::read() {
+            if send.send(Wake::Terminal(event)).is_err() {
+                return;
+            }
+        }
+        // The terminal is gone: as if somebody had hung up.
+        let _ = send.send(Wake::Signal(SIGHUP));
+    };
+    std::thread::Builder::new().name("terminal".to_string()).spawn(read).map(drop)
+}
+
+fn listen_to_signals(send: Sender<Wake>) -> io::Result<()> {
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT])?;
+    let listen = move || {
+        for signal in signals.forever() {
+            if send.send(Wake::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new().name("signals".to_string()).spawn(listen).map(drop)
+}
+
+/// The terminal and the threads.
+struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    pool: Pool,
+    mouse: bool,
+}
+
+impl Screen {
+    /// The loop: everything that has happened, then one picture.
+    fn turn(
+        &mut self,
+        app: &mut App,
+        first: Vec<Effect>,
+        receive: &Receiver<Wake>,
+        current: &Generations,
+    ) -> io::Result<()> {
+        let started = Instant::now();
+        if self.carry_out(app, first, current)? {
+            return Ok(());
+        }
+        let mut fresh = true;
+        loop {
+            let settled = app.settle();
+            self.carry_out(app, settled, current)?;
+            if fresh {
+                self.terminal.draw(|frame| crate::draw::draw(app, frame))?;
+            }
+            let drawn = Instant::now();
+            let mut wake = match receive.recv_timeout(TICK) {
+                Ok(wake) => Some(wake),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
+            // Nothing is sent over a slow line when nothing has happened.
+            fresh = wake.is_some();
+            loop {
+                // A key is answered at once; what threads find out can wait for the next picture.
+                let urgent = matches!(wake, Some(Wake::Terminal(_) | Wake::Signal(_)));
+                if let Some(happened) = wake
+                    && self.happened(app, happened, current)?
+                {
+                    return Ok(());
+                }
+                wake = match receive.try_recv() {
+                    Ok(next) => Some(next),
+                    Err(_) if urgent || drawn.elapsed() >= FRAME => break,
+                    Err(_) => receive.recv_timeout(FRAME.saturating_sub(drawn.elapsed())).ok(),
+                };
+                if wake.is_none() || drawn.elapsed() > 4 * FRAME {
+                    if let Some(happened) = wake
+                        && self.happened(app, happened, current)?
+                    {
+                        return Ok(());
+                    }
+                    break;
+                }
+            }
+            let now = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let effects = app.update(Action::Tick(now));
+            if self.carry_out(app, effects, current)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes something that happened; says whether it was the end.
+    fn happened(&mut self, app: &mut App, wake: Wake, current: &Generations) -> io::Result<bool> {
+        let action = match wake {
+            Wake::Terminal(event) => match action_of(event) {
+                Some(action) => action,
+                None => return Ok(false),
+            },
+            Wake::Loaded(message) => Action::Loaded(message),
+            Wake::Signal(SIGTSTP) => {
+                self.suspend(app)?;
+                return Ok(false);
+            }
+            Wake::Signal(SIGCONT) => {
+                // Somebody may have stopped us without asking and changed the terminal.
+                crossterm::terminal::disable_raw_mode()?;
+                take(self.mouse)?;
+                self.anew(app)?;
+                return Ok(false);
+            }
+            Wake::Signal(signal) => {
+                give_back();
+                // Ends the process as the signal would have.
+                signal_hook::low_level::emulate_default_handler(signal)?;
+                return Ok(true);
+            }
+        };
+        let effects = app.update(action);
+        self.carry_out(app, effects, current)
+    }
+
+    /// Does what the state asks for; says whether it was the end.
+    fn carry_out(&mut self, app: &mut App, effects: Vec<Effect>, current: &Generations) -> io::Result<bool> {
+        app.publish(current);
+        for effect in effects {
+            match effect {
+                Effect::Job(job) => self.pool.give(job),
+                Effect::Copy(text) => copy(&text)?,
+                Effect::Write { path, text } => {
+                    let written = match text {
+                        Some(text) => crate::export::write(&path, &text),
+                        None => std::fs::remove_file(&path).or(Ok(())),
+                    };
+                    if let Err(error) = written {
+                        let text = format!("{}: {error}", path.display());
+                        app.update(Action::Loaded(Message::Failed { generation: 0, text }));
+                    }
+                }
+                Effect::Redraw => self.anew(app)?,
+                Effect::Suspend => self.suspend(app)?,
+                Effect::Quit => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives the terminal back, stops, and takes it again when somebody says `fg`.
+    fn suspend(&mut self, app: &mut App) -> io::Result<()> {
+        give_back();
+        signal_hook::low_level::emulate_default_handler(SIGTSTP)?;
+        take(self.mouse)?;
+        self.anew(app)
+    }
+
+    /// Draws every cell at the next picture, on a terminal that may have changed its size. `Terminal::clear` would ask
+    /// where the cursor is, and the thread that reads the keys would take the answer.
+    fn anew(&mut self, app: &mut App) -> io::Result<()> {
+        let size = self.terminal.size()?;
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height))?;
+        app.update(Action::Resize(size.width, size.height));
+        Ok(())
+    }
+}
+
+/// Puts a text into the clipboard of the terminal that somebody sits at, through SSH and tmux.
+fn copy(text: &str) -> io::Result<()> {
+    let mut text = text;
+    while text.len() > LONGEST_COPY * 3 / 4 {
+        let mut end = LONGEST_COPY * 3 / 4;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        text = &text[..end];
+    }
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    let mut out = io::stdout();
+    write!(out, "\u{1b}]52;c;{encoded}\u{7}")?;
+    if std::env::var_os("TMUX").is_some() {
+        // tmux hands it on only from inside an envelope, unless set-clipboard is on.
+        write!(out, "\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{encoded}\u{7}\u{1b}\\")?;
+    }
+    out.flush()
+}
+
+fn action_of(event: Event) -> Option<Action> {
+    Some(match event {
+        Event::Key(key) if key.kind != KeyEventKind::Release => Action::Key(key),
+        Event::Paste(text) => Action::Paste(text),
+        Event::Resize(columns, rows) => Action::Resize(columns, rows),
+        Event::Mouse(mouse) => Action::Mouse(match mouse.kind {
+            MouseEventKind::Down(MouseButton::Left) => Mouse::Click(mouse.column, mouse.row),
+            MouseEventKind::ScrollUp => Mouse::Up,
+            MouseEventKind::ScrollDown => Mouse::Down,
+            _ => return None,
+        }),
+        _ => return None,
+    })
+}

@@ -1,0 +1,165 @@
+//! Text by meaning and by columns: pieces with a tone, lines of pieces, and cutting at what a terminal calls a column.
+
+pub use kwab::report::units::{bytes, duration, grouped, memory};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use crate::theme::Tone;
+
+/// A line of pieces, each with its meaning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The pieces, left to right.
+    pub pieces: Vec<(Tone, String)>,
+}
+
+impl Line {
+    /// A line of one piece.
+    pub fn of(tone: Tone, text: impl Into<String>) -> Self {
+        Self { pieces: vec![(tone, text.into())] }
+    }
+
+    /// An ordinary line.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self::of(Tone::Plain, text)
+    }
+
+    /// The same with a piece more.
+    #[must_use]
+    pub fn and(mut self, tone: Tone, text: impl Into<String>) -> Self {
+        self.pieces.push((tone, text.into()));
+        self
+    }
+
+    /// A name, padded, and its value.
+    pub fn field(name: &str, value: impl Into<String>) -> Self {
+        Self::of(Tone::Dim, format!("{name:<9} ")).and(Tone::Plain, value)
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// The line broken at spaces into lines of at most `width` columns; what follows the first is indented by `indent`.
+    #[must_use]
+    pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
+        let mut lines = vec![Self::default()];
+        let mut used = 0;
+        let indent = if indent * 2 > width { 0 } else { indent };
+        for (tone, text) in &self.pieces {
+            for word in text.split_inclusive(' ') {
+                let mut rest = word;
+                // A word that fits nowhere is broken where it must be.
+                while !rest.is_empty() {
+                    let room = width.max(1).saturating_sub(used);
+                    if rest.trim_end().width() <= room || (used <= indent && rest.width() <= room) {
+                        push(&mut lines, *tone, rest);
+                        used += rest.width();
+                        break;
+                    }
+                    if used > indent || (used > 0 && lines.len() == 1) {
+                        used = fresh(&mut lines, indent);
+                        if rest.trim_end().width() <= width.saturating_sub(used) {
+                            continue;
+                        }
+                    }
+                    let head = take(rest, width.saturating_sub(used).max(1));
+                    push(&mut lines, *tone, head);
+                    rest = &rest[head.len()..];
+                    if !rest.is_empty() {
+                        used = fresh(&mut lines, indent);
+                    }
+                }
+            }
+        }
+        lines
+    }
+}
+
+fn push(lines: &mut [Line], tone: Tone, text: &str) {
+    let Some(line) = lines.last_mut() else { return };
+    match line.pieces.last_mut() {
+        Some((last, pushed)) if *last == tone => pushed.push_str(text),
+        _ => line.pieces.push((tone, text.to_string())),
+    }
+}
+
+fn fresh(lines: &mut Vec<Line>, indent: usize) -> usize {
+    lines.push(if indent == 0 { Line::default() } else { Line::plain(" ".repeat(indent)) });
+    indent
+}
+
+/// The front of `text` that fits into `width` columns, at least one character.
+#[must_use]
+pub fn take(text: &str, width: usize) -> &str {
+    let mut used = 0;
+    for (at, character) in text.char_indices() {
+        used += character.width().unwrap_or(0);
+        if used > width && at > 0 {
+            return &text[..at];
+        }
+    }
+    text
+}
+
+/// `text` cut to `width` columns, with an ellipsis where something is missing.
+#[must_use]
+pub fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    match width {
+        0 => String::new(),
+        1 => "…".to_string(),
+        _ => format!("{}…", take(text, width - 1)),
+    }
+}
+
+/// `text` in exactly `width` columns.
+#[must_use]
+pub fn pad(text: &str, width: usize, right: bool) -> String {
+    let text = cut(text, width);
+    let room = " ".repeat(width.saturating_sub(text.width()));
+    if right { room + &text } else { text + &room }
+}
+
+/// The columns of a text.
+#[must_use]
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// An address as it can be grepped: full width.
+#[must_use]
+pub fn address(value: u64) -> String {
+    format!("0x{value:016x}")
+}
+
+/// `1 crash`, `3 crashes`.
+#[must_use]
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    kwab::report::units::count(number as u64, one, many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces_and_words_only_where_they_must() {
+        let line = Line::of(Tone::Head, "against: ").and(Tone::Plain, "verify-pages passed for it at exec");
+        let shown: Vec<_> = line.wrapped(20, 2).iter().map(|line| line.text().trim_end().to_string()).collect();
+        assert_eq!(shown, ["against:", "  verify-pages", "  passed for it at", "  exec"]);
+        let long = Line::plain("x".repeat(25)).wrapped(10, 2);
+        assert!(long.iter().all(|line| width(&line.text()) <= 10), "{long:?}");
+        assert_eq!(long.iter().map(|line| line.text().trim().len()).sum::<usize>(), 25);
+    }
+
+    #[test]
+    fn cutting_counts_columns_and_not_bytes() {
+        assert_eq!(cut("añb漢字", 5), "añb…");
+        assert_eq!(pad("7", 3, true), "  7");
+        assert_eq!(cut("abc", 0), "");
+    }
+}

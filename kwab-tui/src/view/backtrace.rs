@@ -1,0 +1,297 @@
+//! Who called whom: the trace of the death with inlined frames, then every other processor and task, code beside each.
+
+use std::path::PathBuf;
+
+use kwab::analysis::{Context, RecordRef, TraceFrame, View as Space, stacks};
+use kwab::decode::{Values, around};
+use kwab::report::align::shape;
+use kwab::report::inspect::Report;
+use kwab::symbols::SourceLines;
+use kwab::unwind::Stopped;
+
+use super::table::{Table, TableRow};
+use super::{Column, Link, Row, Slot, Target, text};
+use crate::text::{Line, address};
+use crate::theme::Tone;
+
+/// Instructions shown before and behind an address.
+const AROUND: (usize, usize) = (6, 6);
+/// Frames that are shown with their code: enough for every stack that somebody reads.
+const WITH_CODE: usize = 2_000;
+
+const COLUMNS: &[Column] = &[
+    Column::number("#", 4, 0),
+    Column::new("found by", 8, 2),
+    Column::new("address", 18, 1),
+    Column::rest("function"),
+    Column::new("source", 28, 3),
+];
+
+/// The trace that triage uses, those of other processors and tasks, then those that were printed.
+#[must_use]
+pub fn backtrace(report: &Report, ctx: &Context<'_, '_>) -> Table {
+    let sources = SourceLines::new(vec![PathBuf::from(".")]);
+    let mut traces = Traces { ctx, rows: Vec::new(), sources, with_code: 0, whose: String::new() };
+    // A trace that is nothing but what the kernel printed is shown once, with what it guessed.
+    let only_printed = ctx.trace.iter().all(|frame| frame.at.is_some()) && !report.backtraces.is_empty();
+    if !ctx.trace.is_empty() && !only_printed {
+        traces.heading("where it died", Vec::new());
+        traces.frames(&ctx.trace, ctx.death.code_pid());
+    }
+    if only_printed {
+        traces.printed(report);
+    }
+    for stack in stacks::all(ctx.case, ctx.symbols, &ctx.death) {
+        traces.stack(&stack);
+    }
+    if !only_printed {
+        traces.printed(report);
+    }
+    Table {
+        slot: Slot::Backtrace,
+        columns: COLUMNS,
+        fields: &["function", "source", "trust", "whose"],
+        rows: traces.rows,
+        command: "kwab inspect DUMP --section bt,tasks",
+        when_empty: "no backtrace: neither printed frames nor a stack to walk are in this dump".to_string(),
+        summary: None,
+        flame: None,
+    }
+}
+
+/// Rows as they are made.
+struct Traces<'r, 'c, 'a> {
+    ctx: &'r Context<'c, 'a>,
+    rows: Vec<TableRow>,
+    sources: SourceLines,
+    with_code: usize,
+    /// Whose trace the rows are of.
+    whose: String,
+}
+
+impl Traces<'_, '_, '_> {
+    fn heading(&mut self, title: &str, links: Vec<Link>) {
+        self.whose = title.to_string();
+        let cells = [String::new(), String::new(), String::new(), title.to_string(), String::new()];
+        let detail = vec![Line::of(Tone::Head, title)];
+        self.rows.push(TableRow {
+            row: Row::of(Tone::Head, cells),
+            detail,
+            links,
+            values: vec![None, None, None, text(title)],
+            ..TableRow::default()
+        });
+    }
+
+    fn push(&mut self, frame: &Shown, code: Vec<Line>, links: Vec<Link>, at: Option<RecordRef>) {
+        let addr = frame.addr.map(address).unwrap_or_default();
+        let cells = [frame.index.clone(), frame.trust.clone(), addr, frame.name.clone(), frame.place.clone()];
+        let tone = if frame.quiet { Tone::Dim } else { Tone::Code };
+        let name = if frame.name.is_empty() { "no symbol is known here" } else { &frame.name };
+        let mut detail = vec![Line::of(Tone::Head, name)];
+        detail.extend(frame.addr.map(|addr| Line::field("address", address(addr))));
+        if !frame.place.is_empty() {
+            detail.push(Line::field("source", frame.place.clone()));
+        }
+        if !frame.trust.is_empty() {
+            detail.push(Line::field("found by", trust_in_words(&frame.trust)));
+        }
+        detail.push(Line::field("stack of", self.whose.clone()));
+        if code.is_empty() && frame.addr.is_some() {
+            let why = "no code bytes in the dump and no image with them (--symbols PATH)";
+            detail.push(Line::of(Tone::Dim, why));
+        }
+        detail.extend(code);
+        self.rows.push(TableRow {
+            row: Row::of(Tone::Plain, cells).tone(1, Tone::Dim).tone(3, tone).tone(4, Tone::Dim),
+            detail,
+            links,
+            at,
+            values: vec![
+                text(frame.name.clone()),
+                text(frame.place.clone()),
+                text(frame.trust.clone()),
+                text(self.whose.clone()),
+            ],
+            alike: Some(shape(if frame.name.is_empty() { &frame.index } else { &frame.name })),
+            ..TableRow::default()
+        });
+    }
+
+    /// A stack that was walked or printed for a processor or a task.
+    fn stack(&mut self, stack: &stacks::Stack) {
+        const NAMED: usize = 4;
+        let mut title = stack.owners.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+        if let Some(more @ 1..) = stack.owners.len().checked_sub(NAMED) {
+            title.push_str(&format!("; and {more} more like it"));
+        }
+        let pid = self.ctx.case.registers.iter().find(|set| Some(set.at) == stack.at).and_then(|set| set.pid);
+        let tasks = stack.owners.iter().filter_map(|owner| {
+            let (_, rest) = owner.split_once('[')?;
+            let tid: u32 = rest.split_once(']')?.0.parse().ok()?;
+            Some(Link::new(owner.clone(), Target::Task(tid)))
+        });
+        self.heading(&title, tasks.collect());
+        self.frames(&stack.frames, pid.filter(|_| stack.user));
+        if let Some(why) = stack.stopped.and_then(Stopped::in_words) {
+            let shown = Shown { index: "…".to_string(), name: why, quiet: true, ..Shown::default() };
+            self.push(&shown, Vec::new(), Vec::new(), None);
+        }
+    }
+
+    fn frames(&mut self, frames: &[TraceFrame], pid: Option<u32>) {
+        for (number, frame) in frames.iter().enumerate() {
+            let inlined = frame.functions.iter().take(frame.functions.len().saturating_sub(1));
+            for inlined in inlined.filter(|function| function.inlined) {
+                let place = inlined.file.as_ref().map(|file| format!("{file}:{}", inlined.line.unwrap_or(0)));
+                let shown = Shown {
+                    index: "└".to_string(),
+                    trust: "inl".to_string(),
+                    name: format!("{} (inlined)", inlined.function.as_deref().unwrap_or("?")),
+                    place: place.unwrap_or_default(),
+                    quiet: true,
+                    ..Shown::default()
+                };
+                self.push(&shown, Vec::new(), Vec::new(), None);
+            }
+            let space = Space::of(self.ctx.case, self.ctx.symbols, pid, &self.ctx.death);
+            let mut links = vec![Link::new(format!("mapping of {:#x}", frame.ip), Target::Mapping(frame.ip))];
+            if !space.bytes(frame.ip).is_empty() {
+                links.insert(0, Link::new(format!("bytes at {:#x}", frame.ip), Target::Bytes(frame.ip)));
+            }
+            links.extend(frame.at.map(|at| Link::new(format!("record {at}"), Target::Record(at))));
+            let code = self.code(frame, pid, &space);
+            let shown = Shown {
+                index: format!("#{number}"),
+                trust: frame.trust.short().to_string(),
+                addr: Some(frame.ip).filter(|ip| *ip != 0 || frame.at.is_none()),
+                name: frame.name.clone().unwrap_or_default(),
+                place: frame.source.clone().unwrap_or_default(),
+                quiet: frame.machinery,
+            };
+            self.push(&shown, code, links, frame.at);
+        }
+    }
+
+    /// The source lines and the instructions of a frame.
+    fn code(&mut self, frame: &TraceFrame, pid: Option<u32>, space: &Space<'_, '_>) -> Vec<Line> {
+        self.with_code += 1;
+        if self.with_code > WITH_CODE {
+            return vec![Line::of(Tone::Dim, "code is shown beside the first 2,000 frames only")];
+        }
+        let mut lines = Vec::new();
+        for function in &frame.functions {
+            if let (Some(file), Some(line)) = (&function.file, function.line)
+                && let Some(source) = self.sources.line(file, line)
+            {
+                lines.push(Line::of(Tone::Dim, format!("{line:>5}  ")).and(Tone::Plain, source.trim_end()));
+            }
+        }
+        lines.extend(disassembly(frame.ip, pid, space, self.ctx));
+        lines
+    }
+
+    /// The traces as the kernel printed them, with what it guessed.
+    fn printed(&mut self, report: &Report) {
+        for trace in &report.backtraces {
+            self.heading(&format!("{}, as printed", trace.title), Vec::new());
+            for frame in &trace.frames {
+                let addr = frame.addr.as_ref().and_then(|addr| kwab::report::filter::number(addr));
+                let shown = Shown {
+                    index: format!("#{}", frame.index),
+                    trust: short(&frame.trust).to_string(),
+                    addr,
+                    name: frame.symbol.clone(),
+                    place: frame.place.clone().unwrap_or_default(),
+                    quiet: frame.trust == "scan",
+                };
+                let bytes = addr.map(|addr| Link::new(format!("bytes at {addr:#x}"), Target::Bytes(addr)));
+                self.push(&shown, Vec::new(), bytes.into_iter().collect(), None);
+            }
+        }
+    }
+}
+
+/// A frame as it is shown.
+#[derive(Default)]
+struct Shown {
+    index: String,
+    trust: String,
+    addr: Option<u64>,
+    name: String,
+    place: String,
+    quiet: bool,
+}
+
+/// The instructions around an address, from captured bytes or from the image.
+fn disassembly(ip: u64, pid: Option<u32>, space: &Space<'_, '_>, ctx: &Context<'_, '_>) -> Vec<Line> {
+    let start = ip.saturating_sub(48);
+    let (start, bytes) = match space.memory_at(ip) {
+        Some((memory, skip)) => {
+            let from = skip.saturating_sub(48);
+            let bytes = memory.bytes.unwrap_or_default();
+            (ip - (skip - from) as u64, bytes[from..bytes.len().min(skip + 64)].to_vec())
+        }
+        None => {
+            let mut bytes = vec![0; 112];
+            let found = ctx.symbols.read(start, pid, &mut bytes);
+            bytes.truncate(found);
+            (start, bytes)
+        }
+    };
+    let at_death = ctx.death.ip == Some(ip) && pid == ctx.death.code_pid();
+    let decoded = if at_death {
+        around(&bytes, start, ip, AROUND.0, AROUND.1, space)
+    } else {
+        around(&bytes, start, ip, AROUND.0, AROUND.1, &NoValues)
+    };
+    let lines = decoded.iter().map(|instruction| {
+        let here = instruction.addr == ip;
+        let mark = if here { "▶" } else { " " };
+        let hex: Vec<String> = instruction.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let tone = if here { Tone::Alarm } else { Tone::Code };
+        let line = Line::of(if here { Tone::Alarm } else { Tone::Dim }, format!("{mark} {:x}: ", instruction.addr));
+        let line = line.and(tone, format!("{:<28}", instruction.text)).and(Tone::Dim, format!("  {}", hex.join(" ")));
+        let said = if here && at_death { instruction.explain() } else { String::new() };
+        if said.is_empty() { line } else { line.and(Tone::Care, format!("  {said}")) }
+    });
+    lines.collect()
+}
+
+/// Registers of outer frames are not those of the death.
+struct NoValues;
+
+impl Values for NoValues {
+    fn register(&self, _number: u16) -> Option<u64> {
+        None
+    }
+
+    fn word(&self, _addr: u64) -> Option<u64> {
+        None
+    }
+}
+
+/// What a report calls a way to find a frame, as short as in walked traces.
+fn short(trust: &str) -> &str {
+    match trust {
+        "exact" => "ip",
+        "unwind table" => "cfi",
+        "frame pointer" => "fp",
+        "top of stack" => "top",
+        "printed" => "said",
+        other => other,
+    }
+}
+
+fn trust_in_words(trust: &str) -> &str {
+    match trust {
+        "ip" => "exact: the interrupted instruction itself",
+        "fp" => "fp: followed frame pointers",
+        "cfi" => "cfi: followed unwind tables",
+        "scan" => "scan: a plausible address on the stack, a guess",
+        "said" => "printed by the kernel, which did not say how it was found",
+        "top" => "top: the return address on top of the stack, after a jump to no code",
+        "inl" => "inl: inlined into the frame below it, says the debug information",
+        other => other,
+    }
+}

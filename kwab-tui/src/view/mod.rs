@@ -1,0 +1,445 @@
+//! What every view has in common: rows, what is beside a row, where it leads, and the command that says the same.
+//!
+//! A view is a value that is made once from a dump, in the background, and then only looked at: any row by its number, as
+//! often as it is drawn. Selection, filter, search, sorting, export and drawing are written once, over this trait.
+
+pub mod audit;
+pub mod backtrace;
+pub mod catalogue;
+pub mod compare;
+pub mod flame;
+pub mod hex;
+pub mod integrity;
+pub mod log;
+pub mod marks;
+pub mod memory;
+pub mod pages;
+pub mod pair;
+pub mod profile;
+pub mod registers;
+pub mod syscalls;
+pub mod table;
+pub mod tasks;
+pub mod timeline;
+pub mod triage;
+
+use std::borrow::Cow;
+
+use kwab::analysis::RecordRef;
+use kwab::report::align::shape;
+use kwab::report::filter::{FieldValue, Fields};
+
+use crate::text::Line;
+use crate::theme::Tone;
+
+/// A column of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub name: &'static str,
+    /// Its width; 0 takes what the others leave.
+    pub width: u16,
+    /// Whether it is aligned at the right.
+    pub right: bool,
+    /// Narrow terminals leave out the columns with the highest numbers first.
+    pub rank: u8,
+    /// Whether it differs from one run to the next without meaning anything: times, numbers of processes.
+    pub incidental: bool,
+}
+
+impl Column {
+    /// A column of fixed width.
+    #[must_use]
+    pub const fn new(name: &'static str, width: u16, rank: u8) -> Self {
+        Self { name, width, right: false, rank, incidental: false }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub const fn number(name: &'static str, width: u16, rank: u8) -> Self {
+        Self { name, width, right: true, rank, incidental: false }
+    }
+
+    /// The column that takes the rest.
+    #[must_use]
+    pub const fn rest(name: &'static str) -> Self {
+        Self { name, width: 0, right: false, rank: 0, incidental: false }
+    }
+
+    /// The same for what says nothing when two crashes are compared.
+    #[must_use]
+    pub const fn incidental(self) -> Self {
+        Self { incidental: true, ..self }
+    }
+}
+
+/// A row as it is drawn: one text per column.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Row {
+    /// The cells, in the order of the columns.
+    pub cells: Vec<(Tone, String)>,
+}
+
+impl Row {
+    /// A row of one tone.
+    pub fn of(tone: Tone, cells: impl IntoIterator<Item = String>) -> Self {
+        Self { cells: cells.into_iter().map(|cell| (tone, cell)).collect() }
+    }
+
+    /// The same with one cell in another tone.
+    #[must_use]
+    pub fn tone(mut self, column: usize, tone: Tone) -> Self {
+        if let Some(cell) = self.cells.get_mut(column) {
+            cell.0 = tone;
+        }
+        self
+    }
+
+    /// Its cells, joined.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let cells: Vec<&str> = self.cells.iter().map(|(_, cell)| cell.trim()).filter(|cell| !cell.is_empty()).collect();
+        cells.join("  ")
+    }
+}
+
+/// Something that a link can lead to, and a mark can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// A dump, by its path.
+    Dump(String),
+    /// A record of this dump.
+    Record(RecordRef),
+    /// An event, by its number in the index.
+    Event(usize),
+    /// A line of the imported log.
+    Line(u64),
+    /// Captured bytes at an address.
+    Bytes(u64),
+    /// The mapping that holds an address.
+    Mapping(u64),
+    /// The page of an address.
+    Page(u64),
+    /// A task.
+    Task(u32),
+    /// A lock.
+    Lock(u64),
+    /// A row of a tab.
+    Row(Slot, usize),
+    /// The same of the other crash, while two are compared.
+    Other(Box<Self>),
+}
+
+impl Target {
+    /// As it is written into a file of marks.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Dump(path) => format!("dump {path}"),
+            Self::Record(at) => format!("record {at}"),
+            Self::Event(number) => format!("event {number}"),
+            Self::Line(line) => format!("line {line}"),
+            Self::Bytes(addr) => format!("bytes {addr:#x}"),
+            Self::Mapping(addr) => format!("mapping {addr:#x}"),
+            Self::Page(addr) => format!("page {addr:#x}"),
+            Self::Task(tid) => format!("task {tid}"),
+            Self::Lock(addr) => format!("lock {addr:#x}"),
+            Self::Row(slot, row) => format!("{} {row}", slot.name()),
+            Self::Other(target) => format!("{} of the other crash", target.name()),
+        }
+    }
+
+    /// What [`name`](Self::name) wrote; records and the other crash cannot be named from outside.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let (kind, rest) = name.split_once(' ')?;
+        let number = kwab::report::filter::number(rest);
+        Some(match kind {
+            "dump" => Self::Dump(rest.to_string()),
+            "event" => Self::Event(usize::try_from(number?).ok()?),
+            "line" => Self::Line(number?),
+            "bytes" => Self::Bytes(number?),
+            "mapping" => Self::Mapping(number?),
+            "page" => Self::Page(number?),
+            "task" => Self::Task(u32::try_from(number?).ok()?),
+            "lock" => Self::Lock(number?),
+            slot => Self::Row(Slot::ALL.iter().copied().find(|known| known.name() == slot)?, number?.try_into().ok()?),
+        })
+    }
+
+    /// The address it is about.
+    #[must_use]
+    pub fn address(&self) -> Option<u64> {
+        match self {
+            Self::Bytes(addr) | Self::Mapping(addr) | Self::Page(addr) | Self::Lock(addr) => Some(*addr),
+            Self::Other(target) => target.address(),
+            _ => None,
+        }
+    }
+}
+
+/// A link of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// What it says.
+    pub label: String,
+    /// Where it leads.
+    pub target: Target,
+}
+
+impl Link {
+    /// A link.
+    pub fn new(label: impl Into<String>, target: Target) -> Self {
+        Self { label: label.into(), target }
+    }
+}
+
+/// A list of a crash. Tabs show one; some tabs have several, of which one is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Slot {
+    /// Hypotheses with their evidence.
+    Triage,
+    /// Frames.
+    Backtrace,
+    /// Registers.
+    Registers,
+    /// System calls.
+    Syscalls,
+    /// Events.
+    Timeline,
+    /// Mappings.
+    Mappings,
+    /// Page-table entries.
+    Pages,
+    /// Violated rules.
+    Audit,
+    /// Wrong pages.
+    Checks,
+    /// Captured bytes.
+    Hex,
+    /// Tasks.
+    Tasks,
+    /// The console.
+    Log,
+    /// Sections and damage.
+    Integrity,
+    /// Locks.
+    Locks,
+    /// Costs.
+    Profile,
+    /// Spans.
+    Spans,
+    /// Marks and notes.
+    Marks,
+    /// Two crashes.
+    Compare,
+}
+
+impl Slot {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Triage,
+        Self::Backtrace,
+        Self::Registers,
+        Self::Syscalls,
+        Self::Timeline,
+        Self::Mappings,
+        Self::Pages,
+        Self::Audit,
+        Self::Checks,
+        Self::Hex,
+        Self::Tasks,
+        Self::Log,
+        Self::Integrity,
+        Self::Locks,
+        Self::Profile,
+        Self::Spans,
+        Self::Marks,
+        Self::Compare,
+    ];
+
+    /// Its name, in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Triage => "triage",
+            Self::Backtrace => "backtrace",
+            Self::Registers => "registers",
+            Self::Syscalls => "syscalls",
+            Self::Timeline => "timeline",
+            Self::Mappings => "mappings",
+            Self::Pages => "pages",
+            Self::Audit => "audit",
+            Self::Checks => "checks",
+            Self::Hex => "hex",
+            Self::Tasks => "tasks",
+            Self::Log => "log",
+            Self::Integrity => "integrity",
+            Self::Locks => "locks",
+            Self::Profile => "profile",
+            Self::Spans => "spans",
+            Self::Marks => "marks",
+            Self::Compare => "compare",
+        }
+    }
+}
+
+/// How a list is looked at, beyond which row is selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Look {
+    /// The byte of a hex row under the cursor, 0 to 15.
+    pub byte: u8,
+    /// Bytes of a word: 1, 2, 4, 8.
+    pub word: u8,
+    /// Whether words are big-endian.
+    pub big_endian: bool,
+    /// What part of the timeline its lanes show; all of it when absent.
+    pub window: Option<(u64, u64)>,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { byte: 0, word: 1, big_endian: false, window: None }
+    }
+}
+
+/// A list of rows about a dump.
+pub trait View: Send + Sync {
+    /// Its columns.
+    fn columns(&self) -> &[Column];
+    /// How many rows it has.
+    fn len(&self) -> usize;
+    /// Whether it has none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// A row.
+    fn row(&self, index: usize, look: &Look) -> Row;
+    /// What is shown beside or below a row.
+    fn detail(&self, index: usize, look: &Look) -> Vec<Line>;
+    /// Where a row leads.
+    fn links(&self, _index: usize, _look: &Look) -> Vec<Link> {
+        Vec::new()
+    }
+    /// What a row is, for marks and for copying its address.
+    fn target(&self, _index: usize, _look: &Look) -> Option<Target> {
+        None
+    }
+    /// The row that is, or holds, a target.
+    fn find(&self, _target: &Target) -> Option<usize> {
+        None
+    }
+    /// The fields that a filter can name.
+    fn fields(&self) -> &'static [&'static str] {
+        &[]
+    }
+    /// The same with those that only some lists of its kind have.
+    fn all_fields(&self) -> Vec<&'static str> {
+        self.fields().to_vec()
+    }
+    /// A field of a row.
+    fn field(&self, _index: usize, _name: &str) -> Option<FieldValue<'static>> {
+        None
+    }
+    /// The text of a row that a filter looks into.
+    fn text(&self, index: usize) -> String {
+        self.row(index, &Look::default()).text()
+    }
+    /// What a column is sorted by; `None` when the order of the view is its meaning.
+    fn key(&self, _index: usize, _column: usize) -> Option<Key> {
+        None
+    }
+    /// The command that prints the same.
+    fn command(&self, dump: &str) -> String;
+    /// What is said when there are no rows: why, and what to record next time.
+    fn when_empty(&self) -> String;
+    /// A picture above the rows: at most `height` lines of `width` columns.
+    fn picture(&self, _selected: usize, _look: &Look, _width: u16, _height: u16) -> Vec<Line> {
+        Vec::new()
+    }
+    /// The lines that the picture would like to have at a width; 0 when there is none.
+    fn picture_height(&self, _width: u16) -> usize {
+        0
+    }
+    /// The byte of a row at an address, for views of bytes.
+    fn byte_of(&self, _target: &Target) -> Option<u8> {
+        None
+    }
+    /// A line above the columns: totals, what is missing.
+    fn summary(&self) -> Option<Line> {
+        None
+    }
+    /// What a row is in any crash: rows of two crashes with the same stand beside each other when they are compared.
+    fn alike(&self, index: usize) -> String {
+        meaning(&self.row(index, &Look::default()), self.columns())
+    }
+    /// The two lists that this one puts side by side.
+    fn pair(&self) -> Option<&pair::PairView> {
+        None
+    }
+    /// What a look closer at a row shows, as a part of the extent; absent when that depends on what is shown now.
+    fn focus(&self, _index: usize) -> Option<(u64, u64)> {
+        None
+    }
+    /// The next larger part of the extent around a window; absent when that is everything.
+    fn around(&self, _window: (u64, u64)) -> Option<(u64, u64)> {
+        None
+    }
+    /// The row at the left of a row or at its right, in pictures that have one there.
+    fn neighbour(&self, _index: usize, _right: bool) -> Option<usize> {
+        None
+    }
+    /// The row that a cell of the picture stands for: column and line of a picture of this size.
+    fn row_at(&self, _at: (u16, u16), _selected: usize, _look: &Look, _size: (u16, u16)) -> Option<usize> {
+        None
+    }
+    /// The whole extent that [`Look::window`] is a part of, and where a row lies in it.
+    fn extent(&self, _index: usize) -> Option<((u64, u64), u64)> {
+        None
+    }
+}
+
+/// What rows are sorted by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// Nothing is known; comes first.
+    Nothing,
+    /// A number.
+    Number(u64),
+    /// A text.
+    Text(String),
+}
+
+/// A row, as the filter of the library sees it.
+pub struct RowFields<'v> {
+    /// The view.
+    pub view: &'v dyn View,
+    /// The row.
+    pub index: usize,
+}
+
+impl Fields for RowFields<'_> {
+    fn text(&self) -> Cow<'_, str> {
+        self.view.text(self.index).into()
+    }
+
+    fn field(&self, name: &str) -> Option<FieldValue<'_>> {
+        self.view.field(self.index, name)
+    }
+}
+
+/// What a row says without its numbers and what is incidental.
+fn meaning(row: &Row, columns: &[Column]) -> String {
+    let cells = row.cells.iter().zip(columns).filter(|(_, column)| !column.incidental);
+    shape(&cells.map(|((_, cell), _)| cell.trim()).collect::<Vec<_>>().join(" "))
+}
+
+/// A number as a field.
+pub(crate) fn number(value: impl Into<u64>) -> Option<FieldValue<'static>> {
+    Some(FieldValue::Number(value.into()))
+}
+
+/// A text as a field.
+pub(crate) fn text(value: impl Into<String>) -> Option<FieldValue<'static>> {
+    Some(FieldValue::Text(Cow::Owned(value.into())))
+}

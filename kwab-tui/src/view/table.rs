@@ -1,0 +1,139 @@
+//! A view that is a list of finished rows, for lists that are short: findings, tasks, locks, costs, sections, comparisons.
+
+use kwab::analysis::RecordRef;
+use kwab::report::filter::FieldValue;
+
+use super::flame::Flame;
+use super::{Column, Key, Link, Look, Row, Slot, Target, View, meaning};
+use crate::text::Line;
+
+/// A list of finished rows.
+pub struct Table {
+    /// Which list it is.
+    pub slot: Slot,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// The fields a filter can name, in the order of the rows' values.
+    pub fields: &'static [&'static str],
+    /// The rows.
+    pub rows: Vec<TableRow>,
+    /// The command that prints the same; `DUMP` stands for the dump.
+    pub command: &'static str,
+    /// Why there are no rows.
+    pub when_empty: String,
+    /// A line above the rows.
+    pub summary: Option<Line>,
+    /// A picture above the rows.
+    pub flame: Option<Flame>,
+}
+
+/// A finished row.
+#[derive(Default)]
+pub struct TableRow {
+    /// What is drawn.
+    pub row: Row,
+    /// What is beside it.
+    pub detail: Vec<Line>,
+    /// Where it leads.
+    pub links: Vec<Link>,
+    /// What it is; its number in the list when absent.
+    pub target: Option<Target>,
+    /// The record it comes from.
+    pub at: Option<RecordRef>,
+    /// The values of the fields.
+    pub values: Vec<Option<FieldValue<'static>>>,
+    /// What its columns are sorted by; their text when absent.
+    pub keys: Vec<Key>,
+    /// What it is in any crash; what its cells say without their numbers when absent.
+    pub alike: Option<String>,
+}
+
+impl View for Table {
+    fn columns(&self) -> &[Column] {
+        self.columns
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, index: usize, _look: &Look) -> Row {
+        self.rows[index].row.clone()
+    }
+
+    fn detail(&self, index: usize, _look: &Look) -> Vec<Line> {
+        self.rows[index].detail.clone()
+    }
+
+    fn links(&self, index: usize, _look: &Look) -> Vec<Link> {
+        self.rows[index].links.clone()
+    }
+
+    fn target(&self, index: usize, _look: &Look) -> Option<Target> {
+        Some(self.rows[index].target.clone().unwrap_or(Target::Row(self.slot, index)))
+    }
+
+    fn find(&self, target: &Target) -> Option<usize> {
+        match target {
+            Target::Row(slot, row) if *slot == self.slot => Some(*row).filter(|row| *row < self.rows.len()),
+            Target::Record(at) => self.rows.iter().position(|row| row.at.as_ref() == Some(at)),
+            wanted => self.rows.iter().position(|row| row.target.as_ref() == Some(wanted)),
+        }
+    }
+
+    fn fields(&self) -> &'static [&'static str] {
+        self.fields
+    }
+
+    fn field(&self, index: usize, name: &str) -> Option<FieldValue<'static>> {
+        let at = self.fields.iter().position(|field| *field == name)?;
+        self.rows[index].values.get(at)?.clone()
+    }
+
+    fn key(&self, index: usize, column: usize) -> Option<Key> {
+        let row = &self.rows[index];
+        let text = || Some(Key::Text(row.row.cells.get(column)?.1.to_lowercase()));
+        row.keys.get(column).cloned().or_else(text)
+    }
+
+    fn command(&self, dump: &str) -> String {
+        self.command.replace("DUMP", dump)
+    }
+
+    fn when_empty(&self) -> String {
+        self.when_empty.clone()
+    }
+
+    fn summary(&self) -> Option<Line> {
+        self.summary.clone()
+    }
+
+    fn alike(&self, index: usize) -> String {
+        let row = &self.rows[index];
+        row.alike.clone().unwrap_or_else(|| meaning(&row.row, self.columns))
+    }
+
+    fn picture_height(&self, _width: u16) -> usize {
+        self.flame.as_ref().map_or(0, Flame::height)
+    }
+
+    fn picture(&self, selected: usize, look: &Look, width: u16, height: u16) -> Vec<Line> {
+        self.flame.as_ref().map_or_else(Vec::new, |flame| flame.draw(selected, look, width, height))
+    }
+
+    fn focus(&self, index: usize) -> Option<(u64, u64)> {
+        self.flame.as_ref()?.focus(index)
+    }
+
+    fn around(&self, window: (u64, u64)) -> Option<(u64, u64)> {
+        self.flame.as_ref()?.around(window)
+    }
+
+    fn neighbour(&self, index: usize, right: bool) -> Option<usize> {
+        self.flame.as_ref()?.neighbour(index, right)
+    }
+
+    fn row_at(&self, at: (u16, u16), selected: usize, look: &Look, size: (u16, u16)) -> Option<usize> {
+        self.flame.as_ref()?.row_at(at, selected, look, size)
+    }
+}

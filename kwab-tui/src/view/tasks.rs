@@ -1,0 +1,218 @@
+//! Tasks and what they wait for; locks, who holds them and who waits for whom.
+
+use std::collections::BTreeMap;
+
+use kwab::analysis::{Case, text as of_bytes};
+use kwab::format::record::{Frame, LockKind, TaskState};
+
+use super::table::{Table, TableRow};
+use super::timeline::dash;
+use super::{Column, Key, Link, Row, Slot, Target, number, text};
+use crate::text::{Line, address, duration};
+use crate::theme::Tone;
+
+const TASKS: &[Column] = &[
+    Column::number("pid", 6, 0).incidental(),
+    Column::number("tid", 6, 4).incidental(),
+    Column::number("parent", 6, 5).incidental(),
+    Column::new("name", 16, 0),
+    Column::new("state", 10, 1),
+    Column::number("cpu", 3, 3).incidental(),
+    Column::rest("where it waits"),
+];
+
+/// Tasks as rows, with their frames.
+#[must_use]
+pub fn tasks(case: &Case<'_>) -> Table {
+    let mut frames: BTreeMap<(Option<u32>, Option<u32>), Vec<&Frame<'_>>> = BTreeMap::new();
+    for frame in case.frames.iter().filter(|frame| frame.pid.is_some()) {
+        frames.entry((frame.pid, frame.tid)).or_default().push(&frame.record);
+    }
+    let dead = case.causes.first().and_then(|cause| cause.pid);
+    let rows = case.tasks.iter().map(|task| {
+        let own = frames.get(&(task.pid, task.tid)).or_else(|| frames.get(&(task.pid, None)));
+        let own: &[&Frame<'_>] = own.map_or(&[], |frames| frames.as_slice());
+        let state = task.state.and_then(TaskState::name).map_or_else(|| of_bytes(task.state_text), str::to_string);
+        let place = place(task.wait_reason, own);
+        let name = of_bytes(task.comm.or(task.cmdline));
+        let current = task.current == Some(true) || task.state == Some(TaskState::RUNNING);
+        let tone = match task.state {
+            _ if task.pid == dead && dead.is_some() => Tone::Alarm,
+            Some(TaskState::BLOCKED | TaskState::ZOMBIE) => Tone::Care,
+            _ if current => Tone::Good,
+            _ => Tone::Plain,
+        };
+        let mut detail = vec![Line::of(tone, format!("{name}[{}]", dash(task.pid)))];
+        let mut fact = |name: &str, value: Option<String>| detail.extend(value.map(|value| Line::field(name, value)));
+        fact("command", task.cmdline.map(|line| of_bytes(Some(line))));
+        fact("state", task.state_ns.map(|ns| format!("{state} for {}", duration(ns))).or(Some(state.clone())));
+        fact("waits for", task.wait_reason.map(|why| of_bytes(Some(why))));
+        fact("object", task.wait_object.map(address));
+        fact("has run", task.run_ns.map(duration));
+        fact("kernel ip", task.kernel_ip.map(address));
+        fact("user ip", task.user_ip.map(address));
+        fact("call", task.syscall.map(|nr| nr.to_string()));
+        for frame in own {
+            let offset = frame.symbol_offset.unwrap_or(0);
+            let symbol = of_bytes(frame.symbol);
+            detail.push(
+                Line::of(Tone::Dim, format!("  #{:<3}", frame.index.unwrap_or(0)))
+                    .and(Tone::Code, format!("{}+{offset:#x}", symbol.trim())),
+            );
+        }
+        let mut links = Vec::new();
+        links.extend(task.wait_object.map(|lock| Link::new(format!("lock {lock:#x}"), Target::Lock(lock))));
+        links.extend(task.wait_tid.map(|tid| Link::new(format!("waits for task {tid}"), Target::Task(tid))));
+        links.extend(
+            task.ppid.filter(|ppid| *ppid > 0).map(|ppid| Link::new(format!("parent {ppid}"), Target::Task(ppid))),
+        );
+        let cells =
+            [dash(task.pid), dash(task.tid), dash(task.ppid), name.clone(), state.clone(), dash(task.last_cpu), place];
+        let keys = [task.pid, task.tid, task.ppid]
+            .map(|number| number.map_or(Key::Nothing, |number| Key::Number(number.into())));
+        TableRow {
+            row: Row::of(tone, cells).tone(1, Tone::Dim).tone(2, Tone::Dim).tone(5, Tone::Dim),
+            detail,
+            links,
+            target: task.pid.or(task.tid).map(Target::Task),
+            at: Some(task.at),
+            values: vec![
+                task.pid.and_then(number),
+                task.ppid.and_then(number),
+                text(name.clone()),
+                text(state),
+                task.last_cpu.and_then(number),
+            ],
+            keys: keys.to_vec(),
+            alike: Some(name),
+        }
+    });
+    Table {
+        slot: Slot::Tasks,
+        columns: TASKS,
+        fields: &["pid", "parent", "name", "state", "cpu"],
+        rows: rows.collect(),
+        command: "kwab inspect DUMP --section tasks",
+        when_empty: "no tasks in this dump: kernels list them when they panic, or at SysRq t".to_string(),
+        summary: None,
+        flame: None,
+    }
+}
+
+/// The reason in the kernel's words, else the innermost frames that are not the scheduler's.
+fn place(reason: Option<&[u8]>, frames: &[&Frame<'_>]) -> String {
+    if let Some(reason) = reason {
+        return of_bytes(Some(reason));
+    }
+    let symbols = frames.iter().map(|frame| of_bytes(frame.symbol).trim().to_string());
+    let telling =
+        symbols.filter(|name| !name.is_empty() && !name.contains("schedule") && !name.starts_with("context_switch"));
+    telling.take(3).collect::<Vec<_>>().join(" < ")
+}
+
+const LOCKS: &[Column] = &[
+    Column::new("lock", 18, 5),
+    Column::new("name", 18, 0),
+    Column::new("kind", 10, 4),
+    Column::new("who", 8, 0),
+    Column::number("tid", 6, 1).incidental(),
+    Column::number("cpu", 3, 3).incidental(),
+    Column::number("for", 10, 2).incidental(),
+    Column::rest("where"),
+];
+
+/// Locks as rows: who holds each, and below it who waits for it.
+#[must_use]
+pub fn locks(case: &Case<'_>) -> Table {
+    let mut rows = Vec::new();
+    let mut known: Vec<u64> = Vec::new();
+    for lock in &case.locks {
+        let addr = lock.addr.unwrap_or(0);
+        known.push(addr);
+        let kind = lock.kind.and_then(LockKind::name).unwrap_or("lock");
+        let who = Who {
+            word: "held by",
+            tid: lock.holder_tid.or(lock.holder_pid),
+            cpu: lock.holder_cpu,
+            ns: lock.held_ns,
+            place: lock.location,
+        };
+        let mut held = row(addr, lock.name, kind, &who);
+        held.target = Some(Target::Lock(addr));
+        held.at = Some(lock.at);
+        if lock.irqs_off == Some(true) {
+            held.detail.push(Line::of(Tone::Care, "interrupts were off while it was taken"));
+        }
+        rows.push(held);
+        rows.extend(case.waits.iter().filter(|wait| wait.addr == lock.addr).map(|wait| waiting(wait, kind)));
+    }
+    for wait in case.waits.iter().filter(|wait| !known.contains(&wait.addr.unwrap_or(0))) {
+        rows.push(waiting(wait, wait.kind.and_then(LockKind::name).unwrap_or("lock")));
+    }
+    Table {
+        slot: Slot::Locks,
+        columns: LOCKS,
+        fields: &["lock", "name", "tid", "cpu", "who"],
+        rows,
+        command: "kwab cat DUMP locks",
+        when_empty: "no lock was held or awaited, or the kernel did not record any".to_string(),
+        summary: (!case.locks.is_empty())
+            .then(|| Line::of(Tone::Dim, format!("{} held, {} waiting", case.locks.len(), case.waits.len()))),
+        flame: None,
+    }
+}
+
+struct Who<'a> {
+    word: &'static str,
+    tid: Option<u32>,
+    cpu: Option<u32>,
+    ns: Option<u64>,
+    place: Option<&'a [u8]>,
+}
+
+fn waiting(wait: &kwab::format::record::LockWait<'_>, kind: &str) -> TableRow {
+    let who = Who {
+        word: "awaited",
+        tid: wait.waiter_tid.or(wait.waiter_pid),
+        cpu: wait.waiter_cpu,
+        ns: wait.waited_ns,
+        place: wait.location,
+    };
+    row(wait.addr.unwrap_or(0), wait.name, kind, &who)
+}
+
+fn row(addr: u64, name: Option<&[u8]>, kind: &str, who: &Who<'_>) -> TableRow {
+    let held = who.word == "held by";
+    let tone = if held { Tone::Head } else { Tone::Care };
+    let name = of_bytes(name);
+    let place = of_bytes(who.place);
+    let cells = [
+        address(addr),
+        if held { name.clone() } else { format!("└ {name}") },
+        kind.to_string(),
+        who.word.to_string(),
+        dash(who.tid),
+        dash(who.cpu),
+        who.ns.map(duration).unwrap_or_default(),
+        place.clone(),
+    ];
+    let detail = vec![
+        Line::of(tone, format!("{kind} {name} at {}", address(addr))),
+        Line::field(who.word, format!("task {} on cpu {}", dash(who.tid), dash(who.cpu))),
+        Line::field("for", who.ns.map(duration).unwrap_or_default()),
+        Line::field("taken at", place),
+    ];
+    let mut links: Vec<Link> =
+        who.tid.map(|tid| Link::new(format!("task {tid}"), Target::Task(tid))).into_iter().collect();
+    if !held {
+        links.push(Link::new("who holds it", Target::Lock(addr)));
+    }
+    let values = vec![number(addr), text(name), who.tid.and_then(number), who.cpu.and_then(number), text(who.word)];
+    TableRow {
+        row: Row::of(Tone::Plain, cells).tone(1, tone).tone(3, tone),
+        detail,
+        links,
+        values,
+        ..TableRow::default()
+    }
+}

@@ -1,0 +1,217 @@
+//! What may have happened: claims with their scores, each with the evidence for and against it and what to run next.
+
+use kwab::analysis::Triage;
+use kwab::report::filter::FieldValue;
+
+use super::{Column, Link, Look, Row, Slot, Target, View, number, text};
+use crate::text::Line;
+use crate::theme::Tone;
+
+/// The triage of a dump as rows.
+pub struct TriageView {
+    triage: Triage,
+    /// What of a long recording was not looked at.
+    skipped: Vec<String>,
+    rows: Vec<Item>,
+}
+
+#[derive(Clone, Copy)]
+enum Item {
+    Headline,
+    Skipped(usize),
+    Nothing,
+    Claim(usize),
+    Evidence(usize, usize),
+    Against(usize, usize),
+    Weakened(usize, usize),
+    Next(usize, usize),
+    RuledOut(usize),
+    Lacking(usize),
+    Loss(usize),
+}
+
+impl TriageView {
+    /// Lays out what triage concluded, with what it did not look at.
+    #[must_use]
+    pub fn new(triage: Triage, skipped: Vec<String>) -> Self {
+        let mut rows = vec![Item::Headline];
+        rows.extend((0..skipped.len()).map(Item::Skipped));
+        if triage.hypotheses.is_empty() {
+            rows.push(Item::Nothing);
+        }
+        for (at, found) in triage.hypotheses.iter().enumerate() {
+            rows.push(Item::Claim(at));
+            rows.extend((0..found.evidence.len()).map(|piece| Item::Evidence(at, piece)));
+            rows.extend((0..found.against.len()).map(|piece| Item::Against(at, piece)));
+            rows.extend((0..found.weakened.len()).map(|piece| Item::Weakened(at, piece)));
+            rows.extend((0..found.next.len()).map(|piece| Item::Next(at, piece)));
+        }
+        rows.extend((0..triage.ruled_out.len()).map(Item::RuledOut));
+        rows.extend((0..triage.lacking.len()).map(Item::Lacking));
+        rows.extend((0..triage.losses.len()).map(Item::Loss));
+        Self { triage, skipped, rows }
+    }
+
+    /// What died, in a line.
+    #[must_use]
+    pub fn headline(&self) -> &str {
+        &self.triage.headline
+    }
+
+    /// Kind of row, its text, and how it is shown.
+    fn told(&self, item: Item) -> (&'static str, String, Tone) {
+        let hypothesis = |at: usize| &self.triage.hypotheses[at];
+        match item {
+            Item::Headline => ("", self.triage.headline.clone(), Tone::Head),
+            Item::Skipped(at) => ("in part", self.skipped[at].clone(), Tone::Care),
+            Item::Nothing => ("", "no hypothesis: nothing that is recorded points at a cause".to_string(), Tone::Care),
+            Item::Claim(at) => ("", hypothesis(at).claim.clone(), Tone::Head),
+            Item::Evidence(at, piece) => ("because", hypothesis(at).evidence[piece].text.clone(), Tone::Plain),
+            Item::Against(at, piece) => ("against", hypothesis(at).against[piece].text.clone(), Tone::Care),
+            Item::Weakened(at, piece) => ("weaker", hypothesis(at).weakened[piece].clone(), Tone::Care),
+            Item::Next(at, piece) => ("next", hypothesis(at).next[piece].clone(), Tone::Code),
+            Item::RuledOut(at) => ("excluded", self.triage.ruled_out[at].clone(), Tone::Dim),
+            Item::Lacking(at) => ("lacking", self.triage.lacking[at].clone(), Tone::Dim),
+            Item::Loss(at) => ("lost", self.triage.losses[at].clone(), Tone::Care),
+        }
+    }
+
+    fn about_claim(&self, at: usize) -> Vec<Line> {
+        let found = &self.triage.hypotheses[at];
+        let mut lines = vec![
+            Line::of(Tone::Head, found.claim.clone()),
+            Line::field("score", format!("{:.2}", found.score))
+                .and(Tone::Dim, "   1 minus what the evidence leaves open"),
+            Line::field("rule", format!("{} ({})", found.rule, found.class)),
+        ];
+        for piece in &found.evidence {
+            lines.push(Line::of(Tone::Good, format!("+{:.2} ", piece.weight)).and(Tone::Plain, piece.text.clone()));
+        }
+        for piece in &found.against {
+            lines.push(Line::of(Tone::Care, format!("-{:.2} ", piece.weight)).and(Tone::Plain, piece.text.clone()));
+        }
+        lines.extend(
+            found
+                .weakened
+                .iter()
+                .map(|why| Line::of(Tone::Care, format!("×{:.1}  {why}", kwab::analysis::finding::WEAKENED))),
+        );
+        lines
+    }
+}
+
+const COLUMNS: &[Column] =
+    &[Column::number("score", 6, 2), Column::new("", 8, 3), Column::rest("what may have happened")];
+
+impl View for TriageView {
+    fn columns(&self) -> &[Column] {
+        COLUMNS
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn row(&self, index: usize, _look: &Look) -> Row {
+        let item = self.rows[index];
+        let (kind, told, tone) = self.told(item);
+        let score = match item {
+            Item::Claim(at) => format!("{} {:.2}", at + 1, self.triage.hypotheses[at].score),
+            _ => String::new(),
+        };
+        let told = match item {
+            Item::Claim(at) => format!("{told}  [{}]", self.triage.hypotheses[at].rule),
+            _ => told,
+        };
+        Row::of(tone, [score, kind.to_string(), told]).tone(1, Tone::Dim)
+    }
+
+    fn detail(&self, index: usize, _look: &Look) -> Vec<Line> {
+        let item = self.rows[index];
+        let (kind, told, tone) = self.told(item);
+        match item {
+            Item::Headline => {
+                let mut lines = vec![Line::of(Tone::Head, told), Line::field("kernel", self.triage.kernel.clone())];
+                if self.triage.deliberate {
+                    lines.push(Line::plain("the death or the dump was asked for: there is no bug to look for"));
+                }
+                lines
+            }
+            Item::Nothing => vec![
+                Line::of(tone, told),
+                Line::plain("what is lacking is listed below; with it recorded, triage says more"),
+            ],
+            Item::Skipped(_) => vec![
+                Line::of(tone, told),
+                Line::plain("timeline, system calls and console show everything; W concludes from everything too"),
+            ],
+            Item::Claim(at) => self.about_claim(at),
+            Item::Evidence(at, piece) => {
+                let evidence = &self.triage.hypotheses[at].evidence[piece];
+                let mut lines = vec![Line::plain(told), Line::field("weight", format!("{:.2}", evidence.weight))];
+                lines.extend(
+                    evidence.at.map(|at| Line::field("record", at.to_string()).and(Tone::Link, "   ↵ shows it")),
+                );
+                lines
+            }
+            Item::Next(..) => vec![Line::of(Tone::Code, told), Line::of(Tone::Dim, "y copies it")],
+            _ => vec![Line::of(Tone::Dim, format!("{kind}: ")).and(Tone::Plain, told)],
+        }
+    }
+
+    fn links(&self, index: usize, _look: &Look) -> Vec<Link> {
+        let piece = match self.rows[index] {
+            Item::Evidence(at, piece) => &self.triage.hypotheses[at].evidence[piece],
+            Item::Against(at, piece) => &self.triage.hypotheses[at].against[piece],
+            Item::Claim(at) => {
+                let places = self.triage.hypotheses[at].evidence.iter();
+                let places = places.filter_map(|piece| Some(Link::new(piece.text.clone(), Target::Record(piece.at?))));
+                return places.collect();
+            }
+            _ => return Vec::new(),
+        };
+        piece.at.map(|at| Link::new(format!("record {at}"), Target::Record(at))).into_iter().collect()
+    }
+
+    fn target(&self, index: usize, _look: &Look) -> Option<Target> {
+        Some(Target::Row(Slot::Triage, index))
+    }
+
+    fn find(&self, target: &Target) -> Option<usize> {
+        match target {
+            Target::Row(Slot::Triage, row) => Some(*row).filter(|row| *row < self.rows.len()),
+            _ => None,
+        }
+    }
+
+    fn fields(&self) -> &'static [&'static str] {
+        &["rule", "kind", "score"]
+    }
+
+    fn field(&self, index: usize, name: &str) -> Option<FieldValue<'static>> {
+        let item = self.rows[index];
+        let of = match item {
+            Item::Claim(at)
+            | Item::Evidence(at, _)
+            | Item::Against(at, _)
+            | Item::Weakened(at, _)
+            | Item::Next(at, _) => Some(&self.triage.hypotheses[at]),
+            _ => None,
+        };
+        match name {
+            "rule" => text(of?.rule),
+            "kind" => text(if matches!(item, Item::Claim(_)) { "claim" } else { self.told(item).0 }),
+            // In percent: a filter compares whole numbers.
+            "score" => number((of?.score * 100.0) as u64),
+            _ => None,
+        }
+    }
+
+    fn command(&self, dump: &str) -> String {
+        format!("kwab triage {dump}")
+    }
+
+    fn when_empty(&self) -> String {
+        "nothing to conclude from".to_string()
+    }
+}

@@ -1,0 +1,78 @@
+//! Disassembles the code around the fault, with what the operands of the faulting instruction were worth.
+//!
+//! The bytes come from the dump, else from the image. Where the instruction pointer holds no code, the call that led
+//! there is shown instead: the innermost frame of the backtrace whose code is known.
+
+use kwab_format::record::MemoryKind;
+
+use super::context::Context;
+use crate::decode::{Instruction, around};
+
+/// Bytes before the fault that are looked at.
+const BEFORE: u64 = 48;
+/// Bytes from the fault on.
+const BEHIND: usize = 48;
+/// Lines before and behind it that are shown.
+const LINES: (usize, usize) = (6, 4);
+
+/// Instructions around an address.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// The instruction that faulted, or the call that did not return.
+    pub marked: u64,
+    /// Whether `marked` is the fault itself.
+    pub is_fault: bool,
+    /// The instructions.
+    pub lines: Vec<Instruction>,
+}
+
+/// The code of the death; `None` when neither the dump nor an image has it.
+#[must_use]
+pub fn of_death(ctx: &Context<'_, '_>) -> Option<Code> {
+    let ip = ctx.death.ip?;
+    if let Some(lines) = lines(ctx, ip).filter(|lines| lines.iter().any(|line| line.addr == ip)) {
+        return Some(Code { marked: ip, is_fault: true, lines });
+    }
+    let callers = ctx.trace.iter().filter(|frame| frame.ip != ip).take(4);
+    callers.filter_map(|frame| call_before(ctx, frame.ip)).next()
+}
+
+/// The call that pushed a return address.
+fn call_before(ctx: &Context<'_, '_>, back: u64) -> Option<Code> {
+    let lines = lines(ctx, back)?;
+    let call = lines.iter().rfind(|line| line.addr < back)?;
+    let ends_there = call.addr.checked_add(call.bytes.len() as u64) == Some(back);
+    let marked = call.addr;
+    ends_there.then_some(Code { marked, is_fault: false, lines })
+}
+
+fn lines(ctx: &Context<'_, '_>, at: u64) -> Option<Vec<Instruction>> {
+    let (start, bytes) = bytes_around(ctx, at)?;
+    let lines = around(&bytes, start, at, LINES.0, LINES.1, &ctx.view());
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// Bytes around an address and where they begin.
+fn bytes_around(ctx: &Context<'_, '_>, at: u64) -> Option<(u64, Vec<u8>)> {
+    let view = ctx.view();
+    if let Some((memory, skip)) = view.memory_at(at) {
+        let before = skip.min(BEFORE as usize);
+        let bytes = memory.bytes?;
+        let end = bytes.len().min(skip.saturating_add(BEHIND));
+        return Some((at - before as u64, bytes.get(skip - before..end)?.to_vec()));
+    }
+    let start = at.saturating_sub(BEFORE);
+    let mut bytes = vec![0; BEFORE as usize + BEHIND];
+    let found = ctx.symbols.read(start, ctx.death.code_pid(), &mut bytes);
+    bytes.truncate(found);
+    if found > (at - start) as usize {
+        return Some((start, bytes));
+    }
+    // Code without an address, as Linux prints it: the marked byte is the fault.
+    let code =
+        ctx.case.memory.iter().find(|memory| {
+            memory.kind == Some(MemoryKind::CODE) && memory.vaddr.is_none() && ctx.death.ip == Some(at)
+        })?;
+    let (bytes, marked) = (code.bytes?, code.marked?);
+    (marked < bytes.len() as u64).then(|| Some((at.checked_sub(marked)?, bytes.to_vec())))?
+}

@@ -1,0 +1,156 @@
+//! Says where everything stood: the stack of every processor and task in the dump, equal ones together.
+//!
+//! Stacks are walked from saved registers through whatever stack bytes the dump holds; a task without registers keeps the
+//! frames that its kernel printed. Two stacks are equal when they hold the same addresses, and for programs the same names.
+
+use std::collections::BTreeMap;
+
+use kwab_format::record::{RegId, RegisterRole, Registers};
+
+use super::context::{TraceFrame, View, is_machinery_at, printed_frame, walked};
+use super::death::Death;
+use super::dump::{Case, Found, RecordRef, text};
+use crate::symbols::{Probe, Symbols, short};
+use crate::unwind::{self, Stopped, Trust};
+
+/// A stack, and everybody who stood there.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// Whose it is: `CPU 1`, `task sh[7], sleeping`, `user code of sh[7]`.
+    pub owners: Vec<String>,
+    /// Whether it is user code.
+    pub user: bool,
+    /// Its frames, innermost first.
+    pub frames: Vec<TraceFrame>,
+    /// Why it ends where it does; `None` for one that the kernel printed.
+    pub stopped: Option<Stopped>,
+    /// The registers or the first frame it comes from.
+    pub at: Option<RecordRef>,
+}
+
+/// Stacks that are walked: more tasks than that are a list, not a picture.
+const MOST: usize = 4096;
+/// Frames of one of them.
+const MAX_FRAMES: usize = 64;
+
+/// All stacks of the dump but that of the death itself, in the order of the dump.
+#[must_use]
+pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Stack> {
+    let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at);
+    let sets = others.filter(|set| set.role != Some(RegisterRole::DUMPER)).take(MOST);
+    let saved: Vec<Stack> = sets.filter_map(|set| of_registers(case, symbols, death, set)).collect();
+    let printed = printed(case, symbols, |tid| {
+        // What was walked says how far it can be trusted; what was printed does not.
+        saved.iter().any(|stack| !stack.user && stack.owners.iter().any(|owner| owner.contains(&format!("[{tid}]"))))
+    });
+    grouped(saved.into_iter().chain(printed))
+}
+
+/// The stack behind saved registers, innermost frame first.
+#[must_use]
+pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(RegId, u64)]) -> Vec<TraceFrame> {
+    let mut registers = unwind::Registers::default();
+    values.iter().for_each(|(id, value)| registers.set(id.0, Some(*value)));
+    let user = registers.ip().is_some_and(|ip| ip >> 63 == 0);
+    let view = View::of(case, symbols, death.pid.filter(|_| user), death);
+    walked(&view, &registers, MAX_FRAMES).0
+}
+
+fn of_registers(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Found<Registers<'_>>) -> Option<Stack> {
+    let mut registers = unwind::Registers::default();
+    for reg in set.regs.as_ref()?.iter() {
+        registers.set(reg.id?.0, reg.value);
+    }
+    let ip = registers.ip().filter(|&ip| ip != 0)?;
+    let user = ip >> 63 == 0;
+    let view = View::of(case, symbols, set.pid.filter(|_| user), death);
+    let (frames, stopped) = walked(&view, &registers, MAX_FRAMES);
+    let task = task_name(case, set.tid.or(set.pid));
+    let cpu = set.stamp.cpu.map(|cpu| format!("CPU {cpu}"));
+    let owner = match (set.role, cpu) {
+        (Some(RegisterRole::STOPPED), Some(cpu)) => match task {
+            Some(task) => format!("{cpu}, running {task}"),
+            None => cpu,
+        },
+        (Some(RegisterRole::USER), _) => {
+            format!("user code of {}", task.unwrap_or_else(|| "a process".to_owned()))
+        }
+        (Some(RegisterRole::SWITCHED_OUT), _) => format!("task {}", task.unwrap_or_else(|| "?".to_owned())),
+        (_, Some(cpu)) => cpu,
+        (role, None) => role.and_then(RegisterRole::name).unwrap_or("registers").to_owned(),
+    };
+    Some(Stack { owners: vec![owner], user, frames, stopped: Some(stopped), at: Some(set.at) })
+}
+
+/// `sh[7], sleeping: pipe read`.
+fn task_name(case: &Case<'_>, tid: Option<u32>) -> Option<String> {
+    let tid = tid?;
+    let Some(task) = case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid)) else {
+        return Some(format!("[{tid}]"));
+    };
+    let mut name = format!("{}[{tid}]", text(task.comm));
+    if let Some(state) = task.state.and_then(kwab_format::record::TaskState::name) {
+        name.push_str(&format!(", {state}"));
+    }
+    let reason = text(task.wait_reason);
+    if !reason.is_empty() {
+        name.push_str(&format!(": {reason}"));
+    }
+    Some(name)
+}
+
+/// Frames that the kernel printed for its tasks.
+fn printed(case: &Case<'_>, symbols: &Symbols, known: impl Fn(u32) -> bool) -> Vec<Stack> {
+    let mut stacks: BTreeMap<(u32, u32), Stack> = BTreeMap::new();
+    let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
+    for frame in of_tasks {
+        let Some(tid) = frame.tid.or(frame.pid).filter(|tid| !known(*tid)) else { continue };
+        if stacks.len() >= MOST {
+            break;
+        }
+        let stack = stacks.entry((frame.trace.unwrap_or(0), tid)).or_insert_with(|| Stack {
+            owners: task_name(case, Some(tid)).map(|task| format!("task {task}")).into_iter().collect(),
+            user: false,
+            frames: Vec::new(),
+            stopped: None,
+            at: Some(frame.at),
+        });
+        if stack.frames.len() < MAX_FRAMES {
+            let probe = if stack.frames.is_empty() { Probe::Exact } else { Probe::Return };
+            stack.frames.push(named(printed_frame(frame), symbols, probe));
+        }
+    }
+    stacks.into_values().collect()
+}
+
+/// A frame for which the kernel printed an address only, with the name that an image has for it.
+fn named(frame: TraceFrame, symbols: &Symbols, probe: Probe) -> TraceFrame {
+    if frame.name.is_some() {
+        return frame;
+    }
+    let location = symbols.resolve(frame.ip, None, probe);
+    TraceFrame { name: short(&location), machinery: is_machinery_at(&location), functions: location.frames, ..frame }
+}
+
+/// Puts equal stacks together; the order is that of their first.
+fn grouped(stacks: impl Iterator<Item = Stack>) -> Vec<Stack> {
+    let mut groups: Vec<Stack> = Vec::new();
+    let mut places: BTreeMap<Vec<(u64, Option<String>)>, usize> = BTreeMap::new();
+    for stack in stacks.filter(|stack| !stack.frames.is_empty()) {
+        let sure = |frame: &&TraceFrame| frame.trust != Trust::Scan;
+        let key: Vec<_> = stack
+            .frames
+            .iter()
+            .filter(sure)
+            .map(|frame| (frame.ip, if stack.user { frame.name.clone() } else { None }))
+            .collect();
+        match places.get(&key).and_then(|place| groups.get_mut(*place)) {
+            Some(group) => group.owners.extend(stack.owners),
+            None => {
+                places.insert(key, groups.len());
+                groups.push(stack);
+            }
+        }
+    }
+    groups
+}

@@ -1,0 +1,108 @@
+//! Adds to the page what follows from the records: hypotheses, walked stacks, code with operand values, source lines.
+
+use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address};
+use crate::analysis::verify::Backing;
+use crate::analysis::{Case, Context, TraceFrame, code, judge, stacks};
+use crate::symbols::{SourceFrame, SourceLines, Symbols};
+use crate::unwind::{Stopped, Trust};
+
+/// Hypotheses that head the page; `kwab triage` has all of them.
+const HEAD: usize = 3;
+
+/// Judges the case and writes the conclusions into the report of the same dump.
+pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources: &mut SourceLines) {
+    let ctx = Context::new(case, symbols, &Backing::none());
+    let mut triage = judge(&ctx, &report.file);
+    triage.hypotheses.truncate(HEAD);
+    report.hypotheses = triage.hypotheses;
+    // A trace that was walked has no records behind its frames.
+    let walked = ctx.trace.len() > 1 && ctx.trace.iter().all(|frame| frame.at.is_none());
+    if walked {
+        let told: Vec<_> = ctx.trace.iter().map(|frame| Some(address(frame.ip))).collect();
+        // What the kernel printed is worth a second look only where it says something else.
+        report.backtraces.retain(|printed| printed.frames.iter().any(|frame| !told.contains(&frame.addr)));
+        for printed in &mut report.backtraces {
+            printed.title = "the same, printed by the kernel".to_string();
+        }
+        let frames = rows(&ctx.trace, sources);
+        report.backtraces.insert(0, Backtrace { title: "backtrace".to_string(), frames });
+        report.completeness.missing.retain(|gap| gap.what != "backtrace");
+    }
+    let found = stacks::all(case, symbols, &ctx.death);
+    report.stacks = found
+        .into_iter()
+        .map(|stack| StackReport {
+            frames: rows(&stack.frames, sources),
+            ends: stack.stopped.and_then(Stopped::in_words),
+            owners: stack.owners,
+            user: stack.user,
+        })
+        .collect();
+    report.code = code::of_death(&ctx).map(|code| code_report(&code));
+}
+
+fn code_report(code: &code::Code) -> CodeReport {
+    let row = |line: &crate::decode::Instruction| {
+        let marked = line.addr == code.marked;
+        // Registers are those of the fault; the instructions before it ran with others.
+        let values = Some(line.explain()).filter(|values| marked && code.is_fault && !values.is_empty());
+        CodeRow {
+            addr: address(line.addr),
+            bytes: line.bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            text: line.text.clone(),
+            values,
+            marked,
+        }
+    };
+    CodeReport { is_fault: code.is_fault, lines: code.lines.iter().map(row).collect() }
+}
+
+fn rows(frames: &[TraceFrame], sources: &mut SourceLines) -> Vec<FrameRow> {
+    frames.iter().enumerate().map(|(index, frame)| row(index, frame, sources)).collect()
+}
+
+fn row(index: usize, frame: &TraceFrame, sources: &mut SourceLines) -> FrameRow {
+    // The outermost function is the physical frame; the others are inlined into it.
+    let outer = frame.functions.last();
+    let inner = frame.functions.iter().rev().skip(1);
+    let inlined = inner.map(|function| InlinedRow {
+        function: function.function.as_ref().map(ToString::to_string).unwrap_or_default(),
+        place: place(function),
+        source: source(function, sources),
+        machinery: function.machinery,
+    });
+    let inlined = inlined.collect();
+    FrameRow {
+        index: index as u32,
+        trust: trust(frame.trust).to_string(),
+        addr: Some(address(frame.ip)),
+        symbol: frame.name.clone().unwrap_or_default(),
+        place: outer.and_then(place).or_else(|| frame.source.clone()),
+        source: outer.and_then(|outer| source(outer, sources)),
+        inlined,
+        machinery: frame.machinery,
+    }
+}
+
+fn place(frame: &SourceFrame) -> Option<String> {
+    let file = frame.file.as_ref()?;
+    Some(match frame.line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_string(),
+    })
+}
+
+fn source(frame: &SourceFrame, sources: &mut SourceLines) -> Option<String> {
+    sources.line(frame.file.as_ref()?, frame.line?).map(str::to_string)
+}
+
+const fn trust(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Exact => "exact",
+        Trust::UnwindTable => "unwind table",
+        Trust::TopOfStack => "top of stack",
+        Trust::FramePointer => "frame pointer",
+        Trust::Scan => "scan",
+        Trust::Printed => "printed",
+    }
+}

@@ -1,0 +1,40 @@
+/*
+ * The programs of the exam: each makes one planted bug of the kernel hurt, by ordinary calls with ordinary arguments.
+ *
+ * "exam NAME..." runs the programs of these names one after the other. A bug that does not kill by itself is shown to the
+ * kernel's crash path in the end: the last thing a run does is to ask for a dump (sysrq c). On a kernel without a bug every
+ * program ends quietly, so that the same words make the clean run.
+ */
+#include "exam.h"
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} programs[] = {
+    {"children", children},
+    {"constants", constants},
+    {"jit", jit},
+    {"names", names},
+    {"once", once},
+    {"pipes", pipes},
+    {"reload", reload},
+    {"spawn", spawn},
+    {"statistics", statistics},
+    {"threads", threads},
+    {"wild-argument", wild_argument},
+};
+
+int main(int argc, char **argv) {
+    for (int word = 1; word < argc; word++) {
+        for (unsigned number = 0; number < sizeof programs / sizeof *programs; number++) {
+            if (strcmp(argv[word], programs[number].name) != 0) continue;
+            printf("exam: %s\n", argv[word]);
+            fflush(stdout);
+            programs[number].run();
+        }
+    }
+    puts("exam: done");
+    fflush(stdout);
+    ask_for_dump();
+    return 0;
+}

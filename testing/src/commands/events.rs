@@ -1,0 +1,158 @@
+//! `cargo xtask events`: the event lines of our kernel, everything switched on, two processors, read back by `kwab import`.
+//!
+//! A BusyBox script forks, pipes, crashes a program and switches categories at run time. The importer must understand every
+//! line, count as many events of each type as a plain search of the log finds, and find the numbers without a gap. The log
+//! stays in `build/events/serial.log`.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::boot;
+use super::kernel::Which;
+use crate::paths;
+use crate::process::Call;
+use crate::qemu::{self, Ending, Limits, run::Next};
+use crate::setup::{self, Consent, Tool};
+
+/// What the guest runs. Switching everything off makes the kernel write its profiles and traces.
+const SCRIPT: &str = "\
+cat /proc/sys/kernel/debug; \
+for word in pear apple; do echo $word; done | sort | head -n 1; \
+trap 'echo caught' USR1; kill -USR1 $$; \
+/bin/crasher & /bin/true & wait; \
+echo nonsense >/proc/sys/kernel/debug 2>/dev/null || echo refused; \
+echo none >/proc/sys/kernel/debug; cat /proc/sys/kernel/debug; \
+echo process,audit >/proc/sys/kernel/debug; /bin/true; cat /proc/sys/kernel/debug";
+
+/// Lines that the script prints, in this order.
+const PRINTED: &[&str] = &["apple", "caught", "refused", "none", "audit,process"];
+
+/// Types of which the run must have some.
+const EXPECTED: &[&str] = &[
+    "canary_check",
+    "crash_report",
+    "exec_prefault",
+    "htrace",
+    "htrace_summary",
+    "page_fault",
+    "page_faults",
+    "page_verify_ok",
+    "process_exec",
+    "process_exit",
+    "process_fork",
+    "signal",
+    "signal_stack_write",
+    "span_profile",
+    "syscall_entry",
+    "syscall_exit",
+    "syscall_profile",
+    "user_fault",
+    "usercopy",
+    "vm_audit",
+];
+
+/// Types that say something went wrong.
+const FORBIDDEN: &[&str] = &["dropped", "page_verify_fail", "panic"];
+
+/// Runs the command.
+pub fn run(consent: Consent) -> Result<ExitCode> {
+    setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    Call::cargo().args(["build", "--quiet", "--locked", "-p", "kwab-cli"]).folder(paths::root()).show()?;
+    let arguments = boot::Arguments::once(Which::Ours, &["sh", "-c", SCRIPT]).debugging("all").processors(2);
+    let outcome = qemu::run(&boot::machine(&arguments, consent)?, Limits::seconds(240), |_| Next::Go)?;
+    let log = paths::build("events")?.join("serial.log");
+    paths::write(&log, &outcome.serial)?;
+    ensure!(
+        outcome.ending == Ending::Exited(0),
+        "the script ended with {:?}; see {}",
+        outcome.ending,
+        paths::shown(&log)
+    );
+    let text = String::from_utf8_lossy(&outcome.serial);
+    check_output(&text)?;
+    let found = search(&text);
+    let report = Call::new(paths::target().join("debug/kwab"))
+        .args(["import", "--dry-run", "--strict", "--json"])
+        .args([log.as_os_str()])
+        .capture()
+        .context("kwab does not account for every line")?;
+    let report: Value = serde_json::from_str(&report.stdout)?;
+    compare(&found, &report)?;
+    let events = check_numbers(&text)?;
+    for name in EXPECTED {
+        ensure!(found.contains_key(*name), "no {name} among {events} events");
+    }
+    for name in FORBIDDEN {
+        ensure!(!found.contains_key(*name), "{} {name}", found[*name]);
+    }
+    for (name, count) in &found {
+        println!("{name:<20} {count:>7}");
+    }
+    println!("{events} events of {} types, all accounted for", found.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The lines of the script, between events, in their order.
+fn check_output(text: &str) -> Result<()> {
+    let mut lines = text.lines().map(str::trim_end);
+    for wanted in PRINTED {
+        ensure!(lines.any(|line| line == *wanted), "the script did not print `{wanted}` in its place");
+    }
+    Ok(())
+}
+
+const START: &str = "DBG {\"type\":\"";
+
+/// Events by type, by nothing but their first letters.
+fn search(text: &str) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    for (at, _) in text.match_indices(START) {
+        let name = text[at + START.len()..].split('"').next().unwrap_or("");
+        *found.entry(name.to_owned()).or_insert(0) += 1;
+    }
+    found
+}
+
+fn compare(found: &BTreeMap<String, u64>, report: &Value) -> Result<()> {
+    let counted = report["events_by_type"].as_object().context("the report has no events by type")?;
+    for (name, count) in found {
+        let known = counted.get(name).and_then(Value::as_u64).unwrap_or(0);
+        ensure!(known == *count, "{count} {name} in the log, {known} in kwab's report");
+    }
+    let lost = &report["not_understood"]["count"];
+    ensure!(lost.as_u64() == Some(0), "{lost} pieces were not understood");
+    Ok(())
+}
+
+/// Every event is strict JSON with processor and time, and no number is missing or there twice.
+fn check_numbers(text: &str) -> Result<usize> {
+    let mut numbers = Vec::new();
+    for line in text.lines() {
+        let Some(at) = line.find(START) else { continue };
+        let event: Value =
+            serde_json::from_str(line[at + 4..].trim_end()).with_context(|| format!("not JSON: {line}"))?;
+        ensure!(event["cpu"].is_u64() && event["ns"].is_u64(), "no processor or time: {line}");
+        numbers.push(event["seq"].as_u64().with_context(|| format!("no number: {line}"))?);
+    }
+    numbers.sort_unstable();
+    let first_gap = numbers.iter().enumerate().find(|(index, number)| **number != *index as u64);
+    ensure!(first_gap.is_none(), "the {first_gap:?}th number is not its own");
+    Ok(numbers.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn glued_events_are_counted_and_a_missing_number_is_noticed() {
+        let text =
+            "x DBG {\"type\":\"a\",\"seq\":0,\"cpu\":0,\"ns\":1}\nDBG {\"type\":\"a\",\"seq\":2,\"cpu\":1,\"ns\":2}\n";
+        assert_eq!(search(text), BTreeMap::from([("a".to_owned(), 2)]));
+        assert!(check_numbers(text).is_err());
+        assert_eq!(check_numbers(&text.replace("\"seq\":2", "\"seq\":1")).expect("whole"), 2);
+    }
+}

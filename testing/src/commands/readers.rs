@@ -1,0 +1,100 @@
+//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack and drgn, and compares every thread's stack.
+//!
+//! The dumps are those that `cargo xtask exam` left in `build/exam` (or those that are named) as far as the kernel of the
+//! build tree made them; each becomes a core file in `build/readers`. A reader that is not installed is left out, and the
+//! last line says so. drgn is looked for in the Python named by `KWAB_PYTHON`, or in `python3`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use kwab::analysis::{Dump, images};
+use kwab::export::{core_stacks, elf_core};
+use kwab::symbols::{BuildId, Finder, IndexCache};
+
+use super::kernel::Which;
+use crate::paths;
+use crate::readers::{READERS, Stacks, stacks_of};
+use crate::setup::Consent;
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Dumps of the kernel of the build tree; without any, those of the last exam.
+    dumps: Vec<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    let kernel = Which::Ours.image(consent)?;
+    let dumps = if arguments.dumps.is_empty() { of_exam()? } else { arguments.dumps.clone() };
+    let folder = paths::build("readers")?;
+    let (mut judged, mut wrong, mut absent) = (0, 0, Vec::new());
+    for path in &dumps {
+        let name = path.file_stem().context("a dump has a name")?.to_string_lossy().into_owned();
+        let core = folder.join(&name).with_extension("core");
+        let Some((ours, program)) = export(path, &kernel, &core)? else {
+            println!("{name:<18} made by another kernel: left out");
+            continue;
+        };
+        judged += 1;
+        let mut words = Vec::new();
+        for reader in READERS {
+            let Some(theirs) = stacks_of(*reader, &core, &program)? else {
+                absent.push(reader.name());
+                continue;
+            };
+            match reader.compare(&ours, &theirs) {
+                Ok(frames) => words.push(format!("{} {frames} frames", reader.name())),
+                Err(difference) => {
+                    wrong += 1;
+                    words.push(format!("{} DIFFERS: {difference}", reader.name()));
+                }
+            }
+        }
+        println!("{name:<18} {} threads: {}", ours.len(), words.join(", "));
+    }
+    ensure!(judged > 0, "no dump of this kernel: run `cargo xtask exam` first");
+    absent.sort_unstable();
+    absent.dedup();
+    let left_out = if absent.is_empty() { String::new() } else { format!("; not installed: {}", absent.join(", ")) };
+    println!("{judged} core files, {wrong} differences{left_out}");
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn of_exam() -> Result<Vec<PathBuf>> {
+    let files = std::fs::read_dir(paths::build("exam")?)?.flatten().map(|entry| entry.path());
+    let mut dumps: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "kwab")).collect();
+    dumps.sort();
+    Ok(dumps)
+}
+
+/// Writes the core file; gives the stacks that kwab walks, and the program whose memory it shows. `None` for a dump of
+/// another kernel.
+fn export(path: &Path, kernel: &Path, core: &Path) -> Result<Option<(Stacks, PathBuf)>> {
+    let dump = Dump::open(std::fs::read(path).with_context(|| paths::shown(path))?)?;
+    let case = dump.case();
+    let guests = paths::build("guest")?;
+    let mut finder = Finder::new(Vec::new(), false).and_by_id(vec![kernel.to_path_buf(), guests]);
+    let images = images::load(&case, &mut finder, &IndexCache::of_user());
+    let made_by = case.identities.first().and_then(|identity| identity.kernel_build_id).map(|id| BuildId(id.to_vec()));
+    let known = images.symbols.loaded().iter().find(|loaded| loaded.pid.is_none());
+    if known.and_then(|loaded| loaded.image.build_id()) != made_by {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    elf_core(&case, &images.symbols, &mut bytes).with_context(|| paths::shown(path))?;
+    paths::write(core, &bytes)?;
+    let stacks = core_stacks(&case, &images.symbols);
+    let user = stacks.first().and_then(|(_, frames)| frames.first()).is_some_and(|frame| frame.ip >> 63 == 0);
+    let program = images.symbols.loaded().iter().find(|loaded| user && loaded.pid.is_some());
+    let program = program.and_then(|loaded| loaded.image.path()).unwrap_or(kernel).to_path_buf();
+    Ok(Some((stacks.into_iter().map(|(id, frames)| (id, sure(&frames))).collect(), program)))
+}
+
+/// Addresses of the frames that are more than a guess.
+fn sure(frames: &[kwab::analysis::TraceFrame]) -> Vec<u64> {
+    let certain = frames.iter().take_while(|frame| frame.trust != kwab::unwind::Trust::Scan);
+    certain.map(|frame| frame.ip).collect()
+}

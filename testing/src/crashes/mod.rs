@@ -1,0 +1,58 @@
+//! Makes our kernel die in every way it should survive long enough to tell, and reads what it told.
+//!
+//! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
+//! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed ([`kills`]),
+//! QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`]), the channel ([`channels`]).
+
+pub mod channels;
+pub mod deaths;
+pub mod elfcore;
+pub mod kills;
+pub mod memory;
+pub mod programs;
+pub mod qmp;
+pub mod seen;
+pub mod story;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use kwab::import::{Options, import_channel};
+
+use crate::commands::{boot, kernel::Which};
+use crate::paths;
+use crate::qemu::Machine;
+use crate::setup::Consent;
+
+pub use seen::Seen;
+
+/// A machine that dies as `way` says ([`deaths::Death::way`]).
+pub fn machine(way: &str, cpus: u32, consent: Consent) -> Result<Machine> {
+    guest(&format!("echo {way} >/proc/sysrq-trigger; sleep 3600"), cpus, consent)
+}
+
+/// A machine whose shell runs `script`.
+pub fn guest(script: &str, cpus: u32, consent: Consent) -> Result<Machine> {
+    let mut machine = boot::machine(&boot::Arguments::once(Which::Ours, &["sh", "-c", script]), consent)?;
+    machine.cpus = cpus;
+    Ok(machine)
+}
+
+/// An empty file for the memory that dumps go to.
+pub fn fresh_memory(name: &str) -> Result<PathBuf> {
+    let file = paths::build("crashes")?.join(format!("{name}.mem"));
+    if file.exists() {
+        fs::remove_file(&file).with_context(|| format!("cannot remove {}", paths::shown(&file)))?;
+    }
+    Ok(file)
+}
+
+/// The dumps in the memory of a machine that ran, as bytes.
+pub fn dumps_in(file: &std::path::Path) -> Result<Vec<Vec<u8>>> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", paths::shown(file)))?;
+    let options = Options { source: paths::shown(file), folder: Some(paths::build("crashes")?) };
+    let (_, dumps) = import_channel(&bytes, &options)?;
+    let files = dumps.iter().filter_map(|dump| dump.file.as_ref());
+    files.map(|file| fs::read(file).context("cannot read a dump just written")).collect()
+}

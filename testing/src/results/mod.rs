@@ -1,0 +1,93 @@
+//! What the judges leave for machines and for the page of results: one JSON file per judge, with the circumstances.
+//!
+//! A [`Kept`] is a judge's rows with their [`Circumstances`]. Only a complete run is kept under the judge's own name; a
+//! filtered one lies beside it as `<name>-partial`, so that a look at one row never replaces a table. [`junit`] writes the
+//! same for CI, [`page`] turns what is kept into `testing/RESULTS.md`.
+
+pub mod junit;
+pub mod page;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::contracts::verdict;
+use crate::paths;
+use crate::process::Call;
+
+/// When, with what and on what a judge ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// The day, `YYYY-MM-DD`, UTC.
+    pub date: String,
+    /// The commit of our kernel, with `+` behind it when files differed from it; empty without git.
+    pub commit: String,
+    /// Debian's package of the Linux that was compared with.
+    pub linux: String,
+    /// QEMU's version.
+    pub qemu: String,
+}
+
+impl Circumstances {
+    /// Those of this moment; what cannot be found out is empty.
+    pub fn now() -> Self {
+        let said = |call: Call| {
+            let output = call.folder(paths::root()).capture().ok()?;
+            output.stdout.lines().next().map(|line| line.trim().to_owned())
+        };
+        let commit = said(Call::new("git").args(["rev-parse", "--short=10", "HEAD"])).unwrap_or_default();
+        let changed = said(Call::new("git").args(["status", "--porcelain", "--untracked-files=no"]));
+        let mark = if changed.is_some_and(|line| !line.is_empty()) { "+" } else { "" };
+        let linux =
+            paths::cache("linux").ok().and_then(|folder| fs::read_to_string(folder.join("vmlinuz.package")).ok());
+        let qemu = said(Call::new("qemu-system-x86_64").arg("--version")).unwrap_or_default();
+        let version = qemu.split_whitespace().nth(3).unwrap_or_default();
+        Self {
+            date: verdict::today(),
+            commit: commit + mark,
+            linux: linux.unwrap_or_default().trim().to_owned(),
+            qemu: version.to_owned(),
+        }
+    }
+}
+
+/// A judge's results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kept<T> {
+    /// When and with what they came about.
+    pub circumstances: Circumstances,
+    /// The results.
+    pub results: T,
+}
+
+/// Keeps results under a name in `build/results`, with the circumstances in which the run began. `complete` is false for a
+/// filtered run.
+pub fn keep<T: Serialize>(name: &str, complete: bool, began: Circumstances, results: T) -> Result<()> {
+    let kept = Kept { circumstances: began, results };
+    paths::write(&file(&named(name, complete), "json")?, &serde_json::to_vec_pretty(&kept)?)
+}
+
+/// Keeps the same for CI, beside the JSON.
+pub fn keep_junit(name: &str, complete: bool, cases: &[junit::Case]) -> Result<()> {
+    paths::write(&file(&named(name, complete), "xml")?, junit::text(name, cases).as_bytes())
+}
+
+/// The last complete results of this name; `None` when there are none.
+pub fn kept<T: DeserializeOwned>(name: &str) -> Result<Option<Kept<T>>> {
+    let file = file(name, "json")?;
+    if !file.is_file() {
+        return Ok(None);
+    }
+    serde_json::from_str(&paths::read(&file)?).map(Some).with_context(|| paths::shown(&file))
+}
+
+fn named(name: &str, complete: bool) -> String {
+    if complete { name.to_owned() } else { format!("{name}-partial") }
+}
+
+fn file(name: &str, extension: &str) -> Result<PathBuf> {
+    Ok(paths::build("results")?.join(format!("{name}.{extension}")))
+}

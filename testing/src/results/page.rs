@@ -1,0 +1,283 @@
+//! The page of results: one table per judge, from the files of [`super::keep`], and what the worst rows would need.
+//!
+//! Every figure comes from a complete run. What the worst rows need cannot be computed: it is written by hand in
+//! `testing/needs.toml`, by the beginning of a row's name, and a worst row without a word is one of the page's gaps.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+use super::{Circumstances, Kept, kept};
+use crate::bench::Run;
+use crate::bench::compare::{self, Pair, number};
+use crate::commands::kernel::Safety;
+use crate::contracts::results::Row;
+use crate::contracts::verdict::Verdict;
+use crate::exam::row as exam;
+use crate::paths;
+use crate::suites::{Compared, Suite};
+
+/// The rendered page.
+#[derive(Debug)]
+pub struct Page {
+    /// Its Markdown.
+    pub text: String,
+    /// What is missing in it.
+    pub gaps: Vec<String>,
+}
+
+/// What rows would need, by judge and the beginning of a row's name.
+#[derive(Debug, Deserialize)]
+struct Needs(BTreeMap<String, BTreeMap<String, String>>);
+
+/// Rows of each judge that are named as the worst.
+const WORST: usize = 10;
+
+/// Renders the page.
+pub fn render() -> Result<Page> {
+    let needs =
+        toml::from_str(&paths::read(&paths::root().join("testing/needs.toml"))?).context("testing/needs.toml")?;
+    let mut writer = Writer { text: HEAD.to_owned(), gaps: Vec::new(), needs };
+    writer.contracts()?;
+    for suite in [Suite::Busybox, Suite::Posix, Suite::Programs] {
+        writer.suite(suite)?;
+    }
+    writer.bench("bench", "Benchmarks in guest instructions", "cargo xtask bench")?;
+    writer.bench("bench-wall", "Benchmarks in wall time, nanoseconds", "cargo xtask bench --wall")?;
+    writer.safety()?;
+    writer.exam()?;
+    Ok(Page { text: writer.text, gaps: writer.gaps })
+}
+
+const HEAD: &str = "# Results
+
+Rendered by `cargo xtask results` from what the judges wrote; nothing here is typed by hand but the notes on what a row would
+need (`testing/needs.toml`). Every comparison is with Debian's Linux in the same QEMU (TCG), from the same image. No row is
+left out.
+";
+
+struct Writer {
+    text: String,
+    gaps: Vec<String>,
+    needs: Needs,
+}
+
+impl Writer {
+    fn contracts(&mut self) -> Result<()> {
+        let command = "cargo xtask contracts";
+        let Some(Kept { circumstances, results }) = self.load::<Vec<Row>>("contracts", "Contracts", command)? else {
+            return Ok(());
+        };
+        let mut areas: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+        for row in &results {
+            let area = areas.entry(row.name.split('/').next().unwrap_or_default()).or_default();
+            area[0] += 1;
+            area[1] += usize::from(matches!(row.verdict, Verdict::Same | Verdict::Unsteady(_)));
+            area[2] += usize::from(matches!(row.verdict, Verdict::Known(_)));
+        }
+        self.heading("Contracts", command, &circumstances);
+        self.line("| area | contracts | as Linux | known differences | failures |\n|---|---:|---:|---:|---:|");
+        let mut all = [0; 3];
+        for (area, counts) in &areas {
+            self.counts(area, *counts);
+            (0..3).for_each(|at| all[at] += counts[at]);
+        }
+        self.counts("all", all);
+        let differing: Vec<&Row> = results.iter().filter(|row| row.verdict != Verdict::Same).collect();
+        let _ = writeln!(self.text, "\nThe {} that differ:\n", differing.len());
+        self.line("| contract | verdict | why |\n|---|---|---|");
+        for row in differing {
+            let why = cell(&row.verdict.to_string());
+            let _ = writeln!(self.text, "| `{}` | {} | {why} |", row.name, row.verdict.word());
+        }
+        Ok(())
+    }
+
+    fn counts(&mut self, name: &str, [count, same, known]: [usize; 3]) {
+        let failures = count - same - known;
+        let _ = writeln!(self.text, "| {name} | {count} | {same} | {known} | {failures} |");
+    }
+
+    fn suite(&mut self, suite: Suite) -> Result<()> {
+        let (title, name) = match suite {
+            Suite::Busybox => ("BusyBox's testsuite", "suite-busybox"),
+            Suite::Posix => ("Open POSIX Test Suite", "suite-posix"),
+            Suite::Programs => ("Debian's dynamic programs", "suite-programs"),
+        };
+        let command = format!("cargo xtask suite {}", suite.name());
+        let Some(Kept { circumstances, results }) = self.load::<Compared>(name, title, &command)? else {
+            return Ok(());
+        };
+        self.heading(title, &command, &circumstances);
+        let rows = results.rows();
+        let count = |wanted: &dyn Fn(&str, &str) -> bool| rows.iter().filter(|row| wanted(row.1, row.2)).count();
+        let (here, there) = (count(&|here, _| here == "pass"), count(&|_, there| there == "pass"));
+        let (only_there, only_here) = (
+            count(&|here, there| here != "pass" && there == "pass"),
+            count(&|here, there| here == "pass" && there != "pass"),
+        );
+        self.line("| tests | pass here | pass on Linux | only on Linux | only here |\n|---:|---:|---:|---:|---:|");
+        let _ = writeln!(self.text, "| {} | {here} | {there} | {only_there} | {only_here} |", rows.len());
+        let mut groups: BTreeMap<&str, Vec<&(&str, &str, &str)>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| row.1 != row.2) {
+            groups.entry(row.0.split(['.', ':']).next().unwrap_or_default()).or_default().push(row);
+        }
+        let lost = |rows: &[&(&str, &str, &str)]| rows.iter().filter(|row| row.2 == "pass").count();
+        let mut sorted: Vec<_> = groups.into_iter().collect();
+        sorted.sort_by(|a, b| lost(&b.1).cmp(&lost(&a.1)).then(a.0.cmp(b.0)));
+        if sorted.is_empty() {
+            self.line("\nNone differs.");
+            return Ok(());
+        }
+        self.line("\n| group | only on Linux | tests that differ (here, on Linux) | would need |\n|---|---:|---|---|");
+        for (index, (group, rows)) in sorted.into_iter().enumerate() {
+            let tests: Vec<String> =
+                rows.iter().map(|(test, here, there)| difference(group, test, here, there)).collect();
+            let lost = lost(&rows);
+            let need = self.need(suite.name(), group, index < WORST && lost > 0);
+            let _ = writeln!(self.text, "| {group} | {lost} | {} | {need} |", tests.join("; "));
+        }
+        Ok(())
+    }
+
+    fn bench(&mut self, name: &str, title: &str, command: &str) -> Result<()> {
+        let Some(Kept { circumstances, results }) = self.load::<Vec<Run>>(name, title, command)? else { return Ok(()) };
+        let [ours, linux] = &results[..] else { anyhow::bail!("{name}: two runs expected, {} found", results.len()) };
+        let pairs = compare::compare(ours, linux)?;
+        self.heading(title, command, &circumstances);
+        let above = |limit: f64| pairs.iter().filter(|pair| pair.ratio() > limit).count();
+        let mean = compare::geometric_mean(&pairs);
+        let (slower, behind) = (above(1.0), above(0.9));
+        let _ = writeln!(
+            self.text,
+            "{} benchmarks: geometric mean {mean:.3} of Linux, {slower} slower than Linux, {behind} above 0.90.\n",
+            pairs.len()
+        );
+        self.line("| benchmark | here | Linux | ratio | ± |\n|---|---:|---:|---:|---:|");
+        for pair in &pairs {
+            let spread = pair.spread.map_or_else(String::new, |percent| format!("{percent:.2} %"));
+            let (here, there) = (number(pair.ours), number(pair.theirs));
+            let _ = writeln!(self.text, "| {} | {here} | {there} | {:.3} | {spread} |", pair.name, pair.ratio());
+        }
+        let _ = writeln!(self.text, "\nThe {WORST} furthest behind:\n");
+        self.line("| benchmark | ratio | would need |\n|---|---:|---|");
+        let worst: Vec<Pair> = compare::slowest(&pairs).into_iter().take(WORST).cloned().collect();
+        for pair in worst {
+            let need = self.need("bench", &pair.name, true);
+            let _ = writeln!(self.text, "| {} | {:.3} | {need} |", pair.name, pair.ratio());
+        }
+        Ok(())
+    }
+
+    fn exam(&mut self) -> Result<()> {
+        let (title, command) = ("Exam of the toolchain", "cargo xtask exam --repeat 3");
+        let Some(Kept { circumstances, results }) = self.load::<Vec<exam::Row>>("exam", title, command)? else {
+            return Ok(());
+        };
+        self.heading(title, command, &circumstances);
+        self.line(&format!("{}\n\n{}", exam::summary(&results), exam::table(&results).trim_end()));
+        Ok(())
+    }
+
+    fn safety(&mut self) -> Result<()> {
+        let (title, command) = ("Safety profiles", "cargo xtask bench --safety all");
+        let Some(Kept { circumstances, results }) = self.load::<Vec<Run>>("bench-safety", title, command)? else {
+            return Ok(());
+        };
+        self.heading(title, command, &circumstances);
+        self.line(
+            "Guest instructions per operation, and their ratio to the balanced profile, which is what is shipped.\n",
+        );
+        let base = results.iter().find(|run| run.kernel == Safety::Balanced.name()).context("no balanced run")?.clone();
+        let columns: Vec<Vec<Pair>> = results.iter().map(|run| compare::compare(run, &base)).collect::<Result<_>>()?;
+        let names: Vec<&str> = results.iter().map(|run| run.kernel.as_str()).collect();
+        let _ = writeln!(self.text, "| benchmark | {} |\n|---{} |", names.join(" | "), "|---:".repeat(names.len()));
+        for (at, figure) in base.figures.iter().enumerate() {
+            let cells: Vec<String> =
+                columns.iter().map(|pairs| format!("{} ({:.3})", number(pairs[at].ours), pairs[at].ratio())).collect();
+            let _ = writeln!(self.text, "| {} | {} |", figure.name, cells.join(" | "));
+        }
+        let means: Vec<String> = columns.iter().map(|pairs| format!("{:.3}", compare::geometric_mean(pairs))).collect();
+        let _ = writeln!(self.text, "| geometric mean | {} |", means.join(" | "));
+        Ok(())
+    }
+
+    /// The results of a judge; when there are none, the page says so.
+    fn load<T: serde::de::DeserializeOwned>(
+        &mut self,
+        name: &str,
+        title: &str,
+        command: &str,
+    ) -> Result<Option<Kept<T>>> {
+        let found = kept(name)?;
+        if found.is_none() {
+            let _ = writeln!(self.text, "\n## {title}\n\nNot run here: `{command}`.");
+            self.gaps.push(format!("{title}: `{command}` has not run completely"));
+        }
+        Ok(found)
+    }
+
+    fn heading(&mut self, title: &str, command: &str, circumstances: &Circumstances) {
+        let Circumstances { date, commit, linux, qemu } = circumstances;
+        let _ = writeln!(
+            self.text,
+            "\n## {title}\n\n`{command}`, {date}, kernel at commit {commit}, {linux}, QEMU {qemu}.\n"
+        );
+    }
+
+    /// What a row would need; its absence is a gap when the row is one of the worst.
+    fn need(&mut self, judge: &str, name: &str, is_worst: bool) -> String {
+        let notes = self.needs.0.get(judge);
+        let longest = notes.and_then(|notes| {
+            let fitting = notes.iter().filter(|(start, _)| name.starts_with(start.as_str()));
+            fitting.max_by_key(|(start, _)| start.len()).map(|(_, note)| cell(note))
+        });
+        if longest.is_none() && is_worst {
+            self.gaps.push(format!("testing/needs.toml: a word on `{name}` under [{judge}]"));
+        }
+        longest.unwrap_or_default()
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+}
+
+/// One test of a group: its own name, our kernel's word, Linux's.
+fn difference(group: &str, test: &str, here: &str, there: &str) -> String {
+    let own = test.strip_prefix(group).unwrap_or(test).trim_start_matches(['.', ':', ' ']);
+    format!("{} ({}, {})", cell(own), cell(here), cell(there))
+}
+
+/// Text for a table's cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\t'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writer(needs: &str) -> Writer {
+        Writer { text: String::new(), gaps: Vec::new(), needs: toml::from_str(needs).unwrap() }
+    }
+
+    #[test]
+    fn the_longest_beginning_of_a_name_has_the_word_and_a_worst_row_without_one_is_a_gap() {
+        let mut writer = writer("[posix]\nmq = \"queues\"\nmq_notify = \"queues | signals\"\n");
+        assert_eq!(writer.need("posix", "mq_send", true), "queues");
+        assert_eq!(writer.need("posix", "mq_notify", true), "queues \\| signals");
+        assert_eq!(writer.need("posix", "mmap", false), "");
+        assert!(writer.gaps.is_empty());
+        writer.need("posix", "mmap", true);
+        assert_eq!(writer.gaps.len(), 1);
+    }
+
+    #[test]
+    fn the_notes_in_the_repository_can_be_read() {
+        let _: Needs = toml::from_str(&paths::read(&paths::root().join("testing/needs.toml")).unwrap()).unwrap();
+    }
+}

@@ -1,0 +1,65 @@
+//! The slices of the third-party suites that every test run includes: what is quick and touches most of the kernel.
+//!
+//! They are chosen for breadth and speed: tests that wait for seconds by design are left to the whole suites, and so is
+//! what our kernel does not have yet; `testing/RESULTS.md` lists the whole suites' differences.
+
+/// Applets of BusyBox.
+pub const BUSYBOX: &[&str] = &[
+    "ash", "awk", "basename", "cat", "cmp", "comm", "cp", "cpio", "cut", "date", "dd", "diff", "dirname", "du", "echo",
+    "expr", "find", "grep", "gunzip", "gzip", "head", "hostname", "id", "ln", "ls", "md5sum", "mkdir", "mv", "od",
+    "patch", "printf", "pwd", "readlink", "realpath", "rm", "rmdir", "sed", "sort", "strings", "tail", "tar",
+    "taskset", "tee", "test", "touch", "tr", "uniq", "uptime", "wc", "which", "xargs",
+];
+
+/// Interfaces of the Open POSIX Test Suite (whole ones end with a dot), and single assertions.
+pub const POSIX: &[&str] = &[
+    "fork.",
+    "getpid.",
+    "kill.",
+    "killpg.",
+    "mlock.",
+    "munmap.",
+    "nanosleep.1-1",
+    "pthread_create.1-1",
+    "pthread_create.2-1",
+    "pthread_equal.",
+    "pthread_join.1-1",
+    "pthread_join.2-1",
+    "pthread_key_create.",
+    "pthread_mutex_lock.1-1",
+    "pthread_mutex_trylock.1-1",
+    "pthread_mutex_unlock.1-1",
+    "pthread_once.1-1",
+    "pthread_rwlock_init.",
+    "pthread_self.",
+    "pthread_sigmask.",
+    "raise.",
+    "sched_get_priority_max.",
+    "sched_get_priority_min.",
+    "sched_yield.1-1",
+    "sem_init.",
+    "sem_post.1-1",
+    "sem_trywait.",
+    "sem_wait.1-1",
+    "shm_open.1-1",
+    "shm_unlink.1-1",
+    "sigaddset.",
+    "sigaltstack.1-1",
+    "sigdelset.",
+    "sigemptyset.",
+    "sigfillset.",
+    "sigismember.",
+    "signal.",
+    "sigpending.",
+    "sigprocmask.",
+    "sigqueue.1-1",
+    "sigqueue.2-1",
+    "sigqueue.4-1",
+    "sigset.1-1",
+    "sigsuspend.1-1",
+    "sigwait.1-1",
+    "strftime.",
+    "time.",
+    "timer_create.1-1",
+    "timer_delete.1-1",
+];
