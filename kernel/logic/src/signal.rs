@@ -254,6 +254,8 @@ pub enum Cause {
         overrun: u32,
         /// `si_value`.
         value: u64,
+        /// Which setting of the timer sent it; no program sees this.
+        setting: u64,
     },
     /// A fault at an address.
     Fault {
@@ -322,7 +324,7 @@ impl SigInfo {
                 put(20, &uid.to_le_bytes());
                 put(24, &value.to_le_bytes());
             }
-            Cause::Timer { id, overrun, value } => {
+            Cause::Timer { id, overrun, value, .. } => {
                 put(16, &id.to_le_bytes());
                 put(20, &overrun.to_le_bytes());
                 put(24, &value.to_le_bytes());
@@ -379,7 +381,13 @@ impl Pending {
 
     /// Adds a signal. An ordinary one that already waits is merged. At `limit` queued entries an ordinary signal still
     /// becomes pending (without its info) and a real-time one is refused: `false`, which is `EAGAIN` for `sigqueue`.
+    ///
+    /// A timer's signal is merged with that of the same timer only, which then counts one overrun more, since the timer
+    /// goes on when this very entry is taken; at the limit it is refused.
     pub fn push(&mut self, info: SigInfo, limit: usize) -> bool {
+        if let Cause::Timer { id, setting, .. } = info.cause {
+            return self.push_timer(info, id, setting, limit);
+        }
         if info.signal < FIRST_RT && self.set.has(info.signal) {
             return true;
         }
@@ -401,7 +409,7 @@ impl Pending {
             Some(at) => self.queue.remove(at),
             None => None,
         };
-        if signal < FIRST_RT || !self.queue.iter().any(|info| info.signal == signal) {
+        if !self.queue.iter().any(|info| info.signal == signal) {
             self.set = self.set.without(SigSet::only(signal));
         }
         Some(info.unwrap_or(SigInfo { signal, code: code::USER, errno: 0, cause: Cause::None }))
@@ -415,19 +423,24 @@ impl Pending {
         }
     }
 
-    /// Whether the signal of a timer waits, and if so counts that it went off `more` times since; at most `i32::MAX`, as
-    /// timer_getoverrun(2) returns an `int`.
-    pub fn add_overrun(&mut self, signal: u8, timer: u32, more: u32) -> bool {
-        for info in &mut self.queue {
-            if let Cause::Timer { id, overrun, .. } = &mut info.cause
-                && info.signal == signal
+    fn push_timer(&mut self, info: SigInfo, timer: u32, latest: u64, limit: usize) -> bool {
+        for queued in self.queue.iter_mut().filter(|queued| queued.signal == info.signal) {
+            if let Cause::Timer { id, overrun, setting, .. } = &mut queued.cause
                 && *id == timer
             {
-                *overrun = overrun.saturating_add(more).min(i32::MAX as u32);
+                *overrun = overrun.saturating_add(1).min(i32::MAX as u32);
+                *setting = latest;
                 return true;
             }
         }
-        false
+        let room = self.queue.len() < limit;
+        if room {
+            self.queue.push_back(info);
+        }
+        if room || info.signal < FIRST_RT {
+            self.set = self.set.with(SigSet::only(info.signal));
+        }
+        room
     }
 }
 
@@ -576,6 +589,27 @@ mod tests {
         assert_eq!(pending.len(), 2);
     }
 
+    #[test]
+    fn a_timers_signal_waits_once_beside_an_ordinary_one_and_counts_for_its_last_setting() {
+        let timer = |id, setting| SigInfo {
+            signal: sig::USR1,
+            code: code::TIMER,
+            errno: 0,
+            cause: Cause::Timer { id, overrun: 0, value: 7, setting },
+        };
+        let wanted = SigSet::only(sig::USR1);
+        let mut pending = Pending::new();
+        assert!(pending.push(info(sig::USR1, 0), 3));
+        assert!(pending.push(timer(1, 1), 3) && pending.push(timer(2, 1), 3) && pending.push(timer(1, 2), 3));
+        assert!(!pending.push(timer(3, 1), 3), "a full queue refuses it");
+        assert_eq!(pending.take(wanted).map(|info| info.cause), Some(info(sig::USR1, 0).cause));
+        assert!(pending.set().has(sig::USR1), "the timers' signals still wait");
+        let first = Cause::Timer { id: 1, overrun: 1, value: 7, setting: 2 };
+        assert_eq!(pending.take(wanted).map(|info| info.cause), Some(first));
+        assert_eq!(pending.take(wanted).map(|info| info.cause), Some(timer(2, 1).cause));
+        assert!(pending.is_empty());
+    }
+
     /// Offsets of the union's members in siginfo_t (asm-generic/siginfo.h, 64 bit).
     #[test]
     fn every_cause_has_its_fields_where_programs_look() {
@@ -589,7 +623,7 @@ mod tests {
         assert_eq!((word(&sender, 16), word(&sender, 20)), (7, 1000));
         let value = bytes(Cause::Value { pid: 7, uid: 1000, value: 1 << 40 });
         assert_eq!((word(&value, 16), word(&value, 20), long(&value, 24)), (7, 1000, 1 << 40));
-        let timer = bytes(Cause::Timer { id: 3, overrun: 9, value: 11 });
+        let timer = bytes(Cause::Timer { id: 3, overrun: 9, value: 11, setting: u64::MAX });
         assert_eq!((word(&timer, 16), word(&timer, 20), long(&timer, 24)), (3, 9, 11));
         let child = bytes(Cause::Child { pid: 7, uid: 1, status: 2, utime: 3, stime: 4 });
         assert_eq!((word(&child, 24), long(&child, 32), long(&child, 40)), (2, 3, 4));

@@ -107,7 +107,7 @@ fn record(info: &SigInfo) -> [u8; RECORD] {
             put(44, &(value as u32).to_ne_bytes());
             put(48, &value.to_ne_bytes());
         }
-        Cause::Timer { id, overrun, value } => {
+        Cause::Timer { id, overrun, value, .. } => {
             put(24, &id.to_ne_bytes());
             put(32, &overrun.to_ne_bytes());
             put(44, &(value as u32).to_ne_bytes());

@@ -187,20 +187,26 @@ pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
     None
 }
 
-/// A POSIX timer remembers how often it went off while its signal waited.
-fn note_timer(task: &Task, info: Option<SigInfo>) -> Option<SigInfo> {
-    if let Some(SigInfo { cause: Cause::Timer { id, overrun, .. }, .. }) = info {
-        task.process.timers.taken(id, overrun);
+/// A POSIX timer goes on when its signal is taken, and says how often it would have gone off meanwhile.
+fn note_timer(task: &Task, mut info: Option<SigInfo>) -> Option<SigInfo> {
+    if let Some(SigInfo { cause: Cause::Timer { id, overrun, setting, .. }, .. }) = &mut info {
+        let missed = task.process.timers.taken(*id, *setting);
+        *overrun = overrun.saturating_add(missed).min(i32::MAX as u32);
     }
     info
 }
 
 /// Sends to a process: any of its threads may take it.
 pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> {
+    queue_for_process(process, info).map(drop)
+}
+
+/// [`send_process`], saying whether the signal waits now; else it is ignored.
+pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, Errno> {
     flight::signal_sent(info.signal, process.pid);
     if !prepare(process, None, &info) {
         continue_if_asked(process, &info);
-        return Ok(());
+        return Ok(false);
     }
     {
         let mut pending = process.pending.lock();
@@ -221,15 +227,20 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
         drop(threads);
         tell(&thread, info.signal);
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Sends to one thread.
 pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
+    queue_for_thread(thread, info).map(drop)
+}
+
+/// [`send_thread`], saying whether the signal waits now; else it is ignored.
+pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno> {
     flight::signal_sent(info.signal, thread.pid());
     if !prepare(&thread.process, Some(thread), &info) {
         continue_if_asked(&thread.process, &info);
-        return Ok(());
+        return Ok(false);
     }
     {
         let mut pending = thread.signals.pending.lock();
@@ -241,7 +252,7 @@ pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
     continue_if_asked(&thread.process, &info);
     crate::ipc::signalfd::arrived();
     tell(thread, info.signal);
-    Ok(())
+    Ok(true)
 }
 
 /// `SIGCONT` continues whatever its disposition; only once it is queued, so that the process cannot run on without it.
@@ -368,6 +379,7 @@ pub fn discard(process: &Process, set: SigSet) {
             thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
         }
     }
+    process.timers.discarded(set);
 }
 
 fn queue_limit(process: &Process) -> usize {

@@ -2,6 +2,9 @@
 //!
 //! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when it
 //! comes too early the timer looks at its clock and sleeps on.
+//!
+//! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it would
+//! have gone off (timer_getoverrun(2)), however short its interval, and it goes on.
 
 use alloc::sync::{Arc, Weak};
 
@@ -60,7 +63,9 @@ struct State {
     /// `next` is a reading of the clock and moves with it; else it is so much time from when the timer was set.
     absolute: bool,
     armed: Option<Armed>,
-    /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void.
+    /// It went off at `next`, and goes on when its signal is taken.
+    waits: bool,
+    /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting signal.
     generation: u64,
     /// Overruns of the last signal that was taken.
     overrun: u32,
@@ -89,6 +94,7 @@ impl IntervalTimer {
         state.next = next;
         state.interval = interval;
         state.overrun = 0;
+        state.waits = false;
         state.generation += 1;
         if next != 0 {
             let at = self.clock.to_monotonic(next);
@@ -110,6 +116,9 @@ impl IntervalTimer {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }
+        if state.waits {
+            return;
+        }
         state.generation += 1;
         state.armed = Some(self.arm(self.clock.to_monotonic(state.next), state.generation));
     }
@@ -121,7 +130,8 @@ impl IntervalTimer {
             return (0, state.interval);
         }
         let read = self.clock.read().unwrap_or(0);
-        (state.next.saturating_sub(read).max(1), state.interval)
+        let next = if state.waits { state.after(read).1 } else { state.next };
+        (next.saturating_sub(read).max(1), state.interval)
     }
 
     /// Its clock.
@@ -134,37 +144,74 @@ impl IntervalTimer {
         self.state.lock().overrun
     }
 
-    /// Its signal was taken with this many overruns.
-    pub fn taken(&self, overrun: u32) {
-        self.state.lock().overrun = overrun;
+    /// The signal it sends, if it is a POSIX timer that sends any.
+    pub fn signal(&self) -> Option<u8> {
+        match self.notify {
+            Notify::Process { signal, .. } | Notify::Thread { signal, .. } => Some(signal),
+            Notify::Itimer(_) | Notify::Nothing => None,
+        }
     }
 
-    /// Sends its signal, for one expiry and the `missed` ones that nobody came to send it for.
-    fn signal(&self, process: &Arc<Process>, missed: u32) {
+    /// The signal that it sent in this setting was taken: it goes on. How often it would have gone off meanwhile; of a signal
+    /// from before it was set anew, nothing.
+    pub fn taken(self: &Arc<Self>, setting: u64) -> u32 {
+        let mut state = self.state.lock();
+        if !state.waits || state.generation != setting {
+            return 0;
+        }
+        let missed = self.go_on(&mut state, MIN_STEP);
+        state.overrun = missed;
+        missed
+    }
+
+    /// Its signal was thrown away untaken: it goes on.
+    pub fn discarded(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        if state.waits {
+            self.go_on(&mut state, MIN_STEP_UNHEARD);
+        }
+    }
+
+    /// Arms it for its next expiry, `step` from now at the soonest; how many it passes over.
+    fn go_on(self: &Arc<Self>, state: &mut State, step: Nanos) -> u32 {
+        state.waits = false;
+        let (missed, next) = state.after(self.clock.read().unwrap_or(0));
+        state.next = next;
+        let at = self.clock.to_monotonic(next).max(now() + step);
+        state.armed = Some(self.arm(at, state.generation));
+        missed
+    }
+
+    /// Sends its signal; whether that waits now to be taken.
+    fn send(&self, process: &Arc<Process>, setting: u64) -> bool {
         let timer = |id, signal, value| SigInfo {
             signal,
             code: code::TIMER,
             errno: 0,
-            cause: Cause::Timer { id, overrun: missed, value },
+            cause: Cause::Timer { id, overrun: 0, value, setting },
         };
-        // A full queue drops a real-time signal; the overrun count is what tells the program.
-        let _ = match self.notify {
-            Notify::Nothing => Ok(()),
-            Notify::Itimer(signal) => signal::send_process(process, SigInfo::kernel(signal)),
-            Notify::Process { id, signal, value } => {
-                if process.pending.lock().add_overrun(signal, id, missed.saturating_add(1)) {
-                    return;
-                }
-                signal::send_process(process, timer(id, signal, value))
+        match self.notify {
+            Notify::Nothing => false,
+            Notify::Itimer(signal) => {
+                // An ordinary signal is never refused.
+                let _ = signal::send_process(process, SigInfo::kernel(signal));
+                false
             }
-            Notify::Thread { id, signal, value, tid } => match tree::thread(tid) {
-                Some(thread) if thread.signals.pending.lock().add_overrun(signal, id, missed.saturating_add(1)) => {
-                    return;
-                }
-                Some(thread) => signal::send_thread(&thread, timer(id, signal, value)),
-                None => Ok(()),
-            },
-        };
+            Notify::Process { id, signal, value } => {
+                signal::queue_for_process(process, timer(id, signal, value)).unwrap_or(false)
+            }
+            Notify::Thread { id, signal, value, tid } => tree::thread(tid)
+                .is_some_and(|thread| signal::queue_for_thread(&thread, timer(id, signal, value)).unwrap_or(false)),
+        }
+    }
+}
+
+impl State {
+    /// For a reading of the clock at or after `next`: the expiries between the two, and the first after the reading.
+    fn after(&self, read: Nanos) -> (u32, Nanos) {
+        let missed = read.saturating_sub(self.next).checked_div(self.interval).unwrap_or(0);
+        let next = self.next.saturating_add((missed + 1).saturating_mul(self.interval));
+        (missed.min(i32::MAX as u64) as u32, next)
     }
 }
 
@@ -187,38 +234,40 @@ impl IntervalTimer {
 
     fn expire(self: &Arc<Self>, generation: u64) {
         let Some(process) = self.process.upgrade() else { return };
-        let mut missed = 0;
         {
             let mut state = self.state.lock();
-            if state.generation != generation || state.next == 0 {
+            if state.generation != generation || state.next == 0 || state.waits {
                 return;
             }
             state.armed = None;
-            let read = self.clock.read().unwrap_or(u64::MAX);
-            if read >= state.next {
-                missed = 1;
-                let behind = read - state.next;
-                state.next = match state.interval {
-                    0 => 0,
-                    interval => {
-                        missed += (behind / interval).min(i32::MAX as u64 - 1) as u32;
-                        state.next + (behind / interval + 1) * interval
-                    }
-                };
-            }
-            if state.next != 0 {
+            if self.clock.read().unwrap_or(u64::MAX) < state.next {
+                // The estimate of a processor-time clock was early.
                 let at = self.clock.to_monotonic(state.next).max(now() + MIN_STEP);
                 state.armed = Some(self.arm(at, generation));
+                return;
+            }
+            match state.interval {
+                0 => state.next = 0,
+                _ if self.signal().is_some() => state.waits = true,
+                _ => {
+                    self.go_on(&mut state, MIN_STEP);
+                }
             }
         }
-        if missed > 0 {
-            self.signal(&process, missed - 1);
+        if !self.send(&process, generation) {
+            let mut state = self.state.lock();
+            if state.waits && state.generation == generation {
+                self.go_on(&mut state, MIN_STEP_UNHEARD);
+            }
         }
     }
 }
 
 /// Shortest time between two looks at a timer, so that a tiny interval cannot keep a processor busy; nanoseconds.
-const MIN_STEP: u64 = 20_000;
+const MIN_STEP: Nanos = 20_000;
+
+/// The same for a timer whose signal nobody takes; a tick, as on Linux.
+const MIN_STEP_UNHEARD: Nanos = 4_000_000;
 
 /// A process's three `setitimer` timers, made when first set.
 #[derive(Default)]

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use kernel_logic::signal::SigSet;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
@@ -61,10 +62,19 @@ impl PosixTimers {
         }
     }
 
-    /// A signal of timer `id` was taken.
-    pub fn taken(&self, id: u32, overrun: u32) {
-        if let Ok(timer) = self.get(id) {
-            timer.taken(overrun);
+    /// A signal that timer `id` sent in this setting was taken; how often it would have gone off meanwhile.
+    pub fn taken(&self, id: u32, setting: u64) -> u32 {
+        self.get(id).map_or(0, |timer| timer.taken(setting))
+    }
+
+    /// Pending signals of `set` were thrown away: timers that wait for one of them to be taken go on.
+    pub fn discarded(&self, set: SigSet) {
+        let timers = self.0.0.lock();
+        let waiting: Vec<Arc<IntervalTimer>> =
+            timers.values().filter(|timer| timer.signal().is_some_and(|signal| set.has(signal))).cloned().collect();
+        drop(timers);
+        for timer in waiting {
+            timer.discarded();
         }
     }
 

@@ -13,6 +13,7 @@ use clap::Args;
 use crate::crashes::deaths::{self, DEATHS};
 use crate::crashes::{Seen, channels, dumps_in, fresh_memory, kills, machine, memory, programs, story};
 use crate::qemu::{self, Clock, Limits, Model, run::Next};
+use crate::results;
 use crate::setup::{self, Consent, Tool};
 
 /// Its arguments.
@@ -99,12 +100,12 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         let known = part || DEATHS.iter().any(|death| death.name == name);
         ensure!(known, "no death or part is called {name}");
     }
-    let mut failed = 0;
+    let mut failures = Vec::new();
     let mut report = |name: String, outcome: Result<String>| match outcome {
         Ok(text) => println!("ok      {name}: {text}"),
         Err(error) => {
-            failed += 1;
             println!("FAILED  {name}: {error:#}");
+            failures.push(format!("{name}: {error:#}"));
         }
     };
     for death in DEATHS.iter().filter(|death| arguments.wants(death.name)) {
@@ -118,7 +119,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
             report(format!("{name}: {what}"), outcome);
         }
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    results::verdict(&failures)
 }
 
 /// Instructions and bytes of each part of a typical dump.

@@ -14,6 +14,7 @@ use clap::Args;
 use super::kernel::Which;
 use crate::exam::row::Row;
 use crate::exam::{self, QUESTIONS, Question, Room};
+use crate::results::junit::Case;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
@@ -54,10 +55,10 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
     println!("{right} of {} right, {:.0} s", rows.len(), seconds);
     let complete = arguments.names.is_empty() && arguments.repeat >= TABLE;
-    results::keep_junit("exam", complete, &rows.iter().map(Row::case).collect::<Vec<_>>())?;
-    let all_right = right == rows.len();
+    let cases: Vec<Case> = rows.iter().map(Row::case).collect();
+    results::keep_junit("exam", complete, &cases)?;
     results::keep("exam", complete, began, rows)?;
-    Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    results::verdict(&cases.iter().filter_map(Case::failure).collect::<Vec<_>>())
 }
 
 /// Boots of each question that the tables of results are made of.

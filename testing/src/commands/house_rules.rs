@@ -7,18 +7,19 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::house::{self, House};
+use crate::results;
 
 /// Runs the command.
 pub fn run() -> Result<ExitCode> {
     let broken = house::check(&House::read()?)?;
-    let mut count = 0;
+    let mut failures = Vec::new();
     for (rule, violations) in &broken {
         println!("{}: {}", rule.name, rule.demand);
         for violation in violations {
             println!("  {violation}");
+            failures.push(format!("{}: {violation}", rule.name));
         }
-        count += violations.len();
     }
-    println!("{} house rules, {count} violations", house::RULES.len());
-    Ok(if count == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println!("{} house rules, {} violations", house::RULES.len(), failures.len());
+    results::verdict(&failures)
 }

@@ -14,6 +14,7 @@ use clap::Args;
 use super::kernel;
 use crate::paths;
 use crate::qemu::{self, Ending, Limits, Machine, Model, run::Next};
+use crate::results;
 use crate::setup::{self, Consent, Tool};
 
 /// Its arguments.
@@ -47,20 +48,20 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     tests.retain(|test| arguments.names.is_empty() || arguments.names.contains(&test.name));
     ensure!(!tests.is_empty(), "no self test of that name");
     let program = kernel::build_selftest()?;
-    let mut failed = 0;
+    let mut failures = Vec::new();
     for test in &tests {
         let expected = paths::read(&folder.join(&test.name).with_extension("txt"))?;
         let expected = expected.replace("{machine}", &arguments.machine.to_string());
         match check(test, &program, arguments.machine, &expected)? {
             None => println!("ok      {}", test.name),
             Some(text) => {
-                failed += 1;
                 println!("FAILED  {}: {text}", test.name);
+                failures.push(format!("{}: {text}", test.name));
             }
         }
     }
-    println!("{} self tests on {}, {failed} failed", tests.len(), arguments.machine);
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println!("{} self tests on {}, {} failed", tests.len(), arguments.machine, failures.len());
+    results::verdict(&failures)
 }
 
 /// What is wrong with a test, or nothing.

@@ -1,7 +1,7 @@
 //! `cargo xtask test [STEP...]`: everything that must hold before a change lands, on a machine that has only Rust and apt.
 //!
-//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. The last
-//! line counts tests and steps: `N passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step
+//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. What failed
+//! is said again at the end, where a log that was cut still has it, and the last line counts tests and steps: `N passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step
 //! that needs source packages where only binary ones can be had is SKIPPED: said aloud, counted apart, never passed.
 
 use std::io::{BufRead as _, BufReader};
@@ -44,7 +44,7 @@ struct Tally {
 /// All steps, the quick ones first.
 const STEPS: &[Step] = &[
     Step { name: "fmt", run: |_, _| cargo(&["fmt", "--all", "--check"]) },
-    Step { name: "house-rules", run: |_, _| success(house_rules::run()?) },
+    Step { name: "house-rules", run: |_, _| house_rules::run().map(drop) },
     Step {
         name: "clippy",
         run: |_, _| cargo(&[&["clippy", "--all-targets"], HOST, &["--", "-D", "warnings"]].concat()),
@@ -60,20 +60,20 @@ const STEPS: &[Step] = &[
     },
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
-    Step { name: "selftest", run: |consent, _| success(selftest::run(&selftest::Arguments::default(), consent)?) },
+    Step { name: "selftest", run: |consent, _| selftest::run(&selftest::Arguments::default(), consent).map(drop) },
     Step { name: "boot", run: |consent, _| boot(Which::Ours, consent) },
-    Step { name: "events", run: |consent, _| success(events::run(consent)?) },
-    Step { name: "crashes", run: |consent, _| success(crashes::run(&crashes::Arguments::quick(), consent)?) },
-    Step { name: "exam", run: |consent, _| success(exam::run(&exam::Arguments::once(), consent)?) },
+    Step { name: "events", run: |consent, _| events::run(consent).map(drop) },
+    Step { name: "crashes", run: |consent, _| crashes::run(&crashes::Arguments::quick(), consent).map(drop) },
+    Step { name: "exam", run: |consent, _| exam::run(&exam::Arguments::once(), consent).map(drop) },
     Step { name: "readme", run: |_, _| readme_commands() },
     Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
-    Step { name: "contracts", run: |consent, _| success(contracts::run(&contracts::Arguments::both(), consent)?) },
-    Step { name: "fortress", run: |consent, _| success(contracts::run(&contracts::Arguments::fortress(), consent)?) },
+    Step { name: "contracts", run: |consent, _| contracts::run(&contracts::Arguments::both(), consent).map(drop) },
+    Step { name: "fortress", run: |consent, _| contracts::run(&contracts::Arguments::fortress(), consent).map(drop) },
     Step { name: "programs", run: |consent, _| suite(Suite::Programs, consent) },
     Step { name: "busybox-slice", run: |consent, _| suite(Suite::Busybox, consent) },
     Step { name: "posix-slice", run: |consent, _| suite(Suite::Posix, consent) },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
-    Step { name: "bench-gate", run: |consent, _| success(bench::run(&bench::Arguments::gate(), consent)?) },
+    Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
 ];
 
 /// Every crate that builds for the host.
@@ -92,6 +92,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let started = Instant::now();
     let mut tally = Tally::default();
     let mut lines = Vec::new();
+    let mut ends = Vec::new();
     let chosen = |step: &&Step| arguments.steps.is_empty() || arguments.steps.iter().any(|name| name == step.name);
     for step in STEPS.iter().filter(chosen) {
         eprintln!("== {}", step.name);
@@ -101,11 +102,13 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         lines.push(format!("{:<16} {word:<7} {:>7.1} s", step.name, since.elapsed().as_secs_f64()));
         if let Err(error) = result {
             eprintln!("{}: {error:#}", if word == SKIPPED { "WARNING: nothing was tested" } else { "error" });
+            ends.push(format!("{} {word}: {error:#}", step.name));
         }
     }
     lines.iter().for_each(|line| println!("{line}"));
     println!("{:<16} {:<7} {:>7.1} s", "in all", "", started.elapsed().as_secs_f64());
     let skipped = if tally.skipped > 0 { format!(", {} SKIPPED", tally.skipped) } else { String::new() };
+    ends.iter().for_each(|end| println!("{end}"));
     println!("{} passed, {} failed{skipped}", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -134,16 +137,11 @@ impl Tally {
 }
 
 fn suite(suite: Suite, consent: Consent) -> Result<()> {
-    success(suite::run(&suite::Arguments::slice(suite), consent)?)
+    suite::run(&suite::Arguments::slice(suite), consent).map(drop)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
     Ok(Call::cargo().args(arguments).folder(paths::root()).show()?)
-}
-
-fn success(code: ExitCode) -> Result<()> {
-    ensure!(code == ExitCode::SUCCESS, "see above");
-    Ok(())
 }
 
 /// The crate that the kernel embeds must build where there is no operating system, on both architectures.
@@ -162,6 +160,7 @@ fn tests(tally: &mut Tally) -> Result<()> {
     let mut child = call.spawn()?;
     let output = child.stdout.take().context("cargo's output is not piped")?;
     let (mut passed, mut failed) = (0, 0);
+    let mut told = Vec::new();
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
@@ -169,13 +168,16 @@ fn tests(tally: &mut Tally) -> Result<()> {
             passed += counts.0;
             failed += counts.1;
         }
+        if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            told.push(test.to_owned());
+        }
     }
     let status = child.wait()?;
     tally.passed += passed;
     tally.failed += failed;
     ensure!(passed > 0, "no test ran");
     if !status.success() {
-        bail!("`{call}` ended with {status}; {failed} tests failed");
+        bail!("`{call}` ended with {status}; {failed} tests failed: {}", told.join(", "));
     }
     Ok(())
 }

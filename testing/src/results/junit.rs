@@ -24,6 +24,16 @@ pub struct Case {
     pub outcome: Outcome,
 }
 
+impl Case {
+    /// What is wrong, when something is.
+    pub fn failure(&self) -> Option<String> {
+        match &self.outcome {
+            Outcome::Failure(how) => Some(format!("{}/{}: {how}", self.class, self.name)),
+            Outcome::Pass | Outcome::Skipped(_) => None,
+        }
+    }
+}
+
 /// The whole document.
 pub fn text(suite: &str, cases: &[Case]) -> String {
     let count = |wanted: fn(&Outcome) -> bool| cases.iter().filter(|case| wanted(&case.outcome)).count();

@@ -9,8 +9,9 @@ pub mod page;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,15 @@ pub struct Kept<T> {
 pub fn keep<T: Serialize>(name: &str, complete: bool, began: Circumstances, results: T) -> Result<()> {
     let kept = Kept { circumstances: began, results };
     paths::write(&file(&named(name, complete), "json")?, &serde_json::to_vec_pretty(&kept)?)
+}
+
+/// A judge's end: success, or an error that says each failure, so that it can be repeated where a log ends.
+pub fn verdict(failures: &[String]) -> Result<ExitCode> {
+    match failures {
+        [] => Ok(ExitCode::SUCCESS),
+        [only] => bail!("{only}"),
+        several => bail!("{} failures:\n  {}", several.len(), several.join("\n  ")),
+    }
 }
 
 /// Keeps the same for CI, beside the JSON.

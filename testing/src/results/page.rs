@@ -120,6 +120,9 @@ impl Writer {
         );
         self.line("| tests | pass here | pass on Linux | only on Linux | only here |\n|---:|---:|---:|---:|---:|");
         let _ = writeln!(self.text, "| {} | {here} | {there} | {only_there} | {only_here} |", rows.len());
+        if !results.unsteady.is_empty() {
+            let _ = writeln!(self.text, "\nWorse only in the first of two runs: {}.", results.unsteady.join(", "));
+        }
         let mut groups: BTreeMap<&str, Vec<&(&str, &str, &str)>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.1 != row.2) {
             groups.entry(row.0.split(['.', ':']).next().unwrap_or_default()).or_default().push(row);

@@ -109,6 +109,43 @@ impl Chosen {
     }
 }
 
+/// What the jobs of one suite did under both kernels.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// Under ours.
+    pub ours: Vec<Report>,
+    /// Under Linux.
+    pub linux: Vec<Report>,
+}
+
+impl Runs {
+    /// Whether a test of this job passed under Linux only.
+    pub fn is_worse(&self, suite: Suite, job: &str) -> bool {
+        let of = |reports: &[Report]| {
+            let report: Vec<Report> = reports.iter().filter(|report| report.name == job).cloned().collect();
+            suite.results(&report)
+        };
+        let compared = Compared { ours: of(&self.ours), linux: of(&self.linux), unsteady: Vec::new() };
+        compared.rows().iter().any(|(_, here, there)| *there == "pass" && *here != "pass")
+    }
+
+    /// The results, with those of a second run in the place of the first run's. Its jobs that are no longer worse are unsteady.
+    pub fn with_second_look(mut self, suite: Suite, second: &Self) -> Compared {
+        let replace = |first: &mut [Report], second: &[Report]| {
+            for report in first {
+                if let Some(again) = second.iter().find(|again| again.name == report.name) {
+                    *report = again.clone();
+                }
+            }
+        };
+        replace(&mut self.ours, &second.ours);
+        replace(&mut self.linux, &second.linux);
+        let names = second.ours.iter().map(|report| &report.name);
+        let unsteady = names.filter(|name| !second.is_worse(suite, name)).cloned().collect();
+        Compared { ours: suite.results(&self.ours), linux: suite.results(&self.linux), unsteady }
+    }
+}
+
 /// Both kernels' results of one suite.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Compared {
@@ -116,6 +153,9 @@ pub struct Compared {
     pub ours: Results,
     /// Linux's.
     pub linux: Results,
+    /// Jobs that were worse than under Linux once and were not when both kernels ran them again.
+    #[serde(default)]
+    pub unsteady: Vec<String>,
 }
 
 impl Compared {
@@ -158,6 +198,9 @@ pub fn table(suite: Suite, results: &Compared) -> String {
         text,
         "{name}: {count} tests, {here} pass here, {there} pass on Linux, {differing} differ, {worse} of them pass on Linux only"
     );
+    if !results.unsteady.is_empty() {
+        let _ = writeln!(text, "unsteady, worse only in the first of two runs: {}", results.unsteady.join(", "));
+    }
     text
 }
 
@@ -168,6 +211,7 @@ fn word<'a>(results: &'a Results, name: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::End;
 
     fn results(rows: &[(&str, &str)]) -> Results {
         rows.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect()
@@ -177,12 +221,24 @@ mod tests {
     fn a_test_that_vanished_with_a_crash_counts_as_a_difference() {
         let ours = results(&[("x.a", "pass")]);
         let linux = results(&[("x.a", "pass"), ("x.b", "pass"), ("x.c", "fail")]);
-        let compared = Compared { ours, linux };
+        let compared = Compared { ours, linux, unsteady: Vec::new() };
         let table = table(Suite::Posix, &compared);
         assert!(table.contains("posix: 3 tests, 1 pass here, 2 pass on Linux, 2 differ, 1 of them"), "{table}");
         let outcomes: Vec<Outcome> = compared.cases().into_iter().map(|case| case.outcome).collect();
         assert_eq!(outcomes[1], Outcome::Failure("absent; passes under Linux".into()));
         assert_eq!(outcomes[2], Outcome::Skipped("under Linux: fail".into()));
+    }
+
+    #[test]
+    fn a_job_that_is_worse_once_is_unsteady_and_one_that_is_worse_twice_fails() {
+        let report = |name: &str, status| Report { name: name.into(), lines: Vec::new(), end: End::Exit(status) };
+        let runs =
+            |a, b| Runs { ours: vec![report("a", a), report("b", b)], linux: vec![report("a", 0), report("b", 0)] };
+        let first = runs(1, 1);
+        assert!(first.is_worse(Suite::Posix, "a") && first.is_worse(Suite::Posix, "b"));
+        let compared = first.with_second_look(Suite::Posix, &runs(0, 1));
+        assert_eq!(compared.unsteady, ["a"]);
+        assert_eq!(compared.ours, results(&[("a", "pass"), ("b", "fail")]));
     }
 
     #[test]
