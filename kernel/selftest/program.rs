@@ -62,7 +62,7 @@ pub(crate) fn space(code: &[u8]) -> Arc<UserSpace> {
 /// Make a thread that runs the code of `space`, with `argument` in the first argument register.
 pub(crate) fn spawn(name: &'static str, space: &Arc<UserSpace>, argument: u64) -> Handle {
     let mut frame = UserFrame::new(CODE, DATA + 0xff0);
-    frame.set_call_arg(0, argument);
+    frame.call(CODE, DATA + 0xff0, [argument, 0, 0]);
     let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: Some(Arc::clone(space)) };
     Thread::user(Task { name, space: Some(Arc::clone(space)) }, &start).expect("memory for a thread")
 }

@@ -79,15 +79,18 @@ pub fn write_bytes(to: u64, from: &[u8]) -> Result<(), Errno> {
 }
 
 /// Reads `N` 64-bit words: how structures of words cross.
+#[inline]
 pub fn read_words<const N: usize>(from: u64) -> Result<[u64; N], Errno> {
-    let mut words = [[0; 8]; N];
-    read_bytes(from, words.as_flattened_mut())?;
-    Ok(words.map(u64::from_le_bytes))
+    let outcome = machine::user::read_words(UserAddr(from));
+    usercopy(FromUser, UserAddr(from), 8 * N, outcome.as_ref().err());
+    outcome.map_err(|_| Errno::EFAULT)
 }
 
 /// Writes words.
 pub fn write_words<const N: usize>(to: u64, words: &[u64; N]) -> Result<(), Errno> {
-    write_bytes(to, words.map(u64::to_le_bytes).as_flattened())
+    let outcome = machine::user::write_words(UserAddr(to), words);
+    usercopy(ToUser, UserAddr(to), size_of_val(words), outcome.as_ref().err());
+    outcome.map_err(|_| Errno::EFAULT)
 }
 
 /// Reads a NUL-terminated string of at most `max` bytes, terminator excluded; `too_long` when none is found.

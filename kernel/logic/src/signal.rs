@@ -5,6 +5,7 @@
 //! the program asked for with sigaction(2). Source: signal(7), sigaction(2).
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
 /// Highest signal number.
 pub const MAX_SIGNAL: u8 = 64;
@@ -226,7 +227,7 @@ pub mod code {
 }
 
 /// The part of a siginfo that depends on `si_code`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// No further fields.
     None,
@@ -275,12 +276,19 @@ pub enum Cause {
         /// System time in clock ticks.
         stime: u64,
     },
-    /// The program's own 112 bytes, from `rt_sigqueueinfo`.
-    Raw([u8; 112]),
+    /// A file is ready.
+    Poll {
+        /// `si_band`
+        band: u64,
+        /// `si_fd`
+        fd: i32,
+    },
+    /// The program's own 112 bytes, from `rt_sigqueueinfo`. Apart, so that the others are cheap to copy.
+    Raw(Arc<[u64; SIGINFO_WORDS - 2]>),
 }
 
 /// Who sent a signal and why.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigInfo {
     /// Signal number.
     pub signal: u8,
@@ -292,8 +300,8 @@ pub struct SigInfo {
     pub cause: Cause,
 }
 
-/// Bytes of `siginfo_t`.
-pub const SIGINFO_BYTES: usize = 128;
+/// Words of `siginfo_t`, 128 bytes.
+pub const SIGINFO_WORDS: usize = 16;
 
 impl SigInfo {
     /// From the kernel itself (`SI_KERNEL`).
@@ -306,48 +314,34 @@ impl SigInfo {
         SigInfo { signal, code, errno: 0, cause: Cause::Fault { addr } }
     }
 
-    /// The layout of `siginfo_t` (asm-generic/siginfo.h, 64 bit).
-    pub fn encode(&self) -> [u8; SIGINFO_BYTES] {
-        let mut out = [0; SIGINFO_BYTES];
-        let mut put = |at: usize, bytes: &[u8]| out[at..at + bytes.len()].copy_from_slice(bytes);
-        put(0, &i32::from(self.signal).to_le_bytes());
-        put(4, &self.errno.to_le_bytes());
-        put(8, &self.code.to_le_bytes());
-        match self.cause {
+    /// The layout of `siginfo_t` (asm-generic/siginfo.h, 64 bit), in words of low byte first.
+    pub fn words(&self) -> [u64; SIGINFO_WORDS] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let mut words = [0; SIGINFO_WORDS];
+        words[0] = pair(u32::from(self.signal), self.errno as u32);
+        words[1] = u64::from(self.code as u32);
+        match &self.cause {
             Cause::None => {}
-            Cause::Sender { pid, uid } => {
-                put(16, &pid.to_le_bytes());
-                put(20, &uid.to_le_bytes());
-            }
-            Cause::Value { pid, uid, value } => {
-                put(16, &pid.to_le_bytes());
-                put(20, &uid.to_le_bytes());
-                put(24, &value.to_le_bytes());
-            }
-            Cause::Timer { id, overrun, value, .. } => {
-                put(16, &id.to_le_bytes());
-                put(20, &overrun.to_le_bytes());
-                put(24, &value.to_le_bytes());
-            }
-            Cause::Fault { addr } => put(16, &addr.to_le_bytes()),
+            Cause::Sender { pid, uid } => words[2] = pair(*pid, *uid),
+            Cause::Value { pid, uid, value } => (words[2], words[3]) = (pair(*pid, *uid), *value),
+            Cause::Timer { id, overrun, value, .. } => (words[2], words[3]) = (pair(*id, *overrun), *value),
+            Cause::Fault { addr } => words[2] = *addr,
             Cause::Child { pid, uid, status, utime, stime } => {
-                put(16, &pid.to_le_bytes());
-                put(20, &uid.to_le_bytes());
-                put(24, &status.to_le_bytes());
-                put(32, &utime.to_le_bytes());
-                put(40, &stime.to_le_bytes());
+                (words[2], words[3]) = (pair(*pid, *uid), u64::from(*status as u32));
+                (words[4], words[5]) = (*utime, *stime);
             }
-            Cause::Raw(bytes) => put(16, &bytes),
+            Cause::Poll { band, fd } => (words[2], words[3]) = (*band, u64::from(*fd as u32)),
+            Cause::Raw(rest) => words[2..].copy_from_slice(&rest[..]),
         }
-        out
+        words
     }
 
     /// Reads a `siginfo_t` a program passed; `signal` replaces what it says.
-    pub fn decode(bytes: &[u8; SIGINFO_BYTES], signal: u8) -> SigInfo {
-        let word = |at: usize| i32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let mut raw = [0; 112];
-        raw.copy_from_slice(&bytes[16..]);
-        SigInfo { signal, code: word(8), errno: word(4), cause: Cause::Raw(raw) }
+    pub fn decode(words: &[u64; SIGINFO_WORDS], signal: u8) -> SigInfo {
+        let mut rest = [0; SIGINFO_WORDS - 2];
+        rest.copy_from_slice(&words[2..]);
+        let (code, errno) = (words[1] as i32, (words[0] >> 32) as i32);
+        SigInfo { signal, code, errno, cause: Cause::Raw(Arc::new(rest)) }
     }
 }
 
@@ -404,12 +398,13 @@ impl Pending {
     /// Takes the next signal among `wanted`.
     pub fn take(&mut self, wanted: SigSet) -> Option<SigInfo> {
         let signal = SigSet(self.set.0 & wanted.0).first()?;
-        let info = match self.queue.iter().position(|info| info.signal == signal) {
-            Some(0) => self.queue.pop_front(),
-            Some(at) => self.queue.remove(at),
-            None => None,
+        let is_it = |info: &SigInfo| info.signal == signal;
+        let info = if self.queue.front().is_some_and(is_it) {
+            self.queue.pop_front()
+        } else {
+            self.queue.iter().position(is_it).and_then(|at| self.queue.remove(at))
         };
-        if !self.queue.iter().any(|info| info.signal == signal) {
+        if self.queue.is_empty() || !self.queue.iter().any(|info| info.signal == signal) {
             self.set = self.set.without(SigSet::only(signal));
         }
         Some(info.unwrap_or(SigInfo { signal, code: code::USER, errno: 0, cause: Cause::None }))
@@ -434,11 +429,11 @@ impl Pending {
             }
         }
         let room = self.queue.len() < limit;
-        if room {
-            self.queue.push_back(info);
-        }
         if room || info.signal < FIRST_RT {
             self.set = self.set.with(SigSet::only(info.signal));
+        }
+        if room {
+            self.queue.push_back(info);
         }
         room
     }
@@ -552,11 +547,9 @@ mod tests {
 
     #[test]
     fn a_siginfo_survives_its_wire_form() {
-        let encoded = SigInfo::fault(sig::SEGV, code::SEGV_ACCERR, 0x1234_5678_9abc).encode();
-        assert_eq!(encoded[0], 11);
-        assert_eq!(encoded[8], 2);
-        assert_eq!(encoded[16..24], 0x1234_5678_9abcu64.to_le_bytes());
-        let again = SigInfo::decode(&encoded, sig::SEGV).encode();
+        let encoded = SigInfo::fault(sig::SEGV, code::SEGV_ACCERR, 0x1234_5678_9abc).words();
+        assert_eq!(encoded[..3], [11, 2, 0x1234_5678_9abc]);
+        let again = SigInfo::decode(&encoded, sig::SEGV).words();
         assert_eq!(encoded, again);
     }
 
@@ -613,9 +606,12 @@ mod tests {
     /// Offsets of the union's members in siginfo_t (asm-generic/siginfo.h, 64 bit).
     #[test]
     fn every_cause_has_its_fields_where_programs_look() {
-        let bytes = |cause| SigInfo { signal: sig::USR1, code: -1, errno: 5, cause }.encode();
-        let word = |bytes: &[u8; SIGINFO_BYTES], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-        let long = |bytes: &[u8; SIGINFO_BYTES], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let bytes = |cause| {
+            let info = SigInfo { signal: sig::USR1, code: -1, errno: 5, cause };
+            info.words().map(u64::to_le_bytes).as_flattened().to_vec()
+        };
+        let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let long = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let none = bytes(Cause::None);
         assert_eq!((word(&none, 0), word(&none, 4), word(&none, 8)), (u32::from(sig::USR1), 5, u32::MAX));
         assert!(none[16..].iter().all(|byte| *byte == 0));
@@ -627,5 +623,7 @@ mod tests {
         assert_eq!((word(&timer, 16), word(&timer, 20), long(&timer, 24)), (3, 9, 11));
         let child = bytes(Cause::Child { pid: 7, uid: 1, status: 2, utime: 3, stime: 4 });
         assert_eq!((word(&child, 24), long(&child, 32), long(&child, 40)), (2, 3, 4));
+        let poll = bytes(Cause::Poll { band: 1, fd: -2 });
+        assert_eq!((long(&poll, 16), word(&poll, 24)), (1, -2i32 as u32));
     }
 }

@@ -279,6 +279,17 @@ impl<B: Backing> VmaSet<B> {
         prot: Prot,
         mut changed: impl FnMut(&Vma<B>, Prot),
     ) -> Result<(), VmaError> {
+        let first = self.first_ending_after(start);
+        if let Some(vma) = self.vmas.get_mut(first)
+            && (vma.start, vma.end) == (start, end)
+            && !(prot.has(Prot::WRITE) && vma.flags.has(VmaFlags::NO_WRITE))
+        {
+            // Nothing to split.
+            let old = core::mem::replace(&mut vma.prot, prot);
+            changed(vma, old);
+            self.join(first, end);
+            return Ok(());
+        }
         let mut stop = end;
         let mut outcome = Ok(());
         let mut at = start;
@@ -315,12 +326,18 @@ impl<B: Backing> VmaSet<B> {
             change(vma);
             at = self.vmas.after(at);
         }
+        self.join(first, end);
+        Ok(())
+    }
+
+    /// Joins what continues each other from the entry before `first` up to the border at `end`.
+    fn join(&mut self, first: At, end: u64) {
         let mut at = self.vmas.before(first).unwrap_or(first);
         loop {
             let next = self.vmas.after(at);
-            let (Some(left), Some(right)) = (self.vmas.get(at), self.vmas.get(next)) else { return Ok(()) };
+            let (Some(left), Some(right)) = (self.vmas.get(at), self.vmas.get(next)) else { return };
             if right.start > end {
-                return Ok(());
+                return;
             }
             if joins(left, right) {
                 let joined_end = right.end;

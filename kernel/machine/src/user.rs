@@ -4,6 +4,7 @@
 //! never an access. A fault inside asks [`crate::Kernel::copy_fault`] first; only if that fails does the copy end early.
 //! While this processor holds a spin lock, or in interrupt context, nothing is asked: pages not mapped are faults.
 
+use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 
 use crate::addr::{USER_END, UserAddr};
@@ -84,6 +85,26 @@ pub fn write_bytes(to: UserAddr, from: &[u8]) -> Result<(), Fault> {
     // SAFETY: `from` is `len` bytes of ours, and `to` to `to + len` is in the user half.
     let left = unsafe { copy::copy(to.0 as *mut u8, from.as_ptr(), len) };
     outcome(from.len(), left + (from.len() - len))
+}
+
+/// [`read_bytes`] of words.
+#[inline]
+pub fn read_words<const N: usize>(from: UserAddr) -> Result<[u64; N], Fault> {
+    let mut words = MaybeUninit::<[u64; N]>::uninit();
+    let (want, len) = (8 * N, within(from, 8 * N));
+    // SAFETY: `words` is `want` bytes of ours, and `from` to `from + len` is in the user half.
+    let left = unsafe { copy::copy(words.as_mut_ptr().cast(), from.0 as *const u8, len) };
+    outcome(want, left + (want - len))?;
+    // SAFETY: every byte was copied, and any bytes are words.
+    Ok(unsafe { words.assume_init() })
+}
+
+/// [`write_bytes`] of words.
+#[inline]
+pub fn write_words(to: UserAddr, from: &[u64]) -> Result<(), Fault> {
+    // SAFETY: the same memory; every byte of a word is defined.
+    let bytes = unsafe { core::slice::from_raw_parts(from.as_ptr().cast(), size_of_val(from)) };
+    write_bytes(to, bytes)
 }
 
 /// Copy between user memory and the direct map; for [`crate::frame`].

@@ -81,11 +81,8 @@ impl Wake for Notice {
         let info = if chosen == 0 {
             SigInfo { signal: SIGIO, code: 0x80, errno: 0, cause: Cause::None }
         } else {
-            // si_band and si_fd, the first fields behind the common ones.
-            let mut raw = [0; 112];
-            raw[..8].copy_from_slice(&u64::from(IN | RDNORM).to_le_bytes());
-            raw[8..12].copy_from_slice(&self.fd.load(Relaxed).to_le_bytes());
-            SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause: Cause::Raw(raw) }
+            let cause = Cause::Poll { band: u64::from(IN | RDNORM), fd: self.fd.load(Relaxed) };
+            SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause }
         };
         // An owner that is gone, or whose queue is full, is not told.
         let _ = match self.owner() {

@@ -95,7 +95,7 @@ fn record(info: &SigInfo) -> [u8; RECORD] {
     put(0, &u32::from(info.signal).to_ne_bytes());
     put(4, &info.errno.to_ne_bytes());
     put(8, &info.code.to_ne_bytes());
-    match info.cause {
+    match &info.cause {
         Cause::None => {}
         Cause::Sender { pid, uid } => {
             put(12, &pid.to_ne_bytes());
@@ -104,13 +104,13 @@ fn record(info: &SigInfo) -> [u8; RECORD] {
         Cause::Value { pid, uid, value } => {
             put(12, &pid.to_ne_bytes());
             put(16, &uid.to_ne_bytes());
-            put(44, &(value as u32).to_ne_bytes());
+            put(44, &(*value as u32).to_ne_bytes());
             put(48, &value.to_ne_bytes());
         }
         Cause::Timer { id, overrun, value, .. } => {
             put(24, &id.to_ne_bytes());
             put(32, &overrun.to_ne_bytes());
-            put(44, &(value as u32).to_ne_bytes());
+            put(44, &(*value as u32).to_ne_bytes());
             put(48, &value.to_ne_bytes());
         }
         Cause::Fault { addr } => put(72, &addr.to_ne_bytes()),
@@ -121,11 +121,15 @@ fn record(info: &SigInfo) -> [u8; RECORD] {
             put(56, &utime.to_ne_bytes());
             put(64, &stime.to_ne_bytes());
         }
+        Cause::Poll { band, fd } => {
+            put(20, &fd.to_ne_bytes());
+            put(28, &(*band as u32).to_ne_bytes());
+        }
         // What the sender filled in, read as `sigqueue` does: pid, uid, value.
-        Cause::Raw(bytes) => {
-            put(12, &bytes[..8]);
-            put(44, &bytes[8..12]);
-            put(48, &bytes[8..16]);
+        Cause::Raw(rest) => {
+            put(12, &rest[0].to_ne_bytes());
+            put(44, &(rest[1] as u32).to_ne_bytes());
+            put(48, &rest[1].to_ne_bytes());
         }
     }
     record

@@ -4,7 +4,7 @@
 //! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h, asm/ucontext.h,
 //! and the System V ABI's rules for stack alignment and the red zone.
 
-use kernel_logic::signal::{Disposition, SIGINFO_BYTES, SigInfo, SigSet, sa};
+use kernel_logic::signal::{Disposition, SIGINFO_WORDS, SigInfo, SigSet, sa};
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::arch::{Registers, UserFrame};
@@ -26,7 +26,7 @@ pub fn push(
     if disposition.flags & sa::RESTORER == 0 {
         return Err(Errno::EFAULT);
     }
-    let regs = *user.registers();
+    let regs = user.registers();
     let mut alt = me.signals.alt_stack.lock();
     let reported = *alt;
     let on_alt = on_stack(&alt, regs.rsp);
@@ -46,40 +46,46 @@ pub fn push(
     }
     running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
     let trap = me.last_trap();
-    let mut out = [0u8; FRAME_BYTES];
-    let mut at = 0;
-    let mut word = |value: u64| {
-        out[at..at + 8].copy_from_slice(&value.to_le_bytes());
-        at += 8;
-    };
-    for value in [disposition.restorer, UC_FLAGS, 0, reported.base, stack_flags(&reported, regs.rsp), reported.size] {
-        word(value);
-    }
-    for value in [regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rdi, regs.rsi] {
-        word(value);
-    }
-    for value in [regs.rbp, regs.rbx, regs.rdx, regs.rax, regs.rcx, regs.rsp, regs.rip, regs.rflags] {
-        word(value);
-    }
     let segments = regs.cs & 0xffff | (regs.ss & 0xffff) << 48;
-    for value in [segments, trap.error, u64::from(trap.vector), old_mask.0, trap.addr, fpu_at] {
-        word(value);
-    }
-    out[SIGMASK_AT..SIGMASK_AT + 8].copy_from_slice(&old_mask.0.to_le_bytes());
-    out[SIGINFO_AT..].copy_from_slice(&info.encode());
-    user::write_bytes(sp, &out)?;
+    let mut out = [0; FRAME_WORDS];
+    out[..GREGS + GENERAL].copy_from_slice(&[
+        disposition.restorer,
+        UC_FLAGS,
+        0,
+        reported.base,
+        stack_flags(&reported, regs.rsp),
+        reported.size,
+        regs.r8,
+        regs.r9,
+        regs.r10,
+        regs.r11,
+        regs.r12,
+        regs.r13,
+        regs.r14,
+        regs.r15,
+        regs.rdi,
+        regs.rsi,
+        regs.rbp,
+        regs.rbx,
+        regs.rdx,
+        regs.rax,
+        regs.rcx,
+        regs.rsp,
+        regs.rip,
+        regs.rflags,
+        segments,
+        trap.error,
+        u64::from(trap.vector),
+        old_mask.0,
+        trap.addr,
+        fpu_at,
+    ]);
+    out[SIGMASK] = old_mask.0;
+    out[SIGINFO..].copy_from_slice(&info.words());
+    user::write_words(sp, &out)?;
     event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
     event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
-    user.set_sp(sp);
-    user.set_ip(disposition.handler);
-    user.set_call_arg(0, u64::from(info.signal));
-    user.set_call_arg(1, sp + SIGINFO_AT as u64);
-    user.set_call_arg(2, sp + 8);
-    let mut regs = *user.registers();
-    regs.rax = 0;
-    regs.rflags &= !(FLAG_DIRECTION | FLAG_TRAP | FLAG_RESUME);
-    user.set_registers(&regs);
-    user.forget_syscall();
+    user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
     Ok(())
 }
 
@@ -87,13 +93,8 @@ pub fn push(
 pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
     // The handler's return popped the restorer's address.
     let base = user.sp().wrapping_sub(8);
-    let mut raw = [0u8; SIGINFO_AT];
-    user::read_bytes(base, &mut raw)?;
-    let word = |index: usize| {
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&raw[index * 8..index * 8 + 8]);
-        u64::from_le_bytes(bytes)
-    };
+    let words: [u64; SIGINFO] = user::read_words(base)?;
+    let word = |index: usize| words[index];
     let fpu_at = word(GREGS + 23);
     load_fpu(fpu_at)?;
     let mut regs = Registers {
@@ -123,7 +124,7 @@ pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
     if word(4) & SS_DISABLE == 0 && stack.size != 0 && !on_stack(&me.signals.alt_stack.lock(), regs.rsp) {
         *me.signals.alt_stack.lock() = stack;
     }
-    set_blocked(me, SigSet(word(SIGMASK_AT / 8)));
+    set_blocked(me, SigSet(word(SIGMASK)));
     Ok(())
 }
 
@@ -152,22 +153,21 @@ fn load_fpu(from: u64) -> Result<(), Errno> {
     running::load_fpu(UserAddr(from)).map_err(|_| Errno::EFAULT)
 }
 
-/// Flags a handler starts without.
-const FLAG_TRAP: u64 = 1 << 8;
-const FLAG_DIRECTION: u64 = 1 << 10;
-const FLAG_RESUME: u64 = 1 << 16;
 /// Bytes below the stack pointer that belong to the interrupted function.
 const RED_ZONE: u64 = 128;
 /// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`
 const UC_FLAGS: u64 = 7;
 /// Index of the first general register in words from the frame's start.
 const GREGS: usize = 6;
-/// Offset of `uc_sigmask`: return address, five words, 32 words of sigcontext.
-const SIGMASK_AT: usize = 8 * (GREGS + 32);
-/// Offset of the siginfo.
-const SIGINFO_AT: usize = SIGMASK_AT + 8;
+/// Words of sigcontext in use, from there.
+const GENERAL: usize = 24;
+/// Index of `uc_sigmask`: return address, five words, 32 words of sigcontext.
+const SIGMASK: usize = GREGS + 32;
+/// Index of the siginfo.
+const SIGINFO: usize = SIGMASK + 1;
 /// The whole frame without FPU state.
-const FRAME_BYTES: usize = SIGINFO_AT + SIGINFO_BYTES;
+const FRAME_WORDS: usize = SIGINFO + SIGINFO_WORDS;
+const FRAME_BYTES: usize = 8 * FRAME_WORDS;
 /// `SS_ONSTACK`
 pub const SS_ONSTACK: u64 = 1;
 /// `SS_DISABLE`

@@ -203,9 +203,10 @@ pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> 
 
 /// [`send_process`], saying whether the signal waits now; else it is ignored.
 pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, Errno> {
-    flight::signal_sent(info.signal, process.pid);
+    let signal = info.signal;
+    flight::signal_sent(signal, process.pid);
     if !prepare(process, None, &info) {
-        continue_if_asked(process, &info);
+        continue_if_asked(process, signal);
         return Ok(false);
     }
     {
@@ -215,17 +216,16 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
         }
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
-    continue_if_asked(process, &info);
+    continue_if_asked(process, signal);
     crate::ipc::signalfd::arrived();
     let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
-        !thread.signals.blocked().has(info.signal)
-            || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal)
+        !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
     };
     if let Some(thread) = threads.iter().find(wants) {
         let thread = thread.clone();
         drop(threads);
-        tell(&thread, info.signal);
+        tell(&thread, signal);
     }
     Ok(true)
 }
@@ -237,9 +237,10 @@ pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
 
 /// [`send_thread`], saying whether the signal waits now; else it is ignored.
 pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno> {
-    flight::signal_sent(info.signal, thread.pid());
+    let signal = info.signal;
+    flight::signal_sent(signal, thread.pid());
     if !prepare(&thread.process, Some(thread), &info) {
-        continue_if_asked(&thread.process, &info);
+        continue_if_asked(&thread.process, signal);
         return Ok(false);
     }
     {
@@ -249,15 +250,15 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
         }
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
-    continue_if_asked(&thread.process, &info);
+    continue_if_asked(&thread.process, signal);
     crate::ipc::signalfd::arrived();
-    tell(thread, info.signal);
+    tell(thread, signal);
     Ok(true)
 }
 
 /// `SIGCONT` continues whatever its disposition; only once it is queued, so that the process cannot run on without it.
-fn continue_if_asked(process: &Arc<Process>, info: &SigInfo) {
-    if info.signal == sig::CONT {
+fn continue_if_asked(process: &Arc<Process>, signal: u8) {
+    if signal == sig::CONT {
         jobs::resume(process);
     }
 }
@@ -293,7 +294,7 @@ pub fn send_group(pgid: Pid, info: SigInfo) -> Result<(), Errno> {
         return Err(Errno::ESRCH);
     }
     for process in &members {
-        send_process(process, info)?;
+        send_process(process, info.clone())?;
     }
     Ok(())
 }
@@ -367,19 +368,24 @@ fn tell(thread: &ThreadRef, signal: u8) {
 
 /// Forgets pending signals of `set` everywhere in a process.
 pub fn discard(process: &Process, set: SigSet) {
+    let mut any = false;
     if process.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
         let mut pending = process.pending.lock();
         pending.discard(set);
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+        any = true;
     }
     for thread in process.threads.lock().iter() {
         if thread.signals.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
             let mut pending = thread.signals.pending.lock();
             pending.discard(set);
             thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+            any = true;
         }
     }
-    process.timers.discarded(set);
+    if any {
+        process.timers.discarded(set);
+    }
 }
 
 fn queue_limit(process: &Process) -> usize {

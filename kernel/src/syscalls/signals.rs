@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, SIGINFO_BYTES, SigInfo, SigSet, code, may_signal, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigInfo, SigSet, code, may_signal, sig};
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 use machine::time::now;
@@ -13,7 +13,7 @@ use crate::signal::{self, AltStack, Restart, frame};
 use crate::task::creds::cap;
 use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
 use crate::time;
-use crate::user::{self, UserPtr, read_words, write_words};
+use crate::user::{UserPtr, read_words, write_words};
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -133,7 +133,7 @@ fn rt_sigtimedwait(call: &mut Call<'_>) -> SysResult {
         Err(crate::sync::wait::WaitError::Interrupted) => return Err(Errno::EINTR),
     };
     if call.arg(1) != 0 {
-        user::write_bytes(call.arg(1), &info.encode())?;
+        write_words(call.arg(1), &info.words())?;
     }
     Ok(usize::from(info.signal))
 }
@@ -197,9 +197,7 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
 /// The siginfo a program made; it may not pretend that the kernel or `kill` sent it to somebody else.
 fn queued_info(call: &Call<'_>, signal: u64, at: u64, target: i32) -> Result<SigInfo, Errno> {
     let signal = check_signal(signal)?;
-    let mut raw = [0; SIGINFO_BYTES];
-    user::read_bytes(at, &mut raw)?;
-    let info = SigInfo::decode(&raw, signal);
+    let info = SigInfo::decode(&read_words(at)?, signal);
     if (info.code >= 0 || info.code == code::TKILL) && target != call.task.pid() as i32 {
         return Err(Errno::EPERM);
     }
@@ -263,7 +261,7 @@ fn send_many(me: &Task, targets: impl Iterator<Item = alloc::sync::Arc<Process>>
             Ok(()) => {
                 if info.signal != 0 {
                     // A full queue of one of many is not the caller's concern.
-                    let _ = signal::send_process(&target, info);
+                    let _ = signal::send_process(&target, info.clone());
                 }
                 outcome = Ok(0);
             }

@@ -5,6 +5,7 @@
 //! Invariant: no piece is empty; an `At` other than the end names an existing range.
 
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use super::{Backing, Vma, VmaError};
 
@@ -15,6 +16,8 @@ const FULL: usize = 64;
 pub(super) struct Pieces<B> {
     pieces: Vec<Vec<Vma<B>>>,
     len: usize,
+    /// What was last searched for: programs edit and touch near where they did before. Any place will do, since it is checked.
+    recent: Cell<At>,
 }
 
 /// The place of a range, or the end.
@@ -29,7 +32,7 @@ pub type Iter<'a, B> = core::iter::Flatten<core::slice::Iter<'a, Vec<Vma<B>>>>;
 
 impl<B> Pieces<B> {
     pub(super) const fn new() -> Self {
-        Self { pieces: Vec::new(), len: 0 }
+        Self { pieces: Vec::new(), len: 0, recent: Cell::new(At { piece: 0, index: 0 }) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -49,6 +52,18 @@ impl<B> Pieces<B> {
     /// The first range for which `is_before` does not hold; it holds for all before and none after.
     #[inline]
     pub(super) fn partition(&self, is_before: impl Fn(&Vma<B>) -> bool) -> At {
+        let recent = self.recent.get();
+        if self.get(recent).is_some_and(|vma| !is_before(vma))
+            && self.before(recent).and_then(|before| self.get(before)).is_none_or(&is_before)
+        {
+            return recent;
+        }
+        let at = self.search(is_before);
+        self.recent.set(at);
+        at
+    }
+
+    fn search(&self, is_before: impl Fn(&Vma<B>) -> bool) -> At {
         // Most sets are small.
         if let [only] = &self.pieces[..] {
             let index = only.partition_point(is_before);
@@ -129,6 +144,10 @@ impl<B> Pieces<B> {
             self.cut(first.piece, first.index, last.index);
             return;
         }
+        if last == (At { piece: first.piece + 1, index: 0 }) {
+            self.cut(first.piece, first.index, usize::MAX);
+            return;
+        }
         // From the far end, so that places nearer stay.
         if last.index != 0 {
             self.cut(last.piece, 0, last.index);
@@ -141,7 +160,13 @@ impl<B> Pieces<B> {
 
     fn cut(&mut self, piece: usize, from: usize, to: usize) {
         let Some(ranges) = self.pieces.get_mut(piece) else { return };
-        self.len -= ranges.drain(from..to.min(ranges.len())).len();
+        let to = to.min(ranges.len());
+        self.len -= to - from;
+        if to - from == 1 {
+            ranges.remove(from);
+        } else {
+            ranges.drain(from..to);
+        }
         if ranges.is_empty() {
             self.pieces.remove(piece);
         }
@@ -150,7 +175,7 @@ impl<B> Pieces<B> {
 
 impl<B: Backing> Pieces<B> {
     pub(super) fn try_clone(&self) -> Result<Self, VmaError> {
-        let mut copy = Self { pieces: Vec::new(), len: self.len };
+        let mut copy = Self { pieces: Vec::new(), len: self.len, recent: self.recent.clone() };
         copy.pieces.try_reserve_exact(self.pieces.len()).map_err(|_| VmaError::NoMemory)?;
         for piece in &self.pieces {
             let mut ranges = Vec::new();

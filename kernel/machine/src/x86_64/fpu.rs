@@ -164,7 +164,7 @@ pub(crate) unsafe fn sanitize(area: *mut u8, len: usize) -> bool {
         if len == LEGACY {
             *header = [0b11, 0, 0, 0, 0, 0, 0, 0];
         }
-        header[0] & !allowed == 0 && header[1..] == [0; HEADER / 8 - 1]
+        header[0] & !allowed == 0 && header[1..].iter().fold(0, |all, word| all | word) == 0
     }
 }
 

@@ -139,6 +139,10 @@ pub fn control_of_user() -> Control {
 /// The flags a program may choose: CF PF AF ZF SF TF DF OF AC ID (and IF is always on).
 const USER_FLAGS: u64 = 0x24_0dd5;
 const IF: u64 = 1 << 9;
+/// What an ABI's function does not start with.
+const FLAG_TRAP: u64 = 1 << 8;
+const FLAG_DIRECTION: u64 = 1 << 10;
+const FLAG_RESUME: u64 = 1 << 16;
 const ALWAYS: u64 = 1 << 1;
 
 /// What a trap in kernel mode leaves on the stack.
@@ -230,13 +234,15 @@ impl UserFrame {
         self.regs.rsp = sp;
     }
 
-    /// Set the `index`th of the three function-call argument registers (signal handlers).
-    pub fn set_call_arg(&mut self, index: usize, value: u64) {
-        match index {
-            0 => self.regs.rdi = value,
-            1 => self.regs.rsi = value,
-            _ => self.regs.rdx = value,
-        }
+    /// Go on at a function of the program instead, with three arguments and the flags the ABI wants at its start.
+    pub fn call(&mut self, function: u64, sp: u64, args: [u64; 3]) {
+        [self.regs.rdi, self.regs.rsi, self.regs.rdx] = args;
+        // No count of vector arguments.
+        self.regs.rax = 0;
+        self.regs.rflags &= !(FLAG_DIRECTION | FLAG_TRAP | FLAG_RESUME);
+        self.set_sp(sp);
+        self.set_ip(function);
+        self.forget_syscall();
     }
 
     /// All of them.
@@ -246,6 +252,7 @@ impl UserFrame {
 
     /// Replace all of them from a source a program controls: segments stay the user's, of the flags only those a program may
     /// change are taken.
+    #[inline]
     pub fn set_registers(&mut self, regs: &Registers) {
         self.regs = Registers {
             cs: u64::from(USER_CODE),

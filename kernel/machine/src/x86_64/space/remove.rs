@@ -12,19 +12,25 @@ use crate::x86_64::tlb;
 /// Frames released per flush.
 const BATCH: usize = 128;
 
+/// Memory for a batch, kept apart from its other fields: as one of them the compiler clears it along with the next.
+pub(super) type Room = [MaybeUninit<FrameNumber>; BATCH];
+
+/// [`Room`] with nothing in it.
+pub(super) const ROOM: Room = [MaybeUninit::uninit(); BATCH];
+
 /// References taken out of the tables and not yet released.
 pub(super) struct Batch<'a> {
     space: &'a UserSpace,
     range: PageRange,
-    frames: [MaybeUninit<FrameNumber>; BATCH],
+    frames: &'a mut Room,
     len: usize,
     /// Something a processor may have cached is among them.
     stale: bool,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(space: &'a UserSpace, range: PageRange) -> Self {
-        Self { space, range, frames: [MaybeUninit::uninit(); BATCH], len: 0, stale: false }
+    pub(super) fn new(space: &'a UserSpace, range: PageRange, frames: &'a mut Room) -> Self {
+        Self { space, range, frames, len: 0, stale: false }
     }
 
     /// Add the frame an entry owned.
@@ -61,7 +67,8 @@ impl UserSpace {
         for edge in [range.start(), range.end()] {
             tables.split_huge(edge).map_err(|e| (removed, e))?;
         }
-        let mut batch = Batch::new(self, range);
+        let mut room = ROOM;
+        let mut batch = Batch::new(self, range, &mut room);
         tables.for_each_slot(range, &mut |at, slot| {
             removed.add(decode(slot.get(), at).prot.tag, if slot.huge { HUGE_PAGES } else { 1 });
             batch.push(slot.take());
