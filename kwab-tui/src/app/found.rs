@@ -1,6 +1,6 @@
 //! The dumps that were found, what is known of each, and which of them have to be read again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use kwab::report::catalogue::Entry;
 
 use crate::list::ListState;
 use crate::load::{Found, Job};
+use crate::view::View as _;
 use crate::view::catalogue::{CatalogueView, Listed};
 
 /// Milliseconds between looks at the directories.
@@ -180,7 +181,6 @@ impl Catalogue {
         if !std::mem::take(&mut self.dirty) {
             return false;
         }
-        use crate::view::View as _;
         let look = crate::view::Look::default();
         let target = self.view.target(self.list.selected, &look).filter(|_| self.view.len() > self.list.selected);
         // Somebody who has chosen nothing yet stays at the top of what is still being found.
@@ -192,11 +192,39 @@ impl Catalogue {
         let imported = |log: &Path| self.known.keys().any(|dump| made_of(dump, log));
         let logs = self.logs.iter().filter(|log| self.known.len() > 1000 || !imported(log));
         let logs = logs.map(|log| log.display().to_string()).collect();
-        self.view = Arc::new(CatalogueView::new(dumps.collect(), logs, self.grouped, self.scans == 0));
+        let before = std::mem::replace(
+            &mut self.view,
+            Arc::new(CatalogueView::new(dumps.collect(), logs, self.grouped, self.scans == 0)),
+        );
+        if let Some(shown) = self.list.shown.take() {
+            self.list.shown = Some(Arc::new(self.still_shown(&before, &shown)));
+        }
         let row = target.filter(|_| !at_top).and_then(|target| self.view.find(&target));
         self.list.selected = row.unwrap_or(self.list.selected);
         self.list.clip(self.view.len());
         true
+    }
+
+    /// The rows that a filter had left of the list before, where they are now: until it is asked again, and for good if it
+    /// cannot be understood.
+    fn still_shown(&self, before: &CatalogueView, shown: &[u32]) -> Vec<u32> {
+        let name = |view: &CatalogueView, row: u32| {
+            let row = row as usize;
+            view.path(row).or(view.log(row)).map(str::to_string)
+        };
+        let mut places = HashMap::new();
+        for (place, row) in shown.iter().enumerate() {
+            if let Some(name) = name(before, *row) {
+                places.entry(name).or_insert(place);
+            }
+        }
+        let rows = 0..u32::try_from(self.view.len()).unwrap_or(u32::MAX);
+        let placed = rows.filter_map(|row| Some((*places.get(&name(&self.view, row)?)?, row)));
+        let mut placed: Vec<(usize, u32)> = placed.collect();
+        if self.list.sort.is_some() {
+            placed.sort_unstable();
+        }
+        placed.into_iter().map(|(_, row)| row).collect()
     }
 }
 

@@ -16,6 +16,8 @@ use crate::view::{Slot, Target};
 impl App {
     /// Does what was asked for.
     pub(super) fn run(&mut self, command: Command) -> Vec<Effect> {
+        // What was being typed was for the list that was shown then.
+        self.overlay.take_if(|overlay| matches!(overlay, Overlay::Prompt { .. }));
         match command {
             Command::Up => self.step(-1),
             Command::Down => self.step(1),
