@@ -2,8 +2,9 @@
 //! hypothesis of the triage names it.
 //!
 //! Each question is a fresh guest under TCG. `clean` is the run without a bug, which must give no finding. What was collected lies
-//! in `build/exam`: `NAME.kwab` with its console beside it; of three boots each, `cargo xtask results` makes the tables. `--keep` stores the dumps under `testing/dumps`, where golden
-//! transcripts are made of them.
+//! in `build/exam`: `NAME.kwab` with its console beside it; of three boots each, `cargo xtask results` makes the tables.
+//! Without `--repeat` a question that was answered wrongly is asked once more, for the sake of busy machines, and said to be
+//! a flake when it is right then. `--keep` stores the dumps under `testing/dumps`, where golden transcripts are made of them.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -14,7 +15,6 @@ use clap::Args;
 use super::kernel::Which;
 use crate::exam::row::Row;
 use crate::exam::{self, QUESTIONS, Question, Room};
-use crate::results::junit::Case;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
@@ -55,10 +55,11 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
     println!("{right} of {} right, {:.0} s", rows.len(), seconds);
     let complete = arguments.names.is_empty() && arguments.repeat >= TABLE;
-    let cases: Vec<Case> = rows.iter().map(Row::case).collect();
-    results::keep_junit("exam", complete, &cases)?;
+    results::keep_junit("exam", complete, &rows.iter().map(Row::case).collect::<Vec<_>>())?;
+    let wrong = rows.iter().filter(|row| row.right == 0 || (arguments.repeat > 1 && row.right < row.asked));
+    let failures: Vec<String> = wrong.filter_map(|row| row.case().failure()).collect();
     results::keep("exam", complete, began, rows)?;
-    results::verdict(&cases.iter().filter_map(Case::failure).collect::<Vec<_>>())
+    results::verdict(&failures)
 }
 
 /// Boots of each question that the tables of results are made of.
@@ -67,7 +68,8 @@ const TABLE: u32 = 3;
 /// Asks a question as often as wanted.
 fn ask(question: &Question, arguments: &Arguments, room: &Room) -> Result<Row> {
     let mut row = Row::of(question);
-    for _ in 0..arguments.repeat {
+    let again = |row: &Row| arguments.repeat == 1 && row.asked == 1 && row.right == 0;
+    while row.asked < arguments.repeat || again(&row) {
         let since = Instant::now();
         let (answer, serial) = exam::sit(question, room)?;
         row.seconds += since.elapsed().as_secs_f64();
