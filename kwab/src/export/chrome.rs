@@ -26,7 +26,8 @@ pub struct Traced {
     pub without_begin: u64,
 }
 
-/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it.
+/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no room on
+/// [`MOST_LANES`] is written as asynchronous events, which may overlap as they like.
 ///
 /// # Errors
 /// Those of the output.
@@ -41,17 +42,8 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     list.put(&json!({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "CPUs"}}))?;
     let mut lanes = Lanes::default();
     for span in &spans {
-        let tid = lanes.place(span);
-        let name = span.path.last().map_or("", String::as_str);
-        let mut event = json!({"ph": "X", "cat": "span", "name": name, "pid": 0, "tid": tid, "ts": us(span.begin)});
-        match span.end {
-            Some(end) => event["dur"] = json!(us(end - span.begin)),
-            None => event["ph"] = json!("B"),
-        }
-        if let Some(data) = span.data.filter(|data| *data != 0) {
-            event["args"] = json!({"data": format!("{data:#x}")});
-        }
-        list.put(&event)?;
+        let lane = lanes.place(span);
+        list.span(span, lane, traced.spans, &us)?;
         traced.spans += 1;
     }
     for found in dump.records() {
@@ -101,6 +93,9 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     Ok(traced)
 }
 
+/// Lanes of a processor: more than anybody looks at, and few enough to search.
+const MOST_LANES: usize = 64;
+
 /// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other, but a
 /// task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane further down.
 #[derive(Debug, Default)]
@@ -111,8 +106,8 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// The thread number for a span; they come in the order of their begin.
-    fn place(&mut self, span: &Span) -> u32 {
+    /// The thread number for a span, while there are lanes; they come in the order of their begin.
+    fn place(&mut self, span: &Span) -> Option<u32> {
         let end = span.end.unwrap_or(u64::MAX);
         let lanes = self.open.entry(span.cpu).or_default();
         for lane in lanes.iter_mut() {
@@ -122,13 +117,16 @@ impl Lanes {
         }
         let fits = |lane: &Vec<u64>| lane.last().is_none_or(|outer| end <= *outer);
         let at = lanes.iter().position(fits).unwrap_or(lanes.len());
+        if at == MOST_LANES {
+            return None;
+        }
         if at == lanes.len() {
             lanes.push(Vec::new());
         }
         lanes[at].push(end);
         let lane = at as u32;
         self.used.insert((span.cpu, lane));
-        lane_tid(span.cpu, lane)
+        Some(lane_tid(span.cpu, lane))
     }
 }
 
@@ -143,9 +141,64 @@ struct List<'o> {
 }
 
 impl List<'_> {
+    /// Writes a span: on its lane, or as a pair of asynchronous events of this number.
+    fn span(&mut self, span: &Span, lane: Option<u32>, number: u64, us: &impl Fn(u64) -> f64) -> io::Result<()> {
+        let name = span.path.last().map_or("", String::as_str);
+        let tid = lane.unwrap_or(span.cpu);
+        let mut event = json!({"ph": "X", "cat": "span", "name": name, "pid": 0, "tid": tid, "ts": us(span.begin)});
+        match (lane, span.end) {
+            (Some(_), Some(end)) => event["dur"] = json!(us(end - span.begin)),
+            (Some(_), None) => event["ph"] = json!("B"),
+            (None, _) => (event["ph"], event["id"]) = (json!("b"), json!(format!("{number:#x}"))),
+        }
+        if let Some(data) = span.data.filter(|data| *data != 0) {
+            event["args"] = json!({"data": format!("{data:#x}")});
+        }
+        self.put(&event)?;
+        if let (None, Some(end)) = (lane, span.end) {
+            (event["ph"], event["ts"]) = (json!("e"), json!(us(end)));
+            self.put(&event)?;
+        }
+        Ok(())
+    }
+
     fn put(&mut self, event: &Value) -> io::Result<()> {
         self.out.write_all(if self.first { b"\n" } else { b",\n" })?;
         self.first = false;
         serde_json::to_writer(&mut *self.out, event).map_err(io::Error::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_that_never_nest_fill_the_lanes_and_then_go_on_beside_them() {
+        let count = 3 * MOST_LANES as u64;
+        let (mut lanes, mut out) = (Lanes::default(), Vec::new());
+        let mut list = List { out: &mut out, first: true };
+        for number in 0..count {
+            // Each begins inside the one before and ends after it.
+            let span = Span {
+                cpu: 1,
+                path: vec!["fork".into()],
+                begin: 10 + number,
+                end: Some(10_000 + number),
+                inside: 0,
+                data: None,
+            };
+            let lane = lanes.place(&span);
+            list.span(&span, lane, number, &|ticks| ticks as f64).unwrap();
+        }
+        assert_eq!(lanes.used.len(), MOST_LANES);
+        let text = format!("[{}]", String::from_utf8(out).unwrap());
+        let events: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count() as u64;
+        let most = MOST_LANES as u64;
+        assert_eq!((of("X"), of("b"), of("e")), (most, count - most, count - most));
+        let begin = events.iter().find(|event| event["ph"] == "b").unwrap();
+        let ends = events.iter().filter(|event| event["ph"] == "e" && event["id"] == begin["id"]);
+        assert_eq!(ends.map(|event| event["ts"].as_f64()).collect::<Vec<_>>(), [Some(10_000.0 + most as f64)]);
     }
 }
