@@ -124,6 +124,18 @@ pub struct Row {
     pub kevlar_wall: Option<f64>,
 }
 
+impl Row {
+    /// Instructions per operation of the kernel in the articles, and of the Linux beside it.
+    pub fn of_articles(&self) -> Option<[f64; 2]> {
+        Some([self.kevlar?, self.linux?])
+    }
+
+    /// The same in nanoseconds.
+    pub fn of_articles_wall(&self) -> Option<[f64; 2]> {
+        Some([self.kevlar_wall?, self.linux_wall?])
+    }
+}
+
 /// The table of benchmarks, in the guest's order.
 pub fn table() -> Result<Vec<Row>> {
     let mut tables: BTreeMap<String, Vec<Row>> =

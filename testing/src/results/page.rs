@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use super::{Circumstances, Kept, kept};
-use crate::bench::Run;
 use crate::bench::compare::{self, Pair, number};
+use crate::bench::{self, Row as BenchRow, Run};
 use crate::commands::kernel::Safety;
 use crate::contracts::results::Row;
 use crate::contracts::verdict::Verdict;
@@ -170,6 +170,25 @@ impl Writer {
         for pair in worst {
             let need = self.need("bench", &pair.name, true);
             let _ = writeln!(self.text, "| {} | {:.3} | {need} |", pair.name, pair.ratio());
+        }
+        self.articles(&pairs, if name == "bench" { BenchRow::of_articles } else { BenchRow::of_articles_wall })
+    }
+
+    /// The rows that cost more than they did under the kernel of the articles, which was measured beside a Linux of its day.
+    fn articles(&mut self, pairs: &[Pair], of: fn(&BenchRow) -> Option<[f64; 2]>) -> Result<()> {
+        let table = bench::table()?;
+        let known = |pair: &Pair| table.iter().find(|row| row.name == pair.name).and_then(of);
+        let beside: Vec<(&Pair, [f64; 2])> = pairs.iter().filter_map(|pair| Some((pair, known(pair)?))).collect();
+        let behind: Vec<_> = beside.iter().filter(|(pair, [theirs, _])| pair.ours > *theirs).collect();
+        let (behind_count, all) = (behind.len(), beside.len());
+        let _ =
+            writeln!(self.text, "\n{behind_count} of {all} rows cost more than under the kernel of the articles:\n");
+        self.line("| benchmark | here | there | here/Linux | there/Linux | because |\n|---|---:|---:|---:|---:|---|");
+        for (pair, [theirs, linux]) in behind {
+            let because = self.need("articles", &pair.name, true);
+            let (here, there) = (number(pair.ours), number(*theirs));
+            let ratios = format!("{:.3} | {:.3}", pair.ratio(), theirs / linux);
+            let _ = writeln!(self.text, "| {} | {here} | {there} | {ratios} | {because} |", pair.name);
         }
         Ok(())
     }
