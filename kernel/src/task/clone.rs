@@ -22,7 +22,7 @@ use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
 use crate::signal::ThreadSignals;
 use crate::sync::wait::WaitError;
-use crate::task::limits::resource;
+use crate::task::limits::{max_threads, resource};
 use crate::user::UserPtr;
 
 /// What a clone is asked to do.
@@ -62,7 +62,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     // Whoever may exceed resource limits is bound only by the numbers there are.
     let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));
     let uid = me.creds.with(|creds| creds.uid);
-    if tree::thread_count() as u64 >= MAX_THREADS
+    if tree::thread_count() as u64 >= max_threads()
         || (!privileged && tree::threads_of(uid) as u64 >= me.process.limit(resource::NPROC))
     {
         return Err(Errno::EAGAIN);
@@ -217,7 +217,5 @@ fn wait_for_vfork(vfork: &VforkDone) {
     }
 }
 
-/// Most threads there are: all numbers but those that keep reuse apart.
-const MAX_THREADS: u64 = tree::PID_MAX as u64 - 512;
 /// `CLONE_CLEAR_SIGHAND`, clone3 only.
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

@@ -1,6 +1,12 @@
-//! Resource limits (getrlimit(2)): the table, its defaults, and the rules for changing it.
+//! Resource limits (getrlimit(2)): the table, its defaults, and the rules for changing it; and how many threads there may be.
 
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
+
+use super::tree;
+use crate::mm::frames;
 
 /// `RLIM_INFINITY`
 pub const INFINITY: u64 = u64::MAX;
@@ -38,6 +44,37 @@ pub struct Limit {
     /// How far an unprivileged process may raise it.
     pub hard: u64,
 }
+
+/// Most threads of the whole system (`kernel.threads-max`); 0 while nobody has set it.
+static MAX_THREADS: AtomicU32 = AtomicU32::new(0);
+
+/// Most threads of the whole system: what was set, or as many as keep an eighth of memory for their kernel stacks, as Linux
+/// has it; never more than there are numbers.
+pub fn max_threads() -> u64 {
+    let most = u64::from(tree::PID_MAX) - APART;
+    match MAX_THREADS.load(Ordering::Relaxed) {
+        0 => (frames::given() as u64 * PAGE / (8 * LINUX_STACK)).clamp(FEWEST_THREADS, most),
+        set => u64::from(set).min(most),
+    }
+}
+
+/// Sets it. `EINVAL` for what is none of Linux's thread numbers.
+pub fn set_max_threads(threads: u32) -> Result<(), Errno> {
+    if threads == 0 || threads > MOST_THREADS {
+        return Err(Errno::EINVAL);
+    }
+    MAX_THREADS.store(threads, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Numbers that keep the reuse of others apart.
+const APART: u64 = 512;
+/// Bytes of a kernel stack of Linux on x86_64.
+const LINUX_STACK: u64 = 16 << 10;
+/// However little memory there is.
+const FEWEST_THREADS: u64 = 20;
+/// `FUTEX_TID_MASK`
+const MOST_THREADS: u32 = 0x3fff_ffff;
 
 /// All limits of a process.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::limits::Limits;
+use super::limits::{Limits, max_threads};
 use super::{Pid, Slot, ThreadRef};
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
@@ -173,7 +173,7 @@ impl Session {
 impl Process {
     /// A process about to be entered into the tree. `like` is what it inherits from, if anything.
     pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>) -> Arc<Self> {
-        let limits = like.map_or(Limits::initial(4096), |parent| *parent.limits.lock());
+        let limits = like.map_or(Limits::initial(max_threads() / 2), |parent| *parent.limits.lock());
         let inherit = |of: fn(&Process) -> &AtomicU32, default: u32| {
             AtomicU32::new(like.map_or(default, |parent| of(parent).load(Ordering::Relaxed)))
         };

@@ -1,7 +1,7 @@
 //! Files about the whole system.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 use core::str::FromStr;
@@ -16,7 +16,7 @@ use crate::syscalls::system::{
     RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
     set_host_name as set_host,
 };
-use crate::task::tree;
+use crate::task::{limits, tree};
 use crate::{debug, log, options, random, sched, time};
 
 type Text = Result<Vec<u8>, Errno>;
@@ -91,6 +91,14 @@ pub(super) fn set_printk(_: Target, text: &[u8]) -> Result<(), Errno> {
     let first = text.split(u8::is_ascii_whitespace).next().unwrap_or(text);
     log::set_console_level(parse(first)?);
     Ok(())
+}
+
+pub(super) fn threads_max(_: Target) -> Text {
+    line(limits::max_threads().to_string().as_bytes())
+}
+
+pub(super) fn set_threads_max(_: Target, text: &[u8]) -> Result<(), Errno> {
+    limits::set_max_threads(parse(text)?)
 }
 
 pub(super) fn randomize(_: Target) -> Text {

@@ -83,7 +83,7 @@ const SYS: &[Entry] = &[
             constant("pid_max", |_| Ok(b"32768\n".to_vec())),
             control("printk", system::printk, system::set_printk),
             constant("randomize_va_space", system::randomize),
-            constant("threads-max", |_| Ok(b"32768\n".to_vec())),
+            control("threads-max", system::threads_max, system::set_threads_max),
             constant("version", system::os_version),
             dir(
                 "random",
