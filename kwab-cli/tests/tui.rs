@@ -201,7 +201,10 @@ fn a_stop_gives_the_terminal_to_the_shell_and_fg_takes_it_again() {
     session.press("3");
     session.sees("rip");
     session.press("Q");
-    session.until("the shell has it again", |session| !session.is_taken());
+    // Only at the prompt is nobody else reading keys any more.
+    session.until("the shell has it again", |session| {
+        !session.is_taken() && session.screen().trim_end().ends_with("shell>")
+    });
     session.press("echo left with $?; exit\r");
     session.sees("left with 0");
     session.ends();
