@@ -109,6 +109,38 @@ pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
     job::disassociate(tty, session.id);
 }
 
+/// Output on its way to the screen, shown in few pieces: a line and its end together, so that no event of another processor
+/// comes between them.
+struct Gathered<'t> {
+    tty: &'t Tty,
+    bytes: [u8; GATHERED],
+    len: usize,
+}
+
+impl Gathered<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        if bytes.len() > GATHERED - self.len {
+            self.show();
+        }
+        match self.bytes.get_mut(self.len..self.len + bytes.len()) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.len += bytes.len();
+            }
+            None => self.tty.screen(bytes),
+        }
+    }
+
+    fn show(&mut self) {
+        if self.len > 0 {
+            self.tty.screen(&self.bytes[..core::mem::take(&mut self.len)]);
+        }
+    }
+}
+
+/// Most bytes that are shown at once.
+const GATHERED: usize = 512;
+
 impl Tty {
     fn new(rdev: u64, termios: Termios, wire: Option<pty::Wire>) -> Arc<Self> {
         Arc::new(Self {
@@ -250,7 +282,9 @@ impl FileOps for TtyFile {
             }
             let count = source.take(&mut piece)?;
             let mut discipline = self.tty.discipline.lock();
-            discipline.write(&piece[..count], &mut |bytes| self.tty.screen(bytes));
+            let mut gathered = Gathered { tty: &self.tty, bytes: [0; GATHERED], len: 0 };
+            discipline.write(&piece[..count], &mut |bytes| gathered.put(bytes));
+            gathered.show();
         }
         Ok(position)
     }

@@ -27,7 +27,7 @@ pub struct Traced {
 }
 
 /// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no room on
-/// [`MOST_LANES`] is written as asynchronous events, which may overlap as they like.
+/// sixty-four lanes is written as asynchronous events, which may overlap as they like.
 ///
 /// # Errors
 /// Those of the output.
