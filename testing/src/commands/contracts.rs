@@ -3,7 +3,7 @@
 //! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's remembered
 //! answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs again and is
 //! compared with its own remembered answers, which finds programs that are not deterministic. `--show` prints both
-//! outputs of every contract that differs. What differs runs up to twice more under both kernels, for the sake of busy machines.
+//! outputs of every contract that differs. What differs runs once more under both kernels, for the sake of busy machines.
 //! `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it and which contracts
 //! use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for machines are in `build/results/contracts.json` and `.xml`.
 
@@ -112,8 +112,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
             let ours = run_under(&batch, Which::Ours, &boot, &batch.contracts)?;
             let excuses = verdict::known_differences()?;
             let first = rows(&batch, ours, &excuses, |contract, _| rules.get(&contract.name).cloned())?;
-            let second = another_look(&batch, &boot, first, &excuses)?;
-            another_look(&batch, &boot, second, &excuses)?
+            second_look(&batch, &boot, first, &excuses)?
         }
     };
     show(&rows, arguments.show);
@@ -138,7 +137,7 @@ fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
 
 /// Runs every contract that differs once more under both kernels: on a busy machine a program's margins may not have
 /// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail.
-fn another_look(
+fn second_look(
     batch: &Batch,
     boot: &Path,
     mut rows: Vec<Row>,

@@ -182,7 +182,10 @@ impl Writer {
         let behind: Vec<_> = beside.iter().filter(|(pair, [theirs, _])| pair.ours > *theirs).collect();
         let (behind_count, all) = (behind.len(), beside.len());
         let _ =
-            writeln!(self.text, "\n{behind_count} of {all} rows cost more than under the kernel of the articles:\n");
+            writeln!(self.text, "\n{behind_count} of {all} rows cost more than under the kernel of the articles.\n");
+        if behind.is_empty() {
+            return Ok(());
+        }
         self.line("| benchmark | here | there | here/Linux | there/Linux | because |\n|---|---:|---:|---:|---:|---|");
         for (pair, [theirs, linux]) in behind {
             let because = self.need("articles", &pair.name, true);
