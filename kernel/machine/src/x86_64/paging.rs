@@ -66,14 +66,26 @@ fn map_ram(direct_map: &Table, start: u64, end: u64) {
     }
 }
 
-/// One 2 MiB leaf under the given third-level slot, unless one is there.
+/// One 2 MiB leaf under the given third-level slot, unless one is there; in small pieces where the image's read-only part
+/// lies in it.
 fn map_huge(slot: &AtomicU64, at: u64, leaf: u64) {
     if slot.load(Relaxed) & HUGE != 0 {
         return;
     }
     let entry = &next(slot)[table::index(at, 1)];
-    if entry.load(Relaxed) == 0 {
+    if entry.load(Relaxed) != 0 {
+        return;
+    }
+    let [start, _, rodata_end, _] = layout::image().map(|bound| bound - IMAGE);
+    if at + HUGE_SIZE <= start || at >= rodata_end {
         entry.store(at | leaf, Relaxed);
+        return;
+    }
+    // Text and constants must not be writable under this name either.
+    let small = next(entry);
+    for (page, entry) in (at..).step_by(4096).zip(small) {
+        let rights = if (start..rodata_end).contains(&page) { leaf & !WRITE } else { leaf };
+        entry.store(page | rights & !HUGE, Relaxed);
     }
 }
 

@@ -65,17 +65,25 @@ fn platform(facts: &acpi::Facts) -> &'static str {
     }
 }
 
-/// SYSCALL enters at `entry` with interrupts off and a plain set of flags.
+/// The ways into the kernel by instruction: SYSCALL enters at `entry` with interrupts off and a plain set of flags, from
+/// compatibility mode at a stub; SYSENTER raises a protection fault, as its code selector is null.
 pub(super) fn enable_syscalls() {
     const SCE: u64 = 1;
-    /// TF, IF, DF, NT, AC: cleared on entry.
-    const MASK: u64 = 0x4_4700;
-    let star = u64::from(descriptors::KERNEL_CODE) << 32 | 0x23 << 48;
+    /// TF, IF, DF, IOPL, NT, RF, AC: cleared on entry.
+    const MASK: u64 = 0x5_7700;
+    /// SYSRET adds 8 for the stack segment and 16 for 64-bit code.
+    const RETURN_BASE: u16 = descriptors::USER_CODE - 16;
+    const _: () = assert!(RETURN_BASE + 8 == descriptors::USER_DATA, "SYSRET derives both selectors from one number");
+    let star = u64::from(descriptors::KERNEL_CODE) << 32 | u64::from(RETURN_BASE) << 48;
     // SAFETY: these registers exist on every x86-64 processor; the selectors and the entry are the kernel's.
     unsafe {
         msr::write(msr::EFER, msr::read(msr::EFER) | SCE);
         msr::write(msr::STAR, star);
         msr::write(msr::LSTAR, entry::syscall_address());
+        msr::write(msr::CSTAR, entry::compat_address());
+        msr::write(msr::SYSENTER_CS, 0);
+        msr::write(msr::SYSENTER_ESP, 0);
+        msr::write(msr::SYSENTER_EIP, 0);
         msr::write(msr::FMASK, MASK);
     }
 }

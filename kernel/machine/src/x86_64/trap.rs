@@ -130,6 +130,7 @@ fn fatal(kind: FatalKind, regs: &Registers, code: u64, control: Control) -> ! {
 
 /// NMI, double fault, machine check: on their own stacks, from anywhere. `gs_base` is what was in use there.
 pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64, gs_base: u64) {
+    close_user_access();
     let control = || Control { gs_base, ..regs::control_here() };
     let fatal = |kind| fatal(kind, &frame.regs, code, control());
     match vector {
