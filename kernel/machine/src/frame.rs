@@ -27,7 +27,7 @@ mod poison;
 
 pub use magazine::{drain_magazines, in_magazines};
 pub(crate) use meta::{ENTRY_SIZE, init, note};
-pub use meta::{FrameState, state};
+pub use meta::{FrameState, make_ready, state};
 
 /// The largest block: 2^10 frames, 4 MiB.
 pub const MAX_ORDER: u8 = 10;

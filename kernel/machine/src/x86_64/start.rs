@@ -113,14 +113,19 @@ fn memory(info: &StartInfo) -> BootInfo {
     }
     let ram = &ram[..count];
     let limit = ram.last().map_or(0, |r| r.end.0);
-    let table = early::take(limit as usize * frame::ENTRY_SIZE);
     let initrd = (info.initrd.0 >> PAGE_SHIFT) as u32..info.initrd.1.div_ceil(1 << PAGE_SHIFT) as u32;
     let kernel = FIRST_MEGABYTE..early::close().0.div_ceil(1 << PAGE_SHIFT) as u32;
     let dump = dump_region(ram, pvh::command_line(info), &[kernel.clone(), initrd.clone()]);
     let used = [0..FIRST_MEGABYTE, kernel, initrd, dump];
     let free = subtract(ram, &used, free);
-    // SAFETY: fresh zeroed memory; `free` leaves out everything in use.
+    let table = carve(free, limit as usize * frame::ENTRY_SIZE);
+    let records = carve(free, limit as usize * size_of::<boot::AllocatorRecord>());
+    // The pieces they were cut from may be used up.
+    let free: &'static [FrameRange] = free;
+    // SAFETY: memory that was free a moment ago; `free` leaves out everything in use.
     unsafe { frame::init(layout::direct(table), limit, free) };
+    // SAFETY: likewise, page-aligned and for ever. RAM holds some bits or other, and any bits are integers.
+    boot::set_records(unsafe { core::slice::from_raw_parts_mut(layout::direct(records).cast(), limit as usize) });
     // SAFETY: the module's memory is RAM that is never handed out.
     let initrd = unsafe {
         let len = (info.initrd.1 - info.initrd.0) as usize;
@@ -137,6 +142,17 @@ fn memory(info: &StartInfo) -> BootInfo {
     }
 }
 
+/// `bytes` of memory from the end of the largest free range, which gets shorter: its contents are what they were.
+fn carve(free: &mut [FrameRange], bytes: usize) -> PhysAddr {
+    let frames = bytes.div_ceil(1 << PAGE_SHIFT);
+    let largest = free.iter_mut().max_by_key(|range| range.frames());
+    let Some(range) = largest.filter(|range| range.frames() > frames) else {
+        panic!("no room for {bytes} bytes of tables of frames")
+    };
+    range.end.0 -= frames as u32;
+    range.end.addr()
+}
+
 /// The frames to set aside for dumps: only if they are RAM and nobody else has them.
 fn dump_region(ram: &[FrameRange], command_line: &[u8], used: &[Range<u32>]) -> Range<u32> {
     let Some(wanted) = region::wanted(command_line) else { return 0..0 };
@@ -149,7 +165,7 @@ fn dump_region(ram: &[FrameRange], command_line: &[u8], used: &[Range<u32>]) -> 
 }
 
 /// `ram` without `used`, in `out`.
-fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) -> &'a [FrameRange] {
+fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) -> &'a mut [FrameRange] {
     let mut count = 0;
     for range in ram {
         let mut at = range.start.0;
@@ -165,5 +181,5 @@ fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) ->
             at = end;
         }
     }
-    &out[..count]
+    &mut out[..count]
 }
