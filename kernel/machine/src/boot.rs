@@ -83,7 +83,7 @@ pub fn image_addresses() -> [u64; 4] {
 
 /// Where the kernel sees physical address 0.
 pub fn direct_map() -> u64 {
-    layout::DIRECT
+    layout::direct_map()
 }
 
 /// The kernel's GNU build-id, as the linker wrote it; empty if the linker wrote none.

@@ -256,7 +256,7 @@ impl Frame {
     /// # Safety
     /// As for [`from_number`](Self::from_number).
     pub(crate) unsafe fn from_direct(at: NonNull<u8>) -> Self {
-        Self { number: FrameNumber(((at.as_ptr() as u64 - crate::x86_64::layout::DIRECT) >> 12) as u32) }
+        Self { number: FrameNumber(((at.as_ptr() as u64 - crate::x86_64::layout::direct_map()) >> 12) as u32) }
     }
 }
 

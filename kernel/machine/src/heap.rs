@@ -24,7 +24,7 @@ use crate::cpu::{CpuId, PerCpu};
 use crate::frame::{Frame, MAX_ORDER};
 use crate::inject;
 use crate::sync::SpinLock;
-use crate::x86_64::layout::{DIRECT, direct};
+use crate::x86_64::layout::{DIRECT_LIMIT, direct, direct_map};
 use crate::x86_64::{local, spans};
 
 mod guard;
@@ -119,7 +119,7 @@ unsafe impl Source for Arenas {
 
     unsafe fn resize(&mut self, chunk_base: *mut u8, heap_end: *mut u8, is_heap_base: bool) -> *mut u8 {
         let start = (heap_end as usize).wrapping_sub(ARENA_SIZE);
-        let in_direct_map = (DIRECT as usize..DIRECT as usize + (1 << 46)).contains(&start);
+        let in_direct_map = (direct_map()..direct_map() + DIRECT_LIMIT).contains(&(start as u64));
         if !is_heap_base || !in_direct_map || self.empty.is_some() {
             return heap_end;
         }

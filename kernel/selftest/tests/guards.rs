@@ -239,3 +239,20 @@ pub(crate) fn compare() {
     let differ = data[..160].iter().zip(&data[256..416]).filter(|(a, b)| a != b).count();
     say!("{}: {differ} bytes lost, {} loaded", START.current().name, data[..160].iter().filter(|b| **b != 0).count());
 }
+
+/// The regions of the kernel's half are where boot drew them, and work there.
+pub(super) fn places() {
+    let fixed = boot::info().command_line.split(|byte| *byte == b' ').any(|word| word == b"nokaslr");
+    let on_stack = 0u8;
+    let large: Vec<u8> = alloc::vec![7; 5 << 20];
+    let (stack, span) = (core::ptr::from_ref(&on_stack) as u64, large.as_ptr() as u64);
+    let moved = [boot::direct_map() != 0xffff_8000_0000_0000, stack >> 32 != 0xffff_c080, span >> 36 != 0x0fff_fc0c];
+    // Each stays where it would be without chance in one boot of 65,536, or fewer; two do in none.
+    let count = moved.iter().filter(|moved| **moved).count();
+    say!("moved {}", if fixed { count == 0 } else { count >= 2 });
+    assert!(boot::direct_map().is_multiple_of(1 << 30));
+    assert!(large.iter().all(|byte| *byte == 7));
+    let last = boot::info().ram.last().expect("there is RAM").end.addr().0 - 8;
+    let mut word = [0; 8];
+    say!("the end of memory is shown: {}", crash::probe_physical(last, &mut word) == 8);
+}
