@@ -2,7 +2,7 @@
 //! that the kernel uses and puts back.
 
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use machine::addr::{PAGE_SIZE, UserAddr};
 use machine::arch;
@@ -29,24 +29,13 @@ pub(super) fn segments() {
     assert_eq!((guards.sysenter, guards.local_table), ([0; 3], 0));
     say!("entries are the kernel's");
     let programs: &[(&str, &[u8])] = &[
-        // push 0x23; lea rax, [rip + 3]; push rax; retfq; then, in a 32-bit segment, the system call
-        ("far return to 0x23", &[0x6a, 0x23, 0x48, 0x8d, 0x05, 3, 0, 0, 0, 0x50, 0x48, 0xcb, 0x31, 0xc0, 0x0f, 0x05]),
-        // mov rax, rsp; push 0x2b; push rax; push 2; push 0x23; lea rcx, [rip + 3]; push rcx; iretq; syscall
-        (
-            "interrupt return to 0x23",
-            &[
-                0x48, 0x89, 0xe0, 0x6a, 0x2b, 0x50, 0x6a, 0x02, 0x6a, 0x23, 0x48, 0x8d, 0x0d, 3, 0, 0, 0, 0x51, 0x48,
-                0xcf, 0x0f, 0x05,
-            ],
-        ),
-        // mov ax, 0x10; push rax; push 0; retfq
-        ("far return to the kernel's code", &[0xb8, 0x10, 0, 0, 0, 0x50, 0x6a, 0, 0x48, 0xcb]),
-        // push 0x40; push 0; retfq: the task segment
-        ("far return to the task", &[0x6a, 0x40, 0x6a, 0, 0x48, 0xcb]),
+        // TCG pops the operands of far and interrupt returns with the kernel's rights, which SMAP refuses: these jump.
+        ("far jump to 0x23", &far_jump(0x23)),
+        ("far jump to the kernel's code", &far_jump(0x10)),
+        ("far jump to the task", &far_jump(0x40)),
+        ("far jump to the local table", &far_jump(7)),
         // mov eax, 7; mov ds, eax
         ("segment of the local table", &[0xb8, 7, 0, 0, 0, 0x8e, 0xd8]),
-        // push 7; push 0; retfq
-        ("code of the local table", &[0x6a, 7, 0x6a, 0, 0x48, 0xcb]),
         ("sysenter", &[0x0f, 0x34]),
         ("int 0x80", &[0xcd, 0x80]),
         ("int 2", &[0xcd, 2]),
@@ -55,9 +44,27 @@ pub(super) fn segments() {
         ("popf of iopl", &[0x9c, 0x81, 0x0c, 0x24, 0, 0x30, 0, 0, 0x9d, 0xe4, 0x80]),
     ];
     for (name, code) in programs {
-        run(name, code, 0);
+        run(name, code, DATA);
     }
+    returns();
     flags();
+}
+
+/// A far jump through a pointer with this selector, to the system call behind the jump.
+const fn far_jump(selector: u8) -> [u8; 25] {
+    [
+        0xc7, 0x87, 0, 2, 0, 0, 25, 0, 0x40, 0, // mov dword [rdi + 0x200], 0x400019
+        0x66, 0xc7, 0x87, 4, 2, 0, 0, selector, 0, // mov word [rdi + 0x204], selector
+        0xff, 0xaf, 0, 2, 0, 0, // jmp far [rdi + 0x200]
+    ]
+}
+
+/// Far and interrupt returns to a 32-bit segment end the program too: it is not resumed at the same instruction for ever.
+fn returns() {
+    // push 0x23; push 0; retfq
+    run("far return", &[0x6a, 0x23, 0x6a, 0, 0x48, 0xcb], 0);
+    // push 0x2b; push 0; push 2; push 0x23; push 0; iretq
+    run("interrupt return", &[0x6a, 0x2b, 0x6a, 0, 0x6a, 2, 0x6a, 0x23, 0x6a, 0, 0x48, 0xcf], 0);
 }
 
 /// Instructions that tell where the kernel's tables are or change what only the kernel may.
@@ -193,22 +200,33 @@ fn through_moves() {
     run("vectors", &code, DATA);
 }
 
+/// Whether the test is to end in a panic of the heap's guards.
+pub(crate) static PANIC_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Makes a mistake that must not go unseen.
+#[cfg(feature = "fortress")]
+fn misuse(how: machine::heap::Misuse) {
+    PANIC_WANTED.store(true, Ordering::Relaxed);
+    machine::heap::misuse(how);
+    PANIC_WANTED.store(false, Ordering::Relaxed);
+}
+
 /// A write behind a heap object.
 #[cfg(feature = "fortress")]
 pub(super) fn overrun() {
-    machine::heap::misuse(machine::heap::Misuse::Overrun);
+    misuse(machine::heap::Misuse::Overrun);
 }
 
 /// A write to a freed heap object.
 #[cfg(feature = "fortress")]
 pub(super) fn freed() {
-    machine::heap::misuse(machine::heap::Misuse::AfterFree);
+    misuse(machine::heap::Misuse::AfterFree);
 }
 
 /// A write over the link of a free heap object.
 #[cfg(feature = "fortress")]
 pub(super) fn link() {
-    machine::heap::misuse(machine::heap::Misuse::Link);
+    misuse(machine::heap::Misuse::Link);
 }
 
 /// System call 5: the flags the kernel runs with.

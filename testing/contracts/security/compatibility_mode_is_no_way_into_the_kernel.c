@@ -14,13 +14,19 @@ static unsigned char *low_code(const unsigned char *bytes, size_t length)
     return code;
 }
 
-/* Jumps to 32-bit code with the number of getpid of both tables in EAX; the code ends in HLT, which no program may. */
+/* A far pointer. (Far returns would do, but QEMU's TCG pops their operands with the kernel's rights.) */
+struct far {
+    uint32_t offset;
+    uint16_t selector;
+} __attribute__((packed));
+
+/* Jumps to 32-bit code with the number of a harmless call in EAX; the code ends in HLT, which no program may. */
 static void in_compatibility_mode(const unsigned char *bytes, size_t length)
 {
-    unsigned long target = (unsigned long)low_code(bytes, length);
+    struct far far = { (uint32_t)(uintptr_t)low_code(bytes, length), 0x23 };
     unsigned long stack = (unsigned long)low_code(bytes, length) + PAGE - 64;
-    __asm__ volatile("mov %1, %%rsp\n\tpush $0x23\n\tpush %0\n\tmov $20, %%eax\n\tlretq"
-                     :: "r"(target), "r"(stack) : "rax", "memory");
+    __asm__ volatile("mov %1, %%rbx\n\tmov %0, %%rsp\n\tmov $20, %%eax\n\tljmp *(%%rbx)"
+                     :: "r"(stack), "r"(&far) : "rax", "rbx", "memory");
     __builtin_unreachable();
 }
 
@@ -62,7 +68,7 @@ static int gate_at_zero(void *unused)
     uint64_t target = (uint64_t)low_code((const unsigned char *)"\xf4", 1);
     uint64_t gate = (target & 0xffff) | 0x10ULL << 16 | 0xecULL << 40 | (target >> 16 & 0xffff) << 48;
     __asm__ volatile("mov %0, 16(%1)\n\tmovq $0, 24(%1)" :: "r"(gate), "r"(table) : "memory");
-    struct { uint32_t offset; uint16_t selector; } __attribute__((packed)) far = { 0, 0x17 };
+    struct far far = { 0, 0x17 };
     __asm__ volatile("lcall *%0" :: "m"(far) : "memory");
     return 1;
 }
@@ -91,8 +97,8 @@ LOADER(load_gs, "mov %0, %%gs")
 static int jump_far(void *unused)
 {
     (void)unused;
-    unsigned long selector = *selector_to_load;
-    __asm__ volatile("push %0\n\tlea 1f(%%rip), %%rax\n\tpush %%rax\n\tlretq\n1:" :: "r"(selector) : "rax", "memory");
+    struct far far = { (uint32_t)(uintptr_t)low_code((const unsigned char *)"\xf4", 1), *selector_to_load };
+    __asm__ volatile("ljmp *%0" :: "m"(far) : "memory");
     return 0;
 }
 

@@ -213,17 +213,21 @@ pub enum Misuse {
 /// Make the mistake, as a bug would: for tests. Panics, as the guards see it.
 #[cfg(feature = "fortress")]
 pub fn misuse(how: Misuse) {
+    use core::hint::black_box;
+
     let layout = Layout::new::<[u64; 6]>();
-    // SAFETY: none, on purpose: the object is used wrongly, within memory that is the heap's.
+    // SAFETY: none, on purpose: the object is used wrongly, within memory that is the heap's. The compiler must not see that
+    // it is the same object, or that nobody needs it.
     unsafe {
-        let at = alloc::alloc::alloc(layout);
+        let at = black_box(alloc::alloc::alloc(layout));
         if how == Misuse::Overrun {
             at.add(layout.size()).write_volatile(1);
         }
-        alloc::alloc::dealloc(at, layout);
+        alloc::alloc::dealloc(black_box(at), layout);
         if how != Misuse::Overrun {
-            at.add(if how == Misuse::Link { 0 } else { 40 }).write_volatile(1);
+            let offset = if how == Misuse::Link { 0 } else { 40 };
+            black_box(at).add(offset).write_volatile(1);
         }
-        alloc::alloc::dealloc(alloc::alloc::alloc(layout), layout);
+        alloc::alloc::dealloc(black_box(alloc::alloc::alloc(layout)), layout);
     }
 }
