@@ -23,6 +23,7 @@ static FREE: SpinLock<Free> =
 /// Take over the largest free range.
 pub(crate) fn init(boot: &BootInfo) {
     let largest = boot.free.iter().max_by_key(|r| r.frames()).copied().unwrap_or_default();
+    machine::frame::make_ready(FrameNumber(boot.frame_limit));
     let mut free = FREE.lock_irq();
     (free.next, free.end) = (largest.start.0, largest.end.0);
 }

@@ -1,6 +1,7 @@
 //! Programs of a few machine instructions, the threads that run them, and the few system calls they may make.
 //!
-//! Calls: 0 say(rdi), 1 yield, 2 exit(rdi), 3 nothing, 4 exchange the first vector register's image in memory. Pages at [`CODE`] and [`DATA`]; a fault in [`LAZY`] maps a page of zeros.
+//! Calls: 0 say(rdi), 1 yield, 2 exit(rdi), 3 nothing, 4 exchange the first vector register's image in memory,
+//! 5 to 7 what [`crate::tests::guards`] says. Pages at [`CODE`] and [`DATA`]; a fault in [`LAZY`] maps a page of zeros.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -15,6 +16,7 @@ use machine::thread::{FpuStart, Thread, UserStart, running};
 use machine::trap::{PageFault, UserTrap};
 use machine::user;
 
+use crate::tests::guards;
 use crate::{START, say};
 
 pub(crate) const CODE: u64 = 0x40_0000;
@@ -107,6 +109,9 @@ pub(crate) fn syscall(frame: &mut UserFrame) {
             exit();
         }
         4 => exchange_vector(),
+        5 => guards::note_flags(),
+        6 => guards::moves(),
+        7 => guards::compare(),
         _ => {}
     }
     frame.set_result(frame.syscall_number() + 0x100);

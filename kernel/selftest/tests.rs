@@ -4,6 +4,7 @@ mod basic;
 mod copies;
 mod cost;
 mod crash;
+pub(crate) mod guards;
 mod memory;
 mod smp;
 mod threads;
@@ -28,6 +29,17 @@ const TESTS: &[(&str, fn())] = &[
     ("heap", memory::heap),
     ("copies", copies::copies),
     ("moves", copies::moves),
+    ("segments", guards::segments),
+    ("instructions", guards::instructions),
+    ("rights", guards::rights),
+    ("vectors", guards::vectors),
+    ("places", guards::places),
+    #[cfg(feature = "fortress")]
+    ("overrun", guards::overrun),
+    #[cfg(feature = "fortress")]
+    ("freed", guards::freed),
+    #[cfg(feature = "fortress")]
+    ("link", guards::link),
     ("cost", cost::cost),
     ("switch", threads::switch),
     ("fpu", threads::fpu),

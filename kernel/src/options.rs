@@ -87,6 +87,8 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"loglevel", |o, v| o.loglevel = number(v).map(|n| n.clamp(0, 15) as u8)),
     (b"maxcpus", |o, v| o.max_cpus = number(v).map(|n| n.clamp(0, 64) as u32)),
     (b"norandmaps", |o, _| o.norandmaps = true),
+    // The machine's own too: where memory is mapped is settled by then.
+    (b"nokaslr", |_, _| {}),
     (b"nosmp", |o, _| o.max_cpus = Some(1)),
     (b"panic", |o, v| o.panic = number(v).unwrap_or(0)),
     (b"quiet", |o, _| o.quiet = true),

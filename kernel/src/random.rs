@@ -31,13 +31,6 @@ pub fn fill(out: &mut [u8]) {
     generator.key[0] ^= machine::time::cycles() as u32;
 }
 
-/// One random word.
-pub fn word() -> u64 {
-    let mut bytes = [0; 8];
-    fill(&mut bytes);
-    u64::from_le_bytes(bytes)
-}
-
 /// Mixes bytes a program wrote to `/dev/urandom` into the key.
 pub fn mix(bytes: &[u8]) {
     let mut generator = GENERATOR.lock();

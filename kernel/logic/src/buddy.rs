@@ -3,38 +3,54 @@
 //! A classic buddy allocator over one slice of per-frame records. Free blocks of an order form a doubly linked list whose
 //! links are indices into that slice, so joining a freed block with its buddy takes constant time per order and the
 //! allocator itself never allocates. The slice belongs to the caller; frame numbers are relative to its start.
+//!
+//! The records of a large memory are tens of megabytes, so they need not be ready at once: those from [`Buddy::ready`] on are
+//! neither read nor written before [`Buddy::grow`] clears them.
 
 /// Largest block: `2^MAX_ORDER` frames (4 MiB of 4 KiB frames), enough for a 2 MiB page with room to coalesce.
 pub const MAX_ORDER: u8 = 10;
 
-/// One frame's record. All-zero is "not free", which is how boot memory arrives.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FrameRecord {
-    next: u32,
-    prev: u32,
-    /// `order + 1` when this frame heads a free block, else 0.
-    head: u8,
-}
+/// One frame's record, a plain array so that any memory can hold it: the next and the previous free block of the same order,
+/// and `order + 1` when this frame heads a free block, else 0.
+pub type FrameRecord = [u32; 3];
+
+const NEXT: usize = 0;
+const PREV: usize = 1;
+const HEAD: usize = 2;
 
 const NIL: u32 = u32::MAX;
 
 /// The allocator. `'a` is the life of the caller's records.
 pub struct Buddy<'a> {
     records: &'a mut [FrameRecord],
+    ready: usize,
     heads: [u32; MAX_ORDER as usize + 1],
     free: usize,
 }
 
 impl<'a> Buddy<'a> {
-    /// Takes charge of `records`; every frame starts as not free until [`Buddy::add`] hands it over.
+    /// Takes charge of `records`, whatever they hold; none is ready.
     pub fn new(records: &'a mut [FrameRecord]) -> Self {
-        records.fill(FrameRecord::default());
-        Self { records, heads: [NIL; MAX_ORDER as usize + 1], free: 0 }
+        Self { records, ready: 0, heads: [NIL; MAX_ORDER as usize + 1], free: 0 }
     }
 
-    /// Frees the range `start..start + count` into the allocator; frames beyond the records are ignored.
+    /// First frame whose record is not ready.
+    pub fn ready(&self) -> usize {
+        self.ready
+    }
+
+    /// Makes the records below `to` ready: their frames are not free until [`Buddy::add`] hands them over.
+    pub fn grow(&mut self, to: usize) {
+        let to = to.min(self.records.len());
+        if let Some(fresh) = self.records.get_mut(self.ready..to) {
+            fresh.fill(FrameRecord::default());
+            self.ready = to;
+        }
+    }
+
+    /// Frees the range `start..start + count` into the allocator; frames whose records are not ready are ignored.
     pub fn add(&mut self, start: usize, count: usize) {
-        let end = start.saturating_add(count).min(self.records.len());
+        let end = start.saturating_add(count).min(self.ready);
         let mut at = start;
         while at < end {
             let mut order = MAX_ORDER.min(at.trailing_zeros().min(u32::from(MAX_ORDER)) as u8);
@@ -81,20 +97,20 @@ impl<'a> Buddy<'a> {
         out.len()
     }
 
-    /// Gives a block back and joins it with its free buddies. A block outside the records, misaligned, or already free
+    /// Gives a block back and joins it with its free buddies. A block outside the ready records, misaligned, or already free
     /// is refused with `false`.
     pub fn release(&mut self, frame: usize, order: u8) -> bool {
-        if order > MAX_ORDER || frame & ((1 << order) - 1) != 0 || frame + (1 << order) > self.records.len() {
+        if order > MAX_ORDER || frame & ((1 << order) - 1) != 0 || frame + (1 << order) > self.ready {
             return false;
         }
-        if self.records[frame].head != 0 {
+        if self.records[frame][HEAD] != 0 {
             return false;
         }
         let (mut block, mut order) = (frame, order);
         self.free += 1 << order;
         while order < MAX_ORDER {
             let buddy = block ^ (1 << order);
-            if buddy >= self.records.len() || self.records[buddy].head != order + 1 {
+            if buddy >= self.ready || self.records[buddy][HEAD] != u32::from(order) + 1 {
                 break;
             }
             self.unlink(buddy, order);
@@ -117,7 +133,7 @@ impl<'a> Buddy<'a> {
             let mut at = self.heads[order];
             while at != NIL {
                 *count += 1;
-                at = self.records[at as usize].next;
+                at = self.records[at as usize][NEXT];
             }
         }
         counts
@@ -125,24 +141,24 @@ impl<'a> Buddy<'a> {
 
     fn link(&mut self, block: usize, order: u8) {
         let old = self.heads[usize::from(order)];
-        self.records[block] = FrameRecord { next: old, prev: NIL, head: order + 1 };
+        self.records[block] = [old, NIL, u32::from(order) + 1];
         if old != NIL {
-            self.records[old as usize].prev = block as u32;
+            self.records[old as usize][PREV] = block as u32;
         }
         self.heads[usize::from(order)] = block as u32;
     }
 
     fn unlink(&mut self, block: usize, order: u8) {
-        let FrameRecord { next, prev, .. } = self.records[block];
+        let [next, prev, _] = self.records[block];
         if prev == NIL {
             self.heads[usize::from(order)] = next;
         } else {
-            self.records[prev as usize].next = next;
+            self.records[prev as usize][NEXT] = next;
         }
         if next != NIL {
-            self.records[next as usize].prev = prev;
+            self.records[next as usize][PREV] = prev;
         }
-        self.records[block].head = 0;
+        self.records[block][HEAD] = 0;
     }
 }
 
@@ -157,6 +173,7 @@ mod tests {
     fn freeing_everything_leaves_the_largest_blocks_again() {
         let mut records = vec![FrameRecord::default(); 4096];
         let mut buddy = Buddy::new(&mut records);
+        buddy.grow(usize::MAX);
         buddy.add(3, 4093);
         let start = buddy.blocks();
         let mut taken = Vec::new();
@@ -192,6 +209,7 @@ mod tests {
     fn a_double_free_or_a_misaligned_block_is_refused() {
         let mut records = vec![FrameRecord::default(); 64];
         let mut buddy = Buddy::new(&mut records);
+        buddy.grow(usize::MAX);
         buddy.add(0, 64);
         let frame = buddy.take(1).unwrap();
         assert!(!buddy.release(frame + 1, 1));
@@ -201,9 +219,28 @@ mod tests {
     }
 
     #[test]
+    fn records_that_are_not_ready_are_neither_believed_nor_written() {
+        let junk = [1, 2, 3];
+        let mut records = vec![junk; 4096];
+        let mut buddy = Buddy::new(&mut records);
+        buddy.grow(1000);
+        buddy.add(0, 4096);
+        assert_eq!(buddy.free_frames(), 1000);
+        assert!(!buddy.release(1000, 0), "its record says that it heads a free block");
+        while buddy.take(0).is_some() {}
+        buddy.grow(2048);
+        buddy.add(1000, 1048);
+        assert_eq!((buddy.free_frames(), buddy.ready()), (1048, 2048));
+        assert!(buddy.release(0, 3) && buddy.release(992, 3), "blocks join across what grew");
+        assert_eq!(buddy.take(10), Some(1024));
+        assert!(records[2048..].iter().all(|record| *record == junk));
+    }
+
+    #[test]
     fn a_batch_stops_where_memory_ends() {
         let mut records = vec![FrameRecord::default(); 8];
         let mut buddy = Buddy::new(&mut records);
+        buddy.grow(usize::MAX);
         buddy.add(0, 8);
         let mut out = [0; 16];
         assert_eq!(buddy.take_batch(&mut out), 8);

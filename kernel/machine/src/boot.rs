@@ -1,7 +1,7 @@
 //! What the boot protocol told us, as values that live for ever.
 
 use crate::addr::{FrameNumber, PAGE_SHIFT};
-use crate::sync::Once;
+use crate::sync::{Once, SpinLock};
 use crate::x86_64::layout;
 
 /// Handed to [`crate::Kernel::main`].
@@ -39,6 +39,22 @@ impl FrameRange {
     }
 }
 
+/// What the kernel's allocator notes about a frame: three words of its own.
+pub type AllocatorRecord = [u32; 3];
+
+static RECORDS: SpinLock<Option<&'static mut [AllocatorRecord]>> = SpinLock::new(None);
+
+/// Keep them for [`take_records`].
+pub(crate) fn set_records(records: &'static mut [AllocatorRecord]) {
+    *RECORDS.lock_irq() = Some(records);
+}
+
+/// A record for each frame below [`BootInfo::frame_limit`], for the kernel's allocator; once. They hold whatever was in memory:
+/// boot writes none of them, since a large machine has tens of megabytes.
+pub fn take_records() -> Option<&'static mut [AllocatorRecord]> {
+    RECORDS.lock_irq().take()
+}
+
 static INFO: Once<BootInfo> = Once::new();
 
 /// Keep it for [`info`].
@@ -67,7 +83,7 @@ pub fn image_addresses() -> [u64; 4] {
 
 /// Where the kernel sees physical address 0.
 pub fn direct_map() -> u64 {
-    layout::DIRECT
+    layout::direct_map()
 }
 
 /// The kernel's GNU build-id, as the linker wrote it; empty if the linker wrote none.

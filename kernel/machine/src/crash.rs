@@ -77,7 +77,8 @@ impl Iterator for Backtrace {
     fn next(&mut self) -> Option<u64> {
         let found = (self.ip != 0).then_some(self.ip)?;
         let mut record = [0; 16];
-        let sound = self.fp >= layout::DIRECT && self.fp.is_multiple_of(8) && probe_read(self.fp, &mut record) == 16;
+        let sound =
+            self.fp >= layout::KERNEL_HALF && self.fp.is_multiple_of(8) && probe_read(self.fp, &mut record) == 16;
         let (below, above) = record.split_at(8);
         let next = u64::from_le_bytes(below.try_into().unwrap_or_default());
         self.ip = if sound { u64::from_le_bytes(above.try_into().unwrap_or_default()) } else { 0 };

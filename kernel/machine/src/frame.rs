@@ -27,7 +27,7 @@ mod poison;
 
 pub use magazine::{drain_magazines, in_magazines};
 pub(crate) use meta::{ENTRY_SIZE, init, note};
-pub use meta::{FrameState, state};
+pub use meta::{FrameState, make_ready, state};
 
 /// The largest block: 2^10 frames, 4 MiB.
 pub const MAX_ORDER: u8 = 10;
@@ -256,7 +256,7 @@ impl Frame {
     /// # Safety
     /// As for [`from_number`](Self::from_number).
     pub(crate) unsafe fn from_direct(at: NonNull<u8>) -> Self {
-        Self { number: FrameNumber(((at.as_ptr() as u64 - crate::x86_64::layout::DIRECT) >> 12) as u32) }
+        Self { number: FrameNumber(((at.as_ptr() as u64 - crate::x86_64::layout::direct_map()) >> 12) as u32) }
     }
 }
 

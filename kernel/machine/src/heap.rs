@@ -24,8 +24,13 @@ use crate::cpu::{CpuId, PerCpu};
 use crate::frame::{Frame, MAX_ORDER};
 use crate::inject;
 use crate::sync::SpinLock;
-use crate::x86_64::layout::{DIRECT, direct};
+use crate::x86_64::layout::{DIRECT_LIMIT, direct, direct_map};
 use crate::x86_64::{local, spans};
+
+mod guard;
+
+#[cfg(feature = "fortress")]
+pub use guard::{Misuse, misuse};
 
 /// Feed talc 256 KiB at a time.
 const ARENA_ORDER: u8 = 6;
@@ -114,7 +119,7 @@ unsafe impl Source for Arenas {
 
     unsafe fn resize(&mut self, chunk_base: *mut u8, heap_end: *mut u8, is_heap_base: bool) -> *mut u8 {
         let start = (heap_end as usize).wrapping_sub(ARENA_SIZE);
-        let in_direct_map = (DIRECT as usize..DIRECT as usize + (1 << 46)).contains(&start);
+        let in_direct_map = (direct_map()..direct_map() + DIRECT_LIMIT).contains(&(start as u64));
         if !is_heap_base || !in_direct_map || self.empty.is_some() {
             return heap_end;
         }
@@ -139,6 +144,7 @@ static ARENA: Arena = Arena(UnsafeCell::new([0; FIRST_ARENA]));
 
 /// Give talc its first arena. Once, before [`crate::kernel::find_and_enter`].
 pub(crate) fn init() {
+    guard::start();
     // SAFETY: the arena is a static nobody else uses.
     unsafe { TALC.lock_irq().claim(ARENA.0.get().cast(), FIRST_ARENA) };
 }
@@ -153,6 +159,9 @@ fn class(layout: Layout) -> Option<usize> {
 
 /// Whether the reallocation of `at` may stay where it is.
 pub(crate) fn same_place(at: *mut u8, old: Layout, new: Layout) -> bool {
+    if guard::zoned(old) || guard::zoned(new) {
+        return false;
+    }
     match (class(old), class(new)) {
         (Some(a), Some(b)) => a == b,
         (None, None) if spans::holds(at) => block_order(new).is_some() && pages(old) == pages(new),
@@ -173,7 +182,7 @@ fn block_order(layout: Layout) -> Option<u8> {
 /// From this processor's magazine, if it has one of that size.
 #[inline]
 pub(crate) fn alloc_fast(layout: Layout) -> Option<*mut u8> {
-    let class = class(layout)?;
+    let class = class(guard::pad(layout))?;
     if in_interrupt() {
         return None;
     }
@@ -184,9 +193,14 @@ pub(crate) fn alloc_fast(layout: Layout) -> Option<*mut u8> {
     }
     // SAFETY: objects in a magazine are free memory of the class, whose first word links to the next; nobody but this
     // processor, outside interrupts, touches its magazines.
-    let next = unsafe { *head.cast::<*mut u8>() };
+    let next = unsafe { guard::follow(head) };
     magazine.head.store(next, Ordering::Relaxed);
     magazine.count.store(magazine.count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+    // SAFETY: an object of the class, which has room for the layout's zone.
+    unsafe {
+        guard::taken(head, SIZES[class]);
+        guard::arm(head, layout);
+    }
     Some(head)
 }
 
@@ -196,17 +210,22 @@ pub(crate) fn alloc_fast(layout: Layout) -> Option<*mut u8> {
 /// `at` came from this heap with this layout and is not used any more.
 #[inline]
 pub(crate) unsafe fn dealloc(at: *mut u8, layout: Layout) {
-    let Some(class) = class(layout).filter(|_| !in_interrupt()) else {
+    // SAFETY: the caller's.
+    unsafe { guard::check(at, layout) };
+    let Some(class) = class(guard::pad(layout)).filter(|_| !in_interrupt()) else {
         // SAFETY: the caller's.
-        return unsafe { dealloc_slow(at, layout) };
+        return unsafe { dealloc_slow(at, guard::pad(layout)) };
     };
     if inject::is(inject::Fault::Poison) {
         // SAFETY: the object is free now, and as large as its layout says.
         unsafe { at.write_bytes(inject::POISON, layout.size()) };
     }
     let magazine = &RACKS.here()[class];
-    // SAFETY: the object is free now and at least a pointer large.
-    unsafe { *at.cast::<*mut u8>() = magazine.head.load(Ordering::Relaxed) };
+    // SAFETY: the object is free now and as large as its class says.
+    unsafe {
+        guard::freed(at, SIZES[class]);
+        guard::link(at, magazine.head.load(Ordering::Relaxed));
+    }
     magazine.head.store(at, Ordering::Relaxed);
     let count = magazine.count.load(Ordering::Relaxed) + 1;
     magazine.count.store(count, Ordering::Relaxed);
@@ -239,7 +258,7 @@ fn flush(class: usize) {
         // SAFETY: as in `alloc_fast`: `head` is free memory that links to the next; every object of a class was allocated
         // from talc with the class's layout.
         unsafe {
-            magazine.head.store(*head.cast::<*mut u8>(), Ordering::Relaxed);
+            magazine.head.store(guard::follow(head), Ordering::Relaxed);
             talc.deallocate(head, layout);
         }
         magazine.count.store(magazine.count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
@@ -277,11 +296,15 @@ fn class_layout(class: usize) -> Layout {
 
 /// Refill the magazine and serve, or serve what has no magazine. Null when memory is out.
 pub(crate) fn alloc_slow(layout: Layout) -> *mut u8 {
-    match (class(layout), block_order(layout)) {
+    let padded = guard::pad(layout);
+    let at = match (class(padded), block_order(padded)) {
         (Some(class), _) => alloc_small(class),
-        (None, Some(order)) => alloc_block(layout, order),
-        (None, None) => from_talc(layout),
-    }
+        (None, Some(order)) => alloc_block(padded, order),
+        (None, None) => from_talc(padded),
+    };
+    // SAFETY: null, or allocated for the padded layout.
+    unsafe { guard::arm(at, layout) };
+    at
 }
 
 fn alloc_small(class: usize) -> *mut u8 {
@@ -293,8 +316,11 @@ fn alloc_small(class: usize) -> *mut u8 {
             if at.is_null() {
                 break;
             }
-            // SAFETY: a fresh object, put into this processor's magazine.
-            unsafe { *at.cast::<*mut u8>() = magazine.head.load(Ordering::Relaxed) };
+            // SAFETY: a fresh object of the class, put into this processor's magazine.
+            unsafe {
+                guard::freed(at, SIZES[class]);
+                guard::link(at, magazine.head.load(Ordering::Relaxed));
+            }
             magazine.head.store(at, Ordering::Relaxed);
             magazine.count.store(magazine.count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }

@@ -50,5 +50,7 @@ pub use x86_64::vdso;
 /// The architecture's own names: register files as the signal ABI and the dump format spell them.
 pub mod arch {
     #[cfg(target_arch = "x86_64")]
+    pub use crate::x86_64::guards::{Guards, guards, use_narrow_moves, wide_moves_fit};
+    #[cfg(target_arch = "x86_64")]
     pub use crate::x86_64::regs::{Control, Registers, UserFrame};
 }

@@ -50,10 +50,10 @@ pub struct UserStart<'a> {
     pub space: Option<Arc<UserSpace>>,
 }
 
-/// Where a new thread's FPU state comes from.
+/// Where a new thread's FPU state and second segment base come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FpuStart {
-    /// The architecture's initial state.
+    /// The architecture's initial state, and 0.
     Fresh,
     /// A copy of the running thread's.
     Inherit,

@@ -3,58 +3,84 @@
 //! One buddy allocator under one lock, entered in batches only: the machine keeps a magazine of single frames per
 //! processor. A part of memory is kept back from programs, so that the kernel itself can go on when programs have used
 //! the rest up.
+//!
+//! What is kept about a frame is written when the frame may be needed, not at boot: first for [`FIRST`] frames, then for
+//! [`STEP`] more whenever those before run out. So the boot of a large machine costs what that of a small one does.
 
-use alloc::vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use kernel_logic::buddy::{Buddy, FrameRecord, MAX_ORDER};
+use kernel_logic::buddy::{Buddy, MAX_ORDER};
 use linux_abi::Errno;
 use machine::addr::FrameNumber;
 use machine::boot::{BootInfo, FrameRange};
 use machine::sync::{Holder, SpinLock};
 
-static POLICY: SpinLock<Policy> = SpinLock::new(Policy::Boot { ranges: [EMPTY; BOOT_RANGES], len: 0 });
+static POLICY: SpinLock<Option<Policy>> = SpinLock::new(None);
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 static RESERVE: AtomicUsize = AtomicUsize::new(0);
+/// Free frames that are not ready.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
 static LOW: AtomicBool = AtomicBool::new(false);
 
-const EMPTY: FrameRange = FrameRange { start: FrameNumber(0), end: FrameNumber(0) };
-/// Free ranges considered before the allocator's records exist; firmware reports a handful.
-const BOOT_RANGES: usize = 16;
+/// Frames made ready at boot: 1 GiB.
+const FIRST: usize = 1 << 18;
+/// Frames made ready at once later, with the allocator locked: 128 MiB.
+const STEP: usize = 1 << 15;
 
-enum Policy {
-    /// Before the records exist: blocks are cut from the end of the largest range.
-    Boot {
-        ranges: [FrameRange; BOOT_RANGES],
-        len: usize,
-    },
-    Buddy(Buddy<'static>),
+struct Policy {
+    buddy: Buddy<'static>,
+    /// What boot found free.
+    free: &'static [FrameRange],
+    /// First number past the highest frame.
+    end: usize,
+}
+
+impl Policy {
+    /// Makes `count` more frames ready; `false` when all are.
+    #[cold]
+    fn grow(&mut self, count: usize) -> bool {
+        let from = self.buddy.ready();
+        let to = from.saturating_add(count).min(self.end);
+        if from == to {
+            return false;
+        }
+        machine::frame::make_ready(FrameNumber(to as u32));
+        self.buddy.grow(to);
+        for range in self.free {
+            let (start, end) = ((range.start.0 as usize).max(from), (range.end.0 as usize).min(to));
+            if start < end {
+                self.buddy.add(start, end - start);
+                WAITING.fetch_sub(end - start, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+
+    /// Makes frames ready until more than `least` are free; `false` when there are not so many.
+    #[cold]
+    fn refill(&mut self, least: usize) -> bool {
+        while self.buddy.free_frames() <= least {
+            if !self.grow(STEP) {
+                return false;
+            }
+        }
+        true
+    }
 }
 
 /// Takes charge of the free memory boot found. The heap works from here on.
 pub fn start(boot: &BootInfo) {
-    {
-        let mut ranges = [EMPTY; BOOT_RANGES];
-        let len = boot.free.len().min(BOOT_RANGES);
-        ranges[..len].copy_from_slice(&boot.free[..len]);
-        *POLICY.lock_irq() = Policy::Boot { ranges, len };
-    }
-    let records = vec![FrameRecord::default(); boot.frame_limit as usize].leak();
-    let mut buddy = Buddy::new(records);
-    let mut policy = POLICY.lock_irq();
-    let Policy::Boot { ranges, len } = &*policy else { return };
-    for range in &ranges[..*len] {
-        buddy.add(range.start.0 as usize, (range.end.0 - range.start.0) as usize);
-    }
-    for range in boot.free.iter().skip(BOOT_RANGES) {
-        buddy.add(range.start.0 as usize, (range.end.0 - range.start.0) as usize);
-    }
-    let free = buddy.free_frames();
+    let Some(records) = machine::boot::take_records() else { return };
+    let free = boot.free.iter().map(FrameRange::frames).sum();
+    let end = boot.frame_limit as usize;
+    WAITING.store(free, Ordering::Relaxed);
+    let mut policy = Policy { buddy: Buddy::new(records), free: boot.free, end };
+    policy.grow(FIRST);
     GIVEN.store(free, Ordering::Relaxed);
-    TOTAL.store(boot.ram.iter().map(|r| (r.end.0 - r.start.0) as usize).sum(), Ordering::Relaxed);
+    TOTAL.store(boot.ram.iter().map(FrameRange::frames).sum(), Ordering::Relaxed);
     RESERVE.store((free / 24).clamp(256, 4096).min(free / 4), Ordering::Relaxed);
-    *policy = Policy::Buddy(buddy);
+    *POLICY.lock_irq() = Some(policy);
 }
 
 /// RAM in frames.
@@ -69,11 +95,13 @@ pub fn given() -> usize {
 
 /// Free frames, magazines included.
 pub fn free() -> usize {
-    let in_policy = match &*POLICY.lock_irq() {
-        Policy::Boot { .. } => 0,
-        Policy::Buddy(buddy) => buddy.free_frames(),
-    };
-    in_policy + machine::frame::in_magazines()
+    let ready = POLICY.lock_irq().as_ref().map_or(0, |policy| policy.buddy.free_frames());
+    ready + waiting() + machine::frame::in_magazines()
+}
+
+/// Free frames of which nothing is kept yet: they are in no block of [`try_blocks`].
+pub fn waiting() -> usize {
+    WAITING.load(Ordering::Relaxed)
 }
 
 /// Whether the kernel lives on what is kept back from programs.
@@ -91,11 +119,13 @@ pub fn spare() -> Result<(), Errno> {
 
 /// Notes whether memory is low. Pages of programs stop at the reserve, so being well below it is the kernel's own doing.
 #[inline]
-fn note_level(buddy: &Buddy<'static>) {
+fn note_level(policy: &mut Policy) {
     let reserve = RESERVE.load(Ordering::Relaxed);
-    let free = buddy.free_frames();
+    let free = policy.buddy.free_frames();
     if free < reserve - reserve / 4 {
-        LOW.store(true, Ordering::Relaxed);
+        if !policy.refill(reserve) {
+            LOW.store(true, Ordering::Relaxed);
+        }
     } else if free >= reserve - reserve / 8 && LOW.load(Ordering::Relaxed) {
         LOW.store(false, Ordering::Relaxed);
     }
@@ -108,23 +138,20 @@ pub fn holder() -> Option<Holder> {
 
 /// Free blocks by order, if the allocator is not in use (the crash path asks).
 pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
-    match &*POLICY.try_lock()? {
-        Policy::Boot { .. } => None,
-        Policy::Buddy(buddy) => Some(buddy.blocks()),
-    }
+    POLICY.try_lock()?.as_ref().map(|policy| policy.buddy.blocks())
 }
 
 /// See [`machine::Kernel::take_frames`].
 pub fn take(out: &mut [FrameNumber]) -> usize {
-    let mut policy = POLICY.lock_irq();
-    let Policy::Buddy(buddy) = &mut *policy else { return 0 };
+    let mut held = POLICY.lock_irq();
+    let Some(policy) = &mut *held else { return 0 };
     let reserve = RESERVE.load(Ordering::Relaxed);
     let mut taken = 0;
     for slot in out.iter_mut() {
-        if buddy.free_frames() <= reserve {
+        if policy.buddy.free_frames() <= reserve && !policy.refill(reserve) {
             break;
         }
-        let Some(frame) = buddy.take(0) else { break };
+        let Some(frame) = policy.buddy.take(0) else { break };
         *slot = FrameNumber(frame as u32);
         taken += 1;
     }
@@ -133,41 +160,31 @@ pub fn take(out: &mut [FrameNumber]) -> usize {
 
 /// See [`machine::Kernel::give_frames`].
 pub fn give(frames: &[FrameNumber]) {
-    if let Policy::Buddy(buddy) = &mut *POLICY.lock_irq() {
+    if let Some(policy) = &mut *POLICY.lock_irq() {
         for frame in frames {
-            released(*frame, buddy.release(frame.0 as usize, 0));
+            released(*frame, policy.buddy.release(frame.0 as usize, 0));
         }
-        note_level(buddy);
+        note_level(policy);
     }
 }
 
 /// See [`machine::Kernel::take_block`]: also the heap's source, so the reserve is not kept from it.
 pub fn take_block(order: u8) -> Option<FrameNumber> {
-    match &mut *POLICY.lock_irq() {
-        Policy::Buddy(buddy) => {
-            let taken = buddy.take(order).map(|frame| FrameNumber(frame as u32));
-            note_level(buddy);
-            taken
-        }
-        Policy::Boot { ranges, len } => {
-            let size = 1u32 << order;
-            let fits = |range: &&mut FrameRange| {
-                let start = range.end.0.checked_sub(size).map(|start| start & !(size - 1));
-                start.is_some_and(|start| start >= range.start.0)
-            };
-            let range = ranges[..*len].iter_mut().filter(fits).max_by_key(|range| range.end.0 - range.start.0)?;
-            let start = (range.end.0 - size) & !(size - 1);
-            range.end = FrameNumber(start);
-            Some(FrameNumber(start))
-        }
+    let mut held = POLICY.lock_irq();
+    let policy = held.as_mut()?;
+    let mut taken = policy.buddy.take(order);
+    while taken.is_none() && policy.grow(STEP) {
+        taken = policy.buddy.take(order);
     }
+    note_level(policy);
+    taken.map(|frame| FrameNumber(frame as u32))
 }
 
 /// See [`machine::Kernel::give_block`].
 pub fn give_block(first: FrameNumber, order: u8) {
-    if let Policy::Buddy(buddy) = &mut *POLICY.lock_irq() {
-        released(first, buddy.release(first.0 as usize, order));
-        note_level(buddy);
+    if let Some(policy) = &mut *POLICY.lock_irq() {
+        released(first, policy.buddy.release(first.0 as usize, order));
+        note_level(policy);
     }
 }
 

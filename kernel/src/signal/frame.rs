@@ -95,6 +95,7 @@ pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
     let base = user.sp().wrapping_sub(8);
     let words: [u64; SIGINFO] = user::read_words(base)?;
     let word = |index: usize| words[index];
+    check_segments(word(1), word(GREGS + 18))?;
     let fpu_at = word(GREGS + 23);
     load_fpu(fpu_at)?;
     let mut regs = Registers {
@@ -145,6 +146,17 @@ pub fn stack_flags(alt: &AltStack, sp: u64) -> u64 {
     on | if alt.auto_disarm { SS_AUTODISARM } else { 0 }
 }
 
+/// Refuses code and stack segments that are not a program's, which the return to user mode would fault on. The privilege in
+/// a selector is not looked at; the stack's is taken only if the frame says so, as on Linux.
+fn check_segments(flags: u64, segments: u64) -> Result<(), Errno> {
+    let selector = |shift: u32| (segments >> shift) as u16 | 3;
+    let strict = flags & UC_STRICT_RESTORE_SS != 0;
+    if selector(0) != USER_CODE || (strict && selector(48) != USER_STACK) {
+        return Err(Errno::EFAULT);
+    }
+    Ok(())
+}
+
 fn load_fpu(from: u64) -> Result<(), Errno> {
     if from == 0 {
         running::reset();
@@ -156,7 +168,11 @@ fn load_fpu(from: u64) -> Result<(), Errno> {
 /// Bytes below the stack pointer that belong to the interrupted function.
 const RED_ZONE: u64 = 128;
 /// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`
-const UC_FLAGS: u64 = 7;
+const UC_FLAGS: u64 = 3 | UC_STRICT_RESTORE_SS;
+const UC_STRICT_RESTORE_SS: u64 = 4;
+/// Selectors of a program's code and stack (`__USER_CS`, `__USER_DS`).
+const USER_CODE: u16 = 0x33;
+const USER_STACK: u16 = 0x2b;
 /// Index of the first general register in words from the frame's start.
 const GREGS: usize = 6;
 /// Words of sigcontext in use, from there.

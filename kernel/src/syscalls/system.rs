@@ -27,6 +27,8 @@ pub const CALLS: Calls = &[
     (nr::syslog, syslog),
     (nr::getrandom, getrandom),
     (nr::reboot, reboot),
+    (nr::iopl, iopl),
+    (nr::ioperm, ioperm),
 ];
 
 /// What `uname -r` shows: the interface this kernel follows, and whose it is.
@@ -201,6 +203,25 @@ fn getrandom(call: &mut Call<'_>) -> SysResult {
 
 /// Most bytes of one getrandom.
 const MAX_RANDOM: usize = 32 << 20;
+
+/// No level but 0 is given to anybody, as on a Linux that is locked down.
+fn iopl(call: &mut Call<'_>) -> SysResult {
+    match call.int(0) as u32 {
+        0 => Ok(0),
+        1..=3 => Err(Errno::EPERM),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Ports are given to nobody; taking them away always succeeds.
+fn ioperm(call: &mut Call<'_>) -> SysResult {
+    const PORTS: u64 = 65536;
+    let [from, count] = [call.arg(0), call.arg(1)];
+    if from.checked_add(count).is_none_or(|end| end <= from || end > PORTS) {
+        return Err(Errno::EINVAL);
+    }
+    if call.int(2) != 0 { Err(Errno::EPERM) } else { Ok(0) }
+}
 
 fn reboot(call: &mut Call<'_>) -> SysResult {
     const MAGIC1: u32 = 0xfee1_dead;

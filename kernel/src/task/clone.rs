@@ -58,6 +58,9 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     check(request)?;
     let whole = span(Id::Fork);
     let asked = |flag: u64| request.flags & flag != 0;
+    if asked(flags::CLONE_SETTLS) && request.tls >= kernel_logic::vma::USER_END {
+        return Err(Errno::EPERM);
+    }
     let is_thread = asked(flags::CLONE_THREAD);
     // Whoever may exceed resource limits is bound only by the numbers there are.
     let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));

@@ -87,16 +87,15 @@ pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
 }
 
 fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>) -> Result<(u64, u64), Errno> {
-    let random = !options::get().norandmaps;
-    let pages = |bits: u32| if random { (random::word() & ((1 << bits) - 1)) * PAGE } else { 0 };
-    let stack_top = USER_END - pages(22);
+    let random = Offsets::draw();
+    let stack_top = USER_END - random.stack * PAGE - random.in_page;
     let gap = given.stack_limit.clamp(MIN_GAP, MAX_GAP);
-    map.mmap_top = page_down(stack_top - gap - STACK_SLACK - pages(8));
+    map.mmap_top = page_down(USER_END - gap - STACK_SLACK - random.mappings * PAGE);
     let base = match (program.header.placement, &program.interpreter) {
         (Placement::Fixed, _) => 0,
-        (Placement::Anywhere, Some(_)) => align(PIE_BASE + pages(28), program.image.align),
+        (Placement::Anywhere, Some(_)) => align(PIE_BASE + random.program * PAGE, program.image.align),
         // A program without interpreter is one (ld.so run by hand) or a static one: below the mappings, like a library.
-        (Placement::Anywhere, None) => align(PIE_BASE + pages(28), program.image.align),
+        (Placement::Anywhere, None) => align(PIE_BASE + random.program * PAGE, program.image.align),
     };
     let base = base.wrapping_sub(if program.header.placement == Placement::Fixed { 0 } else { program.image.span().0 });
     map_image(mm, map, &program.file, &program.image, base)?;
@@ -115,7 +114,7 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
         start = header.entry.wrapping_add(interpreter_base);
     }
     let span_end = program.image.span().1.wrapping_add(base);
-    map.brk_start = span_end + pages(13);
+    map.brk_start = span_end + random.heap * PAGE;
     map.brk = map.brk_start;
     map_vdso(map)?;
     let aux = auxiliary(map, program, given, base, interpreter_base, entry);
@@ -123,6 +122,38 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
     map.aux = aux;
     map.exe = Some(program.file.clone());
     Ok((start, sp))
+}
+
+/// How far the parts of a program are moved, in pages but for `in_page`, with the entropy of Linux on x86-64
+/// (`arch_rnd`, `arch_align_stack`, `arch_randomize_brk`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Offsets {
+    mappings: u64,
+    program: u64,
+    stack: u64,
+    heap: u64,
+    /// Bytes, a multiple of 16.
+    in_page: u64,
+}
+
+impl Offsets {
+    /// Nothing moves under `norandmaps`.
+    fn draw() -> Self {
+        if options::get().norandmaps {
+            return Self::default();
+        }
+        let mut bytes = [0; 16];
+        random::fill(&mut bytes);
+        let bits = u128::from_le_bytes(bytes);
+        let take = |from: u32, count: u32| (bits >> from) as u64 & ((1 << count) - 1);
+        Self {
+            mappings: take(0, 28),
+            program: take(28, 28),
+            stack: take(56, 22),
+            heap: take(78, 18),
+            in_page: take(96, 9) << 4,
+        }
+    }
 }
 
 fn map_image(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, image: &Image, base: u64) -> Result<(), Errno> {
@@ -300,7 +331,7 @@ const PIE_BASE: u64 = 0x5555_5555_4000;
 /// Bounds of the room kept for the stack to grow.
 const MIN_GAP: u64 = 128 << 20;
 const MAX_GAP: u64 = USER_END / 6 * 5;
-/// Beyond the limit: guard and randomisation.
-const STACK_SLACK: u64 = 1 << 20;
+/// Beyond the limit: the guard, and the 16 GiB the stack may be moved by.
+const STACK_SLACK: u64 = (1 << 20) + (16 << 30);
 /// Mapped below the initial stack pointer at once.
 const INITIAL_STACK: u64 = 128 << 10;

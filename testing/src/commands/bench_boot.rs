@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 /// The machine with next to no kernel: QEMU, firmware and loading.
 fn firmware(model: Model) -> Result<Machine> {
-    let mut machine = Machine::bare(kernel::build_selftest()?, "test=boot".into());
+    let mut machine = Machine::bare(kernel::build_selftest(kernel::Safety::Balanced)?, "test=boot".into());
     machine.model = model;
     Ok(machine)
 }

@@ -83,6 +83,13 @@ impl Arguments {
         self
     }
 
+    /// The same with so many MiB of memory.
+    #[must_use]
+    pub fn memory(mut self, mib: u32) -> Self {
+        self.mem = mib;
+        self
+    }
+
     /// One command under one kernel, everything else as usual.
     pub fn once(kernel: Which, command: &[&str]) -> Self {
         Self {

@@ -138,9 +138,11 @@ pub fn build_with(safety: Safety) -> Result<PathBuf> {
     build_program("kernel", profile, options).context("building our kernel (`--kernel linux` boots Debian's instead)")
 }
 
-/// Builds the second kernel that holds the machine crate's bootable tests.
-pub fn build_selftest() -> Result<PathBuf> {
-    build_program("selftest", "kernel", &["--features", "selftest"]).context("building the machine's self tests")
+/// Builds the second kernel that holds the machine crate's bootable tests, with the checks of a safety profile.
+pub fn build_selftest(safety: Safety) -> Result<PathBuf> {
+    let (profile, options) = safety.build();
+    let options = [options, &["--features", "selftest"]].concat();
+    build_program("selftest", profile, &options).context("building the machine's self tests")
 }
 
 /// Builds the kernel without its always-on recorders, to measure what they cost, in a folder of its own: neither build

@@ -20,6 +20,7 @@ pub mod readers;
 pub mod results;
 pub mod selftest;
 pub mod setup;
+pub mod sizes;
 pub mod soak;
 pub mod suite;
 pub mod test;

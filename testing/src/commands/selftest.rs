@@ -3,15 +3,16 @@
 //! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
 //! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in that
 //! order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants (and
-//! further words for the command line).
+//! further words for the command line; `cpu=MODEL` is for QEMU and `safety=fortress` for the build,
+//! and neither is on the command line).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
-use super::kernel;
+use super::kernel::{self, Safety};
 use crate::paths;
 use crate::qemu::{self, Ending, Limits, Machine, Model, run::Next};
 use crate::results;
@@ -33,6 +34,10 @@ struct Test {
     name: String,
     cpus: u32,
     status: i32,
+    /// QEMU's CPU model, unless it is the usual one.
+    cpu: Option<&'static str>,
+    /// The profile it needs.
+    safety: Safety,
     /// Further words for the command line.
     options: String,
 }
@@ -47,13 +52,21 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let mut tests = list(&paths::read(&folder.join("LIST.txt"))?)?;
     tests.retain(|test| arguments.names.is_empty() || arguments.names.contains(&test.name));
     ensure!(!tests.is_empty(), "no self test of that name");
-    let program = kernel::build_selftest()?;
+    let mut programs: Vec<(Safety, PathBuf)> = Vec::new();
     let mut failures = Vec::new();
     for test in &tests {
         let expected = paths::read(&folder.join(&test.name).with_extension("txt"))?;
         let expected = expected.replace("{machine}", &arguments.machine.to_string());
+        let program = match programs.iter().find(|(safety, _)| *safety == test.safety) {
+            Some((_, program)) => program.clone(),
+            None => {
+                let program = kernel::build_selftest(test.safety)?;
+                programs.push((test.safety, program.clone()));
+                program
+            }
+        };
         match check(test, &program, arguments.machine, &expected)? {
-            None => println!("ok      {}", test.name),
+            None => println!("ok      {}{}", test.name, test.cpu.map(|cpu| format!(" ({cpu})")).unwrap_or_default()),
             Some(text) => {
                 println!("FAILED  {}: {text}", test.name);
                 failures.push(format!("{}: {text}", test.name));
@@ -70,6 +83,7 @@ fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Op
         Machine::bare(program.to_owned(), format!("test={} {}", test.name, test.options).trim_end().to_owned());
     machine.model = model;
     machine.cpus = test.cpus;
+    machine.cpu = test.cpu.unwrap_or(machine.cpu);
     let mut lines = Vec::new();
     let outcome = qemu::run(&machine, Limits::seconds(SECONDS), |line| {
         lines.push(line.to_owned());
@@ -93,9 +107,31 @@ fn list(text: &str) -> Result<Vec<Test>> {
         let mut fields = line.split_whitespace();
         let mut next = || fields.next().with_context(|| format!("kernel/selftest/expected/LIST.txt: `{line}`"));
         let (name, cpus, status) = (next()?.to_owned(), next()?.parse()?, next()?.parse()?);
-        Ok(Test { name, cpus, status, options: fields.collect::<Vec<_>>().join(" ") })
+        let (mut cpu, mut safety, mut options) = (None, Safety::Balanced, Vec::new());
+        for word in fields {
+            match word.split_once('=') {
+                Some(("cpu", name)) => cpu = Some(model(name)?),
+                Some(("safety", name)) => safety = profile(name)?,
+                _ => options.push(word),
+            }
+        }
+        Ok(Test { name, cpus, status, cpu, safety, options: options.join(" ") })
     };
     text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(test).collect()
+}
+
+/// The CPU models a test may want.
+fn model(name: &str) -> Result<&'static str> {
+    const MODELS: &[&str] = &["max", "qemu64"];
+    MODELS
+        .iter()
+        .find(|known| **known == name)
+        .copied()
+        .with_context(|| format!("no CPU model `{name}` for self tests"))
+}
+
+fn profile(name: &str) -> Result<Safety> {
+    Safety::ALL.into_iter().find(|safety| safety.name() == name).with_context(|| format!("no safety profile `{name}`"))
 }
 
 #[cfg(test)]
@@ -112,7 +148,18 @@ mod tests {
     #[test]
     fn the_list_names_processors_and_status() {
         let tests = list("boot 1 1\nstop 2 1\n").unwrap();
-        assert_eq!(tests[1], Test { name: "stop".into(), cpus: 2, status: 1, options: String::new() });
+        let stop = Test {
+            name: "stop".into(),
+            cpus: 2,
+            status: 1,
+            cpu: None,
+            safety: Safety::Balanced,
+            options: String::new(),
+        };
+        assert_eq!(tests[1], stop);
+        let old = &list("boot 1 1 dumpmem=1M cpu=qemu64 safety=fortress\n").unwrap()[0];
+        assert_eq!((old.cpu, old.safety, old.options.as_str()), (Some("qemu64"), Safety::Fortress, "dumpmem=1M"));
+        assert!(list("boot 1 1 cpu=none\n").is_err() && list("boot 1 1 safety=none\n").is_err());
         assert!(list("boot 1\n").is_err());
     }
 }

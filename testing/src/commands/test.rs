@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::kernel::Which;
-use super::{bench, boot, contracts, crashes, events, exam, house_rules, lost, selftest, suite};
+use super::{bench, boot, contracts, crashes, events, exam, house_rules, lost, selftest, sizes, suite};
 use crate::debian::NoSource;
 use crate::process::Call;
 use crate::setup::{self, Consent};
@@ -62,6 +62,7 @@ const STEPS: &[Step] = &[
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "selftest", run: |consent, _| selftest::run(&selftest::Arguments::default(), consent).map(drop) },
     Step { name: "boot", run: |consent, _| boot(Which::Ours, consent) },
+    Step { name: "memory-sizes", run: |consent, _| sizes::check(consent) },
     Step { name: "events", run: |consent, _| events::run(consent).map(drop) },
     Step { name: "crashes", run: |consent, _| crashes::run(&crashes::Arguments::quick(), consent).map(drop) },
     Step { name: "exam", run: |consent, _| exam::run(&exam::Arguments::once(), consent).map(drop) },

@@ -82,6 +82,8 @@ pub const DUMP_MIB: u32 = 16;
 pub const DUMPS_AT_MIB: u32 = 64;
 /// Beyond this, memory does not lie in one piece on every machine type.
 const MOST_MIB: u32 = 2048;
+/// Beyond this, the host is not asked to promise all memory: a guest touches little of it.
+const PROMISED_MIB: u32 = 4096;
 
 impl Machine {
     /// A machine of the usual size for a kernel and its first file system.
@@ -137,7 +139,13 @@ impl Machine {
 
     /// The flags that make two runs comparable: everything but the kernel and its inputs.
     pub fn flags(&self) -> Vec<String> {
-        let mut flags: Vec<String> = vec!["-accel".into(), "tcg".into(), "-M".into(), self.model.to_string()];
+        let mut flags: Vec<String> = vec!["-accel".into(), "tcg".into()];
+        if self.memory_mib > PROMISED_MIB && self.dumps.is_none() {
+            let backend = format!("memory-backend-ram,id=ram,size={}M,reserve=off", self.memory_mib);
+            flags.extend(["-M".into(), format!("{},memory-backend=ram", self.model), "-object".into(), backend]);
+        } else {
+            flags.extend(["-M".into(), self.model.to_string()]);
+        }
         flags.extend(["-cpu".into(), self.cpu.into()]);
         flags.extend(["-smp".into(), self.cpus.to_string(), "-m".into(), self.memory_mib.to_string()]);
         if self.clock == Clock::Instructions {

@@ -1,5 +1,7 @@
 //! The table of reference counts: who may make a [`Frame`](super::Frame), and when its memory is free.
 //!
+//! Entries become ready in steps, from the lowest frame on ([`make_ready`]); a number beyond them is of no frame.
+//!
 //! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a block),
 //! else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the order of the block
 //! this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits
@@ -12,6 +14,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::{MAX_ORDER, poison};
 use crate::addr::FrameNumber;
+use crate::boot::FrameRange;
+use crate::sync::SpinLock;
 
 const RESERVED: u32 = u32::MAX;
 const IMMORTAL: u32 = 1 << 31;
@@ -25,37 +29,61 @@ pub(super) struct Meta {
 }
 
 static TABLE: AtomicPtr<Meta> = AtomicPtr::new(core::ptr::null_mut());
+/// Entries that are ready; the numbers from here on are of no frame yet.
 static LIMIT: AtomicU32 = AtomicU32::new(0);
 
 /// Bytes of table per frame.
 pub(crate) const ENTRY_SIZE: usize = size_of::<Meta>();
 
-/// Take `table`, zeroed and large enough for `limit` frames, and reserve everything outside `free`.
-///
-/// # Safety
-/// Once, with memory nobody else uses; `free` holds RAM that nobody uses, ascending.
-pub(crate) unsafe fn init(table: *mut u8, limit: u32, free: &[crate::boot::FrameRange]) {
-    TABLE.store(table.cast(), Ordering::Relaxed);
-    LIMIT.store(limit, Ordering::Relaxed);
-    let mut next = 0;
-    for range in free {
-        reserve(next, range.start.0);
-        next = range.end.0;
-    }
-    reserve(next, limit);
+/// Where the table ends, and which of its frames are nobody's at boot.
+struct Extent {
+    end: u32,
+    free: &'static [FrameRange],
 }
 
-fn reserve(from: u32, to: u32) {
-    for number in from..to {
-        if let Some(meta) = get(FrameNumber(number)) {
-            meta.count.store(RESERVED, Ordering::Relaxed);
-        }
+static EXTENT: SpinLock<Extent> = SpinLock::new(Extent { end: 0, free: &[] });
+
+/// Take `table`, whatever it holds, for the frames below `end`; none is ready.
+///
+/// # Safety
+/// Once, with memory nobody else uses, large enough for `end` entries; `free` holds RAM that nobody uses, ascending.
+pub(crate) unsafe fn init(table: *mut u8, end: u32, free: &'static [FrameRange]) {
+    TABLE.store(table.cast(), Ordering::Relaxed);
+    *EXTENT.lock_irq() = Extent { end, free };
+}
+
+/// Let the frames below `to` be handed out: their entries are written now, and those that boot did not find free are reserved.
+/// A kernel calls it before it hands them out, in as many steps as it likes: in a large machine the table is too large to
+/// be written at boot. Any context.
+pub fn make_ready(to: FrameNumber) {
+    let extent = EXTENT.lock_irq();
+    let from = LIMIT.load(Ordering::Relaxed);
+    let to = to.0.min(extent.end);
+    if to <= from {
+        return;
     }
+    let entry = |number: u32| TABLE.load(Ordering::Relaxed).wrapping_add(number as usize);
+    // SAFETY: entries of the table that are not ready, so nobody refers to them; zeros are a valid entry.
+    unsafe { entry(from).write_bytes(0, (to - from) as usize) };
+    let reserve = |from: u32, to: u32| {
+        for number in from..to {
+            // SAFETY: an entry of the table, written above.
+            unsafe { &*entry(number) }.count.store(RESERVED, Ordering::Relaxed);
+        }
+    };
+    let mut next = from;
+    for range in extent.free {
+        let (start, end) = (range.start.0.clamp(next, to), range.end.0.clamp(next, to));
+        reserve(next, start);
+        next = end;
+    }
+    reserve(next, to);
+    LIMIT.store(to, Ordering::Release);
 }
 
 /// The entry of a number that may be anything.
 pub(super) fn get(number: FrameNumber) -> Option<&'static Meta> {
-    // SAFETY: the table has `LIMIT` entries and lives for ever; both are 0 and null before `init`.
+    // SAFETY: `LIMIT` entries of the table are written, and it lives for ever; it is 0 before `init`.
     (number.0 < LIMIT.load(Ordering::Relaxed))
         .then(|| unsafe { &*TABLE.load(Ordering::Relaxed).add(number.0 as usize) })
 }
@@ -251,7 +279,7 @@ pub(super) unsafe fn order(number: FrameNumber) -> u8 {
 /// What the table says about a frame, for audits and dumps; a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameState {
-    /// Not RAM, or RAM that was never free (kernel image, initrd, this table).
+    /// Not RAM, RAM that was never free (kernel image, initrd, this table), or not ready yet.
     Reserved,
     /// Nobody references it: in the policy's hands or in a magazine.
     Free,

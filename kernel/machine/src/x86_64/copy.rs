@@ -75,7 +75,7 @@ fallible_copy:
     fixup 76b, 12b
     fixup 77b, 12b
 
-80: test dword ptr [rip + {found}], {avx}
+80: test dword ptr [rip + {found}], {wide_moves}
     jz 70b
     sub rsp, 136
     vmovdqu [rsp], ymm0
@@ -126,7 +126,7 @@ fallible_zero:
     jb 40f
     cmp rsi, 256
     jb 50f
-    test dword ptr [rip + {found}], {avx}
+    test dword ptr [rip + {found}], {wide_moves}
     jz 50f
     sub rsp, 40
     vmovdqu [rsp], ymm0
@@ -230,7 +230,7 @@ fallible_string:
     fixup 53b, 50b
 "#,
     found = sym FOUND,
-    avx = const Feature::Avx as u32,
+    wide_moves = const Feature::WideMoves as u32,
 );
 
 unsafe extern "C" {

@@ -1,7 +1,9 @@
 //! Segments, the task state segment, the interrupt descriptor table: what long mode still wants of them.
 //!
-//! Selectors are Linux's, since programs see them in signal frames: kernel code 0x10, kernel data 0x18, 32-bit user code
-//! 0x23 (never usable), user data 0x2b, user code 0x33.
+//! Selectors are Linux's, since programs see them in signal frames: kernel code 0x10, kernel data 0x18, user data 0x2b, user
+//! code 0x33. Linux's 32-bit user code segment, 0x23, does not exist: its slot is null, as is the local descriptor table, so no
+//! far transfer of a program leaves 64-bit mode. `SYSRET` needs no descriptors: it derives 0x33 and 0x2b from the number in
+//! STAR alone (Intel SDM 2B, SYSRET).
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -72,7 +74,7 @@ impl Tables {
             0,
             0x00af_9b00_0000_ffff,
             0x00cf_9300_0000_ffff,
-            0x00cf_fb00_0000_ffff,
+            0,
             0x00cf_f300_0000_ffff,
             0x00af_fb00_0000_ffff,
             0,
@@ -125,6 +127,8 @@ pub(crate) unsafe fn load(local: &'static Local) {
             "mov ss, {data:e}",
             "mov fs, {zero:e}",
             "mov gs, {zero:e}",
+            // Out of reset the local table is 64 KiB at address 0, which a program may have mapped.
+            "lldt {zero:x}",
             "ltr {task:x}",
             "lidt [{idt}]",
             gdt = in(reg) &raw const segments,

@@ -15,8 +15,8 @@ pub(crate) fn init(info: &StartInfo) {
     let mut next = layout::image()[3] - layout::IMAGE;
     let ram = info.regions[..info.count].iter().filter(|r| r.kind == RAM && r.end <= layout::DIRECT_LIMIT);
     let ram_end = ram.map(|region| region.end).max();
-    // The frame table, the direct map's tables, and what else boot takes.
-    let needed = ram_end.unwrap_or(0) / PAGE_SIZE as u64 * (crate::frame::ENTRY_SIZE as u64 + 1) + (1 << 20);
+    // The direct map's tables, and what else boot takes.
+    let needed = ram_end.unwrap_or(0) / PAGE_SIZE as u64 + (1 << 20);
     if (next..next + needed).contains(&info.initrd.0) {
         next = info.initrd.1.next_multiple_of(PAGE_SIZE as u64);
     }

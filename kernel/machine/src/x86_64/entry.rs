@@ -131,6 +131,14 @@ trap_paranoid:
     add rsp, 8
     iretq
 
+    /* SYSCALL from compatibility mode, which no program can enter (see `descriptors`). Neither the stack nor GS is the kernel's
+       here and interrupts are off; -ENOSYS, and back. */
+    .balign 16
+    .global syscall_compat
+syscall_compat:
+    mov eax, -38
+    sysret
+
     .balign 64
     .global syscall_entry
 syscall_entry:
@@ -222,6 +230,7 @@ return_to_user:
 unsafe extern "C" {
     fn trap_stubs();
     fn syscall_entry();
+    fn syscall_compat();
 }
 
 /// Address of a vector's stub.
@@ -232,4 +241,9 @@ pub(crate) fn stub(vector: usize) -> u64 {
 /// Address for LSTAR.
 pub(crate) fn syscall_address() -> u64 {
     syscall_entry as *const () as u64
+}
+
+/// Address for CSTAR.
+pub(crate) fn compat_address() -> u64 {
+    syscall_compat as *const () as u64
 }

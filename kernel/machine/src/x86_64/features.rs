@@ -27,6 +27,8 @@ pub(crate) enum Feature {
     GlobalPages = 0x1000,
     Avx512 = 0x2000,
     Rdtscp = 0x4000,
+    /// Not the processor's: bulk moves use 32-byte registers, see [`wide_moves_fit`].
+    WideMoves = 0x8000,
 }
 
 pub(super) static FOUND: AtomicU32 = AtomicU32::new(0);
@@ -111,12 +113,35 @@ pub(crate) fn enable() {
         unsafe {
             asm!("xsetbv", in("ecx") 0, in("eax") xcr0() as u32, in("edx") (xcr0() >> 32) as u32, options(nomem, nostack));
         }
+        if wide_moves_fit(xcr0()) {
+            FOUND.fetch_or(Feature::WideMoves as u32, Ordering::Relaxed);
+        }
     }
+}
+
+/// Whether the kernel's bulk moves may use 32-byte registers while programs have the states of `xcr0`.
+///
+/// The moves put back the 32 bytes of each register they use. Writing such a register also clears its bytes from 32 on (Intel
+/// SDM 1, "Vector length transition"), which are a program's where AVX-512 is on: there the moves use general registers and
+/// the SSE forms that leave everything from byte 16 on alone.
+pub(crate) fn wide_moves_fit(xcr0: u64) -> bool {
+    xcr0 & (AVX | AVX512) == AVX
+}
+
+/// Components of XCR0.
+const LEGACY: u64 = 0b11;
+const AVX: u64 = 0b100;
+const AVX512: u64 = 0xe0;
+
+/// Turn the wide moves off: for tests, which run without AVX-512.
+pub(crate) fn narrow_moves() {
+    FOUND.fetch_and(!(Feature::WideMoves as u32), Ordering::Relaxed);
 }
 
 /// The extended states saved and allowed: x87, SSE, AVX, AVX-512 where present.
 pub(crate) fn xcr0() -> u64 {
     let [supported, ..] = cpuid(0xd, 0);
-    let wanted = 0b11 | if has(Feature::Avx) { 0b100 } else { 0 } | if has(Feature::Avx512) { 0xe0 } else { 0 };
-    wanted & (u64::from(supported) | 0b11)
+    let optional = [(Feature::Avx, AVX), (Feature::Avx512, AVX512)];
+    let wanted: u64 = optional.iter().filter(|(f, _)| has(*f)).map(|(_, bits)| bits).sum();
+    LEGACY | wanted & u64::from(supported)
 }

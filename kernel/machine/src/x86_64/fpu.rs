@@ -38,6 +38,11 @@ pub(crate) fn init() {
     }
 }
 
+/// The states an area holds, as bits of XCR0.
+pub(crate) fn saved_states() -> u64 {
+    FEATURES.load(Ordering::Relaxed)
+}
+
 /// Bytes of an area.
 #[inline]
 pub(crate) fn size() -> usize {

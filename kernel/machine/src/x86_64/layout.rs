@@ -2,27 +2,120 @@
 //!
 //! | addresses | what |
 //! |---|---|
-//! | `0xffff_8000_0000_0000`… | *direct map*: physical address + [`DIRECT`], RAM write-back, device registers uncached |
-//! | `0xffff_c000_0000_0000`… | kernel stacks, one slot of 64 KiB each: 32 KiB unmapped, 32 KiB stack |
-//! | `0xffff_c020_0000_0000`… | the heap's spans, see [`spans`](super::spans) |
+//! | from `0xffff_8000_0000_0000` | *direct map*: physical address + [`direct_map`], RAM write-back, device registers uncached |
+//! | from `0xffff_c080_0000_0000` | kernel stacks, one slot of 64 KiB each: 32 KiB unmapped, 32 KiB stack |
+//! | 128 GiB and more above them | the heap's spans, see [`spans`](super::spans) |
 //! | `0xffff_ffff_8000_0000`… | the kernel image, physical address + [`IMAGE`] |
+//!
+//! Direct map, stacks and spans each have a base that [`choose`] draws at boot, unless `nokaslr` is on the command line: 16 bits
+//! of entropy for the direct map in steps of 1 GiB, 27 for the stacks in steps of a slot, 31 for the spans in steps of a page.
 //!
 //! The root entries of these are made at boot and never change, so every address space copies them once.
 
+use core::cell::UnsafeCell;
+
 use crate::addr::PhysAddr;
 
+/// Start of the kernel's half, and of the direct map until [`choose`].
+pub(crate) const KERNEL_HALF: u64 = 0xffff_8000_0000_0000;
+/// The lowest start of the stack slots. Nothing is ever mapped in the 512 GiB below.
+const STACKS: u64 = 0xffff_c080_0000_0000;
+/// The lowest distance of the heap's spans from the beginning of the root entry they share with the stacks.
+const SPANS_OFFSET: u64 = 128 << 30;
+/// Bytes that one entry of a root table covers.
+const ROOT_SPAN: u64 = 1 << 39;
+/// An address that is never mapped.
+pub(crate) const NOWHERE: u64 = STACKS - 4096;
+
+/// Where the regions begin.
+#[derive(Clone, Copy)]
+pub(crate) struct Bases {
+    pub direct: u64,
+    pub stacks: u64,
+    pub spans: u64,
+}
+
+struct SharedBases(UnsafeCell<Bases>);
+
+// SAFETY: written by `set` alone, on the one processor, while nobody holds an address of the regions.
+unsafe impl Sync for SharedBases {}
+
+static BASES: SharedBases =
+    SharedBases(UnsafeCell::new(Bases { direct: KERNEL_HALF, stacks: STACKS, spans: STACKS + SPANS_OFFSET }));
+
+#[inline(always)]
+fn bases() -> Bases {
+    // SAFETY: see `SharedBases`.
+    unsafe { *BASES.0.get() }
+}
+
 /// Start of the direct map.
-pub(crate) const DIRECT: u64 = 0xffff_8000_0000_0000;
+#[inline(always)]
+pub(crate) fn direct_map() -> u64 {
+    bases().direct
+}
+
+/// First address past what the direct map's root entry can show.
+pub(crate) fn direct_end() -> u64 {
+    (direct_map() | (ROOT_SPAN - 1)).wrapping_add(1)
+}
+
 /// Start of the stack slots.
-pub(crate) const STACKS: u64 = 0xffff_c000_0000_0000;
-/// Start of the heap's spans; the stacks' root entry covers them too.
-pub(crate) const SPANS: u64 = 0xffff_c020_0000_0000;
+#[inline(always)]
+pub(crate) fn stacks() -> u64 {
+    bases().stacks
+}
+
+/// Start of the heap's spans.
+#[inline(always)]
+pub(crate) fn spans() -> u64 {
+    bases().spans
+}
+
+/// Draw bases from random bits, for physical memory and device registers below `reach`. Without bits: the lowest of each.
+pub(crate) fn choose(bits: Option<u64>, reach: u64) -> Bases {
+    /// Root entries for the direct map, and for stacks and spans.
+    const DIRECT_SLOTS: u64 = 128;
+    const STACK_SLOTS: u64 = 126;
+    const GIB: u64 = 1 << 30;
+    /// Of a stack.
+    const SLOT: u64 = 64 << 10;
+    /// Room for the most stacks there can be, and for all spans.
+    const STACKS_ROOM: u64 = GIB;
+    const SPANS_ROOM: u64 = 17 * 16 * GIB;
+    let Some(mut bits) = bits else { return bases() };
+    // A multiplicative generator: the few bits each draw uses are spread over all that follow.
+    let mut below = |limit: u64| {
+        bits = bits.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        ((u128::from(bits) * u128::from(limit.max(1))) >> 64) as u64
+    };
+    let free = ROOT_SPAN.saturating_sub(reach) / GIB;
+    let direct = KERNEL_HALF + below(DIRECT_SLOTS) * ROOT_SPAN + below(free) * GIB;
+    let shared = STACKS + below(STACK_SLOTS) * ROOT_SPAN;
+    let stacks = shared + below((SPANS_OFFSET - STACKS_ROOM) / SLOT) * SLOT;
+    let spans = shared + SPANS_OFFSET + below((ROOT_SPAN - SPANS_OFFSET - SPANS_ROOM) / 4096) * 4096;
+    Bases { direct, stacks, spans }
+}
+
+/// Use these from here on.
+///
+/// # Safety
+/// Once, on the one processor that runs, with tables that map the direct map there, and while nobody holds an address of any region.
+pub(crate) unsafe fn set(bases: Bases) {
+    // SAFETY: the caller's.
+    unsafe { *BASES.0.get() = bases };
+}
+
+/// Root-table indices in use by the kernel's half.
+#[inline]
+pub(crate) fn kernel_root_slots() -> [usize; 3] {
+    let index = |at: u64| (at >> 39) as usize & 511;
+    [index(direct_map()), index(stacks()), 511]
+}
 /// Image virtual address minus physical address; the linker script agrees.
 pub(crate) const IMAGE: u64 = 0xffff_ffff_8000_0000;
-/// Root-table indices in use by the kernel's half.
-pub(crate) const KERNEL_ROOT_SLOTS: [usize; 3] = [256, 384, 511];
 /// End of physical memory the direct map can reach (the room of one root entry).
-pub(crate) const DIRECT_LIMIT: u64 = 1 << 39;
+pub(crate) const DIRECT_LIMIT: u64 = ROOT_SPAN;
 
 unsafe extern "C" {
     static __kernel_start: u8;
@@ -62,5 +155,5 @@ pub(crate) fn fixups() -> &'static [[u64; 2]] {
 /// Where the direct map shows `addr`. Dereferencing it is the caller's responsibility.
 #[inline]
 pub(crate) fn direct(addr: PhysAddr) -> *mut u8 {
-    (DIRECT + addr.0) as *mut u8
+    direct_map().wrapping_add(addr.0) as *mut u8
 }

@@ -17,7 +17,7 @@ global_asm!(
     .balign 16
     .global zero_page
 zero_page:
-    test dword ptr [rip + {found}], {avx}
+    test dword ptr [rip + {found}], {wide_moves}
     jz 2f
     sub rsp, 40
     vmovdqu [rsp], ymm0
@@ -56,7 +56,7 @@ zero_page:
     .balign 16
     .global copy_page
 copy_page:
-    test dword ptr [rip + {found}], {avx}
+    test dword ptr [rip + {found}], {wide_moves}
     jz 2f
     sub rsp, 136
     vmovdqu [rsp], ymm0
@@ -102,7 +102,7 @@ copy_page:
     ret
 "#,
     found = sym FOUND,
-    avx = const Feature::Avx as u32,
+    wide_moves = const Feature::WideMoves as u32,
 );
 
 unsafe extern "C" {

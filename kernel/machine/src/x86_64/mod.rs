@@ -12,6 +12,7 @@ pub(crate) mod early;
 pub(crate) mod entry;
 pub(crate) mod features;
 pub(crate) mod fpu;
+pub(crate) mod guards;
 pub(crate) mod ioapic;
 pub(crate) mod irq;
 pub(crate) mod layout;

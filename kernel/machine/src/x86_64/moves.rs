@@ -84,7 +84,7 @@ memcpy:
     mov [rdi + rdx - 8], r10
     ret
 
-40: test dword ptr [rip + {found}], {avx}
+40: test dword ptr [rip + {found}], {wide_moves}
     jz 31b
     sub rsp, 136
     vmovdqu [rsp], ymm0
@@ -209,7 +209,7 @@ memset:
     dec edx
     jnz 65b
     ret
-70: test dword ptr [rip + {found}], {avx}
+70: test dword ptr [rip + {found}], {wide_moves}
     jz 60b
     sub rsp, 40
     vmovdqu [rsp], ymm0
@@ -240,5 +240,5 @@ memset:
 "#,
     wide = const WIDE,
     found = sym FOUND,
-    avx = const Feature::Avx as u32,
+    wide_moves = const Feature::WideMoves as u32,
 );

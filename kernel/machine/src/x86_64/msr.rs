@@ -3,9 +3,13 @@
 use core::arch::asm;
 
 pub(crate) const APIC_BASE: u32 = 0x1b;
+pub(crate) const SYSENTER_CS: u32 = 0x174;
+pub(crate) const SYSENTER_ESP: u32 = 0x175;
+pub(crate) const SYSENTER_EIP: u32 = 0x176;
 pub(crate) const EFER: u32 = 0xc000_0080;
 pub(crate) const STAR: u32 = 0xc000_0081;
 pub(crate) const LSTAR: u32 = 0xc000_0082;
+pub(crate) const CSTAR: u32 = 0xc000_0083;
 pub(crate) const FMASK: u32 = 0xc000_0084;
 pub(crate) const FS_BASE: u32 = 0xc000_0100;
 pub(crate) const GS_BASE: u32 = 0xc000_0101;

@@ -59,7 +59,7 @@ pub(super) fn backed(at: u64) -> bool {
 pub(crate) fn double_fault() -> ! {
     // SAFETY: nothing is ever mapped there, and the double fault has a stack of its own; its handler never returns.
     unsafe {
-        core::arch::asm!("mov rsp, {}", "push 0", "ud2", in(reg) super::layout::STACKS - 4096, options(noreturn));
+        core::arch::asm!("mov rsp, {}", "push 0", "ud2", in(reg) super::layout::NOWHERE, options(noreturn));
     }
 }
 
@@ -68,6 +68,6 @@ pub(crate) fn double_fault() -> ! {
 pub(crate) fn fault() {
     // SAFETY: nothing is ever mapped there, so the load faults before it has a value, and the kernel's handler never returns.
     unsafe {
-        core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) super::layout::STACKS - 4096, options(nostack, readonly));
+        core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) super::layout::NOWHERE, options(nostack, readonly));
     };
 }

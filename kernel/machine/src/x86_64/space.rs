@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use super::features::{self, Feature};
-use super::layout::KERNEL_ROOT_SLOTS;
+use super::layout::kernel_root_slots;
 use super::table::{self, ACCESSED, ADDRESS, DIRTY, HUGE, NO_EXEC, PRESENT, TAG_SHIFT, Table, USER, WRITE};
 use super::{boot, layout, local, msr, tlb};
 use crate::addr::{FrameNumber, PageRange, PhysAddr, UserPage};
@@ -57,7 +57,7 @@ impl UserSpace {
             let kernel = PhysAddr(boot::root() as u64 - layout::IMAGE);
             (table::table(kernel), table::table(root.addr()))
         };
-        for slot in KERNEL_ROOT_SLOTS {
+        for slot in kernel_root_slots() {
             to[slot].store(from[slot].load(Relaxed), Relaxed);
         }
         Ok(Arc::new(Self {

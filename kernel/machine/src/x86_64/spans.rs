@@ -8,7 +8,7 @@
 
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::layout::SPANS;
+use super::layout::spans;
 use super::table::{self, GLOBAL, NO_EXEC, PRESENT, WRITE};
 use super::{features, stacks, tlb};
 use crate::addr::PAGE_SIZE;
@@ -30,7 +30,7 @@ static TAKEN: SpinLock<[[u64; MOST as usize / 64]; MAX_ORDER as usize + 1]> =
 pub(crate) fn map(pages: usize) -> Option<*mut u8> {
     let order = order(pages)?;
     let place = take_place(order)?;
-    let base = SPANS + u64::from(order) * ROOM + (place << order) * PAGE_SIZE as u64;
+    let base = spans() + u64::from(order) * ROOM + (place << order) * PAGE_SIZE as u64;
     let no_exec = if features::has(features::Feature::Nx) { NO_EXEC } else { 0 };
     for page in 0..pages {
         let mapped = stacks::leaf(base + (page * PAGE_SIZE) as u64).and_then(|leaf| {
@@ -50,7 +50,7 @@ pub(crate) fn map(pages: usize) -> Option<*mut u8> {
 /// Whether an address is in a span.
 #[inline]
 pub(crate) fn holds(at: *mut u8) -> bool {
-    (SPANS..SPANS + (u64::from(MAX_ORDER) + 1) * ROOM).contains(&(at as u64))
+    (spans()..spans() + (u64::from(MAX_ORDER) + 1) * ROOM).contains(&(at as u64))
 }
 
 /// Release a span.
@@ -60,7 +60,7 @@ pub(crate) fn holds(at: *mut u8) -> bool {
 pub(crate) unsafe fn unmap(at: *mut u8, pages: usize) {
     let Some(order) = order(pages) else { return };
     release(at as u64, pages);
-    let place = ((at as u64 - SPANS - u64::from(order) * ROOM) / PAGE_SIZE as u64) >> order;
+    let place = ((at as u64 - spans() - u64::from(order) * ROOM) / PAGE_SIZE as u64) >> order;
     give_place(order, place);
 }
 

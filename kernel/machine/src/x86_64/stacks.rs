@@ -6,7 +6,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
-use super::layout::STACKS;
+use super::layout::stacks;
 use super::table::{self, GLOBAL, PRESENT, WRITE};
 use super::{boot, features, layout, tlb};
 use crate::addr::{PAGE_SIZE, PhysAddr};
@@ -72,7 +72,7 @@ impl Stack {
 
     /// First address past it.
     pub(crate) fn top(&self) -> u64 {
-        STACKS + (u64::from(self.0) + 1) * SLOT
+        stacks() + (u64::from(self.0) + 1) * SLOT
     }
 
     /// Lowest usable address.
@@ -152,7 +152,7 @@ fn release(slots: &[u32]) {
 
 /// Where a free stack holds the number of the next one.
 fn link(slot: u32) -> *mut u64 {
-    (STACKS + (u64::from(slot) + 1) * SLOT - 8) as *mut u64
+    (stacks() + (u64::from(slot) + 1) * SLOT - 8) as *mut u64
 }
 
 impl Pool {
@@ -191,7 +191,7 @@ impl Pool {
 /// Map fresh frames under a slot that is the caller's alone.
 fn map(slot: u32) -> Result<(), OutOfFrames> {
     let no_exec = if features::has(features::Feature::Nx) { table::NO_EXEC } else { 0 };
-    let top = STACKS + (u64::from(slot) + 1) * SLOT;
+    let top = stacks() + (u64::from(slot) + 1) * SLOT;
     for page in 1..=(KERNEL_STACK_SIZE / PAGE_SIZE) as u64 {
         let at = top - page * PAGE_SIZE as u64;
         let leaf = leaf(at)?;
@@ -213,7 +213,7 @@ fn unmap(slot: u32) {
 }
 
 fn for_each_leaf(slot: u32, visit: impl Fn(&AtomicU64)) {
-    let top = STACKS + (u64::from(slot) + 1) * SLOT;
+    let top = stacks() + (u64::from(slot) + 1) * SLOT;
     for page in 1..=(KERNEL_STACK_SIZE / PAGE_SIZE) as u64 {
         if let Ok(leaf) = leaf(top - page * PAGE_SIZE as u64) {
             visit(leaf);
@@ -242,14 +242,14 @@ pub(crate) fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
 
 /// Whether an address lies in the unmapped half of a slot.
 pub(crate) fn is_guard(at: u64) -> bool {
-    (STACKS..STACKS + SLOTS as u64 * SLOT).contains(&at) && (at - STACKS) % SLOT < SLOT / 2
+    (stacks()..stacks() + SLOTS as u64 * SLOT).contains(&at) && (at - stacks()) % SLOT < SLOT / 2
 }
 
 /// Bounds of the stack an address lies in.
 pub(crate) fn bounds(at: u64) -> Option<(u64, u64)> {
-    if !(STACKS..STACKS + SLOTS as u64 * SLOT).contains(&at) {
+    if !(stacks()..stacks() + SLOTS as u64 * SLOT).contains(&at) {
         return None;
     }
-    let top = at - (at - STACKS) % SLOT + SLOT;
+    let top = at - (at - stacks()) % SLOT + SLOT;
     Some((top - KERNEL_STACK_SIZE as u64, top))
 }

@@ -7,7 +7,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::features;
 use super::pvh::{self, MAX_REGIONS, StartInfo};
 use super::{
-    acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp, uart,
+    acpi, apic, clock, cpuinfo, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp,
+    uart,
 };
 use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo, FrameRange};
@@ -34,7 +35,7 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     // SAFETY: nothing was overwritten yet; the boot tables map the first GiB, where loaders put the start info.
     let Some(info) = (unsafe { pvh::read(start_info) }) else { panic!("no PVH start info at {start_info:#x}") };
     early::init(&info);
-    paging::build(&info);
+    paging::build(&info, randomness(pvh::command_line(&info)));
     let facts = acpi::read(info.rsdp);
     apic::map();
     apic::enable(true);
@@ -56,6 +57,13 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     kernel::find_and_enter()
 }
 
+/// Bits for the places of the kernel's memory; `None` under `nokaslr`.
+fn randomness(command_line: &[u8]) -> Option<u64> {
+    let fixed = command_line.split(|byte| *byte == b' ').any(|word| word == b"nokaslr");
+    // Without a generator the cycle counter: it depends on the firmware's work before, and is all there is.
+    (!fixed).then(|| cpuinfo::random().unwrap_or(0) ^ clock::cycles().rotate_left(32))
+}
+
 fn platform(facts: &acpi::Facts) -> &'static str {
     match (facts.hardware_reduced, facts.has_mcfg, facts.madt.cpu_count) {
         (_, _, 0) => "unknown",
@@ -65,17 +73,25 @@ fn platform(facts: &acpi::Facts) -> &'static str {
     }
 }
 
-/// SYSCALL enters at `entry` with interrupts off and a plain set of flags.
+/// The ways into the kernel by instruction: SYSCALL enters at `entry` with interrupts off and a plain set of flags, from
+/// compatibility mode at a stub; SYSENTER raises a protection fault, as its code selector is null.
 pub(super) fn enable_syscalls() {
     const SCE: u64 = 1;
-    /// TF, IF, DF, NT, AC: cleared on entry.
-    const MASK: u64 = 0x4_4700;
-    let star = u64::from(descriptors::KERNEL_CODE) << 32 | 0x23 << 48;
+    /// TF, IF, DF, IOPL, NT, RF, AC: cleared on entry.
+    const MASK: u64 = 0x5_7700;
+    /// SYSRET adds 8 for the stack segment and 16 for 64-bit code.
+    const RETURN_BASE: u16 = descriptors::USER_CODE - 16;
+    const _: () = assert!(RETURN_BASE + 8 == descriptors::USER_DATA, "SYSRET derives both selectors from one number");
+    let star = u64::from(descriptors::KERNEL_CODE) << 32 | u64::from(RETURN_BASE) << 48;
     // SAFETY: these registers exist on every x86-64 processor; the selectors and the entry are the kernel's.
     unsafe {
         msr::write(msr::EFER, msr::read(msr::EFER) | SCE);
         msr::write(msr::STAR, star);
         msr::write(msr::LSTAR, entry::syscall_address());
+        msr::write(msr::CSTAR, entry::compat_address());
+        msr::write(msr::SYSENTER_CS, 0);
+        msr::write(msr::SYSENTER_ESP, 0);
+        msr::write(msr::SYSENTER_EIP, 0);
         msr::write(msr::FMASK, MASK);
     }
 }
@@ -105,14 +121,19 @@ fn memory(info: &StartInfo) -> BootInfo {
     }
     let ram = &ram[..count];
     let limit = ram.last().map_or(0, |r| r.end.0);
-    let table = early::take(limit as usize * frame::ENTRY_SIZE);
     let initrd = (info.initrd.0 >> PAGE_SHIFT) as u32..info.initrd.1.div_ceil(1 << PAGE_SHIFT) as u32;
     let kernel = FIRST_MEGABYTE..early::close().0.div_ceil(1 << PAGE_SHIFT) as u32;
     let dump = dump_region(ram, pvh::command_line(info), &[kernel.clone(), initrd.clone()]);
     let used = [0..FIRST_MEGABYTE, kernel, initrd, dump];
     let free = subtract(ram, &used, free);
-    // SAFETY: fresh zeroed memory; `free` leaves out everything in use.
+    let table = carve(free, limit as usize * frame::ENTRY_SIZE);
+    let records = carve(free, limit as usize * size_of::<boot::AllocatorRecord>());
+    // The pieces they were cut from may be used up.
+    let free: &'static [FrameRange] = free;
+    // SAFETY: memory that was free a moment ago; `free` leaves out everything in use.
     unsafe { frame::init(layout::direct(table), limit, free) };
+    // SAFETY: likewise, page-aligned and for ever. RAM holds some bits or other, and any bits are integers.
+    boot::set_records(unsafe { core::slice::from_raw_parts_mut(layout::direct(records).cast(), limit as usize) });
     // SAFETY: the module's memory is RAM that is never handed out.
     let initrd = unsafe {
         let len = (info.initrd.1 - info.initrd.0) as usize;
@@ -129,6 +150,17 @@ fn memory(info: &StartInfo) -> BootInfo {
     }
 }
 
+/// `bytes` of memory from the end of the largest free range, which gets shorter: its contents are what they were.
+fn carve(free: &mut [FrameRange], bytes: usize) -> PhysAddr {
+    let frames = bytes.div_ceil(1 << PAGE_SHIFT);
+    let largest = free.iter_mut().max_by_key(|range| range.frames());
+    let Some(range) = largest.filter(|range| range.frames() > frames) else {
+        panic!("no room for {bytes} bytes of tables of frames")
+    };
+    range.end.0 -= frames as u32;
+    range.end.addr()
+}
+
 /// The frames to set aside for dumps: only if they are RAM and nobody else has them.
 fn dump_region(ram: &[FrameRange], command_line: &[u8], used: &[Range<u32>]) -> Range<u32> {
     let Some(wanted) = region::wanted(command_line) else { return 0..0 };
@@ -141,7 +173,7 @@ fn dump_region(ram: &[FrameRange], command_line: &[u8], used: &[Range<u32>]) -> 
 }
 
 /// `ram` without `used`, in `out`.
-fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) -> &'a [FrameRange] {
+fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) -> &'a mut [FrameRange] {
     let mut count = 0;
     for range in ram {
         let mut at = range.start.0;
@@ -157,5 +189,5 @@ fn subtract<'a>(ram: &[FrameRange], used: &[Range<u32>], out: &'a mut Ranges) ->
             at = end;
         }
     }
-    &out[..count]
+    &mut out[..count]
 }

@@ -157,6 +157,9 @@ impl Core {
         }
         let core = Self::with_stack(stack, fpu_area, fpu_area, (user_begin as *const () as u64, 0), release);
         core.fs_base.store(tls, Ordering::Relaxed);
+        if inherit_fpu {
+            core.gs_base.store(bases::user_bases().1, Ordering::Relaxed);
+        }
         Ok(core)
     }
 

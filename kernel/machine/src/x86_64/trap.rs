@@ -18,6 +18,7 @@ const MACHINE_CHECK: u64 = 18;
 /// Page-fault error code bits.
 const CODE_PRESENT: u64 = 1;
 const CODE_WRITE: u64 = 2;
+const CODE_USER: u64 = 4;
 const CODE_FETCH: u64 = 16;
 
 const RFLAGS_IF: u64 = 1 << 9;
@@ -32,7 +33,8 @@ pub(super) extern "C" fn from_user(vector: u64, frame: &mut UserFrame, code: u64
         PAGE => {
             let fault = page_fault(msr::cr2(), code, frame.ip());
             irq::enable();
-            if fault.addr.0 < USER_END && (hooks().user_fault)(&fault) {
+            // An access of the processor's own, to a descriptor table say, is not the program's: mapping would not help it.
+            if code & CODE_USER != 0 && fault.addr.0 < USER_END && (hooks().user_fault)(&fault) {
                 return;
             }
             UserTrap::Page(fault)
@@ -130,6 +132,7 @@ fn fatal(kind: FatalKind, regs: &Registers, code: u64, control: Control) -> ! {
 
 /// NMI, double fault, machine check: on their own stacks, from anywhere. `gs_base` is what was in use there.
 pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64, gs_base: u64) {
+    close_user_access();
     let control = || Control { gs_base, ..regs::control_here() };
     let fatal = |kind| fatal(kind, &frame.regs, code, control());
     match vector {

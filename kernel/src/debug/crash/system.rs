@@ -64,6 +64,7 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
             ..Counter::default()
         })?;
     }
+    free += frames::waiting() as u64;
     put_pages(dump, "free", free)?;
     let in_use = (frames::given() as u64).saturating_sub(free + machine::frame::in_magazines() as u64);
     put_pages(dump, "in use", in_use)?;
