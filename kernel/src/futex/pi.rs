@@ -55,6 +55,9 @@ static WAITING: SpinLock<Vec<Arc<Waiter>>> = SpinLock::new(Vec::new());
 /// Their number, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// Owners that wait for each other in a row (`max_lock_depth`): a longer row is taken for a circle.
+const MOST_IN_A_ROW: u32 = 1024;
+
 /// What to do when another thread has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
@@ -208,7 +211,8 @@ pub(super) fn attempt(
     if mixed {
         return Err(Errno::EINVAL);
     }
-    let first = waiting.iter().find(|other| other.key == waiter.key).cloned();
+    let mut same = waiting.iter().filter(|other| other.key == waiter.key);
+    let first = same.clone().find(|other| other.is_heir()).or_else(|| same.next()).cloned();
     let outcome = match &first {
         Some(heir) if heir.is_heir() => Ok(heir.thread.tid()),
         Some(_) if owner == 0 && seen & OWNER_DIED != 0 => {
@@ -229,6 +233,9 @@ pub(super) fn attempt(
             if try_only {
                 return Err(Errno::EAGAIN);
             }
+            if closes_circle(waiting, owner, tid) {
+                return Err(Errno::EDEADLK);
+            }
             enqueue(waiting, waiter, owner);
             Ok(Attempt::Queued)
         }
@@ -238,6 +245,20 @@ pub(super) fn attempt(
         }
         Err(failed) => Ok(failed),
     }
+}
+
+/// Whether `owner` waits, over any number of futexes and their owners, for `tid`.
+fn closes_circle(waiting: &List, owner: Tid, tid: Tid) -> bool {
+    let mut at = owner;
+    for _ in 0..MOST_IN_A_ROW {
+        let next = waiting.iter().find(|waiter| waiter.thread.tid() == at && !waiter.is_granted());
+        let Some(next) = next else { return false };
+        at = next.owner.load(Ordering::Relaxed);
+        if at == tid {
+            return true;
+        }
+    }
+    true
 }
 
 fn enqueue(waiting: &mut List, waiter: &Arc<Waiter>, owner: Tid) {

@@ -74,6 +74,33 @@ static int directories(void *unused)
     return 0;
 }
 
+/* Each link leads to the one before, the first to a program. */
+static int links(void *unused)
+{
+    (void)unused;
+    char name[16], before[16] = "/bin/true";
+    scratch();
+    for (int depth = 1; depth <= 41; depth++) {
+        snprintf(name, sizeof name, "l%d", depth);
+        need(symlink(before, name) == 0);
+        strcpy(before, name);
+    }
+    struct stat meta;
+    OUTCOME(stat("l38", &meta));
+    OUTCOME(stat("l41", &meta));
+    OUTCOME(open("l38", O_RDONLY));
+    OUTCOME(open("l41", O_RDONLY | O_CREAT, 0600));
+    OUTCOME(chmod("l41", 0600));
+    OUTCOME(rename("l41", "l42"));
+    pid_t child = fork();
+    if (child == 0) {
+        execl("l38", "true", NULL);
+        _exit(9);
+    }
+    show_status("the program", reap(child));
+    return 0;
+}
+
 static int epolls(void *unused)
 {
     (void)unused;
@@ -127,6 +154,8 @@ int main(void)
     show_status("datagrams", in_child(sockets, (void *)SOCK_DGRAM));
     section("directories in directories");
     show_status("child", in_child(directories, NULL));
+    section("links to links");
+    show_status("child", in_child(links, NULL));
     section("epolls in epolls");
     show_status("child", in_child(epolls, NULL));
     show_status("child", in_child(wide, NULL));
