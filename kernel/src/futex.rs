@@ -8,43 +8,28 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use kernel_logic::vma::VmaFlags;
 use linux_abi::Errno;
-use machine::addr::{UserAddr, UserPage};
+use machine::addr::UserAddr;
 use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
-use crate::mm::page_down;
-use crate::sched::{self, Sleep};
+use crate::sched::{self, Sleep, breathe_or_stop};
 use crate::signal;
 use crate::task::{ThreadRef, current};
 
+mod key;
 pub mod pi;
+pub mod requeue_pi;
 
-/// What two users of one futex have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
-    /// An address of one address space.
-    Private {
-        /// Identity of the address space.
-        space: usize,
-        /// The address.
-        addr: u64,
-    },
-    /// A word of a frame.
-    Shared {
-        /// Frame number.
-        frame: u32,
-        /// Offset in the frame.
-        offset: u16,
-    },
-}
+pub use key::{Key, Need, key};
 
 struct Waiter {
     thread: ThreadRef,
     key: SpinLock<Key>,
     bits: u32,
     woken: AtomicBool,
+    /// What it waits for next, if it is to be moved to a futex with an owner ([`requeue_pi`]).
+    pi: Option<Arc<pi::Waiter>>,
 }
 
 const BUCKETS: usize = 256;
@@ -53,59 +38,15 @@ static TABLE: [SpinLock<Vec<Arc<Waiter>>>; BUCKETS] = [const { SpinLock::new(Vec
 /// Every bit: what the calls without a bit set use.
 pub const ALL_BITS: u32 = u32::MAX;
 
-/// The key of the word at `addr`.
-pub fn key(addr: u64, private: bool) -> Result<Key, Errno> {
-    if !addr.is_multiple_of(4) {
-        return Err(Errno::EINVAL);
-    }
-    let me = current();
-    let mm = me.mm().ok_or(Errno::EFAULT)?;
-    let in_space = Key::Private { space: Arc::as_ptr(&mm).addr(), addr };
-    if private {
-        return Ok(in_space);
-    }
-    let shared = {
-        let map = mm.lock();
-        let vma = map.vmas.find(addr).ok_or(Errno::EFAULT)?;
-        vma.flags.has(VmaFlags::SHARED)
-    };
-    if !shared {
-        return Ok(in_space);
-    }
-    let page = UserPage::new(page_down(addr)).ok_or(Errno::EFAULT)?;
-    for _ in 0..2 {
-        if let Some(leaf) = mm.space.lookup(page) {
-            return Ok(Key::Shared { frame: leaf.frame.0, offset: (addr % 4096) as u16 });
-        }
-        machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
-    }
-    Err(Errno::EFAULT)
-}
-
 /// Sleeps while the word at `addr` holds `value`, until woken with one of `bits`, a signal, or `deadline`.
 pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Nanos>) -> Result<(), Errno> {
     if bits == 0 {
         return Err(Errno::EINVAL);
     }
     let me = current();
-    let key = key(addr, private)?;
-    let waiter = Arc::new(Waiter { thread: me.to_arc(), key: SpinLock::new(key), bits, woken: AtomicBool::new(false) });
-    loop {
-        // Under the lock the load does not fault pages in; outside it does.
-        let seen = machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
-        if seen != value {
-            return Err(Errno::EAGAIN);
-        }
-        let mut queue = bucket(&key);
-        match machine::user::load_u32(UserAddr(addr)) {
-            Err(_) => continue,
-            Ok(seen) if seen != value => return Err(Errno::EAGAIN),
-            Ok(_) => {
-                queue.push(waiter.clone());
-                break;
-            }
-        }
-    }
+    let key = SpinLock::new(key(addr, private, Need::Read)?);
+    let waiter = Arc::new(Waiter { thread: me.to_arc(), key, bits, woken: AtomicBool::new(false), pi: None });
+    queue_if(&waiter, addr, value, || Ok(()))?;
     loop {
         sched::prepare_to_sleep(Sleep::Interruptible);
         let verdict = if waiter.woken.load(Ordering::Acquire) {
@@ -128,8 +69,36 @@ pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Na
     }
 }
 
-/// Wakes up to `count` waiters of `key` that wait for one of `bits`; how many.
-pub fn wake(key: &Key, count: usize, bits: u32) -> usize {
+/// Queues `waiter` if the word at `addr` holds `value` and `check` agrees; else EAGAIN, or what `check` says.
+fn queue_if(waiter: &Arc<Waiter>, addr: u64, value: u32, check: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
+    let key = *waiter.key.lock();
+    loop {
+        // Under the lock the load does not fault pages in; outside it does.
+        let seen = machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
+        if seen != value {
+            return Err(Errno::EAGAIN);
+        }
+        check()?;
+        let mut queue = bucket(&key);
+        match machine::user::load_u32(UserAddr(addr)) {
+            Err(_) => {}
+            Ok(seen) if seen != value => return Err(Errno::EAGAIN),
+            Ok(_) => {
+                queue.push(waiter.clone());
+                return Ok(());
+            }
+        }
+        drop(queue);
+        breathe_or_stop(Sleep::Killable)?;
+    }
+}
+
+/// Wakes up to `count` waiters of `key` that wait for one of `bits`; how many. EINVAL for one that waits for a futex with an
+/// owner.
+pub fn wake(key: &Key, count: usize, bits: u32) -> Result<usize, Errno> {
+    if pi::is_awaited(key) {
+        return Err(Errno::EINVAL);
+    }
     let mut queue = bucket(key);
     wake_in(&mut queue, key, count, bits)
 }
@@ -137,16 +106,17 @@ pub fn wake(key: &Key, count: usize, bits: u32) -> usize {
 /// Wakes waiters of both kinds of key: for words the kernel changes itself.
 pub fn wake_shared_or_private(addr: u64, count: usize) {
     for private in [true, false] {
-        if let Ok(key) = key(addr, private)
+        if let Ok(key) = key(addr, private, Need::Read)
             && (private || matches!(key, Key::Shared { .. }))
         {
-            wake(&key, count, ALL_BITS);
+            // Waiters of another kind are not for the kernel to wake.
+            let _ = wake(&key, count, ALL_BITS);
         }
     }
 }
 
 /// Wakes up to `count` waiters of `from` and moves up to `move_count` of the others to `to`; how many of both. With
-/// `expected`, only if the word still holds that value, else `EAGAIN`.
+/// `expected`, only if the word still holds that value, else `EAGAIN`. EINVAL for one that waits for a futex with an owner.
 pub fn requeue(
     addr: u64,
     from: &Key,
@@ -155,16 +125,29 @@ pub fn requeue(
     move_count: usize,
     expected: Option<u32>,
 ) -> Result<(usize, usize), Errno> {
-    if let Some(value) = expected
-        && machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)? != value
-    {
-        return Err(Errno::EAGAIN);
+    if pi::is_awaited(from) {
+        return Err(Errno::EINVAL);
     }
     let (first, second) = (index(from), index(to));
-    let mut low = TABLE[first.min(second)].lock();
-    let mut high = if first == second { None } else { Some(TABLE[first.max(second)].lock()) };
+    let (mut low, mut high) = loop {
+        let low = TABLE[first.min(second)].lock();
+        let high = if first == second { None } else { Some(TABLE[first.max(second)].lock()) };
+        let Some(value) = expected else { break (low, high) };
+        match machine::user::load_u32(UserAddr(addr)) {
+            Ok(seen) if seen == value => break (low, high),
+            Ok(_) => return Err(Errno::EAGAIN),
+            Err(_) => drop((low, high)),
+        }
+        // Faults the page in, for the look under the locks.
+        machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
+        breathe_or_stop(Sleep::Killable)?;
+    };
     let source: &mut Vec<Arc<Waiter>> = if first <= second { &mut low } else { high.as_mut().unwrap_or(&mut low) };
-    let woken = wake_in(source, from, count, ALL_BITS);
+    let woken = wake_in(source, from, count, ALL_BITS)?;
+    let owned = source.iter().any(|waiter| waiter.pi.is_some() && *waiter.key.lock() == *from);
+    if owned && move_count > 0 {
+        return Err(Errno::EINVAL);
+    }
     let mut moving = Vec::new();
     let mut at = 0;
     while at < source.len() && moving.len() < move_count {
@@ -182,11 +165,15 @@ pub fn requeue(
     Ok((woken, moved))
 }
 
-fn wake_in(queue: &mut Vec<Arc<Waiter>>, key: &Key, count: usize, bits: u32) -> usize {
+fn wake_in(queue: &mut Vec<Arc<Waiter>>, key: &Key, count: usize, bits: u32) -> Result<usize, Errno> {
     let mut woken = 0;
     let mut at = 0;
     while at < queue.len() && woken < count {
-        if queue[at].bits & bits != 0 && *queue[at].key.lock() == *key {
+        let here = *queue[at].key.lock() == *key;
+        if here && queue[at].pi.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        if here && queue[at].bits & bits != 0 {
             let waiter = queue.remove(at);
             waiter.woken.store(true, Ordering::Release);
             sched::wake(&waiter.thread);
@@ -195,7 +182,7 @@ fn wake_in(queue: &mut Vec<Arc<Waiter>>, key: &Key, count: usize, bits: u32) -> 
             at += 1;
         }
     }
-    woken
+    Ok(woken)
 }
 
 /// Takes a waiter out of whatever bucket it is in; `false` when a waker was faster.

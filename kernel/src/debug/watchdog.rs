@@ -1,7 +1,8 @@
 //! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken.
 //!
 //! Every processor's timer expires at least once per [`PERIOD`], also when it is idle. The interrupt only leaves a mark, which the
-//! processor acts upon when it schedules or goes back to user mode; a mark that stays for too long is a *soft lockup*. A
+//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`crate::sched::breathe`]):
+//! a call of any length that comes to those makes progress. A mark that stays for too long is a *soft lockup*. A
 //! processor that does not even take its interrupt is noticed by its neighbour. A thread that sleeps where no signal can wake
 //! it for too long is *hung*. All end in a dump; `watchdog=` and `hung_task=` set the seconds, 0 switches them off.
 

@@ -41,6 +41,16 @@ impl Name {
 const REMOVED: u32 = 1;
 const MOUNTED_ON: u32 = 2;
 
+impl Drop for Dentry {
+    /// Drops the parents that only this dentry holds one after the other: a program makes chains of any length.
+    fn drop(&mut self) {
+        let mut parent = self.link.get_mut().parent.take();
+        while let Some(mut last) = parent.and_then(Arc::into_inner) {
+            parent = last.link.get_mut().parent.take();
+        }
+    }
+}
+
 impl Dentry {
     /// The name `name` in `parent`; no parent for a root and for things without a place (pipes, sockets).
     pub fn new(name: &[u8], parent: Option<Arc<Dentry>>, inode: Arc<dyn Inode>) -> Arc<Self> {

@@ -12,6 +12,7 @@ use machine::sync::SpinLock;
 
 use super::file::File;
 use crate::mm::frames;
+use crate::sched;
 
 /// Descriptors of a process.
 pub struct FdTable {
@@ -94,6 +95,8 @@ impl FdTable {
         let files = self.slots.lock().take_range(first, last);
         for file in files {
             file.closed_by(self.owner);
+            drop(file);
+            sched::breathe();
         }
     }
 
@@ -137,6 +140,8 @@ impl Drop for FdTable {
         let files = self.slots.get_mut().take_range(0, u32::MAX);
         for file in files {
             file.closed_by(owner);
+            drop(file);
+            sched::breathe();
         }
     }
 }

@@ -62,6 +62,11 @@ pub trait FileOps: Send + Sync {
         IN | OUT | RDNORM | WRNORM
     }
 
+    /// Whether `O_ASYNC` can be set and makes readiness send a signal: pipes, sockets and terminals (fcntl(2)).
+    fn sends_sigio(&self) -> bool {
+        false
+    }
+
     /// A device request.
     fn ioctl(&self, _file: &File, _request: u32, _argument: u64) -> Result<usize, Errno> {
         Err(Errno::ENOTTY)
@@ -361,6 +366,19 @@ impl File {
             filelock::release_process(self, owner);
             self.ops.closed();
         }
+    }
+
+    /// Forgets that `epoll` watches this description.
+    pub fn remove_watcher(&self, epoll: &Epoll) {
+        self.watchers.lock().retain(|other| !core::ptr::eq(other.as_ptr(), epoll));
+    }
+
+    /// The epolls that watch this description.
+    pub fn watchers(&self) -> Vec<Arc<Epoll>> {
+        if !self.watched.load(Relaxed) {
+            return Vec::new();
+        }
+        self.watchers.lock().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Has [`FileOps::closed`] called for every descriptor that is closed from now on.

@@ -6,6 +6,7 @@
 //! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]), [`procfs`] and [`sysfs`].
 
 pub mod attr;
+pub mod closing;
 pub mod context;
 pub mod dentry;
 pub mod dev;

@@ -86,6 +86,16 @@ fn key(place: &Path) -> (usize, usize) {
     (Arc::as_ptr(&place.mount).addr(), Arc::as_ptr(&place.dentry).addr())
 }
 
+impl Drop for Mount {
+    /// Drops the mounts below that only this one holds one after the other, however many are stacked.
+    fn drop(&mut self) {
+        let mut below = self.at.get_mut().take().map(|place| place.mount);
+        while let Some(mut last) = below.and_then(Arc::into_inner) {
+            below = last.at.get_mut().take().map(|place| place.mount);
+        }
+    }
+}
+
 impl Mount {
     /// A mount of `fs` that has no place yet.
     pub fn new(fs: Arc<dyn FileSystem>, root: Arc<Dentry>, source: &[u8], flags: u32) -> Arc<Self> {

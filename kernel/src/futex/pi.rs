@@ -1,46 +1,64 @@
 //! Futexes whose owner is in the word (`FUTEX_LOCK_PI` and its kin): the kernel hands them over.
 //!
-//! The word holds the owner's thread id, [`WAITERS`] while somebody sleeps for it, [`OWNER_DIED`] once an owner ended. Programs
+//! The word holds the owner's thread id, [`WAITERS`] while threads sleep for it, [`OWNER_DIED`] once an owner ended. Programs
 //! take and leave an uncontended one without a call. Waiters hang in one list under one lock, best first: real-time threads by
-//! priority, everybody else in order of arrival, as Linux sorts them. The owner is not made to run at a waiter's priority.
+//! priority, all others in order of arrival, as Linux sorts them. The owner is not made to run at a waiter's priority.
+//!
+//! Under that lock nothing faults. An attempt that meets a page that is away or not writable says so ([`Attempt`]); its caller
+//! unlocks, faults the page in for what is needed, and tries again.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use linux_abi::Errno;
 use machine::addr::UserAddr;
-use machine::sync::SpinLock;
+use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 use machine::user;
 
-use super::Key;
-use crate::sched::{self, Sleep};
+use super::key::{Key, Need, key};
+use crate::sched::{self, Sleep, breathe_or_stop};
 use crate::signal;
 use crate::task::{Task, ThreadRef, Tid, current, tree};
+
+mod heirs;
+
+pub use heirs::{owner_died, release_all};
 
 /// The owner's part of the word.
 pub const TID_MASK: u32 = 0x3fff_ffff;
 /// The owner ended without unlocking.
 pub const OWNER_DIED: u32 = 0x4000_0000;
-/// Somebody sleeps: unlocking takes a call.
+/// Threads sleep: unlocking takes a call.
 pub const WAITERS: u32 = 0x8000_0000;
 
-struct Waiter {
+/// A thread that waits for a futex, or is to wait for it once it is moved there.
+pub(super) struct Waiter {
     thread: ThreadRef,
-    key: Key,
+    pub(super) key: Key,
     /// Where the word is in the waiter's memory.
     addr: u64,
-    /// Who has it.
+    /// The owner's thread id.
     owner: AtomicU32,
     /// Real-time priority, 0 for none.
     priority: u8,
     granted: AtomicBool,
+    /// Granted by the owner's end, and still in the list: the word is to be written by the waiter itself.
+    heir: AtomicBool,
 }
 
-static WAITING: SpinLock<Vec<Arc<Waiter>>> = SpinLock::new(Vec::new());
+/// The waiters, best first.
+pub(super) type List = SpinGuard<'static, Vec<Arc<Waiter>>>;
 
-/// What to do when somebody else has it.
+static WAITING: SpinLock<Vec<Arc<Waiter>>> = SpinLock::new(Vec::new());
+/// Their number, readable without the lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Owners that wait for each other in a row (`max_lock_depth`): a longer row is taken for a circle.
+const MOST_IN_A_ROW: u32 = 1024;
+
+/// What to do when another thread has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// `EAGAIN`
@@ -49,34 +67,85 @@ pub enum Patience {
     Until(Option<Nanos>),
 }
 
-enum Attempt {
+/// What came of an attempt under the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// The waiter's thread has the futex.
     Taken,
-    /// The word changed or its page was away: look again.
-    Again,
-    Queued(Arc<Waiter>),
+    /// The waiter is in the list.
+    Queued,
+    /// The word changed meanwhile.
+    Changed,
+    /// Its page is not there.
+    Away,
+    /// Its page is not writable as it is.
+    Unwritable,
+}
+
+/// Locks the list. A bucket's lock is taken before it, never after.
+pub(super) fn list() -> List {
+    WAITING.lock()
+}
+
+/// Whether a thread waits for the futex of `key`.
+pub(super) fn is_awaited(key: &Key) -> bool {
+    COUNT.load(Ordering::Relaxed) != 0 && WAITING.lock().iter().any(|waiter| waiter.key == *key)
+}
+
+impl Waiter {
+    /// Of the running thread, for the word at `addr`; in no list yet.
+    pub(super) fn new(addr: u64, key: Key) -> Arc<Self> {
+        let me = current();
+        Arc::new(Self {
+            thread: me.to_arc(),
+            key,
+            addr,
+            owner: AtomicU32::new(0),
+            priority: me.sched.real_time_priority(),
+            granted: AtomicBool::new(false),
+            heir: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn is_granted(&self) -> bool {
+        self.granted.load(Ordering::Acquire)
+    }
+
+    fn is_heir(&self) -> bool {
+        self.heir.load(Ordering::Relaxed)
+    }
+
+    /// The futex is its thread's, which may sleep.
+    pub(super) fn grant(&self) {
+        self.granted.store(true, Ordering::Release);
+        sched::wake(&self.thread);
+    }
 }
 
 /// Takes the futex for the running thread.
 pub fn lock(addr: u64, private: bool, patience: Patience) -> Result<(), Errno> {
-    let me = current();
-    let key = super::key(addr, private)?;
-    let waiter = loop {
-        // Faults the page in, for the look under the lock.
-        load(addr)?;
-        match attempt(&me, addr, &key, patience)? {
+    let key = key(addr, private, Need::Write)?;
+    let waiter = Waiter::new(addr, key);
+    loop {
+        let outcome = {
+            let plain = super::bucket(&key);
+            let mixed = plain.iter().any(|other| *other.key.lock() == key);
+            attempt(&mut list(), &waiter, addr, patience == Patience::None, mixed, 0)?
+        };
+        match outcome {
             Attempt::Taken => return Ok(()),
-            Attempt::Again => {}
-            Attempt::Queued(waiter) => break waiter,
+            Attempt::Queued => break,
+            other => prepare(addr, other)?,
         }
-    };
+    }
     let Patience::Until(deadline) = patience else { return Err(Errno::EAGAIN) };
     loop {
         sched::prepare_to_sleep(Sleep::Interruptible);
-        let verdict = if waiter.granted.load(Ordering::Acquire) {
+        let verdict = if waiter.is_granted() {
             Ok(())
         } else if deadline.is_some_and(|at| now() >= at) {
             Err(Errno::ETIMEDOUT)
-        } else if signal::is_pending(&me, Sleep::Interruptible) {
+        } else if signal::is_pending(&current(), Sleep::Interruptible) {
             Err(Errno::ERESTARTNOINTR)
         } else {
             sched::sleep(deadline);
@@ -84,58 +153,142 @@ pub fn lock(addr: u64, private: bool, patience: Patience) -> Result<(), Errno> {
         };
         sched::cancel_sleep();
         // Granted in the same instant counts: the word already says so.
-        return if leave(&waiter) { verdict } else { Ok(()) };
+        return if leave(&waiter) { verdict } else { settle(&waiter) };
     }
+}
+
+/// What a granted thread still has to do before the futex is its own.
+pub(super) fn settle(waiter: &Arc<Waiter>) -> Result<(), Errno> {
+    if waiter.is_heir() { heirs::claim(waiter) } else { Ok(()) }
+}
+
+/// Outside the lock: makes the page what the failed attempt needs. EFAULT if it cannot be, EINTR if the process ends.
+pub(super) fn prepare(addr: u64, failed: Attempt) -> Result<(), Errno> {
+    match failed {
+        Attempt::Unwritable => make_writable(addr)?,
+        Attempt::Away => drop(load(addr)?),
+        _ => {}
+    }
+    breathe_or_stop(Sleep::Killable)
 }
 
 fn load(addr: u64) -> Result<u32, Errno> {
     user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)
 }
 
-/// Writes `new` if the word still is `seen`; whether it was.
-fn exchange(addr: u64, seen: u32, new: u32) -> bool {
-    user::compare_exchange_u32(UserAddr(addr), seen, new).is_ok_and(|was| was == seen)
+/// Faults the page in for writing, which copies one that a fork shares.
+fn make_writable(addr: u64) -> Result<(), Errno> {
+    let seen = load(addr)?;
+    // An exchange of a word with itself is a write that changes nothing.
+    user::compare_exchange_u32(UserAddr(addr), seen, seen).map(drop).map_err(|_| Errno::EFAULT)
 }
 
-fn attempt(me: &Task, addr: u64, key: &Key, patience: Patience) -> Result<Attempt, Errno> {
-    let mut waiting = WAITING.lock();
-    let Ok(seen) = user::load_u32(UserAddr(addr)) else { return Ok(Attempt::Again) };
+/// Writes `new` if the word still is `seen`; with the lock held.
+fn exchange(addr: u64, seen: u32, new: u32) -> Result<(), Attempt> {
+    match user::compare_exchange_u32(UserAddr(addr), seen, new) {
+        Ok(was) if was == seen => Ok(()),
+        Ok(_) => Err(Attempt::Changed),
+        Err(_) => Err(Attempt::Unwritable),
+    }
+}
+
+/// Takes the futex for the thread of `waiter`, or queues it, or with `try_only` fails with EAGAIN. The word is at `addr` of the
+/// running thread. `mixed`: threads wait for the same word with other operations. `mark` goes into the word that is taken.
+pub(super) fn attempt(
+    waiting: &mut List,
+    waiter: &Arc<Waiter>,
+    addr: u64,
+    try_only: bool,
+    mixed: bool,
+    mark: u32,
+) -> Result<Attempt, Errno> {
+    let tid = waiter.thread.tid();
+    let Ok(seen) = user::load_u32(UserAddr(addr)) else { return Ok(Attempt::Away) };
     let owner = seen & TID_MASK;
-    if owner == me.tid() {
+    if owner == tid {
         return Err(Errno::EDEADLK);
     }
-    if owner == 0 {
-        let marked = if waiting.iter().any(|waiter| waiter.key == *key) { WAITERS } else { 0 };
-        let taken = exchange(addr, seen, me.tid() | seen & OWNER_DIED | marked);
-        return Ok(if taken { Attempt::Taken } else { Attempt::Again });
+    if mixed {
+        return Err(Errno::EINVAL);
     }
-    if patience == Patience::None {
-        return Err(Errno::EAGAIN);
+    let mut same = waiting.iter().filter(|other| other.key == waiter.key);
+    let first = same.clone().find(|other| other.is_heir()).or_else(|| same.next()).cloned();
+    let outcome = match &first {
+        Some(heir) if heir.is_heir() => Ok(heir.thread.tid()),
+        Some(_) if owner == 0 && seen & OWNER_DIED != 0 => {
+            exchange(addr, seen, tid | OWNER_DIED | WAITERS).and(Err(Attempt::Taken))
+        }
+        // A program that writes another owner into a word with waiters is refused.
+        Some(other) if other.owner.load(Ordering::Relaxed) != owner => return Err(Errno::EINVAL),
+        Some(_) => Ok(owner),
+        None if owner == 0 => exchange(addr, seen, tid | seen & OWNER_DIED | mark).and(Err(Attempt::Taken)),
+        None => exchange(addr, seen, seen | WAITERS).map(|()| owner),
+    };
+    match outcome {
+        Ok(owner) => {
+            let lives = tree::thread(owner).is_some_and(|thread| !thread.pi_released.load(Ordering::Relaxed));
+            if !lives {
+                return Err(Errno::ESRCH);
+            }
+            if try_only {
+                return Err(Errno::EAGAIN);
+            }
+            if closes_circle(waiting, owner, tid) {
+                return Err(Errno::EDEADLK);
+            }
+            enqueue(waiting, waiter, owner);
+            Ok(Attempt::Queued)
+        }
+        Err(Attempt::Taken) => {
+            rename_owner(waiting, &waiter.key, tid);
+            Ok(Attempt::Taken)
+        }
+        Err(failed) => Ok(failed),
     }
-    if tree::thread(owner).is_none() {
-        return Err(Errno::ESRCH);
+}
+
+/// Whether `owner` waits, over any number of futexes and their owners, for `tid`.
+fn closes_circle(waiting: &List, owner: Tid, tid: Tid) -> bool {
+    let mut at = owner;
+    for _ in 0..MOST_IN_A_ROW {
+        let next = waiting.iter().find(|waiter| waiter.thread.tid() == at && !waiter.is_granted());
+        let Some(next) = next else { return false };
+        at = next.owner.load(Ordering::Relaxed);
+        if at == tid {
+            return true;
+        }
     }
-    if seen & WAITERS == 0 && !exchange(addr, seen, seen | WAITERS) {
-        return Ok(Attempt::Again);
-    }
-    let waiter = Arc::new(Waiter {
-        thread: current().to_arc(),
-        key: *key,
-        addr,
-        owner: AtomicU32::new(owner),
-        priority: me.sched.real_time_priority(),
-        granted: AtomicBool::new(false),
-    });
+    true
+}
+
+fn enqueue(waiting: &mut List, waiter: &Arc<Waiter>, owner: Tid) {
+    waiter.owner.store(owner, Ordering::Relaxed);
     let behind = waiting.iter().position(|other| other.priority < waiter.priority).unwrap_or(waiting.len());
     waiting.insert(behind, waiter.clone());
-    Ok(Attempt::Queued(waiter))
+    COUNT.store(waiting.len(), Ordering::Relaxed);
+}
+
+fn dequeue(waiting: &mut List, at: usize) -> Arc<Waiter> {
+    let gone = waiting.remove(at);
+    COUNT.store(waiting.len(), Ordering::Relaxed);
+    gone
+}
+
+/// The waiters of `key` wait for `owner` from now on.
+fn rename_owner(waiting: &List, key: &Key, owner: Tid) {
+    for other in waiting.iter().filter(|other| other.key == *key) {
+        other.owner.store(owner, Ordering::Relaxed);
+    }
 }
 
 /// Takes a waiter out; `false` when it was granted the futex meanwhile.
-fn leave(waiter: &Arc<Waiter>) -> bool {
-    let mut waiting = WAITING.lock();
+pub(super) fn leave(waiter: &Arc<Waiter>) -> bool {
+    let mut waiting = list();
+    if waiter.is_granted() {
+        return false;
+    }
     let at = waiting.iter().position(|queued| Arc::ptr_eq(queued, waiter));
-    let gone = at.map(|at| waiting.remove(at));
+    let gone = at.map(|at| dequeue(&mut waiting, at));
     drop(waiting);
     gone.is_some()
 }
@@ -143,83 +296,52 @@ fn leave(waiter: &Arc<Waiter>) -> bool {
 /// Gives the running thread's futex to the best waiter, or frees it. `EPERM` when it is not the running thread's.
 pub fn unlock(addr: u64, private: bool) -> Result<(), Errno> {
     let me = current();
-    let key = super::key(addr, private)?;
+    // As on Linux its owner is looked at before its alignment.
+    let seen: u32 = user::read(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
+    if seen & TID_MASK != me.tid() {
+        return Err(Errno::EPERM);
+    }
+    let key = key(addr, private, Need::Write)?;
     loop {
+        match release(&me, addr, &key)? {
+            Attempt::Taken => return Ok(()),
+            failed => prepare(addr, failed)?,
+        }
         if load(addr)? & TID_MASK != me.tid() {
             return Err(Errno::EPERM);
         }
-        let mut waiting = WAITING.lock();
-        let Ok(seen) = user::load_u32(UserAddr(addr)) else { continue };
-        if seen & TID_MASK == me.tid() && hand_over(&mut waiting, addr, &key, seen, 0) {
-            return Ok(());
-        }
     }
 }
 
-/// Hands the word, which holds `seen`, to the best waiter of `key`, with `mark` in it; `false` when it changed meanwhile.
-fn hand_over(waiting: &mut Vec<Arc<Waiter>>, addr: u64, key: &Key, seen: u32, mark: u32) -> bool {
-    let Some(best) = waiting.iter().position(|waiter| waiter.key == *key) else {
-        return exchange(addr, seen, mark);
-    };
-    let tid: Tid = waiting[best].thread.tid();
-    if !exchange(addr, seen, tid | WAITERS | mark) {
-        return false;
+/// One attempt at unlocking, `Taken` if it was.
+fn release(me: &Task, addr: u64, key: &Key) -> Result<Attempt, Errno> {
+    let plain = super::bucket(key);
+    if plain.iter().any(|other| *other.key.lock() == *key) {
+        return Err(Errno::EINVAL);
     }
-    let heir = waiting.remove(best);
-    for other in waiting.iter().filter(|other| other.key == *key) {
-        other.owner.store(tid, Ordering::Relaxed);
+    let mut waiting = list();
+    let Ok(seen) = user::load_u32(UserAddr(addr)) else { return Ok(Attempt::Away) };
+    if seen & TID_MASK != me.tid() {
+        return Ok(Attempt::Changed);
     }
-    heir.granted.store(true, Ordering::Release);
-    sched::wake(&heir.thread);
-    true
+    let known = waiting.iter().find(|waiter| waiter.key == *key).map(|waiter| waiter.owner.load(Ordering::Relaxed));
+    if known.is_some_and(|owner| owner != me.tid()) {
+        return Err(Errno::EINVAL);
+    }
+    Ok(hand_over(&mut waiting, addr, key, seen, 0))
 }
 
-/// The running thread ends: what others wait for and it still has in its own memory goes to them, also where a program's own
-/// clean-up has already emptied the word.
-pub fn release_all(me: &Task) {
-    loop {
-        let held = {
-            let waiting = WAITING.lock();
-            let mine = waiting.iter().find(|waiter| {
-                waiter.owner.load(Ordering::Relaxed) == me.tid() && matches!(waiter.key, Key::Private { .. })
-            });
-            mine.map(|waiter| (waiter.addr, waiter.key))
-        };
-        let Some((addr, key)) = held else { return };
-        if !pass_on(me, addr, &key, true) {
-            forget_owner(me, addr, &key);
-        }
+/// Hands the word, which holds `seen`, to the best waiter of `key`, with `mark` in it; `Taken` if that was done.
+fn hand_over(waiting: &mut List, addr: u64, key: &Key, seen: u32, mark: u32) -> Attempt {
+    let best = waiting.iter().position(|waiter| waiter.key == *key && !waiter.is_granted());
+    let tid = best.map(|best| waiting[best].thread.tid());
+    if let Err(failed) = exchange(addr, seen, tid.map_or(mark, |tid| tid | WAITERS | mark)) {
+        return failed;
     }
-}
-
-/// The owner of the word at `addr` ends: hands it over marked [`OWNER_DIED`].
-pub fn owner_died(me: &Task, addr: u64, key: &Key) {
-    pass_on(me, addr, key, false);
-}
-
-/// `or_free`: also when nobody has it. `false` when it is somebody else's, or not there.
-fn pass_on(me: &Task, addr: u64, key: &Key, or_free: bool) -> bool {
-    loop {
-        if load(addr).is_err() {
-            return false;
-        }
-        let mut waiting = WAITING.lock();
-        let Ok(seen) = user::load_u32(UserAddr(addr)) else { continue };
-        let owner = seen & TID_MASK;
-        if owner != me.tid() && !(or_free && owner == 0) {
-            return false;
-        }
-        if hand_over(&mut waiting, addr, key, seen, OWNER_DIED) {
-            return true;
-        }
+    if let (Some(best), Some(tid)) = (best, tid) {
+        let next = dequeue(waiting, best);
+        rename_owner(waiting, key, tid);
+        next.grant();
     }
-}
-
-/// The word at `addr` does not name `me`, whatever the waiters remember: they wait for whom it names.
-fn forget_owner(me: &Task, addr: u64, key: &Key) {
-    let owner = load(addr).map_or(0, |seen| seen & TID_MASK);
-    let owner = if owner == me.tid() { 0 } else { owner };
-    for waiter in WAITING.lock().iter().filter(|waiter| waiter.key == *key) {
-        let _ = waiter.owner.compare_exchange(me.tid(), owner, Ordering::Relaxed, Ordering::Relaxed);
-    }
+    Attempt::Taken
 }

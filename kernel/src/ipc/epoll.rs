@@ -1,7 +1,8 @@
 //! epoll(7): a set of watched descriptions and the list of those that may be ready.
 //!
 //! Every watched description has an [`Item`], a hook in the queues its `poll` names. A wake-up puts the item on the ready list;
-//! waiting asks only the items on that list. What is reported when is decided by `kernel_logic::readiness`.
+//! waiting asks only the items on that list. What is reported when is decided by `kernel_logic::readiness`. How epolls may
+//! watch each other is [`nesting`]'s.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
@@ -18,6 +19,8 @@ use crate::fs::file::{File, FileOps};
 use crate::mm::frames;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
 
+mod nesting;
+
 /// Which descriptor of which description.
 type Key = (i32, usize);
 
@@ -26,6 +29,8 @@ pub struct Epoll {
     items: SpinLock<BTreeMap<Key, Arc<Item>>>,
     ready: SpinLock<VecDeque<Arc<Item>>>,
     queue: WaitQueue,
+    /// The epolls that watch this one, once for each item.
+    watchers: SpinLock<Vec<Weak<Epoll>>>,
 }
 
 struct Item {
@@ -40,8 +45,6 @@ struct Item {
 
 /// `O_RDWR`.
 const READ_WRITE: u32 = 2;
-/// Epolls may watch each other this deep.
-const MAX_DEPTH: u32 = 5;
 
 /// One event to report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,8 +59,12 @@ struct EpollFile(Arc<Epoll>);
 
 /// Makes an epoll.
 pub fn create() -> Arc<File> {
-    let epoll =
-        Epoll { items: SpinLock::new(BTreeMap::new()), ready: SpinLock::new(VecDeque::new()), queue: WaitQueue::new() };
+    let epoll = Epoll {
+        items: SpinLock::new(BTreeMap::new()),
+        ready: SpinLock::new(VecDeque::new()),
+        queue: WaitQueue::new(),
+        watchers: SpinLock::new(Vec::new()),
+    };
     anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE)
 }
 
@@ -92,6 +99,12 @@ impl Item {
 
     fn unhook(self: &Arc<Self>, file: &File) {
         self.gone.store(true, Release);
+        if let Some(inner) = file.ops.as_epoll() {
+            let mut watchers = inner.watchers.lock();
+            if let Some(at) = watchers.iter().position(|watcher| Weak::ptr_eq(watcher, &self.epoll)) {
+                watchers.swap_remove(at);
+            }
+        }
         file.poll(Some(&mut Waiter::removing(self.clone())));
     }
 }
@@ -106,14 +119,25 @@ impl Epoll {
         {
             return Err(Errno::EINVAL);
         }
-        if let Some(inner) = file.ops.as_epoll() {
-            if inner.reaches(self, MAX_DEPTH) {
-                return Err(Errno::ELOOP);
-            }
-            if interest.events & EXCLUSIVE != 0 {
-                return Err(Errno::EINVAL);
-            }
+        let inner = file.ops.as_epoll();
+        if inner.is_some() && interest.events & EXCLUSIVE != 0 {
+            return Err(Errno::EINVAL);
         }
+        if inner.is_none() && !self.is_watched() {
+            return self.insert(fd, file, interest);
+        }
+        let _alone = nesting::ALONE.enter();
+        if let Some(inner) = inner {
+            nesting::check_depth(self, inner)?;
+        }
+        self.insert(fd, file, interest)?;
+        nesting::check_paths(file).inspect_err(|_| {
+            // Closed meanwhile by another thread, which removed it too.
+            let _ = self.remove(fd, file);
+        })
+    }
+
+    fn insert(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
         let item = Arc::new_cyclic(|this| Item {
             this: this.clone(),
             epoll: Arc::downgrade(self),
@@ -131,6 +155,9 @@ impl Epoll {
             items.insert(key(fd, file), item.clone());
         }
         file.add_watcher(self);
+        if let Some(inner) = file.ops.as_epoll() {
+            inner.watchers.lock().push(Arc::downgrade(self));
+        }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
         if interest.report(ready, 0).is_some() {
             item.list();
@@ -154,7 +181,12 @@ impl Epoll {
 
     /// Stops watching `file`: ENOENT if it is not watched.
     pub fn remove(&self, fd: i32, file: &Arc<File>) -> Result<(), Errno> {
-        let item = self.items.lock().remove(&key(fd, file)).ok_or(Errno::ENOENT)?;
+        let mut items = self.items.lock();
+        let item = items.remove(&key(fd, file)).ok_or(Errno::ENOENT)?;
+        if !items.keys().any(|key| key.1 == Arc::as_ptr(file).addr()) {
+            file.remove_watcher(self);
+        }
+        drop(items);
         item.unhook(file);
         Ok(())
     }
@@ -218,7 +250,7 @@ impl Epoll {
         }
     }
 
-    /// Leaves every queue. Not left to `Drop`: a wake-up may hold the last reference, with a queue locked.
+    /// Leaves every queue. Not left to `Drop`: a wake-up may hold the last reference, with locks of its caller held.
     fn close(&self) {
         let items = core::mem::take(&mut *self.items.lock());
         for item in items.values() {
@@ -233,13 +265,19 @@ impl Epoll {
         listed.iter().any(|item| item.report().is_some())
     }
 
-    /// Whether `other` is this epoll or watched by it, `depth` levels down.
-    fn reaches(self: &Arc<Self>, other: &Arc<Self>, depth: u32) -> bool {
-        if Arc::ptr_eq(self, other) || depth == 0 {
-            return true;
-        }
-        let files: Vec<Arc<File>> = self.items.lock().values().filter_map(|item| item.file.upgrade()).collect();
-        files.iter().filter_map(|file| file.ops.as_epoll()).any(|inner| inner.reaches(other, depth - 1))
+    /// The descriptions it watches.
+    fn files(&self) -> Vec<Arc<File>> {
+        let items: Vec<Arc<Item>> = self.items.lock().values().cloned().collect();
+        items.iter().filter_map(|item| item.file.upgrade()).collect()
+    }
+
+    fn is_watched(&self) -> bool {
+        !self.watchers.lock().is_empty()
+    }
+
+    /// The epolls that watch it.
+    fn parents(&self) -> Vec<Arc<Epoll>> {
+        self.watchers.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 

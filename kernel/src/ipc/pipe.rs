@@ -347,6 +347,10 @@ impl FileOps for PipeEnd {
         ready
     }
 
+    fn sends_sigio(&self) -> bool {
+        true
+    }
+
     fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
         match request {
             FIONREAD => {

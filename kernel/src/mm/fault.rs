@@ -13,6 +13,7 @@ use machine::trap::Access;
 use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
 use crate::debug::inject::{self, Fault};
 use crate::fs::PageUse;
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::{Task, current, limits::resource};
 
 /// Why a fault cannot be resolved.
@@ -68,17 +69,17 @@ impl AddressSpace {
     pub fn populate(&self, start: u64, end: u64) -> Result<(), Unresolved> {
         let mut at = start;
         while at < end {
-            let prot = self.lock().vmas.find(at).map(|vma| (vma.prot, vma.flags));
-            match prot {
-                None => return Err(Unresolved::NotMapped),
-                Some((prot, flags)) => {
-                    let write = prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED);
-                    if prot != Prot::NONE {
-                        self.fault(at, if write { Access::Write } else { Access::Read })?;
-                    }
-                }
+            let range = self.lock().vmas.find(at).map(|vma| (vma.prot, vma.flags, vma.end));
+            let Some((prot, flags, range_end)) = range else { return Err(Unresolved::NotMapped) };
+            if prot == Prot::NONE {
+                at = range_end;
+                continue;
             }
+            let write = prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED);
+            self.fault(at, if write { Access::Write } else { Access::Read })?;
             at += PAGE;
+            // A process that ends has no use for the rest.
+            breathe_or_stop(Sleep::Killable).map_err(|_| Unresolved::OutOfMemory)?;
         }
         Ok(())
     }

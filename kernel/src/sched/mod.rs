@@ -9,7 +9,8 @@
 //! - `DEAD`: for ever in no queue.
 //!
 //! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
-//! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context.
+//! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context. Work whose length a program chooses
+//! calls [`breathe`] on its way.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -319,6 +320,32 @@ pub fn on_return() {
     } else {
         arm_by(here, me.sched.since.load(Ordering::Relaxed) + SLICE);
     }
+}
+
+/// A scheduling point of long work: acts upon the marks that interrupts left, and lets others run if this thread's turn is over.
+/// Every loop whose length a program chooses comes here at least once a millisecond, with no spin lock held.
+#[inline]
+pub fn breathe() {
+    let here = here();
+    if here.timer_due.load(Ordering::Relaxed) || here.resched.load(Ordering::Relaxed) {
+        breathe_now(here);
+    }
+}
+
+#[cold]
+fn breathe_now(here: &'static Cpu) {
+    let me = current();
+    if machine::sync::locks_held() != 0 || me.sched.idle {
+        return;
+    }
+    // On its way to sleep it must not give the processor away before it has looked at what it waits for.
+    if me.sched.state() == state::RUNNING { on_return() } else { run_due(here) }
+}
+
+/// [`breathe`] in a call that ends early for a signal of this kind: `EINTR` if there is one.
+pub fn breathe_or_stop(sleep: Sleep) -> Result<(), linux_abi::Errno> {
+    breathe();
+    if signal::is_pending(&current(), sleep) { Err(linux_abi::Errno::EINTR) } else { Ok(()) }
 }
 
 /// Runs what interrupts asked for on this processor.

@@ -6,6 +6,7 @@
 //!
 //! Three kinds of customers: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
 //! that stay queued until they are taken out (epoll). Waking wakes everybody: whoever finds nothing left sleeps again.
+//! Hooks run after the queue is unlocked: one that is taken out at that moment may still run once.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -38,8 +39,8 @@ impl From<WaitError> for Errno {
     }
 }
 
-/// Something to be told when a queue is woken. Called with the queue locked: it may wake threads and set flags, but must
-/// not touch this queue.
+/// A callback of a queue. Runs with the queue unlocked, so it may use any queue, this one included; the caller of
+/// [`WaitQueue::wake_all`] may hold other locks, so it must not sleep or ask a file what it is ready for.
 pub trait Wake: Send + Sync {
     /// The queue was woken.
     fn wake(&self);
@@ -48,6 +49,32 @@ pub trait Wake: Send + Sync {
 enum Who {
     Thread(ThreadRef),
     Hook(Arc<dyn Wake>),
+}
+
+/// Hooks of a queue that is being woken, to run once it is unlocked. A few need no heap.
+#[derive(Default)]
+struct Hooks {
+    few: [Option<Arc<dyn Wake>>; 4],
+    more: Vec<Arc<dyn Wake>>,
+}
+
+impl Hooks {
+    fn push(&mut self, hook: &Arc<dyn Wake>) {
+        match self.few.iter_mut().find(|slot| slot.is_none()) {
+            Some(slot) => *slot = Some(hook.clone()),
+            None => self.more.push(hook.clone()),
+        }
+    }
+
+    #[inline]
+    fn run(self) {
+        for hook in self.few.into_iter().map_while(|hook| hook) {
+            hook.wake();
+        }
+        for hook in self.more {
+            hook.wake();
+        }
+    }
 }
 
 /// A queue of waiters.
@@ -73,10 +100,11 @@ impl WaitQueue {
         if !self.has_waiters() {
             return;
         }
+        let mut hooks = Hooks::default();
         let mut entries = self.entries.lock();
         entries.retain(|who| match who {
             Who::Hook(hook) => {
-                hook.wake();
+                hooks.push(hook);
                 true
             }
             Who::Thread(thread) => {
@@ -85,6 +113,8 @@ impl WaitQueue {
             }
         });
         self.waiting.store(entries.len(), Ordering::SeqCst);
+        drop(entries);
+        hooks.run();
     }
 
     /// Whether anybody waits. Exact only under the caller's own lock.
@@ -124,6 +154,8 @@ impl WaitQueue {
                     sched::sleep(deadline);
                     me.sched.waits_in.store(0, Ordering::Relaxed);
                     self.remove_thread(&me);
+                    // Woken as fast as it sleeps, a long transfer never comes to rest otherwise.
+                    sched::breathe();
                     continue;
                 }
             };

@@ -108,7 +108,8 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         }
         _ if file.is_path_only() => Err(Errno::EBADF),
         F_SETFL => {
-            file.set_flags(argument as u32);
+            let kept = if file.ops.sends_sigio() { argument } else { argument & !O_ASYNC };
+            file.set_flags(kept as u32);
             set_async(&file, fd, argument & O_ASYNC != 0);
             Ok(0)
         }
@@ -135,9 +136,9 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
     }
 }
 
-/// O_ASYNC begins or ends signals about readiness.
+/// O_ASYNC begins or ends signals about readiness, if the file is of a kind that sends them.
 fn set_async(file: &File, fd: i32, on: bool) {
-    if on || file.notice_if_any().is_some() {
+    if file.ops.sends_sigio() && (on || file.notice_if_any().is_some()) {
         file.notice().set_active(file, fd, on);
     }
 }
@@ -275,6 +276,9 @@ fn ioctl(call: &mut Call<'_>) -> SysResult {
         FIOASYNC => {
             let on = UserPtr::<i32>::new(argument).read()? != 0;
             let bit = O_ASYNC as u32;
+            if !file.ops.sends_sigio() && (file.flags() & bit != 0) != on {
+                return Err(Errno::ENOTTY);
+            }
             file.set_flags(if on { file.flags() | bit } else { file.flags() & !bit });
             set_async(&file, call.int(0), on);
             Ok(0)

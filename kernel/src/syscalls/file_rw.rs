@@ -14,6 +14,7 @@ use super::{Call, Calls, SysResult};
 use crate::fs::attr::{S_IFDIR, S_IFREG};
 use crate::fs::file::{File, Seeking};
 use crate::fs::io::{IoVec, MAX_RW_COUNT, Sink, Source};
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::user::{UserPtr, read_words};
 use kernel_logic::permission::WRITE;
 
@@ -258,7 +259,8 @@ fn shovel(from: &File, start: u64, out: &File, to: Option<u64>, length: usize) -
             Err(_) => break,
             Ok(put) => {
                 done += put;
-                if put < got {
+                // As on Linux any signal ends it with what is done.
+                if put < got || breathe_or_stop(Sleep::Interruptible).is_err() {
                     break;
                 }
             }

@@ -8,7 +8,8 @@ use machine::time::now;
 
 use super::{Call, Calls, SysResult};
 use crate::futex::pi::{self, Patience};
-use crate::futex::{self, ALL_BITS};
+use crate::futex::{self, ALL_BITS, Need, requeue_pi};
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::signal::Restart;
 use crate::task::Task;
 use crate::time;
@@ -18,45 +19,60 @@ use crate::user::read_words;
 pub const CALLS: Calls = &[(nr::futex, sys_futex)];
 
 fn sys_futex(call: &mut Call<'_>) -> SysResult {
-    let (addr, operation, value) = (call.arg(0), call.arg(1), call.arg(2) as u32);
+    let (addr, operation, value) = (call.arg(0), call.arg(1) & 0xffff_ffff, call.arg(2) as u32);
     let private = operation & abi::FUTEX_PRIVATE_FLAG != 0;
-    let count = value as usize;
-    match operation & !(abi::FUTEX_PRIVATE_FLAG | abi::FUTEX_CLOCK_REALTIME) & 0xffff_ffff {
-        abi::FUTEX_WAIT => {
-            let deadline = match call.arg(3) {
-                0 => u64::MAX,
-                at => now().saturating_add(time::from_timespec(read_words(at)?)?),
-            };
-            wait_on(&call.task, addr, private, value, ALL_BITS, deadline)
-        }
-        abi::FUTEX_WAIT_BITSET => {
-            let deadline = absolute(call, operation)?;
-            wait_on(&call.task, addr, private, value, call.arg(5) as u32, deadline)
-        }
-        abi::FUTEX_WAKE => Ok(futex::wake(&futex::key(addr, private)?, count.max(1), ALL_BITS)),
+    let command = operation & !(abi::FUTEX_PRIVATE_FLAG | abi::FUTEX_CLOCK_REALTIME);
+    let deadline = deadline(call, command, operation)?;
+    let limit = (deadline != u64::MAX).then_some(deadline);
+    let by_clock = [abi::FUTEX_WAIT_BITSET, abi::FUTEX_WAIT_REQUEUE_PI, abi::FUTEX_LOCK_PI2];
+    if operation & abi::FUTEX_CLOCK_REALTIME != 0 && !by_clock.contains(&command) {
+        return Err(Errno::ENOSYS);
+    }
+    match command {
+        abi::FUTEX_WAIT => wait_on(&call.task, addr, private, value, ALL_BITS, deadline),
+        abi::FUTEX_WAIT_BITSET => wait_on(&call.task, addr, private, value, call.arg(5) as u32, deadline),
+        abi::FUTEX_WAKE => futex::wake(&futex::key(addr, private, Need::Read)?, at_least_one(value), ALL_BITS),
         abi::FUTEX_WAKE_BITSET => {
             let bits = call.arg(5) as u32;
             if bits == 0 {
                 return Err(Errno::EINVAL);
             }
-            Ok(futex::wake(&futex::key(addr, private)?, count.max(1), bits))
+            futex::wake(&futex::key(addr, private, Need::Read)?, at_least_one(value), bits)
         }
         abi::FUTEX_REQUEUE => requeue(call, private, None).map(|(woken, moved)| woken + moved),
         abi::FUTEX_CMP_REQUEUE => requeue(call, private, Some(call.arg(5) as u32)).map(|(woken, moved)| woken + moved),
         abi::FUTEX_WAKE_OP => wake_op(call, private),
-        abi::FUTEX_LOCK_PI => lock_pi(call, private, abi::FUTEX_CLOCK_REALTIME),
-        abi::FUTEX_LOCK_PI2 => lock_pi(call, private, operation),
+        abi::FUTEX_LOCK_PI | abi::FUTEX_LOCK_PI2 => pi::lock(addr, private, Patience::Until(limit)).map(|()| 0),
         abi::FUTEX_TRYLOCK_PI => pi::lock(addr, private, Patience::None).map(|()| 0),
         abi::FUTEX_UNLOCK_PI => pi::unlock(addr, private).map(|()| 0),
+        abi::FUTEX_WAIT_REQUEUE_PI => requeue_pi::wait(addr, call.arg(4), private, value, limit).map(|()| 0),
+        abi::FUTEX_CMP_REQUEUE_PI => {
+            let most = call.int(3);
+            if most < 0 || value != 1 {
+                return Err(Errno::EINVAL);
+            }
+            requeue_pi::requeue(addr, call.arg(4), private, most as usize, call.arg(5) as u32)
+        }
         _ => Err(Errno::ENOSYS),
     }
 }
 
-/// `clock` is the flags that say by which clock the time limit is.
-fn lock_pi(call: &Call<'_>, private: bool, clock: u64) -> SysResult {
-    let deadline = absolute(call, clock)?;
-    let limit = (deadline != u64::MAX).then_some(deadline);
-    pi::lock(call.arg(0), private, Patience::Until(limit)).map(|()| 0)
+/// How many waiters a wake-up is for: one if the number is not positive, as on Linux.
+fn at_least_one(count: u32) -> usize {
+    (count as i32).max(1) as usize
+}
+
+/// The deadline of a waiting operation, `u64::MAX` for none; other operations have other things in the argument.
+fn deadline(call: &Call<'_>, command: u64, operation: u64) -> Result<u64, Errno> {
+    match command {
+        abi::FUTEX_WAIT => match call.arg(3) {
+            0 => Ok(u64::MAX),
+            at => Ok(now().saturating_add(time::from_timespec(read_words(at)?)?)),
+        },
+        abi::FUTEX_LOCK_PI => absolute(call, abi::FUTEX_CLOCK_REALTIME),
+        abi::FUTEX_WAIT_BITSET | abi::FUTEX_WAIT_REQUEUE_PI | abi::FUTEX_LOCK_PI2 => absolute(call, operation),
+        _ => Ok(u64::MAX),
+    }
 }
 
 /// The deadline of a call whose timeout is a moment of the monotonic or the wall clock.
@@ -89,15 +105,15 @@ fn requeue(call: &Call<'_>, private: bool, expected: Option<u32>) -> Result<(usi
     if wake < 0 || moved < 0 {
         return Err(Errno::EINVAL);
     }
-    let from = futex::key(call.arg(0), private)?;
-    let to = futex::key(call.arg(4), private)?;
+    let from = futex::key(call.arg(0), private, Need::Read)?;
+    let to = futex::key(call.arg(4), private, Need::Read)?;
     futex::requeue(call.arg(0), &from, &to, wake as usize, moved as usize, expected)
 }
 
 /// `FUTEX_WAKE_OP`: changes the second word, wakes at the first, and at the second if its old value compares.
 fn wake_op(call: &Call<'_>, private: bool) -> SysResult {
-    let first = futex::key(call.arg(0), private)?;
-    let second = futex::key(call.arg(4), private)?;
+    let first = futex::key(call.arg(0), private, Need::Read)?;
+    let second = futex::key(call.arg(4), private, Need::Write)?;
     let encoded = call.arg(5) as u32;
     let signed12 = |bits: u32| ((bits << 20) as i32) >> 20;
     let (operation, comparison) = (encoded >> 28 & 7, encoded >> 24 & 15);
@@ -119,6 +135,7 @@ fn wake_op(call: &Call<'_>, private: bool) -> SysResult {
         if machine::user::compare_exchange_u32(at, old, new).map_err(|_| Errno::EFAULT)? == old {
             break old as i32;
         }
+        breathe_or_stop(Sleep::Killable)?;
     };
     let holds = match comparison {
         0 => old == compared,
@@ -129,9 +146,9 @@ fn wake_op(call: &Call<'_>, private: bool) -> SysResult {
         5 => old >= compared,
         _ => return Err(Errno::ENOSYS),
     };
-    let mut woken = futex::wake(&first, call.arg(2) as u32 as usize, ALL_BITS);
+    let mut woken = futex::wake(&first, at_least_one(call.arg(2) as u32), ALL_BITS)?;
     if holds {
-        woken += futex::wake(&second, call.arg(3) as u32 as usize, ALL_BITS);
+        woken += futex::wake(&second, at_least_one(call.arg(3) as u32), ALL_BITS)?;
     }
     Ok(woken)
 }

@@ -12,6 +12,7 @@ use super::{Call, Calls, SysResult};
 use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, file_backing, shared_memory};
 use crate::mm::{AddressSpace, Backing, Vma, page_up, remap};
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::creds::cap;
 use crate::task::limits::resource;
 use crate::task::tree;
@@ -202,6 +203,7 @@ fn mincore(call: &mut Call<'_>) -> SysResult {
         let answered = &present[..((stop - at) / PAGE) as usize];
         user::write_bytes(call.arg(2).wrapping_add((at - start) / PAGE), answered)?;
         at = stop;
+        breathe_or_stop(Sleep::Killable)?;
     }
     Ok(0)
 }
@@ -389,6 +391,9 @@ fn process_vm(call: &mut Call<'_>, direction: Direction) -> SysResult {
             }
             if piece.1 == 0 {
                 local.pop();
+            }
+            if breathe_or_stop(Sleep::Killable).is_err() {
+                return Ok(done);
             }
         }
     }

@@ -279,6 +279,7 @@ fn each_message(call: &Call<'_>, one: fn(&Call<'_>, u64, u64) -> SysResult) -> S
         if first_only {
             bits |= MSG_DONTWAIT;
         }
+        crate::sched::breathe();
     }
     Ok(most as usize)
 }

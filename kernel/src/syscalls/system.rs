@@ -5,14 +5,17 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
+use machine::addr::UserAddr;
 use machine::sync::SpinLock;
 
 use super::{Call, Calls, SysResult};
 use crate::debug;
 use crate::debug::inject;
+use crate::fs::dev::fill_random;
+use crate::fs::file::outcome;
+use crate::fs::io::Sink;
 use crate::log;
 use crate::mm::frames;
-use crate::random;
 use crate::task::creds::cap;
 use crate::task::tree;
 use crate::time;
@@ -188,21 +191,13 @@ fn getrandom(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let len = usize::try_from(call.arg(1)).unwrap_or(usize::MAX).min(MAX_RANDOM);
-    let mut chunk = [0; 256];
-    let mut done = 0;
-    while done < len {
-        let part = &mut chunk[..(len - done).min(256)];
-        random::fill(part);
-        if let Err(errno) = user::write_bytes(at + done as u64, part) {
-            return if done > 0 { Ok(done) } else { Err(errno) };
-        }
-        done += part.len();
-    }
-    Ok(done)
+    let mut sink = Sink::user(UserAddr(at), len);
+    let filled = fill_random(&mut sink);
+    outcome(sink.done(), filled)
 }
 
 /// Most bytes of one getrandom.
-const MAX_RANDOM: usize = 32 << 20;
+const MAX_RANDOM: usize = i32::MAX as usize;
 
 /// No level but 0 is given to anybody, as on a Linux that is locked down.
 fn iopl(call: &mut Call<'_>) -> SysResult {

@@ -18,6 +18,7 @@ use crate::debug;
 use crate::debug::inject::{self, Fault};
 use crate::debug::ring::Calls;
 use crate::debug::span::{Id, span};
+use crate::fs::closing::Closing;
 use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
 use crate::signal::ThreadSignals;
@@ -207,6 +208,8 @@ fn child_task(
         kernel_thread: false,
         becomes_init: AtomicBool::new(false),
         trap: SpinLock::new(TrapCode::default()),
+        pi_released: AtomicBool::new(false),
+        closing: Closing::default(),
     };
     debug_assert!(task.signals.pending_set() == SigSet::EMPTY);
     task

@@ -44,8 +44,8 @@ pub fn exit_thread(code: u8) -> ! {
 fn release_memory(me: &super::Thread) {
     let _span = span(Id::ExitMemory);
     if me.mm().is_some() {
-        crate::futex::pi::release_all(me);
         robust::release(me);
+        crate::futex::pi::release_all(me);
         let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
         if tid_at != 0 && UserPtr::<u32>::new(tid_at).write(0).is_ok() {
             crate::futex::wake_shared_or_private(tid_at, 1);

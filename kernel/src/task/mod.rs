@@ -18,6 +18,7 @@ use machine::trap::TrapCode;
 
 use crate::debug::inject::{self, Fault};
 use crate::debug::ring::Calls;
+use crate::fs::closing::Closing;
 use crate::fs::{FdTable, FsContext};
 use crate::mm::AddressSpace;
 use crate::sched::SchedState;
@@ -98,6 +99,10 @@ pub struct Task {
     pub becomes_init: AtomicBool,
     /// The last exception it caused, for signal frames.
     pub trap: SpinLock<TrapCode>,
+    /// It ends and has handed over every futex it owned.
+    pub pi_released: AtomicBool,
+    /// Files it is closing.
+    pub closing: Closing,
 }
 
 /// A registered restartable sequence area (rseq(2)).
@@ -207,6 +212,8 @@ impl Task {
             kernel_thread: true,
             becomes_init: AtomicBool::new(false),
             trap: SpinLock::new(TrapCode::default()),
+            pi_released: AtomicBool::new(false),
+            closing: Closing::default(),
         };
         task.set_comm(name);
         task

@@ -4,7 +4,8 @@
 //! comes too early the timer looks at its clock and sleeps on.
 //!
 //! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it would
-//! have gone off (timer_getoverrun(2)), however short its interval, and it goes on.
+//! have gone off (timer_getoverrun(2)), however short its interval, and it goes on. One that sends none is never armed: what is
+//! left of it is reckoned when asked for.
 
 use alloc::sync::{Arc, Weak};
 
@@ -96,7 +97,7 @@ impl IntervalTimer {
         state.overrun = 0;
         state.waits = false;
         state.generation += 1;
-        if next != 0 {
+        if next != 0 && self.notify != Notify::Nothing {
             let at = self.clock.to_monotonic(next);
             state.armed = Some(self.arm(at, state.generation));
         }
@@ -116,7 +117,7 @@ impl IntervalTimer {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }
-        if state.waits {
+        if state.waits || self.notify == Notify::Nothing {
             return;
         }
         state.generation += 1;
@@ -130,7 +131,11 @@ impl IntervalTimer {
             return (0, state.interval);
         }
         let read = self.clock.read().unwrap_or(0);
-        let next = if state.waits { state.after(read).1 } else { state.next };
+        let unheard = self.notify == Notify::Nothing && read >= state.next;
+        if unheard && state.interval == 0 {
+            return (0, 0);
+        }
+        let next = if state.waits || unheard { state.after(read).1 } else { state.next };
         (next.saturating_sub(read).max(1), state.interval)
     }
 

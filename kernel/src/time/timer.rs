@@ -1,6 +1,7 @@
 //! Timers: something that happens on a processor at a moment of the monotonic clock.
 //!
-//! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context.
+//! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context, and leaves
+//! at least half of the processor's time to its threads however many timers there are and however soon they repeat.
 
 use alloc::sync::Arc;
 
@@ -48,28 +49,32 @@ pub fn arm(deadline: Nanos, action: Action) -> Armed {
     Armed { cpu: machine::cpu::id(), key }
 }
 
-/// Lets every timer that is due on this processor happen.
+/// Rounds of one call of [`expire`] at most: timers that become due meanwhile belong to the next.
+const ROUNDS: u32 = 3;
+/// The longest a timer that is due waits for threads to have had their share.
+const LONGEST_PAUSE: Nanos = 100_000_000;
+
+/// Lets the timers that are due on this processor happen. If others become due as fast as they are handled, the rest waits as
+/// long as these took.
 pub fn expire(here: &'static Cpu) {
-    loop {
-        let mut timers = here.timers.lock();
-        match timers.pop_due(now()) {
-            Some(action) => {
-                drop(timers);
-                match action {
-                    Action::Wake(thread) => {
-                        sched::wake(&thread);
-                    }
-                    Action::Fire(timer) => timer.expire(),
+    let begun = now();
+    let mut until = begun;
+    for _ in 0..ROUNDS {
+        while let Some(action) = { here.timers.lock().pop_due(until) } {
+            match action {
+                Action::Wake(thread) => {
+                    sched::wake(&thread);
                 }
-            }
-            None => {
-                let next = timers.next();
-                drop(timers);
-                if let Some(next) = next {
-                    sched::arm_by(here, next);
-                }
-                return;
+                Action::Fire(timer) => timer.expire(),
             }
         }
+        let next = here.timers.lock().next();
+        let Some(next) = next else { return };
+        until = now();
+        if next > until {
+            sched::arm_by(here, next);
+            return;
+        }
     }
+    sched::arm_by(here, until + (until - begun).min(LONGEST_PAUSE));
 }

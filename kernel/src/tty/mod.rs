@@ -21,7 +21,7 @@ use machine::time::now;
 use crate::fs::dev::{CONSOLE, PTMX, TTY_S0, split};
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
-use crate::sched::Sleep;
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::wait::{WaitError, WaitQueue, Waiter};
 use crate::task::{self, Pid};
 
@@ -154,11 +154,18 @@ impl Tty {
         })
     }
 
-    /// Shows bytes as they are.
+    /// Shows bytes as they are; [`Tty::shown`] follows once the discipline is unlocked.
     fn screen(&self, bytes: &[u8]) {
         match &self.wire {
             None => machine::console::write(bytes),
             Some(wire) => wire.put(bytes),
+        }
+    }
+
+    /// Wakes a master that waits for output.
+    fn shown(&self) {
+        if let Some(wire) = &self.wire {
+            wire.was_shown();
         }
     }
 
@@ -178,6 +185,7 @@ impl Tty {
         let action = discipline.input(byte, &mut |bytes| self.screen(bytes));
         let restarted = was_stopped && !discipline.output_stopped();
         drop(discipline);
+        self.shown();
         if restarted {
             self.writable.wake_all();
         }
@@ -285,6 +293,11 @@ impl FileOps for TtyFile {
             let mut gathered = Gathered { tty: &self.tty, bytes: [0; GATHERED], len: 0 };
             discipline.write(&piece[..count], &mut |bytes| gathered.put(bytes));
             gathered.show();
+            drop(discipline);
+            self.tty.shown();
+            if source.left() > 0 {
+                breathe_or_stop(Sleep::Interruptible).map_err(|_| Errno::ERESTARTSYS)?;
+            }
         }
         Ok(position)
     }
@@ -300,6 +313,10 @@ impl FileOps for TtyFile {
         let readable = if self.tty.discipline.lock().readable() { IN | RDNORM } else { 0 };
         let writable = if self.tty.is_stopped() { 0 } else { OUT | WRNORM };
         readable | writable
+    }
+
+    fn sends_sigio(&self) -> bool {
+        true
     }
 
     fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {

@@ -24,6 +24,7 @@ use crate::fs::inode::NewNode;
 use crate::fs::io::{Sink, Source};
 use crate::fs::mount::FileSystem as _;
 use crate::fs::tmpfs::TmpFs;
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task;
 use crate::user::UserPtr;
@@ -61,7 +62,10 @@ impl Wire {
         if output.len() < 2 * ROOM && output.try_reserve(bytes.len()).is_ok() {
             output.extend(bytes);
         }
-        drop(output);
+    }
+
+    /// Tells the master of what [`Wire::put`] left, once the terminal is unlocked.
+    pub(super) fn was_shown(&self) {
         self.master.wake_all();
     }
 
@@ -230,6 +234,9 @@ impl FileOps for Master {
             for byte in &piece[..count] {
                 self.tty.input(*byte);
             }
+            if source.left() > 0 {
+                breathe_or_stop(Sleep::Interruptible).map_err(|_| Errno::ERESTARTSYS)?;
+            }
         }
         Ok(position)
     }
@@ -243,6 +250,10 @@ impl FileOps for Master {
         let writable = if self.may_type() { OUT | WRNORM } else { 0 };
         let left = if wire.is_left() { HUP } else { 0 };
         readable | writable | left
+    }
+
+    fn sends_sigio(&self) -> bool {
+        true
     }
 
     fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {

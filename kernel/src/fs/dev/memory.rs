@@ -1,10 +1,12 @@
 //! The memory devices: null, zero, full, random (null(4), full(4), random(4)).
 
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::random;
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::user::UserPtr;
 
 /// Which one.
@@ -24,8 +26,8 @@ impl FileOps for Memory {
     fn read(&self, _file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         match self {
             Self::Null => Ok(()),
-            Self::Zero | Self::Full => sink.put_zeros(sink.left()).map(|_| ()),
-            Self::Random => fill(sink),
+            Self::Zero | Self::Full => zeros(sink),
+            Self::Random => fill_random(sink),
         }
     }
 
@@ -51,13 +53,32 @@ impl FileOps for Memory {
     }
 }
 
-/// Fills what a program reads with random bytes.
-pub(super) fn fill(sink: &mut Sink<'_>) -> Result<(), Errno> {
+/// Bytes between two looks for a signal.
+const STRETCH: usize = PAGE_SIZE;
+
+/// A stretch is over: ERESTARTSYS, which cuts the transfer short, for a signal (random(4), "Interrupted reads").
+fn stretch_over(left: usize) -> Result<(), Errno> {
+    if left == 0 { Ok(()) } else { breathe_or_stop(Sleep::Interruptible).map_err(|_| Errno::ERESTARTSYS) }
+}
+
+fn zeros(sink: &mut Sink<'_>) -> Result<(), Errno> {
+    while sink.left() > 0 {
+        sink.put_zeros(STRETCH)?;
+        stretch_over(sink.left())?;
+    }
+    Ok(())
+}
+
+/// Fills what a program reads with random bytes; cut short by a signal.
+pub fn fill_random(sink: &mut Sink<'_>) -> Result<(), Errno> {
     let mut chunk = [0; 256];
     while sink.left() > 0 {
         let count = chunk.len().min(sink.left());
         random::fill(&mut chunk[..count]);
         sink.put(&chunk[..count])?;
+        if sink.done().is_multiple_of(STRETCH) {
+            stretch_over(sink.left())?;
+        }
     }
     Ok(())
 }
@@ -67,6 +88,9 @@ fn stir(source: &mut Source<'_>) -> Result<(), Errno> {
     while source.left() > 0 {
         let count = source.take(&mut chunk)?;
         random::mix(&chunk[..count]);
+        if source.done().is_multiple_of(STRETCH) {
+            stretch_over(source.left())?;
+        }
     }
     Ok(())
 }

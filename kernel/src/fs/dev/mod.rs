@@ -14,6 +14,7 @@ use super::inode::{Mapping, OpenRequest};
 use super::tmpfs::TmpFs;
 use super::{inode::NewNode, mount::FileSystem};
 use memory::Memory;
+pub use memory::fill_random;
 
 /// A device number as `st_rdev` encodes it (gnu_dev_makedev).
 pub const fn number(major: u64, minor: u64) -> u64 {

@@ -17,6 +17,7 @@ use super::Pool;
 use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
+use crate::sched::{Sleep, breathe_or_stop};
 
 /// Contents that still lie in the initramfs archive.
 pub trait Archive: Send + Sync {
@@ -159,6 +160,9 @@ impl FileData {
                 }
                 (None, None) => sink.put_zeros(count)?,
             } as u64;
+            if sink.left() > 0 {
+                breathe_or_stop(Sleep::Killable)?;
+            }
         }
         Ok(())
     }
@@ -192,6 +196,11 @@ impl FileData {
             }
             if result.is_err() {
                 break result;
+            }
+            if source.left() > 0
+                && let Err(ending) = breathe_or_stop(Sleep::Killable)
+            {
+                break Err(ending);
             }
         };
         match result {
@@ -322,6 +331,7 @@ impl FileData {
                 pool.release(pages);
                 for index in start / PAGE..end.div_ceil(PAGE) {
                     self.page_to_write(pool, index)?;
+                    breathe_or_stop(Sleep::Killable)?;
                 }
                 if mode == 0 && end > self.size() {
                     self.size.store(end, Release);
@@ -341,8 +351,18 @@ impl FileData {
         let end = end.min(self.size().next_multiple_of(PAGE));
         let mut at = start;
         while at < end {
+            breathe_or_stop(Sleep::Killable)?;
             let offset = (at % PAGE) as usize;
             let count = (PAGE - at % PAGE).min(end - at) as usize;
+            if offset == 0 && at >= self.pages.lock().archived {
+                // Holes of any length are skipped.
+                let held = self.pages.lock().map.next(at / PAGE, false, end.div_ceil(PAGE));
+                let Some(held) = held.filter(|held| held * PAGE < end) else { break };
+                if held > at / PAGE {
+                    at = held * PAGE;
+                    continue;
+                }
+            }
             let archived = at < self.pages.lock().archived;
             if count < PAGE_SIZE || archived {
                 let held = self.pages.lock().map.get(at / PAGE).is_some();

@@ -404,6 +404,10 @@ impl FileOps for SocketFile {
         self.0.ready()
     }
 
+    fn sends_sigio(&self) -> bool {
+        true
+    }
+
     fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
         options::ioctl(&self.0, request, argument)
     }

@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
+use crate::fs::closing;
 use crate::fs::file::File;
 use crate::mm::frames;
 use crate::task::creds::cap;
@@ -77,6 +78,8 @@ impl Drop for Sent {
         if *count == 0 {
             in_flight.remove(&self.uid);
         }
+        drop(in_flight);
+        closing::drop_files(core::mem::take(&mut self.files));
     }
 }
 

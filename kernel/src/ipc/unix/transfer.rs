@@ -261,7 +261,8 @@ impl Socket {
                 Err(Errno::EFAULT) => source.fault_in()?,
                 Err(error) => return Err(error),
                 Ok(()) if source.left() == 0 => return Ok(Some(())),
-                Ok(()) => {}
+                // Full, or just emptied by a reader that is as fast: the caller waits, which lets others run.
+                Ok(()) => return Ok(None),
             }
         }
     }
