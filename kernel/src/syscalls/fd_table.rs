@@ -20,6 +20,7 @@ use crate::fs::file::{File, Seeking};
 use crate::fs::filelock::{self, Family, Owner};
 use crate::fs::tmpfs::SEAL_SEAL;
 use crate::ipc::{eventfd, pipe};
+use crate::signal::permit::Asker;
 use crate::task::creds::cap;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
@@ -119,7 +120,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
-        F_SETOWN => file.notice().set_owner(argument as i32).map(|()| 0),
+        F_SETOWN => file.notice().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
         F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
         F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
         F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
