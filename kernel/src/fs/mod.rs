@@ -23,6 +23,7 @@ pub mod notice;
 pub mod open;
 pub mod path;
 pub mod procfs;
+pub mod seals;
 pub mod sysfs;
 pub mod tmpfs;
 pub mod walk;
