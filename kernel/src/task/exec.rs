@@ -85,8 +85,8 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
 fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
     let creds = me.creds();
     let context = me.fs();
-    let privileged = creds.capable(super::creds::cap::DAC_OVERRIDE);
-    let who = Caller { uid: creds.fsuid, gid: creds.fsgid, groups: &creds.groups, privileged };
+    let capabilities = creds.effective;
+    let who = Caller { uid: creds.fsuid, gid: creds.fsgid, groups: &creds.groups, capabilities };
     run(&Walk { who, context: &context, base, restrict: 0 })
 }
 
