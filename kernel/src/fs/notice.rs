@@ -4,7 +4,6 @@
 //! the file is ready for: the signal says "input", which is what programs wait for this way.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::readiness::{IN, RDNORM};
@@ -15,7 +14,7 @@ use super::file::File;
 use crate::signal;
 use crate::signal::permit::Asker;
 use crate::sync::wait::{Waiter, Wake};
-use crate::task::tree;
+use crate::task::{Process, tree};
 
 /// Whom to tell, and how.
 #[derive(Default)]
@@ -91,15 +90,17 @@ impl Wake for Notice {
             SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause }
         };
         // An owner that is gone, or whose queue is full, is not told.
-        let told = match self.owner() {
-            0 => Vec::new(),
-            owner @ 1.. => tree::process(owner.unsigned_abs()).into_iter().collect(),
-            owner => tree::group_members(owner.unsigned_abs()),
-        };
         let asker = self.asker.load(Relaxed);
         let asker = Asker { uid: (asker >> 32) as u32, euid: asker as u32 };
-        for process in told.iter().filter(|process| asker.may_reach(process)) {
-            let _ = signal::send_process(process, info.clone());
+        let tell = |process: &Arc<Process>| {
+            if asker.may_reach(process) {
+                let _ = signal::send_process(process, info.clone());
+            }
+        };
+        match self.owner() {
+            0 => {}
+            owner @ 1.. => tree::process(owner.unsigned_abs()).iter().for_each(tell),
+            owner => tree::group_members(owner.unsigned_abs()).iter().for_each(tell),
         }
     }
 }
