@@ -52,6 +52,15 @@ impl Target {
     fn check_access(self) -> Result<(), Errno> {
         access::check(&current(), &*self.thread()?, By::FileSystemIds).map_err(|_| Errno::EACCES)
     }
+
+    /// What `look` finds in it, if the running thread may look into it before and still after: an execution in between does not
+    /// show the new program.
+    fn look<T>(self, look: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+        self.check_access()?;
+        let found = look()?;
+        self.check_access()?;
+        Ok(found)
+    }
 }
 
 /// Makes the text of a file.

@@ -215,11 +215,10 @@ impl Inode for ProcNode {
     fn link_target(&self) -> Result<LinkTarget, Errno> {
         match self.body {
             Body::Link(follow) => follow(self.target),
-            Body::Descriptor(fd) => {
-                self.target.check_access()?;
+            Body::Descriptor(fd) => self.target.look(|| {
                 let files = self.target.thread()?.files.get().ok_or(Errno::ENOENT)?;
                 Ok(LinkTarget::Jump(files.get(fd).map_err(|_| Errno::ENOENT)?.path.clone()))
-            }
+            }),
             _ => Err(Errno::EINVAL),
         }
     }

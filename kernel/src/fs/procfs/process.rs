@@ -73,20 +73,19 @@ pub(super) fn set_comm(target: Target, name: &[u8]) -> Result<(), Errno> {
 }
 
 pub(super) fn cwd(target: Target) -> Result<LinkTarget, Errno> {
-    target.check_access()?;
-    Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.cwd()))
+    target.look(|| Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.cwd())))
 }
 
 pub(super) fn root(target: Target) -> Result<LinkTarget, Errno> {
-    target.check_access()?;
-    Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.root()))
+    target.look(|| Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.root())))
 }
 
 pub(super) fn exe(target: Target) -> Result<LinkTarget, Errno> {
-    target.check_access()?;
-    let mm = target.thread()?.mm().ok_or(Errno::ENOENT)?;
-    let exe = mm.lock().exe.clone().ok_or(Errno::ENOENT)?;
-    Ok(LinkTarget::Jump(exe.path.clone()))
+    target.look(|| {
+        let mm = target.thread()?.mm().ok_or(Errno::ENOENT)?;
+        let exe = mm.lock().exe.clone().ok_or(Errno::ENOENT)?;
+        Ok(LinkTarget::Jump(exe.path.clone()))
+    })
 }
 
 pub(super) fn personality(target: Target) -> Result<Vec<u8>, Errno> {
