@@ -18,8 +18,10 @@ pub struct Standing {
     pub owner: bool,
     /// The file system group id or a supplementary group is the file's group.
     pub group: bool,
-    /// CAP_DAC_OVERRIDE (also stands for CAP_DAC_READ_SEARCH).
+    /// CAP_DAC_OVERRIDE.
     pub overrides: bool,
+    /// CAP_DAC_READ_SEARCH.
+    pub reads: bool,
 }
 
 /// Whether all of `wish` is granted on a file of `mode`.
@@ -33,6 +35,9 @@ pub const fn allowed(mode: u32, standing: Standing, wish: u32) -> bool {
         mode
     };
     if bits & wish == wish {
+        return true;
+    }
+    if standing.reads && (wish == READ || (mode & TYPE_MASK == DIRECTORY && wish & WRITE == 0)) {
         return true;
     }
     // The capability reads and writes everything and searches every directory, but executes only what somebody may execute.
@@ -52,13 +57,40 @@ pub const fn without_set_id(mode: u32) -> u32 {
     if mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
 }
 
+/// The mode a new file gets in a directory of `dir_mode`: not set-group-ID and executable at once where it takes over the group of a
+/// directory its maker is no member of (`in_group`), unless he has CAP_FSETID.
+pub const fn mode_in(dir_mode: u32, in_group: bool, keeps_set_id: bool, mode: u32) -> u32 {
+    let foreign = dir_mode & 0o2000 != 0 && !in_group && !keeps_set_id;
+    if foreign && mode & TYPE_MASK != DIRECTORY && mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
+}
+
+/// Who a process is, as far as another's wish to look into it goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    /// Real, effective and saved user.
+    pub users: [u32; 3],
+    /// Real, effective and saved group.
+    pub groups: [u32; 3],
+    /// Permitted capabilities.
+    pub capabilities: u64,
+    /// prctl(2) PR_GET_DUMPABLE.
+    pub dumpable: bool,
+}
+
+/// Whether a caller with the user and group `ids` and `capabilities` may look into a process of another thread group (ptrace(2),
+/// "Ptrace access mode checking"); `traces` is CAP_SYS_PTRACE, which always may.
+pub fn may_look_into(ids: (u32, u32), capabilities: u64, traces: bool, target: &Identity) -> bool {
+    let same = target.users == [ids.0; 3] && target.groups == [ids.1; 3];
+    traces || (same && target.dumpable && target.capabilities & !capabilities == 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OTHER: Standing = Standing { owner: false, group: false, overrides: false };
-    const OWNER: Standing = Standing { owner: true, group: true, overrides: false };
-    const ROOT: Standing = Standing { owner: false, group: false, overrides: true };
+    const OTHER: Standing = Standing { owner: false, group: false, overrides: false, reads: false };
+    const OWNER: Standing = Standing { owner: true, group: true, overrides: false, reads: false };
+    const ROOT: Standing = Standing { owner: false, group: false, overrides: true, reads: false };
 
     #[test]
     fn the_owner_is_judged_by_his_own_bits_even_if_others_may_more() {
@@ -71,6 +103,26 @@ mod tests {
         assert!(!allowed(0o100_644, ROOT, EXECUTE));
         assert!(allowed(0o100_645, ROOT, EXECUTE | WRITE));
         assert!(allowed(0o040_000, ROOT, EXECUTE | WRITE));
+    }
+
+    #[test]
+    fn only_the_same_ids_without_more_capabilities_look_into_a_dumpable_process() {
+        let target = Identity { users: [1; 3], groups: [2; 3], capabilities: 4, dumpable: true };
+        assert!(may_look_into((1, 2), 4, false, &target));
+        assert!(!may_look_into((1, 2), 2, false, &target));
+        assert!(!may_look_into((1, 1), 4, false, &target));
+        assert!(!may_look_into((1, 2), 4, false, &Identity { users: [1, 1, 0], ..target }));
+        assert!(!may_look_into((1, 2), 4, false, &Identity { dumpable: false, ..target }));
+        assert!(may_look_into((5, 5), 0, true, &Identity { dumpable: false, ..target }));
+    }
+
+    #[test]
+    fn a_foreign_group_is_not_given_by_its_directory() {
+        assert_eq!(mode_in(0o042_777, false, false, 0o102_755), 0o100_755);
+        assert_eq!(mode_in(0o042_777, false, false, 0o102_745), 0o102_745);
+        assert_eq!(mode_in(0o042_777, true, false, 0o102_755), 0o102_755);
+        assert_eq!(mode_in(0o042_777, false, true, 0o102_755), 0o102_755);
+        assert_eq!(mode_in(0o040_777, false, false, 0o102_755), 0o102_755);
     }
 
     #[test]

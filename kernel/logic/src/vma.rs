@@ -68,6 +68,8 @@ impl VmaFlags {
     pub const HEAP: VmaFlags = VmaFlags(64);
     /// The initial stack.
     pub const STACK: VmaFlags = VmaFlags(128);
+    /// A file on a mount without execution: `mprotect` may not add `EXEC`.
+    pub const NO_EXEC: VmaFlags = VmaFlags(256);
 
     /// Whether every bit of `other` is in here.
     pub const fn has(self, other: VmaFlags) -> bool {
@@ -77,6 +79,11 @@ impl VmaFlags {
     /// Both sets together.
     pub const fn with(self, other: VmaFlags) -> VmaFlags {
         VmaFlags(self.0 | other.0)
+    }
+
+    /// Whether a range with these may never have the protection `prot`.
+    pub const fn forbids(self, prot: Prot) -> bool {
+        (prot.has(Prot::WRITE) && self.has(VmaFlags::NO_WRITE)) || (prot.has(Prot::EXEC) && self.has(VmaFlags::NO_EXEC))
     }
 
     /// This set less `other`.
@@ -282,7 +289,7 @@ impl<B: Backing> VmaSet<B> {
         let first = self.first_ending_after(start);
         if let Some(vma) = self.vmas.get_mut(first)
             && (vma.start, vma.end) == (start, end)
-            && !(prot.has(Prot::WRITE) && vma.flags.has(VmaFlags::NO_WRITE))
+            && !vma.flags.forbids(prot)
         {
             // Nothing to split.
             let old = core::mem::replace(&mut vma.prot, prot);
@@ -297,7 +304,7 @@ impl<B: Backing> VmaSet<B> {
             if vma.start > at {
                 break;
             }
-            if prot.has(Prot::WRITE) && vma.flags.has(VmaFlags::NO_WRITE) {
+            if vma.flags.forbids(prot) {
                 (stop, outcome) = (at, Err(VmaError::Access));
                 break;
             }

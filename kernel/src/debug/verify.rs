@@ -73,7 +73,7 @@ fn pieces(mm: &AddressSpace) -> Vec<Piece> {
     let piece = |vma: &crate::mm::Vma| match &vma.backing {
         Backing::File { file, offset } if vma.prot != Prot::NONE => {
             let access = if vma.prot.has(Prot::READ) { Access::Read } else { Access::Execute };
-            Some(Piece { start: vma.start, end: vma.end, access, file: file.clone(), offset: *offset })
+            Some(Piece { start: vma.start, end: vma.end, access, file: (**file).clone(), offset: *offset })
         }
         _ => None,
     };

@@ -1,6 +1,9 @@
 //! What every inode has: identity, type, mode, owner, link count and times, readable without a lock.
 
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use linux_abi::Errno;
 
@@ -118,6 +121,17 @@ impl Attr {
     #[inline]
     pub fn gid(&self) -> u32 {
         self.gid.load(Relaxed)
+    }
+
+    /// Mode, owner and group that held together: what a set-id bit gives must be the owner's who had it.
+    pub fn mode_and_owner(&self) -> (u32, u32, u32) {
+        loop {
+            let ids = (self.uid.load(SeqCst), self.gid.load(SeqCst));
+            let mode = self.mode.load(SeqCst);
+            if ids == (self.uid.load(SeqCst), self.gid.load(SeqCst)) {
+                return (mode, ids.0, ids.1);
+            }
+        }
     }
 
     /// Sets owner and group.

@@ -6,7 +6,6 @@
 
 use alloc::sync::Arc;
 use core::any::Any;
-use core::sync::atomic::AtomicU32;
 
 use linux_abi::Errno;
 use machine::frame::Frame;
@@ -15,6 +14,7 @@ use super::attr::Attr;
 use super::dentry::Dentry;
 use super::file::FileOps;
 use super::path::Path;
+use super::seals::Seals;
 use crate::syscalls::file_xattr::Attributes;
 
 /// How a page of a file will be used.
@@ -159,8 +159,13 @@ pub trait Inode: Any + Send + Sync {
     }
 
     /// The seals of a file that can be sealed (`F_ADD_SEALS`).
-    fn seals(&self) -> Option<&AtomicU32> {
+    fn seals(&self) -> Option<&Seals> {
         None
+    }
+
+    /// Adds seals (`F_ADD_SEALS`), as [`Seals::add`] answers.
+    fn add_seals(&self, _more: u32) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
     }
 
     /// Rises whenever contents change by other means than a shared mapping; what was derived from the pages of another

@@ -24,6 +24,7 @@ pub mod notice;
 pub mod open;
 pub mod path;
 pub mod procfs;
+pub mod seals;
 pub mod sysfs;
 pub mod tmpfs;
 pub mod walk;
@@ -34,6 +35,7 @@ pub use file::File;
 pub use inode::{Inode, Mapping, PageUse};
 pub use path::Path;
 
+use crate::task::creds::{ALL_CAPS, cap};
 use attr::WallNanos;
 use kernel_logic::permission::Standing;
 
@@ -46,17 +48,22 @@ pub struct Caller<'a> {
     pub gid: u32,
     /// Supplementary groups.
     pub groups: &'a [u32],
-    /// CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_CHOWN and CAP_FSETID: root, in a system without file capabilities.
-    pub privileged: bool,
+    /// Effective capabilities.
+    pub capabilities: u64,
 }
 
 impl Caller<'_> {
     /// The kernel itself.
-    pub const KERNEL: Caller<'static> = Caller { uid: 0, gid: 0, groups: &[], privileged: true };
+    pub const KERNEL: Caller<'static> = Caller { uid: 0, gid: 0, groups: &[], capabilities: ALL_CAPS };
 
     /// How this caller stands to a file of `uid` and `gid`.
     pub fn standing(&self, uid: u32, gid: u32) -> Standing {
-        Standing { owner: self.uid == uid, group: self.in_group(gid), overrides: self.privileged }
+        Standing {
+            owner: self.uid == uid,
+            group: self.in_group(gid),
+            overrides: self.has(cap::DAC_OVERRIDE),
+            reads: self.has(cap::DAC_READ_SEARCH),
+        }
     }
 
     /// Whether `gid` is among this caller's groups.
@@ -64,16 +71,25 @@ impl Caller<'_> {
         self.gid == gid || self.groups.contains(&gid)
     }
 
+    /// `mode` as a file it makes in the directory of `dir` may have it.
+    pub fn mode_in(&self, dir: &attr::Attr, mode: u32) -> u32 {
+        kernel_logic::permission::mode_in(dir.mode(), self.in_group(dir.gid()), self.has(cap::FSETID), mode)
+    }
+
+    /// Whether it holds a capability of [`cap`].
+    pub const fn has(&self, capability: u32) -> bool {
+        self.capabilities & (1 << capability) != 0
+    }
+
     /// Whether this caller may do what owners may.
     pub fn owns(&self, uid: u32) -> bool {
-        self.uid == uid || self.privileged
+        self.uid == uid || self.has(cap::FOWNER)
     }
 }
 
 /// Whether the running thread may override what owners and modes say.
 pub fn current_is_privileged() -> bool {
-    crate::task::try_current()
-        .is_none_or(|task| task.creds.with(|creds| creds.capable(crate::task::creds::cap::FSETID)))
+    crate::task::try_current().is_none_or(|task| task.creds.with(|creds| creds.capable(cap::FSETID)))
 }
 
 /// The wall clock, for time stamps.

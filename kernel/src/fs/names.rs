@@ -3,14 +3,15 @@
 use alloc::sync::Arc;
 
 use kernel_logic::path::Step;
-use kernel_logic::permission::{self, EXECUTE, WRITE};
+use kernel_logic::permission::{self, EXECUTE, READ, WRITE};
 use linux_abi::Errno;
 
-use super::attr::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
+use super::attr::{Attr, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 use super::dentry::Dentry;
 use super::inode::{NewNode, RenameMode};
 use super::path::Path;
 use super::walk::{Last, Parent, Walk};
+use crate::task::creds::cap;
 
 /// Makes a directory.
 pub fn make_directory(walk: &Walk<'_>, path: &[u8], mode: u32) -> Result<(), Errno> {
@@ -29,10 +30,10 @@ pub fn make_node(walk: &Walk<'_>, path: &[u8], mode: u32, rdev: u64) -> Result<P
     };
     let device = matches!(kind, S_IFCHR | S_IFBLK);
     let (dir, name) = place_for_new(walk, path, false)?;
-    if device && !walk.who.privileged {
+    if device && !walk.who.has(cap::MKNOD) {
         return Err(Errno::EPERM);
     }
-    let mode = kind | mode & 0o7777 & !walk.context.umask();
+    let mode = walk.who.mode_in(dir.inode().attr(), kind | mode & 0o7777) & !walk.context.umask();
     let dentry = dir.inode().create(&dir.dentry, name, new_node(walk, mode, if device { rdev } else { 0 }))?;
     Ok(Path { mount: dir.mount, dentry })
 }
@@ -59,7 +60,17 @@ pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno>
     if !attr.is_linkable() {
         return Err(Errno::ENOENT);
     }
+    check_link_source(walk, attr)?;
     dir.inode().link(&dir.dentry, name, from.inode())
+}
+
+/// `fs.protected_hardlinks`, on: who does not own a file makes names only for one that is no trap: regular, without set-id bits,
+/// and his to read and write.
+fn check_link_source(walk: &Walk<'_>, attr: &Attr) -> Result<(), Errno> {
+    let mode = attr.mode();
+    let harmless = attr.kind() == S_IFREG && mode & 0o4000 == 0 && mode & 0o2010 != 0o2010;
+    let safe = walk.who.owns(attr.uid()) || (harmless && attr.check(&walk.who, READ | WRITE).is_ok());
+    if safe { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 /// Removes a name that is not a directory's.
@@ -170,8 +181,12 @@ fn check_change(walk: &Walk<'_>, dir: &Path) -> Result<(), Errno> {
 fn check_removal(walk: &Walk<'_>, dir: &Path, entry: &Arc<Dentry>) -> Result<(), Errno> {
     check_change(walk, dir)?;
     let (attr, owner) = (dir.inode().attr(), entry.inode.attr().uid());
-    let may =
-        permission::may_remove(attr.mode(), walk.who.uid == attr.uid(), walk.who.uid == owner, walk.who.privileged);
+    let may = permission::may_remove(
+        attr.mode(),
+        walk.who.uid == attr.uid(),
+        walk.who.uid == owner,
+        walk.who.has(cap::FOWNER),
+    );
     if may { Ok(()) } else { Err(Errno::EPERM) }
 }
 

@@ -5,7 +5,7 @@
 //! not call `poll`: the signal says "input", which is what programs wait for this way.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo};
@@ -13,14 +13,17 @@ use linux_abi::Errno;
 
 use super::file::File;
 use crate::signal;
+use crate::signal::permit::Asker;
 use crate::sync::wait::{Waiter, Wake};
-use crate::task::tree;
+use crate::task::{Process, tree};
 
 /// Whom to tell, and how.
 #[derive(Default)]
 pub struct Notice {
     /// A process, or a group if negative; 0 for nobody.
     owner: AtomicI32,
+    /// Who named the owner, as they were then: real user in the upper half, effective in the lower.
+    asker: AtomicU64,
     /// The signal, 0 for SIGIO without details.
     signal: AtomicU8,
     /// The descriptor O_ASYNC was set through.
@@ -39,8 +42,8 @@ impl Notice {
         self.owner.load(Relaxed)
     }
 
-    /// Names who is told: ESRCH if there is none.
-    pub fn set_owner(&self, owner: i32) -> Result<(), Errno> {
+    /// Names who is told, on behalf of `asker`, whose ids decide at each signal: ESRCH if there is none.
+    pub fn set_owner(&self, owner: i32, asker: Asker) -> Result<(), Errno> {
         let exists = match owner {
             0 => true,
             1.. => tree::process(owner.unsigned_abs()).is_some(),
@@ -49,6 +52,8 @@ impl Notice {
         if !exists {
             return Err(Errno::ESRCH);
         }
+        let Asker { uid, euid } = asker;
+        self.asker.store(u64::from(uid) << 32 | u64::from(euid), Relaxed);
         self.owner.store(owner, Relaxed);
         Ok(())
     }
@@ -86,12 +91,17 @@ impl Wake for Notice {
             SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause }
         };
         // An owner that is gone, or whose queue is full, is not told.
-        let _ = match self.owner() {
-            0 => Ok(()),
-            owner @ 1.. => {
-                tree::process(owner.unsigned_abs()).map_or(Ok(()), |process| signal::send_process(&process, info))
+        let asker = self.asker.load(Relaxed);
+        let asker = Asker { uid: (asker >> 32) as u32, euid: asker as u32 };
+        let tell = |process: &Arc<Process>| {
+            if asker.may_reach(process) {
+                let _ = signal::send_process(process, info.clone());
             }
-            owner => signal::send_group(owner.unsigned_abs(), info),
         };
+        match self.owner() {
+            0 => {}
+            owner @ 1.. => tree::process(owner.unsigned_abs()).iter().for_each(tell),
+            owner => tree::group_members(owner.unsigned_abs()).iter().for_each(tell),
+        }
     }
 }

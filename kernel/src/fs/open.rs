@@ -8,7 +8,7 @@ use linux_abi::flags::file::{
     O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_PATH, O_TMPFILE, O_TRUNC,
 };
 
-use super::attr::{S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, S_IFSOCK};
+use super::attr::{Attr, S_IFBLK, S_IFCHR, S_IFDIR, S_IFLNK, S_IFREG, S_IFSOCK};
 use super::file::{File, FileOps, Hold, O_ACCMODE};
 use super::inode::{LinkTarget, NewNode, OpenRequest};
 use super::mount::{MS_NODEV, MS_NOEXEC};
@@ -79,6 +79,9 @@ pub fn open_found(walk: &Walk<'_>, place: Path, how: How) -> Result<Arc<File>, E
             attr.end_write();
         }
         cut?;
+    }
+    if regular && how.has(O_TRUNC) {
+        attr.drop_set_id();
     }
     finish(place, how)
 }
@@ -156,7 +159,7 @@ fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Err
     dir.inode().attr().check_search(&walk.who)?;
     dir.inode().attr().check(&walk.who, WRITE)?;
     dir.check_writable()?;
-    let dentry = dir.inode().create_unnamed(&dir.dentry, new_file(walk, how))?;
+    let dentry = dir.inode().create_unnamed(&dir.dentry, new_file(walk, dir.inode().attr(), how))?;
     let place = Path { mount: dir.mount, dentry };
     if !how.has(O_EXCL) {
         place.inode().attr().set_linkable();
@@ -174,7 +177,10 @@ fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, E
             Found::Link(dir, target) => (dir, target),
         };
         match target {
-            LinkTarget::Jump(place) => return open_found(walk, place, without_create(how)),
+            LinkTarget::Jump(place) => {
+                let place = walk.jump(&dir, place)?;
+                return open_found(walk, place, without_create(how));
+            }
             LinkTarget::Text(target) => {
                 found = create_at(walk, walk.parent_of_target(dir, &target, &mut links)?, how)?;
             }
@@ -198,6 +204,8 @@ fn create_at(walk: &Walk<'_>, parent: Parent<'_>, how: How) -> Result<Found, Err
                 return Err(Errno::EEXIST);
             }
             if place.inode().attr().kind() == S_IFLNK && !how.has(O_NOFOLLOW) {
+                walk.count_link(&mut 0)?;
+                walk.check_trailing(&parent.dir, place.inode().attr())?;
                 let target = place.inode().link_target()?;
                 return Ok(Found::Link(parent.dir, target));
             }
@@ -206,7 +214,8 @@ fn create_at(walk: &Walk<'_>, parent: Parent<'_>, how: How) -> Result<Found, Err
         Err(Errno::ENOENT) => {
             parent.dir.inode().attr().check(&walk.who, WRITE)?;
             parent.dir.check_writable()?;
-            let created = parent.dir.inode().create(&parent.dir.dentry, name, new_file(walk, how));
+            let created =
+                parent.dir.inode().create(&parent.dir.dentry, name, new_file(walk, parent.dir.inode().attr(), how));
             let dentry = match created {
                 // Somebody else was faster.
                 Err(Errno::EEXIST) if !how.has(O_EXCL) => return create_at(walk, parent, how),
@@ -226,8 +235,8 @@ fn without_create(how: How) -> How {
     How { flags: how.flags & !(O_CREAT as u32), ..how }
 }
 
-fn new_file(walk: &Walk<'_>, how: How) -> NewNode {
-    let mode = S_IFREG | how.mode & 0o7777 & !walk.context.umask();
+fn new_file(walk: &Walk<'_>, dir: &Attr, how: How) -> NewNode {
+    let mode = walk.who.mode_in(dir, S_IFREG | how.mode & 0o7777) & !walk.context.umask();
     NewNode { mode, uid: walk.who.uid, gid: walk.who.gid, rdev: 0 }
 }
 

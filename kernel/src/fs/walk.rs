@@ -12,7 +12,7 @@ use linux_abi::flags::file::{
     RESOLVE_BENEATH, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV,
 };
 
-use super::attr::S_IFLNK;
+use super::attr::{Attr, S_IFLNK};
 use super::dentry::Dentry;
 use super::inode::LinkTarget;
 use super::mount;
@@ -61,7 +61,7 @@ impl Walk<'_> {
             return Err(Errno::ENOENT);
         }
         let start = self.start(path)?;
-        self.run(start, path, last, &mut 0)
+        self.run(start, path, last, true, &mut 0)
     }
 
     /// The directory that holds the last component of `path`.
@@ -106,21 +106,22 @@ impl Walk<'_> {
                 }
                 step => {
                     ending = step;
-                    self.step(&mut at, step, true, links)?;
+                    self.step(&mut at, step, true, false, links)?;
                 }
             }
         }
         Ok(Parent { dir: at, name: None, ending, wants_dir: true })
     }
 
-    fn run(&self, mut at: Path, path: &[u8], last: Last, links: &mut u32) -> Result<Path, Errno> {
+    /// `trailing` says whether the path's last component is the last of the whole walk.
+    fn run(&self, mut at: Path, path: &[u8], last: Last, trailing: bool, links: &mut u32) -> Result<Path, Errno> {
         let _span = span(Id::PathWalk);
         let mut steps = Steps::new(path);
         let mut must_be_dir = false;
         while let Some(walked) = steps.next_step() {
             let follow = !walked.last || walked.slash_follows || last == Last::Follow;
             must_be_dir = walked.slash_follows;
-            self.step(&mut at, walked.step, follow, links)?;
+            self.step(&mut at, walked.step, follow, trailing && walked.last, links)?;
         }
         if must_be_dir && !at.inode().attr().is_dir() {
             return Err(Errno::ENOTDIR);
@@ -129,14 +130,14 @@ impl Walk<'_> {
     }
 
     #[inline]
-    fn step(&self, at: &mut Path, step: Step<'_>, follow: bool, links: &mut u32) -> Result<(), Errno> {
+    fn step(&self, at: &mut Path, step: Step<'_>, follow: bool, trailing: bool, links: &mut u32) -> Result<(), Errno> {
         match step {
             Step::Here => at.inode().attr().check_search(&self.who),
             Step::Up => self.ascend(at),
             Step::Name(name) => {
                 let found = self.look_up(at, name)?;
                 if follow && found.inode.attr().kind() == S_IFLNK {
-                    *at = self.follow(at.clone(), &found, links)?;
+                    *at = self.follow(at.clone(), &found, trailing, links)?;
                     return Ok(());
                 }
                 self.enter(at, found)
@@ -188,22 +189,47 @@ impl Walk<'_> {
     }
 
     /// Where the symbolic link `link`, which stands in `dir`, leads.
-    fn follow(&self, dir: Path, link: &Dentry, links: &mut u32) -> Result<Path, Errno> {
+    fn follow(&self, dir: Path, link: &Dentry, trailing: bool, links: &mut u32) -> Result<Path, Errno> {
         self.count_link(links)?;
+        if trailing {
+            self.check_trailing(&dir, link.inode.attr())?;
+        }
         match link.inode.link_target()? {
-            LinkTarget::Jump(path) if self.restrict & RESOLVE_NO_MAGICLINKS as u32 == 0 => Ok(path),
-            LinkTarget::Jump(_) => Err(Errno::ELOOP),
+            LinkTarget::Jump(place) => self.jump(&dir, place),
             LinkTarget::Text(target) => {
                 if target.is_empty() {
                     return Err(Errno::ENOENT);
                 }
                 let start = if rules::is_absolute(&target) { self.absolute_start()? } else { dir };
-                self.run(start, &target, Last::Follow, links)
+                self.run(start, &target, Last::Follow, trailing, links)
             }
         }
     }
 
-    fn count_link(&self, links: &mut u32) -> Result<(), Errno> {
+    /// Follows a link in `dir` that leads to `place` whatever its name: ELOOP or EXDEV where the restrictions forbid that.
+    pub fn jump(&self, dir: &Path, place: Path) -> Result<Path, Errno> {
+        if self.restrict & RESOLVE_NO_MAGICLINKS as u32 != 0 {
+            return Err(Errno::ELOOP);
+        }
+        if self.restrict & (RESOLVE_BENEATH | RESOLVE_IN_ROOT) as u32 != 0 {
+            return Err(Errno::EXDEV);
+        }
+        if !Arc::ptr_eq(&dir.mount, &place.mount) {
+            self.check_crossing()?;
+        }
+        Ok(place)
+    }
+
+    /// `fs.protected_symlinks`, on: EACCES for a link at the end of a path that stands in a sticky directory all may write, unless it
+    /// is the walker's or belongs to the directory's owner.
+    pub fn check_trailing(&self, dir: &Path, link: &Attr) -> Result<(), Errno> {
+        let around = dir.inode().attr();
+        let trap = around.mode() & 0o1002 == 0o1002 && link.uid() != self.who.uid && link.uid() != around.uid();
+        if trap { Err(Errno::EACCES) } else { Ok(()) }
+    }
+
+    /// Counts one more symbolic link: ELOOP for too many, or for any where none may be followed.
+    pub fn count_link(&self, links: &mut u32) -> Result<(), Errno> {
         *links += 1;
         if *links > rules::MAX_SYMLINKS || self.restrict & RESOLVE_NO_SYMLINKS as u32 != 0 {
             return Err(Errno::ELOOP);
@@ -239,7 +265,7 @@ fn check_length(name: &[u8]) -> Result<(), Errno> {
     if name.len() > rules::NAME_MAX { Err(Errno::ENAMETOOLONG) } else { Ok(()) }
 }
 
-impl super::attr::Attr {
+impl Attr {
     /// Whether `who` may look names up here: ENOTDIR if it is no directory.
     #[inline]
     pub fn check_search(&self, who: &Caller<'_>) -> Result<(), Errno> {

@@ -44,6 +44,8 @@ pub struct Queue {
 pub struct Registration {
     /// Who.
     pub process: Weak<Process>,
+    /// Programs it had executed then: a later one is not told.
+    pub executions: u32,
     /// With which signal; `None` registers without (`SIGEV_NONE`).
     pub signal: Option<u8>,
     /// `sigev_value`
@@ -206,6 +208,9 @@ impl Queue {
     fn notify_once(&self) {
         let Some(registration) = self.notify.lock().take() else { return };
         let (Some(process), Some(signal)) = (registration.process.upgrade(), registration.signal) else { return };
+        if process.executions.load(Relaxed) != registration.executions {
+            return;
+        }
         let me = current();
         let uid = me.creds.with(|creds| creds.uid);
         let cause = Cause::Value { pid: me.pid(), uid, value: registration.value };

@@ -21,6 +21,8 @@ use crate::time::timer::{Action, Armed, Expire, arm};
 /// A timer.
 pub struct TimerFd {
     clock: Clock,
+    /// It is on a clock that wakes the machine, which needs CAP_WAKE_ALARM to be set.
+    wakes: bool,
     state: SpinLock<State>,
     readable: WaitQueue,
 }
@@ -59,8 +61,8 @@ static ON_THE_WALL: SpinLock<Vec<Weak<TimerFd>>> = SpinLock::new(Vec::new());
 const READ_WRITE: u32 = 2;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
-pub fn create(clock: Clock, flags: u32) -> Arc<File> {
-    let timer = Arc::new(TimerFd { clock, state: SpinLock::new(State::default()), readable: WaitQueue::new() });
+pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
+    let timer = Arc::new(TimerFd { clock, wakes, state: SpinLock::new(State::default()), readable: WaitQueue::new() });
     if clock == Clock::Real {
         let mut timers = ON_THE_WALL.lock();
         timers.retain(|timer| timer.strong_count() > 0);
@@ -78,6 +80,11 @@ pub fn wall_moved(by: i64) {
 }
 
 impl TimerFd {
+    /// Whether it is on a clock that wakes the machine.
+    pub fn wakes(&self) -> bool {
+        self.wakes
+    }
+
     /// Its clock.
     pub fn clock(&self) -> Clock {
         self.clock

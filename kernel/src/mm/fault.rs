@@ -10,6 +10,7 @@ use machine::frame::Frame;
 use machine::space::{Leaf, MapError};
 use machine::trap::Access;
 
+use super::map::MIN_ADDR;
 use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
 use crate::debug::inject::{self, Fault};
 use crate::fs::PageUse;
@@ -38,11 +39,22 @@ impl AddressSpace {
     /// Resolves a fault at `addr`.
     pub fn fault(&self, addr: u64, access: Access) -> Result<(), Unresolved> {
         let page = UserPage::new(page_down(addr)).ok_or(Unresolved::NotMapped)?;
-        let mut map = self.lock();
+        self.fault_locked(&mut self.lock(), addr, page, access)
+    }
+
+    /// [`Self::fault`] under the map's lock, which the caller holds on to: until it lets go, the page stays as it is.
+    #[inline]
+    pub(super) fn fault_locked(
+        &self,
+        map: &mut Map,
+        addr: u64,
+        page: UserPage,
+        access: Access,
+    ) -> Result<(), Unresolved> {
         let vma = match map.vmas.find(addr) {
             Some(vma) => vma,
             None => {
-                self.grow_stack(&mut map, addr)?;
+                self.grow_stack(map, addr)?;
                 map.vmas.find(addr).ok_or(Unresolved::NotMapped)?
             }
         };
@@ -85,6 +97,9 @@ impl AddressSpace {
     }
 
     fn grow_stack(&self, map: &mut Map, addr: u64) -> Result<(), Unresolved> {
+        if addr < MIN_ADDR {
+            return Err(Unresolved::NotMapped);
+        }
         let limit = current().process.limit(resource::STACK);
         map.vmas.grow_down(addr, limit, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
     }

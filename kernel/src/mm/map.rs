@@ -7,8 +7,9 @@ use linux_abi::Errno;
 use machine::addr::PageRange;
 use machine::space::Leaf;
 
-use super::{AddressSpace, Backing, Map, SharedMemory, Vma, frames, page_down, page_up, rights};
+use super::{AddressSpace, Backing, Map, MappedFile, SharedMemory, Vma, frames, page_down, page_up, rights};
 use crate::debug::flight;
+use crate::fs::mount::MS_NOEXEC;
 use crate::fs::{File, Mapping};
 
 /// Lowest address a program may map (`vm.mmap_min_addr`).
@@ -66,6 +67,12 @@ pub fn file_backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> R
         return Err(Errno::EACCES);
     }
     let mut flags = VmaFlags::default();
+    if file.path.mount.flags() & MS_NOEXEC != 0 {
+        if prot.has(Prot::EXEC) {
+            return Err(Errno::EPERM);
+        }
+        flags = flags.with(VmaFlags::NO_EXEC);
+    }
     if shared {
         flags = flags.with(VmaFlags::SHARED);
         if !file.is_writable() {
@@ -80,7 +87,17 @@ pub fn file_backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> R
             if !file.is_noatime() {
                 file.inode().attr().touch_accessed();
             }
-            Ok((Backing::File { file, offset }, flags))
+            if !shared || !file.is_writable() {
+                return Ok((Backing::File { file: MappedFile::read_only(file), offset }, flags));
+            }
+            match MappedFile::writable(file.clone()) {
+                Ok(file) => Ok((Backing::File { file, offset }, flags)),
+                Err(sealed) if prot.has(Prot::WRITE) => Err(sealed),
+                Err(_) => {
+                    let file = MappedFile::read_only(file);
+                    Ok((Backing::File { file, offset }, flags.with(VmaFlags::NO_WRITE)))
+                }
+            }
         }
     }
 }

@@ -17,18 +17,20 @@ use machine::addr::PageRange;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
 
-use crate::fs::{File, Inode, PageUse};
+use crate::fs::{Inode, PageUse};
 use crate::task::tree;
 
 pub mod audit;
 pub mod fault;
 pub mod frames;
 pub mod map;
+pub mod mapped;
 pub mod oom;
 pub mod remap;
 mod remote;
 mod shared;
 
+pub use mapped::MappedFile;
 pub use shared::SharedMemory;
 
 /// Private memory.
@@ -49,7 +51,7 @@ pub enum Backing {
     /// A file from a byte offset on.
     File {
         /// The open file; kept open by the mapping.
-        file: Arc<File>,
+        file: MappedFile,
         /// Page-aligned offset of the range's first byte.
         offset: u64,
     },
@@ -81,7 +83,7 @@ impl vma::Backing for Backing {
         match (self, next) {
             (Backing::Anonymous, Backing::Anonymous) => true,
             (Backing::File { file: a, offset: at }, Backing::File { file: b, offset: to }) => {
-                Arc::ptr_eq(a, b) && at + bytes == *to
+                a.same(b) && at + bytes == *to
             }
             (Backing::Shared { memory: a, offset: at }, Backing::Shared { memory: b, offset: to }) => {
                 Arc::ptr_eq(a, b) && at + bytes == *to
@@ -100,6 +102,8 @@ pub struct AddressSpace {
     peak: AtomicU64,
     /// Registered for `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
     pub expedited: AtomicBool,
+    /// `PR_SET_DUMPABLE`: who has the ids of a process that uses it may look into it. Inherited by a fork, set by execution.
+    pub dumpable: AtomicBool,
 }
 
 /// What is mapped, and where things are by convention.
@@ -177,6 +181,7 @@ impl AddressSpace {
             resident,
             peak: AtomicU64::new(0),
             expedited: AtomicBool::new(false),
+            dumpable: AtomicBool::new(true),
         })
     }
 
@@ -207,6 +212,7 @@ impl AddressSpace {
         for (count, resident) in counts.iter().zip(&child.resident) {
             resident.store(*count as i64, Ordering::Relaxed);
         }
+        child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
         child.audit("fork");
         Ok(child)
     }

@@ -72,6 +72,9 @@ impl AddressSpace {
         (flags, fixed): (u64, u64),
     ) -> Result<u64, Errno> {
         let to = if flags & FIXED != 0 {
+            if fixed < super::map::MIN_ADDR {
+                return Err(Errno::EPERM);
+            }
             if fixed < old + old_len && old < fixed + new_len {
                 return Err(Errno::EINVAL);
             }

@@ -20,6 +20,7 @@ use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resour
 pub mod deliver;
 pub mod frame;
 pub mod jobs;
+pub mod permit;
 
 /// The signal part of a thread.
 pub struct ThreadSignals {

@@ -58,6 +58,7 @@ fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     const ABSOLUTE: u64 = 1;
     let clock = Clock::from_id(call.int(0))?;
     let wanted = time::from_timespec(read_words(call.arg(2))?)?;
+    may_wake(&call.task, call.int(0))?;
     if matches!(clock, Clock::Thread(_)) {
         return Err(Errno::EINVAL);
     }
@@ -149,12 +150,20 @@ fn sys_time(call: &mut Call<'_>) -> SysResult {
     Ok(seconds as usize)
 }
 
+/// EPERM for `CLOCK_REALTIME_ALARM` and `CLOCK_BOOTTIME_ALARM`, whose timers wake the machine, without CAP_WAKE_ALARM.
+pub(super) fn may_wake(me: &Task, clock: i32) -> Result<(), Errno> {
+    const ALARMS: [i32; 2] = [8, 9];
+    let may = !ALARMS.contains(&clock) || me.creds.with(|creds| creds.capable(cap::WAKE_ALARM));
+    if may { Ok(()) } else { Err(Errno::EPERM) }
+}
+
 fn timer_create(call: &mut Call<'_>) -> SysResult {
     const SIGEV_SIGNAL: i32 = 0;
     const SIGEV_NONE: i32 = 1;
     const SIGEV_THREAD: i32 = 2;
     const SIGEV_THREAD_ID: i32 = 4;
     let clock = Clock::from_id(call.int(0))?;
+    may_wake(&call.task, call.int(0))?;
     let (event, id_at) = (call.arg(1), UserPtr::<u32>::new(call.arg(2)));
     let process = &call.task.process;
     let (value, signal, how, tid) = match event {

@@ -7,6 +7,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{O_CLOEXEC, O_NONBLOCK};
 use linux_abi::syscalls::nr;
 
+use super::clock::may_wake;
 use super::file_open::install;
 use super::place::only;
 use super::{Call, Calls, SysResult};
@@ -40,7 +41,9 @@ fn timerfd_create(call: &mut Call<'_>) -> SysResult {
         MONOTONIC | BOOTTIME | BOOTTIME_ALARM => Clock::Monotonic,
         _ => return Err(Errno::EINVAL),
     };
-    install(call, timerfd::create(clock, (flags & O_NONBLOCK) as u32), flags & O_CLOEXEC != 0)
+    may_wake(&call.task, call.int(0))?;
+    let wakes = matches!(call.int(0), REALTIME_ALARM | BOOTTIME_ALARM);
+    install(call, timerfd::create(clock, wakes, (flags & O_NONBLOCK) as u32), flags & O_CLOEXEC != 0)
 }
 
 fn timer(call: &Call<'_>) -> Result<Arc<TimerFd>, Errno> {
@@ -55,6 +58,9 @@ fn timerfd_settime(call: &mut Call<'_>) -> SysResult {
     only(flags, ABSOLUTE | CANCEL_ON_SET)?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);
     let timer = timer(call)?;
+    if timer.wakes() {
+        may_wake(&call.task, 8)?;
+    }
     let absolute = flags & ABSOLUTE != 0;
     let next = match (value, absolute) {
         (0, _) => 0,

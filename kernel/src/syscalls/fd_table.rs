@@ -1,7 +1,6 @@
 //! Descriptors: duplicating, fcntl(2), flock(2), ioctl(2), and making pipes and event counters.
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
@@ -18,8 +17,8 @@ use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
 use crate::fs::filelock::{self, Family, Owner};
-use crate::fs::tmpfs::SEAL_SEAL;
 use crate::ipc::{eventfd, pipe};
+use crate::signal::permit::Asker;
 use crate::task::creds::cap;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
@@ -120,7 +119,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
-        F_SETOWN => file.notice().set_owner(argument as i32).map(|()| 0),
+        F_SETOWN => file.notice().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
         F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
         F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
         F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
@@ -128,7 +127,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
             file.ops.as_pipe().ok_or(Errno::EBADF)?.set_capacity(argument as u32 as usize, privileged)
         }
-        F_GET_SEALS => file.inode().seals().map(|seals| seals.load(Relaxed) as usize).ok_or(Errno::EINVAL),
+        F_GET_SEALS => file.inode().seals().map(|seals| seals.get() as usize).ok_or(Errno::EINVAL),
         F_ADD_SEALS => add_seals(&file, argument as u32),
         // F_UNLCK: nobody holds a lease.
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
@@ -143,18 +142,15 @@ fn set_async(file: &File, fd: i32, on: bool) {
     }
 }
 
-/// Seals only ever add up; a file sealed against sealing takes none.
+/// Seals only ever add up, and only through a writable description.
 fn add_seals(file: &File, more: u32) -> SysResult {
-    const ALL: u32 = 0x1f;
-    let seals = file.inode().seals().ok_or(Errno::EINVAL)?;
-    if more & !ALL != 0 {
+    if file.inode().seals().is_none() {
         return Err(Errno::EINVAL);
     }
     if !file.is_writable() {
         return Err(Errno::EPERM);
     }
-    let added = seals.fetch_update(Relaxed, Relaxed, |old| (old & SEAL_SEAL == 0).then_some(old | more));
-    added.map(|_| 0).map_err(|_| Errno::EPERM)
+    file.inode().add_seals(more).map(|()| 0)
 }
 
 fn process_owner(call: &Call<'_>) -> Owner {

@@ -8,6 +8,7 @@ use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::{S_IFLNK, WallNanos};
 use crate::fs::{Caller, Path, wall_now};
+use crate::task::creds::cap;
 use crate::user::{UserPtr, read_words};
 use kernel_logic::permission::{WRITE, without_set_id};
 
@@ -80,7 +81,7 @@ fn chmod(who: &Caller<'_>, place: &Path, mode: u32) -> SysResult {
         return Err(Errno::EPERM);
     }
     // Set-group-ID may only be given by members of the group.
-    let foreign = !who.privileged && !who.in_group(attr.gid());
+    let foreign = !who.has(cap::FSETID) && !who.in_group(attr.gid());
     attr.set_permissions(if foreign { mode & !0o2000 } else { mode });
     Ok(0)
 }
@@ -98,8 +99,8 @@ fn chown(who: &Caller<'_>, place: &Path, uid: u32, gid: u32) -> SysResult {
     let attr = place.inode().attr();
     place.check_writable()?;
     let owner = who.uid == attr.uid();
-    let may_uid = uid == SAME || who.privileged || (owner && uid == attr.uid());
-    let may_gid = gid == SAME || who.privileged || (owner && (gid == attr.gid() || who.in_group(gid)));
+    let may_uid = uid == SAME || who.has(cap::CHOWN) || (owner && uid == attr.uid());
+    let may_gid = gid == SAME || who.has(cap::CHOWN) || (owner && (gid == attr.gid() || who.in_group(gid)));
     if !may_uid || !may_gid {
         return Err(Errno::EPERM);
     }

@@ -166,7 +166,7 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     if call.arg(1) & MFD_ALLOW_SEALING != 0
         && let Some(seals) = path.inode().seals()
     {
-        seals.store(0, core::sync::atomic::Ordering::Relaxed);
+        seals.open();
     }
     let request = crate::fs::inode::OpenRequest { flags: 2 };
     let ops = path.inode().clone().open(&request)?;

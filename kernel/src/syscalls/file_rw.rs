@@ -318,7 +318,9 @@ fn fallocate(call: &mut Call<'_>) -> SysResult {
     if file.inode().attr().is_dir() {
         return Err(Errno::EISDIR);
     }
-    file.inode().allocate(call.arg(1), start as u64, length as u64).map(|()| 0)
+    file.inode().allocate(call.arg(1), start as u64, length as u64)?;
+    file.inode().attr().drop_set_id();
+    Ok(0)
 }
 
 fn sync_one(call: &mut Call<'_>) -> SysResult {

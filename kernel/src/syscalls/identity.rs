@@ -121,10 +121,19 @@ fn setregid(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
+/// Whether the three ids wanted are those held, with a file system id that follows the effective one only if that was named.
+fn changes_nothing(wanted: [u32; 3], held: [u32; 3], file_system: u32) -> bool {
+    let same = wanted.iter().zip(held).all(|(wanted, held)| *wanted == SAME || *wanted == held);
+    same && (wanted[1] == SAME || wanted[1] == file_system)
+}
+
 fn setresuid(call: &mut Call<'_>) -> SysResult {
     let wanted = [0, 1, 2].map(|at| call.arg(at) as u32);
     let old = call.task.creds();
     allowed(&wanted, &[old.uid, old.euid, old.suid], old.capable(cap::SETUID))?;
+    if changes_nothing(wanted, [old.uid, old.euid, old.suid], old.fsuid) {
+        return Ok(0);
+    }
     change(&call.task, |creds| {
         creds.uid = pick(wanted[0], old.uid);
         creds.euid = pick(wanted[1], old.euid);
@@ -138,6 +147,9 @@ fn setresgid(call: &mut Call<'_>) -> SysResult {
     let wanted = [0, 1, 2].map(|at| call.arg(at) as u32);
     let old = call.task.creds();
     allowed(&wanted, &[old.gid, old.egid, old.sgid], old.capable(cap::SETGID))?;
+    if changes_nothing(wanted, [old.gid, old.egid, old.sgid], old.fsgid) {
+        return Ok(0);
+    }
     change(&call.task, |creds| {
         creds.gid = pick(wanted[0], old.gid);
         creds.egid = pick(wanted[1], old.egid);
@@ -158,7 +170,10 @@ fn setfsuid(call: &mut Call<'_>) -> SysResult {
     let uid = call.arg(0) as u32;
     let old = call.task.creds();
     if allowed(&[uid], &[old.uid, old.euid, old.suid, old.fsuid], old.capable(cap::SETUID)).is_ok() && uid != SAME {
-        change(&call.task, |creds| creds.fsuid = uid);
+        change(&call.task, |creds| {
+            creds.fsuid = uid;
+            creds.after_fsuid_change(old.fsuid);
+        });
     }
     Ok(old.fsuid as usize)
 }
@@ -258,7 +273,8 @@ fn capset(call: &mut Call<'_>) -> SysResult {
     let old = call.task.creds();
     let raises = permitted & !old.permitted != 0 || effective & !permitted != 0;
     let inherits_more = inheritable & !(old.inheritable | old.permitted) != 0 && !old.capable(cap::SETPCAP);
-    if raises || inherits_more {
+    let beyond_bounds = inheritable & !(old.inheritable | old.bounding) != 0;
+    if raises || inherits_more || beyond_bounds {
         return Err(Errno::EPERM);
     }
     change(&call.task, |creds| {

@@ -13,6 +13,7 @@ use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, file_backing, shared_memory};
 use crate::mm::{AddressSpace, Backing, Vma, page_up, remap};
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::task::access::{self, By};
 use crate::task::creds::cap;
 use crate::task::limits::resource;
 use crate::task::tree;
@@ -228,6 +229,9 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
             mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
         }
         abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
+        abi::MADV_POPULATE_WRITE if !mm.lock().vmas.overlapping(start, end).all(|vma| vma.prot.has(Prot::WRITE)) => {
+            return Err(Errno::EINVAL);
+        }
         abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE => mm.populate(start, end).map_err(populate_error)?,
         // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
         abi::MADV_NORMAL..=abi::MADV_WILLNEED | abi::MADV_HUGEPAGE..=abi::MADV_DODUMP => {}
@@ -237,9 +241,13 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
+/// `MADV_REMOVE`: a hole, which only who may write there may punch.
 fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
     let map = mm.lock();
     let Some(vma) = map.vmas.find(start).filter(|vma| vma.end >= end) else { return Err(Errno::EINVAL) };
+    if vma.flags.has(VmaFlags::SHARED) && !vma.prot.has(Prot::WRITE) {
+        return Err(Errno::EACCES);
+    }
     let Backing::Shared { memory, offset } = &vma.backing else { return Err(Errno::EINVAL) };
     let first = (offset + (start - vma.start)) / PAGE;
     memory.forget(first, first + (end - start) / PAGE);
@@ -357,12 +365,7 @@ fn process_vm(call: &mut Call<'_>, direction: Direction) -> SysResult {
     let remote = pieces(call.arg(3), call.arg(4))?;
     let process = tree::process(call.int(0) as u32).ok_or(Errno::ESRCH)?;
     let thread = process.any_thread().ok_or(Errno::ESRCH)?;
-    let (mine, theirs) = (call.task.creds(), thread.creds());
-    let same = [theirs.uid, theirs.euid, theirs.suid] == [mine.uid; 3];
-    if !same && !mine.capable(cap::SYS_PTRACE) {
-        return Err(Errno::EPERM);
-    }
-    let mm = thread.mm().ok_or(Errno::ESRCH)?;
+    let mm = access::memory(&call.task, &thread, By::RealIds)?.ok_or(Errno::ESRCH)?;
     let mut buffer = alloc::vec![0; PAGE as usize];
     let mut done = 0;
     local.reverse();

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 
 use kernel_logic::mqueue::PRIORITIES;
 use kernel_logic::permission::{READ, WRITE};
@@ -190,8 +191,9 @@ fn mq_notify(call: &mut Call<'_>) -> SysResult {
     match event {
         None => queue.unregister(process),
         Some((signal, value)) => {
+            let executions = process.executions.load(Ordering::Relaxed);
             let signal = signal.filter(|signal| *signal != 0);
-            queue.register(Registration { process: Arc::downgrade(process), signal, value })?;
+            queue.register(Registration { process: Arc::downgrade(process), executions, signal, value })?;
             file.tell_of_closing();
         }
     }

@@ -13,7 +13,6 @@ use super::Call;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, FsContext, Path};
 use crate::task::Creds;
-use crate::task::creds::cap;
 use crate::user;
 
 /// `AT_FDCWD`.
@@ -75,12 +74,12 @@ impl Walker {
     #[inline]
     pub fn caller(&self) -> Caller<'_> {
         let creds = &*self.creds;
-        let (uid, gid, privileged) = if self.real {
-            (creds.uid, creds.gid, creds.uid == 0 && creds.permitted & (1 << cap::DAC_OVERRIDE) != 0)
+        let (uid, gid, capabilities) = if self.real {
+            (creds.uid, creds.gid, if creds.uid == 0 { creds.permitted } else { 0 })
         } else {
-            (creds.fsuid, creds.fsgid, creds.capable(cap::DAC_OVERRIDE))
+            (creds.fsuid, creds.fsgid, creds.effective)
         };
-        Caller { uid, gid, groups: &creds.groups, privileged }
+        Caller { uid, gid, groups: &creds.groups, capabilities }
     }
 
     /// A walk of `path` from the descriptor `dir` (`AT_FDCWD`: the working directory).

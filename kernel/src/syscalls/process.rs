@@ -83,6 +83,9 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     if unknown || exit_signal > u64::from(MAX_SIGNAL) || (stack == 0) != (stack_size == 0) {
         return Err(Errno::EINVAL);
     }
+    if flags & (abi::CLONE_THREAD | abi::CLONE_PARENT) != 0 && exit_signal != 0 {
+        return Err(Errno::EINVAL);
+    }
     let stack = stack.wrapping_add(stack_size);
     let request = clone::Request { flags, exit_signal: exit_signal as u8, stack, parent_tid, child_tid, pidfd, tls };
     clone::clone(&call.task, call.frame, &request)

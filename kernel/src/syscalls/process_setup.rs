@@ -9,6 +9,7 @@ use linux_abi::syscalls::nr;
 use machine::thread::running;
 
 use super::{Call, Calls, SysResult};
+use crate::task::access::{self, By};
 use crate::task::creds::{self, cap};
 use crate::task::{Pid, tree};
 use crate::user::{self, UserPtr};
@@ -44,7 +45,11 @@ const ROBUST_HEAD_BYTES: u64 = 24;
 fn get_robust_list(call: &mut Call<'_>) -> SysResult {
     let head = match call.int(0) {
         0 => call.task.robust_list.load(Ordering::Relaxed),
-        tid => tree::thread(tid as Pid).ok_or(Errno::ESRCH)?.robust_list.load(Ordering::Relaxed),
+        tid => {
+            let thread = tree::thread(tid as Pid).ok_or(Errno::ESRCH)?;
+            access::check(&call.task, &thread, By::RealIds)?;
+            thread.robust_list.load(Ordering::Relaxed)
+        }
     };
     UserPtr::<u64>::new(call.arg(1)).write(head)?;
     UserPtr::<u64>::new(call.arg(2)).write(ROBUST_HEAD_BYTES)?;
@@ -91,8 +96,12 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         1 if value <= u64::from(MAX_SIGNAL) => me.parent_death_signal.store(value as u32, Ordering::Relaxed),
         2 => UserPtr::<u32>::new(value).write(me.parent_death_signal.load(Ordering::Relaxed))?,
         // PR_GET_DUMPABLE, PR_SET_DUMPABLE
-        3 => return Ok(me.process.dumpable.load(Ordering::Relaxed) as usize),
-        4 if value <= 1 => me.process.dumpable.store(value as u32, Ordering::Relaxed),
+        3 => return Ok(me.mm.with(|mm| mm.is_some_and(|mm| mm.dumpable.load(Ordering::Relaxed))).into()),
+        4 if value <= 1 => me.mm.with(|mm| {
+            if let Some(mm) = mm {
+                mm.dumpable.store(value == 1, Ordering::Relaxed);
+            }
+        }),
         // PR_GET_KEEPCAPS, PR_SET_KEEPCAPS
         7 => return Ok(usize::from(me.creds.with(|creds| creds.keep_caps))),
         8 if value <= 1 => creds::change(me, |creds| creds.keep_caps = value == 1),
@@ -108,9 +117,12 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         }
         // PR_CAPBSET_READ, PR_CAPBSET_DROP
         23 if value <= 40 => return Ok(me.creds.with(|creds| creds.bounding >> value & 1) as usize),
-        24 if value <= 40 => {
+        24 => {
             if !me.creds.with(|creds| creds.capable(cap::SETPCAP)) {
                 return Err(Errno::EPERM);
+            }
+            if value > 40 {
+                return Err(Errno::EINVAL);
             }
             creds::change(me, |creds| creds.bounding &= !(1 << value));
         }

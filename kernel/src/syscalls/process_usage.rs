@@ -50,7 +50,8 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
     if process.pid != call.task.pid() {
         let mine = call.task.creds();
         let theirs = process.any_thread().map(|thread| thread.creds());
-        let same = theirs.is_some_and(|t| [t.uid, t.euid, t.suid] == [mine.uid; 3]);
+        let same = theirs
+            .is_some_and(|t| [t.uid, t.euid, t.suid] == [mine.uid; 3] && [t.gid, t.egid, t.sgid] == [mine.gid; 3]);
         if !same && !mine.capable(cap::SYS_RESOURCE) {
             return Err(Errno::EPERM);
         }

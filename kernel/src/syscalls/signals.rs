@@ -2,15 +2,15 @@
 
 use core::sync::atomic::Ordering;
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigInfo, SigSet, code, may_signal, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigInfo, SigSet, code, sig};
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 use machine::time::now;
 
 use super::{Call, Calls, SysResult, clock, futexes};
 use crate::sched::Sleep;
+use crate::signal::permit::permit;
 use crate::signal::{self, AltStack, Restart, frame};
-use crate::task::creds::cap;
 use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
 use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
@@ -183,7 +183,12 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
     let signal = check_signal(call.arg(1))?;
     let info = match call.arg(2) {
         0 => signal::from_caller(&call.task, signal, code::USER),
-        at => queued_info(call, call.arg(1), at, process.pid as i32)?,
+        at => {
+            if UserPtr::<u32>::new(at).read()? != call.arg(1) as u32 {
+                return Err(Errno::EINVAL);
+            }
+            queued_info(call, call.arg(1), at, process.pid as i32)?
+        }
     };
     // A reaped process is gone for good, whoever has its number now.
     tree::process(process.pid).filter(|found| alloc::sync::Arc::ptr_eq(found, &process)).ok_or(Errno::ESRCH)?;
@@ -202,22 +207,6 @@ fn queued_info(call: &Call<'_>, signal: u64, at: u64, target: i32) -> Result<Sig
         return Err(Errno::EPERM);
     }
     Ok(info)
-}
-
-/// Whether the caller may send to `target` (kill(2)).
-fn permit(me: &Task, target: &Process, signal: u8) -> Result<(), Errno> {
-    if target.pid == me.pid() {
-        return Ok(());
-    }
-    let mine = me.creds();
-    let theirs = target.any_thread().map(|thread| thread.creds());
-    let Some(theirs) = theirs else { return Ok(()) };
-    let continues = signal == sig::CONT && target.sid() == me.process.sid();
-    if continues || may_signal((mine.uid, mine.euid), (theirs.uid, theirs.suid), mine.capable(cap::KILL)) {
-        Ok(())
-    } else {
-        Err(Errno::EPERM)
-    }
 }
 
 fn thread_of(tgid: i32, tid: i32) -> Result<ThreadRef, Errno> {

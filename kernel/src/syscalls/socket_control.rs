@@ -9,6 +9,7 @@ use super::Call;
 use super::file_open::fd_limit;
 use crate::ipc::unix::{Credentials, MOST_RIGHTS, Rights};
 use crate::task::creds::cap;
+use crate::task::tree;
 use crate::user::{UserPtr, read_bytes, write_words};
 
 const SOL_SOCKET: u32 = 1;
@@ -60,7 +61,13 @@ fn check_credentials(call: &Call<'_>, data: &[u8]) -> Result<(), Errno> {
     let own = word(0) == call.task.pid()
         && [creds.uid, creds.euid, creds.suid].contains(&word(4))
         && [creds.gid, creds.egid, creds.sgid].contains(&word(8));
-    if own || creds.capable(cap::SYS_ADMIN) { Ok(()) } else { Err(Errno::EPERM) }
+    if word(4) == u32::MAX || word(8) == u32::MAX {
+        return Err(Errno::EINVAL);
+    }
+    if !own && !creds.capable(cap::SYS_ADMIN) {
+        return Err(Errno::EPERM);
+    }
+    if own || tree::process(word(0)).is_some() { Ok(()) } else { Err(Errno::ESRCH) }
 }
 
 /// A control buffer that is filled.

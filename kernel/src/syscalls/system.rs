@@ -11,7 +11,7 @@ use machine::sync::SpinLock;
 use super::{Call, Calls, SysResult};
 use crate::debug;
 use crate::debug::inject;
-use crate::fs::dev::fill_random;
+use crate::fs::dev::{fill_random, kmsg};
 use crate::fs::file::outcome;
 use crate::fs::io::Sink;
 use crate::log;
@@ -147,12 +147,10 @@ fn syslog(call: &mut Call<'_>) -> SysResult {
     const READ_ALL: i32 = 3;
     const READ_CLEAR: i32 = 4;
     let (action, at, len) = (call.int(0), call.arg(1), call.arg(2) as u32 as usize);
-    let reads_only = matches!(action, READ_ALL | 10);
-    if !reads_only && !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
-        return Err(Errno::EPERM);
-    }
+    kmsg::check_reader()?;
     match action {
         0 | 1 => Ok(0),
+        2 | READ_ALL | READ_CLEAR if at == 0 || call.int(2) < 0 => Err(Errno::EINVAL),
         2 | READ_ALL | READ_CLEAR => {
             let from = log::cleared().max(log::written().saturating_sub(len as u64));
             let mut buffer = alloc::vec![0; len.min(log::RING_BYTES)];

@@ -1,7 +1,7 @@
 //! Making threads and processes: fork, vfork, clone, clone3.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::signal::{MAX_SIGNAL, SIG_DFL, SIG_IGN, SigSet};
 use linux_abi::Errno;
@@ -57,6 +57,9 @@ const UNSUPPORTED: u64 = flags::CLONE_NEWNS
 /// Makes a child of the running thread; its id.
 pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize, Errno> {
     check(request)?;
+    if request.flags & flags::CLONE_PARENT != 0 && me.process.is_init() {
+        return Err(Errno::EINVAL);
+    }
     let whole = span(Id::Fork);
     let asked = |flag: u64| request.flags & flag != 0;
     if asked(flags::CLONE_SETTLS) && request.tls >= kernel_logic::vma::USER_END {
@@ -156,7 +159,13 @@ fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
     };
     let process = Process::new(pid, Some(&me.process), actions);
     if asked(flags::CLONE_PARENT) {
+        // Its parent has not asked for this child: it hears of its end what it chose to hear of the caller's.
         process.parent.store(me.process.ppid(), Ordering::Relaxed);
+        process.exit_signal.store(me.process.exit_signal.load(Ordering::Relaxed), Ordering::Relaxed);
+        let agreed = me.process.parent_executions.load(Ordering::Relaxed);
+        process.parent_executions.store(agreed, Ordering::Relaxed);
+    } else {
+        process.exit_signal.store(request.exit_signal, Ordering::Relaxed);
     }
     process
 }
@@ -194,6 +203,7 @@ fn child_task(
         files: OptionSlot::new(files),
         fs: OptionSlot::new(fs),
         creds: Slot::new(me.creds.get()),
+        identity: SpinLock::new(()),
         name: SpinLock::new(*me.name.lock()),
         clear_child_tid: on(flags::CLONE_CHILD_CLEARTID, request.child_tid),
         set_child_tid: on(flags::CLONE_CHILD_SETTID, request.child_tid),
@@ -202,7 +212,6 @@ fn child_task(
         rseq,
         parent_death_signal: AtomicU32::new(0),
         vfork: SpinLock::new(vfork),
-        exit_signal: AtomicI32::new(i32::from(request.exit_signal)),
         minor_faults: AtomicU64::new(0),
         major_faults: AtomicU64::new(0),
         kernel_thread: false,

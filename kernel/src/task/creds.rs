@@ -30,7 +30,13 @@ pub mod cap {
     pub const SYS_TIME: u32 = 25;
     pub const SYS_TTY_CONFIG: u32 = 26;
     pub const MKNOD: u32 = 27;
+    pub const SYSLOG: u32 = 34;
+    pub const WAKE_ALARM: u32 = 35;
 }
+
+/// Capabilities that go with file system user 0: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE, MKNOD and
+/// MAC_OVERRIDE.
+const FILE_CAPS: u64 = 0x1f | 1 << 9 | 1 << 27 | 1 << 32;
 
 /// An identity.
 #[derive(Clone, Debug)]
@@ -132,11 +138,27 @@ impl Creds {
         self.keep_caps = false;
         self.uid != self.euid || self.gid != self.egid
     }
+
+    /// Settles effective capabilities after the file system user changed from `old` (capabilities(7)): those about files go with
+    /// user 0 and come back with it, as far as they are permitted.
+    pub fn after_fsuid_change(&mut self, old: u32) {
+        if old == 0 && self.fsuid != 0 {
+            self.effective &= !FILE_CAPS;
+        } else if old != 0 && self.fsuid == 0 {
+            self.effective |= FILE_CAPS & self.permitted;
+        }
+    }
+
+    /// Whether these let their holder do what `old` did not, or act as somebody else.
+    pub fn differs_for_others(&self, old: &Creds) -> bool {
+        (self.euid, self.egid, self.fsuid, self.fsgid) != (old.euid, old.egid, old.fsuid, old.fsgid)
+            || self.permitted & !old.permitted != 0
+    }
 }
 
 /// Gives a thread changed credentials.
 pub fn change(task: &super::Task, edit: impl FnOnce(&mut Creds)) {
     let mut creds = (*task.creds()).clone();
     edit(&mut creds);
-    task.creds.set(alloc::sync::Arc::new(creds));
+    super::access::change_creds(task, alloc::sync::Arc::new(creds));
 }

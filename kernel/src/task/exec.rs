@@ -5,12 +5,15 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
-use kernel_logic::signal::{SIG_DFL, SIG_IGN};
+use kernel_logic::permission::READ;
+use kernel_logic::signal::{SIG_DFL, SIG_IGN, sig};
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
 use machine::thread::running;
 
+use super::access;
+use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
@@ -56,16 +59,28 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     drop(opening);
     // Those of the interpreter: a script's own are ignored, since it could be exchanged before it is read (execve(2)).
     let (set_uid, set_gid) = set_ids(&file);
-    let mut creds = (*me.creds()).clone();
-    let secure = creds.after_exec(set_uid, set_gid);
+    let has_set_id = set_uid.is_some() || set_gid.is_some();
     let program = read_program(me, file, &start)?;
+    let old_creds = me.creds();
+    let mut creds = (*old_creds).clone();
+    let secure = creds.after_exec(set_uid, set_gid);
+    let old_stack = me.process.limit(resource::STACK);
+    if secure {
+        // Who else stands in its directory could move it under the program; threads that go away with the execution cannot.
+        only_thread(me)?;
+        if shares_places(me) && !old_creds.capable(cap::SETUID) {
+            creds = (*old_creds).clone();
+            creds.after_exec(Some(old_creds.uid), Some(old_creds.gid));
+        }
+    }
+    let readable = is_readable(&old_creds, &program);
     let given = Given {
         argv: &request.argv,
         envp: &request.envp,
         execfn: &request.path,
         creds: &creds,
         secure,
-        stack_limit: argument_limit(me),
+        stack_limit: if secure { old_stack.min(SECURE_STACK) } else { old_stack },
     };
     let loaded = loader::load(&program, &given)?;
     let alone = span(Id::ExecAlone);
@@ -75,6 +90,10 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let name = request.path.rsplit(|b| *b == b'/').next().unwrap_or(b"");
     me.set_comm(name);
     let argv0 = request.argv.first().map_or(&b""[..], Vec::as_slice);
+    let own = (old_creds.uid, old_creds.gid) == (old_creds.euid, old_creds.egid);
+    let dumpable = readable && own && !creds.differs_for_others(&old_creds);
+    loaded.mm.dumpable.store(dumpable, Ordering::Relaxed);
+    settle_secure(me, &old_creds, &creds, secure, has_set_id && !old_creds.no_new_privs);
     debug::flight::exec(loaded.entry, loaded.sp);
     debug::event::exec(me.pid(), argv0, loaded.entry);
     become_program(me, frame, loaded, creds);
@@ -85,9 +104,11 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
 fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
     let creds = me.creds();
     let context = me.fs();
-    let privileged = creds.capable(super::creds::cap::DAC_OVERRIDE);
-    let who = Caller { uid: creds.fsuid, gid: creds.fsgid, groups: &creds.groups, privileged };
-    run(&Walk { who, context: &context, base, restrict: 0 })
+    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0 })
+}
+
+fn caller(creds: &Creds) -> Caller<'_> {
+    Caller { uid: creds.fsuid, gid: creds.fsgid, groups: &creds.groups, capabilities: creds.effective }
 }
 
 fn open_file(me: &Thread, request: &Request) -> Result<Arc<File>, Errno> {
@@ -101,12 +122,12 @@ fn open_file(me: &Thread, request: &Request) -> Result<Arc<File>, Errno> {
 /// User and group the file's set-id bits ask for.
 fn set_ids(file: &File) -> (Option<u32>, Option<u32>) {
     let attr = file.inode().attr();
-    let mode = attr.mode();
+    let (mode, uid, gid) = attr.mode_and_owner();
     if file.path.mount.flags() & MS_NOSUID != 0 || attr.kind() != S_IFREG {
         return (None, None);
     }
-    let set_uid = (mode & 0o4000 != 0).then(|| attr.uid());
-    let set_gid = (mode & 0o2010 == 0o2010).then(|| attr.gid());
+    let set_uid = (mode & 0o4000 != 0).then_some(uid);
+    let set_gid = (mode & 0o2010 == 0o2010).then_some(gid);
     (set_uid, set_gid)
 }
 
@@ -154,10 +175,47 @@ fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Header, elf:
     Ok((file, header, image))
 }
 
-/// How much arguments and environment may take: a quarter of the stack, at least 128 KiB, at most 6 MiB.
-fn argument_limit(me: &Thread) -> u64 {
-    me.process.limit(resource::STACK)
+/// Whether a process besides this one, whose other threads are gone, stands in the same directories (`CLONE_FS`).
+fn shares_places(me: &Thread) -> bool {
+    let places = me.fs();
+    // One reference is the slot's, one is ours; whoever just looks at them in /proc lets go soon.
+    for _ in 0..PATIENCE {
+        if Arc::strong_count(&places) <= 2 {
+            return false;
+        }
+        sched::yield_now();
+    }
+    true
 }
+
+/// Whether the caller may read all the program is made of, and so may look at its memory.
+fn is_readable(creds: &Creds, program: &Program) -> bool {
+    let who = caller(creds);
+    let readable = |file: &File| file.inode().attr().check(&who, READ).is_ok();
+    readable(&program.file) && program.interpreter.as_ref().is_none_or(|(file, ..)| readable(file))
+}
+
+/// Takes away what the caller set up for itself and could turn against a program with other ids (execve(2), personality(2)).
+fn settle_secure(me: &Thread, old: &Creds, new: &Creds, secure: bool, has_set_id: bool) {
+    if secure || new.differs_for_others(old) {
+        me.parent_death_signal.store(0, Ordering::Relaxed);
+    }
+    if has_set_id {
+        me.process.personality.fetch_and(!CLEARED_PERSONALITY, Ordering::Relaxed);
+    }
+    if secure {
+        let mut limits = me.process.limits.lock();
+        let stack = &mut limits.0[resource::STACK];
+        stack.soft = stack.soft.min(SECURE_STACK);
+    }
+}
+
+/// Looks for others in the same directories, one turn of the processor apart.
+const PATIENCE: u32 = 100;
+/// The largest stack a program with other ids than its caller's starts with (`_STK_LIM`).
+const SECURE_STACK: u64 = 8 << 20;
+/// `PER_CLEAR_ON_SETID`: READ_IMPLIES_EXEC, ADDR_COMPAT_LAYOUT, MMAP_PAGE_ZERO, ADDR_NO_RANDOMIZE.
+const CLEARED_PERSONALITY: u32 = 0x0074_0000;
 
 /// Ends every other thread of the process and waits until they are gone. `EAGAIN` if the process itself must end.
 fn only_thread(me: &Thread) -> Result<(), Errno> {
@@ -186,7 +244,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     mm.audit("exec");
     let switching = span(Id::ExecSwitch);
     me.set_space(Some(mm.space.clone()));
-    let old = me.mm.set(Some(mm));
+    let old = access::switch(me, mm, Arc::new(creds));
     if let Some(old) = old {
         me.process.note_resident(&old);
         drop(old);
@@ -195,12 +253,11 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.finish_vfork();
     own_files(me);
     reset_signals(me);
-    let old_ids = me.creds.with(|old| (old.euid, old.egid));
-    me.process.dumpable.store(u32::from(old_ids == (creds.euid, creds.egid)), Ordering::Relaxed);
-    me.creds.set(Arc::new(creds));
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
     me.process.has_execed.store(true, Ordering::Relaxed);
+    me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
+    me.process.executions.fetch_add(1, Ordering::Relaxed);
     running::reset();
     *frame = UserFrame::new(entry, sp);
     frame.forget_syscall();
@@ -224,8 +281,10 @@ fn own_files(me: &Thread) {
 /// Handlers are gone with the program; ignored signals stay ignored (execve(2)).
 fn reset_signals(me: &Thread) {
     let _span = span(Id::ExecSignals);
-    let mut table = me.process.actions.with(|actions| *actions.0.lock());
-    let mut changed = false;
+    let shared = me.process.actions.get();
+    let mut table = *shared.0.lock();
+    // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
+    let mut changed = Arc::strong_count(&shared) > 2;
     for entry in &mut table {
         if entry.handler != SIG_IGN && (entry.handler != SIG_DFL || entry.flags != 0) {
             *entry = kernel_logic::signal::Disposition::default();

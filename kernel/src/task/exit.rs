@@ -129,7 +129,7 @@ fn orphan_children(process: &Arc<Process>) {
     if let Some((heir, orphans)) = tree::reparent_children(process) {
         for orphan in &orphans {
             let wanted = orphan.any_thread().map_or(0, |t| t.parent_death_signal.load(Ordering::Relaxed));
-            if wanted != 0 {
+            if wanted != 0 && signal::permit::permit(&current(), orphan, wanted as u8).is_ok() {
                 // The orphan may be ending itself.
                 let _ = signal::send_process(orphan, SigInfo::kernel(wanted as u8));
             }
@@ -163,10 +163,14 @@ fn hang_up_if_orphaned(pgid: u32, without: u32) {
 
 fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
     let parent = tree::process(process.ppid());
-    let exit_signal = me.exit_signal.load(Ordering::Relaxed);
+    let chosen = process.exit_signal.load(Ordering::Relaxed);
+    // What an earlier program of the parent chose does not reach the one it has executed since.
+    let agreed = process.parent_executions.load(Ordering::Relaxed);
+    let same_program = parent.as_ref().is_none_or(|parent| parent.executions.load(Ordering::Relaxed) == agreed);
+    let exit_signal = if same_program { chosen } else { sig::CHLD };
     let disposition = parent.as_ref().map(|parent| parent.actions.with(|actions| actions.get(sig::CHLD)));
-    let careless = exit_signal == i32::from(sig::CHLD)
-        && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
+    let careless =
+        exit_signal == sig::CHLD && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
     if careless || parent.is_none() {
         // Out of the tree before it becomes a zombie, so that nobody can wait for it.
         super::wait::reap(process);
@@ -178,7 +182,7 @@ fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
         return;
     };
     if (1..=64).contains(&exit_signal) {
-        let info = child_info(process, me, ended, exit_signal as u8);
+        let info = child_info(process, me, ended, exit_signal);
         tell_of_child(&parent, info);
     } else {
         parent.child_changed.wake_all();

@@ -20,8 +20,8 @@ use crate::debug::inject::{self, Fault};
 use crate::debug::span::{Id, span};
 use crate::fs::io::Sink;
 use crate::fs::{File, PageUse};
-use crate::mm::map::vma_errno;
-use crate::mm::{AddressSpace, Backing, Map, TAG_ANON, Vma, page_down, page_up};
+use crate::mm::map::{MIN_ADDR, vma_errno};
+use crate::mm::{AddressSpace, Backing, Map, MappedFile, TAG_ANON, Vma, page_down, page_up};
 use crate::options;
 use crate::random;
 use crate::time::vdso;
@@ -106,7 +106,7 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
         interpreter_base = match header.placement {
             Placement::Fixed => 0,
             Placement::Anywhere => {
-                let gap = map.vmas.find_gap(high - low, PAGE, map.mmap_top).ok_or(Errno::ENOMEM)?;
+                let gap = map.vmas.find_gap(high - low, MIN_ADDR, map.mmap_top).ok_or(Errno::ENOMEM)?;
                 gap - low
             }
         };
@@ -160,7 +160,7 @@ fn map_image(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, image: &Image, 
     let _span = span(Id::ExecSegments);
     let (low, high) = image.span();
     let (low, high) = (low.wrapping_add(base), high.wrapping_add(base));
-    if high > USER_END || low >= high || low < crate::mm::map::MIN_ADDR {
+    if high > USER_END || low >= high || low < MIN_ADDR {
         return Err(Errno::ENOMEM);
     }
     for segment in &image.segments {
@@ -186,7 +186,7 @@ fn map_segment(mm: &AddressSpace, map: &mut Map, file: &Arc<File>, segment: &Seg
     let every = Prot::READ.with(Prot::WRITE).with(Prot::EXEC);
     let prot = if inject::is(Fault::ElfProtection) { every } else { segment.prot };
     if file_end > start {
-        let backing = Backing::File { file: file.clone(), offset: segment.page_offset() };
+        let backing = Backing::File { file: MappedFile::read_only(file.clone()), offset: segment.page_offset() };
         map.vmas.insert(Vma { start, end: file_end, prot, flags, backing }).map_err(vma_errno)?;
         if let Some((from, to)) = segment.tail_to_clear() {
             let (from, to) = (from.wrapping_add(base), to.wrapping_add(base));
@@ -227,7 +227,7 @@ fn map_vdso(map: &mut Map) -> Result<(), Errno> {
         return Ok(());
     }
     let len = vdso::PAGES * PAGE;
-    let start = map.vmas.find_gap(len, PAGE, map.mmap_top).ok_or(Errno::ENOMEM)?;
+    let start = map.vmas.find_gap(len, MIN_ADDR, map.mmap_top).ok_or(Errno::ENOMEM)?;
     for (index, prot) in [(0, Prot::READ), (1, Prot::READ.with(Prot::EXEC))] {
         let at = start + index * PAGE;
         let flags = VmaFlags::default();

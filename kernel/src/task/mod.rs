@@ -8,9 +8,9 @@
 //! parent has waited for it.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{SigSet, sig};
+use kernel_logic::signal::SigSet;
 use machine::cpu::CpuId;
 use machine::sync::SpinLock;
 use machine::thread::Current;
@@ -24,6 +24,7 @@ use crate::mm::AddressSpace;
 use crate::sched::SchedState;
 use crate::signal::ThreadSignals;
 
+pub mod access;
 pub mod clone;
 pub mod creds;
 pub mod exec;
@@ -71,6 +72,8 @@ pub struct Task {
     pub fs: OptionSlot<FsContext>,
     /// Its credentials.
     pub creds: Slot<Creds>,
+    /// Held while memory and credentials change together, and while both are looked at ([`access`]).
+    pub identity: SpinLock<()>,
     /// `comm`: up to 15 bytes and a NUL.
     pub name: SpinLock<[u8; 16]>,
     /// Cleared and woken as a futex when the thread ends (`set_tid_address`).
@@ -87,8 +90,6 @@ pub struct Task {
     pub parent_death_signal: AtomicU32,
     /// What the vfork parent waits for; set while this thread borrows its parent's memory.
     pub vfork: SpinLock<Option<Arc<VforkDone>>>,
-    /// The signal its parent gets when it ends; 0 for none. Meaningful for a process's first thread.
-    pub exit_signal: AtomicI32,
     /// Faults resolved without and with I/O.
     pub minor_faults: AtomicU64,
     /// See above.
@@ -198,6 +199,7 @@ impl Task {
             files: OptionSlot::new(None),
             fs: OptionSlot::new(None),
             creds: Slot::new(Arc::new(Creds::root())),
+            identity: SpinLock::new(()),
             name: SpinLock::new([0; 16]),
             clear_child_tid: AtomicU64::new(0),
             set_child_tid: AtomicU64::new(0),
@@ -206,7 +208,6 @@ impl Task {
             rseq: Rseq::default(),
             parent_death_signal: AtomicU32::new(0),
             vfork: SpinLock::new(None),
-            exit_signal: AtomicI32::new(i32::from(sig::CHLD)),
             minor_faults: AtomicU64::new(0),
             major_faults: AtomicU64::new(0),
             kernel_thread: true,

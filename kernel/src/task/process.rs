@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
 use machine::sync::SpinLock;
@@ -64,8 +64,12 @@ pub struct Process {
     pub has_execed: AtomicBool,
     /// Receives orphans of its descendants (`PR_SET_CHILD_SUBREAPER`).
     pub subreaper: AtomicBool,
-    /// `PR_SET_DUMPABLE`
-    pub dumpable: AtomicU32,
+    /// The signal its parent gets when it ends, 0 for none.
+    pub exit_signal: AtomicU8,
+    /// Programs it has executed: what was agreed with an earlier one is not owed to a later one.
+    pub executions: AtomicU32,
+    /// Its parent's `executions` when the parent chose `exit_signal`.
+    pub parent_executions: AtomicU32,
     /// personality(2)
     pub personality: AtomicU32,
     /// `oom_score_adj`, offset by 1000.
@@ -201,7 +205,9 @@ impl Process {
             timers: PosixTimers::default(),
             has_execed: AtomicBool::new(false),
             subreaper: AtomicBool::new(false),
-            dumpable: AtomicU32::new(1),
+            exit_signal: AtomicU8::new(sig::CHLD),
+            executions: AtomicU32::new(0),
+            parent_executions: AtomicU32::new(like.map_or(0, |parent| parent.executions.load(Ordering::Relaxed))),
             personality: inherit(|p| &p.personality, 0),
             oom_score: inherit(|p| &p.oom_score, 1000),
         })

@@ -180,6 +180,8 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
         orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
     for orphan in &processes {
         orphan.parent.store(heir, Ordering::Relaxed);
+        // The heir has chosen no signal for it.
+        orphan.exit_signal.store(kernel_logic::signal::sig::CHLD, Ordering::Relaxed);
     }
     let node = tree.nodes.get_mut(&heir)?;
     node.children.extend_from_slice(&orphans);

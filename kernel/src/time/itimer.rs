@@ -205,7 +205,9 @@ impl IntervalTimer {
             Notify::Process { id, signal, value } => {
                 signal::queue_for_process(process, timer(id, signal, value)).unwrap_or(false)
             }
+            // The number may have gone to a thread of another process since.
             Notify::Thread { id, signal, value, tid } => tree::thread(tid)
+                .filter(|thread| Arc::ptr_eq(&thread.process, process))
                 .is_some_and(|thread| signal::queue_for_thread(&thread, timer(id, signal, value)).unwrap_or(false)),
         }
     }

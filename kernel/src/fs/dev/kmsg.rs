@@ -11,6 +11,8 @@ use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::log::{self, Bytes, Level};
 use crate::sched::{Sleep, sleep_until};
+use crate::task::creds::cap;
+use crate::task::current;
 
 /// One opening of the log, with what it has read.
 pub struct Reader {
@@ -42,6 +44,12 @@ impl Reader {
         at.record += 1;
         Some(record(&buffer[..line_length], at.record - 1))
     }
+}
+
+/// `kernel.dmesg_restrict`, on: EPERM for the running thread unless it has CAP_SYSLOG or CAP_SYS_ADMIN (syslog(2)).
+pub fn check_reader() -> Result<(), Errno> {
+    let may = current().creds.with(|creds| creds.capable(cap::SYSLOG) || creds.capable(cap::SYS_ADMIN));
+    if may { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 impl Default for Reader {

@@ -6,10 +6,11 @@ mod memory;
 use alloc::sync::Arc;
 
 use linux_abi::Errno;
+use linux_abi::flags::file::O_WRONLY;
 use machine::sync::Once;
 
 use super::attr::{S_IFCHR, S_IFMT};
-use super::file::FileOps;
+use super::file::{FileOps, O_ACCMODE};
 use super::inode::{Mapping, OpenRequest};
 use super::tmpfs::TmpFs;
 use super::{inode::NewNode, mount::FileSystem};
@@ -68,7 +69,12 @@ pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileO
         ZERO => Ok(memory(1, Memory::Zero)),
         FULL => Ok(memory(2, Memory::Full)),
         RANDOM | URANDOM => Ok(memory(3, Memory::Random)),
-        KMSG => Ok(Arc::new(kmsg::Reader::new())),
+        KMSG => {
+            if request.flags & O_ACCMODE != O_WRONLY as u32 {
+                kmsg::check_reader()?;
+            }
+            Ok(Arc::new(kmsg::Reader::new()))
+        }
         TTY | CONSOLE | TTY_S0 | PTMX => crate::tty::open(rdev, request.flags),
         _ if split(rdev).0 == crate::tty::pty::MAJOR => crate::tty::open(rdev, request.flags),
         _ => Err(Errno::ENXIO),

@@ -7,26 +7,23 @@ use kernel_logic::vma::{Prot, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 
-use super::Target;
 use crate::fs::dev::split;
 use crate::mm::{AddressSpace, Backing, Vma};
 use crate::task;
 
-pub(super) fn maps(target: Target) -> Result<Vec<u8>, Errno> {
-    let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
+pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut out = Vec::new();
     let mut at = 0;
-    while let Some(vma) = next(&mm, &mut at) {
+    while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
     }
     Ok(out)
 }
 
-pub(super) fn smaps(target: Target) -> Result<Vec<u8>, Errno> {
-    let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
+pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut out = Vec::new();
     let mut at = 0;
-    while let Some(vma) = next(&mm, &mut at) {
+    while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
         let mut resident = 0_u64;
         if let Some(range) = PageRange::new(vma.start, vma.end) {

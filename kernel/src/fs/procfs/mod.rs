@@ -22,7 +22,9 @@ use machine::sync::Once;
 use super::dentry::Dentry;
 use super::inode::LinkTarget;
 use super::mount::{FileSystem, Statistics};
-use crate::task::{Pid, Process, ThreadRef, Tid, tree};
+use crate::mm::AddressSpace;
+use crate::task::access::{self, By};
+use crate::task::{Pid, Process, ThreadRef, Tid, current, tree};
 use node::{Body, ProcNode};
 
 /// Whose files they are: a process, and of its threads the one asked about.
@@ -45,8 +47,26 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Whether the running thread may look into it: EACCES if not.
+    fn check_access(self) -> Result<(), Errno> {
+        access::check(&current(), &*self.thread()?, By::FileSystemIds).map_err(|_| Errno::EACCES)
+    }
+
+    /// What `look` finds in it, if the running thread may look into it before and still after: an execution in between does not
+    /// show the new program.
+    fn look<T>(self, look: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+        self.check_access()?;
+        let found = look()?;
+        self.check_access()?;
+        Ok(found)
+    }
+}
+
 /// Makes the text of a file.
 type Read = fn(Target) -> Result<Vec<u8>, Errno>;
+/// Makes the text of a file about a process's memory.
+type ReadMemory = fn(&AddressSpace) -> Result<Vec<u8>, Errno>;
 /// Takes what was written to a file.
 type Write = fn(Target, &[u8]) -> Result<(), Errno>;
 /// Where a link leads.
@@ -67,6 +87,8 @@ enum What {
     /// One of `/proc/sys` that cannot be set.
     Constant(Read),
     Control(Read, Write),
+    /// About the memory the process had when it was opened, for who may look into it.
+    Memory(ReadMemory),
     Link(Follow),
     Threads,
     Descriptors,

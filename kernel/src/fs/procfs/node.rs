@@ -11,7 +11,8 @@ use crate::fs::attr::{Attr, S_IFDIR, S_IFLNK, S_IFREG};
 use crate::fs::dentry::Dentry;
 use crate::fs::file::{File, FileOps, O_ACCMODE, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, NewNode, OpenRequest};
-use crate::task::tree;
+use crate::task::access::{self, By};
+use crate::task::{current, tree};
 
 /// What a node is.
 pub(super) enum Body {
@@ -46,11 +47,7 @@ pub(super) struct ProcNode {
 
 impl ProcNode {
     pub(super) fn new(dev: u64, ino: u64, mode: u32, target: Target, body: Body) -> Arc<Self> {
-        // A process's files belong to its effective user.
-        let (uid, gid) = match target.thread() {
-            Ok(thread) if target.pid != 0 => thread.creds.with(|creds| (creds.euid, creds.egid)),
-            _ => (0, 0),
-        };
+        let (uid, gid) = owner(target, mode, &body);
         Arc::new(Self { attr: Attr::with_ino(ino, dev, mode, uid, gid, 0), target, body })
     }
 
@@ -67,7 +64,7 @@ impl ProcNode {
         let (index, entry) = entries.iter().enumerate().find(|(_, entry)| entry.name.as_bytes() == name)?;
         let body = match entry.what {
             What::Directory(entries) => Body::Table(entries),
-            What::File(_) | What::Constant(_) | What::Control(..) => Body::Text(entry.what),
+            What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) => Body::Text(entry.what),
             What::Link(follow) => Body::Link(follow),
             What::Threads => Body::Threads,
             What::Descriptors => Body::Descriptors,
@@ -77,6 +74,9 @@ impl ProcNode {
     }
 
     fn descriptor(&self, dir: &Arc<Dentry>, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
+        if matches!(self.body, Body::DescriptorInfo) {
+            self.target.check_access()?;
+        }
         let fd = number(name).and_then(|fd| i32::try_from(fd).ok()).ok_or(Errno::ENOENT)?;
         let file = self.target.thread()?.files.get().ok_or(Errno::ENOENT)?.get(fd).map_err(|_| Errno::ENOENT)?;
         if matches!(self.body, Body::DescriptorInfo) {
@@ -121,6 +121,23 @@ impl ProcNode {
                 return;
             }
         }
+    }
+}
+
+/// A process's files belong to its effective user; to root if it is not dumpable, but for directories all may search. A process's
+/// own descriptors are its own in any case.
+fn owner(target: Target, mode: u32, body: &Body) -> (u32, u32) {
+    if target.pid == 0 {
+        return (0, 0);
+    }
+    let Ok(thread) = target.thread() else { return (0, 0) };
+    let me = current();
+    if mode == S_IFDIR | 0o555 {
+        thread.creds.with(|creds| (creds.euid, creds.egid))
+    } else if matches!(body, Body::Descriptors) && me.pid() == target.pid {
+        me.creds.with(|creds| (creds.fsuid, creds.fsgid))
+    } else {
+        access::owner_in_proc(&thread)
     }
 }
 
@@ -198,10 +215,10 @@ impl Inode for ProcNode {
     fn link_target(&self) -> Result<LinkTarget, Errno> {
         match self.body {
             Body::Link(follow) => follow(self.target),
-            Body::Descriptor(fd) => {
+            Body::Descriptor(fd) => self.target.look(|| {
                 let files = self.target.thread()?.files.get().ok_or(Errno::ENOENT)?;
                 Ok(LinkTarget::Jump(files.get(fd).map_err(|_| Errno::ENOENT)?.path.clone()))
-            }
+            }),
             _ => Err(Errno::EINVAL),
         }
     }
@@ -215,6 +232,15 @@ impl Inode for ProcNode {
         match self.body {
             // Not even root's privilege makes a constant a setting.
             Body::Text(What::Constant(_)) if request.flags & O_ACCMODE != 0 => Err(Errno::EACCES),
+            Body::Text(What::Memory(_)) => {
+                let thread = self.target.thread()?;
+                let mm = access::memory(&current(), &thread, By::FileSystemIds).map_err(|_| Errno::EACCES)?;
+                Ok(Arc::new(TextFile::about(self, mm.as_ref())))
+            }
+            Body::DescriptorInfo => {
+                self.target.check_access()?;
+                Ok(self)
+            }
             Body::Text(_) | Body::OneInfo(_) => Ok(Arc::new(TextFile::new(self))),
             Body::Link(_) | Body::Descriptor(_) => Err(Errno::ELOOP),
             _ => Ok(self),
@@ -238,7 +264,7 @@ impl FileOps for ProcNode {
 
 fn mode_of(entry: &Entry) -> u32 {
     let kind = match entry.what {
-        What::File(_) | What::Constant(_) | What::Control(..) => S_IFREG,
+        What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) => S_IFREG,
         What::Link(_) => S_IFLNK,
         _ => S_IFDIR,
     };

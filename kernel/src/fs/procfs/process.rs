@@ -28,14 +28,12 @@ pub(super) fn command_line(target: Target) -> Result<Vec<u8>, Errno> {
     Ok(read_memory(&mm, start, end))
 }
 
-pub(super) fn environment(target: Target) -> Result<Vec<u8>, Errno> {
-    let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
+pub(super) fn environment(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let (start, end) = mm.lock().envs;
-    Ok(read_memory(&mm, start, end))
+    Ok(read_memory(mm, start, end))
 }
 
-pub(super) fn auxv(target: Target) -> Result<Vec<u8>, Errno> {
-    let Some(mm) = target.thread()?.mm() else { return Ok(Vec::new()) };
+pub(super) fn auxv(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let pairs = mm.lock().aux.clone();
     Ok(pairs.iter().flat_map(|&(kind, value)| [kind, value]).flat_map(u64::to_ne_bytes).collect())
 }
@@ -75,20 +73,23 @@ pub(super) fn set_comm(target: Target, name: &[u8]) -> Result<(), Errno> {
 }
 
 pub(super) fn cwd(target: Target) -> Result<LinkTarget, Errno> {
-    Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.cwd()))
+    target.look(|| Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.cwd())))
 }
 
 pub(super) fn root(target: Target) -> Result<LinkTarget, Errno> {
-    Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.root()))
+    target.look(|| Ok(LinkTarget::Jump(target.thread()?.fs.get().ok_or(Errno::ENOENT)?.root())))
 }
 
 pub(super) fn exe(target: Target) -> Result<LinkTarget, Errno> {
-    let mm = target.thread()?.mm().ok_or(Errno::ENOENT)?;
-    let exe = mm.lock().exe.clone().ok_or(Errno::ENOENT)?;
-    Ok(LinkTarget::Jump(exe.path.clone()))
+    target.look(|| {
+        let mm = target.thread()?.mm().ok_or(Errno::ENOENT)?;
+        let exe = mm.lock().exe.clone().ok_or(Errno::ENOENT)?;
+        Ok(LinkTarget::Jump(exe.path.clone()))
+    })
 }
 
 pub(super) fn personality(target: Target) -> Result<Vec<u8>, Errno> {
+    target.check_access().map_err(|_| Errno::EPERM)?;
     Ok(format!("{:08x}\n", target.process()?.personality.load(Relaxed)).into_bytes())
 }
 
@@ -106,6 +107,7 @@ pub(super) fn set_oom_score_adj(target: Target, text: &[u8]) -> Result<(), Errno
 }
 
 pub(super) fn descriptor_info(target: Target, fd: i32) -> Result<Vec<u8>, Errno> {
+    target.check_access()?;
     let files = target.thread()?.files.get().ok_or(Errno::ENOENT)?;
     let file = files.get(fd).map_err(|_| Errno::ENOENT)?;
     let close_on_exec = if files.is_close_on_exec(fd).unwrap_or(false) { 0o2_000_000 } else { 0 };

@@ -13,8 +13,9 @@ use linux_abi::Errno;
 use super::Target;
 use crate::log::Bytes;
 use crate::mm::AddressSpace;
+use crate::task::access::{self, By};
 use crate::task::limits::resource;
-use crate::task::{Process, ThreadRef};
+use crate::task::{Process, ThreadRef, current};
 use crate::time;
 
 /// Pages of a kind of memory.
@@ -109,7 +110,11 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let (tty, foreground) =
         process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
-    let Layout { code, stack, args, envs, brk } = layout(mm.as_deref());
+    // Addresses are for who may look into the process; the others learn only that there is a program.
+    let shown = thread.as_ref().is_none_or(|thread| access::check(&current(), thread, By::FileSystemIds).is_ok());
+    let program = if mm.is_some() { (1, 1) } else { (0, 0) };
+    let hidden = Layout { code: program, ..Layout::default() };
+    let Layout { code, stack, args, envs, brk } = if shown { layout(mm.as_deref()) } else { hidden };
     let mut out = format!("{} (", target.tid).into_bytes();
     out.extend_from_slice(&comm_of(thread.as_ref()));
     let ticks = time::to_ticks;

@@ -1,6 +1,6 @@
 //! What is where in `/proc`.
 
-use super::What::{Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Threads};
+use super::What::{Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
 use super::{Entry, limits, maps, process, status, system};
 
 const fn dir(name: &'static str, entries: &'static [Entry]) -> Entry {
@@ -17,6 +17,10 @@ const fn constant(name: &'static str, read: super::Read) -> Entry {
 
 const fn private(name: &'static str, read: super::Read) -> Entry {
     Entry { name, mode: 0o400, what: File(read) }
+}
+
+const fn memory(name: &'static str, mode: u32, read: super::ReadMemory) -> Entry {
+    Entry { name, mode, what: Memory(read) }
 }
 
 const fn control(name: &'static str, read: super::Read, write: super::Write) -> Entry {
@@ -65,9 +69,9 @@ const SYS: &[Entry] = &[
             constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
             constant("protected_fifos", |_| Ok(b"0\n".to_vec())),
-            constant("protected_hardlinks", |_| Ok(b"0\n".to_vec())),
+            constant("protected_hardlinks", |_| Ok(b"1\n".to_vec())),
             constant("protected_regular", |_| Ok(b"0\n".to_vec())),
-            constant("protected_symlinks", |_| Ok(b"0\n".to_vec())),
+            constant("protected_symlinks", |_| Ok(b"1\n".to_vec())),
         ],
     ),
     dir(
@@ -75,6 +79,7 @@ const SYS: &[Entry] = &[
         &[
             constant("cap_last_cap", |_| Ok(b"40\n".to_vec())),
             control("debug", system::debug_categories, system::set_debug_categories),
+            constant("dmesg_restrict", |_| Ok(b"1\n".to_vec())),
             control("domainname", system::domain_name, system::set_domain_name),
             control("hostname", system::host_name, system::set_host_name),
             constant("ngroups_max", |_| Ok(b"65536\n".to_vec())),
@@ -115,18 +120,18 @@ const NET: &[Entry] = &[
 
 /// A process.
 pub(super) const PROCESS: &[Entry] = &[
-    private("auxv", process::auxv),
+    memory("auxv", 0o400, process::auxv),
     file("cgroup", |_| Ok(b"0::/\n".to_vec())),
     file("cmdline", process::command_line),
     control("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),
-    private("environ", process::environment),
+    memory("environ", 0o400, process::environment),
     link("exe", process::exe),
     Entry { name: "fd", mode: 0o500, what: Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: DescriptorInfo },
     file("limits", limits::limits),
     file("loginuid", |_| Ok(b"4294967295".to_vec())),
-    file("maps", maps::maps),
+    memory("maps", 0o444, maps::maps),
     file("mountinfo", process::mountinfo),
     file("mounts", process::mounts),
     dir("net", NET),
@@ -134,7 +139,7 @@ pub(super) const PROCESS: &[Entry] = &[
     control("oom_score_adj", process::oom_score_adj, process::set_oom_score_adj),
     private("personality", process::personality),
     link("root", process::root),
-    private("smaps", maps::smaps),
+    memory("smaps", 0o444, maps::smaps),
     file("stat", status::stat),
     file("statm", status::statm),
     file("status", status::status),
@@ -144,16 +149,16 @@ pub(super) const PROCESS: &[Entry] = &[
 
 /// A thread: a process without the list of its threads.
 pub(super) const THREAD: &[Entry] = &[
-    private("auxv", process::auxv),
+    memory("auxv", 0o400, process::auxv),
     file("cmdline", process::command_line),
     control("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),
-    private("environ", process::environment),
+    memory("environ", 0o400, process::environment),
     link("exe", process::exe),
     Entry { name: "fd", mode: 0o500, what: Descriptors },
     Entry { name: "fdinfo", mode: 0o555, what: DescriptorInfo },
     file("limits", limits::limits),
-    file("maps", maps::maps),
+    memory("maps", 0o444, maps::maps),
     file("mountinfo", process::mountinfo),
     file("mounts", process::mounts),
     link("root", process::root),

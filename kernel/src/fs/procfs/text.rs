@@ -1,6 +1,6 @@
 //! Files whose text is made when read: each opening keeps the text it began to read.
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
@@ -11,11 +11,14 @@ use super::node::{Body, ProcNode};
 use super::process;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
+use crate::mm::AddressSpace;
 
 /// One opening of a text.
 pub(super) struct TextFile {
     node: Arc<ProcNode>,
     text: SpinLock<Option<Arc<[u8]>>>,
+    /// What a [`What::Memory`] is about; not kept alive by an opening.
+    memory: Weak<AddressSpace>,
 }
 
 /// The most bytes a control file takes.
@@ -23,12 +26,19 @@ const LONGEST_WRITE: usize = 4096;
 
 impl TextFile {
     pub(super) fn new(node: Arc<ProcNode>) -> Self {
-        Self { node, text: SpinLock::new(None) }
+        Self { node, text: SpinLock::new(None), memory: Weak::new() }
+    }
+
+    /// An opening that tells of `memory`, whatever the process executes later.
+    pub(super) fn about(node: Arc<ProcNode>, memory: Option<&Arc<AddressSpace>>) -> Self {
+        let memory = memory.map_or_else(Weak::new, Arc::downgrade);
+        Self { memory, ..Self::new(node) }
     }
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
         match self.node.body {
             Body::Text(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.node.target),
+            Body::Text(What::Memory(read)) => self.memory.upgrade().map_or(Ok(Vec::new()), |mm| read(&mm)),
             Body::OneInfo(fd) => process::descriptor_info(self.node.target, fd),
             _ => Err(Errno::EINVAL),
         }

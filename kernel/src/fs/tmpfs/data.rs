@@ -5,7 +5,7 @@
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use kernel_logic::filemap::FileMap;
 use linux_abi::Errno;
@@ -18,6 +18,7 @@ use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
 
 /// Contents that still lie in the initramfs archive.
 pub trait Archive: Send + Sync {
@@ -32,12 +33,6 @@ pub const LARGEST: u64 = i64::MAX as u64;
 const PAGE: u64 = PAGE_SIZE as u64;
 /// How often the crash path asks for a file's lock: whoever runs lets go of it sooner, whoever is stopped never does.
 const ATTEMPTS: u32 = 10_000;
-/// No further seals.
-pub const SEAL_SEAL: u32 = 1;
-const SEAL_SHRINK: u32 = 2;
-const SEAL_GROW: u32 = 4;
-const SEAL_WRITE: u32 = 8;
-const SEAL_FUTURE_WRITE: u32 = 16;
 const FALLOC_KEEP_SIZE: u64 = 1;
 const FALLOC_PUNCH_HOLE: u64 = 2;
 
@@ -46,8 +41,7 @@ pub struct FileData {
     pages: SpinLock<Pages>,
     size: AtomicU64,
     generation: AtomicU64,
-    /// `F_SEAL_*` bits.
-    seals: AtomicU32,
+    seals: Seals,
     writers: Gate,
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
@@ -68,7 +62,7 @@ impl FileData {
             size: AtomicU64::new(0),
             generation: AtomicU64::new(0),
             mapped: AtomicBool::new(false),
-            seals: AtomicU32::new(SEAL_SEAL),
+            seals: Seals::closed(),
             writers: Gate::new(),
         }
     }
@@ -128,13 +122,19 @@ impl FileData {
     }
 
     /// What is forbidden for good (fcntl(2), "File Sealing").
-    pub fn seals(&self) -> &AtomicU32 {
+    pub fn seals(&self) -> &Seals {
         &self.seals
+    }
+
+    /// Adds seals, between two writes: none is under way when this returns.
+    pub fn add_seals(&self, more: u32) -> Result<(), Errno> {
+        let _turn = self.writers.enter();
+        self.seals.add(more)
     }
 
     /// EPERM if one of `seals` forbids it.
     fn check_seals(&self, seals: u32) -> Result<(), Errno> {
-        if self.seals.load(Relaxed) & seals != 0 { Err(Errno::EPERM) } else { Ok(()) }
+        if self.seals.get() & seals != 0 { Err(Errno::EPERM) } else { Ok(()) }
     }
 
     /// Copies from `position` on until the sink is full or the file ends.

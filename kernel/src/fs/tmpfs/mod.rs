@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-pub use data::{Archive, LARGEST, SEAL_SEAL};
+pub use data::{Archive, LARGEST};
 use linux_abi::Errno;
 pub use node::{Body, TmpNode};
 

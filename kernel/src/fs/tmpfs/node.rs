@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
@@ -19,6 +19,7 @@ use crate::fs::dev;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
 use crate::fs::io::{Sink, Source};
+use crate::fs::seals::Seals;
 use crate::ipc::pipe::Fifo;
 use crate::syscalls::file_xattr::Attributes;
 
@@ -198,8 +199,12 @@ impl Inode for TmpNode {
         Some(&self.attributes)
     }
 
-    fn seals(&self) -> Option<&AtomicU32> {
+    fn seals(&self) -> Option<&Seals> {
         self.data().ok().map(FileData::seals)
+    }
+
+    fn add_seals(&self, more: u32) -> Result<(), Errno> {
+        self.data().map_err(|_| Errno::EINVAL)?.add_seals(more)
     }
 
     fn generation(&self) -> u64 {
