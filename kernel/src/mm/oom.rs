@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
 
-use crate::debug::panic;
+use crate::debug::{limit, panic};
 use crate::log;
 use crate::sched;
 use crate::signal;
@@ -32,12 +32,10 @@ pub fn relieve() -> bool {
         let message = format_args!("Out of memory and no killable processes: {free} free pages");
         panic::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
     };
-    log::warn!(
-        "Out of memory: killed process {} ({}), {} KiB resident",
-        victim.pid,
-        log::Comm(&victim),
-        resident(&victim) * 4
-    );
+    if limit::OUT_OF_MEMORY.admits() {
+        let size = resident(&victim) * 4;
+        log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, log::Comm(&victim));
+    }
     signal::end_process(&victim, Ended::Killed { signal: sig::KILL, core: false });
     if victim.pid == me.pid() {
         return false;
