@@ -35,6 +35,8 @@ pub enum Seeking {
     Position,
     /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
     Ignored,
+    /// lseek succeeds and does nothing, pread is ESPIPE: event descriptors.
+    Nowhere,
     /// lseek and pread are ESPIPE: pipes, sockets, terminals.
     Stream,
 }
@@ -80,6 +82,12 @@ pub trait FileOps: Send + Sync {
             (false, true) => Ok(size),
             (false, false) => Ok(from),
         }
+    }
+
+    /// Pages of kernel memory that what is behind it holds, as far as that is known without waiting: for the choice of a
+    /// victim when memory is short.
+    fn held_pages(&self) -> usize {
+        0
     }
 
     /// The last descriptor was closed.

@@ -52,7 +52,7 @@ fn choose() -> Option<Arc<Process>> {
     let total = super::frames::total() as i64;
     let badness = |process: &Arc<Process>| {
         let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
-        (adjust > -1000).then(|| resident(process) as i64 + adjust * total / 1000)
+        (adjust > -1000).then(|| footprint(process) as i64 + adjust * total / 1000)
     };
     // One pass without a list: there may be no memory for one.
     let mut worst: Option<(i64, Arc<Process>)> = None;
@@ -67,6 +67,14 @@ fn choose() -> Option<Arc<Process>> {
         None::<()>
     });
     worst.map(|(_, process)| process)
+}
+
+/// Pages that its end gives back: its memory, the page tables for it, and what waits in its pipes and sockets.
+fn footprint(process: &Process) -> u64 {
+    let Some(thread) = process.any_thread() else { return 0 };
+    let tables = thread.mm().map_or(0, |mm| mm.space.table_frames());
+    let buffers = thread.files.get().map_or(0, |files| files.held_pages());
+    resident(process) + tables as u64 + buffers as u64
 }
 
 fn resident(process: &Process) -> u64 {

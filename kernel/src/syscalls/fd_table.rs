@@ -71,7 +71,7 @@ fn dup_to(call: &Call<'_>, close_on_exec: bool) -> SysResult {
 }
 
 fn make_pipe(call: &Call<'_>, flags: u64) -> SysResult {
-    let (reader, writer) = pipe::create((flags & (O_NONBLOCK | O_DIRECT)) as u32);
+    let (reader, writer) = pipe::create((flags & (O_NONBLOCK | O_DIRECT)) as u32)?;
     install_pair(call, call.arg(0), (reader, writer), flags & O_CLOEXEC != 0)
 }
 
@@ -107,6 +107,8 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
             Ok(fd as usize)
         }
         _ if file.is_path_only() => Err(Errno::EBADF),
+        // Files here have no direct transfers; for pipes the flag asks for packets (pipe(2)).
+        F_SETFL if argument & O_DIRECT != 0 && file.ops.as_pipe().is_none() => Err(Errno::EINVAL),
         F_SETFL => {
             file.set_flags(argument as u32);
             set_async(&file, fd, argument & O_ASYNC != 0);
@@ -119,6 +121,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
+        F_SETOWN if argument as i32 == i32::MIN => Err(Errno::EINVAL),
         F_SETOWN => file.notice().set_owner(argument as i32).map(|()| 0),
         F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
         F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
