@@ -200,6 +200,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.creds.set(Arc::new(creds));
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
+    crate::signal::discard_timers(me);
     me.process.has_execed.store(true, Ordering::Relaxed);
     running::reset();
     *frame = UserFrame::new(entry, sp);

@@ -1,7 +1,8 @@
 /*
- * fcntl(2), flock(2): EDEADLK is for a cycle of processes that wait for each other's record locks now. A waiter whose lock
- * was just released is in no cycle, even if it has not run yet; locks of open file descriptions and flock(2) are not looked
- * at, so their cycles end by a signal. Processes that share a descriptor table (CLONE_FILES) are one owner.
+ * fcntl(2), flock(2): EDEADLK is for a cycle of processes that wait for each other's record locks now. A waiter
+ * whose lock was just released is in no cycle, even if it has not run yet; locks of open file descriptions and
+ * flock(2) are not looked at, so their cycles end by a signal. Processes that share a descriptor table
+ * (CLONE_FILES) are one owner.
  */
 #include "contract.h"
 #include <sys/file.h>

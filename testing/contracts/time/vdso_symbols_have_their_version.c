@@ -1,6 +1,6 @@
 /*
- * The vDSO is an ELF library with a dynamic section, a SysV hash table and version definitions; its functions have the
- * version LINUX_2.6 and are found by name and version (vdso(7); System V ABI, "Symbol Versioning" of the LSB).
+ * The vDSO is an ELF library with a dynamic section, a SysV hash table and version definitions; its functions have
+ * the version LINUX_2.6 and are found by name and version (vdso(7); System V ABI, "Symbol Versioning" of the LSB).
  */
 #include "contract.h"
 #include <elf.h>
