@@ -129,7 +129,7 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
         &[
             "/bin/bash",
             "-c",
-            "PATH=/usr/bin; for i in 1 2 3 4 5 6 7 8; do mkdir d$i; seq $i 3000 >d$i/f; done; \
+            "PATH=/usr/bin:/bin; for i in 1 2 3 4 5 6 7 8; do mkdir d$i; seq $i 3000 >d$i/f; done; \
              rg -j4 --no-filename -c '(77|9{2})\\d$' . | paste -sd+",
         ],
         "60+60+60+60+60+60+60+60",
