@@ -294,7 +294,7 @@ impl File {
 
     /// pread: reads at `position`; the file's own does not move.
     pub fn read_at(&self, position: u64, sink: &mut Sink<'_>) -> Result<usize, Errno> {
-        if self.seeking == Seeking::Stream {
+        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
         if !self.is_readable() {
@@ -306,7 +306,7 @@ impl File {
 
     /// pwrite: writes at `position`; the file's own does not move.
     pub fn write_at(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
-        if self.seeking == Seeking::Stream {
+        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
         if !self.is_writable() {

@@ -270,13 +270,13 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
     let mm = call.mm()?;
     let none = VmaFlags::default();
     match call.arg(2) {
+        abi::MADV_FREE if !mm.lock().vmas.overlapping(start, end).all(is_private) => return Err(Errno::EINVAL),
         abi::MADV_DONTNEED | abi::MADV_FREE => mm.discard(start, end)?,
         abi::MADV_REMOVE => remove_shared(&mm, start, end)?,
         abi::MADV_DONTFORK => mm.set_flags(start, end, VmaFlags::DONT_FORK, none)?,
         abi::MADV_DOFORK => mm.set_flags(start, end, none, VmaFlags::DONT_FORK)?,
         abi::MADV_WIPEONFORK => {
-            let private = |vma: &Vma| matches!(vma.backing, Backing::Anonymous);
-            if !mm.lock().vmas.overlapping(start, end).all(private) {
+            if !mm.lock().vmas.overlapping(start, end).all(is_private) {
                 return Err(Errno::EINVAL);
             }
             mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
@@ -294,6 +294,11 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
         _ => return Err(Errno::ENOMEM),
     }
     Ok(0)
+}
+
+/// Whether a range is private memory of no file.
+fn is_private(vma: &Vma) -> bool {
+    matches!(vma.backing, Backing::Anonymous)
 }
 
 /// Kinds of advice there are.

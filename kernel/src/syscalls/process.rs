@@ -83,7 +83,7 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
             return Err(Errno::E2BIG);
         }
     }
-    let unknown = flags & !(0x3_ffff_ffff) != 0 || flags & 0xff != 0;
+    let unknown = flags & (!0x3_ffff_ffff | 0xff | abi::CLONE_DETACHED) != 0;
     if unknown || exit_signal > u64::from(MAX_SIGNAL) || (stack == 0) != (stack_size == 0) {
         return Err(Errno::EINVAL);
     }
@@ -207,7 +207,22 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
 }
 
 fn waitid(call: &mut Call<'_>) -> SysResult {
-    let (kind, id, info_at, options, usage_at) = (call.arg(0), call.int(1), call.arg(2), call.arg(3), call.arg(4));
+    let (info_at, usage_at) = (call.arg(2), call.arg(4));
+    let outcome = wait_by_id(call);
+    if info_at != 0 {
+        // Zeros for nothing, after an error too.
+        write_wait_info(info_at, outcome.as_ref().ok().and_then(Option::as_ref))?;
+    }
+    if let Some(report) = outcome?
+        && usage_at != 0
+    {
+        write_usage(usage_at, &whole_usage(&report.process))?;
+    }
+    Ok(0)
+}
+
+fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
+    let (kind, id, options) = (call.arg(0), call.int(1), call.arg(3));
     let known = abi::WNOHANG | abi::WNOWAIT | abi::WEXITED | abi::WUNTRACED | abi::WCONTINUED;
     let known = known | abi::__WNOTHREAD | abi::__WALL | abi::__WCLONE;
     let events = abi::WEXITED | abi::WUNTRACED | abi::WCONTINUED;
@@ -236,18 +251,7 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
         keep: options & abi::WNOWAIT != 0,
     };
     let report = wait::wait(&call.task, &wanted)?;
-    if impatient && report.is_none() {
-        return Err(Errno::EAGAIN);
-    }
-    if info_at != 0 {
-        write_wait_info(info_at, report.as_ref())?;
-    }
-    if let Some(report) = report
-        && usage_at != 0
-    {
-        write_usage(usage_at, &whole_usage(&report.process))?;
-    }
-    Ok(0)
+    if impatient && report.is_none() { Err(Errno::EAGAIN) } else { Ok(report) }
 }
 
 fn pidfd_open(call: &mut Call<'_>) -> SysResult {
