@@ -1,7 +1,8 @@
 //! Limits how often programs can make the kernel write a line to the console.
 //!
 //! Each kind of line has a [`Limit`]: [`BURST`] lines in [`INTERVAL`], as Linux's `printk_ratelimit`; the others are counted.
-//! The count is written as a `suppressed` event before the next line that passes, and by [`report`] before the machine goes off.
+//! The count is written as a `suppressed` event before the next line that passes, and by [`report`] when categories are
+//! switched and before the machine goes off.
 
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};

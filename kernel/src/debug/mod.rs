@@ -202,4 +202,5 @@ fn set(mut on: u32, list: &[u8], mut unknown: impl FnMut(&[u8])) {
     let before = ON.swap(on, Ordering::Relaxed);
     CALLS_ON.store(on & CALLS, Ordering::Relaxed);
     calls::switched(before, on);
+    limit::report();
 }
