@@ -68,6 +68,12 @@ impl Interest {
         }
     }
 
+    /// Notes that a report taken for delivered did not reach the program.
+    pub const fn taken_back(&mut self) {
+        self.seen = None;
+        self.silenced = false;
+    }
+
     /// Notes that a report was delivered.
     pub const fn delivered(&mut self, sequence: u64) {
         self.seen = Some(sequence);
@@ -108,6 +114,14 @@ mod tests {
         let mut interest = Interest::new(IN | ONESHOT, 5);
         interest.delivered(0);
         assert_eq!(interest.report(IN | HUP, 1), None);
+    }
+
+    #[test]
+    fn a_report_that_did_not_arrive_is_made_again() {
+        let mut interest = Interest::new(IN | EDGE | ONESHOT, 5);
+        interest.delivered(3);
+        interest.taken_back();
+        assert_eq!(interest.report(IN, 3), Some(IN));
     }
 
     #[test]

@@ -374,7 +374,8 @@ impl Pending {
     }
 
     /// Adds a signal. An ordinary one that already waits is merged. At `limit` queued entries an ordinary signal still
-    /// becomes pending (without its info) and a real-time one is refused: `false`, which is `EAGAIN` for `sigqueue`.
+    /// becomes pending (without its info), a real-time one of `kill` too, and another real-time one is refused: `false`, which
+    /// is `EAGAIN` for `sigqueue`.
     ///
     /// A timer's signal is merged with that of the same timer only, which then counts one overrun more, since the timer
     /// goes on when this very entry is taken; at the limit it is refused.
@@ -385,7 +386,7 @@ impl Pending {
         if info.signal < FIRST_RT && self.set.has(info.signal) {
             return true;
         }
-        if self.queue.len() >= limit && info.signal >= FIRST_RT {
+        if self.queue.len() >= limit && info.signal >= FIRST_RT && info.code != code::USER {
             return false;
         }
         self.set = self.set.with(SigSet::only(info.signal));
@@ -408,6 +409,20 @@ impl Pending {
             self.set = self.set.without(SigSet::only(signal));
         }
         Some(info.unwrap_or(SigInfo { signal, code: code::USER, errno: 0, cause: Cause::None }))
+    }
+
+    /// Forgets the signals of POSIX timers (exec); a signal that was sent by other means too stays.
+    pub fn discard_timers(&mut self) {
+        let of_timer = |info: &SigInfo| matches!(info.cause, Cause::Timer { .. });
+        let set = |infos: &mut dyn Iterator<Item = &SigInfo>| {
+            infos.fold(SigSet::EMPTY, |set, info| set.with(SigSet::only(info.signal)))
+        };
+        let gone = set(&mut self.queue.iter().filter(|info| of_timer(info)));
+        if gone.is_empty() {
+            return;
+        }
+        self.queue.retain(|info| !of_timer(info));
+        self.set = self.set.without(gone).with(set(&mut self.queue.iter()));
     }
 
     /// Forgets every pending signal of `set`.
@@ -513,6 +528,32 @@ mod tests {
         assert!(pending.push(info(sig::TERM, 0), 1));
         assert_eq!(pending.take(SigSet(!0)).unwrap().signal, sig::TERM);
         assert_eq!(pending.take(SigSet(!0)), Some(info(40, 0)));
+    }
+
+    #[test]
+    fn signals_of_timers_go_with_their_timers_and_others_stay() {
+        let timer = |signal| SigInfo {
+            signal,
+            code: code::TIMER,
+            errno: 0,
+            cause: Cause::Timer { id: 1, overrun: 0, value: 0, setting: 0 },
+        };
+        let mut pending = Pending::new();
+        for info in [timer(sig::USR1), timer(40), info(40, 7), info(sig::TERM, 0)] {
+            assert!(pending.push(info, 10));
+        }
+        pending.discard_timers();
+        assert_eq!(pending.set(), SigSet::only(40).with(SigSet::only(sig::TERM)));
+        assert_eq!(pending.take(SigSet::only(40)), Some(info(40, 7)));
+        assert_eq!(pending.len(), 1);
+    }
+
+    #[test]
+    fn a_real_time_signal_of_kill_is_pending_even_without_room_for_its_info() {
+        let mut pending = Pending::new();
+        assert!(pending.push(SigInfo { code: code::USER, ..info(40, 0) }, 0));
+        assert!(!pending.push(info(41, 0), 0));
+        assert_eq!(pending.take(SigSet(!0)).map(|info| info.signal), Some(40));
     }
 
     #[test]

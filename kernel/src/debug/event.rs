@@ -13,7 +13,7 @@ use linux_abi::{Errno, Signal, syscalls};
 use machine::cpu::CpuId;
 use machine::time::Nanos;
 
-use super::{Category, is_on};
+use super::{Category, is_on, limit};
 use crate::log::Line;
 use crate::task::{Task, try_current};
 
@@ -259,10 +259,34 @@ fn call_name(nr: u64) -> &'static str {
     syscalls::by_number(nr).map_or("unknown", |call| call.name)
 }
 
-/// A call nobody implements.
+/// Calls that are not implemented, made since the start.
+static UNIMPLEMENTED: AtomicU64 = AtomicU64::new(0);
+
+/// How many calls were made that are not implemented.
+pub fn unimplemented_count() -> u64 {
+    UNIMPLEMENTED.load(Ordering::Relaxed)
+}
+
+/// A call that is not implemented: counted always, written if that is on.
+#[cold]
+pub fn unimplemented_syscall(nr: u64) {
+    UNIMPLEMENTED.fetch_add(1, Ordering::Relaxed);
+    if is_on(Category::Unimplemented) && limit::UNIMPLEMENTED.admits() {
+        write_unimplemented(nr);
+    }
+}
+
+/// So many events of a kind were left out by their limit.
 #[cold]
 #[inline(never)]
-pub fn unimplemented_syscall(nr: u64) {
+pub fn suppressed(what: &str, count: u64) {
+    let mut event = Event::new("suppressed");
+    event.string("of", what.as_bytes()).number("count", count);
+    event.emit();
+}
+
+#[inline(never)]
+fn write_unimplemented(nr: u64) {
     let mut event = Event::new("unimplemented_syscall");
     event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
     event.emit();

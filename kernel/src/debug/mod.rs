@@ -24,6 +24,7 @@ pub mod event;
 pub mod flight;
 mod htrace;
 pub mod inject;
+pub mod limit;
 pub mod panic;
 mod profile;
 pub mod ring;
@@ -62,6 +63,8 @@ pub enum Category {
     Verify = 1 << 19,
     /// The mappings of a fresh program against its page table.
     Audit = 1 << 20,
+    /// Calls that are not implemented, by name; some per second.
+    Unimplemented = 1 << 21,
 }
 
 /// Every category by the name `debug=` uses, in alphabetical order.
@@ -77,6 +80,7 @@ pub const CATEGORIES: &[(&str, Category)] = &[
     ("signal", Category::Signal),
     ("syscall", Category::Syscall),
     ("trace", Category::Trace),
+    ("unimplemented", Category::Unimplemented),
     ("usercopy", Category::Usercopy),
     ("verify", Category::Verify),
 ];
@@ -135,6 +139,7 @@ pub fn exec_checks(me: &Task) {
 /// Writes what was collected and not written yet: before the machine goes off.
 pub fn report() {
     calls::report(ON.load(Ordering::Relaxed));
+    limit::report();
 }
 
 /// Switches categories on by a comma list; `all` and `none` are understood, from left to right. Unknown names are returned
@@ -197,4 +202,5 @@ fn set(mut on: u32, list: &[u8], mut unknown: impl FnMut(&[u8])) {
     let before = ON.swap(on, Ordering::Relaxed);
     CALLS_ON.store(on & CALLS, Ordering::Relaxed);
     calls::switched(before, on);
+    limit::report();
 }

@@ -128,6 +128,11 @@ impl FdTable {
         Some((fd, slots.get(fd)?.clone()))
     }
 
+    /// Pages of kernel memory behind its descriptors ([`FileOps::held_pages`](super::file::FileOps::held_pages)).
+    pub fn held_pages(&self) -> usize {
+        self.slots.try_lock().map_or(0, |slots| slots.iter().map(|(_, file)| file.ops.held_pages()).sum())
+    }
+
     /// Numbers the table has room for (`FDSize`).
     pub fn capacity(&self) -> usize {
         self.slots.lock().capacity()

@@ -35,6 +35,8 @@ pub enum Seeking {
     Position,
     /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
     Ignored,
+    /// lseek succeeds and does nothing, pread is ESPIPE: event descriptors.
+    Nowhere,
     /// lseek and pread are ESPIPE: pipes, sockets, terminals.
     Stream,
 }
@@ -85,6 +87,12 @@ pub trait FileOps: Send + Sync {
             (false, true) => Ok(size),
             (false, false) => Ok(from),
         }
+    }
+
+    /// Pages of kernel memory that what is behind it holds, as far as that is known without waiting: for the choice of a
+    /// victim when memory is short.
+    fn held_pages(&self) -> usize {
+        0
     }
 
     /// The last descriptor was closed.
@@ -291,7 +299,7 @@ impl File {
 
     /// pread: reads at `position`; the file's own does not move.
     pub fn read_at(&self, position: u64, sink: &mut Sink<'_>) -> Result<usize, Errno> {
-        if self.seeking == Seeking::Stream {
+        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
         if !self.is_readable() {
@@ -303,7 +311,7 @@ impl File {
 
     /// pwrite: writes at `position`; the file's own does not move.
     pub fn write_at(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
-        if self.seeking == Seeking::Stream {
+        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
         if !self.is_writable() {

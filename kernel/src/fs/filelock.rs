@@ -3,10 +3,14 @@
 //! Locks hang off inodes in one table, keyed by the inode; the rules are in `kernel_logic::filelock`. A whole-file flock is a
 //! lock of its own family: it never conflicts with record locks. Waiters sleep on one queue and try again when any lock goes:
 //! lock waits are rare and short.
+//!
+//! Deadlocks are looked for among the record locks of processes only, as on Linux: a description may be closed or used by
+//! several processes, so waiting for its lock proves nothing. Who waits for whom is not kept but derived from the locks held
+//! at the moment of the question, so that a waiter whose lock has become free, but who has not run yet, waits for none.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::filelock::{Kind, Lock, Locks, TO_END};
 use linux_abi::Errno;
@@ -16,12 +20,23 @@ use super::file::File;
 use crate::sync::wait::WaitQueue;
 
 /// Whose a record lock is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Owner {
-    /// A process, by its descriptor table, with the process id that F_GETLK reports.
+    /// A process, by its descriptor table, with the process id that F_GETLK reports. Processes that share the table
+    /// (`CLONE_FILES`) are one owner.
     Process(u64, u32),
     /// An open file description (by address).
     Description(usize),
+}
+
+impl PartialEq for Owner {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Process(table, _), Self::Process(other, _)) => table == other,
+            (Self::Description(file), Self::Description(other)) => file == other,
+            _ => false,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -37,8 +52,21 @@ const MOST: usize = 1 << 15;
 
 static LOCKS: SpinLock<BTreeMap<Key, FileLocks>> = SpinLock::new(BTreeMap::new());
 static RELEASED: WaitQueue = WaitQueue::new();
-/// Who waits for whom.
-static WAITING: SpinLock<Vec<(Owner, Owner)>> = SpinLock::new(Vec::new());
+/// Processes that wait for record locks. Taken with [`LOCKS`] held, never before it.
+static WAITING: SpinLock<Vec<Waiting>> = SpinLock::new(Vec::new());
+
+/// A process (rather: one of its threads) that waits for a record lock.
+struct Waiting {
+    number: u64,
+    key: Key,
+    wanted: Lock<Owner>,
+}
+
+/// Numbers of waits: two threads of a process may wait for equal locks.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+/// Links followed in search of a deadlock, as Linux's `MAX_DEADLK_ITERATIONS`: longer chains are not noticed.
+const MOST_LINKS: usize = 10;
 
 /// Which family of locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,11 +93,7 @@ pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result
     if LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST) {
         return Err(Errno::ENOLCK);
     }
-    let try_set = || {
-        let mut table = LOCKS.lock();
-        family_of(table.entry(key).or_default(), family).set(lock).map_err(|other| other.owner)
-    };
-    let attempt = || try_set().is_ok();
+    let attempt = || family_of(LOCKS.lock().entry(key).or_default(), family).set(lock).is_ok();
     if attempt() {
         // A weaker lock than before may let others in.
         RELEASED.wake_all();
@@ -86,28 +110,44 @@ pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result
         forget_if_unlocked(key);
         return Err(Errno::EAGAIN);
     }
-    let waited = RELEASED.wait(|| match try_set() {
-        Ok(()) => Some(Ok(())),
-        Err(holder) => wait_for(lock.owner, holder).err().map(Err),
+    let number = NUMBERS.fetch_add(1, Relaxed);
+    let looks = family == Family::Record && matches!(lock.owner, Owner::Process(..));
+    let waited = RELEASED.wait(|| {
+        let mut table = LOCKS.lock();
+        let Err(holder) = family_of(table.entry(key).or_default(), family).set(lock) else { return Some(Ok(())) };
+        if !looks {
+            return None;
+        }
+        let mut waiting = WAITING.lock();
+        if waits_for(&table, &waiting, holder.owner, lock.owner) {
+            return Some(Err(Errno::EDEADLK));
+        }
+        if !waiting.iter().any(|wait| wait.number == number) {
+            waiting.push(Waiting { number, key, wanted: lock });
+        }
+        None
     });
-    WAITING.lock().retain(|(waiter, _)| *waiter != lock.owner);
+    if looks {
+        WAITING.lock().retain(|wait| wait.number != number);
+    }
+    if !matches!(waited, Ok(Ok(()))) {
+        forget_if_unlocked(key);
+    }
     waited?
 }
 
-/// Notes that `waiter` waits for `holder`: EDEADLK if that one waits, maybe through others, for `waiter`.
-fn wait_for(waiter: Owner, holder: Owner) -> Result<(), Errno> {
-    let mut waiting = WAITING.lock();
-    waiting.retain(|(other, _)| *other != waiter);
-    let mut at = holder;
-    for _ in 0..=waiting.len() {
-        let Some(&(_, next)) = waiting.iter().find(|(other, _)| *other == at) else { break };
-        if next == waiter {
-            return Err(Errno::EDEADLK);
+/// Whether `owner` waits, maybe through others, for a lock that `other` holds now.
+fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: Owner, other: Owner) -> bool {
+    for _ in 0..=MOST_LINKS {
+        let Some(wait) = waiting.iter().rev().find(|wait| wait.wanted.owner == owner) else { return false };
+        let holder = table.get(&wait.key).and_then(|locks| locks.records.conflict(&wait.wanted));
+        match holder {
+            None => return false,
+            Some(holder) if holder.owner == other => return true,
+            Some(holder) => owner = holder.owner,
         }
-        at = next;
     }
-    waiting.push((waiter, holder));
-    Ok(())
+    false
 }
 
 /// Gives up a range.

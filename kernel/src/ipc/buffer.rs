@@ -30,6 +30,11 @@ impl FrameRing {
         self.len
     }
 
+    /// Pages of memory it has.
+    pub fn pages(&self) -> usize {
+        self.frames.iter().flatten().count()
+    }
+
     /// Whether it holds nothing.
     #[inline]
     pub fn is_empty(&self) -> bool {

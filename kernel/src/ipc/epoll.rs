@@ -37,6 +37,7 @@ struct Item {
     this: Weak<Item>,
     epoll: Weak<Epoll>,
     file: Weak<File>,
+    key: Key,
     interest: SpinLock<Interest>,
     sequence: AtomicU64,
     listed: AtomicBool,
@@ -53,6 +54,8 @@ pub struct Event {
     pub events: u32,
     /// What the program gave with the interest.
     pub data: u64,
+    /// Of which descriptor.
+    of: Key,
 }
 
 struct EpollFile(Arc<Epoll>);
@@ -142,6 +145,7 @@ impl Epoll {
             this: this.clone(),
             epoll: Arc::downgrade(self),
             file: Arc::downgrade(file),
+            key: key(fd, file),
             interest: SpinLock::new(interest),
             sequence: AtomicU64::new(0),
             listed: AtomicBool::new(false),
@@ -219,7 +223,7 @@ impl Epoll {
             // between finds the item listed, leaves it, and is never reported.
             item.listed.swap(false, AcqRel);
             let Some((events, data, sequence)) = item.report() else { continue };
-            into[found] = Event { events, data };
+            into[found] = Event { events, data, of: item.key };
             found += 1;
             let mut interest = item.interest.lock();
             interest.delivered(sequence);
@@ -234,6 +238,20 @@ impl Epoll {
             }
         }
         found
+    }
+
+    /// How many descriptions it watches.
+    pub fn watched(&self) -> usize {
+        self.items.lock().len()
+    }
+
+    /// Events that were collected and could not be given to the program: they are reported again.
+    pub fn take_back(&self, events: &[Event]) {
+        for event in events {
+            let Some(item) = self.items.lock().get(&event.of).cloned() else { continue };
+            item.interest.lock().taken_back();
+            item.wake();
+        }
     }
 
     /// Waits for events until `deadline` (`None`: for ever) and collects them.
@@ -282,6 +300,10 @@ impl Epoll {
 }
 
 impl FileOps for EpollFile {
+    fn seeking(&self) -> crate::fs::file::Seeking {
+        crate::fs::file::Seeking::Nowhere
+    }
+
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
         if let Some(waiter) = waiter {
             waiter.add(&self.0.queue);

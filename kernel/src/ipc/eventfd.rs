@@ -51,6 +51,10 @@ impl EventFd {
 }
 
 impl FileOps for EventFd {
+    fn seeking(&self) -> crate::fs::file::Seeking {
+        crate::fs::file::Seeking::Nowhere
+    }
+
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         if sink.left() < 8 {
             return Err(Errno::EINVAL);

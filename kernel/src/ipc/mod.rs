@@ -2,6 +2,7 @@
 
 pub mod anon;
 pub mod buffer;
+pub mod charge;
 pub mod epoll;
 pub mod eventfd;
 pub mod mqueue;

@@ -15,6 +15,7 @@ use machine::sync::{Once, SpinLock};
 
 use super::anon;
 use super::buffer::FrameRing;
+use super::charge::Charge;
 use crate::debug::inject;
 use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
@@ -44,6 +45,7 @@ struct State {
     /// Lengths of the packets at the front of the ring, which a writer with O_DIRECT made.
     packets: VecDeque<usize>,
     capacity: usize,
+    charge: Charge,
     readers: u32,
     writers: u32,
     /// How often an end was opened, so that a FIFO's opener sees one that is closed again already.
@@ -52,17 +54,20 @@ struct State {
 }
 
 impl Pipe {
-    fn new() -> Arc<Self> {
+    /// ENFILE beyond what the user's pipes may hold.
+    fn new() -> Result<Arc<Self>, Errno> {
+        let charge = Charge::new(DEFAULT_CAPACITY / PAGE_SIZE)?;
         let state = State {
             ring: FrameRing::new(),
             packets: VecDeque::new(),
-            capacity: DEFAULT_CAPACITY,
+            capacity: charge.pages() * PAGE_SIZE,
+            charge,
             readers: 0,
             writers: 0,
             reader_opens: 0,
             writer_opens: 0,
         };
-        Arc::new(Self { state: SpinLock::new(state), readable: WaitQueue::new(), writable: WaitQueue::new() })
+        Ok(Arc::new(Self { state: SpinLock::new(state), readable: WaitQueue::new(), writable: WaitQueue::new() }))
     }
 
     fn end(self: &Arc<Self>, reads: bool, writes: bool) -> Arc<PipeEnd> {
@@ -87,15 +92,15 @@ pub struct PipeEnd {
 }
 
 /// Makes a pipe: its reading and its writing end.
-pub fn create(flags: u32) -> (Arc<File>, Arc<File>) {
-    let (pipe, mount) = (Pipe::new(), anon::pipes());
+pub fn create(flags: u32) -> Result<(Arc<File>, Arc<File>), Errno> {
+    let (pipe, mount) = (Pipe::new()?, anon::pipes());
     inject::pipe_made();
     let inode = Arc::new(PipeNode { attr: anon::attr(mount, S_IFIFO | 0o600), pipe: pipe.clone() });
     let reader = pipe.end(true, false);
     let writer = pipe.end(false, true);
     let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32);
     let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32);
-    (read, write)
+    Ok((read, write))
 }
 
 /// The inode of a pipe; opening it (`/proc/self/fd/N`) gives another end.
@@ -135,7 +140,7 @@ impl Fifo {
                 break pipe;
             }
             // Of two that come here at once, one is used.
-            let _ = self.0.set(Pipe::new());
+            let _ = self.0.set(Pipe::new()?);
         };
         let (reads, writes) = access(flags);
         let nonblocking = flags & O_NONBLOCK as u32 != 0;
@@ -201,13 +206,14 @@ impl PipeEnd {
             return Err(Errno::EINVAL);
         }
         let capacity = bytes.max(PAGE_SIZE).next_power_of_two();
-        if capacity > MAX_CAPACITY && !privileged {
+        let mut state = self.pipe.state.lock();
+        if capacity > MAX_CAPACITY && capacity > state.capacity && !privileged {
             return Err(Errno::EPERM);
         }
-        let mut state = self.pipe.state.lock();
         if state.ring.len() > capacity {
             return Err(Errno::EBUSY);
         }
+        state.charge.change(capacity / PAGE_SIZE)?;
         state.capacity = capacity;
         drop(state);
         self.pipe.writable.wake_all();
@@ -363,6 +369,10 @@ impl FileOps for PipeEnd {
 
     fn release(&self, _file: &File) {
         self.close();
+    }
+
+    fn held_pages(&self) -> usize {
+        self.pipe.state.try_lock().map_or(0, |state| state.ring.pages())
     }
 
     fn as_pipe(&self) -> Option<&PipeEnd> {

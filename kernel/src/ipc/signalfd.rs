@@ -57,6 +57,10 @@ impl SignalFd {
 }
 
 impl FileOps for SignalFd {
+    fn seeking(&self) -> crate::fs::file::Seeking {
+        crate::fs::file::Seeking::Nowhere
+    }
+
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         if sink.left() < RECORD {
             return Err(Errno::EINVAL);

@@ -211,6 +211,10 @@ impl Expire for Shot {
 struct TimerFile(Arc<TimerFd>);
 
 impl FileOps for TimerFile {
+    fn seeking(&self) -> crate::fs::file::Seeking {
+        crate::fs::file::Seeking::Nowhere
+    }
+
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         if sink.left() < 8 {
             return Err(Errno::EINVAL);

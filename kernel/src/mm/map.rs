@@ -249,6 +249,13 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Pages of `start..end` that are `mlock`ed.
+    pub fn locked_in(&self, start: u64, end: u64) -> u64 {
+        let map = self.lock();
+        let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
+        locked.map(|vma| (vma.end.min(end) - vma.start.max(start)) / PAGE).sum()
+    }
+
     /// Pages that are `mlock`ed.
     pub fn locked_pages(&self) -> u64 {
         self.lock().vmas.iter().filter(|vma| vma.flags.has(VmaFlags::LOCKED)).map(|vma| vma.bytes() / PAGE).sum()

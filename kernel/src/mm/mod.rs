@@ -299,10 +299,15 @@ fn copy_pages(map: &Map, from: &UserSpace, to: &UserSpace, counts: &mut [usize; 
 
 /// Drops the ranges a child does not inherit from its copy of the map.
 fn leave_out(map: &mut Map) -> Result<(), Errno> {
+    map.lock_future = false;
     let left_out = |vma: &Vma| vma.flags.has(VmaFlags::DONT_FORK);
-    if !map.vmas.iter().any(left_out) {
+    let locked = |vma: &Vma| vma.flags.has(VmaFlags::LOCKED);
+    if !map.vmas.iter().any(|vma| left_out(vma) || locked(vma)) {
         return Ok(());
     }
+    // Locks are not inherited (mlock(2)).
+    let unlock = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::LOCKED);
+    map.vmas.edit(0, vma::USER_END, unlock).map_err(map::vma_errno)?;
     let ranges: Vec<(u64, u64)> = map.vmas.iter().filter(|vma| left_out(vma)).map(|v| (v.start, v.end)).collect();
     for (start, end) in ranges {
         map.vmas.remove(start, end, |_| ()).map_err(|_| Errno::ENOMEM)?;

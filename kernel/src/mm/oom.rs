@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
 
-use crate::debug::panic;
+use crate::debug::{limit, panic};
 use crate::log;
 use crate::sched;
 use crate::signal;
@@ -32,12 +32,10 @@ pub fn relieve() -> bool {
         let message = format_args!("Out of memory and no killable processes: {free} free pages");
         panic::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
     };
-    log::warn!(
-        "Out of memory: killed process {} ({}), {} KiB resident",
-        victim.pid,
-        log::Comm(&victim),
-        resident(&victim) * 4
-    );
+    if limit::OUT_OF_MEMORY.admits() {
+        let size = resident(&victim) * 4;
+        log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, log::Comm(&victim));
+    }
     signal::end_process(&victim, Ended::Killed { signal: sig::KILL, core: false });
     if victim.pid == me.pid() {
         return false;
@@ -54,7 +52,7 @@ fn choose() -> Option<Arc<Process>> {
     let total = super::frames::total() as i64;
     let badness = |process: &Arc<Process>| {
         let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
-        (adjust > -1000).then(|| resident(process) as i64 + adjust * total / 1000)
+        (adjust > -1000).then(|| footprint(process) as i64 + adjust * total / 1000)
     };
     // One pass without a list: there may be no memory for one.
     let mut worst: Option<(i64, Arc<Process>)> = None;
@@ -69,6 +67,14 @@ fn choose() -> Option<Arc<Process>> {
         None::<()>
     });
     worst.map(|(_, process)| process)
+}
+
+/// Pages that its end gives back: its memory, the page tables for it, and what waits in its pipes and sockets.
+fn footprint(process: &Process) -> u64 {
+    let Some(thread) = process.any_thread() else { return 0 };
+    let tables = thread.mm().map_or(0, |mm| mm.space.table_frames());
+    let buffers = thread.files.get().map_or(0, |files| files.held_pages());
+    resident(process) + tables as u64 + buffers as u64
 }
 
 fn resident(process: &Process) -> u64 {

@@ -32,10 +32,17 @@ pub struct SchedState {
     /// Times it was made to.
     pub involuntary: AtomicU64,
     pub(super) idle: bool,
+    /// `PR_SET_TIMERSLACK` in nanoseconds. Kept and reported only: timers here are exact.
+    pub slack: AtomicU64,
+    /// The slack it began with, which 0 asks back.
+    pub default_slack: u64,
     /// Address of the queue it sleeps in, 0 for none: for dumps.
     pub waits_in: AtomicU64,
     pub(super) split: Split,
 }
+
+/// Nanoseconds of timer slack of a thread that nothing else was asked for (prctl(2)).
+const DEFAULT_SLACK: u64 = 50_000;
 
 impl SchedState {
     /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
@@ -49,6 +56,8 @@ impl SchedState {
             nice: AtomicI32::new(nice),
             policy: SpinLock::new(policy),
             ordinary: AtomicBool::new(policy == Policy::Normal),
+            slack: AtomicU64::new(parent.slack.load(Ordering::Relaxed)),
+            default_slack: parent.slack.load(Ordering::Relaxed),
             affinity: AtomicU64::new(parent.affinity.load(Ordering::Relaxed)),
             ..Self::new(false)
         }
@@ -70,6 +79,8 @@ impl SchedState {
             voluntary: AtomicU64::new(0),
             involuntary: AtomicU64::new(0),
             idle,
+            slack: AtomicU64::new(DEFAULT_SLACK),
+            default_slack: DEFAULT_SLACK,
             waits_in: AtomicU64::new(0),
             split: Split::default(),
         }

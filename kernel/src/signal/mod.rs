@@ -389,6 +389,17 @@ pub fn discard(process: &Process, set: SigSet) {
     }
 }
 
+/// Forgets pending signals of POSIX timers, which an exec deletes, of the process and its one thread.
+pub fn discard_timers(me: &Task) {
+    let mut pending = me.process.pending.lock();
+    pending.discard_timers();
+    me.process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    drop(pending);
+    let mut pending = me.signals.pending.lock();
+    pending.discard_timers();
+    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+}
+
 fn queue_limit(process: &Process) -> usize {
     if crate::mm::frames::is_low() {
         return 0;

@@ -10,6 +10,7 @@ use super::{Call, Calls, SysResult};
 use crate::sched::{self, Sleep};
 use crate::signal::Restart;
 use crate::task::creds::cap;
+use crate::task::limits::resource;
 use crate::task::{Task, tree};
 use crate::time::itimer::{IntervalTimer, Notify};
 use crate::time::{self, Clock};
@@ -54,14 +55,20 @@ pub(super) fn sleep_on(me: &Task, deadline: u64, remaining: u64) -> SysResult {
     Err(Errno::ERESTART_RESTARTBLOCK)
 }
 
+/// EOPNOTSUPP for clocks that are only read: CLOCK_MONOTONIC_RAW and the coarse ones.
+fn timers_of(clock: i32) -> Result<(), Errno> {
+    if matches!(clock, 4..=6) { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
+}
+
 fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     const ABSOLUTE: u64 = 1;
     let clock = Clock::from_id(call.int(0))?;
+    if matches!(clock, Clock::Thread(_)) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    timers_of(call.int(0))?;
     let wanted = time::from_timespec(read_words(call.arg(2))?)?;
     may_wake(&call.task, call.int(0))?;
-    if matches!(clock, Clock::Thread(_)) {
-        return Err(Errno::EINVAL);
-    }
     if call.arg(1) & ABSOLUTE == 0 {
         if matches!(clock, Clock::Process(_)) {
             time::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
@@ -119,7 +126,9 @@ fn gettimeofday(call: &mut Call<'_>) -> SysResult {
 
 fn settimeofday(call: &mut Call<'_>) -> SysResult {
     if call.arg(0) == 0 {
-        return Ok(0);
+        // Time zones alone are nothing here, and need the same privilege.
+        let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_TIME));
+        return if privileged { Ok(0) } else { Err(Errno::EPERM) };
     }
     let wall = time::from_timeval(read_words(call.arg(0))?)?;
     set_clock(call, wall)
@@ -163,6 +172,13 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     const SIGEV_THREAD: i32 = 2;
     const SIGEV_THREAD_ID: i32 = 4;
     let clock = Clock::from_id(call.int(0))?;
+    timers_of(call.int(0))?;
+    // A timer keeps an entry for its signal, which counts like a queued one.
+    let limit = call.task.process.limit(resource::SIGPENDING);
+    let queued = call.task.process.pending.lock().len();
+    if (queued + call.task.process.timers.count()) as u64 >= limit {
+        return Err(Errno::EAGAIN);
+    }
     may_wake(&call.task, call.int(0))?;
     let (event, id_at) = (call.arg(1), UserPtr::<u32>::new(call.arg(2)));
     let process = &call.task.process;
@@ -202,6 +218,9 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
 
 fn timer_settime(call: &mut Call<'_>) -> SysResult {
     const ABSOLUTE: u64 = 1;
+    if call.arg(2) == 0 {
+        return Err(Errno::EINVAL);
+    }
     let timer = call.task.process.timers.get(call.arg(0) as u32)?;
     let [is, ins, vs, vns] = read_words(call.arg(2))?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);

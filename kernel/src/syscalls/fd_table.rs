@@ -70,7 +70,7 @@ fn dup_to(call: &Call<'_>, close_on_exec: bool) -> SysResult {
 }
 
 fn make_pipe(call: &Call<'_>, flags: u64) -> SysResult {
-    let (reader, writer) = pipe::create((flags & (O_NONBLOCK | O_DIRECT)) as u32);
+    let (reader, writer) = pipe::create((flags & (O_NONBLOCK | O_DIRECT)) as u32)?;
     install_pair(call, call.arg(0), (reader, writer), flags & O_CLOEXEC != 0)
 }
 
@@ -106,6 +106,8 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
             Ok(fd as usize)
         }
         _ if file.is_path_only() => Err(Errno::EBADF),
+        // Files here have no direct transfers; for pipes the flag asks for packets (pipe(2)).
+        F_SETFL if argument & O_DIRECT != 0 && file.ops.as_pipe().is_none() => Err(Errno::EINVAL),
         F_SETFL => {
             let kept = if file.ops.sends_sigio() { argument } else { argument & !O_ASYNC };
             file.set_flags(kept as u32);
@@ -119,6 +121,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
         F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
+        F_SETOWN if argument as i32 == i32::MIN => Err(Errno::EINVAL),
         F_SETOWN => file.notice().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
         F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
         F_SETSIG => file.notice().set_signal(argument).map(|()| 0),

@@ -58,7 +58,7 @@ pub const CALLS: Calls = &[
     (nr::fallocate, fallocate),
     (nr::fadvise64, |call| {
         let file = call.file(0)?;
-        if file.seeking() == Seeking::Stream {
+        if matches!(file.seeking(), Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
         if call.arg(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
@@ -156,7 +156,7 @@ fn lseek(call: &mut Call<'_>) -> SysResult {
     }
     match file.seeking() {
         Seeking::Stream => return Err(Errno::ESPIPE),
-        Seeking::Ignored => return Ok(0),
+        Seeking::Ignored | Seeking::Nowhere => return Ok(0),
         Seeking::Position => {}
     }
     let offset = call.arg(1) as i64;
@@ -190,7 +190,7 @@ fn sendfile(call: &mut Call<'_>) -> SysResult {
     if out.is_appending() {
         return Err(Errno::EINVAL);
     }
-    if from.seeking() == Seeking::Stream {
+    if matches!(from.seeking(), Seeking::Stream | Seeking::Nowhere) {
         return Err(if offset.is_null() { Errno::EINVAL } else { Errno::ESPIPE });
     }
     let start = if offset.is_null() { from.position() } else { position(offset.read()?)? };
@@ -312,7 +312,7 @@ fn fallocate(call: &mut Call<'_>) -> SysResult {
     if !file.is_writable() {
         return Err(Errno::EBADF);
     }
-    if file.seeking() == Seeking::Stream {
+    if matches!(file.seeking(), Seeking::Stream | Seeking::Nowhere) {
         return Err(Errno::ESPIPE);
     }
     if file.inode().attr().is_dir() {
@@ -325,6 +325,9 @@ fn fallocate(call: &mut Call<'_>) -> SysResult {
 
 fn sync_one(call: &mut Call<'_>) -> SysResult {
     let file = call.file(0)?;
+    if file.is_path_only() {
+        return Err(Errno::EBADF);
+    }
     match file.inode().attr().kind() {
         S_IFREG | S_IFDIR => Ok(0),
         _ => Err(Errno::EINVAL),

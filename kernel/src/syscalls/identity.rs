@@ -243,6 +243,7 @@ fn capget(call: &mut Call<'_>) -> SysResult {
     };
     let creds = match pid {
         0 => call.task.creds(),
+        pid if (pid as i32) < 0 => return Err(Errno::EINVAL),
         pid => tree::thread(pid).ok_or(Errno::ESRCH)?.creds(),
     };
     let data = UserPtr::<u32>::new(call.arg(1));

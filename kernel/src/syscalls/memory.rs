@@ -1,6 +1,7 @@
 //! Calls about memory: mmap(2) and its family.
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
@@ -74,7 +75,10 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EOVERFLOW);
     }
     let shared = match flags & MAP_TYPE {
-        abi::MAP_SHARED | abi::MAP_SHARED_VALIDATE => true,
+        abi::MAP_SHARED => true,
+        // Only a file can be asked which flags it knows (mmap(2)).
+        abi::MAP_SHARED_VALIDATE if flags & abi::MAP_ANONYMOUS != 0 => return Err(Errno::EINVAL),
+        abi::MAP_SHARED_VALIDATE => true,
         abi::MAP_PRIVATE => false,
         _ => return Err(Errno::EINVAL),
     };
@@ -82,6 +86,9 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         let file = call.task.files().get(fd)?;
         if file.is_path_only() {
             return Err(Errno::EBADF);
+        }
+        if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
+            return Err(Errno::EOPNOTSUPP);
         }
         match file_backing(file, offset, prot, shared)? {
             (Backing::Anonymous, flags) if shared => (shared_memory(len), flags),
@@ -113,6 +120,9 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     let data_limit = call.task.process.limit(resource::DATA);
     let no_reserve = flags & abi::MAP_NORESERVE != 0;
     let mm = call.mm()?;
+    if flags & abi::MAP_LOCKED != 0 || mm.lock().lock_future {
+        check_locking(call, &mm, flags & abi::MAP_LOCKED != 0, len)?;
+    }
     let at =
         mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit, data_limit, no_reserve })?;
     if flags & (abi::MAP_POPULATE | abi::MAP_LOCKED) != 0 && flags & abi::MAP_NONBLOCK == 0 {
@@ -122,14 +132,39 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     Ok(at as usize)
 }
 
+/// Flags that every file's mapping knows (`LEGACY_MAP_MASK`): MAP_SHARED_VALIDATE refuses others, MAP_SYNC among them.
+const KNOWN_TO_FILES: u64 = 0x7c07_f973;
+
+/// Whether the caller may lock `len` bytes more: EPERM without any right to it, if asked for by flag; EAGAIN beyond the limit.
+fn check_locking(call: &Call<'_>, mm: &AddressSpace, asked: bool, len: u64) -> Result<(), Errno> {
+    let limit = call.task.process.limit(resource::MEMLOCK) / PAGE;
+    if call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK)) {
+        return Ok(());
+    }
+    if asked && limit == 0 {
+        return Err(Errno::EPERM);
+    }
+    if mm.locked_pages() + len / PAGE > limit { Err(Errno::EAGAIN) } else { Ok(()) }
+}
+
 /// The bits that say shared or private.
 const MAP_TYPE: u64 = 0xf;
 
 fn mprotect(call: &mut Call<'_>) -> SysResult {
     let prot = protection(call.arg(2))?;
-    let (start, end) = call.range(Errno::ENOMEM)?;
+    let (mut start, end) = call.range(Errno::ENOMEM)?;
+    let (down, up) = (call.arg(2) & abi::PROT_GROWSDOWN != 0, call.arg(2) & abi::PROT_GROWSUP != 0);
+    if down && up {
+        return Err(Errno::EINVAL);
+    }
     if start == end {
         return Ok(0);
+    }
+    if down || up {
+        // No mapping grows upwards here; one that grows down is changed from its beginning on.
+        let grows = VmaFlags::GROWS_DOWN;
+        let found = call.mm()?.lock().vmas.find(start).map(|vma| (vma.start, vma.flags.has(grows)));
+        start = found.filter(|(_, grows)| down && *grows).ok_or(Errno::EINVAL)?.0;
     }
     call.mm()?.mprotect(start, end, prot)?;
     Ok(0)
@@ -164,6 +199,12 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
     {
         return Err(Errno::EINVAL);
     }
+    if new_len > USER_END && flags & remap::FIXED == 0 {
+        return Err(Errno::ENOMEM);
+    }
+    if flags & remap::FIXED != 0 && fixed < old.saturating_add(old_len) && old < fixed.saturating_add(new_len) {
+        return Err(Errno::EINVAL);
+    }
     if new_len > USER_END || old.checked_add(old_len).is_none_or(|end| end > USER_END) {
         return Err(Errno::EINVAL);
     }
@@ -171,16 +212,28 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let limit = call.task.process.limit(resource::AS);
-    Ok(call.mm()?.mremap(old, old_len, new_len, flags, fixed, limit)? as usize)
+    let mm = call.mm()?;
+    let locked = mm.lock().vmas.find(old).is_some_and(|vma| vma.flags.has(VmaFlags::LOCKED));
+    if locked && new_len > old_len {
+        check_locking(call, &mm, false, new_len - old_len)?;
+    }
+    Ok(mm.mremap(old, old_len, new_len, flags, fixed, limit)? as usize)
 }
 
 fn msync(call: &mut Call<'_>) -> SysResult {
-    let (start, end) = call.range(Errno::ENOMEM)?;
     let flags = call.arg(2);
     let known = abi::MS_ASYNC | abi::MS_INVALIDATE | abi::MS_SYNC;
-    if flags & !known != 0 || flags & abi::MS_ASYNC != 0 && flags & abi::MS_SYNC != 0 {
+    if flags & !known != 0
+        || flags & abi::MS_ASYNC != 0 && flags & abi::MS_SYNC != 0
+        || !call.arg(0).is_multiple_of(PAGE)
+    {
         return Err(Errno::EINVAL);
     }
+    // As on Linux a length that rounds up to 2^64 is one of 0.
+    if pages_around(0, call.arg(1)) == 0 {
+        return Ok(0);
+    }
+    let (start, end) = call.range(Errno::ENOMEM)?;
     let mm = call.mm()?;
     let map = mm.lock();
     if !map.vmas.is_covered(start, end) {
@@ -210,6 +263,9 @@ fn mincore(call: &mut Call<'_>) -> SysResult {
 }
 
 fn madvise(call: &mut Call<'_>) -> SysResult {
+    if !ADVICE.iter().any(|range| range.contains(&call.arg(2))) {
+        return Err(Errno::EINVAL);
+    }
     let (start, end) = call.range(Errno::EINVAL)?;
     if start == end {
         return Ok(0);
@@ -217,34 +273,57 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
     let mm = call.mm()?;
     let none = VmaFlags::default();
     match call.arg(2) {
+        abi::MADV_FREE if !mm.lock().vmas.overlapping(start, end).all(is_private) => return Err(Errno::EINVAL),
         abi::MADV_DONTNEED | abi::MADV_FREE => mm.discard(start, end)?,
         abi::MADV_REMOVE => remove_shared(&mm, start, end)?,
         abi::MADV_DONTFORK => mm.set_flags(start, end, VmaFlags::DONT_FORK, none)?,
         abi::MADV_DOFORK => mm.set_flags(start, end, none, VmaFlags::DONT_FORK)?,
         abi::MADV_WIPEONFORK => {
-            let private = |vma: &Vma| matches!(vma.backing, Backing::Anonymous);
-            if !mm.lock().vmas.overlapping(start, end).all(private) {
+            if !mm.lock().vmas.overlapping(start, end).all(is_private) {
                 return Err(Errno::EINVAL);
             }
             mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
         }
         abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
-        abi::MADV_POPULATE_WRITE if !mm.lock().vmas.overlapping(start, end).all(|vma| vma.prot.has(Prot::WRITE)) => {
-            return Err(Errno::EINVAL);
+        advice @ (abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE) => {
+            let needed = if advice == abi::MADV_POPULATE_READ { Prot::READ } else { Prot::WRITE };
+            if mm.lock().vmas.overlapping(start, end).any(|vma| !vma.prot.has(needed)) {
+                return Err(Errno::EINVAL);
+            }
+            mm.populate(start, end).map_err(populate_error)?;
         }
-        abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE => mm.populate(start, end).map_err(populate_error)?,
         // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
-        abi::MADV_NORMAL..=abi::MADV_WILLNEED | abi::MADV_HUGEPAGE..=abi::MADV_DODUMP => {}
-        abi::MADV_COLD | abi::MADV_PAGEOUT => {}
-        _ => return Err(Errno::EINVAL),
+        _ if mm.lock().vmas.is_covered(start, end) => {}
+        _ => return Err(Errno::ENOMEM),
     }
     Ok(0)
 }
 
-/// `MADV_REMOVE`: a hole, which only who may write there may punch.
+/// Whether a range is private memory of no file.
+fn is_private(vma: &Vma) -> bool {
+    matches!(vma.backing, Backing::Anonymous)
+}
+
+/// Kinds of advice there are.
+const ADVICE: [RangeInclusive<u64>; 4] = [
+    abi::MADV_NORMAL..=abi::MADV_DONTNEED,
+    abi::MADV_FREE..=abi::MADV_DOFORK,
+    abi::MADV_HUGEPAGE..=abi::MADV_PAGEOUT,
+    abi::MADV_POPULATE_READ..=abi::MADV_POPULATE_WRITE,
+];
+
+/// Bytes of the whole pages around a range, 0 if that is 2^64.
+fn pages_around(slack: u64, len: u64) -> u64 {
+    len.wrapping_add(slack).wrapping_add(PAGE - 1) & !(PAGE - 1)
+}
+
+/// `MADV_REMOVE`: a hole, which only a mapping with the right to write may punch.
 fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
     let map = mm.lock();
     let Some(vma) = map.vmas.find(start).filter(|vma| vma.end >= end) else { return Err(Errno::EINVAL) };
+    if vma.flags.has(VmaFlags::LOCKED) {
+        return Err(Errno::EINVAL);
+    }
     if vma.flags.has(VmaFlags::SHARED) && !vma.prot.has(Prot::WRITE) {
         return Err(Errno::EACCES);
     }
@@ -264,17 +343,24 @@ fn populate_error(error: Unresolved) -> Errno {
 
 fn mlock(call: &mut Call<'_>) -> SysResult {
     let on_fault = call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & 1 != 0;
-    let slack = call.arg(0) % PAGE;
-    let start = call.arg(0) - slack;
-    let end = call.arg(0).checked_add(call.arg(1)).and_then(page_up).ok_or(Errno::EINVAL)?;
-    if start == end {
-        return Ok(0);
-    }
-    let mm = call.mm()?;
     let limit = call.task.process.limit(resource::MEMLOCK) / PAGE;
     let privileged = call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK));
-    if !privileged && mm.locked_pages() + (end - start) / PAGE > limit {
-        return Err(if limit == 0 { Errno::EPERM } else { Errno::ENOMEM });
+    if call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & !1 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if !privileged && limit == 0 {
+        return Err(Errno::EPERM);
+    }
+    let slack = call.arg(0) % PAGE;
+    let start = call.arg(0) - slack;
+    let end = start.checked_add(pages_around(slack, call.arg(1))).ok_or(Errno::EINVAL)?;
+    let mm = call.mm()?;
+    // What is locked already counts once.
+    if !privileged && mm.locked_pages() + (end - start) / PAGE > limit + mm.locked_in(start, end) {
+        return Err(Errno::ENOMEM);
+    }
+    if start == end {
+        return Ok(0);
     }
     mm.set_flags(start, end, VmaFlags::LOCKED, VmaFlags::default())?;
     if !on_fault {
@@ -284,15 +370,22 @@ fn mlock(call: &mut Call<'_>) -> SysResult {
 }
 
 fn munlock(call: &mut Call<'_>) -> SysResult {
-    let start = call.arg(0) & !(PAGE - 1);
-    let end = call.arg(0).checked_add(call.arg(1)).and_then(page_up).ok_or(Errno::EINVAL)?;
+    let slack = call.arg(0) % PAGE;
+    let start = call.arg(0) - slack;
+    let end = start.checked_add(pages_around(slack, call.arg(1))).ok_or(Errno::EINVAL)?;
+    if start == end {
+        return Ok(0);
+    }
     call.mm()?.set_flags(start, end, VmaFlags::default(), VmaFlags::LOCKED)?;
     Ok(0)
 }
 
+/// Says how pages are locked, and nothing alone.
+const MCL_ONFAULT: u64 = 4;
+
 fn mlockall(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(0);
-    if flags == 0 || flags & !7 != 0 {
+    if flags == 0 || flags & !7 != 0 || flags == MCL_ONFAULT {
         return Err(Errno::EINVAL);
     }
     let privileged = call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK));
@@ -300,6 +393,9 @@ fn mlockall(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EPERM);
     }
     let mm = call.mm()?;
+    if !privileged && flags & 1 != 0 && mm.lock().vmas.pages() > call.task.process.limit(resource::MEMLOCK) / PAGE {
+        return Err(Errno::ENOMEM);
+    }
     mm.lock_all(flags & 1 != 0, flags & 2 != 0)?;
     if flags & 5 == 1 {
         let ranges: Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();

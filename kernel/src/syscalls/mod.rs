@@ -1,7 +1,8 @@
 //! Dispatch: which function answers which number.
 //!
 //! Each area lists its calls once, in a `CALLS` table of (number, function) next to the functions; [`TABLE`] is put together
-//! from those at compile time. A call that nobody lists leaves an `unimplemented_syscall` event and returns `ENOSYS`.
+//! from those at compile time. A call that nobody lists returns `ENOSYS`; it is counted, and with `debug=unimplemented`
+//! leaves an event.
 
 use linux_abi::Errno;
 use linux_abi::syscalls::{self, nr};

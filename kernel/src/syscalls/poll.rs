@@ -235,22 +235,32 @@ fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
     .map(|()| 0)
 }
 
-/// Events collected at a time; a program that asks for more gets the rest with its next call.
-const COLLECTED: usize = 64;
+/// Room for this many events is made without asking how many there can be.
+const FEW: usize = 64;
+/// `EP_MAX_EVENTS`
+const MOST_EVENTS: usize = i32::MAX as usize / EPOLL_EVENT;
 
 fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
-    let most = usize::try_from(call.int(2)).ok().filter(|&most| most > 0).ok_or(Errno::EINVAL)?;
+    let asked = usize::try_from(call.int(2)).ok().filter(|most| (1..=MOST_EVENTS).contains(most));
+    let most = asked.ok_or(Errno::EINVAL)?;
     let (_file, epoll) = epoll_of(call, 0)?;
     if deadline == Some(0) && !epoll.may_have_ready() {
         return Ok(0);
     }
-    let mut events = alloc::vec![Event::default(); most.min(COLLECTED)];
+    // No watched description is reported twice.
+    let room = if most <= FEW { most } else { most.min(epoll.watched().max(FEW)) };
+    let mut events = alloc::vec![Event::default(); room];
     let found = if deadline == Some(0) { epoll.collect(&mut events) } else { epoll.wait(&mut events, deadline)? };
     for (at, event) in events[..found].iter().enumerate() {
         let mut bytes = [0; EPOLL_EVENT];
         bytes[..4].copy_from_slice(&event.events.to_ne_bytes());
         bytes[4..].copy_from_slice(&event.data.to_ne_bytes());
-        write_bytes(call.arg(1) + (at * EPOLL_EVENT) as u64, &bytes)?;
+        let written = write_bytes(call.arg(1).wrapping_add((at * EPOLL_EVENT) as u64), &bytes);
+        if let Err(error) = written {
+            // What could not be told is still to be told.
+            epoll.take_back(&events[at..found]);
+            return if at == 0 { Err(error) } else { Ok(at) };
+        }
     }
     Ok(found)
 }

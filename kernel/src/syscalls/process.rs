@@ -1,15 +1,18 @@
 //! Calls about processes and threads.
 
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::MAX_SIGNAL;
 use linux_abi::Errno;
 use linux_abi::flags::process as abi;
 use linux_abi::syscalls::nr;
 
+use super::file_open::install;
 use super::process_usage::{whole_usage, write_usage};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
+use crate::task::creds::cap;
 use crate::task::limits::resource;
 use crate::task::process::Ended;
 use crate::task::wait::{self, Change, Report, Wanted, Which};
@@ -29,6 +32,7 @@ pub const CALLS: Calls = &[
     (nr::wait4, wait4),
     (nr::waitid, waitid),
     (nr::pidfd_open, pidfd_open),
+    (nr::pidfd_getfd, pidfd_getfd),
     (nr::getpid, |call| Ok(call.task.pid() as usize)),
     (nr::gettid, |call| Ok(call.task.tid() as usize)),
     (nr::getppid, |call| Ok(call.task.process.ppid() as usize)),
@@ -79,10 +83,14 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
             return Err(Errno::E2BIG);
         }
     }
-    let unknown = flags & !(0x3_ffff_ffff) != 0 || flags & 0xff != 0;
+    let unknown = flags & (!0x3_ffff_ffff | 0xff | abi::CLONE_DETACHED) != 0;
     if unknown || exit_signal > u64::from(MAX_SIGNAL) || (stack == 0) != (stack_size == 0) {
         return Err(Errno::EINVAL);
     }
+    if stack.checked_add(stack_size).is_none_or(|end| end > kernel_logic::vma::USER_END) {
+        return Err(Errno::EINVAL);
+    }
+    // A thread has no exit signal, and a sibling has its parent's.
     if flags & (abi::CLONE_THREAD | abi::CLONE_PARENT) != 0 && exit_signal != 0 {
         return Err(Errno::EINVAL);
     }
@@ -199,17 +207,37 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
 }
 
 fn waitid(call: &mut Call<'_>) -> SysResult {
-    let (kind, id, info_at, options, usage_at) = (call.arg(0), call.int(1), call.arg(2), call.arg(3), call.arg(4));
+    let (info_at, usage_at) = (call.arg(2), call.arg(4));
+    let outcome = wait_by_id(call);
+    if info_at != 0 {
+        // Zeros for nothing, after an error too.
+        write_wait_info(info_at, outcome.as_ref().ok().and_then(Option::as_ref))?;
+    }
+    if let Some(report) = outcome?
+        && usage_at != 0
+    {
+        write_usage(usage_at, &whole_usage(&report.process))?;
+    }
+    Ok(0)
+}
+
+fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
+    let (kind, id, options) = (call.arg(0), call.int(1), call.arg(3));
     let known = abi::WNOHANG | abi::WNOWAIT | abi::WEXITED | abi::WUNTRACED | abi::WCONTINUED;
     let known = known | abi::__WNOTHREAD | abi::__WALL | abi::__WCLONE;
     let events = abi::WEXITED | abi::WUNTRACED | abi::WCONTINUED;
     if options & 0xffff_ffff & !known != 0 || options & events == 0 {
         return Err(Errno::EINVAL);
     }
+    // A nonblocking pidfd asks for EAGAIN in place of sleep (pidfd_open(2)).
+    let mut impatient = false;
     let which = match kind {
         0 => Which::Any,
         1 if id > 0 => Which::Process(id as Pid),
-        3 if id >= 0 => Which::Process(pidfd::process_of(&call.task, id)?.pid),
+        3 if id >= 0 => {
+            impatient = call.task.files().get(id)?.is_nonblocking() && options & abi::WNOHANG == 0;
+            Which::Process(pidfd::process_of(&call.task, id)?.pid)
+        }
         2 if id == 0 => Which::Group(call.task.process.pgid()),
         2 if id > 0 => Which::Group(id as Pid),
         _ => return Err(Errno::EINVAL),
@@ -219,19 +247,11 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
         ended: options & abi::WEXITED != 0,
         stopped: options & abi::WUNTRACED != 0,
         continued: options & abi::WCONTINUED != 0,
-        no_hang: options & abi::WNOHANG != 0,
+        no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
     };
     let report = wait::wait(&call.task, &wanted)?;
-    if info_at != 0 {
-        write_wait_info(info_at, report.as_ref())?;
-    }
-    if let Some(report) = report
-        && usage_at != 0
-    {
-        write_usage(usage_at, &whole_usage(&report.process))?;
-    }
-    Ok(0)
+    if impatient && report.is_none() { Err(Errno::EAGAIN) } else { Ok(report) }
 }
 
 fn pidfd_open(call: &mut Call<'_>) -> SysResult {
@@ -239,8 +259,28 @@ fn pidfd_open(call: &mut Call<'_>) -> SysResult {
     if pid <= 0 || flags & !abi::PIDFD_NONBLOCK != 0 {
         return Err(Errno::EINVAL);
     }
-    let process = tree::process(pid as Pid).ok_or(Errno::ESRCH)?;
+    // A thread that is not the first of its process has none (pidfd_open(2)).
+    let of_thread = || if tree::thread(pid as Pid).is_some() { Errno::EINVAL } else { Errno::ESRCH };
+    let process = tree::process(pid as Pid).ok_or_else(of_thread)?;
     Ok(pidfd::open(&call.task, &process, flags != 0)? as usize)
+}
+
+/// A copy of another process's descriptor, for those who may trace it (pidfd_getfd(2)).
+fn pidfd_getfd(call: &mut Call<'_>) -> SysResult {
+    if call.arg(2) as u32 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let process = pidfd::process_of(&call.task, call.int(0))?;
+    let thread = process.any_thread().filter(|_| !process.is_zombie()).ok_or(Errno::ESRCH)?;
+    let (mine, theirs) = (call.task.creds(), thread.creds());
+    let same = [theirs.uid, theirs.euid, theirs.suid] == [mine.uid; 3]
+        && [theirs.gid, theirs.egid, theirs.sgid] == [mine.gid; 3]
+        && process.dumpable.load(Ordering::Relaxed) == 1;
+    if process.pid != call.task.pid() && !same && !mine.capable(cap::SYS_PTRACE) {
+        return Err(Errno::EPERM);
+    }
+    let file = thread.files.get().ok_or(Errno::ESRCH)?.get(call.int(1))?;
+    install(call, file, true)
 }
 
 /// Stores the fields of siginfo that waitid(2) defines, and leaves the rest alone.
@@ -266,11 +306,13 @@ fn write_wait_info(at: u64, report: Option<&Report>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The process argument 0 names; the caller for 0.
+/// The process argument 0 names, by its id or by that of one of its threads; the caller for 0.
 pub(super) fn named(call: &Call<'_>) -> Result<alloc::sync::Arc<Process>, Errno> {
     match call.int(0) {
         0 => Ok(call.task.process.clone()),
-        pid => tree::process(pid as Pid).ok_or(Errno::ESRCH),
+        pid => tree::process(pid as Pid)
+            .or_else(|| tree::thread(pid as Pid).map(|thread| thread.process.clone()))
+            .ok_or(Errno::ESRCH),
     }
 }
 
@@ -280,6 +322,9 @@ fn setpgid(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let target = if pid == 0 { call.task.pid() } else { pid as Pid };
+    if tree::process(target).is_none() && tree::thread(target).is_some() {
+        return Err(Errno::EINVAL);
+    }
     let group = if pgid == 0 { target } else { pgid as Pid };
     tree::set_group(&call.task.process, target, group)?;
     Ok(0)

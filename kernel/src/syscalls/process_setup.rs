@@ -91,6 +91,9 @@ fn rseq(call: &mut Call<'_>) -> SysResult {
 fn prctl(call: &mut Call<'_>) -> SysResult {
     let (option, value) = (call.int(0), call.arg(1));
     let me = &call.task;
+    if zero_needed(option).iter().any(|&index| call.arg(index) != 0) {
+        return Err(Errno::EINVAL);
+    }
     match option {
         // PR_SET_PDEATHSIG, PR_GET_PDEATHSIG
         1 if value <= u64::from(MAX_SIGNAL) => me.parent_death_signal.store(value as u32, Ordering::Relaxed),
@@ -127,8 +130,11 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
             creds::change(me, |creds| creds.bounding &= !(1 << value));
         }
         // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
-        29 => {}
-        30 => return Ok(50_000),
+        29 => {
+            let slack = if (value as i64) <= 0 { me.sched.default_slack } else { value };
+            me.sched.slack.store(slack, Ordering::Relaxed);
+        }
+        30 => return Ok(me.sched.slack.load(Ordering::Relaxed) as usize),
         // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
         36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
         37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
@@ -138,10 +144,44 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
         // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
-        41 | 42 => {}
+        41 => me.process.thp_disabled.store(value != 0, Ordering::Relaxed),
+        42 => return Ok(usize::from(me.process.thp_disabled.load(Ordering::Relaxed))),
+        // PR_GET_TIMING, PR_SET_TIMING: PR_TIMING_STATISTICAL is the only one.
+        13 => {}
+        14 if value == 0 => {}
+        // PR_GET_SECCOMP: no filters.
+        21 => {}
+        // PR_GET_TSC, PR_SET_TSC: PR_TSC_ENABLE.
+        25 => UserPtr::<u32>::new(value).write(1)?,
+        26 if value == 1 => {}
+        // PR_MCE_KILL (PR_MCE_KILL_CLEAR), PR_MCE_KILL_GET: the policy is the default, 2.
+        33 if value == 0 => {}
+        34 => return Ok(2),
+        // PR_CAP_AMBIENT: there is no inheritable capability that could be raised, so the set is empty.
+        47 => return ambient(value, call.arg(2)),
         _ => return Err(Errno::EINVAL),
     }
     Ok(0)
+}
+
+/// The arguments of an option that must be 0, by their index in the call (prctl(2)).
+fn zero_needed(option: i32) -> &'static [usize] {
+    match option {
+        38 | 41 => &[2, 3, 4],
+        39 | 42 | 34 => &[1, 2, 3, 4],
+        33 => &[2, 3, 4],
+        47 => &[3, 4],
+        _ => &[],
+    }
+}
+
+fn ambient(operation: u64, capability: u64) -> SysResult {
+    match (operation, capability) {
+        // PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER, PR_CAP_AMBIENT_RAISE
+        (4, 0) | (1 | 3, 0..=40) => Ok(0),
+        (2, 0..=40) => Err(Errno::EPERM),
+        _ => Err(Errno::EINVAL),
+    }
 }
 
 fn read_name(at: u64, name: &mut [u8; 15]) -> Result<usize, Errno> {

@@ -46,6 +46,7 @@ fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limi
 
 fn prlimit64(call: &mut Call<'_>) -> SysResult {
     let (resource, new_at, old_at) = (call.arg(1) as u32 as usize, call.arg(2), call.arg(3));
+    let new = if new_at == 0 { None } else { Some(read_words(new_at)?) };
     let process = named(call)?;
     if process.pid != call.task.pid() {
         let mine = call.task.creds();
@@ -57,8 +58,7 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
         }
     }
     let old = *process.limits.lock().0.get(resource).ok_or(Errno::EINVAL)?;
-    if new_at != 0 {
-        let [soft, hard] = read_words(new_at)?;
+    if let Some([soft, hard]) = new {
         change_limit(call, &process, resource, Limit { soft, hard })?;
     }
     if old_at != 0 {

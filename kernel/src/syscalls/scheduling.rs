@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 use kernel_logic::runqueue::Policy;
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
+use machine::addr::PAGE_SIZE;
 use machine::cpu;
 
 use super::{Call, Calls, SysResult};
@@ -13,7 +14,7 @@ use crate::sched;
 use crate::task::creds::cap;
 use crate::task::limits::resource;
 use crate::task::{Pid, Task, ThreadRef, tree};
-use crate::user::{UserPtr, write_words};
+use crate::user::{UserPtr, read_bytes, write_bytes, write_words};
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -28,6 +29,8 @@ pub const CALLS: Calls = &[
     (nr::sched_get_priority_max, |call| priority_bound(call, 99)),
     (nr::sched_get_priority_min, |call| priority_bound(call, 1)),
     (nr::sched_rr_get_interval, sched_rr_get_interval),
+    (nr::sched_setattr, sched_setattr),
+    (nr::sched_getattr, sched_getattr),
     (nr::sched_setaffinity, sched_setaffinity),
     (nr::sched_getaffinity, sched_getaffinity),
     (nr::getcpu, getcpu),
@@ -98,20 +101,30 @@ fn apply(call: &Call<'_>, thread: &Task, policy: Policy) -> SysResult {
     if priority_of(policy) > 0 && raises && !privileged && priority_of(policy) as u64 > bound {
         return Err(Errno::EPERM);
     }
+    // Leaving SCHED_IDLE is a lower nice value by another name (sched(7)).
+    let floor = 20 - call.task.process.limit(resource::NICE).min(40) as i32;
+    if now == Policy::Idle && policy != now && !privileged && thread.sched.nice() < floor {
+        return Err(Errno::EPERM);
+    }
     thread.sched.set_policy(policy);
     Ok(0)
 }
 
+/// Where a `struct sched_param` lies. A missing one and a negative id are EINVAL before anything else.
+fn param(call: &Call<'_>, index: usize) -> Result<UserPtr<i32>, Errno> {
+    if call.arg(index) == 0 || call.int(0) < 0 { Err(Errno::EINVAL) } else { Ok(UserPtr::new(call.arg(index))) }
+}
+
 fn sched_setparam(call: &mut Call<'_>) -> SysResult {
+    let priority = param(call, 1)?.read()?;
     let thread = target(call)?;
-    let priority = UserPtr::<i32>::new(call.arg(1)).read()?;
     let policy = make_policy(policy_number(thread.sched.policy()), priority)?;
     apply(call, &thread, policy)
 }
 
 fn sched_getparam(call: &mut Call<'_>) -> SysResult {
-    let priority = priority_of(target(call)?.sched.policy());
-    UserPtr::<i32>::new(call.arg(1)).write(priority)?;
+    let at = param(call, 1)?;
+    at.write(priority_of(target(call)?.sched.policy()))?;
     Ok(0)
 }
 
@@ -119,11 +132,109 @@ fn sched_setscheduler(call: &mut Call<'_>) -> SysResult {
     if call.int(1) < 0 {
         return Err(Errno::EINVAL);
     }
+    let priority = param(call, 2)?.read()?;
     let thread = target(call)?;
-    let priority = UserPtr::<i32>::new(call.arg(2)).read()?;
     apply(call, &thread, make_policy(call.int(1), priority)?)?;
     thread.sched.reset_on_fork.store(call.int(1) & RESET_ON_FORK != 0, Ordering::Relaxed);
     Ok(0)
+}
+
+/// Bytes of a `struct sched_attr` in its first version, and in that with the two clamps.
+const ATTR_BYTES: [u64; 2] = [48, 56];
+/// `SCHED_FLAG_RESET_ON_FORK`, `SCHED_FLAG_KEEP_POLICY`, `SCHED_FLAG_KEEP_PARAMS`
+const FLAG_RESET_ON_FORK: u64 = 1;
+const FLAG_KEEP_POLICY: u64 = 8;
+const FLAG_KEEP_PARAMS: u64 = 16;
+
+/// A `struct sched_attr` as `size`, `sched_policy`; flags; `sched_nice`, `sched_priority`; deadline parameters and clamps. A size
+/// that is not known is answered with E2BIG, and with the size that is.
+fn read_attr(at: u64) -> Result<[u64; 7], Errno> {
+    let size = u64::from(UserPtr::<u32>::new(at).read()?);
+    let size = if size == 0 { ATTR_BYTES[0] } else { size };
+    let known = ATTR_BYTES[1];
+    let mut bytes = [0; ATTR_BYTES[1] as usize];
+    let strange = || {
+        let tell = UserPtr::<u32>::new(at).write(known as u32);
+        tell.and(Err(Errno::E2BIG))
+    };
+    if !(ATTR_BYTES[0]..=PAGE_SIZE as u64).contains(&size) {
+        return strange();
+    }
+    for beyond in known..size {
+        if UserPtr::<u8>::new(at).add(beyond as usize).read()? != 0 {
+            return strange();
+        }
+    }
+    read_bytes(at, &mut bytes[..size.min(known) as usize])?;
+    let mut words = [0; 7];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    Ok(words)
+}
+
+fn sched_setattr(call: &mut Call<'_>) -> SysResult {
+    if call.arg(1) == 0 || call.int(0) < 0 || call.arg(2) as u32 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let [head, flags, values, ..] = read_attr(call.arg(1))?;
+    let (policy, nice, priority) = ((head >> 32) as i32, values as i32, (values >> 32) as i32);
+    if policy < 0 {
+        return Err(Errno::EINVAL);
+    }
+    let thread = target(call)?;
+    if flags & !(FLAG_RESET_ON_FORK | FLAG_KEEP_POLICY | FLAG_KEEP_PARAMS) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let now = thread.sched.policy();
+    let number = if flags & FLAG_KEEP_POLICY != 0 { policy_number(now) } else { policy };
+    let priority = if flags & FLAG_KEEP_PARAMS != 0 { priority_of(now) } else { priority };
+    let chosen = make_policy(number & !RESET_ON_FORK, priority)?;
+    permit(call, &thread)?;
+    let nice = nice.clamp(-20, 19);
+    let renices = chosen == Policy::Normal && flags & FLAG_KEEP_PARAMS == 0 && nice != thread.sched.nice();
+    if renices && !may_renice(call, &thread, nice) {
+        return Err(Errno::EPERM);
+    }
+    apply(call, &thread, chosen)?;
+    if renices {
+        thread.sched.set_nice(nice);
+    }
+    thread.sched.reset_on_fork.store(flags & FLAG_RESET_ON_FORK != 0, Ordering::Relaxed);
+    Ok(0)
+}
+
+fn sched_getattr(call: &mut Call<'_>) -> SysResult {
+    let size = u64::from(call.arg(2) as u32);
+    let fits = (ATTR_BYTES[0]..=PAGE_SIZE as u64).contains(&size);
+    if call.arg(1) == 0 || call.int(0) < 0 || !fits || call.arg(3) as u32 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let thread = target(call)?;
+    let policy = thread.sched.policy();
+    let length = size.min(ATTR_BYTES[1]);
+    let flags = u64::from(thread.sched.reset_on_fork.load(Ordering::Relaxed));
+    let nice = if policy == Policy::Normal { thread.sched.nice() as u32 } else { 0 };
+    let words = [
+        length | (policy_number(policy) as u64) << 32,
+        flags,
+        u64::from(nice) | (priority_of(policy) as u64) << 32,
+        0,
+        0,
+        0,
+        // The clamps of a thread that has none: 0 and SCHED_CAPACITY_SCALE.
+        1024 << 32,
+    ];
+    let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_ne_bytes).take(length as usize).collect();
+    write_bytes(call.arg(1), &bytes)?;
+    Ok(0)
+}
+
+/// Whether the caller may give `thread` this nice value: a higher one always (sched(7), RLIMIT_NICE).
+fn may_renice(call: &Call<'_>, thread: &Task, nice: i32) -> bool {
+    let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_NICE));
+    let floor = 20 - call.task.process.limit(resource::NICE).min(40) as i32;
+    nice >= thread.sched.nice() || privileged || nice >= floor
 }
 
 fn priority_bound(call: &Call<'_>, real_time: usize) -> SysResult {
@@ -150,12 +261,12 @@ fn sched_rr_get_interval(call: &mut Call<'_>) -> SysResult {
 }
 
 fn sched_setaffinity(call: &mut Call<'_>) -> SysResult {
-    let thread = target(call)?;
-    permit(call, &thread)?;
     let mut mask = 0;
     for at in 0..(call.arg(1) as usize).min(8) {
         mask |= u64::from(UserPtr::<u8>::new(call.arg(2)).add(at).read()?) << (8 * at);
     }
+    let thread = target(call).map_err(|_| Errno::ESRCH)?;
+    permit(call, &thread)?;
     if mask & cpu::online() == 0 {
         return Err(Errno::EINVAL);
     }
@@ -173,7 +284,7 @@ fn sched_getaffinity(call: &mut Call<'_>) -> SysResult {
     if size < 8 || !size.is_multiple_of(8) {
         return Err(Errno::EINVAL);
     }
-    let mask = target(call)?.sched.affinity() & cpu::online();
+    let mask = target(call).map_err(|_| Errno::ESRCH)?.sched.affinity() & cpu::online();
     UserPtr::<u64>::new(call.arg(2)).write(mask)?;
     Ok(8)
 }
@@ -216,11 +327,9 @@ fn getpriority(call: &mut Call<'_>) -> SysResult {
 
 fn setpriority(call: &mut Call<'_>) -> SysResult {
     let nice = call.int(2).clamp(-20, 19);
-    let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_NICE));
-    let floor = 20 - call.task.process.limit(resource::NICE).min(40) as i32;
     for thread in threads(call)? {
         permit(call, &thread)?;
-        if nice < thread.sched.nice() && !privileged && nice < floor {
+        if !may_renice(call, &thread, nice) {
             return Err(Errno::EACCES);
         }
         thread.sched.set_nice(nice);

@@ -1,5 +1,6 @@
 //! Calls about signals and `setitimer`.
 
+use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigInfo, SigSet, code, sig};
@@ -48,13 +49,6 @@ fn check_signal(signal: u64) -> Result<u8, Errno> {
 fn rt_sigaction(call: &mut Call<'_>) -> SysResult {
     check_set_size(call.arg(3))?;
     let (signal, new_at, old_at) = (call.arg(0) as u32, call.arg(1), call.arg(2));
-    if signal == 0 || signal > u32::from(MAX_SIGNAL) {
-        return Err(Errno::EINVAL);
-    }
-    let signal = signal as u8;
-    if new_at != 0 && SigSet::UNBLOCKABLE.has(signal) {
-        return Err(Errno::EINVAL);
-    }
     let new = match new_at {
         0 => None,
         at => {
@@ -62,6 +56,13 @@ fn rt_sigaction(call: &mut Call<'_>) -> SysResult {
             Some(Disposition { handler, flags, restorer, mask: SigSet(mask).without(SigSet::UNBLOCKABLE) })
         }
     };
+    if signal == 0 || signal > u32::from(MAX_SIGNAL) {
+        return Err(Errno::EINVAL);
+    }
+    let signal = signal as u8;
+    if new.is_some() && SigSet::UNBLOCKABLE.has(signal) {
+        return Err(Errno::EINVAL);
+    }
     let old = call.task.process.actions.with(|actions| {
         let mut table = actions.0.lock();
         let entry = &mut table[usize::from(signal) - 1];
@@ -157,7 +158,7 @@ fn sleep_for_signal() -> SysResult {
 
 fn rt_sigqueueinfo(call: &mut Call<'_>) -> SysResult {
     let info = queued_info(call, call.arg(1), call.arg(2), call.int(0))?;
-    let process = tree::process(call.int(0) as Pid).ok_or(Errno::ESRCH)?;
+    let process = process_by_any_id(call.int(0) as Pid)?;
     permit(&call.task, &process, info.signal)?;
     if info.signal != 0 {
         signal::send_process(&process, info)?;
@@ -184,14 +185,15 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
     let info = match call.arg(2) {
         0 => signal::from_caller(&call.task, signal, code::USER),
         at => {
-            if UserPtr::<u32>::new(at).read()? != call.arg(1) as u32 {
+            let told = UserPtr::<u32>::new(at).read()?;
+            if told != u32::from(signal) {
                 return Err(Errno::EINVAL);
             }
             queued_info(call, call.arg(1), at, process.pid as i32)?
         }
     };
     // A reaped process is gone for good, whoever has its number now.
-    tree::process(process.pid).filter(|found| alloc::sync::Arc::ptr_eq(found, &process)).ok_or(Errno::ESRCH)?;
+    tree::process(process.pid).filter(|found| Arc::ptr_eq(found, &process)).ok_or(Errno::ESRCH)?;
     permit(&call.task, &process, signal)?;
     if signal != 0 {
         signal::send_process(&process, info)?;
@@ -201,11 +203,12 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
 
 /// The siginfo a program made; it may not pretend that the kernel or `kill` sent it to somebody else.
 fn queued_info(call: &Call<'_>, signal: u64, at: u64, target: i32) -> Result<SigInfo, Errno> {
-    let signal = check_signal(signal)?;
-    let info = SigInfo::decode(&read_words(at)?, signal);
+    let words = read_words(at)?;
+    let mut info = SigInfo::decode(&words, 0);
     if (info.code >= 0 || info.code == code::TKILL) && target != call.task.pid() as i32 {
         return Err(Errno::EPERM);
     }
+    info.signal = check_signal(signal)?;
     Ok(info)
 }
 
@@ -217,19 +220,26 @@ fn thread_of(tgid: i32, tid: i32) -> Result<ThreadRef, Errno> {
     if thread.pid() == tgid as Pid { Ok(thread) } else { Err(Errno::ESRCH) }
 }
 
+/// The process with this id, or with a thread that has it: kill(2) takes both.
+fn process_by_any_id(id: Pid) -> Result<Arc<Process>, Errno> {
+    tree::process(id).or_else(|| tree::thread(id).map(|thread| thread.process.clone())).ok_or(Errno::ESRCH)
+}
+
 fn kill(call: &mut Call<'_>) -> SysResult {
-    let (pid, signal) = (call.int(0), check_signal(call.arg(1))?);
+    let pid = call.int(0);
     let me = &call.task;
+    // A process that does not exist is told before a signal that does not.
+    let target = if pid > 0 { Some(process_by_any_id(pid as Pid)?) } else { None };
+    let signal = check_signal(call.arg(1))?;
     let info = signal::from_caller(me, signal, code::USER);
-    match pid {
-        1.. => {
-            let process = tree::process(pid as Pid).ok_or(Errno::ESRCH)?;
-            permit(me, &process, signal)?;
-            if signal != 0 {
-                signal::send_process(&process, info)?;
-            }
-            Ok(0)
+    if let Some(process) = target {
+        permit(me, &process, signal)?;
+        if signal != 0 {
+            signal::send_process(&process, info)?;
         }
+        return Ok(0);
+    }
+    match pid {
         -1 => {
             let others = tree::all_processes().into_iter().filter(|p| p.pid > 1 && p.pid != me.pid() && !p.is_zombie());
             send_many(me, others, info)
@@ -243,7 +253,7 @@ fn kill(call: &mut Call<'_>) -> SysResult {
 }
 
 /// Sends to all that may be sent to: fine if any could, `EPERM` if none could, `ESRCH` if there are none.
-fn send_many(me: &Task, targets: impl Iterator<Item = alloc::sync::Arc<Process>>, info: SigInfo) -> SysResult {
+fn send_many(me: &Task, targets: impl Iterator<Item = Arc<Process>>, info: SigInfo) -> SysResult {
     let mut outcome = Err(Errno::ESRCH);
     for target in targets {
         match permit(me, &target, info.signal) {

@@ -222,9 +222,15 @@ fn receive(socket: &Socket, sink: &mut Sink<'_>, flags: Flags, bits: u64) -> Res
     }
 }
 
+/// Too many buffers of a message are EMSGSIZE, not readv's EINVAL.
+fn check_count(count: u64) -> Result<(), Errno> {
+    if count > 1024 { Err(Errno::EMSGSIZE) } else { Ok(()) }
+}
+
 /// `struct msghdr`: name, its length, vectors, their number, control, its length, flags.
 fn send_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
     let [name, name_length, vectors, count, control, control_length, _] = read_words::<7>(header)?;
+    check_count(count)?;
     let (file, socket) = socket(call)?;
     let mut rights = socket_control::read(call, control, if control == 0 { 0 } else { control_length })?;
     let target = target(call, &socket, name, name_length & 0xffff_ffff)?;
@@ -236,6 +242,7 @@ fn send_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
 
 fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
     let [name, _, vectors, count, control, room, _] = read_words::<7>(header)?;
+    check_count(count)?;
     let (file, socket) = socket(call)?;
     let wanted = flags(&file, bits)?;
     let mut received = None;

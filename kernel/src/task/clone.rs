@@ -134,6 +134,8 @@ fn check(request: &Request) -> Result<(), Errno> {
         || (asked(flags::CLONE_FS) && asked(flags::CLONE_NEWNS))
         || request.flags & UNSUPPORTED != 0
         || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_THREAD))
+        // Both would go to one place, as they always do for clone(2).
+        || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_PARENT_SETTID) && request.pidfd == request.parent_tid)
         || request.exit_signal > MAX_SIGNAL
     {
         return Err(Errno::EINVAL);

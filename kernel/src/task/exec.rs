@@ -255,6 +255,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     reset_signals(me);
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
+    crate::signal::discard_timers(me);
     me.process.has_execed.store(true, Ordering::Relaxed);
     me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
     me.process.executions.fetch_add(1, Ordering::Relaxed);

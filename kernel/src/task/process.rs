@@ -72,8 +72,12 @@ pub struct Process {
     pub parent_executions: AtomicU32,
     /// personality(2)
     pub personality: AtomicU32,
+    /// `PR_SET_THP_DISABLE`
+    pub thp_disabled: AtomicBool,
     /// `oom_score_adj`, offset by 1000.
     pub oom_score: AtomicU32,
+    /// The least `oom_score_adj` it may set without privilege, offset by 1000.
+    pub oom_floor: AtomicU32,
 }
 
 /// Signal dispositions.
@@ -209,7 +213,9 @@ impl Process {
             executions: AtomicU32::new(0),
             parent_executions: AtomicU32::new(like.map_or(0, |parent| parent.executions.load(Ordering::Relaxed))),
             personality: inherit(|p| &p.personality, 0),
+            thp_disabled: AtomicBool::new(like.is_some_and(|parent| parent.thp_disabled.load(Ordering::Relaxed))),
             oom_score: inherit(|p| &p.oom_score, 1000),
+            oom_floor: inherit(|p| &p.oom_floor, 1000),
         })
     }
 

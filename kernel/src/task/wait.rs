@@ -90,6 +90,10 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
         if !matches {
             return None;
         }
+        // What has ended neither stops nor continues any more.
+        if child.is_zombie() && !wanted.ended {
+            return None;
+        }
         any = true;
         let change = change_of(child, wanted)?;
         Some((child.clone(), change))

@@ -48,6 +48,11 @@ impl PosixTimers {
         Ok(id)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.lock().timers.len()
+    }
+
     /// The timer with this id.
     pub fn get(&self, id: u32) -> Result<Arc<IntervalTimer>, Errno> {
         self.0.lock().timers.get(&id).cloned().ok_or(Errno::EINVAL)

@@ -71,6 +71,13 @@ impl Arguments {
         self
     }
 
+    /// The same from this initramfs, which has the command in it ([`put_command`]).
+    #[must_use]
+    pub fn from_initramfs(mut self, file: PathBuf) -> Self {
+        self.initrd = Some(file);
+        self
+    }
+
     /// On another machine type.
     pub fn machine_model(&mut self, model: Model) {
         self.machine = model;

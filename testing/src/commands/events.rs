@@ -3,6 +3,9 @@
 //! A BusyBox script forks, pipes, crashes a program and switches categories at run time. The importer must understand every
 //! line, count as many events of each type as a plain search of the log finds, and find the numbers without a gap. The log
 //! stays in `build/events/serial.log`.
+//!
+//! Then two boots of a program that makes thousands of unknown calls and crashes hundreds of times: what is on without being
+//! asked for, and what is left out of the console, is counted to the last line.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,10 +15,10 @@ use serde_json::Value;
 
 use super::boot;
 use super::kernel::Which;
-use crate::paths;
 use crate::process::Call;
 use crate::qemu::{self, Ending, Limits, run::Next};
 use crate::setup::{self, Consent, Tool};
+use crate::{guest, image, paths};
 
 /// What the guest runs. Switching everything off makes the kernel write its profiles and traces.
 const SCRIPT: &str = "\
@@ -92,7 +95,52 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
         println!("{name:<20} {count:>7}");
     }
     println!("{events} events of {} types, all accounted for", found.len());
+    clamour(None, 0, consent)?;
+    clamour(Some("unimplemented"), CALLS, consent)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `clamour` does: unknown calls, and crashes.
+const CALLS: u64 = 5000;
+const CRASHES: u64 = 200;
+
+/// Runs `clamour` under these categories: of each kind of line some are written and the others are counted, and there are
+/// lines about unknown calls only if they were asked for.
+fn clamour(categories: Option<&str>, calls: u64, consent: Consent) -> Result<()> {
+    let words = ["/bin/clamour".to_owned(), CALLS.to_string(), CRASHES.to_string()];
+    let mut image = image::base(consent)?;
+    image.program("/bin/clamour", &guest::program("clamour", consent)?)?;
+    boot::put_command(&mut image, &words);
+    let file = paths::build("images")?.join("events.cpio");
+    paths::write(&file, &image.archive())?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut arguments = boot::Arguments::once(Which::Ours, &words).from_initramfs(file);
+    if let Some(list) = categories {
+        arguments = arguments.debugging(list);
+    }
+    let outcome = qemu::run(&boot::machine(&arguments, consent)?, Limits::seconds(120), |_| Next::Go)?;
+    let text = String::from_utf8_lossy(&outcome.serial);
+    ensure!(text.contains("clamour is over"), "clamour ended with {:?}:\n{text}", outcome.ending);
+    for (kind, made) in [("unimplemented_syscall", calls), ("crash_report", CRASHES)] {
+        let (written, left_out) = (search(&text).get(kind).copied().unwrap_or(0), left_out(&text, kind)?);
+        ensure!(written + left_out == made, "{made} {kind}: {written} written, {left_out} said to be left out");
+        ensure!(made == 0 || (written > 0 && left_out > written), "{written} of {made} {kind} were written");
+        println!("{kind:<24} {made:>5} made, {written:>3} written");
+    }
+    Ok(())
+}
+
+/// How many events of a kind the kernel says it left out.
+fn left_out(text: &str, kind: &str) -> Result<u64> {
+    let mut sum = 0;
+    for line in text.lines() {
+        let Some(at) = line.find("DBG {\"type\":\"suppressed\"") else { continue };
+        let event: Value = serde_json::from_str(line[at + 4..].trim_end())?;
+        if event["of"].as_str() == Some(kind) {
+            sum += event["count"].as_u64().context("a suppressed event without a count")?;
+        }
+    }
+    Ok(sum)
 }
 
 /// The lines of the script, between events, in their order.

@@ -36,6 +36,13 @@ const PACKAGES: &[&str] = &[
     "libssl3",
     "libstdc++6",
     "readline-common",
+    "age",
+    "fzf",
+    "gron",
+    "pup",
+    "ripgrep",
+    "libcrypt1",
+    "perl-base",
 ];
 
 /// Name, command, the line that shows it worked.
@@ -90,6 +97,54 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
              print(sorted(r), subprocess.run(['/bin/echo','child'],capture_output=True,text=True).stdout.strip())",
         ],
         "[0, 1, 2, 3, 4, 5, 6, 7] child",
+    ),
+    // Go's runtime without libc (static), with libc's loader, and with goroutines on several threads and collection of garbage.
+    (
+        "go_static_html_filter",
+        &["/bin/bash", "-c", "echo '<ul><li>a<li class=x>hello</ul>' | /usr/bin/pup 'li.x text{}'"],
+        "hello",
+    ),
+    (
+        "go_json_lines",
+        &["/bin/bash", "-c", r#"echo '{"a":[1,{"b":"c"}]}' | /usr/bin/gron --monochrome"#],
+        r#"json.a[1].b = "c";"#,
+    ),
+    (
+        "go_encrypt_and_decrypt",
+        &[
+            "/bin/bash",
+            "-c",
+            "cd /usr/bin; ./age-keygen -o /tmp/k 2>/tmp/e && ./seq 1 200000 | ./age -r $(./age-keygen -y /tmp/k) \
+             | ./age -d -i /tmp/k | ./sha256sum | ./cut -c1-16",
+        ],
+        "5af7b95208fdcff4",
+    ),
+    (
+        "go_goroutines_match_in_parallel",
+        &["/bin/bash", "-c", "PATH=/usr/bin; seq 1 20000 | fzf --filter=1999 | wc -l"],
+        "38",
+    ),
+    (
+        "rust_threads_search_a_tree",
+        &[
+            "/bin/bash",
+            "-c",
+            "PATH=/usr/bin:/bin; for i in 1 2 3 4 5 6 7 8; do mkdir d$i; seq $i 3000 >d$i/f; done; \
+             rg -j4 --no-filename -c '(77|9{2})\\d$' . | paste -sd+",
+        ],
+        "60+60+60+60+60+60+60+60",
+    ),
+    (
+        "perl_fork_pipe_and_alarm",
+        &[
+            "/usr/bin/perl",
+            "-e",
+            "my %h; $h{length $_}++ for map { 'x' x ($_ % 7) } 1..700; pipe(my $r, my $w); my $p = fork; if (!$p) { close $r; \
+             print $w join(',', map { \"$_=$h{$_}\" } sort keys %h); exit 3 } close $w; my $l = <$r>; waitpid($p, 0); \
+             my $s = $? >> 8; $SIG{ALRM} = sub { die \"alarm\" }; eval { alarm 1; select(undef, undef, undef, 9) }; \
+             print \"$l $s \", $@ =~ /^alarm/ ? 'alarm' : 'none', \"\\n\"",
+        ],
+        "0=100,1=100,2=100,3=100,4=100,5=100,6=100 3 alarm",
     ),
 ];
 

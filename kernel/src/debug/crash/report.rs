@@ -7,7 +7,7 @@ use machine::time::params;
 
 use super::cause::general;
 use crate::debug::event::{Event, signal_name};
-use crate::debug::{Category, is_on, ring};
+use crate::debug::{Category, is_on, limit, ring};
 use crate::mm::{Backing, Vma};
 use crate::task::Task;
 
@@ -19,13 +19,17 @@ const MAX_RANGES: usize = 24;
 /// Of [`general`] those that the event has: up to the flags.
 const REPORTED: usize = 18;
 
-/// Writes `crash_report` for a signal of the program's own making (a fault, an abort), and nothing for `kill`.
-#[inline(never)]
+/// Writes `crash_report` for a signal of the program's own making (a fault, an abort), and nothing for `kill`. A program
+/// that crashes again and again is reported as often as [`limit`] lets it.
 pub fn fatal_signal(task: &Task, user: &UserFrame, info: &SigInfo) {
     let self_made = SigSet::SYNCHRONOUS.has(info.signal) || info.signal == kernel_logic::signal::sig::ABRT;
-    if !is_on(Category::Panic) || !self_made {
-        return;
+    if is_on(Category::Panic) && self_made && limit::CRASHES.admits() {
+        write(task, user, info);
     }
+}
+
+#[inline(never)]
+fn write(task: &Task, user: &UserFrame, info: &SigInfo) {
     let fault_addr = if let Cause::Fault { addr } = info.cause { addr } else { 0 };
     let regs = user.registers();
     let mut comm = [0; 16];

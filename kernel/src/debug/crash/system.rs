@@ -6,6 +6,7 @@ use machine::thread::KERNEL_STACK_SIZE;
 
 use super::dump::COST;
 use super::{Dump, Stop, Subject};
+use crate::debug::event;
 use crate::fs::tmpfs;
 use crate::mm::frames;
 use crate::task::tree;
@@ -50,6 +51,7 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
         let _ = core::fmt::Write::write_fmt(&mut name, format_args!("switches on cpu {number}"));
         put("scheduler", core::str::from_utf8(name.bytes()).unwrap_or("switches"), switches, "")?;
     }
+    put("calls", "not implemented", event::unimplemented_count(), "")?;
     let blocks = dump.get(frames::try_blocks)?;
     let mut free = 0;
     for (order, count) in blocks.iter().enumerate() {

@@ -11,7 +11,7 @@ use super::{Target, system};
 use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{self, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RELATIME, Mount};
 use crate::mm::AddressSpace;
-use crate::task;
+use crate::task::{self, creds::cap};
 
 /// The most bytes of arguments or environment shown.
 const LONGEST: u64 = 1 << 20;
@@ -102,7 +102,15 @@ pub(super) fn set_oom_score_adj(target: Target, text: &[u8]) -> Result<(), Errno
     if !(-1000..=1000).contains(&value) {
         return Err(Errno::EINVAL);
     }
-    target.process()?.oom_score.store((value + 1000) as u32, Relaxed);
+    let (process, score) = (target.process()?, (value + 1000) as u32);
+    // What privilege set last is the floor for those without (proc(5)).
+    let privileged = task::current().creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
+    if privileged {
+        process.oom_floor.store(score, Relaxed);
+    } else if score < process.oom_floor.load(Relaxed) {
+        return Err(Errno::EACCES);
+    }
+    process.oom_score.store(score, Relaxed);
     Ok(())
 }
 

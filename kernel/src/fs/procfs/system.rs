@@ -5,12 +5,14 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 use core::str::FromStr;
+use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use machine::time::now;
 
 use super::Target;
 use crate::fs::inode::LinkTarget;
+use crate::ipc::charge;
 use crate::mm::frames;
 use crate::syscalls::system::{
     RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
@@ -99,6 +101,24 @@ pub(super) fn threads_max(_: Target) -> Text {
 
 pub(super) fn set_threads_max(_: Target, text: &[u8]) -> Result<(), Errno> {
     limits::set_max_threads(parse(text)?)
+}
+
+pub(super) fn pipe_pages_soft(_: Target) -> Text {
+    line(charge::SOFT.load(Relaxed).to_string().as_bytes())
+}
+
+pub(super) fn set_pipe_pages_soft(_: Target, text: &[u8]) -> Result<(), Errno> {
+    charge::SOFT.store(parse(text)?, Relaxed);
+    Ok(())
+}
+
+pub(super) fn pipe_pages_hard(_: Target) -> Text {
+    line(charge::HARD.load(Relaxed).to_string().as_bytes())
+}
+
+pub(super) fn set_pipe_pages_hard(_: Target, text: &[u8]) -> Result<(), Errno> {
+    charge::HARD.store(parse(text)?, Relaxed);
+    Ok(())
 }
 
 pub(super) fn randomize(_: Target) -> Text {
@@ -216,9 +236,7 @@ pub(super) fn stat(_: Target) -> Text {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "cpu{number} {} 0 0 {} 0 0 0 0 0 0", ticks(busy / count), ticks(idle / count));
     }
-    let switches: u64 = processors()
-        .map(|number| sched::of(machine::cpu::CpuId(number)).switches.load(core::sync::atomic::Ordering::Relaxed))
-        .sum();
+    let switches: u64 = processors().map(|number| sched::of(machine::cpu::CpuId(number)).switches.load(Relaxed)).sum();
     let boot = machine::time::wall_at_boot() / 1_000_000_000;
     let _ = write!(
         out,

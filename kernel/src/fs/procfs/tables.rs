@@ -68,6 +68,8 @@ const SYS: &[Entry] = &[
             constant("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
             constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
+            control("pipe-user-pages-hard", system::pipe_pages_hard, system::set_pipe_pages_hard),
+            control("pipe-user-pages-soft", system::pipe_pages_soft, system::set_pipe_pages_soft),
             constant("protected_fifos", |_| Ok(b"0\n".to_vec())),
             constant("protected_hardlinks", |_| Ok(b"1\n".to_vec())),
             constant("protected_regular", |_| Ok(b"0\n".to_vec())),

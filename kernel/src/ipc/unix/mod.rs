@@ -4,6 +4,7 @@
 //! each other weakly, so that either can go; what was sent before stays readable. Addresses are in [`names`], the moving of bytes
 //! and packets in [`transfer`].
 
+mod garbage;
 mod names;
 mod options;
 mod rights;
@@ -16,6 +17,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDHUP, RDNORM, WRNORM};
 use linux_abi::Errno;
 use linux_abi::flags::file::O_NONBLOCK;
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::anon::{self, AnonInode};
@@ -414,6 +416,11 @@ impl FileOps for SocketFile {
 
     fn release(&self, _file: &File) {
         self.0.close();
+        garbage::collect();
+    }
+
+    fn held_pages(&self) -> usize {
+        self.0.inbox.try_lock().map_or(0, |inbox| inbox.bytes.pages() + inbox.packet_bytes.div_ceil(PAGE_SIZE))
     }
 
     fn as_socket(&self) -> Option<&Arc<Socket>> {

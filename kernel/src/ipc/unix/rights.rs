@@ -1,8 +1,8 @@
 //! Open files on their way through a socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! In a stream they hang at the position of the first byte they were sent with; a receive that begins there gets them, and no
-//! receive crosses such a position. A user's files in flight are bounded as Linux bounds them, which also bounds what a circle of
-//! sockets sent through each other can keep alive: nobody looks for those.
+//! receive crosses such a position. A user's files in flight are bounded as Linux bounds them; circles of sockets sent through
+//! each other are [`garbage`]'s.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
+use super::garbage;
 use crate::fs::closing;
 use crate::fs::file::File;
 use crate::mm::frames;
@@ -29,8 +30,8 @@ pub struct Rights(Option<Box<Sent>>);
 
 struct Sent {
     files: Vec<Arc<File>>,
-    /// Whose they count as.
-    uid: u32,
+    /// Whose they count as; `None` for a copy made to look at, which is on nobody's way.
+    uid: Option<u32>,
 }
 
 impl Rights {
@@ -49,7 +50,9 @@ impl Rights {
             return Err(Errno::ETOOMANYREFS);
         }
         *count += files.len() as u64;
-        Ok(Self(Some(Box::new(Sent { files, uid }))))
+        drop(in_flight);
+        garbage::sent(&files);
+        Ok(Self(Some(Box::new(Sent { files, uid: Some(uid) }))))
     }
 
     /// Whether there are none.
@@ -65,20 +68,21 @@ impl Rights {
     /// The same files once more, for a look that leaves them in place.
     pub(super) fn peek(&self) -> Self {
         let Some(sent) = &self.0 else { return Self::default() };
-        *IN_FLIGHT.lock().entry(sent.uid).or_default() += sent.files.len() as u64;
-        Self(Some(Box::new(Sent { files: sent.files.clone(), uid: sent.uid })))
+        Self(Some(Box::new(Sent { files: sent.files.clone(), uid: None })))
     }
 }
 
 impl Drop for Sent {
     fn drop(&mut self) {
-        let mut in_flight = IN_FLIGHT.lock();
-        let count = in_flight.entry(self.uid).or_default();
-        *count = count.saturating_sub(self.files.len() as u64);
-        if *count == 0 {
-            in_flight.remove(&self.uid);
+        if let Some(uid) = self.uid {
+            garbage::arrived(&self.files);
+            let mut in_flight = IN_FLIGHT.lock();
+            let count = in_flight.entry(uid).or_default();
+            *count = count.saturating_sub(self.files.len() as u64);
+            if *count == 0 {
+                in_flight.remove(&uid);
+            }
         }
-        drop(in_flight);
         closing::drop_files(core::mem::take(&mut self.files));
     }
 }
@@ -123,6 +127,11 @@ impl Track {
         self.taken += count as u64;
         let first = if here { self.waiting.pop_front() } else { None };
         first.map_or_else(Rights::default, |(_, rights)| rights)
+    }
+
+    /// The files that wait.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Arc<File>> {
+        self.waiting.iter().flat_map(|(_, rights)| rights.files())
     }
 
     /// All that waits, for a socket that will not be read any more.

@@ -25,7 +25,7 @@ pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
     from: Option<Arc<[u8]>>,
     sender: Credentials,
-    rights: Rights,
+    pub(super) rights: Rights,
 }
 
 /// How to send or receive.
