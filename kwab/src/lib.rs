@@ -10,6 +10,7 @@
 //!   crash. What one crash is, is written in [`import::crash`]; how a log is cut, in [`import::recorder`].
 //! * [`model`] opens a dump ([`model::DumpFile`]: sections and defects), loads what is needed ([`model::Dump`]: typed records
 //!   that borrow from it), and knows how to say a record as JSON, as a line, as an strace-like call.
+//! * [`plain`] makes strings of strangers safe to print, for every front end.
 //! * [`report`] concludes: the inspection page, integrity, salvage, catalogue, the signature of a crash. Reports are values
 //!   with a JSON schema; this crate prints nothing and never touches a terminal.
 //!
@@ -25,6 +26,7 @@ pub mod decode;
 pub mod export;
 pub mod import;
 pub mod model;
+pub mod plain;
 pub mod report;
 pub mod symbols;
 pub mod unwind;
