@@ -25,6 +25,7 @@ pub mod bisect;
 pub mod decode;
 pub mod export;
 pub mod import;
+mod magic;
 pub mod model;
 pub mod plain;
 pub mod report;

@@ -19,6 +19,8 @@ pub struct ImportReport {
     pub bytes: u64,
     /// Its lines.
     pub lines: u64,
+    /// Why a compressed log ended before its input did; absent when all of it was read.
+    pub cut: Option<String>,
     /// Boots it holds.
     pub boots: u32,
     /// Events that were understood.
