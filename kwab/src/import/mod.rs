@@ -17,6 +17,7 @@ pub mod event;
 pub mod input;
 pub mod lex;
 pub mod lines;
+pub mod pending;
 pub mod recorder;
 pub mod scan;
 pub mod segment;
@@ -29,6 +30,7 @@ use std::path::PathBuf;
 
 pub use channel::{import_channel, is_channel};
 pub use input::{InputError, LogInput};
+pub use pending::PendingFile;
 pub use segment::PendingDump;
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 
