@@ -120,7 +120,7 @@ fn what_is_not_a_log_is_refused_by_its_name() {
         ("empty", vec![], "is empty: 0 bytes; nothing was written to it"),
         ("core", elf(4), "is an ELF core file, not a log; gdb, drgn and crash read it"),
         ("vmlinux", elf(2), "is an ELF image, not a log; --symbols takes it"),
-        ("noise", noise, "is binary data (0 % of its beginning is text), not a log; strings FILE"),
+        ("noise", noise, "% of its beginning is text), not a log; strings FILE | kwab import - reads the text in it"),
         ("zeros", vec![0; 5000], "is binary data"),
         ("channel", vec![0; 8192], "is a dump channel without a dump"),
         ("dump", bytes.clone(), "is a kwab dump already, not a log; kwab inspect shows it"),
@@ -150,7 +150,7 @@ fn what_is_not_a_log_is_refused_by_its_name() {
     }
     let output = run(at, &["inspect", "dump.gz"]);
     assert!(
-        text(&output.stderr).contains("is gzip data; gzip -dc FILE | kwab inspect - reads it"),
+        text(&output.stderr).contains("is gzip data, not a dump; gzip -dc FILE | kwab inspect - reads it"),
         "{}",
         text(&output.stderr)
     );

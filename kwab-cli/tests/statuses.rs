@@ -90,7 +90,7 @@ const TABLE: &[(i32, &str)] = &[
     (2, "salvage text -o new --force"),
     (0, "cat quiet events"),
     (2, "cat quiet nonsense"),
-    (3, "cat flipped events"),
+    (3, "cat flipped identity"),
     (0, "import text --dry-run"),
     (0, "import garbage.log --dry-run"),
     (3, "import garbage.log --dry-run --strict"),

@@ -140,3 +140,44 @@ fn a_death_that_no_rule_explains_is_a_finding_all_the_same() {
         Cause { kind: Some(CauseKind::SYSRQ), message: Some(b"sysrq"), in_kernel: Some(true), ..Cause::default() };
     assert!(!judge(Maker::new().put(C, &asked).bytes()).has_findings());
 }
+
+/// What the inspection says about the cause.
+fn inspected(maker: &Maker) -> crate::report::inspect::CauseReport {
+    let file = crate::model::DumpFile::from_bytes(maker.bytes()).unwrap();
+    let dump = crate::model::Dump::load(file, crate::model::Depth::Digest);
+    crate::report::inspect::inspect(&dump, "x", crate::report::inspect::Options { rows: 8 }).cause.unwrap()
+}
+
+#[test]
+fn an_error_code_in_the_place_of_a_call_number_is_no_call() {
+    let in_user = |rcx: u64| {
+        let values = regs(&[(RegId::RIP, 0x40_1000), (RegId::RCX, rcx), (RegId::ORIG_RAX, 7)]);
+        let set = Registers {
+            role: Some(RegisterRole::USER),
+            pid: Some(7),
+            regs: Some(List::new(&values)),
+            ..Registers::default()
+        };
+        Maker::new().put(C, &kernel_fault(0, K, 2)).put(SectionKind::REGISTERS, &set)
+    };
+    let calls = |rcx| inspected(&in_user(rcx)).reasons.iter().any(|reason| reason.starts_with("user code was in poll"));
+    assert!(calls(0x40_1000), "SYSCALL leaves its return address in rcx");
+    assert!(!calls(3), "a page fault does not");
+}
+
+#[test]
+fn a_kernel_thread_keeps_its_whole_name_and_a_path_its_last_part() {
+    let name = |comm: &'static [u8]| {
+        inspected(&Maker::new().put(C, &Cause { comm: Some(comm), ..kernel_fault(0, K, 2) })).comm
+    };
+    assert_eq!(name(b"ksoftirqd/0").as_deref(), Some("ksoftirqd/0"));
+    assert_eq!(name(b"/bin/grep").as_deref(), Some("grep"));
+}
+
+#[test]
+fn a_signal_that_contradicts_the_map_is_named_a_contradiction() {
+    let death = Cause { signal_code: Some(1), ..user_death(11, 0x40_1000, Some(0x7010)) };
+    let map = vma(0x7000, 0x8000, 3, "");
+    let reasons = inspected(&Maker::new().put(C, &death).put(SectionKind::MEMORY_MAP, &map)).reasons;
+    assert!(reasons.iter().any(|reason| reason.contains("one of them is wrong")), "{reasons:?}");
+}
