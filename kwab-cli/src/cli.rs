@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
     name = "kwab",
     version,
     max_term_width = 100,
-    after_help = "exit status: 0 clean, 1 findings, 2 usage or I/O, 3 damaged or partial (also a loss under --strict)"
+    after_help = crate::failure::STATUSES
 )]
 pub(crate) struct Arguments {
     /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.
@@ -68,7 +68,7 @@ pub(crate) enum Command {
 pub(crate) struct Import {
     /// The log; - is stdin.
     pub log: PathBuf,
-    /// File for the dump, or directory for several; without it they lie beside the log.
+    /// File for the dump, - for stdout, or directory for several; without it they lie beside the log.
     #[arg(short, long, value_name = "FILE|DIR")]
     pub output: Option<PathBuf>,
     /// Write only this crash of the log, counted from 1.
@@ -183,7 +183,7 @@ pub(crate) struct Export {
     /// Form.
     #[arg(long, value_enum)]
     pub to: Form,
-    /// Where to; without it, stdout.
+    /// Where to; without it or with -, stdout.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Only sections of these kinds, separated by commas (see kwab check --json).
@@ -192,7 +192,7 @@ pub(crate) struct Export {
     /// File, directory or initramfs with images, for core files and stacks; may be given several times.
     #[arg(long, value_name = "PATH")]
     pub symbols: Vec<PathBuf>,
-    /// Overwrite an existing file.
+    /// Overwrite an existing file, but never a device or what is read.
     #[arg(short, long)]
     pub force: bool,
 }
@@ -233,7 +233,7 @@ pub(crate) struct Check {
 pub(crate) struct Salvage {
     /// The damaged dump.
     pub bad: PathBuf,
-    /// Where the sound one goes.
+    /// Where the sound one goes; - is stdout.
     #[arg(short, long, value_name = "GOOD")]
     pub output: PathBuf,
     /// Overwrite an existing file.
@@ -271,6 +271,9 @@ pub(crate) struct Cat {
     /// The payload's bytes as they are in the dump, checked and unpacked.
     #[arg(long)]
     pub payload: bool,
+    /// Print bytes as they are on a terminal too.
+    #[arg(long)]
+    pub raw: bool,
 }
 
 /// `kwab schema`
@@ -318,4 +321,7 @@ pub(crate) struct Man {
     /// Directory for one page per command; without it the main page goes to stdout.
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
+    /// Overwrite existing pages.
+    #[arg(short, long, requires = "output")]
+    pub force: bool,
 }

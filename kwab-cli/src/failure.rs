@@ -1,8 +1,13 @@
-//! Turns errors into one clear line and an exit status.
+//! Turns errors into one clear line and an exit status; [`STATUSES`] says what each command's statuses mean.
 
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
+
+use kwab::output::OutputError;
+use kwab::plain;
+
+use crate::output;
 
 /// An analysis found something wrong with what died.
 pub(crate) const FINDINGS: u8 = 1;
@@ -12,18 +17,53 @@ pub(crate) const FAILED: u8 = 2;
 pub(crate) const DAMAGED: u8 = 3;
 /// Something was lost, and `--strict` forbids it.
 pub(crate) const LOST: u8 = 3;
+/// The reader of stdout has gone: what a shell reports for a program that SIGPIPE ended.
+pub(crate) const GONE: u8 = 141;
+
+/// The exit statuses of every command, printed by `--help`, the manual and this crate's tests.
+///
+/// Of several, the greatest of 1, 2 and 3 does not win: 2 comes before 1, and 1 before 3.
+pub(crate) const STATUSES: &str = "\
+Exit status:
+  0    clean            import, export, salvage, cat: all of it; check, list, inspect: sound;
+                        triage, audit-vm, verify-pages: nothing found in a sound dump
+  1    findings         triage: a bug or a death; audit-vm: a violated rule; verify-pages: a wrong
+                        page; import: a kernel's death that was not understood; bisect: no boundary
+  2    usage or I/O     every command: arguments, files that are absent or of another kind, targets
+                        that are refused, a full disk; check, list: for any of several files
+  3    damaged, partial check, inspect, list, cat, export: defects; salvage: something was lost;
+                        triage, audit-vm, verify-pages: nothing found, but the dump is damaged;
+                        import: input cut, or with --strict something not understood
+  141  the reader of stdout has gone (head); nothing is printed";
+
+/// The reader of the output has gone; ends the program without a word.
+#[derive(Debug, thiserror::Error)]
+#[error("the reader of the output is gone")]
+pub(crate) struct Gone;
 
 /// Says the error on stderr and gives the status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    let line = format!("kwab: {error:#}").replace('\n', " ");
-    // Nothing can be done about a closed stderr.
-    let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("{line}\n"));
+    if error.is::<Gone>() {
+        return ExitCode::from(GONE);
+    }
+    say(error);
     ExitCode::from(FAILED)
+}
+
+/// Says an error on stderr, in one line.
+pub(crate) fn say(error: &anyhow::Error) {
+    output::remark(&format!("kwab: {}\n", plain::line(&format!("{error:#}").replace('\n', " "))));
 }
 
 /// An error about a file, in the words of a person: `serial.log: no such file`.
 pub(crate) fn about(path: &Path, error: impl std::fmt::Display) -> anyhow::Error {
     anyhow::anyhow!("{}: {error}", shown(path))
+}
+
+/// An error about an output.
+pub(crate) fn about_output(path: &Path, error: OutputError) -> anyhow::Error {
+    let name = if is_stdio(path) { "stdout".to_string() } else { shown(path) };
+    anyhow::anyhow!("{name}: {}", output::of_output(&error))
 }
 
 /// The name of a file as the user gave it; stdin has a name too.
@@ -42,6 +82,8 @@ pub(crate) fn system(error: &io::Error) -> String {
         io::ErrorKind::NotFound => "no such file".to_string(),
         io::ErrorKind::PermissionDenied => "permission denied".to_string(),
         io::ErrorKind::StorageFull => "no space left on the device; nothing was kept".to_string(),
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up; nothing was kept".to_string(),
+        io::ErrorKind::FileTooLarge => "larger than the limit for files (ulimit -f); nothing was kept".to_string(),
         io::ErrorKind::BrokenPipe => "broken pipe: the reader of the output is gone".to_string(),
         io::ErrorKind::IsADirectory => "is a directory".to_string(),
         io::ErrorKind::NotADirectory => "a part of the path is not a directory".to_string(),

@@ -1,7 +1,7 @@
 //! The `kwab` command: parse, call the library, render.
 //!
 //! [`cli`] says what can be asked, [`commands`] has one module per command whose first lines are its manual, [`render`]
-//! puts reports into words and columns, [`output`] writes to the terminal or to a file that is whole or not there, and
+//! puts reports into words and columns, [`output`] writes to the terminal or to a file that is whole or absent, and
 //! [`failure`] decides the exit status: 0 clean, 1 an analysis has findings, 2 usage or I/O, 3 damaged
 //! or partial, also a loss that `--strict` forbids.
 
@@ -19,12 +19,20 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     let arguments = match cli::Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are no errors; a closed pipe while printing them is nobody's business.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        Err(error) if error.use_stderr() => {
+            // The message quotes arguments.
+            output::remark(&error.render().to_string());
+            return ExitCode::from(failure::FAILED);
+        }
+        Err(help) => {
+            // Help and version have nothing to say to a closed pipe.
+            let _ = help.print();
+            return ExitCode::SUCCESS;
         }
     };
+    if !matches!(arguments.command, cli::Command::Tui(_)) {
+        kwab::output::signals::prepare();
+    }
     match commands::run(arguments) {
         Ok(status) => status,
         Err(error) => failure::report(&error),

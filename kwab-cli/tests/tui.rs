@@ -353,3 +353,56 @@ fn what_cannot_be_opened_is_an_error_and_no_screen() {
     assert_eq!(piped.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&piped.stderr).contains("needs a terminal"), "{piped:?}");
 }
+
+/// Fails when what was written holds characters that are neither text nor a control sequence of the interface.
+fn is_harmless(session: &Session, where_: &str) {
+    let written = session.written();
+    assert!(!written.contains("]0;owned"), "{where_}: the title was set");
+    let hostile = |character: &char| {
+        kwab::plain::is_hostile(*character) && !matches!(character, '\u{1b}' | '\n' | '\r' | '\u{8}')
+    };
+    if let Some(found) = written.chars().find(hostile) {
+        panic!("{where_}: U+{:04X}", u32::from(found));
+    }
+}
+
+#[test]
+fn no_view_shows_what_a_hostile_dump_or_its_name_holds() {
+    let folder = folder();
+    for variant in 0..2 {
+        let name = format!("x\u{1b}]0;owned\u{7}\u{202e}{variant}.kwab");
+        std::fs::write(folder.path().join(name), common::hostile::hostile_dump(variant)).expect("written");
+    }
+    let mut session = Session::tui(folder.path(), ".", 40, 150);
+    session.sees("\\x1b]0;owned\\x07");
+    is_harmless(&session, "the list of dumps");
+    session.press("\r");
+    session.sees("1Triage");
+    for view in "123456789".chars() {
+        session.press(&view.to_string());
+        for key in ["j", "j", "\r", "\u{1b}", "G"] {
+            session.press(key);
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        is_harmless(&session, &format!("view {view}"));
+    }
+    assert!(session.screen().contains("\\x1b") || session.screen().contains("\\u{"), "{}", session.screen());
+    session.press("QQ");
+}
+
+#[test]
+fn a_raw_log_is_escaped_on_a_terminal_and_raw_when_asked_for_or_piped() {
+    let folder = folder();
+    let log = "[    0.100000] a \u{1b}[31mred\u{1b}[0m line\u{7} and \u{202e}more\n".repeat(3);
+    std::fs::write(folder.path().join("x.log"), log).expect("written");
+    common::stdout_of(folder.path(), &["import", "x.log", "-o", "x.kwab"]);
+    let kwab = env!("CARGO_BIN_EXE_kwab");
+    let mut session = Session::start(folder.path(), &[kwab, "cat", "x.kwab", "log"], 24, 80);
+    session.sees("a \\x1b[31mred\\x1b[0m line\\x07 and \\u{202e}more");
+    assert!(session.ends().success());
+    assert!(!session.written().contains('\u{1b}') && !session.written().contains('\u{7}'));
+    let mut session = Session::start(folder.path(), &[kwab, "cat", "x.kwab", "log", "--raw"], 24, 80);
+    session.until("raw bytes", |session| session.written().contains("a \u{1b}[31mred"));
+    assert!(session.ends().success());
+    assert!(common::stdout_of(folder.path(), &["cat", "x.kwab", "log"]).contains("a \u{1b}[31mred"));
+}

@@ -1,22 +1,21 @@
 //! Writes the rows that are shown as text that can be grepped and pasted: full width, one row per line.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::Path;
+
+use kwab::output::OutputError;
+use kwab::plain;
 
 use crate::list::ListState;
 use crate::text::{pad, width};
 use crate::view::View;
 
-/// Writes a text so that the file is whole or not there.
+/// Writes a text so that the file is whole or as it was; a device, a socket or a symbolic link is never replaced.
 ///
 /// # Errors
-/// What the system says.
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_os_string();
-    beside.push(".part");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
+/// Why there is no such file, in a few words.
+pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
+    kwab::output::replace(path, text.as_bytes())
 }
 
 /// Rows that are looked at for the width of columns.
@@ -40,11 +39,12 @@ pub fn text(view: &dyn View, list: &ListState) -> String {
         let _ = writeln!(out, "# {}", summary.text().trim_end());
     }
     if !list.filter.is_empty() {
-        let _ = writeln!(out, "# filter: {}", list.filter);
+        let _ = writeln!(out, "# filter: {}", plain::line(&list.filter));
     }
     let line = |cells: &mut dyn Iterator<Item = String>| {
         let padded: Vec<String> = cells
             .zip(columns.iter().zip(&widths))
+            .map(|(cell, of)| (plain::line(&cell).into_owned(), of))
             .map(|(cell, (column, wide))| if width(&cell) > *wide { cell } else { pad(&cell, *wide, column.right) })
             .collect();
         padded.join("  ").trim_end().to_string()

@@ -15,7 +15,7 @@ pub struct Line {
 impl Line {
     /// A line of one piece.
     pub fn of(tone: Tone, text: impl Into<String>) -> Self {
-        Self { pieces: vec![(tone, text.into())] }
+        Self::default().and(tone, text)
     }
 
     /// An ordinary line.
@@ -26,7 +26,7 @@ impl Line {
     /// The same with a piece more.
     #[must_use]
     pub fn and(mut self, tone: Tone, text: impl Into<String>) -> Self {
-        self.pieces.push((tone, text.into()));
+        self.pieces.push((tone, shown(text.into())));
         self
     }
 
@@ -77,6 +77,14 @@ impl Line {
     }
 }
 
+/// The text in one line that cannot steer a terminal; unchanged where nothing is amiss.
+fn shown(text: String) -> String {
+    match kwab::plain::line(&text) {
+        std::borrow::Cow::Borrowed(_) => text,
+        std::borrow::Cow::Owned(escaped) => escaped,
+    }
+}
+
 fn push(lines: &mut [Line], tone: Tone, text: &str) {
     let Some(line) = lines.last_mut() else { return };
     match line.pieces.last_mut() {
@@ -103,9 +111,10 @@ pub fn take(text: &str, width: usize) -> &str {
     text
 }
 
-/// `text` cut to `width` columns, with an ellipsis where something is missing.
+/// `text` in one printable line, cut to `width` columns with an ellipsis where something is missing.
 #[must_use]
 pub fn cut(text: &str, width: usize) -> String {
+    let text = &*kwab::plain::line(text);
     if text.width() <= width {
         return text.to_string();
     }

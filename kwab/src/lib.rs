@@ -10,6 +10,8 @@
 //!   crash. What one crash is, is written in [`import::crash`]; how a log is cut, in [`import::recorder`].
 //! * [`model`] opens a dump ([`model::DumpFile`]: sections and defects), loads what is needed ([`model::Dump`]: typed records
 //!   that borrow from it), and knows how to say a record as JSON, as a line, as an strace-like call.
+//! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
+//! * [`plain`] makes strings of strangers safe to print, for every front end.
 //! * [`report`] concludes: the inspection page, integrity, salvage, catalogue, the signature of a crash. Reports are values
 //!   with a JSON schema; this crate prints nothing and never touches a terminal.
 //!
@@ -24,7 +26,10 @@ pub mod bisect;
 pub mod decode;
 pub mod export;
 pub mod import;
+mod magic;
 pub mod model;
+pub mod output;
+pub mod plain;
 pub mod report;
 pub mod symbols;
 pub mod unwind;

@@ -1,9 +1,9 @@
 //! `kwab triage DUMP`, `kwab audit-vm DUMP`, `kwab verify-pages DUMP`
 //!
-//! Status 0: nothing found; 1: a bug, a violated rule or a wrong page; 2: it could not be done; 3: nothing found, but the
-//! analysis rests on sections that are damaged or lost. `--json` prints the same as values. Triage of a dump that somebody asked for (SysRq, live) finds nothing.
+//! Status 0: nothing found in a sound dump; 1: a bug, a violated rule or a wrong page; 2: it could not be done; 3: nothing
+//! found, but parts of the dump are damaged or lost. `--json` prints the same as values. Triage of a dump that was asked
+//! for (SysRq, live) finds nothing.
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,13 +12,14 @@ use kwab::analysis::audit::RULES;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::verify::Backing;
 use kwab::analysis::{Dump, images, triage};
+use kwab::plain;
 use kwab::symbols::{Finder, IndexCache};
 use serde::Serialize;
 
 use super::{open_bytes, open_file};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
-use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown};
+use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown, system};
 use crate::output::{self, Style};
 use crate::render;
 
@@ -44,16 +45,33 @@ pub(super) fn open_dump(path: &Path) -> Result<Dump> {
 }
 
 /// Finds the images of a dump; what could not be found is said on stderr when the user gave places to look.
-pub(super) fn load_images(case: &kwab::analysis::Case<'_>, options: &SymbolOptions) -> images::Images {
+///
+/// # Errors
+/// When one of the places does not exist.
+pub(super) fn load_images(case: &kwab::analysis::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
+    check_places(options)?;
     let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built());
     let found = images::load(case, &mut finder, &IndexCache::of_user());
     if !options.paths.is_empty() {
         for problem in &found.problems {
-            // Nothing can be done about a closed stderr.
-            let _ = writeln!(io::stderr(), "kwab: {problem}");
+            output::remark(&format!("kwab: {}\n", plain::line(problem)));
         }
     }
-    found
+    Ok(found)
+}
+
+/// Refuses places for symbols and sources that do not exist, before a dump is read.
+pub(super) fn check_places(options: &SymbolOptions) -> Result<()> {
+    for path in &options.paths {
+        std::fs::metadata(path).map_err(|error| about(path, format!("--symbols: {}", system(&error))))?;
+    }
+    for path in &options.source {
+        let meta = std::fs::metadata(path).map_err(|error| about(path, format!("--source: {}", system(&error))))?;
+        if !meta.is_dir() {
+            return Err(about(path, "--source: is not a directory"));
+        }
+    }
+    Ok(())
 }
 
 /// What a build of this workspace leaves behind: kernels of every profile, then the guest's programs and the host's. A
@@ -80,14 +98,17 @@ fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 
 fn backing(path: Option<&PathBuf>) -> Result<Backing> {
     Ok(match path {
-        Some(path) => Backing::open(path)?,
+        Some(path) => {
+            std::fs::metadata(path).map_err(|error| about(path, format!("--backing: {}", system(&error))))?;
+            Backing::open(path)?
+        }
         None => Backing::none(),
     })
 }
 
-/// A finding is the first thing to know; without one, an analysis that rests on what is lost may have missed it.
-fn status(found: bool, weakened: &[String]) -> ExitCode {
-    ExitCode::from(match (found, weakened) {
+/// A finding is the first thing to know; without one, an analysis of a dump with losses may have missed it.
+fn status(found: bool, losses: &[String]) -> ExitCode {
+    ExitCode::from(match (found, losses) {
         (true, _) => FINDINGS,
         (false, []) => 0,
         (false, _) => DAMAGED,
@@ -98,26 +119,26 @@ fn print<T: Serialize>(json: bool, report: &T, text: impl FnOnce(&T) -> String) 
     if json {
         return output::json(report);
     }
-    let text = text(report);
-    output::to_stdout(|out| out.write_all(text.as_bytes()))
+    output::text(&text(report))
 }
 
 fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
+    check_places(&arguments.symbols)?;
+    let backing = backing(arguments.backing.as_ref())?;
     let dump = open_dump(&arguments.dump)?;
     let case = dump.case();
-    let images = load_images(&case, &arguments.symbols);
-    let triage = triage(&case, &images.symbols, &backing(arguments.backing.as_ref())?, &file);
+    let images = load_images(&case, &arguments.symbols)?;
+    let triage = triage(&case, &images.symbols, &backing, &file);
     let report = TriageReport::of(triage, &file);
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::triage(&report.triage, arguments.explain, style))?;
-    Ok(status(report.triage.has_findings(), &report.triage.weakened))
+    Ok(status(report.triage.has_findings(), &report.triage.losses))
 }
 
 fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
     let Some(path) = arguments.dump.as_ref().filter(|_| !arguments.rules) else {
-        let text = render::analysis::rules();
-        output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+        output::text(&render::analysis::rules())?;
         return Ok(ExitCode::SUCCESS);
     };
     for wanted in &arguments.rule {
@@ -129,7 +150,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
     let report = AuditReport::of(&dump.case(), &arguments.rule, &shown(path));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::audit(report, style))?;
-    Ok(status(!report.findings.is_empty(), &report.weakened))
+    Ok(status(!report.findings.is_empty(), &report.losses))
 }
 
 fn run_verify(arguments: &VerifyPages, color: Color) -> Result<ExitCode> {
@@ -138,7 +159,7 @@ fn run_verify(arguments: &VerifyPages, color: Color) -> Result<ExitCode> {
     let report = VerifyReport::of(&dump.case(), &files, &shown(&arguments.dump));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::verify(report, style))?;
-    Ok(status(!report.wrong.is_empty(), &report.weakened))
+    Ok(status(!report.wrong.is_empty(), &report.losses))
 }
 
 #[cfg(test)]

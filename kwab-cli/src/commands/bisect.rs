@@ -27,7 +27,7 @@ use kwab::model::{Depth, Dump};
 use kwab::report::inspect::{cause_of, signature_of};
 
 use crate::cli::Bisect;
-use crate::failure::about;
+use crate::failure::{about, system};
 use crate::output;
 
 /// Runs the command.
@@ -135,10 +135,7 @@ impl Trial<'_> {
 
     fn once(&mut self, setting: &str) -> Result<(Verdict, Option<String>)> {
         if let Some(dump) = &self.arguments.dump {
-            match std::fs::remove_file(dump) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(about(dump, error)),
-                _ => {}
-            }
+            remove_stale(dump)?;
         }
         let mut words = self.arguments.command.iter().map(|word| word.replace("{}", setting));
         let program = words.next().context("there is no command")?;
@@ -168,6 +165,16 @@ impl Trial<'_> {
     }
 }
 
+/// Removes the dump of the run before, and refuses to remove what cannot be one.
+fn remove_stale(dump: &Path) -> Result<()> {
+    match std::fs::symlink_metadata(dump) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(about(dump, system(&error))),
+        Ok(meta) if meta.is_file() => std::fs::remove_file(dump).map_err(|error| about(dump, system(&error))),
+        Ok(_) => Err(about(dump, "--dump: is not a regular file; it is never removed, name another file")),
+    }
+}
+
 fn say(line: &str) -> Result<()> {
-    output::to_stdout(|out| writeln!(out, "{line}"))
+    output::text(&format!("{line}\n"))
 }

@@ -1,18 +1,20 @@
-//! `kwab cat DUMP|- SECTION [--payload]`
+//! `kwab cat DUMP|- SECTION [--payload] [--raw]`
 //!
 //! Prints the sections of one kind, or the one section with that number: console text and what was not understood as it
-//! stood in the log, everything else as JSON lines. `--payload` gives the bytes of the dump.
+//! stood in the log, everything else as JSON lines. A terminal gets control characters
+//! escaped, unless `--raw`; a pipe gets the bytes. `--payload` gives the bytes of the dump.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use kwab::format::{AnyRecord, Records, SectionKind};
 use kwab::model::{DumpFile, json};
+use kwab::plain;
 
 use super::open_file;
 use crate::cli::Cat;
-use crate::failure::{DAMAGED, shown};
+use crate::failure::{DAMAGED, about, say, shown};
 use crate::output;
 
 /// Runs the command.
@@ -27,14 +29,18 @@ pub(crate) fn run(arguments: &Cat) -> Result<ExitCode> {
         bail!("{}: there is no section {}; it holds {held}", shown(&arguments.dump), arguments.section);
     }
     let mut damaged = false;
+    let escape = !arguments.raw && io::stdout().is_terminal();
+    if arguments.payload && escape {
+        bail!("stdout: is a terminal, and a payload is not text; redirect it, or --raw prints it all the same");
+    }
     output::to_stdout(|out| {
         for index in chosen {
             match file.payload(index) {
                 Ok(payload) if arguments.payload => out.write_all(&payload)?,
-                Ok(payload) => records(&payload, out)?,
+                Ok(payload) => records(&payload, escape, out)?,
                 Err(defect) => {
                     damaged = true;
-                    let _ = writeln!(io::stderr(), "kwab: {}: {defect}", shown(&arguments.dump));
+                    say(&about(&arguments.dump, defect));
                 }
             }
         }
@@ -52,18 +58,22 @@ fn chosen(file: &DumpFile, wanted: &str) -> Vec<usize> {
         .collect()
 }
 
-fn records(payload: &[u8], out: &mut dyn Write) -> io::Result<()> {
+/// Prints records; `escape` says whether text goes to a terminal.
+fn records(payload: &[u8], escape: bool, out: &mut dyn Write) -> io::Result<()> {
+    let print = |bytes: &[u8], out: &mut dyn Write| {
+        if escape { out.write_all(plain::page_of_bytes(bytes).as_bytes()) } else { out.write_all(bytes) }
+    };
     for raw in Records::new(payload) {
         match raw.decode() {
-            Ok(AnyRecord::Text(text)) => {
-                out.write_all(text.bytes.unwrap_or_default())?;
-                if text.continues != Some(true) {
+            Ok(AnyRecord::Text(record)) => {
+                print(record.bytes.unwrap_or_default(), out)?;
+                if record.continues != Some(true) {
                     out.write_all(b"\n")?;
                 }
             }
-            Ok(AnyRecord::LogChunk(chunk)) => out.write_all(chunk.bytes.unwrap_or_default())?,
+            Ok(AnyRecord::LogChunk(chunk)) => print(chunk.bytes.unwrap_or_default(), out)?,
             _ => {
-                serde_json::to_writer(&mut *out, &json::object(raw))?;
+                serde_json::to_writer(plain::JsonWriter(&mut *out), &json::object(raw))?;
                 out.write_all(b"\n")?;
             }
         }

@@ -1,20 +1,22 @@
-//! `kwab export DUMP|- --to json|jsonl|csv|elf-core|chrome-trace|folded [-o FILE] [--section KIND,…] [--force]`
+//! `kwab export DUMP|- --to json|jsonl|csv|elf-core|chrome-trace|folded [-o FILE|-] [--section KIND,…] [--force]`
 //!
 //! Writes every record in the order of the log. Events have the names and members of the `DBG` dialect, so that
 //! `kwab export --to jsonl` with `DBG ` before each line can be imported again. A dump of any size needs little memory.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use kwab::format::{RawRecord, SectionKind};
 use kwab::model::{DumpFile, json, line, stream};
+use kwab::plain;
 use serde_json::Value;
 
 use super::open_file;
 use crate::cli::{Export, Form};
-use crate::failure::{DAMAGED, shown};
-use crate::output;
+use crate::failure::{DAMAGED, about, say, shown};
+use crate::output::Output;
 
 /// The version of the exported form.
 const SCHEMA: u32 = 1;
@@ -26,29 +28,33 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     if matches!(arguments.to, Form::ElfCore | Form::ChromeTrace | Form::Folded) {
         return super::export_other::run(arguments);
     }
-    let file = open_file(&arguments.dump)?;
+    let output = destination(arguments)?;
     for wanted in &arguments.section {
         if !SectionKind::NAMES.iter().any(|(_, name)| name == wanted) {
             let names: Vec<_> = SectionKind::NAMES.iter().map(|(_, name)| *name).collect();
             bail!("{wanted} is no kind of section; there are {}", names.join(", "));
         }
     }
+    let file = open_file(&arguments.dump)?;
     let name = shown(&arguments.dump);
     let mut lost = 0;
     let write = |out: &mut dyn Write| {
         lost = export(&file, &name, arguments, out)?;
         Ok(())
     };
-    match &arguments.output {
-        Some(path) => output::to_file(path, arguments.force, write)?,
-        None => output::to_stdout(write)?,
-    }
+    output.write(write)?;
     let damaged = file.defects.len() + lost;
     if damaged > 0 {
-        let _ = writeln!(io::stderr(), "kwab: {name}: {damaged} defects; what is sound was exported (see kwab check)");
+        say(&about(&arguments.dump, format_args!("{damaged} defects; what is sound was exported (see kwab check)")));
         return Ok(ExitCode::from(DAMAGED));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the export goes; its inputs are the dump and the files with symbols.
+pub(super) fn destination(arguments: &Export) -> Result<Output> {
+    let inputs = arguments.symbols.iter().chain([&arguments.dump]).map(PathBuf::as_path);
+    Output::of(arguments.output.as_deref(), arguments.force, inputs)
 }
 
 /// Writes everything; gives how many sections could not be read.
@@ -59,19 +65,20 @@ fn export(file: &DumpFile, name: &str, arguments: &Export, out: &mut dyn Write) 
     };
     match arguments.to {
         Form::Json => {
-            write!(out, "{{\"schema\":{SCHEMA},\"file\":{},\"records\":[", Value::from(name))?;
+            let quoted_name = Value::from(name).to_string();
+            write!(out, "{{\"schema\":{SCHEMA},\"file\":{},\"records\":[", plain::json(&quoted_name))?;
             let mut separator = "\n";
             let lost = stream::for_each(file, wanted, |_, raw| {
                 out.write_all(separator.as_bytes())?;
                 separator = ",\n";
-                serde_json::to_writer(&mut *out, &json::object(raw)).map_err(io::Error::from)
+                serde_json::to_writer(plain::JsonWriter(&mut *out), &json::object(raw)).map_err(io::Error::from)
             })?;
             out.write_all(b"\n]}\n")?;
             Ok(lost.len())
         }
         Form::Jsonl => {
             let lost = stream::for_each(file, wanted, |_, raw| {
-                serde_json::to_writer(&mut *out, &json::object(raw))?;
+                serde_json::to_writer(plain::JsonWriter(&mut *out), &json::object(raw))?;
                 out.write_all(b"\n")
             })?;
             Ok(lost.len())
@@ -97,11 +104,11 @@ fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Re
             out.write_all(b",")?;
         }
         match *column {
-            "section" => quoted(&section, out)?,
-            "text" => quoted(&text, out)?,
-            "json" => quoted(&Value::Object(object.clone()).to_string(), out)?,
+            "section" => quoted(&plain::line(&section), out)?,
+            "text" => quoted(&plain::line(&text), out)?,
+            "json" => quoted(&plain::json(&Value::Object(object.clone()).to_string()), out)?,
             name => match object.get(name) {
-                Some(Value::String(text)) => quoted(text, out)?,
+                Some(Value::String(text)) => quoted(&plain::line(text), out)?,
                 Some(value) => write!(out, "{value}")?,
                 None => {}
             },

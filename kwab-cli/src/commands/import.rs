@@ -1,12 +1,15 @@
-//! `kwab import LOG|- [-o FILE|DIR] [--crash N] [--dry-run] [--force] [--strict] [--json]`
+//! `kwab import LOG|- [-o FILE|DIR|-] [--crash N] [--dry-run] [--force] [--strict] [--json]`
 //!
-//! Reads a serial log of any mixture and writes one dump per crash, or one recording when nothing crashed; or the file of a
-//! dump channel (a memory region, a disk), and writes every dump in it. Without `-o`
-//! the dumps lie beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to
-//! stdout, everything else to stderr. Nothing is overwritten without `--force`, and no dump is ever half there.
+//! Reads a serial log of any mixture, also gzip, zstd or UTF-16, and writes one dump per crash, or one recording when nothing
+//! crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it. Without `-o` the dumps lie
+//! beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to stdout, everything
+//! else to stderr; with `-o -` the dump goes to stdout. Nothing is overwritten without `--force`, the log never, and no dump
+//! is ever half there. A target that is taken is refused before the log is read: `serial.kwab` and `serial-1.kwab` both are,
+//! because only the end of the log tells which of the names is used.
 
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::io::{self, IsTerminal as _, Read};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -14,18 +17,22 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kwab::format::section::FILE_MAGIC;
-use kwab::import::{ImportError, ImportReport, Options, PendingDump, import, import_channel, is_channel};
+use kwab::import::{
+    ImportError, ImportReport, InputError, LogInput, Options, PendingDump, import, import_channel, is_channel,
+};
+use kwab::output::folder_of;
 
 use crate::cli::Import;
-use crate::failure::{LOST, about, is_stdio, shown, system};
-use crate::{output, render};
+use crate::failure::{DAMAGED, FINDINGS, LOST, about, is_stdio, say, shown, system};
+use crate::output::{self, Output};
+use crate::render;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     let started = Instant::now();
     let input = open(&arguments.log)?;
-    let target = Target::of(arguments)?;
-    let folder = if arguments.dry_run { None } else { Some(target.folder()?) };
+    let place = Place::of(arguments)?;
+    let folder = if arguments.dry_run { None } else { Some(place.prepare(arguments)?) };
     let options = Options { source: source_name(&arguments.log), folder };
     let imported = match input {
         Input::Channel(bytes) => import_channel(&bytes, &options),
@@ -33,39 +40,61 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     };
     let (mut report, dumps) = imported.map_err(|error| match error {
         ImportError::Read { error, .. } => about(&arguments.log, system(&error)),
-        ImportError::Write(error) => about(&target.named(), system(&error)),
+        ImportError::Write(error) => about(&place.named(), system(&error)),
     })?;
-    if report.bytes == 0 {
-        return Err(about(&arguments.log, "is empty: 0 bytes"));
+    if dumps.is_empty() {
+        return Err(about(&arguments.log, "is a dump channel without a dump: no kernel has written one into it"));
     }
     let total = dumps.len();
-    let dumps = chosen(dumps, &mut report, arguments)?;
-    let paths = if arguments.dry_run { Vec::new() } else { place(dumps, total, &mut report, &target, arguments)? };
+    let dumps = chosen(dumps, &mut report, &place, arguments)?;
+    let paths = if arguments.dry_run { Vec::new() } else { put(dumps, total, &mut report, &place, arguments)? };
     if arguments.json {
         output::json(&report)?;
     } else {
-        let summary = render::import::summary(&report, started.elapsed(), arguments.dry_run);
-        // A closed stderr costs the summary, not the dumps.
-        let _ = io::stderr().write_all(summary.as_bytes());
-        if !(io::stdout().is_terminal() && io::stderr().is_terminal()) {
-            output::to_stdout(|out| paths.iter().try_for_each(|path| writeln!(out, "{}", path.display())))?;
-        }
+        output::remark(&render::import::summary(&report, started.elapsed(), arguments.dry_run));
+        print(&paths)?;
+    }
+    if let Some(cut) = &report.cut {
+        say(&about(&arguments.log, cut));
+    }
+    if let Some(death) = &report.unexplained {
+        let text = format!("line {} announces a death that was not understood: {}", death.line, death.problem);
+        say(&about(&arguments.log, text));
+        return Ok(ExitCode::from(FINDINGS));
     }
     let lost = report.not_understood.count > 0;
-    Ok(ExitCode::from(if arguments.strict && lost { LOST } else { 0 }))
+    Ok(ExitCode::from(match (arguments.strict && lost, &report.cut) {
+        (true, _) => LOST,
+        (false, Some(_)) => DAMAGED,
+        (false, None) => 0,
+    }))
+}
+
+/// Prints the paths for the next program, as bytes; a person who reads the summary has them already.
+fn print(paths: &[PathBuf]) -> Result<()> {
+    if io::stdout().is_terminal() {
+        if io::stderr().is_terminal() {
+            return Ok(());
+        }
+        let line = |path: &PathBuf| format!("{}\n", kwab::plain::line(&path.display().to_string()));
+        return output::text(&paths.iter().map(line).collect::<String>());
+    }
+    output::to_stdout(|out| {
+        paths.iter().try_for_each(|path| out.write_all(path.as_os_str().as_bytes()).and_then(|()| out.write_all(b"\n")))
+    })
 }
 
 /// What there is to import.
 enum Input {
     /// A log's bytes and, for a file, its length.
-    Log(Box<dyn Read>, Option<u64>),
+    Log(LogInput<'static>, Option<u64>),
     /// A dump channel.
     Channel(Vec<u8>),
 }
 
 /// Imports a log, with a bar.
 fn import_log(
-    log: Box<dyn Read>,
+    log: LogInput<'_>,
     length: Option<u64>,
     options: &Options,
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
@@ -75,11 +104,12 @@ fn import_log(
             bar.set_position(offset);
         }
     };
+    let problem = log.problem();
     let imported = import(log, options, &mut progress);
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    imported
+    imported.map(|(report, dumps)| (ImportReport { cut: problem.take(), ..report }, dumps))
 }
 
 /// A file longer than this is taken for a log without a look inside: channels are small.
@@ -88,33 +118,38 @@ const LONGEST_CHANNEL: u64 = 1 << 30;
 /// The log, or the channel.
 fn open(path: &Path) -> Result<Input> {
     if is_stdio(path) {
-        return Ok(Input::Log(Box::new(io::stdin().lock()), None));
+        return Ok(Input::Log(log(path, io::stdin().lock())?, None));
     }
     let mut file = File::open(path).map_err(|error| about(path, system(&error)))?;
     let meta = file.metadata().map_err(|error| about(path, system(&error)))?;
     if meta.is_dir() {
         return Err(about(path, "is a directory; import takes one log"));
     }
-    let mut head = [0; FILE_MAGIC.len()];
-    let got = file.read(&mut head).map_err(|error| about(path, system(&error)))?;
-    if meta.is_file() && got == 0 {
-        return Err(about(path, "is empty: 0 bytes"));
-    }
-    let mut input: Box<dyn Read> = Box::new(io::Cursor::new(head[..got].to_vec()).chain(file));
+    let mut head = Vec::new();
+    let magic = FILE_MAGIC.len() as u64;
+    Read::take(&mut file, magic).read_to_end(&mut head).map_err(|error| about(path, system(&error)))?;
+    let whole = io::Cursor::new(head.clone()).chain(file);
     let maybe_channel = meta.is_file() && meta.len() <= LONGEST_CHANNEL && (head == FILE_MAGIC || head == [0; 8]);
-    if maybe_channel {
-        let mut bytes = Vec::new();
-        input.read_to_end(&mut bytes).map_err(|error| about(path, system(&error)))?;
-        if is_channel(&bytes) {
-            return Ok(Input::Channel(bytes));
-        }
-        input = Box::new(io::Cursor::new(bytes));
+    if !maybe_channel {
+        let log = log(path, whole)?;
+        let length = (meta.is_file() && log.form.is_none()).then_some(meta.len());
+        return Ok(Input::Log(log, length));
     }
-    if head == FILE_MAGIC {
-        return Err(about(path, "is a dump already; kwab inspect shows it"));
+    let mut bytes = Vec::new();
+    let mut whole = whole;
+    whole.read_to_end(&mut bytes).map_err(|error| about(path, system(&error)))?;
+    if is_channel(&bytes) {
+        return Ok(Input::Channel(bytes));
     }
-    let length = meta.is_file().then_some(meta.len());
-    Ok(Input::Log(input, length))
+    Ok(Input::Log(log(path, io::Cursor::new(bytes))?, Some(meta.len())))
+}
+
+/// An input as a log, or what else it is.
+fn log(path: &Path, input: impl Read + 'static) -> Result<LogInput<'static>> {
+    LogInput::open(input).map_err(|error| match error {
+        InputError::Io(error) => about(path, system(&error)),
+        error => about(path, error),
+    })
 }
 
 fn source_name(path: &Path) -> String {
@@ -125,41 +160,44 @@ fn source_name(path: &Path) -> String {
 }
 
 /// Where the dumps go.
-enum Target {
-    /// One file of this name.
-    File(PathBuf),
+enum Place {
+    /// One place for one dump.
+    One(Output),
     /// Files in this folder, named after the log.
     Folder { folder: PathBuf, stem: String },
 }
 
-impl Target {
+impl Place {
     fn of(arguments: &Import) -> Result<Self> {
         let log = &arguments.log;
         let stem = log.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let stem = if is_stdio(log) { "stdin".to_string() } else { stem.unwrap_or_else(|| "log".to_string()) };
         let Some(output) = &arguments.output else {
-            let folder = if is_stdio(log) { PathBuf::from(".") } else { output::folder_of(log).to_path_buf() };
+            let folder = if is_stdio(log) { PathBuf::from(".") } else { folder_of(log).to_path_buf() };
             return Ok(Self::Folder { folder, stem });
         };
-        if is_stdio(output) {
-            bail!("-o - is not possible: a dump is written to a file; name one");
+        if output.is_dir() || output.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR) {
+            return Ok(Self::Folder { folder: output.clone(), stem });
         }
-        let is_folder = output.is_dir() || output.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
-        Ok(if is_folder { Self::Folder { folder: output.clone(), stem } } else { Self::File(output.clone()) })
+        let inputs = [log.as_path()];
+        let output = Output::of(Some(output), arguments.force || arguments.dry_run, inputs)?;
+        if output.is_stdout() && arguments.json {
+            bail!("--json and the dump would both go to stdout; name a file with -o");
+        }
+        Ok(Self::One(if arguments.dry_run { output } else { output.of_binary()? }))
     }
 
-    /// The folder for temporary files; a folder that was named with a slash is made.
-    fn folder(&self) -> Result<PathBuf> {
+    /// Makes the folder, refuses names that are taken already, and gives the folder for files without a name.
+    fn prepare(&self, arguments: &Import) -> Result<PathBuf> {
         match self {
-            Self::File(path) => {
-                let folder = output::folder_of(path);
-                if !folder.is_dir() {
-                    return Err(about(path, format!("there is no directory {}", folder.display())));
-                }
-                Ok(folder.to_path_buf())
-            }
+            Self::One(output) => Ok(output.folder()),
             Self::Folder { folder, .. } => {
                 std::fs::create_dir_all(folder).map_err(|error| about(folder, system(&error)))?;
+                let number = arguments.crash.unwrap_or(1);
+                self.output(number, usize::MAX, arguments)?;
+                if number == 1 {
+                    self.output(number, 1, arguments)?;
+                }
                 Ok(folder.clone())
             }
         }
@@ -168,29 +206,32 @@ impl Target {
     /// What an error about writing names.
     fn named(&self) -> PathBuf {
         match self {
-            Self::File(path) => path.clone(),
+            Self::One(output) => output.path().to_path_buf(),
             Self::Folder { folder, .. } => folder.clone(),
         }
     }
 
-    /// The name of dump `number` when the log has `count` dumps.
-    fn path(&self, number: u32, count: usize) -> PathBuf {
-        match self {
-            Self::File(path) => path.clone(),
+    /// The target of dump `number` when the log has `count` dumps.
+    fn output(&self, number: u32, count: usize, arguments: &Import) -> Result<Output> {
+        let path = match self {
+            Self::One(output) => return Ok(output.clone()),
             Self::Folder { folder, stem } if count == 1 => folder.join(format!("{stem}.kwab")),
             Self::Folder { folder, stem } => folder.join(format!("{stem}-{number}.kwab")),
-        }
+        };
+        Output::of(Some(&path), arguments.force, [arguments.log.as_path()])
     }
 }
 
 /// The dumps that are wanted: all, or the one that `--crash` names.
-fn chosen(dumps: Vec<PendingDump>, report: &mut ImportReport, arguments: &Import) -> Result<Vec<PendingDump>> {
+fn chosen(
+    dumps: Vec<PendingDump>,
+    report: &mut ImportReport,
+    place: &Place,
+    arguments: &Import,
+) -> Result<Vec<PendingDump>> {
     let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
     let Some(wanted) = arguments.crash else {
-        let one_file = arguments.output.as_ref().is_some_and(|output| {
-            !output.is_dir() && !output.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR)
-        });
-        if one_file && dumps.len() > 1 && !arguments.dry_run {
+        if matches!(place, Place::One(_)) && dumps.len() > 1 && !arguments.dry_run {
             let log = shown(&arguments.log);
             bail!(
                 "{log} holds {crashes} crashes and -o names one file; use -o DIR/ or --crash N (see kwab import --dry-run)"
@@ -212,27 +253,23 @@ fn chosen(dumps: Vec<PendingDump>, report: &mut ImportReport, arguments: &Import
 }
 
 /// Gives the dumps their names: all targets are looked at before the first is touched.
-fn place(
+fn put(
     dumps: Vec<PendingDump>,
     total: usize,
     report: &mut ImportReport,
-    target: &Target,
+    place: &Place,
     arguments: &Import,
 ) -> Result<Vec<PathBuf>> {
-    let paths: Vec<_> = dumps.iter().map(|dump| target.path(dump.summary.number, total)).collect();
-    for path in &paths {
-        if path.is_dir() {
-            return Err(about(path, "is a directory"));
-        }
-        if !arguments.force && path.exists() {
-            return Err(about(path, "exists; --force overwrites it"));
-        }
-    }
-    for ((dump, path), summary) in dumps.into_iter().zip(&paths).zip(&mut report.dumps) {
+    let outputs = dumps.iter().map(|dump| place.output(dump.summary.number, total, arguments));
+    let outputs: Vec<Output> = outputs.collect::<Result<_>>()?;
+    let mut paths = Vec::new();
+    for ((dump, output), summary) in dumps.into_iter().zip(outputs).zip(&mut report.dumps) {
         let Some(file) = dump.file else { continue };
-        let kept = if arguments.force { file.persist(path) } else { file.persist_noclobber(path) };
-        kept.map_err(|error| about(path, system(&error.error)))?;
-        summary.path = Some(path.display().to_string());
+        output.put(file)?;
+        if !output.is_stdout() {
+            summary.path = Some(output.path().display().to_string());
+            paths.push(output.path().to_path_buf());
+        }
     }
     Ok(paths)
 }

@@ -14,7 +14,7 @@ use kwab::model::Depth;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
 use kwab::symbols::SourceLines;
 
-use super::analyse::load_images;
+use super::analyse::{check_places, load_images};
 use super::open;
 use crate::analyses::SymbolOptions;
 use crate::cli::{Color, Inspect};
@@ -33,20 +33,21 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
     } else {
         let style = Style::of_stdout(color, arguments.wide);
         let page = render::inspect::page(&report, &arguments.section, style);
-        output::to_stdout(|out| out.write_all(page.as_bytes()))?;
+        output::text(&page)?;
     }
     Ok(ExitCode::from(if report.completeness.defects.is_empty() { 0 } else { DAMAGED }))
 }
 
 /// What the records say, and what follows from them.
 fn report(path: &Path, rows: usize, symbols: &SymbolOptions) -> Result<Report> {
+    check_places(symbols)?;
     let dump = open(path, Depth::Digest)?;
     let mut report = inspect(&dump, &shown(path), Options { rows: rows.max(1) });
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
     let dump = if whole { dump.with_the_rest() } else { dump };
     let dump = analysis::Dump::of_loaded(dump);
     let case = dump.case();
-    let images = load_images(&case, symbols);
+    let images = load_images(&case, symbols)?;
     conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()));
     Ok(report)
 }

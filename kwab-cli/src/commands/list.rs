@@ -2,45 +2,54 @@
 //!
 //! A catalogue of dumps: time, kind, cause, place, signature, completeness; dumps of the same crash together, the most
 //! frequent first. Directories are searched for files that end in `.kwab`.
+//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be read;
+//! the others are listed all the same.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump, DumpFile};
+use kwab::model::{Depth, Dump};
 use kwab::report::catalogue::{Catalogue, Entry, FIELDS, entry, unreadable};
 use kwab::report::filter::Filter;
 
 use crate::cli::{Color, List};
-use crate::failure::{about, system};
+use crate::failure::{DAMAGED, FAILED, say, shown};
 use crate::output::{self, Style};
 use crate::render;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let filter = Filter::parse(arguments.filter.as_deref().unwrap_or_default(), FIELDS)?;
-    let mut entries: Vec<Entry> = Vec::new();
+    let (mut entries, mut readable): (Vec<Entry>, bool) = (Vec::new(), true);
     for path in &arguments.paths {
-        let meta = std::fs::metadata(path).map_err(|error| about(path, system(&error)))?;
-        if meta.is_dir() {
-            for found in dumps_in(path) {
-                entries.push(read(&found));
+        if path.is_dir() {
+            entries.extend(dumps_in(path).iter().map(|found| read(found)));
+            continue;
+        }
+        // A file that was named must be a dump; one that was found may be anything.
+        match super::open_file(path) {
+            Ok(file) => entries.push(entry(&Dump::load(file, Depth::Catalogue), &shown(path))),
+            Err(error) => {
+                say(&error);
+                readable = false;
             }
-        } else {
-            // A file that was named must be a dump; one that was found may be anything.
-            let file = DumpFile::open(path).map_err(|error| about(path, error))?;
-            entries.push(entry(&Dump::load(file, Depth::Catalogue), &path.display().to_string()));
         }
     }
     entries.retain(|entry| filter.holds(entry));
+    let sound = entries.iter().all(|entry| entry.sound);
     let catalogue = Catalogue::of(entries);
     if arguments.json {
         output::json(&catalogue)?;
     } else {
         let text = render::tables::list(&catalogue, Style::of_stdout(color, arguments.wide));
-        output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+        output::text(&text)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(match (readable, sound) {
+        (false, _) => FAILED,
+        (true, false) => DAMAGED,
+        (true, true) => 0,
+    }))
 }
 
 fn dumps_in(folder: &std::path::Path) -> Vec<PathBuf> {

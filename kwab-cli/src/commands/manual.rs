@@ -1,5 +1,6 @@
 //! `kwab schema COMMAND`, `kwab completions SHELL`, `kwab man [-o DIR]`: what the program says about itself.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,7 +15,7 @@ use kwab::report::salvage::SalvageReport;
 
 use crate::cli::{Arguments, Completions, Man, Schema, SchemaOf};
 use crate::failure::{about, system};
-use crate::output;
+use crate::output::{self, Output};
 
 /// Prints the schema of a command's JSON.
 pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
@@ -48,7 +49,7 @@ pub(crate) fn man(arguments: &Man) -> Result<ExitCode> {
     match &arguments.output {
         Some(folder) => {
             std::fs::create_dir_all(folder).map_err(|error| about(folder, system(&error)))?;
-            clap_mangen::generate_to(command, folder).map_err(|error| about(folder, system(&error)))?;
+            pages(&command, "kwab", folder, arguments.force)?;
         }
         None => {
             let mut page = Vec::new();
@@ -57,4 +58,18 @@ pub(crate) fn man(arguments: &Man) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page of a command and those of its subcommands; no page is written when one of the names is refused.
+fn pages(command: &clap::Command, name: &str, folder: &Path, force: bool) -> Result<()> {
+    let subcommands = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
+    let mut all = vec![(command, name.to_string())];
+    all.extend(subcommands.map(|sub| (sub, format!("{name}-{}", sub.get_name()))));
+    let target = |name: &str| Output::of(Some(&folder.join(format!("{name}.1"))), force, []);
+    let all: Vec<_> = all.into_iter().map(|(page, name)| Ok((page, target(&name)?))).collect::<Result<_>>()?;
+    for (page, output) in all {
+        let page = clap_mangen::Man::new(page.clone());
+        output.write(|out| page.render(out))?;
+    }
+    Ok(())
 }

@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use kwab::analysis::audit::{RULES, Severity};
 use kwab::analysis::forms::{AuditReport, VerifyReport};
 use kwab::analysis::{RecordRef, Triage};
+use kwab::plain;
 
-use crate::output::Style;
+use crate::output::{self, Style};
 
 /// Where the text of a hypothesis begins.
 const INDENT: usize = 10;
@@ -16,7 +17,7 @@ const INDENT: usize = 10;
 pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     let mut out = String::new();
     wrap(&mut out, "", &bold(&report.headline, style), style);
-    let _ = writeln!(out, "{}\n", report.kernel);
+    let _ = writeln!(out, "{}\n", plain::line(&report.kernel));
     // Where a row of evidence stood first: what several hypotheses rest on is read once.
     let mut told: HashMap<(&str, Option<RecordRef>), usize> = HashMap::new();
     for (number, found) in report.hypotheses.iter().enumerate() {
@@ -49,7 +50,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
             }
         }
         for (at, command) in found.next.iter().enumerate() {
-            let _ = writeln!(out, "    {} {command}", if at == 0 { "next:" } else { "     " });
+            let _ = writeln!(out, "    {} {}", if at == 0 { "next:" } else { "     " }, plain::line(command));
         }
     }
     if report.hypotheses.is_empty() {
@@ -151,16 +152,17 @@ fn list(out: &mut String, head: &str, items: &[String], style: Style) {
 }
 
 fn bold(text: &str, style: Style) -> String {
-    if style.color { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+    if style.color { format!("{}{text}{}", output::sgr("1"), output::sgr("0")) } else { text.to_owned() }
 }
 
 /// Writes `text` behind `head`, broken between words at the width, further lines indented like the first.
 fn wrap(out: &mut String, head: &str, text: &str, style: Style) {
     let indent = head.trim_start_matches('\n').chars().count().min(style.width / 3);
+    let text = output::one_line(text);
     out.push_str(head);
     let mut column = head.trim_start_matches('\n').chars().count();
     for (number, word) in text.split(' ').enumerate() {
-        let length = word.chars().filter(|c| !c.is_control()).count();
+        let length = output::columns(word);
         if number > 0 && column.saturating_add(length + 1) > style.width {
             let _ = write!(out, "\n{}", " ".repeat(indent));
             column = indent;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use kwab::import::{DumpSummary, ImportReport};
+use kwab::plain;
 
 use super::{bytes, count, cut, grouped};
 
@@ -41,7 +42,7 @@ pub(crate) fn summary(report: &ImportReport, time: Duration, dry_run: bool) -> S
     }
     out.push_str(&losses(report));
     if let Some(path) = report.dumps.first().and_then(|dump| dump.path.as_ref()) {
-        let _ = writeln!(out, "next: kwab inspect {path}");
+        let _ = writeln!(out, "next: kwab inspect {}", plain::line(path));
     }
     out
 }

@@ -4,6 +4,7 @@ mod stacks;
 
 use std::fmt::Write as _;
 
+use kwab::plain;
 use kwab::report::inspect::{
     Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
 };
@@ -87,7 +88,8 @@ fn head(report: &Report, style: Style, out: &mut String) {
 }
 
 pub(super) fn title(text: &str, style: Style, out: &mut String) {
-    let _ = writeln!(out, "\n{}", paint(style, Tone::Head, text));
+    let _ =
+        writeln!(out, "\n{}", paint(style, Tone::Head, &text.lines().map(plain::line).collect::<Vec<_>>().join("\n")));
 }
 
 fn field(name: &str, value: &str, style: Style, out: &mut String) {
@@ -148,7 +150,7 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
         let weaker = if found.weakened.is_empty() { "" } else { "weaker than it looks, parts are lost: " };
         let _ = writeln!(out, "{}", cut(&format!("           {weaker}{}", facts.join("; ")), style.width));
         if let Some(command) = found.next.first() {
-            let _ = writeln!(out, "           next: {command}");
+            let _ = writeln!(out, "           next: {}", plain::line(command));
         }
     }
 }

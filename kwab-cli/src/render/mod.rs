@@ -5,10 +5,11 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod tables;
 
+use kwab::plain;
 pub(crate) use kwab::report::units::{bytes, count, duration, grouped};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::output::Style;
+use crate::output::{Style, sgr};
 
 /// Colours by meaning.
 #[derive(Debug, Clone, Copy)]
@@ -37,11 +38,12 @@ pub(crate) fn paint(style: Style, tone: Tone, text: &str) -> String {
         Tone::Dim => "2",
         Tone::Code => "36",
     };
-    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    format!("{}{text}{}", sgr(code), sgr("0"))
 }
 
-/// `text` cut to `width` columns, with an ellipsis where something is missing.
+/// `text` in one printable line, cut to `width` columns with an ellipsis where something is missing.
 pub(crate) fn cut(text: &str, width: usize) -> String {
+    let text = &*plain::line(text);
     if text.width() <= width {
         return text.to_string();
     }
@@ -63,7 +65,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
 pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let room = width.max(8);
-    for paragraph in text.lines() {
+    for paragraph in text.lines().map(plain::line) {
         let body = paragraph.trim_start_matches(' ');
         let mut line = " ".repeat(paragraph.len() - body.len());
         let mut fresh = true;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use kwab::plain;
 use kwab::report::catalogue::{Catalogue, Entry, Group};
 use kwab::report::check::CheckReport;
 use kwab::report::salvage::SalvageReport;
@@ -14,7 +15,7 @@ pub(crate) fn check(report: &CheckReport) -> String {
     let sections = count(report.sections.len() as u64, "section", "sections");
     let records = count(report.records, "record", "records");
     let state = if report.sound { "sound" } else { "DAMAGED" };
-    let mut out = format!("{}: {state}: {sections}, {records}, {}\n", report.file, bytes(report.bytes));
+    let mut out = format!("{}: {state}: {sections}, {records}, {}\n", plain::line(&report.file), bytes(report.bytes));
     for defect in report.defects.iter().take(64) {
         let _ = writeln!(out, "  {}", wrap(&defect.text, 78, "    "));
     }
@@ -22,7 +23,7 @@ pub(crate) fn check(report: &CheckReport) -> String {
         let _ = writeln!(out, "  … and {} more defects (--json lists all)", report.defects.len() - 64);
     }
     if !report.sound {
-        let _ = writeln!(out, "  kwab salvage {} -o good.kwab keeps what survives", report.file);
+        let _ = writeln!(out, "  kwab salvage {} -o good.kwab keeps what survives", plain::line(&report.file));
     }
     out
 }
@@ -31,7 +32,7 @@ pub(crate) fn check(report: &CheckReport) -> String {
 pub(crate) fn salvage(report: &SalvageReport) -> String {
     let sections = count(report.sections as u64, "section", "sections");
     let records = count(report.records, "record", "records");
-    let mut out = format!("{}: {sections} with {records} survive\n", report.output);
+    let mut out = format!("{}: {sections} with {records} survive\n", plain::line(&report.output));
     for lost in report.lost.iter().take(64) {
         let _ = writeln!(out, "  lost: {}", wrap(lost, 72, "        "));
     }

@@ -1,6 +1,8 @@
 //! What the tests of the real binary share: where the logs are, and how to run `kwab` in a folder of its own.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub(crate) mod hostile;
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 

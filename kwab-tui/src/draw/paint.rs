@@ -1,5 +1,6 @@
-//! Puts text into cells, cut at the edges of an area.
+//! Puts text into cells, cut at the edges of an area. Everything the interface shows passes here, so here it is made safe.
 
+use kwab::plain;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -7,14 +8,14 @@ use ratatui::style::Style;
 use crate::text::{Line, width};
 use crate::theme::Theme;
 
-/// Puts `text` at a place of an area; gives the columns that it took.
+/// Puts `text` at a place of an area, hostile characters escaped; gives the columns that it took.
 pub(super) fn put(buffer: &mut Buffer, area: Rect, column: u16, row: u16, text: &str, style: Style) -> u16 {
     let area = area.intersection(*buffer.area());
     if row >= area.height || column >= area.width {
         return 0;
     }
     let room = usize::from(area.width - column);
-    let (end, _) = buffer.set_stringn(area.x + column, area.y + row, text, room, style);
+    let (end, _) = buffer.set_stringn(area.x + column, area.y + row, plain::line(text), room, style);
     end.saturating_sub(area.x + column)
 }
 
@@ -27,6 +28,7 @@ pub(super) fn line(buffer: &mut Buffer, area: Rect, column: u16, row: u16, line:
         }
         let room = usize::from(area.width - at);
         let style = theme.style(*tone);
+        let text = &*plain::line(text);
         if width(text) > room {
             put(buffer, area, at, row, &crate::text::cut(text, room), style);
             return;

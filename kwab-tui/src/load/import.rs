@@ -3,24 +3,26 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use kwab::import::{Options, import as import_log};
+use kwab::import::{LogInput, Options, import as import_log};
+use kwab::output::Replace;
 
 use super::Message;
 use crate::text::count;
 
-/// Makes dumps of a log, beside it; nothing is overwritten.
+/// Makes dumps of a log, beside it; nothing is overwritten. A log that is cut gives what came before, and says so.
 pub(super) fn import(log: &Path, send: &mut dyn FnMut(Message)) {
     let name = log.display();
     match dumps_of(log, send) {
-        Ok(dumps) => {
-            let text = format!("{name}: {} made", count(dumps.len(), "dump", "dumps"));
+        Ok((dumps, cut)) => {
+            let cut = cut.map(|why| format!("; {why}")).unwrap_or_default();
+            let text = format!("{name}: {} made{cut}", count(dumps.len(), "dump", "dumps"));
             send(Message::Imported { dumps, text });
         }
         Err(why) => send(Message::Failed { generation: 0, text: format!("{name}: {why}") }),
     }
 }
 
-fn dumps_of(log: &Path, send: &mut dyn FnMut(Message)) -> Result<Vec<PathBuf>, String> {
+fn dumps_of(log: &Path, send: &mut dyn FnMut(Message)) -> Result<(Vec<PathBuf>, Option<String>), String> {
     let folder = match log.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
         _ => PathBuf::from("."),
@@ -34,7 +36,9 @@ fn dumps_of(log: &Path, send: &mut dyn FnMut(Message)) -> Result<Vec<PathBuf>, S
         let (done, total) = (done.min(total) / 1024, total / 1024);
         send(Message::Progress { generation: 0, what: "import", done: done as usize, total: total as usize + 1 });
     };
-    let imported = import_log(file, &options, &mut progress).map_err(|error| error.to_string());
+    let log = LogInput::open(file).map_err(|error| error.to_string())?;
+    let problem = log.problem();
+    let imported = import_log(log, &options, &mut progress).map_err(|error| error.to_string());
     send(Message::Progress { generation: 0, what: "import", done: 1, total: 1 });
     let (_, pending) = imported?;
     let many = pending.len() > 1;
@@ -52,8 +56,8 @@ fn dumps_of(log: &Path, send: &mut dyn FnMut(Message)) -> Result<Vec<PathBuf>, S
     let mut dumps = Vec::new();
     for (path, dump) in named {
         let Some(file) = dump.file else { continue };
-        file.persist_noclobber(&path).map_err(|error| format!("{}: {}", path.display(), error.error))?;
+        file.name(&path, Replace::Never).map_err(|error| format!("{}: {error}", path.display()))?;
         dumps.push(path);
     }
-    Ok(dumps)
+    Ok((dumps, problem.take()))
 }

@@ -15,7 +15,7 @@ pub(crate) fn import_logs(folder: &Path) {
         let (_, dumps) = kwab::import::import(log, &options, &mut |_| {}).expect("imported");
         for dump in dumps {
             let file = dump.file.expect("written");
-            file.persist(folder.join(format!("{name}.kwab"))).expect("named");
+            file.name(&folder.join(format!("{name}.kwab")), kwab::output::Replace::Force).expect("named");
         }
     }
 }

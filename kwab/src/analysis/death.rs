@@ -6,8 +6,11 @@
 use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
 
 use super::dump::{Case, Found, RecordRef, text};
-use crate::decode::{Values, vector_of};
+use crate::decode::{Values, has_address, vector_of, without_debug_location};
 use crate::unwind;
+
+/// `si_code` of a signal that the kernel sends without an address, as for a general protection fault (sigaction(2)).
+const SI_KERNEL: i64 = 0x80;
 
 /// What died.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +63,11 @@ impl Death {
         death.take_report(case);
         death.take_panic(case);
         death.take_page_fault(case);
+        let by_kernel = case.causes.first().is_some_and(|cause| cause.signal_code == Some(SI_KERNEL));
+        if death.vector.is_some_and(|vector| !has_address(vector)) || (by_kernel && death.fault_addr == Some(0)) {
+            // No access failed there: the address is that of an older page fault, or a zero for none.
+            (death.fault_addr, death.fault_at) = (None, None);
+        }
         let ring = death.register(RegId::CS).map(|cs| cs & 3);
         if let Some(ring) = ring.filter(|_| death.at.is_none()) {
             death.in_kernel = ring == 0;
@@ -112,7 +120,7 @@ impl Death {
         self.in_kernel = cause.in_kernel.unwrap_or(!signal && cause.kind != Some(CauseKind::LIVE));
         self.pid = cause.pid;
         self.comm = text(cause.comm.or(cause.cmdline));
-        self.message = text(cause.message);
+        self.message = without_debug_location(&text(cause.message)).into_owned();
         self.signal = cause.signal.map(i64::from);
         (self.ip, self.sp, self.fault_addr) = (cause.ip, cause.sp, cause.fault_addr);
         self.error_code = cause.error_code;
@@ -137,7 +145,11 @@ impl Death {
         self.ip = self.ip.or_else(|| self.register(RegId::RIP));
         self.sp = self.sp.or_else(|| self.register(RegId::RSP));
         // CR2 keeps the address of the last page fault; it means something only when this was one.
-        if self.vector.is_none_or(|vector| vector == 14 || vector == 8) && self.signal.is_none() {
+        let paged = match self.vector {
+            Some(vector) => has_address(vector),
+            None => self.error_code.is_some() && !matches!(self.kind, Some(CauseKind::PANIC | CauseKind::BUG)),
+        };
+        if paged && self.signal.is_none() {
             self.fault_addr = self.fault_addr.or_else(|| self.register(RegId::CR2));
         }
         if self.vector.is_none()
@@ -196,7 +208,7 @@ impl Death {
             self.in_kernel = true;
         }
         if self.message.is_empty() && self.in_kernel {
-            self.message = text(panic.message);
+            self.message = without_debug_location(&text(panic.message)).into_owned();
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Triage {
     pub kernel: String,
     /// What may have happened, best supported first.
     pub hypotheses: Vec<Hypothesis>,
+    /// Whether the kernel or a program died.
+    pub died: bool,
     /// Whether the death or the dump was asked for, so that no bug is to be looked for.
     pub deliberate: bool,
     /// What the dump excludes.
@@ -41,10 +43,10 @@ const LIKELY: f64 = 0.5;
 const MOST: usize = 8;
 
 impl Triage {
-    /// Whether the dump tells of a bug.
+    /// Whether the dump tells of a bug, or of a death that no rule explains.
     #[must_use]
     pub fn has_findings(&self) -> bool {
-        self.hypotheses.iter().any(|found| is_bug(found.rule))
+        self.hypotheses.iter().any(|found| is_bug(found.rule)) || (self.died && !self.deliberate)
     }
 }
 
@@ -77,6 +79,7 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
     }
     Triage {
         headline: ctx.death.headline(case),
+        died: ctx.death.is_known() && ctx.death.kind != Some(CauseKind::LIVE),
         kernel: kernel_line(case),
         ruled_out: ruled_out(ctx, &hypotheses),
         lacking: lacking(ctx),

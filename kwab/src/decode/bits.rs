@@ -172,8 +172,18 @@ pub fn vector_of(name: &str) -> Option<u32> {
     let wanted = plain(name);
     EXCEPTIONS
         .iter()
-        .find(|(_, short, long)| wanted == plain(short) || wanted.contains(long))
+        // A single word such as `overflow` or `debug` stands in many messages that name no exception.
+        .find(|(_, short, long)| {
+            wanted == plain(short) || wanted == *long || (long.contains(' ') && wanted.contains(&plain(long)))
+        })
         .map(|(number, ..)| *number)
+}
+
+/// Whether an exception comes with the address whose access failed: a page fault does, and the double fault that another
+/// page fault became (Intel SDM volume 3, section 7.15). After any other, CR2 holds an older address.
+#[must_use]
+pub const fn has_address(vector: u32) -> bool {
+    matches!(vector, 8 | 14)
 }
 
 /// Model-specific registers that a kernel's crash is likely to show.

@@ -4,10 +4,13 @@
 
 mod bits;
 mod instruction;
+mod message;
 mod pointer;
 
 pub use bits::{
-    Bit, CR0, CR4, EFER, PAGE_FAULT, RFLAGS, describe_bits, exception_name, msr_name, page_fault_sentence, vector_of,
+    Bit, CR0, CR4, EFER, PAGE_FAULT, RFLAGS, describe_bits, exception_name, has_address, msr_name, page_fault_sentence,
+    vector_of,
 };
 pub use instruction::{Access, Control, Instruction, Operand, Values, around, decode_at};
+pub use message::without_debug_location;
 pub use pointer::{PointerClass, classify, is_canonical, is_poison};

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::analysis::Dump;
-use crate::import::{Options, import};
+use crate::import::{Options, PendingFile, import};
 use crate::symbols::{Image, IndexCache, Loaded, Symbols};
 
 struct Bytes(Vec<u8>);
@@ -246,7 +246,12 @@ fn imported(name: &str) -> Vec<Vec<u8>> {
     let options = Options { source: name.to_owned(), folder: Some(folder.path().to_path_buf()) };
     let log = std::fs::File::open(data("logs").join(name)).unwrap();
     let (_, dumps) = import(log, &options, &mut |_| {}).unwrap();
-    dumps.iter().map(|dump| std::fs::read(dump.file.as_ref().unwrap()).unwrap()).collect()
+    let read = |mut file: PendingFile| {
+        let mut bytes = Vec::new();
+        file.copy_to(&mut bytes).unwrap();
+        bytes
+    };
+    dumps.into_iter().filter_map(|dump| dump.file).map(read).collect()
 }
 
 #[test]

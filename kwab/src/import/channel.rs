@@ -12,10 +12,12 @@ use kwab_format::{Item, RecordKind};
 
 use super::boot::BootFacts;
 use super::crash::Crash;
+use super::pending::Keeper;
 use super::scan::Place;
-use super::segment::{PendingDump, Segment, temporary};
+use super::segment::{PendingDump, Segment};
 use super::summary::{DumpSummary, ImportReport, SCHEMA};
 use super::{ImportError, Options};
+use crate::output::Unnamed;
 
 /// Regions and disks are multiples of this, and an empty slot begins with as many zeros.
 const PAGE: usize = 4096;
@@ -44,6 +46,7 @@ pub fn import_channel(bytes: &[u8], options: &Options) -> Result<(ImportReport, 
         ..ImportReport::default()
     };
     let mut dumps = Vec::new();
+    let mut keeper = Keeper::default();
     let mut boots: Vec<[u8; 16]> = Vec::new();
     // Bytes that merely look like a section of a dump, somewhere in old memory, do not make one: only a header of a file does.
     let whole = |found: &Found<'_>| found.bytes.first_chunk::<FILE_HEADER_LEN>().map(FileHeader::decode);
@@ -57,7 +60,7 @@ pub fn import_channel(bytes: &[u8], options: &Options) -> Result<(ImportReport, 
             }
         };
         let number = dumps.len() as u32 + 1;
-        dumps.push(one(&found, number, boot as u32 + 1, options).map_err(ImportError::Write)?);
+        dumps.push(one(&found, number, boot as u32 + 1, options, &mut keeper).map_err(ImportError::Write)?);
     }
     report.boots = boots.len() as u32;
     for at in 0..dumps.len() {
@@ -69,7 +72,13 @@ pub fn import_channel(bytes: &[u8], options: &Options) -> Result<(ImportReport, 
     Ok((report, dumps))
 }
 
-fn one(found: &Found<'_>, number: u32, boot: u32, options: &Options) -> std::io::Result<PendingDump> {
+fn one(
+    found: &Found<'_>,
+    number: u32,
+    boot: u32,
+    options: &Options,
+    keeper: &mut Keeper,
+) -> std::io::Result<PendingDump> {
     let mut crash = None;
     let (mut ended, mut complete) = (false, None);
     if let Ok(reader) = Reader::new(found.bytes) {
@@ -95,9 +104,9 @@ fn one(found: &Found<'_>, number: u32, boot: u32, options: &Options) -> std::io:
     }
     let file = match &options.folder {
         Some(folder) => {
-            let mut file = temporary(folder)?;
+            let mut file = Unnamed::in_folder(folder)?;
             file.write_all(found.bytes)?;
-            Some(file.into_temp_path())
+            Some(keeper.keep(file, folder)?)
         }
         None => None,
     };

@@ -24,6 +24,7 @@ use super::emit::DumpWriter;
 use super::event::register;
 use super::scan::Place;
 use super::text::{Location, location};
+use crate::decode::{has_address, vector_of};
 use crate::report::signature::Parts;
 
 /// Frames that are kept of one crash.
@@ -285,13 +286,23 @@ impl Crash {
         sets.flat_map(|set| &set.regs).find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
 
+    /// The exception that the kernel names, in its report or in its message.
+    fn vector(&self) -> Option<u32> {
+        let named = |text: &Option<Vec<u8>>| vector_of(&String::from_utf8_lossy(text.as_deref()?));
+        named(&self.exception).or_else(|| named(&self.message))
+    }
+
     /// Concludes what the pieces say together.
     pub fn conclude(&mut self) {
         self.ip = self.ip.or_else(|| self.register(b"RIP"));
         self.sp = self.sp.or_else(|| self.register(b"RSP"));
         let in_fault = self.exception.is_some() || self.kind == CauseKind::EXCEPTION || self.kind == CauseKind::OOPS;
-        if in_fault && self.fault_addr.is_none() {
-            self.fault_addr = self.register(b"CR2");
+        match self.vector() {
+            // CR2 keeps the address of an earlier page fault, and a report without an address prints zero.
+            Some(vector) if !has_address(vector) => self.fault_addr = None,
+            None if self.kind == CauseKind::OOPS => {}
+            _ if in_fault => self.fault_addr = self.fault_addr.or_else(|| self.register(b"CR2")),
+            _ => {}
         }
         self.error_code = self.error_code.or_else(|| self.registers.iter().find_map(|set| set.error_code));
         if self.kind == CauseKind::PANIC

@@ -1,6 +1,6 @@
 //! Turns a serial log into dumps: one per crash, or one recording when nothing crashed.
 //!
-//! The way of a byte: [`lines`] cuts the stream, [`scan`] tells events from text and mends what is torn, [`event`] and
+//! The way of a byte: [`input`] unpacks a compressed log and refuses what is none, [`lines`] cuts the stream, [`scan`] tells events from text and mends what is torn, [`event`] and
 //! [`lex`] read the events, [`text`] recognises what kernels print around a death, [`watch`] follows it from line to
 //! line, and [`recorder`] decides which dump ([`segment`]) everything belongs to. [`crash`] says what one crash is;
 //! [`emit`] makes sections of the records.
@@ -14,8 +14,10 @@ pub mod channel;
 pub mod crash;
 pub mod emit;
 pub mod event;
+pub mod input;
 pub mod lex;
 pub mod lines;
+pub mod pending;
 pub mod recorder;
 pub mod scan;
 pub mod segment;
@@ -27,6 +29,8 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 pub use channel::{import_channel, is_channel};
+pub use input::{InputError, LogInput};
+pub use pending::PendingFile;
 pub use segment::PendingDump;
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 
@@ -61,7 +65,7 @@ pub enum ImportError {
 
 /// Reads a log to its end. `progress` hears the offset now and then.
 ///
-/// The dumps are temporary files that vanish unless they are given a name.
+/// The dumps are files without a name; they are gone with the process unless they are given one.
 ///
 /// # Errors
 /// [`ImportError`]; nothing is left behind then.

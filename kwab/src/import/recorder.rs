@@ -20,10 +20,11 @@ use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::event::{EventKind, EventSink, Notable, Notice};
+use super::pending::Keeper;
 use super::scan::{LogSink, Place};
 use super::segment::{PendingDump, Segment};
 use super::summary::{ImportReport, Loss, SCHEMA};
-use super::text::{Location, clean, kernel, linux};
+use super::text::{Location, announces_death, clean, kernel, linux};
 use super::watch::Watch;
 
 /// Losses that the report names one by one.
@@ -49,6 +50,7 @@ pub struct Recorder {
     current: Segment,
     held: Option<Segment>,
     done: Vec<PendingDump>,
+    keeper: Keeper,
     boot: BootFacts,
     boot_starts: u64,
     watch: Watch,
@@ -81,6 +83,7 @@ impl Recorder {
             current,
             held: None,
             done: Vec::new(),
+            keeper: Keeper::default(),
             boot,
             boot_starts: 1,
             watch: Watch::default(),
@@ -120,7 +123,8 @@ impl Recorder {
         let mut last = self.current;
         if last.crash.is_none() && self.held.is_none() {
             last.boot = boot;
-            self.done.push(last.finish(0, &self.source, end, dialect)?);
+            let finished = last.finish(0, &self.source, end, dialect)?;
+            self.done.push(self.keeper.dump(finished, self.folder.as_deref())?);
         } else {
             if let Some(mut held) = self.held.take() {
                 held.absorb(last)?;
@@ -129,7 +133,8 @@ impl Recorder {
                 last.boot = boot;
             }
             let number = self.done.len() as u32 + 1;
-            self.done.push(last.finish(number, &self.source, end, dialect)?);
+            let finished = last.finish(number, &self.source, end, dialect)?;
+            self.done.push(self.keeper.dump(finished, self.folder.as_deref())?);
         }
         let mut report = self.report;
         report.bytes = end.offset;
@@ -147,6 +152,9 @@ impl Recorder {
             let number = dump.summary.number;
             let first = *first_of.entry(dump.summary.signature.clone()).or_insert(number);
             dump.summary.same_as = (first != number).then_some(first);
+        }
+        if self.done.iter().any(|dump| dump.summary.kind == "panic") {
+            report.unexplained = None;
         }
         report.dumps = self.done.iter().map(|dump| dump.summary.clone()).collect();
         Ok((report, self.done))
@@ -211,8 +219,8 @@ impl Recorder {
     fn finish_segment(&mut self, segment: Segment, end: Place) -> io::Result<()> {
         let number = self.done.len() as u32 + 1;
         let dialect = self.dialect_name();
-        let dump = segment.finish(number, &self.source, end, dialect)?;
-        self.done.push(dump);
+        let finished = segment.finish(number, &self.source, end, dialect)?;
+        self.done.push(self.keeper.dump(finished, self.folder.as_deref())?);
         Ok(())
     }
 
@@ -469,6 +477,14 @@ impl LogSink for Recorder {
         self.read_line(text, place);
         let segment = &mut self.current;
         let kind = self.watch.learn(text, ns, place, segment.crash.as_mut(), &mut segment.out);
+        if segment.crash.is_none() && self.report.unexplained.is_none() && announces_death(text) {
+            self.report.unexplained = Some(Loss {
+                kind: "death".to_string(),
+                line: place.line,
+                offset: place.offset,
+                problem: String::from_utf8_lossy(&text[..text.len().min(200)]).into_owned(),
+            });
+        }
         let stamp = Stamp { ns, line: Some(place.line), ..Stamp::default() };
         let record = Text {
             kind: Some(kind),

@@ -4,21 +4,21 @@
 //! segment that follows another within the same boot begins with a copy of the last records before it ([`CONTEXT`]):
 //! those are the only ones that lie in two dumps, and the dump says how many they are.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use kwab_format::record::{Arch, Counter, Identity, Note, NoteKind, Reason, Source, Stamp};
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::{AnyRecord, BootId, DumpId, FileHeader, Item, Reader, Records, SectionHeader, SectionKind};
-use tempfile::{NamedTempFile, TempPath};
 
 use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
+use super::pending::PendingFile;
 use super::scan::Place;
 use super::summary::DumpSummary;
+use crate::output::Unnamed;
 use crate::report::signature;
 
 /// Records of the segment before that a new one begins with.
@@ -27,8 +27,8 @@ pub const CONTEXT: usize = 512;
 /// Where the bytes of a dump go.
 #[derive(Debug)]
 pub enum Out {
-    /// A file that is renamed when everything is well.
-    File(File),
+    /// A file that gets its name when everything is well.
+    File(Unnamed),
     /// Nowhere: a dry run.
     Nowhere,
 }
@@ -46,23 +46,11 @@ impl Write for Out {
     }
 }
 
-/// A temporary file beside the dumps, with the permissions that a new file gets.
-///
-/// # Errors
-/// When it cannot be made there.
-pub fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".kwab-");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
-}
-
 /// A dump that is complete but has no name yet.
 #[derive(Debug)]
 pub struct PendingDump {
     /// The file; `None` in a dry run.
-    pub file: Option<TempPath>,
+    pub file: Option<PendingFile>,
     /// What is in it.
     pub summary: DumpSummary,
 }
@@ -72,7 +60,6 @@ pub struct PendingDump {
 pub struct Segment {
     /// Its sections.
     pub out: DumpWriter<Out>,
-    file: Option<TempPath>,
     /// The death it tells about.
     pub crash: Option<Crash>,
     /// The boot it began in, or that its crash happened in.
@@ -96,17 +83,13 @@ impl Segment {
     /// # Errors
     /// When the temporary file cannot be made.
     pub fn new(folder: Option<&Path>, dump_id: u64, boot: BootFacts, start: Place) -> io::Result<Self> {
-        let (file, out) = match folder {
-            Some(folder) => {
-                let (file, path) = temporary(folder)?.into_parts();
-                (Some(path), Out::File(file))
-            }
-            None => (None, Out::Nowhere),
+        let out = match folder {
+            Some(folder) => Out::File(Unnamed::in_folder(folder)?),
+            None => Out::Nowhere,
         };
         let header = FileHeader::new(DumpId(dump_id), BootId([0; 16]));
         Ok(Self {
             out: DumpWriter::new(out, header),
-            file,
             crash: None,
             boot,
             start,
@@ -181,7 +164,13 @@ impl Segment {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn finish(mut self, number: u32, source: &str, end: Place, dialect: &str) -> io::Result<PendingDump> {
+    pub fn finish(
+        mut self,
+        number: u32,
+        source: &str,
+        end: Place,
+        dialect: &str,
+    ) -> io::Result<(DumpSummary, Option<Unnamed>)> {
         let assembled = self.write_assembly();
         if let Some(crash) = &mut self.crash {
             crash.conclude();
@@ -209,11 +198,9 @@ impl Segment {
             bytes: 0,
             missing: if assembled { Vec::new() } else { self.missing() },
         };
-        let mut out = self.out.finish()?;
-        if let Out::File(file) = &mut out {
-            summary.bytes = file.stream_position()?;
-        }
-        Ok(PendingDump { file: self.file, summary })
+        let Out::File(mut file) = self.out.finish()? else { return Ok((summary, None)) };
+        summary.bytes = file.stream_position()?;
+        Ok((summary, Some(file)))
     }
 
     fn write_identity(&mut self, number: u32) {
@@ -394,7 +381,7 @@ impl Segment {
 }
 
 /// Copies the records of a finished dump, without the ones at its front that the taker already has.
-fn copy_records(file: &mut File, context: Context, out: &mut DumpWriter<Out>) -> io::Result<()> {
+fn copy_records(file: &mut Unnamed, context: Context, out: &mut DumpWriter<Out>) -> io::Result<()> {
     file.seek(SeekFrom::Start(FILE_HEADER_LEN as u64))?;
     let mut left = context;
     let mut header = [0; SECTION_HEADER_LEN];

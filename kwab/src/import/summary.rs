@@ -19,6 +19,8 @@ pub struct ImportReport {
     pub bytes: u64,
     /// Its lines.
     pub lines: u64,
+    /// Why a compressed log ended before its input did; absent when all of it was read.
+    pub cut: Option<String>,
     /// Boots it holds.
     pub boots: u32,
     /// Events that were understood.
@@ -33,6 +35,8 @@ pub struct ImportReport {
     pub text_lines: u64,
     /// What was not understood; kept, and readable with `kwab cat DUMP kept`.
     pub not_understood: Losses,
+    /// The first line that announces a kernel's death, of which nothing else was understood; its text is the problem.
+    pub unexplained: Option<Loss>,
     /// What was written, in the order of the log.
     pub dumps: Vec<DumpSummary>,
 }

@@ -13,6 +13,8 @@ use std::sync::Mutex;
 use kwab_format::section::{FILE_HEADER_LEN, FILE_MAGIC, SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::{Defect, DefectKind, FileHeader, Flags, Item, Reader, Section, SectionHeader, SectionKind};
 
+use crate::magic::{self, Kind};
+
 /// A dump no longer than this is read whole and checked completely at once: that costs a few milliseconds.
 const READ_WHOLE: u64 = 8 << 20;
 /// A damaged dump longer than this is not mended in memory.
@@ -30,11 +32,19 @@ pub enum OpenError {
     #[error("is a directory; kwab list shows the dumps in it")]
     Directory,
     /// No bytes.
-    #[error("is empty: 0 bytes")]
+    #[error("is empty: 0 bytes; nothing was written to it")]
     Empty,
     /// Text: probably a log.
     #[error("is text, not a dump; kwab import makes dumps of a serial log")]
     Text,
+    /// A known format.
+    #[error("is {what}, not a dump; {advice}")]
+    Foreign {
+        /// What it is.
+        what: String,
+        /// What can be done with it.
+        advice: &'static str,
+    },
     /// Neither a dump nor text.
     #[error("is not a kwab dump: it begins with {0}, not with the mark of one")]
     NotADump(String),
@@ -337,9 +347,15 @@ fn wrong_type(bytes: &[u8]) -> Result<(), OpenError> {
         return Ok(());
     }
     let head = &bytes[..bytes.len().min(4096)];
-    let printable = head.iter().filter(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b | 0x20..)).count();
-    if printable * 20 >= head.len() * 19 {
-        return Err(OpenError::Text);
+    match magic::kind(head) {
+        Kind::Text => return Err(OpenError::Text),
+        Kind::Packed(packing) => {
+            return Err(OpenError::Foreign { what: format!("{} data", packing.name()), advice: packing.for_dumps() });
+        }
+        kind @ (Kind::Utf16(_) | Kind::Other(..)) => {
+            return Err(OpenError::Foreign { what: kind.name(), advice: kind.advice() });
+        }
+        Kind::Binary { .. } => {}
     }
     let shown: Vec<_> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     Err(OpenError::NotADump(shown.join(" ")))

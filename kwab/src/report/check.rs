@@ -15,6 +15,8 @@ pub struct CheckReports {
     pub schema: u32,
     /// One per dump, in the order they were named.
     pub dumps: Vec<CheckReport>,
+    /// Errors about the files that could not be read or are not dumps.
+    pub unreadable: Vec<String>,
 }
 
 /// The state of one dump.

@@ -71,6 +71,11 @@ pub fn base_name(command: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
 }
 
+/// The name of a task: the last component of a path, but the whole of `ksoftirqd/0`, which is none.
+pub fn task_name(comm: &[u8]) -> &[u8] {
+    if matches!(comm, [b'/', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..]) { base_name(comm) } else { comm }
+}
+
 /// The text with every number replaced by `#`.
 fn without_numbers(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());

@@ -1,13 +1,11 @@
 //! Keeps index files in the user's cache directory, safe against other writers and against damage.
 //!
-//! A file is named after what it was made from, written under a name of its own and renamed into place, so a reader sees a
+//! A file is named after what it was made from and gets its name when it is complete, so a reader sees a
 //! whole file or none, and the last of several writers wins with the same content. Anything that cannot be read or written
 //! only costs the time to build the index again.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::index::Index;
 use super::layout::VERSION;
@@ -51,15 +49,7 @@ impl IndexCache {
         if fs::create_dir_all(dir).is_err() {
             return false;
         }
-        let own = NEXT.fetch_add(1, Ordering::Relaxed);
-        let temporary = dir.join(format!(".{key}.{}.{own}.tmp", std::process::id()));
-        let written = File::create_new(&temporary).and_then(|mut file| file.write_all(bytes));
-        let done = written.is_ok() && fs::rename(&temporary, &path).is_ok();
-        if !done {
-            // Nothing else refers to the temporary file, and a leftover costs only space.
-            let _ = fs::remove_file(&temporary);
-        }
-        done
+        crate::output::replace(&path, bytes).is_ok()
     }
 
     /// Forgets an index that turned out to be damaged.
@@ -74,5 +64,3 @@ impl IndexCache {
         Some(self.dir.as_ref()?.join(format!("{key}.v{VERSION}")))
     }
 }
-
-static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -18,7 +18,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use kwab::import::{Options, import_channel};
+use kwab::import::{Options, PendingFile, import_channel};
 
 use crate::commands::{boot, kernel::Which};
 use crate::paths;
@@ -53,6 +53,10 @@ pub fn dumps_in(file: &std::path::Path) -> Result<Vec<Vec<u8>>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", paths::shown(file)))?;
     let options = Options { source: paths::shown(file), folder: Some(paths::build("crashes")?) };
     let (_, dumps) = import_channel(&bytes, &options)?;
-    let files = dumps.iter().filter_map(|dump| dump.file.as_ref());
-    files.map(|file| fs::read(file).context("cannot read a dump just written")).collect()
+    let read = |mut file: PendingFile| {
+        let mut bytes = Vec::new();
+        file.copy_to(&mut bytes).context("cannot read a dump just written")?;
+        Ok(bytes)
+    };
+    dumps.into_iter().filter_map(|dump| dump.file).map(read).collect()
 }

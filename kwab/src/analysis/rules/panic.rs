@@ -14,6 +14,7 @@ const KINDS: &[(&str, &str, f64)] = &[
     ("slice index starts at", "slice range out of bounds", 0.8),
     ("is not a char boundary", "string cut inside a character", 0.8),
     ("attempt to divide by zero", "division by zero", 0.8),
+    ("divide error", "division by zero", 0.8),
     ("attempt to calculate the remainder with a divisor of zero", "division by zero", 0.8),
     ("with overflow", "arithmetic overflow", 0.8),
     ("already mutably borrowed", "a cell is borrowed twice", 0.8),
@@ -35,7 +36,13 @@ const REPORTS: &[&str] = &[
     "sysrq",
     "attempted to kill init",
     "stack overflow",
+    "guard page",
     "exception",
+    "lockup",
+    "hung task",
+    "blocked for more than",
+    "unable to handle",
+    "null pointer dereference",
 ];
 
 /// A panic, by its kind.
@@ -58,6 +65,10 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let (what, weight) = match known {
         Some((_, what, weight)) => ((*what).to_owned(), *weight),
         None if REPORTS.iter().any(|text| lower.contains(text)) => return Vec::new(),
+        // An oops, a lockup or a fault is nothing that somebody wrote a panic for.
+        None if death.kind != Some(CauseKind::PANIC) || death.vector.is_some() => {
+            (format!("the kernel died: {message}"), 0.4)
+        }
         None => (format!("the kernel panicked on purpose: {message}"), 0.6),
     };
     let claim = Claim::new(format!("{what}{place}{}", ctx.in_culprit())).because(weight, message, death.at).because_if(

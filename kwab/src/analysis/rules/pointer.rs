@@ -32,6 +32,11 @@ fn error_code(ctx: &Context<'_, '_>) -> Fact {
     Some((format!("error code {code:#x}: {}", page_fault_sentence(code)), death.registers_at.or(death.at)))
 }
 
+/// Whether the error code says that the page was there and forbade the access.
+fn is_present(ctx: &Context<'_, '_>) -> bool {
+    ctx.death.vector == Some(14) && ctx.death.error_code.is_some_and(|code| code & 1 != 0)
+}
+
 fn instruction(ctx: &Context<'_, '_>) -> Fact {
     let found = ctx.instruction.as_ref()?;
     let values = found.explain();
@@ -135,6 +140,8 @@ pub(super) fn jump_to_data(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 Some(vma.at),
             )
         }
+        None if is_present(ctx) => Claim::new(format!("{who} jumped to {ip:#x}, a page that may not be executed"))
+            .because(0.45, "the page is present, and the fetch was refused", death.registers_at.or(death.at)),
         None => Claim::new(format!("{who} jumped to {ip:#x}, where nothing is mapped")).because(
             0.45,
             format!("no mapping and no image holds {ip:#x}"),
@@ -177,6 +184,12 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !by_address(ctx) || death.is_fetch() {
         return Vec::new();
     }
+    if let Some(ip) = death.ip.filter(|ip| death.vector != Some(14) && !is_canonical(*ip) && is_poison(*ip).is_none()) {
+        let claim =
+            Claim::new(format!("{} jumped to the non-canonical address {ip:#x}{}", side(ctx), ctx.in_culprit()))
+                .because(0.8, format!("ip = {ip:#x}, which no page table can map"), death.registers_at.or(death.at));
+        return vec![claim];
+    }
     if let Some((register, value)) = non_canonical_operand(ctx) {
         let claim = Claim::new(format!(
             "{} used the non-canonical address {value:#x} ({register}){}",
@@ -201,16 +214,12 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !death.in_kernel && ctx.vma_at(addr).is_some() {
         return Vec::new();
     }
-    let mut claim =
-        Claim::new(format!("{} accessed {addr:#x}, where nothing is mapped{}", side(ctx), ctx.in_culprit()))
-            .because(
-                0.5,
-                format!("the failed access is at {addr:#x}"),
-                death.fault_at.or(death.registers_at).or(death.at),
-            )
-            .because_if(0.1, error_code(ctx))
-            .because_if(0.15, instruction(ctx));
-    if !death.in_kernel && ctx.has_map() {
+    let what = if is_present(ctx) { "which its page forbids" } else { "where nothing is mapped" };
+    let mut claim = Claim::new(format!("{} accessed {addr:#x}, {what}{}", side(ctx), ctx.in_culprit()))
+        .because(0.5, format!("the failed access is at {addr:#x}"), death.fault_at.or(death.registers_at).or(death.at))
+        .because_if(0.1, error_code(ctx))
+        .because_if(0.15, instruction(ctx));
+    if !death.in_kernel && ctx.has_map() && !is_present(ctx) {
         claim = claim.because(0.2, "no mapping of the process holds it", None);
     }
     vec![claim]

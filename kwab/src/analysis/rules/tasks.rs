@@ -141,18 +141,21 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let Some(task) = hung_task(ctx) else { return Vec::new() };
     let object = task.wait_object.filter(|object| *object != 0);
+    let reason = text(task.wait_reason);
+    let what = match (reason.trim(), object) {
+        // Without an object or a reason, nothing says that anybody waits for an event at all.
+        ("", None) => return Vec::new(),
+        ("", Some(object)) => format!("{object:#x}"),
+        (reason, _) => reason.to_owned(),
+    };
     let held = ctx.case.locks.iter().any(|lock| lock.addr.is_some() && lock.addr == object);
     if held || task.wait_tid.is_some() {
         return Vec::new();
     }
     let seconds = task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default();
-    let mut claim = Claim::new(format!(
-        "a wake-up was lost: {} waits for {} and nobody will wake it",
-        label(task),
-        text(task.wait_reason)
-    ))
-    .because(0.5, format!("{} has been asleep{seconds}: {}", label(task), text(task.wait_reason)), Some(task.at))
-    .because(0.25, "nobody holds what it waits for", None);
+    let mut claim = Claim::new(format!("a wake-up was lost: {} waits for {what} and nobody will wake it", label(task)))
+        .because(0.5, format!("{} has been asleep{seconds}: {what}", label(task)), Some(task.at))
+        .because(0.25, "nobody holds what it waits for", None);
     let tid = task.tid.or(task.pid);
     let slept = ctx
         .case

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::import::{Options, import};
+use crate::import::{Options, PendingFile, import};
 
 /// The triage of every dump that a log becomes.
 fn judged(name: &str) -> Vec<Triage> {
@@ -17,7 +17,12 @@ fn imported(name: &str) -> Vec<Vec<u8>> {
     let options = Options { source: name.to_owned(), folder: Some(folder.path().to_path_buf()) };
     let log = std::fs::File::open(path).unwrap();
     let (_, dumps) = import(log, &options, &mut |_| {}).unwrap();
-    dumps.iter().map(|dump| std::fs::read(dump.file.as_ref().unwrap()).unwrap()).collect()
+    let read = |mut file: PendingFile| {
+        let mut bytes = Vec::new();
+        file.copy_to(&mut bytes).unwrap();
+        bytes
+    };
+    dumps.into_iter().filter_map(|dump| dump.file).map(read).collect()
 }
 
 #[test]

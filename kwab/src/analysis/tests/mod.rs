@@ -2,6 +2,7 @@
 
 mod audit;
 mod damage;
+mod evidence;
 mod logs;
 mod triage;
 mod verify;

@@ -7,6 +7,9 @@
 pub mod kernel;
 pub mod linux;
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use nom::IResult;
 use nom::Parser;
 use nom::bytes::complete::{tag, take_while1};
@@ -102,6 +105,33 @@ pub fn location(text: &[u8]) -> Option<Location<'_>> {
         None => return None,
     };
     (!symbol.is_empty()).then_some(Location { symbol, offset, size, module })
+}
+
+/// Words that announce a kernel's death in the forms of other kernels and firmware.
+const DEATHS: &[&[u8]] = &[
+    b"kernel panic",
+    b"panicked at ",
+    b"panic:",
+    b"panic!",
+    b"unhandled exception",
+    b"unhandled kernel",
+    b"fatal exception",
+    b"fatal trap",
+    b"guru meditation",
+    b"triple fault",
+];
+
+/// Whether a line announces a kernel's death, in words that no other reader here knows. The panic of a Rust program
+/// (`thread 'main' panicked at`) is none.
+pub fn announces_death(text: &[u8]) -> bool {
+    static SIGNS: LazyLock<[Finder<'static>; 6]> =
+        LazyLock::new(|| [&b"anic"[..], b"ANIC", b"atal ", b"nhandled ", b"editation", b"iple fault"].map(Finder::new));
+    // Most lines have none of them, and are not copied.
+    if text.len() > 4096 || text.starts_with(b"thread '") || SIGNS.iter().all(|sign| sign.find(text).is_none()) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    DEATHS.iter().any(|words| memchr::memmem::find(&lower, words).is_some())
 }
 
 #[cfg(test)]

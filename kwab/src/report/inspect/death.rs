@@ -5,8 +5,9 @@ use linux_abi::Signal;
 use linux_abi::signals::code_name;
 
 use super::{Backtrace, CauseReport, FrameRow, VmaRow, address, explain, text};
+use crate::decode::without_debug_location;
 use crate::model::Dump;
-use crate::report::signature::{self, Parts, base_name};
+use crate::report::signature::{self, Parts, task_name};
 
 /// The cause of death. A dump without a cause record may still hold a crash report or a panic event.
 pub(super) fn cause(dump: &Dump) -> Option<Cause<'_>> {
@@ -44,6 +45,7 @@ fn in_kernel(cause: &Cause<'_>) -> bool {
 /// The last line of a message: Rust's panics put the place first.
 fn short_message(cause: &Cause<'_>) -> Option<String> {
     let message = text(cause.message?);
+    let message = without_debug_location(&message);
     let telling = message.lines().rfind(|line| !line.trim().is_empty() && !line.starts_with("panicked at"));
     Some(telling.unwrap_or(&message).trim().to_string())
 }
@@ -148,7 +150,7 @@ pub(super) fn report(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> CauseRe
         place,
         cpu: cause.stamp.cpu,
         pid: cause.pid,
-        comm: cause.comm.map(|comm| text(base_name(comm))),
+        comm: cause.comm.map(|comm| text(task_name(comm))),
         cmdline: cause.cmdline.map(text),
         signal: signal_text.or_else(|| cause.signal_name.map(text)),
         exception: explain::exception(cause),

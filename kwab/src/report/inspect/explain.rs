@@ -72,7 +72,15 @@ pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<St
         let here: Vec<_> = vmas.iter().filter(|vma| vma.fault).collect();
         match here.as_slice() {
             [] => reasons.push(format!("no mapping contains {}", address(addr))),
-            [one] => reasons.push(format!("{} is mapped: {} {}", address(addr), one.prot, one.name)),
+            [one] => {
+                let contradiction = match (cause.signal, cause.signal_code) {
+                    (Some(11), Some(1)) => {
+                        ", yet the signal's code (SEGV_MAPERR) says that nothing is: one of them is wrong"
+                    }
+                    _ => "",
+                };
+                reasons.push(format!("{} is mapped: {} {}{contradiction}", address(addr), one.prot, one.name));
+            }
             several => reasons.push(format!("{} is in {} mappings at once", address(addr), several.len())),
         }
     }
@@ -95,6 +103,12 @@ fn call_in_progress(dump: &Dump) -> Option<String> {
     let user = dump.records::<Registers<'_>>().find(|set| set.role == Some(RegisterRole::USER))?;
     let regs: Vec<_> = user.regs?.iter().collect();
     let value = |id: RegId| regs.iter().find(|reg| reg.id == Some(id)).and_then(|reg| reg.value);
+    // An exception keeps its error code in the same place. SYSCALL leaves its return address in rcx (SDM, "SYSCALL").
+    if user.error_code.is_some_and(|code| code != 0)
+        || value(RegId::RCX).zip(value(RegId::RIP)).is_some_and(|(rcx, rip)| rcx != rip)
+    {
+        return None;
+    }
     let nr = value(RegId::ORIG_RAX).filter(|nr| *nr < 1024)?;
     let args = [RegId::RDI, RegId::RSI, RegId::RDX, RegId::R10, RegId::R8, RegId::R9].map(value);
     Some(arguments(&Call { nr: i64::try_from(nr).ok(), name: None, args }))

@@ -1,0 +1,159 @@
+//! `kwab import` reads logs as they are kept, and refuses everything else by its name.
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use common::{folder, imported, kwab, log, run, text};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("a vector takes everything");
+    encoder.finish().expect("a vector takes everything")
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+fn utf16(bytes: &[u8], big: bool, mark: bool) -> Vec<u8> {
+    let text = String::from_utf8_lossy(bytes);
+    let units = mark.then_some(0xfeff).into_iter().chain(text.encode_utf16());
+    units.flat_map(|unit: u16| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+}
+
+/// The dumps that a log becomes, as exported JSON without the name of the file.
+fn records(folder: &Path, name: &str) -> String {
+    let output = run(folder, &["import", "-f", name, "-o", "out.kwab"]);
+    assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+    let events = run(folder, &["export", "out.kwab", "--to", "jsonl", "--section", "events,log,cause"]);
+    assert!(events.stdout.len() > 1000, "{name}");
+    text(&events.stdout)
+}
+
+#[test]
+fn a_log_is_the_same_plain_compressed_and_in_utf16() {
+    let folder = folder();
+    let at = folder.path();
+    let plain = fs::read(log("kevlar-panic-socket")).expect("the log is there");
+    let half = plain.len() / 2;
+    let members = [gzip(&plain[..half]), gzip(&plain[half..])].concat();
+    let skipped = [&b"\x50\x2a\x4d\x18\x04\0\0\0skip"[..], &zstd(&plain[half..])].concat();
+    let frames = [zstd(&plain[..half]), skipped].concat();
+    fs::write(at.join("plain.log"), &plain).expect("written");
+    let wanted = records(at, "plain.log");
+    for (name, bytes) in [
+        ("x.gz", gzip(&plain)),
+        ("two.gz", members),
+        ("x.zst", zstd(&plain)),
+        ("two.zst", frames),
+        ("le.log", utf16(&plain, false, true)),
+        ("be.log", utf16(&plain, true, true)),
+        ("bare-le.log", utf16(&plain, false, false)),
+        ("bare-be.log", utf16(&plain, true, false)),
+        ("le.log.gz", gzip(&utf16(&plain, false, true))),
+    ] {
+        fs::write(at.join(name), &bytes).expect("written");
+        assert!(records(at, name) == wanted, "{name} gives other records");
+        let piped = kwab(at).args(["import", "-", "-o", "-"]).write_stdin(bytes).output().expect("runs");
+        assert_eq!(piped.status.code(), Some(0), "{name}: {}", text(&piped.stderr));
+    }
+}
+
+#[test]
+fn a_cut_or_damaged_compressed_log_gives_what_came_before_and_says_so() {
+    let folder = folder();
+    let at = folder.path();
+    let plain: Vec<u8> = (0..400_000)
+        .flat_map(|n: u32| format!("[ {n:9}.000000] line {}\n", n.wrapping_mul(0x9e37_79b9)).into_bytes())
+        .collect();
+    for (name, packed) in [("x.gz", gzip(&plain)), ("x.zst", zstd(&plain))] {
+        let mut flipped = packed.clone();
+        flipped[packed.len() / 2] ^= 0x40;
+        for (what, bytes) in [("cut", &packed[..packed.len() * 3 / 4]), ("flipped", &flipped[..])] {
+            fs::write(at.join(name), bytes).expect("written");
+            let output = run(at, &["import", "-f", name, "-o", "out.kwab", "--json"]);
+            assert_eq!(output.status.code(), Some(3), "{name} {what}: {}", text(&output.stderr));
+            assert!(text(&output.stderr).contains("data ends at byte"), "{}", text(&output.stderr));
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert!(report["lines"].as_u64() > Some(100_000), "{name} {what}: {}", report["lines"]);
+            assert!(report["cut"].is_string());
+        }
+    }
+}
+
+#[test]
+fn a_bomb_ends_at_its_limit() {
+    let folder = folder();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let block = vec![b'x'; 1 << 20];
+    (0..128).try_for_each(|_| encoder.write_all(&block)).expect("a vector takes everything");
+    let bomb = encoder.finish().expect("a vector takes everything");
+    fs::write(folder.path().join("bomb.gz"), &bomb).expect("written");
+    let output = run(folder.path(), &["import", "bomb.gz", "--json", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("it unpacks to more than"), "{}", text(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["bytes"].as_u64() < Some(100 << 20), "{}", report["bytes"]);
+    // Wrapped once more it is refused at once.
+    fs::write(folder.path().join("twice.gz"), gzip(&bomb)).expect("written");
+    let output = run(folder.path(), &["import", "twice.gz"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("gzip data, and in it gzip data"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn what_is_not_a_log_is_refused_by_its_name() {
+    let folder = folder();
+    let at = folder.path();
+    let dump = imported(at, "kevlar-pipe-profile");
+    let bytes = fs::read(at.join(&dump)).expect("there");
+    let elf = |kind: u8| [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0"[..], &[kind, 0], &[0; 100]].concat();
+    let mut tar = vec![b'a'; 512];
+    tar[257..262].copy_from_slice(b"ustar");
+    let noise: Vec<u8> = (0..9000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8 | 0x80).collect();
+    for (name, bytes, telling) in [
+        ("empty", vec![], "is empty: 0 bytes; nothing was written to it"),
+        ("core", elf(4), "is an ELF core file, not a log; gdb, drgn and crash read it"),
+        ("vmlinux", elf(2), "is an ELF image, not a log; --symbols takes it"),
+        ("noise", noise, "% of its beginning is text), not a log; strings FILE | kwab import - reads the text in it"),
+        ("zeros", vec![0; 5000], "is binary data"),
+        ("channel", vec![0; 8192], "is a dump channel without a dump"),
+        ("dump", bytes.clone(), "is a kwab dump already, not a log; kwab inspect shows it"),
+        ("dump.gz", gzip(&bytes), "is gzip data, and in it a kwab dump already, not a log; gzip -dc FILE unpacks it"),
+        ("hollow.gz", gzip(b""), "is gzip data without content"),
+        ("x.xz", b"\xfd7zXZ\0\0\0".to_vec(), "is xz data, not a log; xz -dc FILE | kwab import - reads it"),
+        ("x.bz2", b"BZh91AY".to_vec(), "is bzip2 data"),
+        ("x.tar", tar, "is a tar archive"),
+        ("x.cpio", b"070701000".to_vec(), "is an initramfs, not a log; --backing and --symbols take it"),
+        ("x.qcow2", b"QFI\xfb\0\0\0\x03".to_vec(), "is a qcow2 disk image"),
+    ] {
+        fs::write(at.join(name), &bytes).expect("written");
+        for from_pipe in [false, true] {
+            if from_pipe && name == "channel" {
+                continue;
+            }
+            let output = if from_pipe {
+                kwab(at).args(["import", "-", "-o", "x.kwab"]).write_stdin(bytes.clone()).output().expect("runs")
+            } else {
+                run(at, &["import", name, "-o", "x.kwab"])
+            };
+            let stderr = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{name}: {stderr}");
+            assert!(stderr.contains(telling) && stderr.lines().count() == 1, "{name}: {stderr}");
+            assert!(!at.join("x.kwab").exists(), "{name}: something was written");
+        }
+    }
+    let output = run(at, &["inspect", "dump.gz"]);
+    assert!(
+        text(&output.stderr).contains("is gzip data, not a dump; gzip -dc FILE | kwab inspect - reads it"),
+        "{}",
+        text(&output.stderr)
+    );
+    let output = run(at, &["inspect", "core"]);
+    assert!(text(&output.stderr).contains("is an ELF core file, not a dump"), "{}", text(&output.stderr));
+}

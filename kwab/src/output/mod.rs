@@ -1,0 +1,48 @@
+//! Decides what an output path names and writes there: a file that is whole or absent, a stream, or a refusal.
+//!
+//! Every command that writes goes through here: [`Target::of`] looks at the path before any input is read, [`Unnamed`] holds
+//! the bytes in a file that has no name yet, and gives it one when it is complete. A process that dies in between,
+//! by whatever signal, leaves no temporary file. [`signals`] closes the one moment in which a temporary name exists.
+//!
+//! What `--force` may do: replace a regular file, also behind a symbolic link, whose link stays. What it may not do: replace
+//! a directory, a device, a FIFO or a socket, or overwrite an input of the same command.
+
+pub mod signals;
+mod target;
+mod unnamed;
+
+pub use target::{Inputs, OutputError, Replace, Target};
+pub use unnamed::Unnamed;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file and keeps a symbolic link.
+///
+/// # Errors
+/// [`OutputError`]; nothing is left behind then.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    match Target::of(path, Replace::Force, &Inputs::default())? {
+        Target::File(path) => {
+            let mut file = Unnamed::in_folder(folder_of(&path))?;
+            file.write_all(bytes)?;
+            Ok(file.name(&path, Replace::Force)?)
+        }
+        target => Ok(target.open_stream()?.write_all(bytes)?),
+    }
+}
+
+/// The directory that a path lies in.
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Whether an error says that the reader of a pipe has gone.
+#[must_use]
+pub fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
+}
