@@ -28,6 +28,7 @@ pub mod qemu;
 pub mod readers;
 pub mod readme;
 pub mod results;
+pub mod second;
 pub mod setup;
 pub mod suites;
 pub mod synth;

@@ -18,6 +18,7 @@ pub mod linux;
 pub mod lost;
 pub mod readers;
 pub mod results;
+pub mod second_reader;
 pub mod selftest;
 pub mod setup;
 pub mod soak;
@@ -63,6 +64,8 @@ enum Command {
     Readers(readers::Arguments),
     /// Check the house rules.
     HouseRules,
+    /// Compare the dump format's two readers on every dump and on mutated ones.
+    SecondReader(second_reader::Arguments),
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
     /// Measure the time from QEMU's start to the first prompt beside Linux.
@@ -104,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
+        Command::SecondReader(arguments) => second_reader::run(&arguments),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::BenchBoot(arguments) => bench_boot::run(&arguments, consent),
         Command::BenchImport(arguments) => bench_import::run(&arguments),
