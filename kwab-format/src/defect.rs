@@ -129,6 +129,35 @@ impl fmt::Display for Counted {
     }
 }
 
+impl DefectKind {
+    /// The name in `FORMAT.md` (4.1), which other readers use as well.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::BadFileHeader => "bad-file-header",
+            Self::BadSectionHeader => "bad-section-header",
+            Self::BadPayload { .. } => "bad-payload",
+            Self::Cut { .. } => "cut",
+            Self::Missing => "missing",
+            Self::Displaced { .. } => "displaced",
+            Self::Foreign { .. } => "foreign",
+            Self::Repeated => "repeated",
+            Self::NoEnd => "no-end",
+            Self::Trailing => "trailing",
+            Self::CriticalUnknown => "critical-unknown",
+            Self::BadRecords => "bad-records",
+            Self::BadCompression => "bad-compression",
+            Self::OutOfOrder { .. } => "out-of-order",
+            Self::BadRecord { .. } => "bad-record",
+            Self::RecordTail => "record-tail",
+            Self::RecordCount { .. } => "record-count",
+            Self::Totals { .. } => "totals",
+            Self::NotRead { .. } => "not-read",
+            Self::Further { .. } => "further",
+        }
+    }
+}
+
 impl Defect {
     /// A defect that costs no section.
     #[must_use]

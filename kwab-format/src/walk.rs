@@ -120,7 +120,11 @@ impl<'a> Sections<'a> {
                 self.section(header, rest);
                 None
             }
-            Some(Ok(header)) => Some(self.foreign(&header, rest.len())),
+            Some(Ok(header)) => Some(self.foreign(&header, rest)),
+            _ if self.ended && rest.iter().all(|&b| b == 0) => {
+                self.stage = Stage::NoEnd;
+                None
+            }
             Some(Err(_)) => Some(self.resync(DefectKind::BadSectionHeader)),
             None => {
                 let cut = DefectKind::Cut { claimed: SECTION_HEADER_LEN as u64, remain: rest.len() as u64 };
@@ -134,13 +138,27 @@ impl<'a> Sections<'a> {
         self.reader.dump_id.is_none_or(|id| id == header.dump_id) && new
     }
 
-    fn foreign(&mut self, header: &SectionHeader, rest: usize) -> Item<'a> {
+    /// A section that is not wanted is skipped; one that is not sound may have overwritten others or be overwritten by
+    /// them, so they are searched within its claim.
+    fn foreign(&mut self, header: &SectionHeader, rest: &'a [u8]) -> Item<'a> {
         let ours = self.reader.dump_id.is_none_or(|id| id == header.dump_id);
         let kind = if ours { DefectKind::Repeated } else { DefectKind::Foreign { dump_id: header.dump_id } };
-        let len = usize::try_from(header.total_len()).unwrap_or(usize::MAX).min(rest);
-        let defect = Defect::new(kind, self.pos as u64, len as u64);
-        self.pos = self.pos.saturating_add(len);
-        Item::Defect(defect)
+        let offset = self.pos;
+        let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
+        match Section::parse(rest, offset) {
+            None => self.find_or_end(offset.saturating_add(SECTION_HEADER_LEN)),
+            Some(section) => {
+                let end = offset.saturating_add(total);
+                self.pos = end;
+                if self.verify && self.budget >= total {
+                    self.budget = self.budget.saturating_sub(total);
+                    if section.verify().is_err() {
+                        self.after_bad_payload(offset, end);
+                    }
+                }
+            }
+        }
+        Item::Defect(Defect::new(kind, offset as u64, self.pos.saturating_sub(offset) as u64))
     }
 
     fn section(&mut self, header: SectionHeader, rest: &'a [u8]) {
@@ -183,7 +201,7 @@ impl<'a> Sections<'a> {
         }
         self.late = Some(header.seq);
         // The bytes that were missing at the place that the section belongs to are here.
-        self.displaced = self.displaced.saturating_add_unsigned(header.total_len());
+        self.displaced = self.displaced.wrapping_add_unsigned(header.total_len());
     }
 
     /// A section that is blamed by a defect: a sound copy of it is still welcome.
@@ -195,15 +213,19 @@ impl<'a> Sections<'a> {
 
     /// A sound header whose payload is not all there: the end of a cut dump, unless a later header stands within.
     fn cut_section(&mut self, header: &SectionHeader, remain: usize) -> Item<'a> {
-        let (offset, len) = (self.pos, self.reader.bytes.len());
-        let start = offset.saturating_add(SECTION_HEADER_LEN);
-        match find_header(self.reader.bytes, start, |header| self.is_ours(header)) {
-            Some((at, _)) => self.pos = at,
-            None => (self.pos, self.stage) = (len, Stage::NoEnd),
-        }
+        let offset = self.pos;
+        self.find_or_end(offset.saturating_add(SECTION_HEADER_LEN));
         let cut = DefectKind::Cut { claimed: header.total_len(), remain: remain as u64 };
         let defect = Defect::new(cut, offset as u64, self.pos.saturating_sub(offset) as u64);
         Item::Defect(defect.blame(header.seq, header.seq, Some(header.kind)))
+    }
+
+    /// Goes on at the first header of this dump at or behind `start`, or ends.
+    fn find_or_end(&mut self, start: usize) {
+        match find_header(self.reader.bytes, start, |header| self.is_ours(header)) {
+            Some((at, _)) => self.pos = at,
+            None => (self.pos, self.stage) = (self.reader.bytes.len(), Stage::NoEnd),
+        }
     }
 
     fn note_unknown(&mut self, section: &Section<'a>) {

@@ -37,24 +37,23 @@ class Reader:
         for header, place in walk.sections:
             payload = data[place + 40 : place + 40 + header.length]
             body, faults = self.content(header, payload)
-            for name in faults:
-                defects.append({
-                    "name": name, "offset": place, "length": header.total,
-                    "first": header.sequence, "last": header.sequence,
-                })
+            blame = {
+                "offset": place, "length": header.total, "first": header.sequence, "last": header.sequence,
+            }
+            defects.extend({**fault, **blame} for fault in faults)
             head = dump_json({
                 "kind": header.kind, "version": header.version, "flags": header.flags, "sequence": header.sequence,
                 "offset": place, "payload": header.length, "position": header.position, "count": header.records,
             })
             sections.append(f'{{"header":{head},"records":{body}}}')
-        defects.sort(key=lambda d: (d["offset"], d["name"], d["length"], d.get("first", -1), d.get("by", 0)))
+        defects.sort(key=lambda d: (d["offset"], d["name"], d["length"], d.get("first", -1), d.get("by", d.get("record", 0))))
         file = None
         if walk.file:
             file = {"minor": walk.file.minor, "dump_id": walk.file.dump_id, "boot_id": walk.file.boot_id.hex()}
         return f'{{"file":{dump_json(file)},"sections":[{",".join(sections)}],"defects":{dump_json(defects)}}}'
 
     def content(self, header, payload):
-        """The records of a sound section as JSON, and the names of the defects within."""
+        """The records of a sound section as JSON, and the defects within."""
         key = (header.version, header.flags & COMPRESSED, header.records, payload)
         if key not in self.cache:
             if len(self.cache) >= CACHE_LIMIT:
@@ -68,10 +67,17 @@ class Reader:
         if header.flags & COMPRESSED:
             payload = unpacked(payload)
             if payload is None:
-                return "[]", ["bad-compression"]
+                return "[]", [{"name": "bad-compression"}]
         found, rest = records.cut(payload)
         described = [records.describe(self.schema, kind, body) for kind, body in found]
-        faults = ["bad-records"] if rest or len(found) != header.records else []
+        faults = [
+            {"name": "bad-record", "record": number}
+            for number, record in enumerate(described) if "malformed" in record
+        ]
+        if rest:
+            faults.append({"name": "record-tail"})
+        if len(found) != header.records:
+            faults.append({"name": "record-count", "found": len(found)})
         return dump_json(described), faults
 
 

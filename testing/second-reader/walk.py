@@ -59,16 +59,16 @@ class Walk:
     def _step(self):
         header = section_header(self.data, self.at)
         if header is None:
+            if self.ended and not any(self.data[self.at :]):
+                self.at = self.size
+                return
             cut = self.size - self.at < SECTION_HEADER
             self._resume("cut" if cut else "bad-section-header")
         elif self._acceptable(header):
             self._order(header)
             self._section(header)
         else:
-            name = "repeated" if header.dump_id == self.dump_id else "foreign"
-            length = min(header.total, self.size - self.at)
-            self._defect(name, self.at, length)
-            self.at += length
+            self._skip(header)
 
     def _acceptable(self, header):
         """Whether a header may bring a section of this dump that has not been read (4.4)."""
@@ -100,8 +100,7 @@ class Walk:
         end = start + header.total
         if end > self.size:
             self.gaps.open(number, number, None)
-            found = find_header(self.data, start + SECTION_HEADER, self._acceptable)
-            self.at = found[0] if found else self.size
+            self._find_or_end(start + SECTION_HEADER)
             self._defect("cut", start, self.at - start, (number, number))
             return
         self.at = end
@@ -116,6 +115,24 @@ class Walk:
             self._behind_end()
         elif (header.version or header.kind not in SECTION_KINDS) and header.flags & CRITICAL:
             self._defect("critical-unknown", start, header.total, (number, number))
+
+    def _skip(self, header):
+        """A section that is not wanted: skipped, but searched when it is not sound (4.6)."""
+        start, end = self.at, self.at + header.total
+        if end > self.size:
+            self._find_or_end(start + SECTION_HEADER)
+        else:
+            self.at = end
+            if self.budget >= header.total:
+                self.budget -= header.total
+                if not payload_crc_is_right(self.data, start, header):
+                    self._search_within(start, end)
+        name = "repeated" if header.dump_id == self.dump_id else "foreign"
+        self._defect(name, start, self.at - start)
+
+    def _find_or_end(self, start):
+        found = find_header(self.data, start, self._acceptable)
+        self.at = found[0] if found else self.size
 
     def _search_within(self, start, end):
         """Bytes of a section with a wrong CRC may be lost: looks for a header within its claim."""
@@ -136,8 +153,7 @@ class Walk:
         if not any(self.data[start:]):
             self.at = self.size
             return
-        found = find_header(self.data, start, self._acceptable)
-        self.at = found[0] if found else self.size
+        self._find_or_end(start)
         self._defect("trailing", start, self.at - start)
 
     def _resume(self, name):

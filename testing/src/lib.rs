@@ -19,6 +19,7 @@ pub mod evidence;
 pub mod exam;
 pub mod genlog;
 pub mod guest;
+pub mod hostile;
 pub mod house;
 pub mod image;
 pub mod jobs;

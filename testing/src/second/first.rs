@@ -7,10 +7,13 @@ use kwab_format::reader::OpenError;
 use kwab_format::record::{SCHEMA, Stamp};
 use kwab_format::wire::{FieldIter, Raw, unzigzag};
 use kwab_format::{
-    AnyRecord, BootId, Defect, DefectKind, DumpId, FieldSchema, FileHeader, Item, Reader, Records, Section,
-    SectionKind, Shape, Sink, SinkError, Writer,
+    AnyRecord, BootId, Defect, DefectKind, DumpId, FieldSchema, FileHeader, Item, RawRecord, Reader, Records, Section,
+    SectionKind, Shape, Sink, SinkError, WireError, Writer,
 };
 use serde_json::{Map, Value, json};
+
+/// A record as it stands, and what it says.
+type Decoded<'a> = (RawRecord<'a>, Result<AnyRecord<'a>, WireError>);
 
 /// Room for the headers and the end section around records that are written again.
 const SLACK: usize = 4096;
@@ -33,12 +36,12 @@ pub fn report(bytes: &[u8]) -> Value {
         }
     }
     defects.sort_by_key(|defect| {
-        let (first, by) = (defect.sections.map_or(-1, |(first, _)| i64::from(first)), moved(defect).unwrap_or(0));
-        (defect.offset, defect.kind.name(), defect.length, first, by)
+        let first = defect.sections.map_or(-1, |(first, _)| i64::from(first));
+        (defect.offset, defect.kind.name(), defect.length, first, detail(defect).map_or(0, |(_, number)| number))
     });
-    let file = reader.file_header().map(|file| {
-        json!({ "minor": file.minor, "dump_id": file.dump_id.0, "boot_id": hex(&file.boot_id.0) })
-    });
+    let file = reader
+        .file_header()
+        .map(|file| json!({ "minor": file.minor, "dump_id": file.dump_id.0, "boot_id": hex(&file.boot_id.0) }));
     json!({ "file": file, "sections": sections, "defects": defects.iter().map(defect).collect::<Vec<_>>() })
 }
 
@@ -50,9 +53,12 @@ const fn refusal(error: OpenError) -> &'static str {
     }
 }
 
-const fn moved(defect: &Defect) -> Option<i64> {
+/// The number that a defect of this kind has beside its extent.
+fn detail(defect: &Defect) -> Option<(&'static str, i64)> {
     match defect.kind {
-        DefectKind::Displaced { by } => Some(by),
+        DefectKind::Displaced { by } => Some(("by", by)),
+        DefectKind::BadRecord { record, .. } => Some(("record", i64::from(record))),
+        DefectKind::RecordCount { found, .. } => Some(("found", i64::from(found))),
         _ => None,
     }
 }
@@ -62,8 +68,8 @@ fn defect(defect: &Defect) -> Value {
     object.insert("name".into(), defect.kind.name().into());
     object.insert("offset".into(), defect.offset.into());
     object.insert("length".into(), defect.length.into());
-    if let Some(by) = moved(defect) {
-        object.insert("by".into(), by.into());
+    if let Some((name, number)) = detail(defect) {
+        object.insert(name.into(), number.into());
     }
     if let Some((first, last)) = defect.sections {
         object.insert("first".into(), first.into());
@@ -90,11 +96,12 @@ fn records(section: &Section<'_>, defects: &mut Vec<Defect>) -> Vec<Value> {
             return Vec::new();
         }
     };
-    defects.extend(section.check_records(bytes).err());
-    let decoded: Vec<_> = Records::new(bytes).map(|raw| (raw, raw.decode())).collect();
+    let mut walk = Records::new(bytes);
+    let decoded: Vec<_> = walk.by_ref().map(|raw| (raw, raw.decode())).collect();
+    note_faults(section, &decoded, walk.rest(), defects);
     let again = written(decoded.iter().filter_map(|(_, record)| record.as_ref().ok()), bytes.len());
     let mut again = again.iter();
-    let show = |(raw, decoded): &(kwab_format::RawRecord<'_>, Result<AnyRecord<'_>, _>)| {
+    let show = |(raw, decoded): &Decoded<'_>| {
         let (kind, name) = (raw.kind.0, raw.kind.name());
         let body = if decoded.is_ok() { again.next() } else { None };
         match (decoded, body) {
@@ -104,6 +111,30 @@ fn records(section: &Section<'_>, defects: &mut Vec<Defect>) -> Vec<Value> {
         }
     };
     decoded.iter().map(show).collect()
+}
+
+/// The defects within a sound section; none of a later version.
+fn note_faults(section: &Section<'_>, decoded: &[Decoded<'_>], rest: &[u8], defects: &mut Vec<Defect>) {
+    if section.header.version != 0 {
+        return;
+    }
+    let (seq, found) = (section.header.seq, decoded.len() as u32);
+    let mut note = |kind| {
+        let (offset, length) = (section.offset as u64, section.header.total_len());
+        let (sections, section_kind) = (Some((seq, seq)), Some(section.header.kind));
+        defects.push(Defect { kind, offset, length, sections, section_kind });
+    };
+    for (number, (_, record)) in decoded.iter().enumerate() {
+        if let Err(error) = record {
+            note(DefectKind::BadRecord { record: number as u32, error: *error });
+        }
+    }
+    if !rest.is_empty() {
+        note(DefectKind::RecordTail);
+    }
+    if section.header.records != found {
+        note(DefectKind::RecordCount { claimed: section.header.records, found });
+    }
 }
 
 /// Collects what is written.

@@ -49,9 +49,19 @@ impl Random {
     }
 }
 
-/// The mutated dump of this number.
+/// The mutated dump of this number: one to four mutations of any kind.
 #[must_use]
 pub fn mutated(samples: &[Sample], seed: u64, number: u64) -> Sample {
+    some(samples, seed, number, mutate)
+}
+
+/// The re-sealed dump of this number: one to four mutations under right checksums.
+#[must_use]
+pub fn resealed(samples: &[Sample], seed: u64, number: u64) -> Sample {
+    some(samples, seed, number, reseal_something)
+}
+
+fn some(samples: &[Sample], seed: u64, number: u64, each: fn(&mut Vec<u8>, &mut Random, &[Sample])) -> Sample {
     let mut random = Random::new(seed.rotate_left(32) ^ number);
     random.next();
     // The small ones are the vectors: most cases are theirs, so that many cases are cheap.
@@ -60,27 +70,36 @@ pub fn mutated(samples: &[Sample], seed: u64, number: u64) -> Sample {
     let base = from[random.below(from.len())];
     let mut bytes = base.bytes.clone();
     for _ in 0..=random.below(4) {
-        mutate(&mut bytes, &mut random, samples);
+        each(&mut bytes, &mut random, samples);
     }
     Sample { name: format!("seed {seed} case {number} (of {})", base.name), bytes }
 }
 
 fn mutate(bytes: &mut Vec<u8>, random: &mut Random, samples: &[Sample]) {
-    match random.below(19) {
+    match random.below(16) {
         0 => damage(bytes, random),
         1 => bytes.truncate(random.below(bytes.len() + 1)),
-        2 => insert(bytes, random, &Random::new(random.0).bytes(100)),
+        2 => {
+            let new = random.bytes(100);
+            insert(bytes, random, &new);
+        }
         3 => remove(bytes, random),
         4 => insert(bytes, random, &[0; 64]),
         5 => bytes.extend(vec![0; random.below(100)]),
-        6 => swap_sections(bytes, random),
-        7 => copy_section(bytes, random),
-        8 => drop_section(bytes, random),
-        9 => foreign_section(bytes, random, samples),
-        10 => bytes.extend_from_slice(&samples[random.below(samples.len())].bytes),
-        11 => copy_header(bytes, random),
-        12 => pack(bytes, random),
-        13..=15 => edit_header(bytes, random),
+        6 => bytes.extend_from_slice(&samples[random.below(samples.len())].bytes),
+        7 => copy_header(bytes, random),
+        _ => reseal_something(bytes, random, samples),
+    }
+}
+
+fn reseal_something(bytes: &mut Vec<u8>, random: &mut Random, samples: &[Sample]) {
+    match random.below(12) {
+        0 => swap_sections(bytes, random),
+        1 => copy_section(bytes, random),
+        2 => drop_section(bytes, random),
+        3 => foreign_section(bytes, random, samples),
+        4 => pack(bytes, random),
+        5..=7 => edit_header(bytes, random),
         _ => edit_payload(bytes, random),
     }
 }
@@ -133,8 +152,7 @@ fn swap_sections(bytes: &mut Vec<u8>, random: &mut Random) {
         return;
     }
     let (first, second) = (first.0..end(first.0, &first.1), second.0..end(second.0, &second.1));
-    let swapped =
-        [&bytes[second.clone()], &bytes[first.end..second.start], &bytes[first.clone()]].concat();
+    let swapped = [&bytes[second.clone()], &bytes[first.end..second.start], &bytes[first.clone()]].concat();
     bytes.splice(first.start..second.end, swapped);
 }
 
@@ -256,7 +274,10 @@ fn edit_record(payload: &mut Vec<u8>, random: &mut Random) {
     let mut body = payload[at + 4..at + 4 + length].to_vec();
     match random.below(4) {
         0 => body.truncate(random.below(length)),
-        1 => insert(&mut body, random, &[248 | random.below(8) as u8, random.below(40) as u8]),
+        1 => {
+            let escaped = [248 | random.below(8) as u8, random.below(40) as u8];
+            insert(&mut body, random, &escaped);
+        }
         2 => body.extend([random.below(256) as u8, random.below(256) as u8]),
         _ if body.is_empty() => {}
         _ => damage(&mut body, random),
