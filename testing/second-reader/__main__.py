@@ -3,6 +3,7 @@
     python3 testing/second-reader FILE...      one line of JSON per file
     python3 testing/second-reader --batch FILE one line for each dump in FILE, where a dump stands behind its length (4
                                                bytes, little-endian)
+    python3 testing/second-reader --armour FILE    one line for each dump in the armoured lines of FILE
 
 The line of a dump: the file header, the sound sections with their records in order of place, and the defects sorted by
 offset, name, length and sequence number. Bytes are hexadecimal. A dump that a reader refuses is {"refused": reason}.
@@ -11,6 +12,7 @@ offset, name, length and sequence number. Bytes are hexadecimal. A dump that a r
 import json
 import sys
 
+import armour
 import lz4
 import records
 from layout import COMPRESSED, MAX_PAYLOAD
@@ -42,8 +44,9 @@ class Reader:
             }
             defects.extend({**fault, **blame} for fault in faults)
             head = dump_json({
-                "kind": header.kind, "version": header.version, "flags": header.flags, "sequence": header.sequence,
-                "offset": place, "payload": header.length, "position": header.position, "count": header.records,
+                "kind": header.kind, "version": header.version, "flags": header.flags,
+                "sequence": header.sequence, "offset": place, "payload": header.length,
+                "position": header.position, "count": header.records,
             })
             sections.append(f'{{"header":{head},"records":{body}}}')
         defects.sort(key=lambda d: (d["offset"], d["name"], d["length"], d.get("first", -1), d.get("by", d.get("record", 0))))
@@ -99,6 +102,11 @@ def main():
         with open(sys.argv[2], "rb") as source:
             while length := source.read(4):
                 print(reader.line(source.read(int.from_bytes(length, "little"))))
+        return
+    if sys.argv[1:2] == ["--armour"]:
+        with open(sys.argv[2], "rb") as source:
+            for dump in armour.dumps(source.read()):
+                print(reader.line(dump))
         return
     for name in sys.argv[1:]:
         with open(name, "rb") as file:

@@ -1,13 +1,14 @@
 //! Gives damaged and lying dumps to everything that kwab does with a dump, as library calls in worker processes.
 //!
-//! A case is a dump of the corpus with a few mutations, most of them under right checksums ([`crate::second::mutate`]), so that
-//! analyses and exports meet values that no kernel writes. A worker runs the cases of a range, one command after the other,
-//! under a limit of address space; it survives a panic and goes on. Its parent learns of the rest from what is missing:
-//! before each command the worker writes case and command into a file, so a worker that was killed or ran out of memory has
-//! named its case.
+//! A case is a dump of the corpus with a few mutations, most of them under right checksums
+//! ([`crate::second::mutate`]), so that analyses and exports meet values that no kernel writes. A worker runs the
+//! cases of a range, one command after the other, under a limit of address space; it survives a panic and goes on. Its
+//! parent learns of the rest from what is missing: before each command the worker writes case and command into a file,
+//! so a worker that was killed or ran out of memory has named its case.
 
 use std::convert::Infallible;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -85,18 +86,24 @@ pub struct Finding {
     pub what: String,
 }
 
-/// Runs the cases `first..end`; `place` is where the worker says what it is about to do.
+/// Runs the cases `range` through `commands`; `place` is where the worker says what it is about to do.
 ///
 /// # Errors
 /// When that file cannot be written.
-pub fn work(samples: &[Sample], seed: u64, first: u64, end: u64, place: &Path) -> Result<Vec<Finding>> {
+pub fn work(
+    samples: &[Sample],
+    commands: &'static [Command],
+    seed: u64,
+    range: Range<u64>,
+    place: &Path,
+) -> Result<Vec<Finding>> {
     let progress = File::create(place).with_context(|| place.display().to_string())?;
     let quiet = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let mut findings = Vec::new();
-    for case in first..end {
+    for case in range {
         let sample = mutate::resealed(samples, seed, case);
-        for (number, command) in COMMANDS.iter().enumerate() {
+        for (number, command) in commands.iter().enumerate() {
             progress.write_all_at(format!("{case:020} {number:04}").as_bytes(), 0)?;
             let started = Instant::now();
             let outcome = panic::catch_unwind(AssertUnwindSafe(|| (command.run)(&sample.bytes)));
@@ -180,4 +187,24 @@ fn export_forms(dump: Dump) {
     out.clear();
     drop(folded(&dump, &symbols, &mut out));
     drop(span_tree(&dump));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker that meets a panic names it and goes on; what it was doing last can be read from its file.
+    #[test]
+    fn a_panic_is_a_finding_and_the_cases_behind_it_run() {
+        const BROKEN: &[Command] = &[
+            Command { name: "sound", run: |_| {} },
+            Command { name: "broken", run: |bytes| assert!(bytes.is_empty(), "a bug") },
+        ];
+        let samples = [Sample { name: "one".into(), bytes: vec![1, 2, 3] }];
+        let place = tempfile::NamedTempFile::new().expect("a file");
+        let findings = work(&samples, BROKEN, 1, 5..8, place.path()).expect("the file can be written");
+        let told: Vec<_> = findings.iter().map(|f| (f.case, f.command, f.what.as_str())).collect();
+        assert_eq!(told, [5, 6, 7].map(|case| (case, "broken", "panicked: a bug")));
+        assert_eq!(last_words(place.path()), Some((7, COMMANDS[1].name)));
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! A slice: `cargo xtask second-reader` reads ten times as many.
 
-use testing::second::{Sample, corpus, disagreements, mutate};
+use testing::paths;
+use testing::second::{Sample, armoured, corpus, disagreements, first, mutate};
 
 /// Mutated dumps of the slice.
 const CASES: u64 = 1_000;
@@ -26,11 +27,20 @@ fn both_readers_agree_on_mutated_dumps() {
 }
 
 #[test]
+fn the_second_reader_puts_armoured_lines_together() {
+    let vectors = paths::root().join("kwab-format/vectors");
+    let whole = std::fs::read(vectors.join("dumps/smallest.kwab")).expect("the vector");
+    for name in ["armour.txt", "armour-torn.txt"] {
+        assert_eq!(armoured(&vectors.join(name)).expect("one dump"), first::report(&whole), "{name}");
+    }
+}
+
+#[test]
 fn a_field_that_is_read_differently_is_named() {
     // What the readers say is compared, not only whether both can read: two dumps that differ in one value differ.
     let samples = corpus().expect("the dumps");
     let smallest = samples.iter().find(|sample| sample.name.ends_with("smallest.kwab")).expect("the vector");
     let other = samples.iter().find(|sample| sample.name.ends_with("every-kind.kwab")).expect("the vector");
     let (one, two) = (&smallest.bytes, &other.bytes);
-    assert_ne!(testing::second::first::report(one), testing::second::first::report(two));
+    assert_ne!(first::report(one), first::report(two));
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask hostile [--cases N] [--seed S] [--first N]`: gives mutated dumps to everything that kwab does with one.
 //!
-//! Workers of 1 GiB of address space run the cases in batches; a panic, a command of more than 5 s and a worker that dies
-//! are findings, each with its seed, case and command. `--case N` writes the dump of one case to stdout. Ends with 1 when
-//! there is a finding.
+//! Workers of 1 GiB of address space run the cases in batches; a panic, a command of more than 5 s and a worker that
+//! dies are findings, each with its seed, case and command. `--case N` writes the dump of one case to stdout. Ends
+//! with 1 when there is a finding.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::{env, fs};
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
-use crate::hostile::{MOST_MEMORY, last_words, work};
+use crate::hostile::{COMMANDS, MOST_MEMORY, last_words, work};
 use crate::paths;
 use crate::process::{Call, Error};
 use crate::second::{corpus, mutate};
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let end = arguments.first + arguments.cases;
     if let Some(place) = &arguments.worker {
-        for found in work(&samples, arguments.seed, arguments.first, end, place)? {
+        for found in work(&samples, COMMANDS, arguments.seed, arguments.first..end, place)? {
             println!("case {}: {}: {}", found.case, found.command, found.what);
         }
         return Ok(ExitCode::SUCCESS);
@@ -91,8 +91,10 @@ fn batch(seed: u64, first: u64, count: u64, place: &PathBuf) -> Result<(Vec<Stri
     let program = env::current_exe().context("this program's own path")?;
     let kibibytes = MOST_MEMORY / 1024;
     let worker = Call::new("sh")
-        .args(["-c", &format!("ulimit -v {kibibytes}; exec \"$0\" hostile --worker \"$1\" --seed {seed} --first {first} --cases {count}")])
+        .args(["-c", &format!("ulimit -v {kibibytes}; exec \"$@\""), "worker"])
         .arg(program)
+        .args(["hostile", "--seed", &seed.to_string(), "--first", &first.to_string(), "--cases", &count.to_string()])
+        .arg("--worker")
         .arg(place)
         .limit(LIMIT);
     match worker.capture() {

@@ -1,8 +1,8 @@
 //! `cargo xtask second-reader [--cases N] [--seed S] [--keep FOLDER]`: asks two readers about the same dumps.
 //!
 //! Reads every dump of the repository and N mutated ones of them with kwab-format and with the reader in
-//! `testing/second-reader`, and compares sections, values and defects. A disagreement is printed with its seed and number;
-//! `--keep` leaves such dumps in a folder. Ends with 1 when there is one.
+//! `testing/second-reader`, and compares sections, values and defects. A disagreement is printed with its seed and
+//! number; `--keep` leaves such dumps in a folder. Ends with 1 when there is one.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! What kwab-format reads in a dump, in the JSON form of the second reader.
 //!
-//! Fields are shown as they come out of the decoded record: it is written again, and the bytes of that are shown after the
-//! schema. So a value that the decoder lost or changed differs from what the second reader shows.
+//! Fields are shown as they come out of the decoded record: it is written again, and the bytes of that are shown after
+//! the schema. So a value that the decoder lost or changed differs from what the second reader shows.
 
 use kwab_format::reader::OpenError;
 use kwab_format::record::{SCHEMA, Stamp};

@@ -1,8 +1,9 @@
-//! Asks two readers of the dump format about the same dumps: kwab-format, and the one in `testing/second-reader`, which was
-//! written in another language from `FORMAT.md` and `RECORDS.md`.
+//! Asks two readers of the dump format about the same dumps: kwab-format, and the one in `testing/second-reader`,
+//! which was written in another language from `FORMAT.md` and `RECORDS.md`.
 //!
-//! Where they disagree, one of them or the document is wrong. [`corpus`] gives the dumps of this repository, [`mutate`] makes
-//! damaged and re-sealed ones of them, [`first`] renders what kwab-format reads, [`disagreements`] compares.
+//! Where they disagree, one of them or the document is wrong. [`corpus`] gives the dumps of this repository,
+//! [`mutate`] makes damaged and re-sealed ones of them, [`first`] renders what kwab-format reads, [`disagreements`]
+//! compares.
 
 pub mod first;
 pub mod mutate;
@@ -15,8 +16,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use crate::paths;
 use crate::process::Call;
+use crate::{paths, synth};
 
 /// The longest that the second reader may take for one batch.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -39,7 +40,7 @@ pub struct Disagreement {
     pub text: String,
 }
 
-/// Every dump in `kwab-format/vectors` and `testing/dumps`, in order of path.
+/// Every dump in `kwab-format/vectors` and `testing/dumps`, in order of path, and a dump of the records in the vectors.
 ///
 /// # Errors
 /// When a folder cannot be read or is empty.
@@ -58,7 +59,27 @@ pub fn corpus() -> Result<Vec<Sample>> {
             samples.push(Sample { name: paths::shown(&path), bytes });
         }
     }
+    samples.push(vectors()?);
     Ok(samples)
+}
+
+/// The records of `kwab-format/vectors/records.txt`, as bytes, in one section.
+fn vectors() -> Result<Sample> {
+    let name = "kwab-format/vectors/records.txt";
+    let vectors = synth::vectors::parse(&paths::read(&paths::root().join(name))?)?;
+    let bytes: Vec<u8> = vectors.iter().flat_map(|vector| vector.bytes.iter().copied()).collect();
+    let dump = synth::Dump::new(7, [7; 16]).payload(1, 0, vectors.len(), &bytes);
+    Ok(Sample { name: name.into(), bytes: dump.finish() })
+}
+
+/// What the second reader finds in the armoured lines of a text.
+///
+/// # Errors
+/// When it cannot be run or finds another number of dumps than one.
+pub fn armoured(text: &Path) -> Result<Value> {
+    let reader = paths::root().join("testing/second-reader");
+    let call = Call::new("python3").arg("-B").arg(reader).arg("--armour").arg(text).limit(LIMIT);
+    serde_json::from_str(&call.capture()?.stdout).with_context(|| paths::shown(text))
 }
 
 /// Lets both readers read `samples` and names those that they read differently.

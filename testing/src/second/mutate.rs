@@ -1,8 +1,8 @@
 //! Makes damaged dumps of sound ones: the same seed and the same samples always give the same bytes.
 //!
 //! One to four mutations each. Some damage bytes without regard for the checksums (flips, bursts, cuts, insertions,
-//! deletions), some move whole sections, and some change a payload or a header and put the checksums right again, so that
-//! what lies behind them is reached.
+//! deletions), some move whole sections, and some change a payload or a header and put the checksums right again, so
+//! that what lies behind them is reached.
 
 use kwab_format::section::{self, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SYNC_MARK};
 use kwab_format::{DumpId, Flags, Item, Reader, SectionHeader, SectionKind, lz4};
