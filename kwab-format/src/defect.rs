@@ -1,6 +1,7 @@
 //! Names what can be wrong with a dump: where, how many bytes, which section, and what was found there.
 
 use crate::section::{DumpId, SectionKind};
+use crate::wire::WireError;
 use core::fmt;
 
 /// Something wrong at one place of a dump; everything that no defect names is sound.
@@ -63,14 +64,110 @@ pub enum DefectKind {
     BadRecords,
     /// A compressed payload under a right CRC does not unpack.
     BadCompression,
+    /// A section stands behind one with a greater sequence number; it was read, and so were those that follow it in order.
+    OutOfOrder {
+        /// Its sequence number.
+        seq: u32,
+    },
+    /// A record under a right CRC cannot be decoded; it costs itself.
+    BadRecord {
+        /// Its number in the section, from 0.
+        record: u32,
+        /// Why.
+        error: WireError,
+    },
+    /// A payload under a right CRC ends with bytes that are no whole record.
+    RecordTail,
+    /// A payload does not hold as many records as its header says.
+    RecordCount {
+        /// What the header says.
+        claimed: u32,
+        /// Whole records in the payload.
+        found: u32,
+    },
+    /// The end section counts something else than what is there.
+    Totals {
+        /// What is counted.
+        what: Counted,
+        /// The number in the end section.
+        claimed: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// A sound section was read in part, or not at all, because the reader's memory limit was reached.
+    NotRead {
+        /// Records that were read.
+        records: u32,
+        /// Records that the section's header says there are.
+        claimed: u32,
+    },
+    /// Stands for defects that are not listed one by one.
+    Further {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// What an end section counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Sections, of one kind when the defect names it.
+    Sections,
+    /// Records, of one kind of section when the defect names it.
+    Records,
+    /// Payload bytes of one kind of section, or bytes of the dump before the end section.
+    Bytes,
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sections => "sections",
+            Self::Records => "records",
+            Self::Bytes => "bytes",
+        })
+    }
+}
+
+impl DefectKind {
+    /// The name in `FORMAT.md` (4.1), which other readers use as well.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::BadFileHeader => "bad-file-header",
+            Self::BadSectionHeader => "bad-section-header",
+            Self::BadPayload { .. } => "bad-payload",
+            Self::Cut { .. } => "cut",
+            Self::Missing => "missing",
+            Self::Displaced { .. } => "displaced",
+            Self::Foreign { .. } => "foreign",
+            Self::Repeated => "repeated",
+            Self::NoEnd => "no-end",
+            Self::Trailing => "trailing",
+            Self::CriticalUnknown => "critical-unknown",
+            Self::BadRecords => "bad-records",
+            Self::BadCompression => "bad-compression",
+            Self::OutOfOrder { .. } => "out-of-order",
+            Self::BadRecord { .. } => "bad-record",
+            Self::RecordTail => "record-tail",
+            Self::RecordCount { .. } => "record-count",
+            Self::Totals { .. } => "totals",
+            Self::NotRead { .. } => "not-read",
+            Self::Further { .. } => "further",
+        }
+    }
 }
 
 impl Defect {
-    pub(crate) const fn new(kind: DefectKind, offset: u64, length: u64) -> Self {
+    /// A defect that costs no section.
+    #[must_use]
+    pub const fn new(kind: DefectKind, offset: u64, length: u64) -> Self {
         Self { kind, offset, length, sections: None, section_kind: None }
     }
 
-    pub(crate) const fn blame(mut self, first: u32, last: u32, kind: Option<SectionKind>) -> Self {
+    /// The same, costing the sections `first` to `last`.
+    #[must_use]
+    pub const fn blame(mut self, first: u32, last: u32, kind: Option<SectionKind>) -> Self {
         self.sections = Some((first, last));
         self.section_kind = kind;
         self
@@ -86,6 +183,9 @@ impl fmt::Display for Defect {
         }
         if let Some(kind) = self.section_kind {
             write!(f, " ({kind})")?;
+        }
+        if let DefectKind::Further { .. } = self.kind {
+            return write!(f, ": {}", self.kind);
         }
         write!(f, " at {:#x}: {}", self.offset, self.kind)?;
         if self.length > 0 { write!(f, "; {} bytes", self.length) } else { Ok(()) }
@@ -111,6 +211,17 @@ impl fmt::Display for DefectKind {
             Self::CriticalUnknown => f.write_str("unknown, and marked as not to be ignored"),
             Self::BadRecords => f.write_str("the checksum is right but the records are not"),
             Self::BadCompression => f.write_str("the checksum is right but the payload does not unpack"),
+            Self::OutOfOrder { seq } => write!(f, "section {seq} stands behind later ones; it was read"),
+            Self::BadRecord { record, error } => write!(f, "record {record} is malformed: {error}"),
+            Self::RecordTail => f.write_str("bytes behind the last whole record"),
+            Self::RecordCount { claimed, found } => write!(f, "the header claims {claimed} records, {found} are there"),
+            Self::Totals { what, claimed, found } => {
+                write!(f, "the end section claims {claimed} {what}, {found} are there")
+            }
+            Self::NotRead { records, claimed } => {
+                write!(f, "the memory limit is reached: {records} of {claimed} records were read (--max-mem raises it)")
+            }
+            Self::Further { count } => write!(f, "{count} more defects"),
         }
     }
 }

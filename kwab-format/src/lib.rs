@@ -62,6 +62,7 @@ mod schema;
 
 pub mod armour;
 pub mod defect;
+mod gaps;
 mod list;
 pub mod lz4;
 pub mod reader;

@@ -131,17 +131,32 @@ impl<'a> Section<'a> {
         Err(self.defect(DefectKind::BadPayload { stored: self.stored_crc, computed }))
     }
 
-    /// Bytes of records in it; a compressed section claims them, at most 16 MiB.
+    /// Bytes of records in it; a compressed section claims them, at most 16 MiB. 0 when what it claims is not allowed, and
+    /// when the section's version is not known.
     #[must_use]
     pub fn unpacked_len(&self) -> usize {
+        if !self.holds_records() {
+            return 0;
+        }
         if !self.header.flags.contains(Flags::COMPRESSED) {
             return self.payload.len();
         }
-        let claimed = self.payload.first_chunk::<4>().map_or(0, |len| u32::from_le_bytes(*len));
-        claimed.min(MAX_PAYLOAD_LEN) as usize
+        self.claimed_len().unwrap_or_default()
     }
 
-    /// The records' bytes; `scratch` of [`unpacked_len`](Self::unpacked_len) bytes is only needed when it is compressed.
+    /// Whether the payload is a run of records, packed or not: not known of a later section version.
+    const fn holds_records(&self) -> bool {
+        self.header.version == 0
+    }
+
+    /// The length that a compressed payload begins with, when it is allowed.
+    fn claimed_len(&self) -> Option<usize> {
+        let claimed = u32::from_le_bytes(*self.payload.first_chunk::<4>()?);
+        if claimed > MAX_PAYLOAD_LEN { None } else { usize::try_from(claimed).ok() }
+    }
+
+    /// The records' bytes, none when the section's version is not known; `scratch` of
+    /// [`unpacked_len`](Self::unpacked_len) bytes is only needed when it is compressed.
     ///
     /// # Errors
     /// [`DefectKind::BadCompression`] when it does not unpack to the claimed length within `scratch`.
@@ -149,21 +164,24 @@ impl<'a> Section<'a> {
     where
         'a: 's,
     {
+        if !self.holds_records() {
+            return Ok(&[]);
+        }
         if !self.header.flags.contains(Flags::COMPRESSED) {
             return Ok(self.payload);
         }
         let bad = self.defect(DefectKind::BadCompression);
-        let claimed = self.unpacked_len();
+        let claimed = self.claimed_len().ok_or(bad)?;
         let block = self.payload.get(4..).ok_or(bad)?;
         let out = scratch.get_mut(..claimed).ok_or(bad)?;
         if lz4::decompress(block, out) == Some(claimed) { Ok(out) } else { Err(bad) }
     }
 
-    /// The records of a section that is not compressed; a compressed one has none here.
+    /// The records of a section that is not compressed; a compressed one, and one of an unknown version, has none here.
     #[must_use]
     pub fn records(&self) -> Records<'a> {
-        let packed = self.header.flags.contains(Flags::COMPRESSED);
-        Records::new(if packed { &[] } else { self.payload })
+        let hidden = self.header.flags.contains(Flags::COMPRESSED) || !self.holds_records();
+        Records::new(if hidden { &[] } else { self.payload })
     }
 
     /// Checks that `records`, what [`unpack`](Self::unpack) returned, is as many whole records as the header says. The
@@ -172,6 +190,9 @@ impl<'a> Section<'a> {
     /// # Errors
     /// [`DefectKind::BadRecords`]: the section's writer is at fault, since its checksum is right.
     pub fn check_records(&self, records: &[u8]) -> Result<(), Defect> {
+        if !self.holds_records() {
+            return Ok(());
+        }
         let mut walk = Records::new(records);
         let count = walk.by_ref().fold(0u32, |count, _| count.saturating_add(1));
         if count == self.header.records && walk.rest().is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! In a stream any bytes may stand before, between and behind dumps: padding, an older dump, noise. A dump begins at a
 //! sound file header, or at a sound section header of a dump whose file header is lost, and ends behind its end section
-//! or where another dump begins.
+//! (and the sections of the same dump that follow it at once) or where another dump begins.
 
 use crate::section::{
     DumpId, FILE_HEADER_LEN, FILE_MAGIC, FileHeader, SECTION_HEADER_LEN, SYNC_MARK, SectionHeader, SectionKind,
@@ -47,6 +47,10 @@ impl<'a> Iterator for Dumps<'a> {
                     let end = next.saturating_add(usize::try_from(header.total_len()).unwrap_or(usize::MAX));
                     if header.kind == SectionKind::END {
                         at = end.min(self.bytes.len());
+                        let next = self.bytes.get(at..).and_then(mark_at);
+                        if matches!(next, Some(Mark::Section(header)) if header.dump_id == dump_id) {
+                            continue;
+                        }
                         break;
                     }
                     at = if ends_soundly(self.bytes, end) { end } else { next.saturating_add(SECTION_HEADER_LEN) };

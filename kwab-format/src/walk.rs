@@ -3,13 +3,17 @@
 //! The walk goes from header to header. Where no sound header stands, it looks for the next sync mark whose header has a
 //! right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the header's
 //! CRC, and never beyond the bytes that are there. Damage makes it look at bytes again, in all at most four times.
+//!
+//! Sequence numbers that were passed over are remembered ([`Gaps`]), so that a section that stands out of order, or a sound
+//! copy of a damaged one, is yielded where it stands. What is still missing at the end is reported there.
 
 use crate::defect::{Defect, DefectKind};
+use crate::gaps::Gaps;
 use crate::reader::{Reader, Section};
 use crate::section::{FILE_HEADER_LEN, Flags, SECTION_HEADER_LEN, SYNC_MARK, SectionHeader, SectionKind};
 
-/// A header can bring a gap, a displacement, itself and a warning about its kind.
-const PENDING: usize = 4;
+/// A header can bring a gap, a displacement, a lost number, itself, and a warning about its kind or what follows it.
+const PENDING: usize = 6;
 
 /// What a walk over a dump finds.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +35,12 @@ pub struct Sections<'a> {
     expected: u64,
     /// Place minus claimed place of the last section.
     displaced: i64,
+    /// Sequence numbers below `expected` that no sound section has brought.
+    gaps: Gaps,
+    /// The section that was read last, when it stood out of order.
+    late: Option<u32>,
+    /// Whether an end section was found.
+    ended: bool,
     /// Bytes that may still be searched or checked a second time.
     budget: usize,
     pending: [Option<Item<'a>>; PENDING],
@@ -40,8 +50,10 @@ pub struct Sections<'a> {
 enum Stage {
     FileHeader,
     Walking,
-    /// The bytes are used up; the missing end section is still to be reported.
+    /// The bytes are used up; a missing end section is still to be reported.
     NoEnd,
+    /// Sections that are missing without a trace are still to be reported.
+    Missing,
     Done,
 }
 
@@ -49,7 +61,20 @@ impl<'a> Sections<'a> {
     pub(crate) const fn new(reader: Reader<'a>, verify: bool) -> Self {
         let budget = reader.bytes.len().saturating_mul(4);
         let pending = [None; PENDING];
-        Self { reader, verify, pos: 0, stage: Stage::FileHeader, expected: 0, displaced: 0, budget, pending }
+        let (gaps, stage) = (Gaps::new(), Stage::FileHeader);
+        Self {
+            reader,
+            verify,
+            pos: 0,
+            stage,
+            expected: 0,
+            displaced: 0,
+            gaps,
+            late: None,
+            ended: false,
+            budget,
+            pending,
+        }
     }
 
     /// Bytes up to the end of the last thing that was found; behind the end section, where the dump ends.
@@ -84,8 +109,22 @@ impl<'a> Sections<'a> {
         }
         let header = rest.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
         match header {
-            Some(Ok(header)) if self.is_ours(&header) => self.section(header, rest),
-            Some(Ok(header)) => Some(self.foreign(&header, rest.len())),
+            Some(Ok(header)) if self.is_ours(&header) => {
+                if u64::from(header.seq) < self.expected {
+                    self.note_late(&header);
+                } else {
+                    self.note_gap(&header);
+                    self.late = None;
+                    self.expected = u64::from(header.seq).saturating_add(1);
+                }
+                self.section(header, rest);
+                None
+            }
+            Some(Ok(header)) => Some(self.foreign(&header, rest)),
+            _ if self.ended && rest.iter().all(|&b| b == 0) => {
+                self.stage = Stage::NoEnd;
+                None
+            }
             Some(Err(_)) => Some(self.resync(DefectKind::BadSectionHeader)),
             None => {
                 let cut = DefectKind::Cut { claimed: SECTION_HEADER_LEN as u64, remain: rest.len() as u64 };
@@ -95,58 +134,98 @@ impl<'a> Sections<'a> {
     }
 
     fn is_ours(&self, header: &SectionHeader) -> bool {
-        self.reader.dump_id.is_none_or(|id| id == header.dump_id) && u64::from(header.seq) >= self.expected
+        let new = u64::from(header.seq) >= self.expected || self.gaps.hold(header.seq);
+        self.reader.dump_id.is_none_or(|id| id == header.dump_id) && new
     }
 
-    fn foreign(&mut self, header: &SectionHeader, rest: usize) -> Item<'a> {
+    /// A section that is not wanted is skipped; one that is not sound may have overwritten others or be overwritten by
+    /// them, so they are searched within its claim.
+    fn foreign(&mut self, header: &SectionHeader, rest: &'a [u8]) -> Item<'a> {
         let ours = self.reader.dump_id.is_none_or(|id| id == header.dump_id);
         let kind = if ours { DefectKind::Repeated } else { DefectKind::Foreign { dump_id: header.dump_id } };
-        let len = usize::try_from(header.total_len()).unwrap_or(usize::MAX).min(rest);
-        let defect = Defect::new(kind, self.pos as u64, len as u64);
-        self.pos = self.pos.saturating_add(len);
-        Item::Defect(defect)
+        let offset = self.pos;
+        let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
+        match Section::parse(rest, offset) {
+            None => self.find_or_end(offset.saturating_add(SECTION_HEADER_LEN)),
+            Some(section) => {
+                let end = offset.saturating_add(total);
+                self.pos = end;
+                if self.verify && self.budget >= total {
+                    self.budget = self.budget.saturating_sub(total);
+                    if section.verify().is_err() {
+                        self.after_bad_payload(offset, end);
+                    }
+                }
+            }
+        }
+        Item::Defect(Defect::new(kind, offset as u64, self.pos.saturating_sub(offset) as u64))
     }
 
-    fn section(&mut self, header: SectionHeader, rest: &'a [u8]) -> Option<Item<'a>> {
+    fn section(&mut self, header: SectionHeader, rest: &'a [u8]) {
         let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
         let offset = self.pos;
-        self.note_gap(&header);
-        self.expected = u64::from(header.seq).saturating_add(1);
         self.reader.dump_id = Some(header.dump_id);
         let Some(section) = Section::parse(rest, offset) else {
+            self.lose(header.seq);
             let cut = self.cut_section(&header, rest.len());
             self.push(cut);
-            return None;
+            return;
         };
         let end = offset.saturating_add(total);
         if self.verify
             && let Err(defect) = section.verify()
         {
+            self.lose(header.seq);
             self.after_bad_payload(offset, end);
             self.push(Item::Defect(Defect { length: (self.pos.saturating_sub(offset)) as u64, ..defect }));
-            return None;
+            return;
         }
         self.pos = end;
         self.push(Item::Section(section));
         if header.kind == SectionKind::END {
+            self.ended = true;
             self.note_trailing();
         } else if header.version > 0 || header.kind.name().is_none() {
             self.note_unknown(&section);
         }
-        None
+    }
+
+    /// A section whose number was passed over: taken where it stands.
+    fn note_late(&mut self, header: &SectionHeader) {
+        if let Some(missing) = self.gaps.fill(header.seq) {
+            self.push(Item::Defect(missing));
+        }
+        if header.seq.checked_sub(1).is_none_or(|before| self.late != Some(before)) {
+            let kind = DefectKind::OutOfOrder { seq: header.seq };
+            self.push(Item::Defect(Defect::new(kind, self.pos as u64, 0)));
+        }
+        self.late = Some(header.seq);
+        // The bytes that were missing at the place that the section belongs to are here.
+        self.displaced = self.displaced.wrapping_add_unsigned(header.total_len());
+    }
+
+    /// A section that is blamed by a defect: a sound copy of it is still welcome.
+    fn lose(&mut self, seq: u32) {
+        if let Some(missing) = self.gaps.open(seq, seq, None) {
+            self.push(Item::Defect(missing));
+        }
     }
 
     /// A sound header whose payload is not all there: the end of a cut dump, unless a later header stands within.
     fn cut_section(&mut self, header: &SectionHeader, remain: usize) -> Item<'a> {
-        let (offset, len) = (self.pos, self.reader.bytes.len());
-        let start = offset.saturating_add(SECTION_HEADER_LEN);
-        match find_header(self.reader.bytes, start, |header| self.is_ours(header)) {
-            Some((at, _)) => self.pos = at,
-            None => (self.pos, self.stage) = (len, Stage::NoEnd),
-        }
+        let offset = self.pos;
+        self.find_or_end(offset.saturating_add(SECTION_HEADER_LEN));
         let cut = DefectKind::Cut { claimed: header.total_len(), remain: remain as u64 };
         let defect = Defect::new(cut, offset as u64, self.pos.saturating_sub(offset) as u64);
         Item::Defect(defect.blame(header.seq, header.seq, Some(header.kind)))
+    }
+
+    /// Goes on at the first header of this dump at or behind `start`, or ends.
+    fn find_or_end(&mut self, start: usize) {
+        match find_header(self.reader.bytes, start, |header| self.is_ours(header)) {
+            Some((at, _)) => self.pos = at,
+            None => (self.pos, self.stage) = (self.reader.bytes.len(), Stage::NoEnd),
+        }
     }
 
     fn note_unknown(&mut self, section: &Section<'a>) {
@@ -159,8 +238,10 @@ impl<'a> Sections<'a> {
     fn note_gap(&mut self, header: &SectionHeader) {
         let place = self.pos as u64;
         if u64::from(header.seq) > self.expected {
-            let missing = Defect::new(DefectKind::Missing, place, 0);
-            self.push(Item::Defect(missing.blame(self.next_seq(), header.seq.saturating_sub(1), None)));
+            let gap = self.gaps.open(self.next_seq(), header.seq.saturating_sub(1), Some(place));
+            if let Some(missing) = gap {
+                self.push(Item::Defect(missing));
+            }
         }
         let by = place.cast_signed().wrapping_sub(header.position.cast_signed());
         if by != self.displaced {
@@ -196,9 +277,15 @@ impl<'a> Sections<'a> {
                 self.pos = at;
                 let lost = u64::from(header.seq) > self.expected;
                 let defect = Defect::new(kind, start as u64, at.saturating_sub(start) as u64);
-                let first = self.next_seq();
+                if !lost {
+                    return Item::Defect(defect);
+                }
+                let (first, last) = (self.next_seq(), header.seq.saturating_sub(1));
                 self.expected = u64::from(header.seq);
-                Item::Defect(if lost { defect.blame(first, header.seq.saturating_sub(1), None) } else { defect })
+                if let Some(missing) = self.gaps.open(first, last, None) {
+                    self.push(Item::Defect(missing));
+                }
+                Item::Defect(defect.blame(first, last, None))
             }
             None => {
                 let len = self.reader.bytes.len();
@@ -209,12 +296,24 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Behind the end section only padding with zeros is in order.
+    /// Behind the end section only padding with zeros is in order; sections of this dump that stand there are read.
     fn note_trailing(&mut self) {
-        self.stage = Stage::Done;
         let rest = self.reader.bytes.get(self.pos..).unwrap_or_default();
-        if rest.iter().any(|&b| b != 0) {
-            self.push(Item::Defect(Defect::new(DefectKind::Trailing, self.pos as u64, rest.len() as u64)));
+        let next = rest.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
+        if matches!(next, Some(Ok(header)) if self.is_ours(&header)) {
+            return;
+        }
+        if rest.iter().all(|&b| b == 0) {
+            self.stage = Stage::NoEnd;
+            return;
+        }
+        let ours = find_header(self.reader.bytes, self.pos, |header| self.is_ours(header));
+        let end = ours.map_or(self.reader.bytes.len(), |(at, _)| at);
+        let length = end.saturating_sub(self.pos);
+        self.push(Item::Defect(Defect::new(DefectKind::Trailing, self.pos as u64, length as u64)));
+        match ours {
+            Some((at, _)) => self.pos = at,
+            None => self.stage = Stage::NoEnd,
         }
     }
 
@@ -248,8 +347,16 @@ impl<'a> Iterator for Sections<'a> {
                 Stage::FileHeader => self.file_header(),
                 Stage::Walking => self.step(),
                 Stage::NoEnd => {
-                    self.stage = Stage::Done;
-                    Some(Item::Defect(Defect::new(DefectKind::NoEnd, self.pos as u64, 0)))
+                    self.stage = Stage::Missing;
+                    let defect = Defect::new(DefectKind::NoEnd, self.pos as u64, 0);
+                    (!self.ended).then_some(Item::Defect(defect))
+                }
+                Stage::Missing => {
+                    let missing = self.gaps.next_missing();
+                    if missing.is_none() {
+                        self.stage = Stage::Done;
+                    }
+                    missing.map(Item::Defect)
                 }
                 Stage::Done => return None,
             };

@@ -128,7 +128,9 @@ fn whole_and_damaged_dumps_read_as_their_listings_say() {
 }
 
 fn list(dump: &[u8]) -> Vec<String> {
-    let (good, bad) = read(dump);
+    let (good, mut bad) = read(dump);
+    // What is missing is only known at the end of the walk; listings are in order of place, missing sections first.
+    bad.sort_by_key(|defect| (defect.offset, defect.kind != DefectKind::Missing));
     let sections = good.iter().map(|s| {
         let h = s.header;
         format!("section {} kind {} at {} payload {} records {}", h.seq, h.kind.0, s.offset, h.payload_len, h.records)
@@ -155,6 +157,8 @@ fn name_of(kind: DefectKind) -> String {
         DefectKind::CriticalUnknown => "critical-unknown".into(),
         DefectKind::BadRecords => "bad-records".into(),
         DefectKind::BadCompression => "bad-compression".into(),
+        DefectKind::OutOfOrder { .. } => "out-of-order".into(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -115,6 +115,10 @@ impl Dump {
                 }
                 unpacked = Some(room);
             }
+            if section.header.version != 0 {
+                // The payload's rules are not known: it holds no records to us.
+                unpacked = Some(Vec::new());
+            }
             let (number, kind) = (section.header.seq, section.header.kind);
             let start = section.offset.saturating_add(SECTION_HEADER_LEN);
             sections.push(Part { number, kind, start, length: section.payload.len(), unpacked });

@@ -196,12 +196,15 @@ impl DumpFile {
         }
     }
 
-    /// The records of section `index`, checked and unpacked.
+    /// The records of section `index`, checked and unpacked; none when the section is of a version that is not known.
     ///
     /// # Errors
     /// The defect that makes them unusable; a failing read counts as one.
     pub fn payload(&self, index: usize) -> Result<Vec<u8>, Defect> {
         let info = &self.sections[index];
+        if info.header.version != 0 {
+            return self.whole(index).map(|_| Vec::new());
+        }
         if !info.header.flags.contains(Flags::COMPRESSED) {
             return self.packed_payload(index);
         }

@@ -165,7 +165,10 @@ impl Image {
     /// Fills `out` with the bytes the file has for a link address; how many there are.
     #[must_use]
     pub fn read(&self, link: u64, out: &mut [u8]) -> usize {
-        let Some(content) = self.contents.iter().find(|content| link.wrapping_sub(content.start) < content.length)
+        let Some(content) = self
+            .contents
+            .iter()
+            .find(|content| link.checked_sub(content.start).is_some_and(|skip| skip < content.length))
         else {
             return 0;
         };
@@ -201,8 +204,10 @@ impl ElfTask for ReadContents {
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Vec<Content>> {
         use object::ObjectSegment;
         let contents = elf.segments().map(|segment| {
-            let (offset, length) = segment.file_range();
-            Content { start: segment.address(), offset, length }
+            let (start, (offset, length)) = (segment.address(), segment.file_range());
+            // A segment that leaves the address space or the file's is cut there, so that sums of these numbers do not overflow.
+            let length = length.min(u64::MAX - start).min(u64::MAX - offset);
+            Content { start, offset, length }
         });
         Ok(contents.collect())
     }

@@ -266,3 +266,26 @@ fn files_that_are_no_images_are_errors_that_name_the_file() {
         let _ = Image::from_bytes(cut, &IndexCache::none());
     }
 }
+
+/// A segment whose bytes would go on behind the last address holds none below it.
+#[test]
+fn a_segment_that_leaves_the_address_space_is_cut_there() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/unwind/chain-fp.elf");
+    let mut bytes = fs::read(path).unwrap();
+    let table = u64::from_le_bytes(bytes[32..40].try_into().unwrap()) as usize;
+    let count = u16::from_le_bytes(bytes[56..58].try_into().unwrap()) as usize;
+    for at in (table..table + count * 56).step_by(56) {
+        bytes[at + 16..at + 24].copy_from_slice(&(u64::MAX - 0xfff).to_le_bytes());
+        bytes[at + 32..at + 40].copy_from_slice(&0x2000u64.to_le_bytes());
+    }
+    let memory = ImageBytes::Memory { name: "cut".into(), bytes: bytes.into() };
+    let image = Image::from_bytes(memory, &IndexCache::none()).unwrap();
+    let mut out = [0; 16];
+    assert_eq!(image.read(0x10, &mut out), 0);
+    assert!(image.read(u64::MAX - 0xfff, &mut out) > 0);
+    assert!(
+        image
+            .loaded()
+            .all(|(start, offset, length)| start.checked_add(length).and(offset.checked_add(length)).is_some())
+    );
+}

@@ -11,6 +11,7 @@ pub mod demo;
 pub mod events;
 pub mod exam;
 pub mod gen_log;
+pub mod hostile;
 pub mod house_rules;
 pub mod image;
 pub mod kernel;
@@ -18,6 +19,7 @@ pub mod linux;
 pub mod lost;
 pub mod readers;
 pub mod results;
+pub mod second_reader;
 pub mod selftest;
 pub mod setup;
 pub mod sizes;
@@ -64,6 +66,10 @@ enum Command {
     Readers(readers::Arguments),
     /// Check the house rules.
     HouseRules,
+    /// Give mutated dumps to everything that kwab does with a dump.
+    Hostile(hostile::Arguments),
+    /// Compare the dump format's two readers on every dump and on mutated ones.
+    SecondReader(second_reader::Arguments),
     /// Run everything that must hold before a change lands.
     Test(test::Arguments),
     /// Measure the time from QEMU's start to the first prompt beside Linux.
@@ -105,6 +111,8 @@ pub fn main() -> ExitCode {
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
+        Command::Hostile(arguments) => hostile::run(&arguments),
+        Command::SecondReader(arguments) => second_reader::run(&arguments),
         Command::Test(arguments) => test::run(&arguments, consent),
         Command::BenchBoot(arguments) => bench_boot::run(&arguments, consent),
         Command::BenchImport(arguments) => bench_import::run(&arguments),

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::kernel::Which;
-use super::{bench, boot, contracts, crashes, events, exam, house_rules, lost, selftest, sizes, suite};
+use super::{bench, boot, contracts, crashes, events, exam, hostile, house_rules, lost, selftest, sizes, suite};
 use crate::debian::NoSource;
 use crate::process::Call;
 use crate::setup::{self, Consent};
@@ -60,6 +60,7 @@ const STEPS: &[Step] = &[
     },
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
+    Step { name: "hostile-slice", run: |_, _| hostile::slice() },
     Step { name: "selftest", run: |consent, _| selftest::run(&selftest::Arguments::default(), consent).map(drop) },
     Step { name: "boot", run: |consent, _| boot(Which::Ours, consent) },
     Step { name: "memory-sizes", run: |consent, _| sizes::check(consent) },

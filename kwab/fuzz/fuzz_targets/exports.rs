@@ -1,0 +1,37 @@
+//! A dump with any records in every exported form: JSON, core file, trace, folded stacks.
+#![no_main]
+
+use std::convert::Infallible;
+
+use kwab::analysis::Dump;
+use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
+use kwab::model::{DumpFile, json, line, stream};
+use kwab::symbols::Symbols;
+use kwab_fuzz::dump_of;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let bytes = dump_of(data);
+    let file = DumpFile::from_bytes(bytes.clone()).expect("a sound dump");
+    let rows = stream::for_each(
+        &file,
+        |_| true,
+        |_, raw| {
+            let _ = serde_json::to_string(&json::object(raw)).expect("an object of text and numbers");
+            let _ = raw.decode().map(|record| line::summary(&record, raw));
+            Ok::<(), Infallible>(())
+        },
+    );
+    let _ = rows;
+    let dump = Dump::open(bytes).expect("a sound dump");
+    let (case, symbols) = (dump.case(), Symbols::default());
+    let mut out = Vec::new();
+    let _ = elf_core(&case, &symbols, &mut out);
+    let _ = core_stacks(&case, &symbols);
+    out.clear();
+    chrome_trace(&dump, &mut out).expect("memory does not fail");
+    let _: serde_json::Value = serde_json::from_slice(&out).expect("a trace is JSON");
+    out.clear();
+    let _ = folded(&dump, &symbols, &mut out);
+    let _ = span_tree(&dump);
+});

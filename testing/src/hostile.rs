@@ -1,0 +1,210 @@
+//! Gives damaged and lying dumps to everything that kwab does with a dump, as library calls in worker processes.
+//!
+//! A case is a dump of the corpus with a few mutations, most of them under right checksums
+//! ([`crate::second::mutate`]), so that analyses and exports meet values that no kernel writes. A worker runs the
+//! cases of a range, one command after the other, under a limit of address space; it survives a panic and goes on. Its
+//! parent learns of the rest from what is missing: before each command the worker writes case and command into a file,
+//! so a worker that was killed or ran out of memory has named its case.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use kwab::analysis::verify::{Backing, verified, verify};
+use kwab::analysis::{Dump, audit, triage};
+use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
+use kwab::import::{Options, import, import_channel};
+use kwab::model::{self, Depth, DumpFile, json, line, stream};
+use kwab::report::catalogue::entry;
+use kwab::report::{check, compare, inspect, salvage};
+use kwab::symbols::Symbols;
+
+use crate::second::{Sample, mutate};
+
+/// Bytes of address space of a worker.
+pub const MOST_MEMORY: u64 = 1 << 30;
+/// The longest that one command may take.
+pub const MOST_TIME: Duration = Duration::from_secs(5);
+
+/// A command of kwab: its name, and what it does with the bytes of a dump.
+pub struct Command {
+    /// Its name on kwab's command line.
+    pub name: &'static str,
+    run: fn(&[u8]),
+}
+
+/// Everything that reads a dump.
+pub const COMMANDS: &[Command] = &[
+    Command { name: "check", run: |bytes| with_file(bytes, |mut file| drop(check::check(&mut file, "x"))) },
+    Command { name: "inspect", run: |bytes| with_file(bytes, |file| inspect_depth(file, Depth::Digest)) },
+    Command { name: "inspect of everything", run: |bytes| with_file(bytes, |file| inspect_depth(file, Depth::All)) },
+    Command {
+        name: "list",
+        run: |bytes| with_file(bytes, |file| drop(entry(&model::Dump::load(file, Depth::Catalogue), "x"))),
+    },
+    Command { name: "compare", run: |bytes| with_file(bytes, compare_with_itself) },
+    Command { name: "triage", run: |bytes| with_dump(bytes, analyse) },
+    Command { name: "audit-vm", run: |bytes| with_dump(bytes, |dump| drop(audit::audit(&dump.case()))) },
+    Command {
+        name: "verify-pages",
+        run: |bytes| {
+            with_dump(bytes, |dump| {
+                let (case, backing) = (dump.case(), Backing::none());
+                drop((verify(&case, &backing), verified(&case, &backing)));
+            });
+        },
+    },
+    Command { name: "export of records", run: |bytes| with_file(bytes, |file| export_records(&file)) },
+    Command { name: "export of other forms", run: |bytes| with_dump(bytes, export_forms) },
+    Command {
+        name: "salvage",
+        run: |bytes| with_file(bytes, |file| drop(salvage::salvage(&file, "x", &mut Vec::new()))),
+    },
+    Command {
+        name: "import",
+        run: |bytes| {
+            let options = Options { source: "x".into(), folder: None };
+            drop(import(bytes, &options, &mut |_| {}));
+            drop(import_channel(bytes, &options));
+        },
+    },
+];
+
+/// Something that must not happen.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Number of the case.
+    pub case: u64,
+    /// Name of the command.
+    pub command: &'static str,
+    /// What happened.
+    pub what: String,
+}
+
+/// Runs the cases `range` through `commands`; `place` is where the worker says what it is about to do.
+///
+/// # Errors
+/// When that file cannot be written.
+pub fn work(
+    samples: &[Sample],
+    commands: &'static [Command],
+    seed: u64,
+    range: Range<u64>,
+    place: &Path,
+) -> Result<Vec<Finding>> {
+    let progress = File::create(place).with_context(|| place.display().to_string())?;
+    let quiet = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let mut findings = Vec::new();
+    for case in range {
+        let sample = mutate::resealed(samples, seed, case);
+        for (number, command) in commands.iter().enumerate() {
+            progress.write_all_at(format!("{case:020} {number:04}").as_bytes(), 0)?;
+            let started = Instant::now();
+            let outcome = panic::catch_unwind(AssertUnwindSafe(|| (command.run)(&sample.bytes)));
+            let took = started.elapsed();
+            let finding = |what| Finding { case, command: command.name, what };
+            if let Err(payload) = outcome {
+                findings.push(finding(format!("panicked: {}", message(payload.as_ref()))));
+            }
+            if took > MOST_TIME {
+                findings.push(finding(format!("took {} ms", took.as_millis())));
+            }
+        }
+    }
+    panic::set_hook(quiet);
+    Ok(findings)
+}
+
+/// What a worker that did not come back was doing.
+#[must_use]
+pub fn last_words(place: &Path) -> Option<(u64, &'static str)> {
+    let text = std::fs::read_to_string(place).ok()?;
+    let (case, number) = text.split_once(' ')?;
+    let command = COMMANDS.get(number.trim().parse::<usize>().ok()?)?;
+    Some((case.parse().ok()?, command.name))
+}
+
+fn message(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("no message").to_owned()
+}
+
+fn with_file(bytes: &[u8], run: impl FnOnce(DumpFile)) {
+    if let Ok(file) = DumpFile::from_bytes(bytes.to_vec()) {
+        run(file);
+    }
+}
+
+fn with_dump(bytes: &[u8], run: impl FnOnce(Dump)) {
+    if let Ok(dump) = Dump::open(bytes.to_vec()) {
+        run(dump);
+    }
+}
+
+fn inspect_depth(file: DumpFile, depth: Depth) {
+    let dump = model::Dump::load(file, depth);
+    let report = inspect::inspect(&dump, "x", inspect::Options::default());
+    drop(serde_json::to_string(&report));
+}
+
+fn compare_with_itself(file: DumpFile) {
+    let dump = model::Dump::load(file, Depth::Digest);
+    let report = inspect::inspect(&dump, "x", inspect::Options::default());
+    drop(compare::compare(&report, &report));
+}
+
+fn analyse(dump: Dump) {
+    let case = dump.case();
+    drop(triage(&case, &Symbols::default(), &Backing::none(), "x"));
+    drop(case.losses());
+}
+
+fn export_records(file: &DumpFile) {
+    let rows = stream::for_each(
+        file,
+        |_| true,
+        |_, raw| {
+            drop(serde_json::to_string(&json::object(raw)));
+            drop(raw.decode().map(|record| line::summary(&record, raw)));
+            Ok::<(), Infallible>(())
+        },
+    );
+    drop(rows);
+}
+
+fn export_forms(dump: Dump) {
+    let (case, symbols, mut out) = (dump.case(), Symbols::default(), Vec::new());
+    drop(elf_core(&case, &symbols, &mut out));
+    drop(core_stacks(&case, &symbols));
+    out.clear();
+    drop(chrome_trace(&dump, &mut out));
+    out.clear();
+    drop(folded(&dump, &symbols, &mut out));
+    drop(span_tree(&dump));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker that meets a panic names it and goes on; what it was doing last can be read from its file.
+    #[test]
+    fn a_panic_is_a_finding_and_the_cases_behind_it_run() {
+        const BROKEN: &[Command] = &[
+            Command { name: "sound", run: |_| {} },
+            Command { name: "broken", run: |bytes| assert!(bytes.is_empty(), "a bug") },
+        ];
+        let samples = [Sample { name: "one".into(), bytes: vec![1, 2, 3] }];
+        let place = tempfile::NamedTempFile::new().expect("a file");
+        let findings = work(&samples, BROKEN, 1, 5..8, place.path()).expect("the file can be written");
+        let told: Vec<_> = findings.iter().map(|f| (f.case, f.command, f.what.as_str())).collect();
+        assert_eq!(told, [5, 6, 7].map(|case| (case, "broken", "panicked: a bug")));
+        assert_eq!(last_words(place.path()), Some((7, COMMANDS[1].name)));
+    }
+}
