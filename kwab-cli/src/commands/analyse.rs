@@ -11,15 +11,15 @@ use anyhow::{Result, bail};
 use kwab::analysis::audit::RULES;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Dump, images, triage};
+use kwab::analysis::{Dump, Needs, images, triage};
 use kwab::plain;
 use kwab::symbols::{Finder, IndexCache};
 use serde::Serialize;
 
-use super::{open_bytes, open_file};
+use super::{open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
-use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown, system};
+use crate::failure::{DAMAGED, FINDINGS, about, shown, system};
 use crate::output::{self, Style};
 use crate::render;
 
@@ -32,16 +32,11 @@ pub(crate) fn run(analysis: &Analysis, color: Color) -> Result<ExitCode> {
     }
 }
 
-/// Reads a whole dump; errors are those of every other command.
-pub(super) fn open_dump(path: &Path) -> Result<Dump> {
-    let bytes = if is_stdio(path) {
-        open_bytes(path)?
-    } else {
-        // Says what is wrong with a file that is no dump.
-        open_file(path)?;
-        open_bytes(path)?
-    };
-    Dump::open(bytes).map_err(|error| about(path, error))
+/// Reads the records of a dump that are needed; errors are those of every other command.
+pub(super) fn open_dump(path: &Path, number: usize, needs: Needs) -> Result<Dump> {
+    let file = open_file(path, number)?;
+    tell_others(&file, path);
+    Ok(Dump::of_file(file, needs))
 }
 
 /// Finds the images of a dump; what could not be found is said on stderr when the user gave places to look.
@@ -126,7 +121,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
     check_places(&arguments.symbols)?;
     let backing = backing(arguments.backing.as_ref())?;
-    let dump = open_dump(&arguments.dump)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
     let triage = triage(&case, &images.symbols, &backing, &file);
@@ -146,7 +141,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
             bail!("{wanted} is no rule of the audit; kwab audit-vm --rules lists them");
         }
     }
-    let dump = open_dump(path)?;
+    let dump = open_dump(path, arguments.which.number, Needs::Rules)?;
     let report = AuditReport::of(&dump.case(), &arguments.rule, &shown(path));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::audit(report, style))?;
@@ -155,7 +150,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
 
 fn run_verify(arguments: &VerifyPages, color: Color) -> Result<ExitCode> {
     let files = backing(arguments.backing.as_ref())?;
-    let dump = open_dump(&arguments.dump)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
     let report = VerifyReport::of(&dump.case(), &files, &shown(&arguments.dump));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::verify(report, style))?;

@@ -1,7 +1,8 @@
 //! `kwab check DUMP… [--json] [--quiet]`
 //!
-//! Checks every checksum and names what is damaged. Status 0: all sound; 3: damage; 2: one of the
-//! files cannot be read or is not a dump; the others are checked all the same.
+//! Checks every checksum, unpacks and decodes every record, compares the totals of the end section with what is there, and
+//! names what is wrong. Of a file with several dumps all are checked. Status 0: all sound; 3: damage; 2: one of the files
+//! cannot be read or is not a dump; the others are checked all the same.
 
 use std::process::ExitCode;
 
@@ -10,18 +11,29 @@ use kwab::report::check::{CheckReports, SCHEMA, check};
 
 use super::open_file;
 use crate::cli::Check;
-use crate::failure::{DAMAGED, FAILED, say, shown};
+use crate::failure::{DAMAGED, FAILED, is_stdio, say, shown};
 use crate::{output, render};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
     let (mut reports, mut unreadable) = (Vec::new(), Vec::new());
     for path in &arguments.dumps {
-        match open_file(path) {
-            Ok(mut file) => reports.push(check(&mut file, &shown(path))),
-            Err(error) => {
-                say(&error);
-                unreadable.push(error.to_string());
+        let mut number = 1;
+        loop {
+            let mut file = match open_file(path, number) {
+                Ok(file) => file,
+                Err(error) => {
+                    say(&error);
+                    unreadable.push(error.to_string());
+                    break;
+                }
+            };
+            let name = if file.dumps > 1 { format!("{}, dump {number}", shown(path)) } else { shown(path) };
+            reports.push(check(&mut file, &name));
+            number += 1;
+            // What stdin held is gone; its other dumps are not read.
+            if number > file.dumps || is_stdio(path) {
+                break;
             }
         }
     }

@@ -35,7 +35,8 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
             bail!("{wanted} is no kind of section; there are {}", names.join(", "));
         }
     }
-    let file = open_file(&arguments.dump)?;
+    let file = open_file(&arguments.dump, arguments.which.number)?;
+    super::tell_others(&file, &arguments.dump);
     let name = shown(&arguments.dump);
     let mut lost = 0;
     let write = |out: &mut dyn Write| {

@@ -3,10 +3,12 @@
 //! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the trace, flame
 //! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on stderr.
 
+use std::borrow::Cow;
+use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use kwab::analysis::Dump;
+use anyhow::{Context as _, Result, bail};
+use kwab::analysis::{Dump, Needs};
 use kwab::export::{chrome_trace, elf_core, folded};
 use kwab::plain;
 
@@ -26,13 +28,17 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
     check_places(&options)?;
-    let dump = open_dump(&arguments.dump)?;
-    let mut form = Vec::new();
+    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Everything)?;
+    // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing of
+    // one that cannot be written.
+    let mut form = BufWriter::new(tempfile::tempfile().context("a temporary file")?);
     let remark = convert(&dump, arguments, &options, &mut form)?;
-    output.write(|out| match (arguments.to, str::from_utf8(&form)) {
-        (Form::ChromeTrace, Ok(text)) => out.write_all(plain::json(text).as_bytes()),
-        (Form::Folded, Ok(text)) => out.write_all(plain::page(text).as_bytes()),
-        _ => out.write_all(&form),
+    let mut form = form.into_inner().map_err(|error| anyhow::anyhow!("a temporary file: {}", error.error()))?;
+    form.seek(SeekFrom::Start(0)).context("a temporary file")?;
+    output.write(|out| match arguments.to {
+        Form::ChromeTrace => copy_spelt(&mut form, out, plain::json),
+        Form::Folded => copy_spelt(&mut form, out, plain::page),
+        _ => io::copy(&mut form, out).map(drop),
     })?;
     if let Some(remark) = remark {
         say(&about(&arguments.dump, remark));
@@ -45,7 +51,34 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     Ok(ExitCode::from(DAMAGED))
 }
 
-fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut Vec<u8>) -> Result<Option<String>> {
+/// Copies text in pieces of whole characters, each as `spell` has it; what is not UTF-8 as it is.
+fn copy_spelt(from: &mut impl Read, out: &mut dyn Write, spell: fn(&str) -> Cow<'_, str>) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    let mut kept = 0;
+    loop {
+        let read = from.read(&mut buffer[kept..])?;
+        let filled = kept + read;
+        let (text, whole) = match str::from_utf8(&buffer[..filled]) {
+            Ok(text) => (Some(text), filled),
+            // A character that the end of the buffer cuts waits for its rest.
+            Err(error) if error.error_len().is_none() && read > 0 => {
+                (str::from_utf8(&buffer[..error.valid_up_to()]).ok(), error.valid_up_to())
+            }
+            Err(_) => (None, filled),
+        };
+        match text {
+            Some(text) => out.write_all(spell(text).as_bytes())?,
+            None => out.write_all(&buffer[..whole])?,
+        }
+        if read == 0 {
+            return Ok(());
+        }
+        buffer.copy_within(whole..filled, 0);
+        kept = filled - whole;
+    }
+}
+
+fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut dyn Write) -> Result<Option<String>> {
     match arguments.to {
         Form::ElfCore => {
             let case = dump.case();

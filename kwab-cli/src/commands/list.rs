@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump};
+use kwab::model::{Depth, Dump, DumpFile};
 use kwab::report::catalogue::{Catalogue, Entry, FIELDS, entry, unreadable};
 use kwab::report::filter::Filter;
 
@@ -24,12 +24,14 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let (mut entries, mut readable): (Vec<Entry>, bool) = (Vec::new(), true);
     for path in &arguments.paths {
         if path.is_dir() {
-            entries.extend(dumps_in(path).iter().map(|found| read(found)));
+            for found in dumps_in(path) {
+                read(&found, &mut entries);
+            }
             continue;
         }
         // A file that was named must be a dump; one that was found may be anything.
-        match super::open_file(path) {
-            Ok(file) => entries.push(entry(&Dump::load(file, Depth::Catalogue), &shown(path))),
+        match super::open_file(path, 1) {
+            Ok(file) => read_all(file, path, &mut entries),
             Err(error) => {
                 say(&error);
                 readable = false;
@@ -58,10 +60,20 @@ fn dumps_in(folder: &std::path::Path) -> Vec<PathBuf> {
     dumps.map(walkdir::DirEntry::into_path).filter(|path| path.extension().is_some_and(|end| end == "kwab")).collect()
 }
 
-fn read(path: &std::path::Path) -> Entry {
-    let name = path.display().to_string();
-    match Dump::open(path, Depth::Catalogue) {
-        Ok(dump) => entry(&dump, &name),
-        Err(error) => unreadable(&name, &error.to_string()),
+fn read(path: &std::path::Path, entries: &mut Vec<Entry>) {
+    match DumpFile::open(path) {
+        Ok(file) => read_all(file, path, entries),
+        Err(error) => entries.push(unreadable(&shown(path), &error.to_string())),
+    }
+}
+
+/// The entries of all dumps in a file of which the first is open.
+fn read_all(first: DumpFile, path: &std::path::Path, entries: &mut Vec<Entry>) {
+    let name = shown(path);
+    let dumps = first.dumps;
+    entries.push(entry(&Dump::load(first, Depth::Catalogue), &name));
+    for number in 2..=dumps {
+        let Ok(file) = DumpFile::open_number(path, number) else { continue };
+        entries.push(entry(&Dump::load(file, Depth::Catalogue), &name));
     }
 }

@@ -1,11 +1,14 @@
 //! `kwab salvage BAD -o GOOD|- [--force] [--json]`
 //!
 //! Makes a fresh, valid dump of what survives in a damaged one: the sound sections as they are, a note per defect, and
-//! the origin. With `-o -` the dump goes to stdout and the report to stderr. Status 0 when nothing was damaged, 3 when something was lost, 2 when nothing survives.
+//! the origin. Of a file with several dumps each goes into a file of its own. With `-o -` the dump goes to stdout and the
+//! report to stderr. Status 0 when nothing was damaged, 3 when something was lost, 2 when nothing survives.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use kwab::model::DumpFile;
 use kwab::report::salvage::{SalvageError, salvage};
 
 use super::open_file;
@@ -16,12 +19,45 @@ use crate::render;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Salvage) -> Result<ExitCode> {
-    let inputs = [arguments.bad.as_path()];
-    let output = Output::of(Some(&arguments.output), arguments.force, inputs)?.of_binary()?;
+    let output = destination(arguments, &arguments.output)?;
     if output.is_stdout() && arguments.json {
         bail!("--json and the dump would both go to stdout; name a file with -o");
     }
-    let mut file = open_file(&arguments.bad)?;
+    let first = open_file(&arguments.bad, arguments.number.unwrap_or(1))?;
+    let dumps = first.dumps;
+    if arguments.number.is_some() || dumps == 1 {
+        return one(arguments, first, &output);
+    }
+    if output.is_stdout() {
+        bail!("{} holds {dumps} dumps and stdout takes one; --dump N chooses it", shown(&arguments.bad));
+    }
+    let numbers = 1..=dumps;
+    let outputs: Result<Vec<Output>> =
+        numbers.map(|number| destination(arguments, &numbered(&arguments.output, number))).collect();
+    let mut damaged = false;
+    for (number, output) in outputs?.iter().enumerate() {
+        let file = open_file(&arguments.bad, number + 1)?;
+        damaged |= one(arguments, file, output)? != ExitCode::SUCCESS;
+    }
+    Ok(ExitCode::from(if damaged { DAMAGED } else { 0 }))
+}
+
+/// Where a sound dump goes; refused before anything is read.
+fn destination(arguments: &Salvage, path: &Path) -> Result<Output> {
+    Output::of(Some(path), arguments.force, [arguments.bad.as_path()])?.of_binary()
+}
+
+/// `good.kwab` becomes `good-2.kwab`.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = match path.extension() {
+        Some(end) => format!("{stem}-{number}.{}", end.to_string_lossy()),
+        None => format!("{stem}-{number}"),
+    };
+    path.with_file_name(name)
+}
+
+fn one(arguments: &Salvage, mut file: DumpFile, output: &Output) -> Result<ExitCode> {
     file.verify_all();
     if file.sections.is_empty() {
         return Err(about(&arguments.bad, "nothing survives: no section is sound"));
@@ -34,8 +70,8 @@ pub(crate) fn run(arguments: &Salvage) -> Result<ExitCode> {
         }
         Err(SalvageError::Write(error)) => Err(error),
     })?;
-    let mut report = outcome.ok_or_else(|| about(&arguments.output, system(&std::io::ErrorKind::Other.into())))?;
-    report.output = if output.is_stdout() { "stdout".to_string() } else { arguments.output.display().to_string() };
+    let mut report = outcome.ok_or_else(|| about(output.path(), system(&std::io::ErrorKind::Other.into())))?;
+    report.output = if output.is_stdout() { "stdout".to_string() } else { output.path().display().to_string() };
     if arguments.json {
         output::json(&report)?;
     } else {

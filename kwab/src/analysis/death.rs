@@ -12,6 +12,9 @@ use crate::unwind;
 /// `si_code` of a signal that the kernel sends without an address, as for a general protection fault (sigaction(2)).
 const SI_KERNEL: i64 = 0x80;
 
+/// Registers of one set; no processor has more.
+const MOST_REGISTERS: usize = 256;
+
 /// What died.
 #[derive(Clone, Debug, Default)]
 pub struct Death {
@@ -137,7 +140,7 @@ impl Death {
         let Some(set) = self.best_set(case) else { return };
         self.registers_at = Some(set.at);
         if let Some(list) = &set.regs {
-            self.registers = list.iter().filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+            self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
         }
         self.vector = self.vector.or(set.vector);
         self.error_code = self.error_code.or(set.error_code);
@@ -194,7 +197,7 @@ impl Death {
         if self.registers.is_empty()
             && let Some(list) = &report.regs
         {
-            self.registers = list.iter().filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+            self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
             self.registers_at = Some(report.at);
             self.sp = self.sp.or_else(|| self.register(RegId::RSP));
         }
