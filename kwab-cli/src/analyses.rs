@@ -21,6 +21,8 @@ pub(crate) struct Triage {
     /// The dump; - is stdin.
     pub dump: PathBuf,
     #[command(flatten)]
+    pub which: crate::cli::Which,
+    #[command(flatten)]
     pub symbols: SymbolOptions,
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
@@ -54,6 +56,8 @@ pub(crate) struct AuditVm {
     /// The dump; - is stdin.
     #[arg(required_unless_present = "rules")]
     pub dump: Option<PathBuf>,
+    #[command(flatten)]
+    pub which: crate::cli::Which,
     /// Only these rules, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "ID,…")]
     pub rule: Vec<String>,
@@ -70,6 +74,8 @@ pub(crate) struct AuditVm {
 pub(crate) struct VerifyPages {
     /// The dump; - is stdin.
     pub dump: PathBuf,
+    #[command(flatten)]
+    pub which: crate::cli::Which,
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,

@@ -16,8 +16,34 @@ pub(crate) struct Arguments {
     /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
+    /// Memory that reading a dump may take, as 64M or 2G; without it 64 MiB and four times the file. What does not fit is
+    /// left out and named.
+    #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
+    pub max_mem: Option<u64>,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// A number of bytes with an optional K, M or G.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) =
+        match text.trim_end_matches("iB").trim_end_matches('B').split_at_checked(text.len().max(1) - 1) {
+            _ if text.bytes().all(|byte| byte.is_ascii_digit()) => (text, 0),
+            Some((digits, "K" | "k")) => (digits, 10),
+            Some((digits, "M" | "m")) => (digits, 20),
+            Some((digits, "G" | "g")) => (digits, 30),
+            _ => return Err("expected a number of bytes, as 1048576, 64M or 2G".to_owned()),
+        };
+    let number: u64 = digits.parse().map_err(|_| "expected a number of bytes, as 1048576, 64M or 2G".to_owned())?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "out of range".to_owned())
+}
+
+/// Which dump of a file.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Which {
+    /// Which dump of a file that holds several, from 1.
+    #[arg(long = "dump", default_value_t = 1, value_name = "N")]
+    pub number: usize,
 }
 
 /// When to use colours.
@@ -93,6 +119,8 @@ pub(crate) struct Import {
 pub(crate) struct Inspect {
     /// The dump; - is stdin.
     pub dump: PathBuf,
+    #[command(flatten)]
+    pub which: Which,
     /// Only these parts, separated by commas.
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "PART,…")]
     pub section: Vec<Part>,
@@ -180,6 +208,8 @@ pub(crate) struct Bisect {
 pub(crate) struct Export {
     /// The dump; - is stdin.
     pub dump: PathBuf,
+    #[command(flatten)]
+    pub which: Which,
     /// Form.
     #[arg(long, value_enum)]
     pub to: Form,
@@ -233,6 +263,9 @@ pub(crate) struct Check {
 pub(crate) struct Salvage {
     /// The damaged dump.
     pub bad: PathBuf,
+    /// Which dump of a file that holds several, from 1; without it each goes into a file of its own, GOOD-1, GOOD-2, ….
+    #[arg(long = "dump", value_name = "N")]
+    pub number: Option<usize>,
     /// Where the sound one goes.
     #[arg(short, long, value_name = "GOOD")]
     pub output: PathBuf,
@@ -266,6 +299,8 @@ pub(crate) struct List {
 pub(crate) struct Cat {
     /// The dump; - is stdin.
     pub dump: PathBuf,
+    #[command(flatten)]
+    pub which: Which,
     /// Kind of section (log, kept, events, …), or its number in the dump.
     pub section: String,
     /// The payload's bytes as they are in the dump, checked and unpacked.

@@ -11,14 +11,14 @@ use anyhow::{Result, bail};
 use kwab::analysis::audit::RULES;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Dump, images, triage};
+use kwab::analysis::{Dump, Needs, images, triage};
 use kwab::symbols::{Finder, IndexCache};
 use serde::Serialize;
 
-use super::{open_bytes, open_file};
+use super::{open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
-use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown};
+use crate::failure::{DAMAGED, FINDINGS, shown};
 use crate::output::{self, Style};
 use crate::render;
 
@@ -31,16 +31,11 @@ pub(crate) fn run(analysis: &Analysis, color: Color) -> Result<ExitCode> {
     }
 }
 
-/// Reads a whole dump; errors are those of every other command.
-pub(super) fn open_dump(path: &Path) -> Result<Dump> {
-    let bytes = if is_stdio(path) {
-        open_bytes(path)?
-    } else {
-        // Says what is wrong with a file that is no dump.
-        open_file(path)?;
-        open_bytes(path)?
-    };
-    Dump::open(bytes).map_err(|error| about(path, error))
+/// Reads the records of a dump that are needed; errors are those of every other command.
+pub(super) fn open_dump(path: &Path, number: usize, needs: Needs) -> Result<Dump> {
+    let file = open_file(path, number)?;
+    tell_others(&file, path);
+    Ok(Dump::of_file(file, needs))
 }
 
 /// Finds the images of a dump; what could not be found is said on stderr when the user gave places to look.
@@ -104,7 +99,7 @@ fn print<T: Serialize>(json: bool, report: &T, text: impl FnOnce(&T) -> String) 
 
 fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
-    let dump = open_dump(&arguments.dump)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols);
     let triage = triage(&case, &images.symbols, &backing(arguments.backing.as_ref())?, &file);
@@ -125,7 +120,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
             bail!("{wanted} is no rule of the audit; kwab audit-vm --rules lists them");
         }
     }
-    let dump = open_dump(path)?;
+    let dump = open_dump(path, arguments.which.number, Needs::Rules)?;
     let report = AuditReport::of(&dump.case(), &arguments.rule, &shown(path));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::audit(report, style))?;
@@ -134,7 +129,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
 
 fn run_verify(arguments: &VerifyPages, color: Color) -> Result<ExitCode> {
     let files = backing(arguments.backing.as_ref())?;
-    let dump = open_dump(&arguments.dump)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
     let report = VerifyReport::of(&dump.case(), &files, &shown(&arguments.dump));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::verify(report, style))?;

@@ -17,7 +17,8 @@ use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Cat) -> Result<ExitCode> {
-    let file = open_file(&arguments.dump)?;
+    let file = open_file(&arguments.dump, arguments.which.number)?;
+    super::tell_others(&file, &arguments.dump);
     let chosen = chosen(&file, &arguments.section);
     if chosen.is_empty() {
         let mut kinds: Vec<String> = file.sections.iter().map(|section| section.header.kind.to_string()).collect();

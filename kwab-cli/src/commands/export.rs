@@ -26,7 +26,8 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     if matches!(arguments.to, Form::ElfCore | Form::ChromeTrace | Form::Folded) {
         return super::export_other::run(arguments);
     }
-    let file = open_file(&arguments.dump)?;
+    let file = open_file(&arguments.dump, arguments.which.number)?;
+    super::tell_others(&file, &arguments.dump);
     for wanted in &arguments.section {
         if !SectionKind::NAMES.iter().any(|(_, name)| name == wanted) {
             let names: Vec<_> = SectionKind::NAMES.iter().map(|(_, name)| *name).collect();

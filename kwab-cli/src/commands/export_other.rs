@@ -3,11 +3,11 @@
 //! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the trace, flame
 //! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on stderr.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use kwab::analysis::Dump;
+use anyhow::{Context as _, Result, bail};
+use kwab::analysis::{Dump, Needs};
 use kwab::export::{chrome_trace, elf_core, folded};
 
 use super::analyse::{load_images, open_dump};
@@ -21,12 +21,16 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     if !arguments.section.is_empty() {
         bail!("--section goes with json, jsonl and csv; this form takes what it needs");
     }
-    let dump = open_dump(&arguments.dump)?;
-    let mut form = Vec::new();
+    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Everything)?;
+    // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing of
+    // one that cannot be written.
+    let mut form = BufWriter::new(tempfile::tempfile().context("a temporary file")?);
     let remark = convert(&dump, arguments, &mut form)?;
+    let mut form = form.into_inner().map_err(|error| anyhow::anyhow!("a temporary file: {}", error.error()))?;
+    form.seek(SeekFrom::Start(0)).context("a temporary file")?;
     match &arguments.output {
-        Some(path) => output::to_file(path, arguments.force, |out| out.write_all(&form))?,
-        None => output::to_stdout(|out| out.write_all(&form))?,
+        Some(path) => output::to_file(path, arguments.force, |out| io::copy(&mut form, out).map(drop))?,
+        None => output::to_stdout(|out| io::copy(&mut form, out).map(drop))?,
     }
     let name = shown(&arguments.dump);
     // Nothing can be done about a closed stderr.
@@ -44,7 +48,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     Ok(ExitCode::from(DAMAGED))
 }
 
-fn convert(dump: &Dump, arguments: &Export, out: &mut Vec<u8>) -> Result<Option<String>> {
+fn convert(dump: &Dump, arguments: &Export, out: &mut dyn Write) -> Result<Option<String>> {
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
     match arguments.to {
         Form::ElfCore => {

@@ -5,7 +5,6 @@
 //! damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command ends with the
 //! status of damage.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -16,7 +15,6 @@ use kwab::symbols::SourceLines;
 
 use super::analyse::load_images;
 use super::open;
-use crate::analyses::SymbolOptions;
 use crate::cli::{Color, Inspect};
 use crate::failure::{DAMAGED, shown};
 use crate::output::{self, Style};
@@ -27,7 +25,7 @@ const JUDGED_WHOLE: u64 = 8 << 20;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
-    let report = report(&arguments.dump, arguments.rows, &arguments.symbols)?;
+    let report = report(arguments)?;
     if arguments.json {
         output::json(&report)?;
     } else {
@@ -39,12 +37,14 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
 }
 
 /// What the records say, and what follows from them.
-fn report(path: &Path, rows: usize, symbols: &SymbolOptions) -> Result<Report> {
-    let dump = open(path, Depth::Digest)?;
-    let mut report = inspect(&dump, &shown(path), Options { rows: rows.max(1) });
+fn report(arguments: &Inspect) -> Result<Report> {
+    let symbols = &arguments.symbols;
+    let dump = open(&arguments.dump, arguments.which.number, Depth::Digest)?;
+    let mut report = inspect(&dump, &shown(&arguments.dump), Options { rows: arguments.rows.max(1) });
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
     let dump = if whole { dump.with_the_rest() } else { dump };
     let dump = analysis::Dump::of_loaded(dump);
+    report.completeness.leave_out(dump.defects());
     let case = dump.case();
     let images = load_images(&case, symbols);
     conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()));

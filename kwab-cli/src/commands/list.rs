@@ -24,12 +24,12 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
         let meta = std::fs::metadata(path).map_err(|error| about(path, system(&error)))?;
         if meta.is_dir() {
             for found in dumps_in(path) {
-                entries.push(read(&found));
+                read(&found, &mut entries);
             }
         } else {
             // A file that was named must be a dump; one that was found may be anything.
             let file = DumpFile::open(path).map_err(|error| about(path, error))?;
-            entries.push(entry(&Dump::load(file, Depth::Catalogue), &path.display().to_string()));
+            read_all(file, path, &mut entries);
         }
     }
     entries.retain(|entry| filter.holds(entry));
@@ -49,10 +49,20 @@ fn dumps_in(folder: &std::path::Path) -> Vec<PathBuf> {
     dumps.map(walkdir::DirEntry::into_path).filter(|path| path.extension().is_some_and(|end| end == "kwab")).collect()
 }
 
-fn read(path: &std::path::Path) -> Entry {
+fn read(path: &std::path::Path, entries: &mut Vec<Entry>) {
+    match DumpFile::open(path) {
+        Ok(file) => read_all(file, path, entries),
+        Err(error) => entries.push(unreadable(&path.display().to_string(), &error.to_string())),
+    }
+}
+
+/// The entries of all dumps in a file of which the first is open.
+fn read_all(first: DumpFile, path: &std::path::Path, entries: &mut Vec<Entry>) {
     let name = path.display().to_string();
-    match Dump::open(path, Depth::Catalogue) {
-        Ok(dump) => entry(&dump, &name),
-        Err(error) => unreadable(&name, &error.to_string()),
+    let dumps = first.dumps;
+    entries.push(entry(&Dump::load(first, Depth::Catalogue), &name));
+    for number in 2..=dumps {
+        let Ok(file) = DumpFile::open_number(path, number) else { continue };
+        entries.push(entry(&Dump::load(file, Depth::Catalogue), &name));
     }
 }

@@ -13,7 +13,7 @@ mod manual;
 mod salvage;
 mod tui;
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -21,11 +21,12 @@ use anyhow::Result;
 use kwab::model::{Depth, Dump, DumpFile, OpenError};
 
 use crate::cli::{Arguments, Command};
-use crate::failure::{about, is_stdio, system};
+use crate::failure::{about, is_stdio, shown, system};
 
 /// Runs a command.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let color = arguments.color;
+    kwab::model::memory::set_limit(arguments.max_mem);
     match arguments.command {
         Command::Import(arguments) => import::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments, color),
@@ -43,16 +44,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Opens a dump or stdin; errors name the file.
-fn open_file(path: &Path) -> Result<DumpFile> {
+/// Opens dump `number` of a file or of stdin; errors name the file.
+fn open_file(path: &Path, number: usize) -> Result<DumpFile> {
     let opened = if is_stdio(path) {
         let mut bytes = Vec::new();
         match std::io::stdin().lock().read_to_end(&mut bytes) {
-            Ok(_) => DumpFile::from_bytes(bytes),
+            Ok(_) => DumpFile::number_of(bytes, number),
             Err(error) => Err(OpenError::Io(error)),
         }
     } else {
-        DumpFile::open(path)
+        DumpFile::open_number(path, number)
     };
     opened.map_err(|error| match error {
         OpenError::Io(error) => about(path, system(&error)),
@@ -60,18 +61,19 @@ fn open_file(path: &Path) -> Result<DumpFile> {
     })
 }
 
-/// All bytes of a file or of stdin.
-fn open_bytes(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = if is_stdio(path) {
-        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-    } else {
-        std::fs::read(path)
-    };
-    read.map_err(|error| about(path, system(&error)))
+/// Says on stderr when a file holds more dumps than the one that is looked at.
+fn tell_others(file: &DumpFile, path: &Path) {
+    if file.dumps > 1 {
+        let (name, number, dumps) = (shown(path), file.number, file.dumps);
+        let text = format!("kwab: {name}: holds {dumps} dumps; this is dump {number} (--dump N chooses)\n");
+        // Nothing can be done about a closed stderr.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
 }
 
 /// Opens a dump and loads as much as is asked for.
-fn open(path: &Path, depth: Depth) -> Result<Dump> {
-    Ok(Dump::load(open_file(path)?, depth))
+fn open(path: &Path, number: usize, depth: Depth) -> Result<Dump> {
+    let file = open_file(path, number)?;
+    tell_others(&file, path);
+    Ok(Dump::load(file, depth))
 }

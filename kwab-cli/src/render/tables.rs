@@ -61,7 +61,8 @@ fn rows(group: &Group, style: Style) -> String {
     let line = format!("{:>4}  {:<9}  {:<12}  {}", group.dumps.len(), signature, time(first), first.cause);
     let mut out = format!("{}\n", cut(&line, style.width));
     for dump in &group.dumps {
-        let mut line = format!("{:33}{}", "", dump.file);
+        let number = dump.dump.map_or(String::new(), |number| format!(", dump {number}"));
+        let mut line = format!("{:33}{}{number}", "", dump.file);
         if !dump.sound && dump.kind != "unreadable" {
             let _ = write!(line, "  ⚠ {}", count(dump.defects.max(1) as u64, "defect", "defects"));
         }

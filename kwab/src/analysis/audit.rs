@@ -243,17 +243,21 @@ fn kernel_user(audit: &Audit<'_, '_>, rows: &mut Rows) {
     }
 }
 
+/// Segments of the images of one process that mappings are compared with.
+const MOST_SEGMENTS: usize = 4096;
+
 fn elf_rights(audit: &Audit<'_, '_>, rows: &mut Rows) {
+    let mut segments: BTreeMap<Option<u32>, Vec<(u64, u64, u32)>> = BTreeMap::new();
+    let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
+    for image in audit.case.images.iter().filter(|image| !kernel(image.kind)) {
+        let all = image.segments.iter().flat_map(kwab_format::List::iter);
+        let known = all.filter_map(|segment| Some((segment.start?, segment.length?, segment.prot?)));
+        let own = segments.entry(image.pid).or_default();
+        own.extend(known.take(MOST_SEGMENTS.saturating_sub(own.len())));
+    }
     for vma in &audit.case.vmas {
         let (Some(start), Some(end), Some(prot), Some(_)) = (vma.start, vma.end, vma.prot, vma.path) else { continue };
-        let programs =
-            audit.case.images.iter().filter(|image| {
-                image.pid == vma.pid && !matches!(image.kind, Some(ImageKind::KERNEL | ImageKind::MODULE))
-            });
-        for segment in programs.flat_map(|image| image.segments.iter().flat_map(kwab_format::List::iter)) {
-            let (Some(low), Some(length), Some(given)) = (segment.start, segment.length, segment.prot) else {
-                continue;
-            };
+        for &(low, length, given) in segments.get(&vma.pid).map(Vec::as_slice).unwrap_or_default() {
             let inside = start >= low / PAGE * PAGE && end <= low.saturating_add(length).next_multiple_of(PAGE);
             // Rights may be taken away later (RELRO), never added.
             let extra = prot & !given & 6;

@@ -9,6 +9,9 @@ use super::dump::{Case, Found, RecordRef, text};
 use crate::decode::{Values, vector_of};
 use crate::unwind;
 
+/// Registers of one set; no processor has more.
+const MOST_REGISTERS: usize = 256;
+
 /// What died.
 #[derive(Clone, Debug, Default)]
 pub struct Death {
@@ -129,7 +132,7 @@ impl Death {
         let Some(set) = self.best_set(case) else { return };
         self.registers_at = Some(set.at);
         if let Some(list) = &set.regs {
-            self.registers = list.iter().filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+            self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
         }
         self.vector = self.vector.or(set.vector);
         self.error_code = self.error_code.or(set.error_code);
@@ -182,7 +185,7 @@ impl Death {
         if self.registers.is_empty()
             && let Some(list) = &report.regs
         {
-            self.registers = list.iter().filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+            self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
             self.registers_at = Some(report.at);
             self.sp = self.sp.or_else(|| self.register(RegId::RSP));
         }

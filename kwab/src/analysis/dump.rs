@@ -4,37 +4,62 @@
 //! whether that is possible for the kinds of section a conclusion rests on.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::sync::Arc;
 
-use kwab_format::reader::OpenError;
 use kwab_format::record::*;
-use kwab_format::section::SECTION_HEADER_LEN;
-use kwab_format::{AnyRecord, Defect, Fields as _, Flags, Item, RawRecord, Reader, RecordType, Records, SectionKind};
+use kwab_format::{
+    AnyRecord, Defect, DefectKind, Fields as _, RawRecord, RecordKind, RecordType, Records, SectionKind,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-/// A dump in memory, with compressed sections unpacked.
+use super::keep::Keeper;
+use crate::model::memory::Payload;
+use crate::model::{DumpFile, OpenError};
+
+/// The records of a dump that were asked for, in memory.
 #[derive(Debug)]
 pub struct Dump {
-    bytes: Vec<u8>,
-    sections: Vec<Part>,
-    defects: Vec<Defect>,
-    /// Sound sections that are not here because the question did not need them.
-    elsewhere: BTreeMap<SectionKind, u32>,
+    pub(super) sections: Vec<Part>,
+    /// Records of each kind in them, so that nothing grows while it is filled.
+    pub(super) counts: BTreeMap<RecordKind, usize>,
+    /// Returns of system calls in the dump, also those that were not kept.
+    pub(super) returns: usize,
+    pub(super) defects: Vec<Defect>,
+    /// Sound sections by kind.
+    pub(super) present: BTreeMap<SectionKind, u32>,
     /// Whether the dump has its end, for dumps whose end section is not among the parts.
-    ended: bool,
+    pub(super) ended: bool,
 }
 
+/// Records of one section.
 #[derive(Debug)]
-struct Part {
-    number: u32,
-    kind: SectionKind,
-    start: usize,
-    length: usize,
-    unpacked: Option<Vec<u8>>,
+pub(super) struct Part {
+    pub(super) number: u32,
+    pub(super) kind: SectionKind,
+    pub(super) payload: Payload,
+    /// The number in its section of each record; `None` when all of the section's records are here.
+    pub(super) numbers: Option<Vec<u32>>,
+}
+
+/// Which records of a dump are kept in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// All.
+    Everything,
+    /// Those that the rules of triage, audit and page verification look at; of system calls and page faults of each
+    /// process the last few.
+    Rules,
+}
+
+fn count_sections(file: &DumpFile, present: &mut BTreeMap<SectionKind, u32>) {
+    for section in &file.sections {
+        *present.entry(section.header.kind).or_default() += 1;
+    }
 }
 
 /// Where a record stands: which section and which record of it.
@@ -96,56 +121,45 @@ impl Dump {
     /// # Errors
     /// [`OpenError`] when the bytes are no dump.
     pub fn open(bytes: Vec<u8>) -> Result<Self, OpenError> {
-        let mut sections = Vec::new();
-        let mut defects = Vec::new();
-        for item in Reader::new(&bytes)?.sections() {
-            let section = match item {
-                Item::Section(section) => section,
-                Item::Defect(defect) => {
-                    defects.push(defect);
-                    continue;
+        Ok(Self::of_file(DumpFile::from_bytes(bytes)?, Needs::Everything))
+    }
+
+    /// Reads the sections one by one and keeps the records that are needed, as far as the dump's budget goes. What is left
+    /// out is among the defects.
+    #[must_use]
+    pub fn of_file(mut file: DumpFile, needs: Needs) -> Self {
+        let mut keeper = Keeper::new(Arc::clone(&file.budget), needs);
+        for index in 0..file.sections.len() {
+            match file.payload(index) {
+                Ok(payload) => {
+                    if let Some(defect) = keeper.add(&file.sections[index], payload) {
+                        file.add_defect(defect);
+                    }
                 }
-            };
-            let mut unpacked = None;
-            if section.header.flags.contains(Flags::COMPRESSED) {
-                let mut room = vec![0; section.unpacked_len()];
-                if let Err(defect) = section.unpack(&mut room) {
-                    defects.push(defect);
-                    continue;
-                }
-                unpacked = Some(room);
+                Err(defect) => file.add_defect(defect),
             }
-            if section.header.version != 0 {
-                // The payload's rules are not known: it holds no records to us.
-                unpacked = Some(Vec::new());
-            }
-            let (number, kind) = (section.header.seq, section.header.kind);
-            let start = section.offset.saturating_add(SECTION_HEADER_LEN);
-            sections.push(Part { number, kind, start, length: section.payload.len(), unpacked });
         }
-        Ok(Self { bytes, sections, defects, elsewhere: BTreeMap::new(), ended: false })
+        keeper.add_end(&file.end);
+        let mut present = BTreeMap::new();
+        count_sections(&file, &mut present);
+        keeper.finish(file.defects, present, file.ended)
     }
 
     /// Takes the sections that were loaded of a dump, for dumps too long to hold whole; those that were left out count
     /// as sound, and conclusions rest on what was loaded.
     #[must_use]
     pub fn of_loaded(dump: crate::model::Dump) -> Self {
-        let mut elsewhere: BTreeMap<SectionKind, u32> = BTreeMap::new();
-        for section in &dump.file.sections {
-            *elsewhere.entry(section.header.kind).or_default() += 1;
+        let mut file = dump.file;
+        let mut present: BTreeMap<SectionKind, u32> = BTreeMap::new();
+        count_sections(&file, &mut present);
+        let mut keeper = Keeper::new(Arc::clone(&file.budget), Needs::Everything);
+        for section in dump.loaded {
+            let info = file.sections.iter().find(|info| info.header.seq == section.number).copied();
+            if let Some(defect) = info.and_then(|info| keeper.add(&info, section.payload)) {
+                file.add_defect(defect);
+            }
         }
-        for section in &dump.loaded {
-            elsewhere.entry(section.kind).and_modify(|count| *count = count.saturating_sub(1));
-        }
-        let ended = dump.file.ended;
-        let parts = dump.loaded.into_iter().map(|section| Part {
-            number: section.number,
-            kind: section.kind,
-            start: 0,
-            length: section.payload.len(),
-            unpacked: Some(section.payload),
-        });
-        Self { bytes: Vec::new(), sections: parts.collect(), defects: dump.file.defects, elsewhere, ended }
+        keeper.finish(file.defects, present, file.ended)
     }
 
     /// Every record that can be decoded, in the order of the dump.
@@ -156,11 +170,10 @@ impl Dump {
     /// Every record, in the order of the dump.
     fn raw_records(&self) -> impl Iterator<Item = Found<RawRecord<'_>>> {
         self.sections.iter().flat_map(|part| {
-            let stored = || self.bytes.get(part.start..part.start.saturating_add(part.length)).unwrap_or_default();
-            let payload = part.unpacked.as_deref().unwrap_or_else(stored);
-            Records::new(payload).zip(0..).map(|(raw, record)| Found {
-                at: RecordRef { section: part.number, kind: part.kind, record },
-                record: raw,
+            let numbered = part.numbers.as_deref();
+            Records::new(&part.payload).zip(0_u32..).map(move |(raw, place)| {
+                let record = numbered.map_or(place, |known| known.get(place as usize).copied().unwrap_or(place));
+                Found { at: RecordRef { section: part.number, kind: part.kind, record }, record: raw }
             })
         })
     }
@@ -175,6 +188,8 @@ impl Dump {
     #[must_use]
     pub fn case(&self) -> Case<'_> {
         let mut case = Case { losses: BTreeMap::new(), cut: true, unknown_losses: 0, ..Case::default() };
+        case.reserve(&self.counts);
+        case.returns = self.returns;
         for found in self.raw_records() {
             case.take(found);
         }
@@ -227,12 +242,30 @@ macro_rules! buckets {
             $(#[doc = concat!("All [`", stringify!($late_kind), "`] records.")] pub $late: Lazy<'a, $late_kind<'a>>,)*
             /// The [`CanaryCheck`] records that tell of a broken canary; nearly all others say that nothing is wrong.
             pub canaries: Vec<Found<CanaryCheck<'a>>>,
+            /// Returns of system calls that the dump holds, also those that were not loaded.
+            pub returns: usize,
             losses: BTreeMap<SectionKind, String>,
             cut: bool,
             unknown_losses: u32,
         }
 
+        /// What a decoded record takes in a [`Case`], bytes; `None` for records that no rule looks at.
+        pub(super) fn decoded_size(kind: RecordKind) -> Option<usize> {
+            match kind {
+                CanaryCheck::KIND => Some(size_of::<Found<CanaryCheck<'_>>>()),
+                $($kind::KIND => Some(size_of::<Found<$kind<'_>>>()),)*
+                $($late_kind::KIND => Some(size_of::<Found<&[u8]>>()),)*
+                _ => None,
+            }
+        }
+
         impl<'a> Case<'a> {
+            fn reserve(&mut self, counts: &BTreeMap<RecordKind, usize>) {
+                let of = |kind: RecordKind| counts.get(&kind).copied().unwrap_or(0);
+                $(self.$field.reserve_exact(of($kind::KIND));)*
+                $(self.$late.found.reserve_exact(of($late_kind::KIND));)*
+            }
+
             fn take(&mut self, found: Found<RawRecord<'a>>) {
                 let at = found.at;
                 let body = found.record.body;
@@ -298,9 +331,11 @@ buckets! {
 impl<'a> Case<'a> {
     /// The mappings and system calls inside crash reports, for processes that have none in records of their own.
     fn spread_reports(&mut self) {
-        for report in self.crash_reports.clone() {
+        let mut mapped: BTreeSet<Option<u32>> = self.vmas.iter().map(|vma| vma.pid).collect();
+        let mut called: BTreeSet<Option<u32>> = self.syscalls.iter().map(|call| call.pid).collect();
+        for report in &self.crash_reports {
             let at = report.at;
-            if !self.vmas.iter().any(|vma| vma.pid == report.pid) {
+            if mapped.insert(report.pid) {
                 let vmas = report.vmas.iter().flat_map(kwab_format::List::iter).map(|vma| Vma {
                     pid: report.pid,
                     start: vma.start,
@@ -313,7 +348,7 @@ impl<'a> Case<'a> {
                 });
                 self.vmas.extend(vmas.map(|record| Found { at, record }));
             }
-            if !self.syscalls.iter().any(|call| call.pid == report.pid) {
+            if called.insert(report.pid) {
                 let calls = report.syscalls.iter().flat_map(kwab_format::List::iter).map(|call| SyscallRecord {
                     pid: report.pid,
                     nr: call.nr,
@@ -336,15 +371,18 @@ impl Case<'_> {
             let Some((first, last)) = defect.sections else { continue };
             match defect.section_kind {
                 Some(kind) => {
-                    self.losses.entry(kind).or_insert_with(|| format!("section {first} ({}) is damaged", name(kind)));
+                    let text = match defect.kind {
+                        DefectKind::NotRead { records, claimed } => {
+                            format!("section {first} ({}) was read in part, {records} of {claimed} records", name(kind))
+                        }
+                        _ => format!("section {first} ({}) is damaged", name(kind)),
+                    };
+                    self.losses.entry(kind).or_insert(text);
                 }
                 None => self.unknown_losses += last.saturating_sub(first).saturating_add(1),
             }
         }
-        let mut present = dump.elsewhere.clone();
-        for part in &dump.sections {
-            *present.entry(part.kind).or_default() += 1;
-        }
+        let present = &dump.present;
         for total in &self.totals {
             let (Some(kind), Some(written)) = (total.kind.map(SectionKind), total.sections) else { continue };
             let found = present.get(&kind).copied().unwrap_or(0);
@@ -384,8 +422,10 @@ impl Case<'_> {
     /// What is lost, one sentence per kind of section.
     #[must_use]
     pub fn losses(&self) -> Vec<String> {
+        let in_part = |text: &&String| text.contains(" was read in part");
         let mut all: Vec<String> = if self.cut {
-            vec!["the dump is cut: it has no end section, and what came last is missing".to_owned()]
+            let cut = "the dump is cut: it has no end section, and what came last is missing".to_owned();
+            std::iter::once(cut).chain(self.losses.values().filter(in_part).cloned()).collect()
         } else {
             self.losses.values().cloned().collect()
         };
@@ -413,10 +453,17 @@ pub(super) fn waits_in_vfork(task: &Task<'_>) -> bool {
     reason.contains("vfork") || (asleep && matches!(reason.as_str(), "clone" | "clone3"))
 }
 
-/// Bytes of a record as text.
+/// Bytes of a text that conclusions quote: one name of a megabyte may be quoted a thousand times.
+const QUOTED: usize = 4096;
+
+/// Bytes of a record as text, the first [`QUOTED`] of them.
 #[must_use]
 pub fn text(bytes: Option<&[u8]>) -> String {
-    String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
+    let bytes = bytes.unwrap_or_default();
+    let Some((quoted, _)) = bytes.split_at_checked(QUOTED).filter(|(_, rest)| !rest.is_empty()) else {
+        return String::from_utf8_lossy(bytes).into_owned();
+    };
+    format!("{}…", String::from_utf8_lossy(quoted))
 }
 
 fn name(kind: SectionKind) -> String {

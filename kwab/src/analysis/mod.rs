@@ -13,6 +13,7 @@ mod dump;
 pub mod finding;
 pub mod forms;
 pub mod images;
+mod keep;
 pub mod rules;
 mod space;
 pub mod stacks;
@@ -24,5 +25,5 @@ mod tests;
 
 pub use context::{Context, TraceFrame, View};
 pub use death::Death;
-pub use dump::{Case, Dump, Found, RecordRef, text};
+pub use dump::{Case, Dump, Found, Needs, RecordRef, text};
 pub use triage::{LEAST, Triage, judge, triage};

@@ -14,8 +14,8 @@ pub(super) const PAGE: u64 = 4096;
 const FRAME_BITS: u64 = 0x000f_ffff_ffff_f000;
 /// The most pages that a run of entries is believed to hold: 2^48 bytes of address space.
 const MAX_RUN: u64 = 1 << 36;
-/// The most pages whose mappings are counted: 4 GiB.
-const MAX_COUNTED: u64 = 1 << 20;
+/// The most pages whose mappings are counted: 1 GiB.
+const MAX_COUNTED: u64 = 1 << 18;
 
 /// What an entry allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,30 +92,76 @@ impl Mapping<'_, '_> {
     }
 }
 
+/// Ranges that overlap a place and are looked at: mappings that overlap each other are few, or a finding of their own.
+const MOST_OVER: usize = 1024;
+
+/// Ranges of addresses in order of their start, with the greatest end so far: what can touch a range lies between two
+/// places that are found by bisection.
+#[derive(Debug, Default)]
+struct Ranges {
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+}
+
+impl Ranges {
+    /// Takes ranges in order of start.
+    fn of(sorted: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut ranges = Self::default();
+        for (start, end) in sorted {
+            let before = ranges.ends.last().copied().unwrap_or(0);
+            ranges.starts.push(start);
+            ranges.ends.push(before.max(end));
+        }
+        ranges
+    }
+
+    /// The places of the ranges that may touch `start..end`.
+    fn near(&self, start: u64, end: u64) -> std::ops::Range<usize> {
+        let behind = self.starts.partition_point(|first| *first < end);
+        let first = self.ends.partition_point(|last| *last <= start).min(behind);
+        first.max(behind.saturating_sub(MOST_OVER))..behind
+    }
+}
+
 /// The address spaces of a dump.
 #[derive(Debug)]
 pub(super) struct Spaces<'c, 'a> {
-    vmas: BTreeMap<Option<u32>, Vec<&'c Found<Vma<'a>>>>,
+    vmas: BTreeMap<Option<u32>, (Ranges, Vec<&'c Found<Vma<'a>>>)>,
     ptes: &'c [Found<Pte<'a>>],
+    /// The present entries of each process in order of address.
+    mapped: BTreeMap<Option<u32>, (Ranges, Vec<&'c Found<Pte<'a>>>)>,
     frames: BTreeMap<u64, &'c Found<FrameInfo<'a>>>,
 }
 
 impl<'c, 'a> Spaces<'c, 'a> {
     pub(super) fn of(case: &'c Case<'a>) -> Self {
-        let mut vmas: BTreeMap<Option<u32>, Vec<&Found<Vma<'_>>>> = BTreeMap::new();
+        let mut by_pid: BTreeMap<Option<u32>, Vec<&Found<Vma<'_>>>> = BTreeMap::new();
         for vma in &case.vmas {
-            vmas.entry(vma.pid).or_default().push(vma);
+            by_pid.entry(vma.pid).or_default().push(vma);
         }
-        for list in vmas.values_mut() {
+        let indexed = |(pid, mut list): (_, Vec<&'c Found<Vma<'a>>>)| {
             list.sort_by_key(|vma| (vma.start, vma.end));
+            let ranges = Ranges::of(list.iter().map(|vma| (vma.start.unwrap_or(0), vma.end.unwrap_or(0))));
+            (pid, (ranges, list))
+        };
+        let vmas = by_pid.into_iter().map(indexed).collect();
+        let mut entries: BTreeMap<Option<u32>, Vec<(u64, u64, &Found<Pte<'_>>)>> = BTreeMap::new();
+        for mapping in case.ptes.iter().filter_map(Mapping::of) {
+            entries.entry(mapping.pid).or_default().push((mapping.start, mapping.end, mapping.source));
         }
+        let indexed = |(pid, mut list): (_, Vec<(u64, u64, &'c Found<Pte<'a>>)>)| {
+            list.sort_by_key(|(start, ..)| *start);
+            let ranges = Ranges::of(list.iter().map(|(start, end, _)| (*start, *end)));
+            (pid, (ranges, list.into_iter().map(|(.., source)| source).collect()))
+        };
+        let mapped = entries.into_iter().map(indexed).collect();
         let frames = case.frame_infos.iter().filter_map(|frame| Some((frame.frame?, frame))).collect();
-        Self { vmas, ptes: &case.ptes, frames }
+        Self { vmas, ptes: &case.ptes, mapped, frames }
     }
 
     /// Every process with its mappings in order of address.
     pub(super) fn maps(&self) -> impl Iterator<Item = (Option<u32>, &[&'c Found<Vma<'a>>])> {
-        self.vmas.iter().map(|(pid, list)| (*pid, list.as_slice()))
+        self.vmas.iter().map(|(pid, (_, list))| (*pid, list.as_slice()))
     }
 
     /// Whether the mappings of a process are known.
@@ -130,14 +176,19 @@ impl<'c, 'a> Spaces<'c, 'a> {
 
     /// The entry that maps an address.
     pub(super) fn mapping_at(&self, pid: Option<u32>, addr: u64) -> Option<Mapping<'c, 'a>> {
-        self.mappings().find(|m| m.pid == pid && (m.start..m.end).contains(&addr))
+        let (ranges, list) = self.mapped.get(&pid)?;
+        let near = list.get(ranges.near(addr, addr.saturating_add(1)))?;
+        near.iter().filter_map(|source| Mapping::of(source)).find(|m| (m.start..m.end).contains(&addr))
     }
 
     /// The mappings that a run of entries touches.
     pub(super) fn vmas_over(&self, mapping: &Mapping<'_, '_>) -> impl Iterator<Item = &'c Found<Vma<'a>>> {
         let (start, end) = (mapping.start, mapping.end);
-        let list = self.vmas.get(&mapping.pid).map(Vec::as_slice).unwrap_or_default();
-        list.iter().copied().filter(move |vma| vma.start.is_some_and(|s| s < end) && vma.end.is_some_and(|e| e > start))
+        let list = self.vmas.get(&mapping.pid).and_then(|(ranges, list)| list.get(ranges.near(start, end)));
+        list.unwrap_or_default()
+            .iter()
+            .copied()
+            .filter(move |vma| vma.start.is_some_and(|s| s < end) && vma.end.is_some_and(|e| e > start))
     }
 
     /// Every run of entries with every mapping that it touches.

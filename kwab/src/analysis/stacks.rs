@@ -3,9 +3,9 @@
 //! Stacks are walked from saved registers through whatever stack bytes the dump holds; a task without registers keeps the
 //! frames that its kernel printed. Two stacks are equal when they hold the same addresses, and for programs the same names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kwab_format::record::{RegId, RegisterRole, Registers};
+use kwab_format::record::{RegId, RegisterRole, Registers, Task};
 
 use super::context::{TraceFrame, View, is_machinery_at, printed_frame, walked};
 use super::death::Death;
@@ -30,6 +30,8 @@ pub struct Stack {
 
 /// Stacks that are walked: more tasks than that are a list, not a picture.
 const MOST: usize = 4096;
+/// Frames of all of them together.
+const MOST_FRAMES: usize = 1 << 15;
 /// Frames of one of them.
 const MAX_FRAMES: usize = 64;
 
@@ -38,11 +40,24 @@ const MAX_FRAMES: usize = 64;
 pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Stack> {
     let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at);
     let sets = others.filter(|set| set.role != Some(RegisterRole::DUMPER)).take(MOST);
-    let saved: Vec<Stack> = sets.filter_map(|set| of_registers(case, symbols, death, set)).collect();
-    let printed = printed(case, symbols, |tid| {
-        // What was walked says how far it can be trusted; what was printed does not.
-        saved.iter().any(|stack| !stack.user && stack.owners.iter().any(|owner| owner.contains(&format!("[{tid}]"))))
-    });
+    let tasks = by_tid(case);
+    let mut saved: Vec<Stack> = Vec::new();
+    let mut frames = 0;
+    for stack in sets.filter_map(|set| of_registers(case, symbols, death, set, &tasks)) {
+        frames += stack.frames.len();
+        if frames > MOST_FRAMES {
+            break;
+        }
+        saved.push(stack);
+    }
+    // What was walked says how far it can be trusted; what was printed does not.
+    let walked: BTreeSet<u32> = saved
+        .iter()
+        .filter(|stack| !stack.user)
+        .flat_map(|stack| &stack.owners)
+        .filter_map(|owner| named_tid(owner))
+        .collect();
+    let printed = printed(case, symbols, &tasks, |tid| walked.contains(&tid));
     grouped(saved.into_iter().chain(printed))
 }
 
@@ -56,7 +71,31 @@ pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(R
     walked(&view, &registers, MAX_FRAMES).0
 }
 
-fn of_registers(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Found<Registers<'_>>) -> Option<Stack> {
+/// The tasks of a dump by their thread; of several with the same the first.
+type Tasks<'c, 'a> = BTreeMap<u32, &'c Found<Task<'a>>>;
+
+fn by_tid<'c, 'a>(case: &'c Case<'a>) -> Tasks<'c, 'a> {
+    let mut tasks = Tasks::new();
+    for task in &case.tasks {
+        if let Some(tid) = task.tid.or(task.pid) {
+            tasks.entry(tid).or_insert(task);
+        }
+    }
+    tasks
+}
+
+/// The thread that an owner's name ends with or is followed by its state: `task sh[7], sleeping`.
+fn named_tid(owner: &str) -> Option<u32> {
+    owner.match_indices('[').find_map(|(at, _)| owner[at + 1..].split_once(']')?.0.parse().ok())
+}
+
+fn of_registers(
+    case: &Case<'_>,
+    symbols: &Symbols,
+    death: &Death,
+    set: &Found<Registers<'_>>,
+    tasks: &Tasks<'_, '_>,
+) -> Option<Stack> {
     let mut registers = unwind::Registers::default();
     for reg in set.regs.as_ref()?.iter() {
         registers.set(reg.id?.0, reg.value);
@@ -65,7 +104,7 @@ fn of_registers(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Found<R
     let user = ip >> 63 == 0;
     let view = View::of(case, symbols, set.pid.filter(|_| user), death);
     let (frames, stopped) = walked(&view, &registers, MAX_FRAMES);
-    let task = task_name(case, set.tid.or(set.pid));
+    let task = task_name(tasks, set.tid.or(set.pid));
     let cpu = set.stamp.cpu.map(|cpu| format!("CPU {cpu}"));
     let owner = match (set.role, cpu) {
         (Some(RegisterRole::STOPPED), Some(cpu)) => match task {
@@ -83,9 +122,9 @@ fn of_registers(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Found<R
 }
 
 /// `sh[7], sleeping: pipe read`.
-fn task_name(case: &Case<'_>, tid: Option<u32>) -> Option<String> {
+fn task_name(tasks: &Tasks<'_, '_>, tid: Option<u32>) -> Option<String> {
     let tid = tid?;
-    let Some(task) = case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid)) else {
+    let Some(task) = tasks.get(&tid) else {
         return Some(format!("[{tid}]"));
     };
     let mut name = format!("{}[{tid}]", text(task.comm));
@@ -100,7 +139,7 @@ fn task_name(case: &Case<'_>, tid: Option<u32>) -> Option<String> {
 }
 
 /// Frames that the kernel printed for its tasks.
-fn printed(case: &Case<'_>, symbols: &Symbols, known: impl Fn(u32) -> bool) -> Vec<Stack> {
+fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: impl Fn(u32) -> bool) -> Vec<Stack> {
     let mut stacks: BTreeMap<(u32, u32), Stack> = BTreeMap::new();
     let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
     for frame in of_tasks {
@@ -109,7 +148,7 @@ fn printed(case: &Case<'_>, symbols: &Symbols, known: impl Fn(u32) -> bool) -> V
             break;
         }
         let stack = stacks.entry((frame.trace.unwrap_or(0), tid)).or_insert_with(|| Stack {
-            owners: task_name(case, Some(tid)).map(|task| format!("task {task}")).into_iter().collect(),
+            owners: task_name(tasks, Some(tid)).map(|task| format!("task {task}")).into_iter().collect(),
             user: false,
             frames: Vec::new(),
             stopped: None,

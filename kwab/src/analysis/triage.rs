@@ -124,7 +124,7 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     {
         out.push(format!("stack overflow (rsp {sp:#x}, {} KiB left)", left / 1024));
     }
-    let calls = ctx.case.syscalls.len() + ctx.case.exits.len();
+    let calls = ctx.case.syscalls.len() + ctx.case.returns;
     if calls > 0 && ctx.case.unimplemented.is_empty() && !claimed("UNIMPL") {
         out.push(format!("unimplemented system call (none among {calls})"));
     }

@@ -143,7 +143,7 @@ struct List<'o> {
 impl List<'_> {
     /// Writes a span: on its lane, or as a pair of asynchronous events of this number.
     fn span(&mut self, span: &Span, lane: Option<u32>, number: u64, us: &impl Fn(u64) -> f64) -> io::Result<()> {
-        let name = span.path.last().map_or("", String::as_str);
+        let name = &*span.path.name;
         let tid = lane.unwrap_or(span.cpu);
         let mut event = json!({"ph": "X", "cat": "span", "name": name, "pid": 0, "tid": tid, "ts": us(span.begin)});
         match (lane, span.end) {
@@ -182,7 +182,7 @@ mod tests {
             // Each begins inside the one before and ends after it.
             let span = Span {
                 cpu: 1,
-                path: vec!["fork".into()],
+                path: super::super::spans::Path::inside(None, "fork".into()),
                 begin: 10 + number,
                 end: Some(10_000 + number),
                 inside: 0,

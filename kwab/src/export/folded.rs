@@ -32,7 +32,7 @@ fn of_spans(dump: &Dump) -> BTreeMap<String, u64> {
     for span in spans(dump).0 {
         let Some(end) = span.end else { continue };
         let own = (end - span.begin).saturating_sub(span.inside);
-        let names: Vec<String> = span.path.iter().map(|name| frame(name)).collect();
+        let names: Vec<String> = span.path.names().iter().map(|name| frame(name)).collect();
         let weight = (own as f64 / per_ns).round() as u64;
         if weight > 0 {
             *stacks.entry(format!("CPU{};{}", span.cpu, names.join(";"))).or_default() += weight;

@@ -11,6 +11,11 @@ use kwab_format::armour::Chunk;
 /// Ranges that are remembered; more holes than this mean that the input is no dump worth keeping apart.
 const MOST_RANGES: usize = 1 << 16;
 
+/// The longest hole that is always kept as zeros.
+const LONGEST_HOLE: u64 = 64 << 10;
+/// The most bytes of a dump that are put together.
+const MOST_BYTES: u64 = 32 << 20;
+
 /// A dump in the making.
 #[derive(Debug)]
 pub struct Assembly {
@@ -74,7 +79,8 @@ impl Assembly {
         (came, end - came)
     }
 
-    /// The bytes, missing ones as zeros.
+    /// The bytes, missing ones as zeros; a hole that is longer than everything that came is shortened, so that a line which
+    /// claims a far position costs no more than any other. The sections behind it then stand before their positions.
     ///
     /// # Errors
     /// Those of the temporary file, also earlier ones.
@@ -82,9 +88,19 @@ impl Assembly {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        self.file.seek(SeekFrom::Start(0))?;
+        let (came, _) = self.coverage();
+        let mut zeros = came + LONGEST_HOLE;
         let mut bytes = Vec::new();
-        self.file.take(64 << 20).read_to_end(&mut bytes)?;
+        let mut at = 0;
+        for (start, end) in self.ranges {
+            let hole = (start - at).min(zeros);
+            zeros -= hole;
+            bytes.resize(bytes.len() + usize::try_from(hole).unwrap_or(0), 0);
+            self.file.seek(SeekFrom::Start(start))?;
+            let room = MOST_BYTES.saturating_sub(bytes.len() as u64);
+            (&self.file).take((end - start).min(room)).read_to_end(&mut bytes)?;
+            at = end;
+        }
         Ok(bytes)
     }
 }

@@ -8,15 +8,20 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use kwab_format::section::{FILE_HEADER_LEN, FILE_MAGIC, SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::{Defect, DefectKind, FileHeader, Flags, Item, Reader, Section, SectionHeader, SectionKind};
+
+use super::extents::extents;
+use super::memory::{Budget, Payload};
 
 /// A dump no longer than this is read whole and checked completely at once: that costs a few milliseconds.
 const READ_WHOLE: u64 = 8 << 20;
 /// A damaged dump longer than this is not mended in memory.
 const LARGEST_DAMAGED: u64 = 2 << 30;
+/// Defects that are listed one by one: a defect takes more memory than the bytes that can bring it.
+const MOST_DEFECTS: usize = 4096;
 /// Bytes read at once while walking.
 const WALK_WINDOW: usize = 64 << 10;
 
@@ -41,6 +46,14 @@ pub enum OpenError {
     /// Written by a later version.
     #[error("is a dump of format version {0}, which this kwab cannot read; a newer one can")]
     Version(u16),
+    /// The file does not hold that many dumps.
+    #[error("holds {held} dumps; there is no dump {wanted}")]
+    NoSuchDump {
+        /// How many it holds.
+        held: usize,
+        /// Which was asked for.
+        wanted: usize,
+    },
     /// Damaged, and too large to mend.
     #[error("is damaged at byte {0}, and too large to be mended in memory")]
     TooLarge(u64),
@@ -78,14 +91,32 @@ pub struct DumpFile {
     pub defects: Vec<Defect>,
     /// Whether an end section closes it.
     pub ended: bool,
+    /// What the end section holds, when there is one.
+    pub end: Vec<u8>,
+    /// Its sound index and end sections.
+    pub tables: Vec<SectionInfo>,
+    /// Which dump of its file it is, from 1.
+    pub number: usize,
+    /// How many dumps the file holds.
+    pub dumps: usize,
+    /// What decoding it may still hold.
+    pub budget: Arc<Budget>,
 }
 
 impl DumpFile {
-    /// Opens the dump at `path`.
+    /// Opens the dump at `path`; the first when the file holds several.
     ///
     /// # Errors
     /// [`OpenError`]; damage is no error.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Self::open_number(path, 1)
+    }
+
+    /// Opens dump `number`, from 1, of the file at `path`.
+    ///
+    /// # Errors
+    /// [`OpenError`]; damage is no error.
+    pub fn open_number(path: &Path, number: usize) -> Result<Self, OpenError> {
         let mut file = File::open(path)?;
         let meta = file.metadata()?;
         if meta.is_dir() {
@@ -94,20 +125,26 @@ impl DumpFile {
         if !meta.is_file() || meta.len() <= READ_WHOLE {
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
-            return Self::from_bytes(bytes);
+            return Self::number_of(bytes, number);
         }
         let mut head = [0; FILE_HEADER_LEN];
         file.read_exact(&mut head)?;
         let len = meta.len();
         match walk(&mut file, &head, len) {
-            Ok((header, sections)) => Ok(Self {
+            Ok((header, sections, tables, end)) if number == 1 => Ok(Self {
                 bytes: Bytes::File(Mutex::new(file)),
                 len,
                 header: Some(header),
                 sections,
                 defects: Vec::new(),
                 ended: true,
+                end,
+                tables,
+                number,
+                dumps: 1,
+                budget: Arc::new(Budget::of(len, 0)),
             }),
+            Ok(_) => Err(OpenError::NoSuchDump { held: 1, wanted: number }),
             Err(at) => {
                 if !head.starts_with(&FILE_MAGIC[..4]) {
                     wrong_type(&head)?;
@@ -118,7 +155,7 @@ impl DumpFile {
                 let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
                 file.seek(SeekFrom::Start(0))?;
                 file.read_to_end(&mut bytes)?;
-                Self::from_bytes(bytes)
+                Self::number_of(bytes, number)
             }
         }
     }
@@ -128,6 +165,32 @@ impl DumpFile {
     /// # Errors
     /// [`OpenError`]; damage is no error.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OpenError> {
+        Self::number_of(bytes, 1)
+    }
+
+    /// Takes dump `number`, from 1, of a file that is already in memory.
+    ///
+    /// # Errors
+    /// [`OpenError`]; damage is no error.
+    pub fn number_of(mut bytes: Vec<u8>, number: usize) -> Result<Self, OpenError> {
+        let length = bytes.len() as u64;
+        let extents = extents(&bytes);
+        let dumps = extents.len().max(1);
+        if number == 0 || number > dumps {
+            return Err(OpenError::NoSuchDump { held: dumps, wanted: number });
+        }
+        if let Some(extent) = extents.get(number - 1).filter(|extent| extent.len() < bytes.len()) {
+            bytes.truncate(extent.end);
+            bytes.drain(..extent.start);
+        }
+        let mut file = Self::alone(bytes)?;
+        (file.number, file.dumps) = (number, dumps);
+        file.budget = Arc::new(Budget::of(length, length));
+        Ok(file)
+    }
+
+    /// Takes one dump.
+    fn alone(bytes: Vec<u8>) -> Result<Self, OpenError> {
         use kwab_format::reader::OpenError as Why;
         let reader = match Reader::new(&bytes) {
             Ok(reader) => reader,
@@ -141,20 +204,31 @@ impl DumpFile {
         let header = reader.file_header();
         let mut sections = Vec::new();
         let mut defects = Vec::new();
-        let mut ended = false;
+        let (mut ended, mut end, mut tables, mut more) = (false, Vec::new(), Vec::new(), 0);
         for item in reader.sections() {
             match item {
+                Item::Defect(_) if defects.len() >= MOST_DEFECTS => more += 1,
                 Item::Defect(defect) => defects.push(defect),
                 Item::Section(section) => {
-                    ended |= section.header.kind == SectionKind::END;
-                    if !is_table(section.header.kind) {
-                        let offset = section.offset as u64;
-                        sections.push(SectionInfo { header: section.header, offset, verified: true });
+                    if section.header.kind == SectionKind::END {
+                        ended = true;
+                        end = section.payload.to_vec();
                     }
+                    let list = if is_table(section.header.kind) { &mut tables } else { &mut sections };
+                    let offset = section.offset as u64;
+                    list.push(SectionInfo { header: section.header, offset, verified: true });
                 }
             }
         }
-        Ok(Self { len: bytes.len() as u64, bytes: Bytes::Memory(bytes), header, sections, defects, ended })
+        // What is missing is only known at the end of the walk.
+        defects.sort_by_key(|defect| (defect.offset, defect.kind != DefectKind::Missing));
+        if more > 0 {
+            defects.push(Defect::new(DefectKind::Further { count: more }, 0, 0));
+        }
+        let len = bytes.len() as u64;
+        let budget = Arc::new(Budget::of(len, len));
+        let bytes = Bytes::Memory(bytes);
+        Ok(Self { len, bytes, header, sections, defects, ended, end, tables, number: 1, dumps: 1, budget })
     }
 
     fn cut_at_birth(bytes: Vec<u8>) -> Self {
@@ -168,6 +242,11 @@ impl DumpFile {
             sections: Vec::new(),
             defects: vec![defect],
             ended: false,
+            end: Vec::new(),
+            tables: Vec::new(),
+            number: 1,
+            dumps: 1,
+            budget: Arc::new(Budget::of(remain, remain)),
         }
     }
 
@@ -175,35 +254,38 @@ impl DumpFile {
     ///
     /// # Errors
     /// As [`payload`](Self::payload).
-    pub fn packed_payload(&self, index: usize) -> Result<Vec<u8>, Defect> {
-        match self.whole(index)? {
+    pub fn packed_payload(&self, index: usize) -> Result<Payload, Defect> {
+        let info = &self.sections[index];
+        Payload::new(&self.budget, info, info.header.payload_len as usize, || match self.whole(index)? {
             Cow::Borrowed(whole) => Ok(whole[SECTION_HEADER_LEN..whole.len() - SECTION_TRAILER_LEN].to_vec()),
             Cow::Owned(mut whole) => {
                 whole.truncate(whole.len() - SECTION_TRAILER_LEN);
                 whole.drain(..SECTION_HEADER_LEN);
                 Ok(whole)
             }
-        }
+        })
     }
 
     /// The records of section `index`, checked and unpacked; none when the section is of a version that is not known.
     ///
     /// # Errors
-    /// The defect that makes them unusable; a failing read counts as one.
-    pub fn payload(&self, index: usize) -> Result<Vec<u8>, Defect> {
+    /// The defect that makes them unusable; a failing read counts as one, and so does a budget without room for them.
+    pub fn payload(&self, index: usize) -> Result<Payload, Defect> {
         let info = &self.sections[index];
         if info.header.version != 0 {
-            return self.whole(index).map(|_| Vec::new());
+            return self.whole(index).map(|_| Payload::default());
         }
         if !info.header.flags.contains(Flags::COMPRESSED) {
             return self.packed_payload(index);
         }
         let whole = self.whole(index)?;
         let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
-        let mut unpacked = vec![0; section.unpacked_len()];
-        let length = section.unpack(&mut unpacked)?.len();
-        unpacked.truncate(length);
-        Ok(unpacked)
+        Payload::new(&self.budget, info, section.unpacked_len(), || {
+            let mut unpacked = vec![0; section.unpacked_len()];
+            let length = section.unpack(&mut unpacked)?.len();
+            unpacked.truncate(length);
+            Ok(unpacked)
+        })
     }
 
     /// Header, payload and checksum of a section, checked.
@@ -236,15 +318,13 @@ impl DumpFile {
             if self.sections[index].verified {
                 continue;
             }
-            match self.payload(index) {
-                Ok(_) => self.sections[index].verified = true,
-                Err(defect) => self.defects.push(defect),
+            match self.whole(index).map(|_| ()) {
+                Ok(()) => self.sections[index].verified = true,
+                Err(defect) => self.add_defect(defect),
             }
         }
-        let bad: Vec<_> = self.defects.iter().filter_map(|defect| defect.sections).collect();
-        self.sections.retain(|info| {
-            info.verified || !bad.iter().any(|(first, last)| (*first..=*last).contains(&info.header.seq))
-        });
+        // Whatever is not verified now was found damaged above.
+        self.sections.retain(|info| info.verified);
     }
 
     /// How many payloads have been checked.
@@ -256,7 +336,19 @@ impl DumpFile {
     pub(crate) fn note(&mut self, index: usize, outcome: Result<(), Defect>) {
         match outcome {
             Ok(()) => self.sections[index].verified = true,
-            Err(defect) => self.defects.push(defect),
+            Err(defect) => self.add_defect(defect),
+        }
+    }
+
+    /// Adds a defect; beyond [`MOST_DEFECTS`] they are only counted.
+    pub fn add_defect(&mut self, defect: Defect) {
+        if self.defects.len() < MOST_DEFECTS {
+            self.defects.push(defect);
+            return;
+        }
+        match self.defects.last_mut().map(|last| &mut last.kind) {
+            Some(DefectKind::Further { count }) => *count += 1,
+            _ => self.defects.push(Defect::new(DefectKind::Further { count: 1 }, 0, 0)),
         }
     }
 }
@@ -278,9 +370,9 @@ fn is_table(kind: SectionKind) -> bool {
 }
 
 /// Follows the headers of an undamaged dump; otherwise says where it stopped being one.
-fn walk(file: &mut File, head: &[u8; FILE_HEADER_LEN], len: u64) -> Result<(FileHeader, Vec<SectionInfo>), u64> {
+fn walk(file: &mut File, head: &[u8; FILE_HEADER_LEN], len: u64) -> Result<Walked, u64> {
     let header = FileHeader::decode(head).map_err(|_| 0u64)?;
-    let mut sections = Vec::new();
+    let (mut sections, mut tables) = (Vec::new(), Vec::new());
     let mut at = FILE_HEADER_LEN as u64;
     let mut seq = 0;
     let mut window = Window { bytes: vec![0; WALK_WINDOW], start: 0, filled: 0 };
@@ -292,15 +384,26 @@ fn walk(file: &mut File, head: &[u8; FILE_HEADER_LEN], len: u64) -> Result<(File
         if !follows || !known || at + section.total_len() > len {
             return Err(at);
         }
-        if !is_table(section.kind) {
-            sections.push(SectionInfo { header: section, offset: at, verified: false });
-        }
+        let list = if is_table(section.kind) { &mut tables } else { &mut sections };
+        list.push(SectionInfo { header: section, offset: at, verified: false });
         at += section.total_len();
         seq += 1;
         if section.kind == SectionKind::END {
-            return if at == len { Ok((header, sections)) } else { Err(at) };
+            let end = read_end(file, at - section.total_len(), &section).filter(|_| at == len).ok_or(at)?;
+            return Ok((header, sections, tables, end));
         }
     }
+}
+
+/// What an undamaged dump begins with, its sections, its index and end sections, and the payload of its end section.
+type Walked = (FileHeader, Vec<SectionInfo>, Vec<SectionInfo>, Vec<u8>);
+
+/// The payload of the end section, checked.
+fn read_end(file: &mut File, at: u64, header: &SectionHeader) -> Option<Vec<u8>> {
+    let mut whole = vec![0; usize::try_from(header.total_len()).ok()?];
+    file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(&mut whole)).ok()?;
+    let section = Section::parse(&whole, 0)?;
+    section.verify().is_ok().then(|| section.payload.to_vec())
 }
 
 /// The stretch of the file that was read last, so that small sections do not cost a read each.

@@ -169,11 +169,20 @@ fn insert(schema: &RecordSchema, name: &str, shape: Shape, raw: Raw<'_>, out: &m
     out.insert(name.to_string(), value);
 }
 
+/// Elements of a list that are shown: more than any kernel writes, and few enough that one record is no burden.
+const MOST_ELEMENTS: usize = 1 << 16;
+
 /// A list of elements; registers become an object by name, as events have them.
 fn list(schema: &RecordSchema, fields: &[FieldSchema], bytes: &[u8]) -> Value {
     let mut elements = Vec::new();
     let mut rest = bytes;
     while let Some((element, after)) = split_prefixed(rest) {
+        if elements.len() >= MOST_ELEMENTS {
+            let more =
+                std::iter::successors(Some(rest), |rest| split_prefixed(rest).map(|(_, after)| after)).count() - 1;
+            elements.push(Map::from_iter([("elements_left_out".to_owned(), Value::from(more))]));
+            break;
+        }
         let mut object = Map::new();
         members(schema, fields, element, &mut object);
         elements.push(object);

@@ -6,11 +6,13 @@
 //! [`index`] orders millions of events in little memory, and [`payloads`] reads them back one section at a time.
 
 pub mod call;
+mod extents;
 pub mod file;
 pub mod index;
 pub mod json;
 pub mod line;
 pub mod log;
+pub mod memory;
 pub mod payloads;
 pub mod stream;
 
@@ -24,6 +26,7 @@ use kwab_format::wire::RecordType;
 use kwab_format::{AnyRecord, Records, SectionKind};
 
 pub use file::{DumpFile, OpenError, SectionInfo};
+use memory::{Payload, not_read};
 
 /// How much of a dump is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub struct Loaded {
     /// What it is about.
     pub kind: SectionKind,
     /// Its records.
-    pub payload: Vec<u8>,
+    pub payload: Payload,
 }
 
 /// A dump with the sections that were asked for.
@@ -63,13 +66,30 @@ pub struct Dump {
     pub left_out: usize,
 }
 
+/// What a loaded record counts beyond its bytes: reports keep a reference to it while they sort.
+const PER_RECORD: u64 = 64;
+
 impl Loaded {
-    /// Reads section `index`, and notes in the file whether it is sound.
+    /// Reads section `index`, and notes in the file whether it is sound. Half of the budget is kept for the analyses, and
+    /// one section gets at most half of what is left of the other half.
     fn of(file: &mut DumpFile, index: usize) -> Option<Self> {
         let (number, kind) = (file.sections[index].header.seq, file.sections[index].header.kind);
         let payload = file.payload(index);
         file.note(index, payload.as_ref().map(|_| ()).map_err(Clone::clone));
-        Some(Self { number, kind, payload: payload.ok()? })
+        let mut payload = payload.ok()?;
+        let mut room = file.budget.left().saturating_sub(file.budget.total() / 2) / 2;
+        let (records, dropped) = payload.keep_while(|| match room.checked_sub(PER_RECORD) {
+            Some(less) => {
+                room = less;
+                file.budget.take(PER_RECORD)
+            }
+            None => false,
+        });
+        if dropped > 0 {
+            let defect = not_read(&file.sections[index], records, dropped as u64);
+            file.add_defect(defect);
+        }
+        Some(Self { number, kind, payload })
     }
 }
 
@@ -170,11 +190,11 @@ impl Dump {
             let around: Vec<usize> = all[after.saturating_sub(2)..(after + 1).min(before_tail)].to_vec();
             for index in around.into_iter().rev() {
                 let number = self.file.sections[index].header.seq;
-                if let Ok(payload) = self.file.payload(index) {
-                    self.file.note(index, Ok(()));
+                if let Some(loaded) = Loaded::of(&mut self.file, index) {
+                    debug_assert_eq!(loaded.number, number);
                     self.left_out = self.left_out.saturating_sub(1);
                     let at = self.loaded.iter().position(|loaded| loaded.kind == kind).unwrap_or(self.loaded.len());
-                    self.loaded.insert(at, Loaded { number, kind, payload });
+                    self.loaded.insert(at, loaded);
                 }
             }
         }

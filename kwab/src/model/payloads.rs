@@ -5,16 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kwab_format::{Defect, RawRecord, Records};
 
 use super::DumpFile;
+use super::memory::Payload;
 
 /// Bytes of payloads that are kept.
-const KEPT: usize = 32 << 20;
+const KEPT: usize = 16 << 20;
 
 /// A dump whose sections are read as they are needed; may be shared between threads.
 #[derive(Debug)]
 pub struct Payloads {
     file: Arc<DumpFile>,
     /// The payloads that were asked for last, the newest at the end.
-    recent: Mutex<Vec<(usize, Arc<Vec<u8>>)>>,
+    recent: Mutex<Vec<(usize, Arc<Payload>)>>,
 }
 
 impl Payloads {
@@ -35,7 +36,7 @@ impl Payloads {
     /// # Errors
     /// The defect that makes them unusable, as [`DumpFile::payload`]; an index that the dump does not have counts as an
     /// empty section.
-    pub fn get(&self, index: usize) -> Result<Arc<Vec<u8>>, Defect> {
+    pub fn get(&self, index: usize) -> Result<Arc<Payload>, Defect> {
         if let Some(payload) = self.kept(index) {
             return Ok(payload);
         }
@@ -55,7 +56,7 @@ impl Payloads {
     }
 
     /// A section that was read lately, which makes it the newest.
-    fn kept(&self, index: usize) -> Option<Arc<Vec<u8>>> {
+    fn kept(&self, index: usize) -> Option<Arc<Payload>> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         let at = recent.iter().position(|(number, _)| *number == index)?;
         let found = recent.remove(at);

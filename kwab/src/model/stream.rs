@@ -3,18 +3,20 @@
 //! Sections of one kind are in order among themselves; the kinds are merged by the line of the log each record names, so
 //! one section per kind is in memory. Records without a line come where they stand.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use kwab_format::{Defect, RawRecord, Records, SectionKind};
 
 use super::DumpFile;
+use super::memory::Payload;
 
 /// The sections of one kind, one of them loaded.
 struct Run {
     kind: SectionKind,
     sections: Vec<usize>,
     next: usize,
-    payload: Vec<u8>,
+    payload: Payload,
     at: usize,
     line: u64,
 }
@@ -37,15 +39,17 @@ pub fn for_each<E>(
     let mut defects = Vec::new();
     let mut runs: Vec<Run> = kinds
         .into_iter()
-        .map(|(kind, sections)| Run { kind, sections, next: 0, payload: Vec::new(), at: 0, line: 0 })
+        .map(|(kind, sections)| Run { kind, sections, next: 0, payload: Payload::default(), at: 0, line: 0 })
         .collect();
     for run in &mut runs {
         run.advance(file, &mut defects);
     }
-    runs.retain(|run| run.at < run.payload.len());
-    while let Some(first) = (0..runs.len()).min_by_key(|index| runs[*index].line) {
+    let waiting = runs.iter().enumerate().filter(|(_, run)| run.at < run.payload.len());
+    let mut waiting: BinaryHeap<Reverse<(u64, usize)>> =
+        waiting.map(|(index, run)| Reverse((run.line, index))).collect();
+    while let Some(Reverse((_, first))) = waiting.pop() {
         // As long as no other kind has an earlier line, stay with this one.
-        let limit = (0..runs.len()).filter(|index| *index != first).map(|index| runs[index].line).min();
+        let limit = waiting.peek().map(|Reverse((line, _))| *line);
         let run = &mut runs[first];
         while let Some((record, length)) = run.current() {
             each(run.kind, record)?;
@@ -55,7 +59,9 @@ pub fn for_each<E>(
                 break;
             }
         }
-        runs.retain(|run| run.at < run.payload.len());
+        if run.at < run.payload.len() {
+            waiting.push(Reverse((run.line, first)));
+        }
     }
     Ok(defects)
 }
@@ -79,18 +85,17 @@ impl Run {
                 return;
             }
             let Some(index) = self.sections.get(self.next) else {
-                self.payload.clear();
+                self.payload = Payload::default();
                 self.at = 0;
                 return;
             };
             self.next += 1;
             self.at = 0;
+            // Its room is needed for the next one.
+            self.payload = Payload::default();
             match file.payload(*index) {
                 Ok(payload) => self.payload = payload,
-                Err(defect) => {
-                    self.payload.clear();
-                    defects.push(defect);
-                }
+                Err(defect) => defects.push(defect),
             }
         }
     }

@@ -11,7 +11,7 @@ use super::inspect;
 use crate::model::Dump;
 
 /// The version of [`Catalogue`]'s JSON form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Dumps, grouped by signature.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -36,7 +36,9 @@ pub struct Group {
 pub struct Entry {
     /// The file.
     pub file: String,
-    /// What kind of death, `recording` when nothing died, `unreadable` when it is no dump.
+    /// Which dump of the file it is, from 1, when the file holds several.
+    pub dump: Option<usize>,
+    /// What kind of death, `recording` when nothing died, `lost` when the cause is lost, `unreadable` when it is no dump.
     pub kind: String,
     /// Who died.
     pub victim: String,
@@ -69,7 +71,7 @@ impl Catalogue {
     pub fn of(entries: Vec<Entry>) -> Self {
         let mut by_signature: BTreeMap<(bool, String), Vec<Entry>> = BTreeMap::new();
         for entry in entries {
-            let died = !matches!(entry.kind.as_str(), "recording" | "unreadable");
+            let died = !matches!(entry.kind.as_str(), "recording" | "lost" | "unreadable");
             let key = if died { entry.signature.clone() } else { entry.kind.clone() };
             by_signature.entry((!died, key)).or_default().push(entry);
         }
@@ -124,7 +126,12 @@ pub fn entry(dump: &Dump, file: &str) -> Entry {
         cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
     Entry {
         file: file.to_string(),
-        kind: cause.as_ref().map_or_else(|| "recording".to_string(), |cause| cause.kind.clone()),
+        dump: (dump.file.dumps > 1).then_some(dump.file.number),
+        kind: match &cause {
+            Some(cause) => cause.kind.clone(),
+            None if inspect::is_cause_lost(dump) => "lost".to_string(),
+            None => "recording".to_string(),
+        },
         victim: cause.as_ref().map_or_else(String::new, |cause| cause.victim.clone()),
         cause: headline,
         place: place.unwrap_or_default(),
@@ -144,6 +151,7 @@ pub fn entry(dump: &Dump, file: &str) -> Entry {
 pub fn unreadable(file: &str, why: &str) -> Entry {
     Entry {
         file: file.to_string(),
+        dump: None,
         kind: "unreadable".to_string(),
         victim: String::new(),
         cause: why.to_string(),

@@ -1,9 +1,12 @@
-//! Integrity alone: every checksum, and what is damaged.
+//! Integrity alone: every checksum, every record, the totals of the end section, and what is wrong with them.
 
+use kwab_format::defect::Counted;
+use kwab_format::record::{End, KindTotal};
+use kwab_format::{AnyRecord, Defect, DefectKind, Records, SectionKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::DumpFile;
+use crate::model::{DumpFile, SectionInfo};
 
 /// The version of [`CheckReports`]' JSON form.
 pub const SCHEMA: u32 = 1;
@@ -64,9 +67,14 @@ pub struct DefectReport {
     pub text: String,
 }
 
+/// Malformed records of one section that are named one by one.
+const MOST_RECORDS: u64 = 16;
+
 /// Checks everything.
 pub fn check(file: &mut DumpFile, name: &str) -> CheckReport {
     file.verify_all();
+    check_sections(file);
+    check_totals(file);
     let sections: Vec<_> = file
         .sections
         .iter()
@@ -96,5 +104,107 @@ pub fn check(file: &mut DumpFile, name: &str) -> CheckReport {
         records: sections.iter().map(|section| u64::from(section.records)).sum(),
         sections,
         defects,
+    }
+}
+
+/// Unpacks every payload and decodes every record in it.
+fn check_sections(file: &mut DumpFile) {
+    for index in 0..file.sections.len() {
+        // What the payload of a later version holds is not known.
+        if file.sections[index].header.version != 0 {
+            continue;
+        }
+        let found = match file.payload(index) {
+            Ok(payload) => check_records(&file.sections[index], &payload),
+            Err(defect) => vec![defect],
+        };
+        found.into_iter().for_each(|defect| file.add_defect(defect));
+    }
+    if let Some(info) = file.tables.iter().find(|info| info.header.kind == SectionKind::END).copied() {
+        let found = check_records(&info, &file.end);
+        found.into_iter().for_each(|defect| file.add_defect(defect));
+    }
+}
+
+/// What is wrong with the records of a payload whose checksum is right.
+fn check_records(info: &SectionInfo, payload: &[u8]) -> Vec<Defect> {
+    let header = &info.header;
+    let at = |kind, length: usize| {
+        Defect::new(kind, info.offset, length as u64).blame(header.seq, header.seq, Some(header.kind))
+    };
+    let mut found = Vec::new();
+    let (mut count, mut bad) = (0_u32, 0);
+    let mut records = Records::new(payload);
+    while let Some(raw) = records.next() {
+        if let Err(error) = raw.decode() {
+            bad += 1;
+            if bad <= MOST_RECORDS {
+                found.push(at(DefectKind::BadRecord { record: count, error }, raw.body.len()));
+            }
+        }
+        count = count.saturating_add(1);
+    }
+    if bad > MOST_RECORDS {
+        found.push(at(DefectKind::Further { count: bad - MOST_RECORDS }, 0));
+    }
+    if !records.rest().is_empty() {
+        found.push(at(DefectKind::RecordTail, records.rest().len()));
+    }
+    if count != header.records {
+        found.push(at(DefectKind::RecordCount { claimed: header.records, found: count }, 0));
+    }
+    found
+}
+
+/// Compares what the end section counts with what is there. Where sections are lost, their defects say so already.
+fn check_totals(file: &mut DumpFile) {
+    if file.defects.iter().any(|defect| defect.sections.is_some()) {
+        return;
+    }
+    let Some(end) = file.tables.iter().find(|info| info.header.kind == SectionKind::END).copied() else { return };
+    let before: Vec<&SectionInfo> =
+        file.sections.iter().chain(&file.tables).filter(|info| info.header.kind != SectionKind::END).collect();
+    let mut found = Vec::new();
+    for record in Records::new(&file.end).filter_map(|raw| raw.decode().ok()) {
+        match record {
+            AnyRecord::KindTotal(total) => compare_kind(&total, &before, &end, &mut found),
+            AnyRecord::End(total) => compare_all(&total, &before, &end, &mut found),
+            _ => {}
+        }
+    }
+    found.into_iter().for_each(|defect| file.add_defect(defect));
+}
+
+fn compare_kind(total: &KindTotal<'_>, before: &[&SectionInfo], end: &SectionInfo, found: &mut Vec<Defect>) {
+    // Kind 0 sums up the kinds for which the writer had no room.
+    let Some(kind) = total.kind.filter(|kind| *kind != 0).map(SectionKind) else { return };
+    let of_kind = || before.iter().filter(|info| info.header.kind == kind);
+    let records = of_kind().map(|info| u64::from(info.header.records)).sum();
+    let bytes = of_kind().map(|info| u64::from(info.header.payload_len)).sum();
+    differ(Counted::Sections, total.sections.map(u64::from), of_kind().count() as u64, Some(kind), end, found);
+    differ(Counted::Records, total.records, records, Some(kind), end, found);
+    differ(Counted::Bytes, total.bytes, bytes, Some(kind), end, found);
+}
+
+fn compare_all(total: &End<'_>, before: &[&SectionInfo], end: &SectionInfo, found: &mut Vec<Defect>) {
+    let records = before.iter().map(|info| u64::from(info.header.records)).sum();
+    differ(Counted::Sections, total.sections.map(u64::from), before.len() as u64, None, end, found);
+    differ(Counted::Records, total.records, records, None, end, found);
+    differ(Counted::Bytes, total.bytes, end.offset, None, end, found);
+}
+
+fn differ(
+    what: Counted,
+    claimed: Option<u64>,
+    there: u64,
+    kind: Option<SectionKind>,
+    end: &SectionInfo,
+    found: &mut Vec<Defect>,
+) {
+    if let Some(claimed) = claimed.filter(|claimed| *claimed != there) {
+        let mut defect = Defect::new(DefectKind::Totals { what, claimed, found: there }, end.offset, 0);
+        // Named by the kind that is counted wrongly; no section is lost by it.
+        defect.section_kind = kind;
+        found.push(defect);
     }
 }

@@ -74,9 +74,11 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
         if !changes.contains(&kind) {
             continue;
         }
-        let Some(other) = running_elsewhere(&events[..index], pid, cpu) else { continue };
+        let before = &events[index.saturating_sub(LOOKED_BACK)..index];
+        let Some(other) = running_elsewhere(before, pid, cpu) else { continue };
         // The shootdown belongs to the change: it comes before the processor does anything else for the process.
-        let next = events[index + 1..].iter().filter(|later| later.stamp.cpu == Some(cpu));
+        let later = &events[index + 1..events.len().min(index + 1 + LOOKED_BACK)];
+        let next = later.iter().filter(|later| later.stamp.cpu == Some(cpu));
         let told = next.take(4).any(|later| later.kind == Some(FlightKind::TLB_SEND));
         if told || events[index + 1..].is_empty() {
             continue;
@@ -103,6 +105,9 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     Vec::new()
 }
+
+/// Events before and behind a change that are looked at: more than a processor's ring holds.
+const LOOKED_BACK: usize = 4096;
 
 /// A processor other than `cpu` whose last switch was to a task of `pid` that has not begun to end since.
 fn running_elsewhere(before: &[&Found<FlightEvent<'_>>], pid: u32, cpu: u32) -> Option<u32> {

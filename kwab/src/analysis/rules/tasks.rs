@@ -42,8 +42,7 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
             awaits.insert(waiter, (addr, wait.at, place(wait.name, wait.location)));
         }
     }
-    for &start in awaits.keys() {
-        let Some(circle) = circle(start, &awaits, &holders) else { continue };
+    if let Some(circle) = circle(&awaits, &holders) {
         let names: Vec<String> = circle.iter().map(ToString::to_string).collect();
         let text = match circle.len() {
             1 => format!("{} waits for a lock that it holds itself", names[0]),
@@ -61,23 +60,35 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
     Vec::new()
 }
 
+/// The circle with the first of all parties that are in one, beginning with that party. Everybody waits for one lock at
+/// most, so each party is looked at once.
 fn circle(
-    start: Party,
     awaits: &BTreeMap<Party, (u64, RecordRef, String)>,
     holders: &BTreeMap<u64, (Party, RecordRef, String)>,
 ) -> Option<Vec<Party>> {
-    let mut path = vec![start];
-    loop {
-        let (addr, ..) = awaits.get(path.last()?)?;
-        let (holder, ..) = holders.get(addr)?;
-        if *holder == start {
-            return Some(path);
+    let next = |party: &Party| holders.get(&awaits.get(party)?.0).map(|(holder, ..)| *holder);
+    // Which walk has seen a party, and how far into it.
+    let mut seen: BTreeMap<Party, (usize, usize)> = BTreeMap::new();
+    let mut found: Option<Vec<Party>> = None;
+    for (walk, start) in awaits.keys().enumerate() {
+        let mut path = Vec::new();
+        let mut at = Some(*start);
+        while let Some(party) = at {
+            if let Some((by, place)) = seen.get(&party) {
+                let mut circle = if *by == walk { path.split_off(*place) } else { Vec::new() };
+                let first = circle.iter().enumerate().min_by_key(|(_, party)| **party).map_or(0, |(place, _)| place);
+                circle.rotate_left(first);
+                if !circle.is_empty() && found.as_ref().is_none_or(|other| circle.first() < other.first()) {
+                    found = Some(circle);
+                }
+                break;
+            }
+            seen.insert(party, (walk, path.len()));
+            path.push(party);
+            at = next(&party);
         }
-        if path.contains(holder) {
-            return None;
-        }
-        path.push(*holder);
     }
+    found
 }
 
 fn place(name: Option<&[u8]>, location: Option<&[u8]>) -> String {
@@ -100,10 +111,14 @@ fn label(task: &Task<'_>) -> String {
 
 /// A spinning lock whose holder sleeps.
 pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let mut asleep: BTreeMap<u32, &Found<Task<'_>>> = BTreeMap::new();
+    for task in ctx.case.tasks.iter().filter(|task| is_asleep(task)) {
+        if let Some(tid) = task.tid.or(task.pid) {
+            asleep.entry(tid).or_insert(task);
+        }
+    }
     for lock in ctx.case.locks.iter().filter(|lock| lock.kind == Some(LockKind::SPIN)) {
-        let Some(holder) = lock.holder_tid.or(lock.holder_pid) else { continue };
-        let asleep = |task: &&Found<Task<'_>>| task.tid.or(task.pid) == Some(holder) && is_asleep(task);
-        let Some(task) = ctx.case.tasks.iter().find(asleep) else { continue };
+        let Some(task) = lock.holder_tid.or(lock.holder_pid).and_then(|holder| asleep.get(&holder)) else { continue };
         let what = place(lock.name, lock.location);
         let claim = Claim::new(format!("{} sleeps while it holds {what}", label(task)))
             .because(0.6, format!("it holds the spin lock {what}"), Some(lock.at))

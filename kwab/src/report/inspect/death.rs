@@ -1,6 +1,7 @@
 //! What died, where and why: the cause record, or what the events say when a kernel wrote none.
 
-use kwab_format::record::{Cause, CauseKind, CrashReport, Frame, FrameTrust, Panic, Stamp};
+use kwab_format::record::{Cause, CauseKind, CrashReport, Frame, FrameTrust, Panic, Reason, Stamp};
+use kwab_format::{AnyRecord, RawRecord, Records, SectionKind};
 use linux_abi::Signal;
 use linux_abi::signals::code_name;
 
@@ -67,7 +68,10 @@ fn victim(cause: &Cause<'_>) -> String {
 pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
     let Some(cause) = cause else {
         let events: u64 = dump.file.sections.iter().map(|section| u64::from(section.header.records)).sum();
-        return format!("no crash in this recording ({events} records)");
+        return match lost_cause(dump) {
+            Some(lost) => format!("{lost} ({events} records)"),
+            None => format!("no crash in this recording ({events} records)"),
+        };
     };
     if in_kernel(cause) {
         let kind = cause.kind.and_then(CauseKind::name).unwrap_or("death");
@@ -93,6 +97,27 @@ pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
     format!("{} died of {signal}{how}", victim(cause))
 }
 
+/// What to say of a dump without a cause that may have had one.
+pub(super) fn lost_cause(dump: &Dump) -> Option<&'static str> {
+    let file = &dump.file;
+    let here = file.sections.iter().any(|section| section.header.kind == SectionKind::CAUSE);
+    let of_end = |raw: RawRecord<'_>| match raw.decode() {
+        Ok(AnyRecord::KindTotal(total)) if total.kind == Some(SectionKind::CAUSE.0) => total.sections,
+        _ => None,
+    };
+    let written = Records::new(&file.end).filter_map(of_end).any(|sections| sections > 0);
+    let damaged = file.defects.iter().any(|defect| defect.section_kind == Some(SectionKind::CAUSE));
+    let reason = dump.identity().and_then(|identity| identity.reason);
+    let died = matches!(reason, Some(Reason::KERNEL_CRASH | Reason::PROCESS_CRASH | Reason::HANG));
+    if damaged || died || (written && !here) {
+        return Some("the section with the cause is lost");
+    }
+    let lost = file.defects.iter().any(|defect| defect.sections.is_some_and(|_| defect.section_kind.is_none()));
+    let quiet = matches!(reason, Some(Reason::RECORDING | Reason::LIVE));
+    let unsure = (lost || !file.ended || file.header.is_none()) && !here && !quiet;
+    unsure.then_some("the section with the cause is lost, if there was one")
+}
+
 fn signal_name(cause: &Cause<'_>) -> String {
     let number = cause.signal.map(u64::from);
     match (cause.signal_name, number.and_then(Signal::new)) {
@@ -106,7 +131,8 @@ fn signal_name(cause: &Cause<'_>) -> String {
 pub(super) fn signature(dump: &Dump, cause: &Option<Cause<'_>>) -> String {
     let Some(cause) = cause else { return "00000000".to_string() };
     let kernel = in_kernel(cause);
-    let frames: Vec<Frame<'_>> = dump.records::<Frame<'_>>().filter(|frame| is_of_death(frame, dump)).collect();
+    let frames: Vec<Frame<'_>> =
+        dump.records::<Frame<'_>>().filter(|frame| is_of_death(frame, dump)).take(MOST_FRAMES).collect();
     let first = frames.iter().filter(|frame| frame.trust != Some(FrameTrust::SCAN));
     let mut symbols: Vec<&[u8]> = first.filter_map(|frame| frame.symbol).collect();
     if let Some(location) = cause.location.and_then(crate::import::text::location) {
@@ -165,16 +191,24 @@ fn time(stamp: &Stamp<'_>) -> Option<String> {
     stamp.ns.map(|ns| format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1000))
 }
 
+/// Frames of all printed backtraces together.
+const MOST_FRAMES: usize = 4096;
+
 /// The printed backtraces: Frame records by number, else what the panic event carries.
 pub(super) fn backtraces(dump: &Dump) -> Vec<Backtrace> {
-    let sections = dump.loaded.iter().filter(|section| section.kind != kwab_format::SectionKind::TASKS);
-    let records = sections.flat_map(|section| kwab_format::Records::new(&section.payload));
+    let sections = dump.loaded.iter().filter(|section| section.kind != SectionKind::TASKS);
+    let records = sections.flat_map(|section| Records::new(&section.payload));
     let mut traces: Vec<Backtrace> = Vec::new();
+    let mut rows = 0;
     for record in records {
-        let Ok(kwab_format::AnyRecord::Frame(frame)) = record.decode() else { continue };
+        let Ok(AnyRecord::Frame(frame)) = record.decode() else { continue };
         let trace = frame.trace.unwrap_or(0) as usize;
         if trace >= 64 {
             continue;
+        }
+        rows += 1;
+        if rows > MOST_FRAMES {
+            break;
         }
         while traces.len() <= trace {
             let title = if traces.is_empty() { "backtrace" } else { "the same, printed again" };
@@ -185,7 +219,7 @@ pub(super) fn backtraces(dump: &Dump) -> Vec<Backtrace> {
     if traces.is_empty()
         && let Some(panic) = dump.records::<Panic<'_>>().next()
     {
-        let frames = panic.backtrace.iter().flat_map(kwab_format::List::iter).enumerate();
+        let frames = panic.backtrace.iter().flat_map(kwab_format::List::iter).take(MOST_FRAMES).enumerate();
         let frames: Vec<FrameRow> = frames
             .map(|(index, frame)| FrameRow {
                 index: index as u32,

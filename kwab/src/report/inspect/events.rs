@@ -1,6 +1,6 @@
 //! The last system calls and the last events, a call and its return on one row.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use kwab_format::record::{
     Cause, CrashReport, FlightEvent, Frame, Htrace, HugePageVerifyFail, Identity, PageVerifyFail, SyscallEntry,
@@ -17,10 +17,10 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let cause = dump.records::<Cause<'_>>().next();
     let pid = cause.filter(|cause| cause.in_kernel != Some(true)).and_then(|cause| cause.pid);
     if let Some(report) = dump.records::<CrashReport<'_>>().find(|report| pid.is_none() || report.pid == pid) {
-        let calls: Vec<_> = report.syscalls.iter().flat_map(kwab_format::List::iter).collect();
-        if !calls.is_empty() {
-            let skip = calls.len().saturating_sub(rows);
-            let shown = calls.into_iter().skip(skip).map(|call| {
+        let count = report.syscalls.map_or(0, |calls| calls.len());
+        if count > 0 {
+            let calls = report.syscalls.iter().flat_map(kwab_format::List::iter);
+            let shown = calls.skip(count.saturating_sub(rows)).map(|call| {
                 let args = [call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5];
                 let text = arguments(&Call { nr: call.nr, name: call.name, args });
                 let value = call.result.map_or("?".to_string(), |value| result(call.nr, value));
@@ -29,12 +29,15 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
             return shown.collect();
         }
     }
-    let ring: Vec<SyscallRecord<'_>> =
-        dump.records::<SyscallRecord<'_>>().filter(|call| pid.is_none() || call.pid == pid).collect();
+    let mut ring: VecDeque<SyscallRecord<'_>> = VecDeque::new();
+    for call in dump.records::<SyscallRecord<'_>>().filter(|call| pid.is_none() || call.pid == pid) {
+        if ring.len() == rows {
+            ring.pop_front();
+        }
+        ring.push_back(call);
+    }
     if !ring.is_empty() {
-        let skip = ring.len().saturating_sub(rows);
-        let rows = ring.into_iter().skip(skip).map(|call| row(&AnyRecord::SyscallRecord(call), None));
-        return rows.collect();
+        return ring.into_iter().map(|call| row(&AnyRecord::SyscallRecord(call), None)).collect();
     }
     let telling = |kind| matches!(kind, SyscallEntry::KIND | SyscallExit::KIND | UnimplementedSyscall::KIND);
     let wanted = |record: &AnyRecord<'_>| pid.is_none() || line::pid(record) == pid;

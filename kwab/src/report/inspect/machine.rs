@@ -8,6 +8,10 @@ use crate::model::Dump;
 
 /// Bytes of an excerpt that are shown.
 const EXCERPT: usize = 256;
+/// Registers of one set; no processor has more.
+const MOST_REGISTERS: usize = 256;
+/// Rows that are made of mappings before the nearest are chosen.
+const MOST_MAPPINGS: usize = 1 << 15;
 /// Mappings that are shown around the fault.
 const NEAR: usize = 24;
 
@@ -35,7 +39,7 @@ pub(super) fn registers(dump: &Dump, cause: &Option<Cause<'_>>, vmas: &[VmaRow])
 }
 
 fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Vec<RegisterRow> {
-    let regs: Vec<Reg<'a>> = regs.collect();
+    let regs: Vec<Reg<'a>> = regs.take(MOST_REGISTERS).collect();
     // Linux fills rax with -ENOSYS while a system call runs: that is no error.
     let in_call = regs.iter().any(|reg| reg.id == Some(RegId::ORIG_RAX));
     let mut rows: Vec<(usize, RegisterRow)> = regs
@@ -148,6 +152,7 @@ pub(super) fn vmas(dump: &Dump, cause: &Option<Cause<'_>>) -> Vec<VmaRow> {
     let mut rows: Vec<(u64, VmaRow)> = dump
         .records::<Vma<'_>>()
         .filter(|vma| vma.pid.is_none() || pid.is_none() || vma.pid == pid)
+        .take(MOST_MAPPINGS)
         .map(|vma| {
             let name = vma_name(vma.path, vma.name, vma.file_offset);
             let start = vma.start.unwrap_or(0);
@@ -157,7 +162,7 @@ pub(super) fn vmas(dump: &Dump, cause: &Option<Cause<'_>>) -> Vec<VmaRow> {
     if rows.is_empty()
         && let Some(report) = dump.records::<CrashReport<'_>>().next()
     {
-        for vma in report.vmas.iter().flat_map(kwab_format::List::iter) {
+        for vma in report.vmas.iter().flat_map(kwab_format::List::iter).take(MOST_MAPPINGS) {
             let start = vma.start.unwrap_or(0);
             rows.push((
                 start,

@@ -357,6 +357,18 @@ pub struct Completeness {
     pub kept: usize,
 }
 
+impl Completeness {
+    /// Adds what the analyses left out, which is not among the defects of the file.
+    pub fn leave_out(&mut self, defects: &[kwab_format::Defect]) {
+        for text in defects.iter().map(ToString::to_string) {
+            if !self.defects.contains(&text) {
+                self.defects.push(text);
+                self.complete = false;
+            }
+        }
+    }
+}
+
 /// Something that is not there.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Gap {
@@ -407,6 +419,11 @@ pub fn signature_of(dump: &Dump) -> String {
 /// The headline of a dump, for catalogues.
 pub fn headline_of(dump: &Dump) -> String {
     death::headline(dump, death::cause(dump).as_ref())
+}
+
+/// Whether a dump tells of no death, but may have before it was damaged.
+pub fn is_cause_lost(dump: &Dump) -> bool {
+    death::cause(dump).is_none() && death::lost_cause(dump).is_some()
 }
 
 /// The cause of a dump with its words, for catalogues.

@@ -55,11 +55,14 @@ pub(super) fn remarks(dump: &Dump) -> Vec<Remark> {
     notes.take(256).collect()
 }
 
+/// Rows of a profile that are sorted; a kernel has some hundred calls and spans.
+const MOST_ROWS: usize = 1 << 14;
+
 /// Profiles, the most expensive rows first, and counters.
 pub(super) fn profiles(dump: &Dump) -> Vec<Profile> {
     let mut profiles = Vec::new();
     if let Some(profile) = dump.records::<SyscallProfile<'_>>().last() {
-        let rows = profile.entries.iter().flat_map(kwab_format::List::iter).map(|entry| ProfileRow {
+        let rows = profile.entries.iter().flat_map(kwab_format::List::iter).take(MOST_ROWS).map(|entry| ProfileRow {
             name: entry.name.map_or_else(|| entry.nr.unwrap_or(-1).to_string(), text),
             calls: entry.calls.unwrap_or(0),
             total_ns: entry.total_ns.unwrap_or(0),
@@ -70,7 +73,7 @@ pub(super) fn profiles(dump: &Dump) -> Vec<Profile> {
         profiles.push(Profile { title: "system calls".to_string(), rows: sorted(rows.collect()) });
     }
     if let Some(profile) = dump.records::<SpanProfile<'_>>().last() {
-        let rows = profile.entries.iter().flat_map(kwab_format::List::iter).map(|entry| ProfileRow {
+        let rows = profile.entries.iter().flat_map(kwab_format::List::iter).take(MOST_ROWS).map(|entry| ProfileRow {
             name: entry.name.map_or_else(|| entry.id.unwrap_or(0).to_string(), text),
             calls: entry.calls.unwrap_or(0),
             total_ns: entry.total_ns.unwrap_or(0),

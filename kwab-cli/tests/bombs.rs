@@ -1,0 +1,174 @@
+//! Dumps of a few kilobytes that claim to be gigabytes: every command stays within its promise and says what it left out.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use common::{folder, run, text};
+use kwab::format::armour::{LINE_LEN, encode_line};
+use kwab::format::lz4::{TABLE_LEN, compress};
+use kwab::format::section::{SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader, seal};
+use kwab::format::{BootId, DumpId, FileHeader, Flags, SectionKind};
+
+/// A dump with compressed sections that nothing ends.
+struct Bomb(Vec<u8>, u32);
+
+impl Bomb {
+    fn new() -> Self {
+        Self(FileHeader::new(DumpId(7), BootId([0; 16])).encode().to_vec(), 0)
+    }
+
+    /// A section that unpacks to `records`.
+    fn packed(mut self, kind: u16, count: u32, records: &[u8]) -> Self {
+        let room = SECTION_HEADER_LEN + 4;
+        let mut buf = vec![0; room + records.len() / 128 + 4096];
+        buf[SECTION_HEADER_LEN..room].copy_from_slice(&(records.len() as u32).to_le_bytes());
+        let length = compress(records, &mut buf[room..], &mut [0; TABLE_LEN]).expect("it packs well");
+        buf.truncate(room + length);
+        buf.resize(room + length + SECTION_TRAILER_LEN, 0);
+        let header = SectionHeader {
+            kind: SectionKind(kind),
+            version: 0,
+            flags: Flags::COMPRESSED,
+            payload_len: (4 + length) as u32,
+            seq: self.1,
+            dump_id: DumpId(7),
+            position: self.0.len() as u64,
+            records: count,
+        };
+        self.0.extend_from_slice(seal(&mut buf, &header).expect("room"));
+        self.1 += 1;
+        self
+    }
+}
+
+/// A record of this kind with `body`.
+fn record(kind: u8, body: &[u8]) -> Vec<u8> {
+    let [l0, l1, l2, _] = (body.len() as u32).to_le_bytes();
+    [&[kind, l0, l1, l2], body].concat()
+}
+
+/// Field 31 does not exist in any record here, so this is the field `number`: a run of `length` bytes, all zero.
+fn zeros(number: u8, length: u32) -> Vec<u8> {
+    let mut field = vec![number << 3 | 6, 255];
+    field.extend_from_slice(&length.to_le_bytes());
+    field.resize(field.len() + length as usize, 0);
+    field
+}
+
+/// The most that one section may unpack to, less its record's header.
+const WHOLE: u32 = (16 << 20) - 16;
+
+fn bombs() -> Vec<(&'static str, Vec<u8>)> {
+    let memory = record(8, &zeros(4, WHOLE));
+    let many = (0..12).fold(Bomb::new(), |bomb, _| bomb.packed(17, 1, &memory));
+    let count = 128 << 10;
+    // Every kind of record, with nothing in it.
+    let tiny = (1..=50).fold(Bomb::new(), |bomb, kind| {
+        let records = record(kind, &[]).repeat(count);
+        bomb.packed(if kind == 6 { 2 } else { 15 }, count as u32, &records)
+    });
+    // Lists of elements that take one byte: mappings of a crash report, rows of profiles, registers, frames.
+    let lists = [(25, 9), (25, 10), (25, 8), (27, 1), (27, 2), (29, 1), (29, 2), (7, 8), (7, 9), (26, 3), (35, 3)];
+    let lists = lists
+        .iter()
+        .fold(Bomb::new(), |bomb, (kind, field)| bomb.packed(15, 1, &record(*kind, &zeros(*field, WHOLE / 4))));
+    let kinds = (0..24).fold(Bomb::new(), |bomb, number| bomb.packed(number + 1, 1, &record(48, &zeros(2, WHOLE))));
+    vec![("many", many.0), ("tiny", tiny.0), ("lists", lists.0), ("kinds", kinds.0)]
+}
+
+const COMMANDS: &[&[&str]] = &[
+    &["inspect", "bomb.kwab"],
+    &["inspect", "--json", "bomb.kwab"],
+    &["triage", "bomb.kwab"],
+    &["audit-vm", "bomb.kwab"],
+    &["verify-pages", "bomb.kwab"],
+    &["check", "bomb.kwab"],
+    &["list", "bomb.kwab"],
+    &["cat", "bomb.kwab", "events"],
+    &["cat", "bomb.kwab", "memory"],
+    &["salvage", "bomb.kwab", "-o", "good.kwab", "--force"],
+    &["export", "--to", "jsonl", "bomb.kwab"],
+    &["export", "--to", "json", "bomb.kwab"],
+    &["export", "--to", "csv", "bomb.kwab"],
+    &["export", "--to", "elf-core", "bomb.kwab"],
+    &["export", "--to", "chrome-trace", "bomb.kwab"],
+    &["export", "--to", "folded", "bomb.kwab"],
+];
+
+/// Runs the binary to its end; its status and the peak of its memory in bytes, as the kernel saw it.
+fn peak(folder: &Path, arguments: &[&str]) -> (Option<i32>, u64) {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+    command.current_dir(folder).args(arguments);
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the binary runs");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        if let Ok(text) = std::fs::read_to_string(&status) {
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let now = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0);
+            peak = peak.max(now << 10);
+        }
+        if let Some(status) = child.try_wait().expect("the child can be waited for") {
+            return (status.code(), peak);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn every_command_reads_every_bomb_within_64_mib_and_four_times_the_file() {
+    let mut over = Vec::new();
+    for (name, bytes) in bombs() {
+        let folder = folder();
+        std::fs::write(folder.path().join("bomb.kwab"), &bytes).expect("written");
+        let promised = (64 << 20) + 4 * bytes.len() as u64;
+        for arguments in COMMANDS {
+            let (status, peak) = peak(folder.path(), arguments);
+            // 1: findings, 2: nothing that this form could be made of.
+            let orderly = matches!(status, Some(0..=3));
+            println!("{name}, {} bytes: {} MiB, status {status:?}: {arguments:?}", bytes.len(), peak >> 20);
+            if peak > promised || !orderly {
+                over.push(format!("{name}: {arguments:?}: {} MiB, status {status:?}", peak >> 20));
+            }
+        }
+    }
+    assert!(over.is_empty(), "{over:#?}");
+}
+
+#[test]
+fn what_is_left_out_is_said_and_the_limit_can_be_set() {
+    let folder = folder();
+    let (_, bytes) = bombs().remove(1);
+    std::fs::write(folder.path().join("bomb.kwab"), bytes).expect("written");
+    for command in ["inspect", "triage"] {
+        let output = run(folder.path(), &[command, "--json", "bomb.kwab"]);
+        assert!(matches!(output.status.code(), Some(1 | 3)), "{command}: {:?}", output.status);
+        let told = text(&output.stdout);
+        assert!(told.contains("of 131072 records"), "{command}: {told}");
+    }
+    let output = run(folder.path(), &["inspect", "bomb.kwab"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stdout).contains("--max-mem"), "{}", text(&output.stdout));
+    let more = run(folder.path(), &["inspect", "--max-mem", "8G", "bomb.kwab"]);
+    assert!(!text(&more.stdout).contains("the memory limit is reached"), "{}", text(&more.stdout));
+    let wrong = run(folder.path(), &["inspect", "--max-mem", "many", "bomb.kwab"]);
+    assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn an_armoured_line_with_a_far_position_costs_what_it_holds() {
+    let folder = folder();
+    let mut out = [0; LINE_LEN + 1];
+    let mut log = Vec::new();
+    for number in 0..200_u64 {
+        log.extend_from_slice(encode_line(DumpId(number), u32::MAX - 4096, &[1; 48], &mut out));
+    }
+    std::fs::write(folder.path().join("far.log"), &log).expect("written");
+    let (status, peak) = peak(folder.path(), &["import", "--dry-run", "far.log"]);
+    assert_eq!(status, Some(0));
+    assert!(peak < 48 << 20, "{} MiB", peak >> 20);
+}

@@ -1,0 +1,235 @@
+//! Decides which records of a dump stay in memory for the analyses, and stops where the dump's budget ends.
+//!
+//! Sections come one by one. What no rule looks at is dropped with its section; of system calls, returns and page faults
+//! the rules want the last of the dead process, which may not be known yet, so the last few of every process are kept. Each
+//! record is charged with its bytes and with what it takes when it is decoded.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use kwab_format::record::*;
+use kwab_format::{Defect, Fields as _, RawRecord, RecordKind, RecordType as _, Records, SectionKind};
+
+use super::dump::{Dump, Found, Needs, Part, decoded_size};
+use crate::model::SectionInfo;
+use crate::model::memory::{Budget, Payload, not_read};
+
+/// Calls, returns and faults of a process that are kept: more than any rule quotes.
+const LAST: usize = 8;
+/// What remembering one of them costs beyond its bytes.
+const REMEMBERED: usize = 160;
+/// What the analyses derive from a decoded record: a place in an index, a row of a list.
+const DERIVED: usize = 64;
+/// What a failed check of a page becomes: a row with its texts.
+const WRONG_PAGE: usize = 512;
+
+/// A record of a kind of which only the last are kept.
+struct Recent {
+    section: u32,
+    kind: SectionKind,
+    record: u32,
+    body: Vec<u8>,
+}
+
+/// Collects the records of a [`Dump`].
+pub(super) struct Keeper {
+    needs: Needs,
+    budget: Arc<Budget>,
+    parts: Vec<Part>,
+    counts: BTreeMap<RecordKind, usize>,
+    returns: usize,
+    recent: BTreeMap<(RecordKind, Option<u32>), VecDeque<Recent>>,
+}
+
+/// What becomes of a record.
+enum Fate {
+    Kept,
+    Dropped,
+    Recent(Option<u32>),
+}
+
+impl Keeper {
+    pub(super) fn new(budget: Arc<Budget>, needs: Needs) -> Self {
+        let (parts, counts, recent) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Self { needs, budget, parts, counts, returns: 0, recent }
+    }
+
+    /// Takes the records of a section that are needed. Gives the defect that says where the budget ended.
+    pub(super) fn add(&mut self, info: &SectionInfo, payload: Payload) -> Option<Defect> {
+        let (number, kind) = (info.header.seq, info.header.kind);
+        // One section leaves at least half of what is left to those behind it.
+        let mut room = self.budget.left() / 2;
+        let mut kept: Vec<u8> = Vec::new();
+        let mut numbers: Vec<u32> = Vec::new();
+        let mut dropped = false;
+        let (mut records, mut end, mut cost) = (0, 0, 0);
+        let mut walk = Records::new(&payload);
+        while let Some(raw) = walk.next() {
+            let fate = self.fate(raw);
+            let price = price(raw, &fate);
+            if price > room {
+                break;
+            }
+            room -= price;
+            cost += price;
+            match fate {
+                Fate::Kept => {
+                    if dropped {
+                        copy_record(&mut kept, raw);
+                    }
+                    numbers.push(records);
+                    *self.counts.entry(raw.kind).or_default() += 1;
+                }
+                Fate::Dropped | Fate::Recent(_) => {
+                    if !dropped {
+                        // Until now everything was kept, and lies at the front of the payload.
+                        kept.extend_from_slice(&payload[..end]);
+                        dropped = true;
+                    }
+                    if let Fate::Recent(pid) = fate {
+                        self.remember(
+                            raw,
+                            pid,
+                            Recent { section: number, kind, record: records, body: raw.body.to_vec() },
+                        );
+                    }
+                }
+            }
+            self.returns += usize::from(raw.kind == SyscallExit::KIND);
+            records += 1;
+            end = payload.len() - walk.rest().len();
+        }
+        let left_out = walk_left(&payload, end);
+        let _ = self.budget.take(cost);
+        self.put(number, kind, payload, end, dropped.then_some((kept, numbers)));
+        (left_out > 0).then(|| not_read(info, records, left_out as u64))
+    }
+
+    fn put(
+        &mut self,
+        number: u32,
+        kind: SectionKind,
+        mut payload: Payload,
+        end: usize,
+        kept: Option<(Vec<u8>, Vec<u32>)>,
+    ) {
+        let numbers = match kept {
+            None => {
+                if end < payload.len() {
+                    payload.truncate(end);
+                }
+                None
+            }
+            Some((bytes, _)) if bytes.is_empty() => return,
+            Some((bytes, numbers)) => {
+                payload.replace(bytes);
+                Some(numbers)
+            }
+        };
+        self.parts.push(Part { number, kind, payload, numbers });
+    }
+
+    /// Takes the records of the end section: totals, and what the writer left out.
+    pub(super) fn add_end(&mut self, end: &[u8]) {
+        for raw in Records::new(end).take(4096) {
+            *self.counts.entry(raw.kind).or_default() += 1;
+        }
+        let (number, kind) = (u32::MAX, SectionKind::END);
+        let mut payload = Payload::default();
+        let whole = Records::new(end).take(4096).fold(Vec::new(), |mut all, raw| {
+            copy_record(&mut all, raw);
+            all
+        });
+        payload.replace(whole);
+        self.parts.push(Part { number, kind, payload, numbers: None });
+    }
+
+    fn fate(&self, raw: RawRecord<'_>) -> Fate {
+        if self.needs == Needs::Everything {
+            return Fate::Kept;
+        }
+        let recent = |pid: Option<Option<u32>>| pid.map_or(Fate::Dropped, Fate::Recent);
+        match raw.kind {
+            SyscallEntry::KIND => recent(SyscallEntry::decode(raw.body).ok().map(|(call, _)| call.pid)),
+            SyscallExit::KIND => recent(SyscallExit::decode(raw.body).ok().map(|(call, _)| call.pid)),
+            PageFault::KIND => {
+                let fault = PageFault::decode(raw.body).ok().filter(|(fault, _)| fault.resolved == Some(false));
+                recent(fault.map(|(fault, _)| fault.pid))
+            }
+            CanaryCheck::KIND => match CanaryCheck::decode(raw.body) {
+                Ok((check, _)) if check.corrupted == Some(true) => Fate::Kept,
+                _ => Fate::Dropped,
+            },
+            ProcessFork::KIND | ProcessExec::KIND | LogChunk::KIND => Fate::Dropped,
+            kind if decoded_size(kind).is_some() => Fate::Kept,
+            _ => Fate::Dropped,
+        }
+    }
+
+    fn remember(&mut self, raw: RawRecord<'_>, pid: Option<u32>, recent: Recent) {
+        let last = self.recent.entry((raw.kind, pid)).or_default();
+        if last.len() >= LAST
+            && let Some(oldest) = last.pop_front()
+        {
+            self.budget.give((REMEMBERED + oldest.body.len()) as u64);
+        }
+        last.push_back(recent);
+    }
+
+    /// The dump; what was remembered of processes comes behind the rest, in its own order.
+    pub(super) fn finish(mut self, defects: Vec<Defect>, present: BTreeMap<SectionKind, u32>, ended: bool) -> Dump {
+        let mut recent: Vec<(RecordKind, Recent)> = Vec::new();
+        for ((kind, _), last) in std::mem::take(&mut self.recent) {
+            recent.extend(last.into_iter().map(|one| (kind, one)));
+        }
+        recent.sort_by_key(|(_, one)| (one.section, one.record));
+        for of_section in recent.chunk_by(|(_, a), (_, b)| a.section == b.section) {
+            let Some((_, first)) = of_section.first() else { continue };
+            let mut bytes = Vec::new();
+            for (kind, one) in of_section {
+                copy_record(&mut bytes, RawRecord { kind: *kind, body: &one.body });
+                *self.counts.entry(*kind).or_default() += 1;
+            }
+            let numbers = Some(of_section.iter().map(|(_, one)| one.record).collect());
+            let mut payload = Payload::default();
+            payload.replace(bytes);
+            self.parts.push(Part { number: first.section, kind: first.kind, payload, numbers });
+        }
+        let (sections, counts, returns) = (self.parts, self.counts, self.returns);
+        Dump { sections, counts, returns, defects, present, ended }
+    }
+}
+
+/// Bytes of whole records behind `end`.
+fn walk_left(payload: &[u8], end: usize) -> usize {
+    let rest = &payload[end..];
+    Records::new(rest).next().map_or(0, |_| rest.len())
+}
+
+fn copy_record(out: &mut Vec<u8>, raw: RawRecord<'_>) {
+    let [l0, l1, l2, _] = u32::try_from(raw.body.len()).unwrap_or(0).to_le_bytes();
+    out.extend_from_slice(&[raw.kind.0, l0, l1, l2]);
+    out.extend_from_slice(raw.body);
+}
+
+/// What a record takes beyond the payload it lies in.
+fn price(raw: RawRecord<'_>, fate: &Fate) -> u64 {
+    let bytes = match fate {
+        Fate::Dropped => return 0,
+        Fate::Recent(_) => return (REMEMBERED + raw.body.len()) as u64,
+        // A record that is kept of a section where others are not is copied; its number takes four bytes more.
+        Fate::Kept => 8,
+    };
+    let derived = match raw.kind {
+        PageCheck::KIND | PageVerifyFail::KIND | HugePageVerifyFail::KIND => WRONG_PAGE + raw.body.len(),
+        Htrace::KIND => 4 * DERIVED,
+        Memory::KIND => DERIVED + raw.body.len().min(4096),
+        CrashReport::KIND => CrashReport::decode(raw.body).map_or(0, |(report, _)| {
+            let vmas = report.vmas.map_or(0, |list| list.len()) * size_of::<Found<Vma<'_>>>();
+            let calls = report.syscalls.map_or(0, |list| list.len()) * size_of::<Found<SyscallRecord<'_>>>();
+            DERIVED + vmas + calls
+        }),
+        _ => DERIVED,
+    };
+    (bytes + derived + decoded_size(raw.kind).unwrap_or(0)) as u64
+}
