@@ -17,7 +17,7 @@ use machine::addr::PageRange;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
 
-use crate::fs::{Inode, PageUse};
+use crate::fs::{File, Inode, PageUse};
 use crate::task::tree;
 
 pub mod audit;
