@@ -68,7 +68,7 @@ impl Hooks {
 
     #[inline]
     fn run(self) {
-        for hook in self.few.into_iter().map_while(|hook| hook) {
+        for hook in self.few.into_iter().flatten() {
             hook.wake();
         }
         for hook in self.more {

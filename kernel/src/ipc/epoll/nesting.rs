@@ -24,8 +24,8 @@ const MOST_PATHS: [u32; MAX_DEPTH] = [u32::MAX, 500, 100, 50, 10];
 
 /// ELOOP if `outer`, which is to watch `inner`, is below it already, or the row through both becomes too long.
 pub(super) fn check_depth(outer: &Arc<Epoll>, inner: &Arc<Epoll>) -> Result<(), Errno> {
-    let below = levels(inner, |epoll| inner_epolls(epoll), |epoll| Arc::ptr_eq(epoll, outer)).ok_or(Errno::ELOOP)?;
-    let above = levels(outer, |epoll| epoll.parents(), |_| false).ok_or(Errno::ELOOP)?;
+    let below = levels(inner, inner_epolls, |epoll| Arc::ptr_eq(epoll, outer)).ok_or(Errno::ELOOP)?;
+    let above = levels(outer, Epoll::parents, |_| false).ok_or(Errno::ELOOP)?;
     if below + above > MAX_DEPTH { Err(Errno::ELOOP) } else { Ok(()) }
 }
 
