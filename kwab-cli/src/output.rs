@@ -55,7 +55,7 @@ fn mark() -> &'static str {
 
 /// `text` in one line, its own control sequences kept for [`text`].
 pub(crate) fn one_line(text: &str) -> String {
-    own_and_others(text, |code| sgr(code), |rest| plain::line(rest).into_owned())
+    own_and_others(text, sgr, |rest| plain::line(rest).into_owned())
 }
 
 /// Columns of `text` without own control sequences.

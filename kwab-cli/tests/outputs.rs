@@ -87,7 +87,7 @@ fn force_replaces_regular_files_only_and_a_link_stays_a_link() {
     for arguments in [
         &["import", "-f", "serial.log", "-o"][..],
         &["export", "-f", &dump, "--to", "json", "-o"],
-        &["export", "-f", &dump, "--to", "elf-core", "-o"],
+        &["export", "-f", &dump, "--to", "chrome-trace", "-o"],
         &["salvage", "-f", &dump, "-o"],
     ] {
         let with =

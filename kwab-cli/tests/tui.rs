@@ -357,7 +357,7 @@ fn what_cannot_be_opened_is_an_error_and_no_screen() {
 /// Fails when what was written holds characters that are neither text nor a control sequence of the interface.
 fn is_harmless(session: &Session, where_: &str) {
     let written = session.written();
-    assert!(!written.contains("]0;owned"), "{where_}: the title was set");
+    assert!(!written.contains("\u{1b}]0;owned"), "{where_}: the title was set");
     let hostile = |character: &char| {
         kwab::plain::is_hostile(*character) && !matches!(character, '\u{1b}' | '\n' | '\r' | '\u{8}')
     };

@@ -88,8 +88,12 @@ fn head(report: &Report, style: Style, out: &mut String) {
 }
 
 pub(super) fn title(text: &str, style: Style, out: &mut String) {
-    let _ =
-        writeln!(out, "\n{}", paint(style, Tone::Head, &text.lines().map(plain::line).collect::<Vec<_>>().join("\n")));
+    heading(&plain::line(text), style, out);
+}
+
+/// A title that may have lines of its own; the caller has made it plain.
+pub(super) fn heading(text: &str, style: Style, out: &mut String) {
+    let _ = writeln!(out, "\n{}", paint(style, Tone::Head, text));
 }
 
 fn field(name: &str, value: &str, style: Style, out: &mut String) {

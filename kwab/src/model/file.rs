@@ -36,7 +36,7 @@ pub enum OpenError {
     #[error("is a directory; kwab list shows the dumps in it")]
     Directory,
     /// No bytes.
-    #[error("is empty: 0 bytes; nothing was written to it")]
+    #[error("is empty: 0 bytes")]
     Empty,
     /// Text: probably a log.
     #[error("is text, not a dump; kwab import makes dumps of a serial log")]

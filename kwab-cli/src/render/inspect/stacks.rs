@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use kwab::plain;
 use kwab::report::inspect::{Backtrace, CodeReport, FrameRow, Report, StackReport};
 
-use super::title;
+use super::{heading, title};
 use crate::output::Style;
 use crate::render::{Tone, count, cut, paint, wrap};
 
@@ -49,7 +50,8 @@ pub(super) fn others(stacks: &[StackReport], style: Style, all: bool, out: &mut 
             owners.push(format!("and {} more", stack.owners.len() - NAMED));
         }
         let several = if stack.owners.len() > 1 { format!("{} × ", stack.owners.len()) } else { String::new() };
-        title(&wrap(&format!("{several}{}", owners.join("; ")), style.width, "  "), style, out);
+        let owners = format!("{several}{}", owners.join("; "));
+        heading(&wrap(&plain::line(&owners), style.width, "  "), style, out);
         frames(&stack.frames, style, out);
         if let Some(ends) = &stack.ends {
             let _ = writeln!(out, "{}", paint(style, Tone::Dim, &format!("  ({ends})")));
