@@ -167,8 +167,8 @@ fn options(question: &Question, room: &Room) -> String {
     format!("{} quiet loglevel=4 watchdog=15 hung_task=10 rdinit=/sbin/oneshot{inject}", room.options)
 }
 
-/// Asks for a dump by an NMI when the guest says nothing any more.
-fn watch(hangs: bool, silence: &mpsc::Receiver<()>, socket: &Path) {
+/// Asks for a dump by an NMI if `hangs` and nothing was heard for [`SILENCE`]; ends when the sender of `silence` is gone.
+pub fn watch(hangs: bool, silence: &mpsc::Receiver<()>, socket: &Path) {
     loop {
         match silence.recv_timeout(SILENCE) {
             Ok(()) => {}
@@ -196,7 +196,8 @@ fn nmi(socket: &Path) -> Result<()> {
 }
 
 /// The dump of the kernel's own death, else that of the first program that died, else the one that was asked for.
-fn best(region: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn best(region: &[u8]) -> Option<Vec<u8>> {
     let rank = |bytes: &Vec<u8>| {
         let kind =
             Dump::open(bytes.clone()).ok().and_then(|dump| dump.case().causes.first().and_then(|cause| cause.kind));

@@ -17,6 +17,7 @@ pub mod crashes;
 pub mod debian;
 pub mod evidence;
 pub mod exam;
+pub mod fuzz;
 pub mod genlog;
 pub mod guest;
 pub mod hostile;

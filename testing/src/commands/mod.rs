@@ -10,6 +10,7 @@ pub mod crashes;
 pub mod demo;
 pub mod events;
 pub mod exam;
+pub mod fuzz_syscalls;
 pub mod gen_log;
 pub mod hostile;
 pub mod house_rules;
@@ -62,6 +63,8 @@ enum Command {
     Events,
     /// Plant known bugs in our kernel and ask whether triage names them.
     Exam(exam::Arguments),
+    /// Let an unprivileged fuzzer of system calls attack a kernel.
+    FuzzSyscalls(fuzz_syscalls::Arguments),
     /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
     Readers(readers::Arguments),
     /// Check the house rules.
@@ -109,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(consent),
         Command::Events => events::run(consent),
         Command::Exam(arguments) => exam::run(&arguments, consent),
+        Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
         Command::Hostile(arguments) => hostile::run(&arguments),

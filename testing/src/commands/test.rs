@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::kernel::Which;
-use super::{bench, boot, contracts, crashes, events, exam, hostile, house_rules, lost, selftest, sizes, suite};
+use super::{bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hostile, house_rules, lost, selftest, sizes, suite};
 use crate::debian::NoSource;
 use crate::process::Call;
 use crate::setup::{self, Consent};
@@ -74,6 +74,10 @@ const STEPS: &[Step] = &[
     Step { name: "programs", run: |consent, _| suite(Suite::Programs, consent) },
     Step { name: "busybox-slice", run: |consent, _| suite(Suite::Busybox, consent) },
     Step { name: "posix-slice", run: |consent, _| suite(Suite::Posix, consent) },
+    Step {
+        name: "fuzz-syscalls",
+        run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::Arguments::slice(), consent).map(drop),
+    },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
     Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
 ];
