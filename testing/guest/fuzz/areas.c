@@ -13,7 +13,8 @@ enum { PAGES = 8 };
 #define BASE 0x100000000000UL
 #define APART 0x10000000UL
 
-static const struct { const char *name; int protection, flags; unsigned long length; const char *file; } kinds[FIXED_AREAS] = {
+static const struct { const char *name; int protection, flags; unsigned long length; const char *file;
+    } kinds[FIXED_AREAS] = {
     { "rw", PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, PAGES * PAGE, NULL },
     { "shared", PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, PAGES * PAGE, NULL },
     { "ro", PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, PAGES * PAGE, NULL },
@@ -76,7 +77,8 @@ static unsigned long bad_address(struct step *step)
     static const unsigned long bad[] = {
         0, 0, 1, 8, 0xfff, 0x1000, 0x10000, 0x400000, 0x7fff00000000, 0x7ffffffff000, 0x7fffffffffff, 0x800000000000,
         0x8000000000000000, 0xffff800000000000, 0xffff888000000000, 0xffffffff80000000, 0xffffffff81000000,
-        0xffffffffffffffff, 0xfffffffffffff000, 0xffffffffff600000, 0x7ffffffffffff000, 0x123456789000, 0x00ff7fffffffffff,
+        0xffffffffffffffff, 0xfffffffffffff000, 0xffffffffff600000, 0x7ffffffffffff000, 0x123456789000,
+        0x00ff7fffffffffff,
     };
     unsigned long at = bad[below(step, sizeof bad / sizeof bad[0])];
     say(step, "%#lx", at);

@@ -75,7 +75,8 @@ __attribute__((naked)) static void restorer(void)
 static void *action(struct step *step, size_t *size)
 {
     uint64_t *words = memory(step, 32, size);
-    static const uint64_t flags[] = { SA_RESTART, SA_SIGINFO, SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SA_NOCLDSTOP, SA_NOCLDWAIT };
+    static const uint64_t flags[] = { SA_RESTART, SA_SIGINFO, SA_NODEFER, SA_ONSTACK, SA_RESETHAND, SA_NOCLDSTOP,
+        SA_NOCLDWAIT };
     switch (below(step, 8)) {
     case 0: words[0] = 0; break;
     case 1: words[0] = 1; break;
@@ -114,7 +115,8 @@ static void *polls(struct step *step, size_t *size)
 
 static void *epoll(struct step *step, size_t *size)
 {
-    static const uint32_t bits[] = { EPOLLIN, EPOLLOUT, EPOLLET, EPOLLONESHOT, EPOLLEXCLUSIVE, EPOLLRDHUP, EPOLLWAKEUP, EPOLLPRI };
+    static const uint32_t bits[] = { EPOLLIN, EPOLLOUT, EPOLLET, EPOLLONESHOT, EPOLLEXCLUSIVE, EPOLLRDHUP,
+        EPOLLWAKEUP, EPOLLPRI };
     struct epoll_event *event = memory(step, sizeof *event, size);
     event->events = EPOLLIN | bits[below(step, 8)] | (chance(step, 40) ? bits[below(step, 8)] : 0);
     event->data.u64 = any(step);

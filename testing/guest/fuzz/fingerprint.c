@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 static const char *const paths[] = {
-    "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/kwab/secret", "/bin/busybox", "/bin/fuzz", "/bin/fuzz-root", "/etc",
+    "/etc/passwd", "/etc/shadow", "/etc/group", "/etc/kwab/secret", "/bin/busybox", "/bin/fuzz", "/bin/fuzz-root",
+    "/etc",
     "/bin", "/root", "/etc/kwab", "/",
 };
 enum { FILES = sizeof paths / sizeof paths[0] };

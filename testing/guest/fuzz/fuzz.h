@@ -1,13 +1,13 @@
 /*
- * The vocabulary of the system call fuzzer: a seed becomes programs, a program threads, a thread steps, a step one call.
+ * The vocabulary of the system call fuzzer: a seed becomes programs, a program threads, a thread steps, a step a call.
  *
- * `fuzz supervise SEED SECONDS PROGRAMS SPEC` runs as root and starts one worker after the other (supervise.c), each an
- * exec of this file as `fuzz work`, as user WORKER_ID without a privilege. Beside them stand processes that must not
- * notice anything (watched.c) and files that must not change (fingerprint.c).
+ * `fuzz supervise` runs as root and starts one worker after the other (supervise.c), each an exec of this file as
+ * `fuzz work`, as user WORKER_ID without a privilege. Beside them stand processes that must not notice anything
+ * (watched.c) and files that must not change (fingerprint.c).
  *
- * Everything a step does follows from (seed, program, thread, step): the choices of one step do not depend on what an
- * earlier one returned, only on numbers of slots, whose content may differ. So steps can be left out and the others stay
- * as they are, which is what shrinking needs. `fuzz print SEED PROGRAM SPEC` writes a program down without running it.
+ * Everything a step does follows from (seed, program, thread, step): its choices do not depend on what an earlier step
+ * returned, only on numbers of slots, whose content may differ. So steps can be left out and the others stay as they
+ * are, which is what shrinking needs. `fuzz print SEED PROGRAM STEPS` writes a program down without running it.
  *
  * Calls are made by hand: a worker has no use of thread-local storage or of errno, since it may lose both.
  */
@@ -92,6 +92,7 @@ struct program {
     int hot_fds[3], hot_areas[2];
     bool focused, handles;    /* Favours these; catches signals. */
     uint8_t chosen[THREADS][STEPS]; /* Steps that are made. */
+    bool without[CALLS];      /* Calls that are not made, so that what they lead to does not hide the rest. */
     int fds[DESCRIPTORS];
     struct area areas[AREAS];
     int pids[8];              /* Supervisor, root's process, the checker, the heart. */
@@ -151,13 +152,16 @@ unsigned long choose_path(struct step *step);
 unsigned long choose_string(struct step *step, const char *argument);
 void make_files(void);
 
-/* shapes.c: structures; typed.c: all arguments of a call, some of which depend on another. */
+/* shapes.c: structures; typed.c, correct.c: all arguments of a call, some of which depend on another. */
 unsigned long choose_structure(struct step *step, const char *argument);
+long choose_word(struct step *step);
+void correct(struct step *step, long *arguments);
 void choose_arguments(struct step *step, long *arguments);
 void prepare(struct step *step, const long *arguments);
 
 /* steps.c, special.c: one call. */
 void plan(uint64_t seed, int number, const char *spec);
+void leave_out(const char *names);
 void run_steps(struct thread *self, int from, int until);
 void describe(void);
 long make_call(struct step *step, long *arguments);

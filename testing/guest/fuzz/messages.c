@@ -129,7 +129,8 @@ void *fill_address(struct step *step, size_t *size)
 void *fill_words(struct step *step, size_t *size)
 {
     static char *const list[][4] = {
-        { "fuzz", "tail", NULL, NULL }, { "fuzz", "tail", "x", NULL }, { NULL, NULL, NULL, NULL }, { "true", NULL, NULL, NULL },
+        { "fuzz", "tail", NULL, NULL }, { "fuzz", "tail", "x", NULL }, { NULL, NULL, NULL, NULL }, { "true", NULL,
+        NULL, NULL },
         { "A=b", "PATH=/bin", NULL, NULL }, { "sh", "-c", ":", NULL },
     };
     *size = sizeof list[0];

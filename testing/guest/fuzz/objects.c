@@ -19,8 +19,10 @@
 #include <sys/un.h>
 
 static const char *const names[DESCRIPTORS] = {
-    "file", "passwd", "dir", "pipe_r", "pipe_w", "pipe_nb_r", "pipe_nb_w", "eventfd", "eventfd_nb", "timerfd", "signalfd",
-    "epoll", "epoll2", "stream", "stream2", "dgram", "dgram2", "seqpacket", "seqpacket2", "listener", "ptmx", "pts", "memfd",
+    "file", "passwd", "dir", "pipe_r", "pipe_w", "pipe_nb_r", "pipe_nb_w", "eventfd", "eventfd_nb", "timerfd",
+    "signalfd",
+    "epoll", "epoll2", "stream", "stream2", "dgram", "dgram2", "seqpacket", "seqpacket2", "listener", "ptmx", "pts",
+    "memfd",
     "memfd_sealed", "mqueue", "proc_maps", "proc_mem", "dev_zero", "dev_null", "urandom", "pidfd", "o_path", "inotify",
     "tcp", "udp", "closed", "dev_full", "file_append", "fifo", "proc_status",
     "made0", "made1", "made2", "made3", "made4", "made5", "made6", "made7",

@@ -9,19 +9,24 @@
 #include <sys/syscall.h>
 
 static const char *const usual[] = {
-    "a", "b", "c", "d", "d/x", "d/y", "e", "e/d", "fifo", "link", "loop1", "sock", ".", "..", "d/../a", "d/", "a/", "./a",
+    "a", "b", "c", "d", "d/x", "d/y", "e", "e/d", "fifo", "link", "loop1", "sock", ".", "..", "d/../a", "d/", "a/",
+    "./a",
     "/tmp/fuzz/a", "//tmp//fuzz//b", "d/x/y/z", "new1", "new2", "d/new", "dangling",
 };
 static const char *const special[] = {
     "/", "", "/etc/passwd", "/etc/shadow", "/etc/kwab/secret", "/etc", "/bin/busybox", "/bin/fuzz", "/bin/fuzz-root",
     "/bin/true", "/root", "/root/x", "/tmp", "/dev", "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/tty",
-    "/dev/console", "/dev/ptmx", "/dev/pts/0", "/dev/shm/x", "/dev/kmsg", "/dev/mem", "/dev/fd/0", "/proc", "/proc/self/exe",
-    "/proc/self/mem", "/proc/self/maps", "/proc/self/fd", "/proc/self/fd/3", "/proc/self/cwd/a", "/proc/self/root/etc/passwd",
-    "/proc/self/status", "/proc/self/stat", "/proc/self/statm", "/proc/self/environ", "/proc/self/cmdline", "/proc/self/task",
+    "/dev/console", "/dev/ptmx", "/dev/pts/0", "/dev/shm/x", "/dev/kmsg", "/dev/mem", "/dev/fd/0", "/proc",
+    "/proc/self/exe",
+    "/proc/self/mem", "/proc/self/maps", "/proc/self/fd", "/proc/self/fd/3", "/proc/self/cwd/a",
+    "/proc/self/root/etc/passwd",
+    "/proc/self/status", "/proc/self/stat", "/proc/self/statm", "/proc/self/environ", "/proc/self/cmdline",
+    "/proc/self/task",
     "/proc/self/limits", "/proc/self/oom_score_adj", "/proc/self/mounts", "/proc/self/fdinfo/3", "/proc/self/comm",
     "/proc/1/mem", "/proc/1/environ", "/proc/1/root", "/proc/1/fd", "/proc/1/maps", "/proc/1/exe", "/proc/meminfo",
     "/proc/cpuinfo", "/proc/stat", "/proc/uptime", "/proc/sysrq-trigger", "/proc/sys/kernel/hostname", "/proc/mounts",
-    "/proc/sys/vm/overcommit_memory", "/proc/kallsyms", "/proc/self/smaps", "/proc/self/pagemap", "/proc/thread-self/status",
+    "/proc/sys/vm/overcommit_memory", "/proc/kallsyms", "/proc/self/smaps", "/proc/self/pagemap",
+    "/proc/thread-self/status",
     "/sys", "/run", "/proc/self/ns", "/proc/self/wchan", "/proc/self/syscall", "/proc/self/stack", "/proc/self/auxv",
 };
 enum { USUAL = sizeof usual / sizeof usual[0], SPECIAL = sizeof special / sizeof special[0] };
@@ -67,7 +72,8 @@ static unsigned long long_name(struct step *step)
 
 static unsigned long of_process(struct step *step)
 {
-    static const char *const files[] = { "mem", "maps", "environ", "fd", "exe", "cwd", "root", "status", "stat", "cmdline",
+    static const char *const files[] = { "mem", "maps", "environ", "fd", "exe", "cwd", "root", "status", "stat",
+        "cmdline",
         "oom_score_adj", "task", "comm", "auxv", "limits", "fd/0", "fd/3", "mounts", "io", "smaps" };
     char text[64];
     int one = below(step, 4);
@@ -93,7 +99,8 @@ unsigned long choose_path(struct step *step)
 
 unsigned long choose_string(struct step *step, const char *argument)
 {
-    static const char *const attributes[] = { "user.a", "user.b", "trusted.a", "security.capability", "system.posix_acl_access",
+    static const char *const attributes[] = { "user.a", "user.b", "trusted.a", "security.capability",
+        "system.posix_acl_access",
         "user.", "a", "" };
     static const char *const queues[] = { "fuzz-a", "fuzz-b", "fuzz-a", "", "a/b", ".", ".." };
     static const char *const kinds[] = { "tmpfs", "proc", "sysfs", "devpts", "none", "" };

@@ -8,8 +8,10 @@
 #include <signal.h>
 
 static const long edges[] = {
-    0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 1023, 4095, 4096, 4097, 65535, 65536, 1 << 20, INT_MAX - 1, INT_MAX,
-    INT_MIN, -2, -4096, UINT_MAX, 1L << 32, (1L << 32) + 1, LONG_MAX, LONG_MIN, LONG_MAX - 4095, 1L << 47, (1L << 47) - 1,
+    0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 1023, 4095, 4096, 4097, 65535, 65536, 1 << 20, INT_MAX - 1,
+    INT_MAX,
+    INT_MIN, -2, -4096, UINT_MAX, 1L << 32, (1L << 32) + 1, LONG_MAX, LONG_MIN, LONG_MAX - 4095, 1L << 47,
+    (1L << 47) - 1,
     0x7ffff000, 0x7ffffffffffff000, 1L << 62,
 };
 enum { EDGES = sizeof edges / sizeof edges[0] };
@@ -123,7 +125,8 @@ long choose_id(struct step *step)
 
 long choose_signal(struct step *step)
 {
-    static const int usual[] = { SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGIO, SIGURG, SIGHUP, SIGTERM, SIGCONT, 32, 34, 40, 64 };
+    static const int usual[] = { SIGUSR1, SIGUSR2, SIGALRM, SIGCHLD, SIGIO, SIGURG, SIGHUP, SIGTERM, SIGCONT, 32, 34,
+        40, 64 };
     long signal;
     if (chance(step, 70))
         signal = usual[below(step, sizeof usual / sizeof usual[0])];

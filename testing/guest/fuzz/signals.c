@@ -38,20 +38,22 @@ void catch_signals(void)
             set_action(signal, (void *)on_signal, 0);
 }
 
-/* Changes words of what rt_sigreturn will read: any of them, mostly those that say where to go and with which rights. */
+/* Changes words of what rt_sigreturn will read, mostly those that say where to go and with which rights. */
 static void on_break(int signal, siginfo_t *info, void *context)
 {
     (void)signal;
     (void)info;
     static const int registers[] = { REG_RIP, REG_RSP, REG_EFL, REG_CSGSFS, REG_ERR, REG_TRAPNO, REG_OLDMASK, REG_CR2 };
     static const unsigned long words[] = {
-        0, ~0UL, 0x800000000000, 0x7fffffffffff, 0xffffffff81000000, 0xffff800000000000, 0x8000000000000000, 0x10, 0x33, 0x2b,
+        0, ~0UL, 0x800000000000, 0x7fffffffffff, 0xffffffff81000000, 0xffff800000000000, 0x8000000000000000, 0x10,
+        0x33, 0x2b,
         0x23, 0x08, 0x18, 0x200, 0x3000, 0x247fd7, 0x40000, 0x20000, 0x100, 0x4000, 0x1b, 0x3b, 0x43,
     };
     ucontext_t *frame = context;
     greg_t *saved = frame->uc_mcontext.gregs;
     for (int left = 1 + (int)below(breaking, 3); left > 0; left--) {
-        unsigned long word = chance(breaking, 80) ? words[below(breaking, sizeof words / sizeof words[0])] : any(breaking);
+        unsigned long word = chance(breaking, 80) ? words[below(breaking, sizeof words / sizeof words[0])]
+            : any(breaking);
         unsigned which = below(breaking, 10);
         if (which < 5)
             saved[registers[below(breaking, 8)]] = (greg_t)word;

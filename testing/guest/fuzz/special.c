@@ -115,6 +115,8 @@ static long in_child(struct step *step, const long *a, void (*instead)(struct st
     int status = status_of(child);
     if (status == -1)
         return -4;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 40) /* What exec led to has a privilege: the supervisor is told. */
+        raw(SYS_exit_group, 40);
     bool ended = WIFEXITED(status) && WEXITSTATUS(status) != 34 && WEXITSTATUS(status) != 35;
     return ended ? 0 : -14;
 }

@@ -20,6 +20,7 @@
 
 int board_fd, watched_pids[4];
 uint8_t secret[16];
+char without[512];
 unsigned long memory_limit;
 
 static void limit(int which, rlim_t most)
@@ -28,7 +29,7 @@ static void limit(int which, rlim_t most)
     setrlimit(which, &both);
 }
 
-static void write_file(const char *path, const char *text)
+void write_file(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY);
     if (fd != -1 && write(fd, text, strlen(text)) == -1)
@@ -76,7 +77,7 @@ int start_worker(struct slot *slot, int index, uint64_t seed, int number, const 
         if (chdir("/tmp/fuzz"))
             _exit(42);
         execl("/bin/fuzz", "fuzz", "work", words[0], words[1], spec, words[2], words[3], words[4], words[5], words[6],
-              words[7], NULL);
+              words[7], without, NULL);
         _exit(42);
     }
     *slot = (struct slot){ .pid = pid, .number = number, .since = now_ms() };
@@ -133,6 +134,7 @@ void fresh_folder(void)
     umount2("/tmp/fuzz", MNT_DETACH);
     if (mount("tmpfs", "/tmp/fuzz", "tmpfs", 0, "size=8m,nr_inodes=2000,mode=1777"))
         perror("fuzz: /tmp/fuzz");
+    unlink("/dev/shm/x");
     mq_unlink("/fuzz-a");
     mq_unlink("/fuzz-b");
 }

@@ -11,27 +11,38 @@ struct program program;
 
 /* Calls that belong together: a program that favours one subject gets further in it than one that tries everything. */
 static const char *const subjects[] = {
-    "mmap munmap mprotect mremap madvise msync mincore mlock brk process_vm_readv process_vm_writev read pwrite64 futex fork "
+    "mmap munmap mprotect mremap madvise msync mincore mlock brk process_vm_readv process_vm_writev read pwrite64 "
+    "futex fork "
     "memfd_create ftruncate fallocate clone mlockall",
-    "futex futex set_robust_list get_robust_list mprotect munmap madvise mmap fork clone tgkill set_tid_address rt_sigaction",
-    "rt_sigaction rt_sigprocmask rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo kill tgkill tkill sigaltstack signalfd4 pause "
+    "futex futex set_robust_list get_robust_list mprotect munmap madvise mmap fork clone tgkill set_tid_address "
+    "rt_sigaction",
+    "rt_sigaction rt_sigprocmask rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo kill tgkill tkill sigaltstack "
+    "signalfd4 pause "
     "rt_sigsuspend rt_sigpending rt_sigreturn fcntl read timer_create timer_settime setitimer fork pidfd_send_signal",
-    "socket socketpair bind listen accept4 connect sendmsg recvmsg sendto recvfrom shutdown close dup setsockopt getsockopt "
+    "socket socketpair bind listen accept4 connect sendmsg recvmsg sendto recvfrom shutdown close dup setsockopt "
+    "getsockopt "
     "sendmmsg recvmmsg getsockname getpeername fcntl epoll_ctl fork",
-    "epoll_create1 epoll_ctl epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd2 timerfd_create timerfd_settime signalfd4 poll "
+    "epoll_create1 epoll_ctl epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd2 timerfd_create timerfd_settime "
+    "signalfd4 poll "
     "ppoll select pselect6 read write fcntl dup close pipe2 ioctl tgkill",
-    "openat open creat openat2 read write lseek truncate ftruncate fallocate rename renameat2 link unlink mkdir rmdir symlink "
-    "readlink chmod chown utimensat statx getdents64 flock fcntl copy_file_range sendfile chdir linkat unlinkat mknodat",
-    "fork vfork clone clone3 execve execveat wait4 waitid kill setpgid setsid prctl pidfd_open pidfd_send_signal exit_group "
+    "openat open creat openat2 read write lseek truncate ftruncate fallocate rename renameat2 link unlink mkdir "
+    "rmdir symlink "
+    "readlink chmod chown utimensat statx getdents64 flock fcntl copy_file_range sendfile chdir linkat unlinkat "
+    "mknodat",
+    "fork vfork clone clone3 execve execveat wait4 waitid kill setpgid setsid prctl pidfd_open pidfd_send_signal "
+    "exit_group "
     "exit unshare prlimit64 sched_setaffinity setpriority",
-    "timer_create timer_settime timer_gettime timer_delete timer_getoverrun setitimer alarm timerfd_create timerfd_settime "
+    "timer_create timer_settime timer_gettime timer_delete timer_getoverrun setitimer alarm timerfd_create "
+    "timerfd_settime "
     "nanosleep clock_nanosleep clock_gettime read poll rt_sigtimedwait",
     "pipe2 read write readv writev preadv2 pwritev2 sendfile copy_file_range fcntl poll close dup2 ioctl fork tgkill",
     "ioctl ioctl ioctl read write poll fcntl dup close setsid setpgid openat kill fork",
-    "setuid setgid setreuid setresuid setfsuid setgroups capset capget prctl kill process_vm_writev openat chown chmod execve "
+    "setuid setgid setreuid setresuid setfsuid setgroups capset capget prctl kill process_vm_writev openat chown "
+    "chmod execve "
     "mount umount2 chroot sethostname reboot setns unshare ptrace pidfd_getfd prlimit64 setpriority sched_setscheduler",
     "mq_open mq_timedsend mq_timedreceive mq_notify mq_getsetattr mq_unlink poll fork close rt_sigaction",
-    "setxattr getxattr listxattr removexattr fsetxattr fgetxattr flistxattr fremovexattr lsetxattr lgetxattr openat unlink",
+    "setxattr getxattr listxattr removexattr fsetxattr fgetxattr flistxattr fremovexattr lsetxattr lgetxattr openat "
+    "unlink",
 };
 enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
@@ -83,6 +94,17 @@ void plan(uint64_t seed, int number, const char *spec)
     place_areas();
 }
 
+/* Names of calls, each behind a comma. */
+void leave_out(const char *names)
+{
+    char name[32];
+    for (int used; sscanf(names, ",%31[^,]%n", name, &used) == 1; names += used) {
+        int row = call_named(name);
+        if (row >= 0)
+            program.without[row] = true;
+    }
+}
+
 /* Calls that are there, one in fifty of the others, and mostly those that the program favours. */
 static int choose_row(struct step *step)
 {
@@ -124,6 +146,8 @@ void run_steps(struct thread *self, int from, int until)
         struct step step = begin(self, at);
         long arguments[6] = { 0 };
         int row = choose_row(&step);
+        if (program.without[row])
+            continue;
         step.call = &calls[row];
         choose_arguments(&step, arguments);
         prepare(&step, arguments);

@@ -1,9 +1,9 @@
 /*
  * The supervisor: runs programs in rounds, kills what does not end, and looks after what must stay as it is.
  *
- * `fuzz supervise SEED SECONDS PROGRAMS WORKERS [NUMBER=STEPS...]`; with NUMBERs only those programs run, again and
- * again until PROGRAMS were started. A round ends with every process of the worker's user gone, with the files looked at
- * and with a fresh folder. The console gets lines of a strict form:
+ * `fuzz supervise SEED SECONDS PROGRAMS WORKERS [-CALL...] [NUMBER=STEPS...]`; with NUMBERs only those programs run,
+ * again and again until PROGRAMS were started; no CALL is made. A round ends with every process of the worker's user
+ * gone, with the files looked at and with a fresh folder. The console gets lines of a strict form:
  *
  *     FUZZ-AT NUMBER                           every eighth program that starts
  *     FUZZ-FINDING KIND running N,N: TEXT      what must not be
@@ -78,7 +78,8 @@ static void where(const char *kind, int index)
 {
     const struct place *place = &board->places[index];
     int row = place->call >= 0 && place->call < call_count ? place->call : 0;
-    finding(kind, "program %d, last begun step %d:%d %s", slots[index].number, place->thread, place->step, calls[row].name);
+    finding(kind, "program %d, last begun step %d:%d %s", slots[index].number, place->thread, place->step,
+        calls[row].name);
 }
 
 static void judge_end(int index, int status)
@@ -207,7 +208,8 @@ static void run_all(struct run *run, struct watch_board *watched)
         finding("memory", "%ld KiB did not come back", lost);
     uint64_t made = 0;
     print_counts(&made);
-    printf("FUZZ-DONE seed %lu programs %d calls %lu milliseconds %lld lost %ld findings %d\n", (unsigned long)run->seed,
+    printf("FUZZ-DONE seed %lu programs %d calls %lu milliseconds %lld lost %ld findings %d\n",
+        (unsigned long)run->seed,
            started, (unsigned long)made, now_ms() - begun, lost, findings);
 }
 
@@ -224,13 +226,16 @@ int supervise(int count, char **words)
     if (count < 6 || getuid() != 0)
         return 2;
     struct run run = { strtoul(words[2], NULL, 0), atol(words[3]), atoi(words[4]), count - 6, words + 6 };
+    for (; run.listed && run.list[0][0] == '-'; run.list++, run.listed--)
+        snprintf(without + strlen(without), sizeof without - strlen(without), ",%s", run.list[0] + 1);
     workers = atoi(words[5]);
     workers = workers < 1 ? 1 : workers > WORKERS ? WORKERS : workers;
     setvbuf(stdout, NULL, _IOLBF, 0);
     make_board();
     if (board == MAP_FAILED)
         return 2;
-    chmod("/", 0755); /* Linux's first file system is everybody's. */
+    write_file("/proc/sys/user/max_user_namespaces", "0"); /* In one of its own a process has every capability. */
+    chmod("/", 0755); /* Linux makes its first file system with mode 1777. */
     memory_limit = (unsigned long)free_kib() * 1024 / 4;
     syscall(SYS_getrandom, secret, sizeof secret, 0);
     fresh_folder();

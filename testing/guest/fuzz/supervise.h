@@ -15,10 +15,12 @@ long free_kib(void);
 
 /* start.c */
 int start_worker(struct slot *slot, int index, uint64_t seed, int number, const char *spec);
+void write_file(const char *path, const char *text);
 void sweep(void);
 void fresh_folder(void);
 extern int board_fd, watched_pids[4];
 extern uint8_t secret[16];
+extern char without[512];
 extern unsigned long memory_limit;
 
 /* watched.c */

@@ -156,7 +156,8 @@ __attribute__((noreturn)) static void stand(int which)
         siginfo_t info;
         int signal = sigtimedwait(&all, &info, &pause);
         if (signal > 0)
-            tell(which, "%s got signal %d, code %d, from %d of user %d", names[which], signal, info.si_code, info.si_pid,
+            tell(which, "%s got signal %d, code %d, from %d of user %d", names[which], signal, info.si_code,
+                info.si_pid,
                  info.si_uid);
         if (strcmp(names[which], "heart") != 0)
             look(which, &before);

@@ -78,17 +78,19 @@ static void read_token(const char *text)
     }
 }
 
-/* fuzz work SEED NUMBER SPEC SLOT TOKEN SUPERVISOR ROOT CHECKER HEART */
+/* fuzz work SEED NUMBER SPEC SLOT TOKEN SUPERVISOR ROOT CHECKER HEART WITHOUT */
 int work(int count, char **words)
 {
-    if (count != 11)
+    if (count != 12)
         return 2;
     program.slot = atoi(words[5]);
     read_token(words[6]);
     for (int i = 0; i < 4; i++)
         program.pids[i] = atoi(words[7 + i]);
+    leave_out(words[11]);
     plan(strtoul(words[2], NULL, 0), atoi(words[3]), words[4]);
-    long board = raw(SYS_mmap, BOARD_AT, sizeof *program.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, BOARD_FD, 0);
+    long board = raw(SYS_mmap, BOARD_AT, sizeof *program.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+        BOARD_FD, 0);
     if (failed(board))
         return 3;
     raw(SYS_close, BOARD_FD);

@@ -53,6 +53,9 @@ pub struct Arguments {
     /// Which kernel.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
+    /// No such call, so that what it leads to does not hide the rest; several times for several.
+    #[arg(long)]
+    without: Vec<String>,
     /// Only this program, or these of its steps (`17=0:3-9,1:0-4`); several times for several.
     #[arg(long)]
     only: Vec<String>,
@@ -77,6 +80,7 @@ impl Arguments {
             smp: None,
             mem: None,
             kernel: Which::Ours,
+            without: Vec::new(),
             only: Vec::new(),
             no_shrink: false,
             append: false,
@@ -92,6 +96,7 @@ impl Arguments {
             workers: self.workers,
             cpus: self.smp.unwrap_or(CPUS[turn % CPUS.len()]),
             memory: self.mem.unwrap_or(MEMORY[turn % MEMORY.len()]),
+            without: self.without.clone(),
             only: self.only.clone(),
         }
     }
@@ -117,7 +122,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
             break;
         }
         failures.extend(one(&bench, &arguments.case(seed), arguments, &mut record)?);
-        results::keep(name, arguments.only.is_empty(), began.clone(), &record)?;
+        results::keep(name, arguments.only.is_empty() && arguments.without.is_empty(), began.clone(), &record)?;
     }
     let answered = coverage::answered()?;
     println!("{}", record.table(&answered));

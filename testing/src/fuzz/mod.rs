@@ -42,6 +42,8 @@ pub struct Case {
     pub cpus: u32,
     /// Memory in MiB.
     pub memory: u32,
+    /// Calls that are not made.
+    pub without: Vec<String>,
     /// `NUMBER=STEPS` of the only programs that run, again and again; without any, all from 0.
     pub only: Vec<String>,
 }
@@ -128,8 +130,9 @@ impl Bench {
         let mut image = self.base.clone();
         let numbers = [case.seed, case.seconds, u64::from(case.programs), u64::from(case.workers)];
         let head = ["/bin/fuzz".to_owned(), "supervise".to_owned()];
+        let without = case.without.iter().map(|call| format!("-{call}"));
         let words: Vec<String> =
-            head.into_iter().chain(numbers.map(|n| n.to_string())).chain(case.only.clone()).collect();
+            head.into_iter().chain(numbers.map(|n| n.to_string())).chain(without).chain(case.only.clone()).collect();
         boot::put_command(&mut image, &words);
         let initrd = self.folder.join("fuzz.cpio");
         paths::write(&initrd, &image.archive())?;
@@ -188,16 +191,35 @@ fn lost(ending: &Ending, serial: &[u8]) -> Option<(&'static str, String)> {
     match ending {
         Ending::Exited(0 | 1) => None,
         Ending::Exited(status) => Some(("supervisor", format!("ended with status {status}"))),
-        Ending::Panicked(line) => Some(("panic", line.clone())),
-        Ending::Enough => {
-            // A dump was announced before any word of a panic, or instead of one.
-            let text = String::from_utf8_lossy(serial);
-            let line =
-                text.lines().find(|line| line.to_lowercase().contains("panic")).unwrap_or("a dump without a panic");
-            Some(("panic", line.trim().to_owned()))
-        }
+        Ending::Panicked(line) => Some(panic(serial).unwrap_or(("panic", line.clone()))),
+        Ending::Enough => Some(panic(serial).unwrap_or(("panic", "a dump without a word".to_owned()))),
         Ending::Hung => Some(("hang", "nothing on the console".to_owned())),
         Ending::TimedOut => Some(("hang", "not at its end in three times the time".to_owned())),
         Ending::Stopped(code) => Some(("reset", format!("the machine stopped (QEMU: {code:?})"))),
+    }
+}
+
+/// What our kernel says about its end, in its event; one that was asked for is that of a machine that hung.
+fn panic(serial: &[u8]) -> Option<(&'static str, String)> {
+    let text = String::from_utf8_lossy(serial);
+    let event = text.lines().find(|line| line.contains("\"type\":\"panic\""))?;
+    let (_, rest) = event.split_once("\"message\":\"")?;
+    let (message, rest) = rest.split_once('"')?;
+    let where_ = rest.split("\"addr\":\"").skip(1).take(4).filter_map(|part| part.split('"').next());
+    let kind = if message.contains("non-maskable") { "hang" } else { "panic" };
+    Some((kind, format!("{message} at {}", where_.collect::<Vec<_>>().join(" "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_words_are_the_finding() {
+        let serial = b"[PANIC] CPU=0\nDBG {\"type\":\"panic\",\"seq\":2,\"message\":\"lock taken twice\",\"backtrace\":[{\"addr\":\"0x12\"}]}\n";
+        let ending = Ending::Panicked("[PANIC] CPU=0".to_owned());
+        assert_eq!(lost(&ending, serial), Some(("panic", "lock taken twice at 0x12".to_owned())));
+        assert_eq!(lost(&ending, b"Kernel panic: x"), Some(("panic", "[PANIC] CPU=0".to_owned())));
+        assert_eq!(lost(&Ending::Exited(1), b""), None);
     }
 }

@@ -44,8 +44,10 @@ pub const NEVER: &[(&str, &str)] = &[
     ("chroot", "CAP_SYS_CHROOT"),
     ("clock_settime", "CAP_SYS_TIME"),
     ("mount", "CAP_SYS_ADMIN"),
+    ("pause", "EINTR is its only end"),
     ("reboot", "CAP_SYS_BOOT"),
     ("restart_syscall", "nothing to restart"),
+    ("rt_sigsuspend", "EINTR is its only end"),
     ("setdomainname", "CAP_SYS_ADMIN"),
     ("setgroups", "CAP_SETGID"),
     ("sethostname", "CAP_SYS_ADMIN"),
@@ -188,7 +190,16 @@ mod tests {
     }
 
     fn case() -> Case {
-        Case { seed: 3, seconds: 30, programs: 9, workers: 3, cpus: 2, memory: 256, only: Vec::new() }
+        Case {
+            seed: 3,
+            seconds: 30,
+            programs: 9,
+            workers: 3,
+            cpus: 2,
+            memory: 256,
+            without: Vec::new(),
+            only: Vec::new(),
+        }
     }
 
     #[test]

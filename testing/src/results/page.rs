@@ -13,9 +13,11 @@ use super::{Circumstances, Kept, kept};
 use crate::bench::compare::{self, Pair, number};
 use crate::bench::{self, Row as BenchRow, Run};
 use crate::commands::kernel::Safety;
+use crate::contracts::coverage;
 use crate::contracts::results::Row;
 use crate::contracts::verdict::Verdict;
 use crate::exam::row as exam;
+use crate::fuzz::record::Record;
 use crate::paths;
 use crate::suites::{Compared, Suite};
 
@@ -48,6 +50,7 @@ pub fn render() -> Result<Page> {
     writer.bench("bench-wall", "Benchmarks in wall time, nanoseconds", "cargo xtask bench --wall")?;
     writer.safety()?;
     writer.exam()?;
+    writer.fuzz()?;
     Ok(Page { text: writer.text, gaps: writer.gaps })
 }
 
@@ -203,6 +206,16 @@ impl Writer {
         };
         self.heading(title, command, &circumstances);
         self.line(&format!("{}\n\n{}", exam::summary(&results), exam::table(&results).trim_end()));
+        Ok(())
+    }
+
+    fn fuzz(&mut self) -> Result<()> {
+        let (title, command) = ("Fuzzing of system calls", "cargo xtask fuzz-syscalls");
+        let Some(Kept { circumstances, results }) = self.load::<Record>("fuzz", title, command)? else {
+            return Ok(());
+        };
+        self.heading(title, command, &circumstances);
+        self.line(results.table(&coverage::answered()?).trim_end());
         Ok(())
     }
 
