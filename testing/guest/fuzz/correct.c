@@ -159,6 +159,14 @@ void correct(struct step *step, long *arguments)
             if (step->call->arguments[i].kind == KIND_FLAGS)
                 arguments[i] = 0;
         break;
+    case SYS_getsockopt: case SYS_setsockopt:
+        if (chance(step, 60)) {
+            arguments[0] = program.fds[13 + below(step, 7)];
+            arguments[1] = SOL_SOCKET;
+        }
+        if (chance(step, 40))
+            arguments[2] = 1 + below(step, 40);
+        break;
     case SYS_connect:
         if (chance(step, 40))
             arguments[0] = program.fds[chance(step, 50) ? 34 : 33];

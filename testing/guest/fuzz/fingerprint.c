@@ -39,7 +39,9 @@ static void take(const char *path, struct print *print)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd == -1 || fstat(fd, &print->about) == -1)
         return;
+    /* Reading changes the first, and chown(path, -1, -1), which needs no right, the second. */
     memset(&print->about.st_atim, 0, sizeof print->about.st_atim);
+    memset(&print->about.st_ctim, 0, sizeof print->about.st_ctim);
     if (S_ISREG(print->about.st_mode)) {
         for (ssize_t got; (got = read(fd, block, sizeof block)) > 0;)
             print->read = digest(print->read, block, (size_t)got);
@@ -63,6 +65,13 @@ void take_fingerprints(void)
         take(paths[i], &before[i]);
 }
 
+static void describe_change(const char *path, const struct stat *was, const struct stat *is)
+{
+    finding("file", "%s: mode %o to %o, user %d to %d, group %d to %d, links %d to %d, size %ld to %ld, time %ld to %ld",
+            path, was->st_mode, is->st_mode, was->st_uid, is->st_uid, was->st_gid, is->st_gid, (int)was->st_nlink,
+            (int)is->st_nlink, (long)was->st_size, (long)is->st_size, (long)was->st_mtime, (long)is->st_mtime);
+}
+
 void compare_fingerprints(void)
 {
     for (int i = 0; i < FILES; i++) {
@@ -71,7 +80,7 @@ void compare_fingerprints(void)
         if (now.read != before[i].read || now.mapped != before[i].mapped)
             finding("file", "%s has other content", paths[i]);
         else if (memcmp(&now.about, &before[i].about, sizeof now.about) != 0)
-            finding("file", "%s has another owner, mode, size or time", paths[i]);
+            describe_change(paths[i], &before[i].about, &now.about);
         before[i] = now;
     }
 }
