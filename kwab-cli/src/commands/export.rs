@@ -96,6 +96,10 @@ fn export(file: &DumpFile, name: &str, arguments: &Export, out: &mut dyn Write) 
 fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Result<()> {
     let object = json::object(raw);
     let text = match raw.decode() {
+        // The whole of a long record stands in the last column.
+        Ok(_) if raw.body.len() > LONGEST_TEXT => {
+            format!("{}: {} bytes", json::type_name(raw.kind).replace('_', " "), raw.body.len())
+        }
         Ok(record) => line::summary(&record, raw),
         Err(error) => error.to_string(),
     };
@@ -107,7 +111,11 @@ fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Re
         match *column {
             "section" => quoted(&plain::line(&section), out)?,
             "text" => quoted(&plain::line(&text), out)?,
-            "json" => quoted(&plain::json(&Value::Object(object.clone()).to_string()), out)?,
+            "json" => {
+                out.write_all(b"\"")?;
+                serde_json::to_writer(plain::JsonWriter(Doubled(&mut *out)), &object)?;
+                out.write_all(b"\"")?;
+            }
             name => match object.get(name) {
                 Some(Value::String(text)) => quoted(&plain::line(text), out)?,
                 Some(value) => write!(out, "{value}")?,
@@ -118,10 +126,34 @@ fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Re
     out.write_all(b"\n")
 }
 
+/// The longest record that is summed up in words, bytes.
+const LONGEST_TEXT: usize = 64 << 10;
+
+/// Writes the inside of a quoted field: each quotation mark twice.
+struct Doubled<'o>(&'o mut dyn Write);
+
+impl Write for Doubled<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut pieces = bytes.split(|byte| *byte == b'"');
+        self.0.write_all(pieces.next().unwrap_or_default())?;
+        for piece in pieces {
+            self.0.write_all(b"\"\"")?;
+            self.0.write_all(piece)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// A field as RFC 4180 wants it.
 fn quoted(text: &str, out: &mut dyn Write) -> io::Result<()> {
     if text.contains(['"', ',', '\n', '\r']) {
-        write!(out, "\"{}\"", text.replace('"', "\"\""))
+        out.write_all(b"\"")?;
+        Doubled(&mut *out).write_all(text.as_bytes())?;
+        out.write_all(b"\"")
     } else {
         out.write_all(text.as_bytes())
     }
