@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use kwab::import::{Options, import};
+use kwab::output::Replace;
 
 use crate::paths;
 
@@ -28,7 +29,7 @@ pub fn record(log: &Path, serial: &[u8]) -> Result<Vec<PathBuf>> {
         let stem = log.file_stem().unwrap_or_default().to_string_lossy();
         let number = if several { format!("-{}", dump.summary.number) } else { String::new() };
         let path = log.with_file_name(format!("{stem}{number}.kwab"));
-        file.persist(&path).with_context(|| format!("cannot write {}", paths::shown(&path)))?;
+        file.name(&path, Replace::Force).with_context(|| format!("cannot write {}", paths::shown(&path)))?;
         files.push(path);
     }
     Ok(files)

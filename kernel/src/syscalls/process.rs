@@ -1,7 +1,6 @@
 //! Calls about processes and threads.
 
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::MAX_SIGNAL;
 use linux_abi::Errno;
@@ -12,7 +11,7 @@ use super::file_open::install;
 use super::process_usage::{whole_usage, write_usage};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
-use crate::task::creds::cap;
+use crate::task::access::{self, By};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
 use crate::task::wait::{self, Change, Report, Wanted, Which};
@@ -272,14 +271,9 @@ fn pidfd_getfd(call: &mut Call<'_>) -> SysResult {
     }
     let process = pidfd::process_of(&call.task, call.int(0))?;
     let thread = process.any_thread().filter(|_| !process.is_zombie()).ok_or(Errno::ESRCH)?;
-    let (mine, theirs) = (call.task.creds(), thread.creds());
-    let same = [theirs.uid, theirs.euid, theirs.suid] == [mine.uid; 3]
-        && [theirs.gid, theirs.egid, theirs.sgid] == [mine.gid; 3]
-        && process.dumpable.load(Ordering::Relaxed) == 1;
-    if process.pid != call.task.pid() && !same && !mine.capable(cap::SYS_PTRACE) {
-        return Err(Errno::EPERM);
-    }
-    let file = thread.files.get().ok_or(Errno::ESRCH)?.get(call.int(1))?;
+    let number = call.int(1);
+    let file =
+        access::take(&call.task, &thread, By::RealIds, |thread| thread.files.get().ok_or(Errno::ESRCH)?.get(number))??;
     install(call, file, true)
 }
 

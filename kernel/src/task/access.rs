@@ -24,14 +24,19 @@ pub enum By {
 
 /// The memory of `target`, if `me` may look into it: EPERM if not. `None` for a thread without memory.
 pub fn memory(me: &Task, target: &Task, by: By) -> Result<Option<Arc<AddressSpace>>, Errno> {
-    let (mm, creds, dumpable) = {
+    take(me, target, by, |target| target.mm.get())
+}
+
+/// What `get` finds in `target`, if `me` may look into it: EPERM if not. `get` runs under [`Task::identity`], so what it finds
+/// belongs to the credentials that were checked.
+pub fn take<T>(me: &Task, target: &Task, by: By, get: impl FnOnce(&Task) -> T) -> Result<T, Errno> {
+    let (found, creds, dumpable) = {
         let _one_step = target.identity.lock();
-        let mm = target.mm.get();
-        let dumpable = mm.as_ref().is_none_or(|mm| mm.dumpable.load(Ordering::Relaxed));
-        (mm, target.creds.get(), dumpable)
+        let dumpable = target.mm.with(|mm| mm.is_none_or(|mm| mm.dumpable.load(Ordering::Relaxed)));
+        (get(target), target.creds.get(), dumpable)
     };
     if me.pid() == target.pid() {
-        return Ok(mm);
+        return Ok(found);
     }
     let mine = me.creds();
     let (caller, caps) = match by {
@@ -44,7 +49,7 @@ pub fn memory(me: &Task, target: &Task, by: By) -> Result<Option<Arc<AddressSpac
         capabilities: creds.permitted,
         dumpable,
     };
-    if may_look_into(caller, caps, mine.capable(cap::SYS_PTRACE), &theirs) { Ok(mm) } else { Err(Errno::EPERM) }
+    if may_look_into(caller, caps, mine.capable(cap::SYS_PTRACE), &theirs) { Ok(found) } else { Err(Errno::EPERM) }
 }
 
 /// Whether `me` may look into `target`: EPERM if not.

@@ -12,7 +12,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::kernel::Which;
-use super::{bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hostile, house_rules, lost, selftest, sizes, suite};
+use super::{
+    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hostile, house_rules, lost, selftest, sizes, suite,
+};
 use crate::debian::NoSource;
 use crate::process::Call;
 use crate::setup::{self, Consent};

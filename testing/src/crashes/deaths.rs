@@ -1,6 +1,5 @@
 //! The ways to die, and what the dump and the console must say of each.
 
-use std::fs;
 use std::io::Cursor;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -247,11 +246,13 @@ fn from_log(outcome: &Outcome) -> Result<Vec<u8>> {
 fn imported(log: &[u8]) -> Result<Vec<u8>> {
     let options = Options { source: "console".into(), folder: Some(paths::build("crashes")?) };
     let (report, dumps) = import(Cursor::new(log.to_vec()), &options, &mut |_| {})?;
-    let Some(dump) = dumps.iter().find(|dump| dump.summary.kind == "panic") else {
+    let Some(dump) = dumps.into_iter().find(|dump| dump.summary.kind == "panic") else {
         bail!("the console tells of no death: {} dumps", report.dumps.len());
     };
-    let file = dump.file.as_ref().context("a dump without a file")?;
-    fs::read(file).context("cannot read a dump just written")
+    let mut file = dump.file.context("a dump without a file")?;
+    let mut bytes = Vec::new();
+    file.copy_to(&mut bytes).context("cannot read a dump just written")?;
+    Ok(bytes)
 }
 
 fn microseconds(outcome: &Outcome) -> u64 {

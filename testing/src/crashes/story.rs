@@ -11,7 +11,7 @@ use std::io::Cursor;
 use anyhow::{Context as _, Result, ensure};
 use kwab::analysis::{Case, Dump, Found};
 
-use kwab::import::{Options, import};
+use kwab::import::{Options, PendingFile, import};
 use kwab_format::record::{Arch, Cause, FlightKind, RegisterRole, SyscallRecord};
 
 use super::{dumps_in, fresh_memory, guest};
@@ -64,8 +64,13 @@ pub fn compare(cpus: u32, consent: Consent) -> Result<Compared> {
 fn of_log(serial: &[u8]) -> Result<Vec<Vec<u8>>> {
     let options = Options { source: "console".into(), folder: Some(paths::build("crashes")?) };
     let (_, dumps) = import(Cursor::new(serial), &options, &mut |_| {})?;
-    let files = dumps.iter().filter_map(|dump| dump.file.as_ref());
-    files.map(|file| std::fs::read(file).context("cannot read a dump just written")).collect()
+    let files = dumps.into_iter().filter_map(|dump| dump.file);
+    let bytes = |mut file: PendingFile| {
+        let mut bytes = Vec::new();
+        file.copy_to(&mut bytes).context("cannot read a dump just written")?;
+        Ok(bytes)
+    };
+    files.map(bytes).collect()
 }
 
 fn opened(dumps: &[Vec<u8>]) -> Result<Vec<Dump>> {

@@ -17,8 +17,8 @@ use super::Pool;
 use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
-use crate::sched::{Sleep, breathe_or_stop};
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
+use crate::sched::{Sleep, breathe_or_stop};
 
 /// Contents that still lie in the initramfs archive.
 pub trait Archive: Send + Sync {
