@@ -9,6 +9,7 @@ mod dependencies;
 mod excuses;
 mod fence;
 mod headers;
+mod layers;
 mod lints;
 mod places;
 mod syscalls;
@@ -42,6 +43,11 @@ pub const RULES: &[Rule] = &[
         name: "unsafe",
         demand: "unsafe code, assembly files and exported symbols exist only in kernel/machine",
         check: fence::check,
+    },
+    Rule {
+        name: "layers",
+        demand: "an import points downwards in the order of its crate's modules, and files form no circle",
+        check: layers::check,
     },
     Rule { name: "header", demand: "every Rust file opens with `//!`", check: headers::check },
     Rule {

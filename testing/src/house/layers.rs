@@ -1,0 +1,121 @@
+//! Holds each crate's imports against its order of layers: an import points downwards, and files form no circle.
+//!
+//! `testing/layers.toml` has a table per crate: its top-level modules from top to bottom, and what is owed, the imports
+//! that still point upwards and the number of files that still lie on circles. A debt that is paid must leave the table,
+//! so the table only shrinks. [`imports`] reads who imports whom; [`circles`] finds the circles.
+//!
+//! A circle between a `mod.rs` (or `name.rs`) and its own children does not count: a module and its parts are one thing.
+
+mod circles;
+mod imports;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+use self::imports::Graph;
+use super::{House, Violation};
+
+/// Where the orders are written down.
+const TABLE: &str = "testing/layers.toml";
+
+/// All orders.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    /// One entry per crate that has more than one module.
+    #[serde(rename = "crate")]
+    crates: Vec<Order>,
+}
+
+/// The order of one crate.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Order {
+    /// Its source folder, relative to the workspace.
+    root: String,
+    /// Its top-level modules, top to bottom. The crate's root file is above all of them.
+    order: Vec<String>,
+    /// Imports between top-level modules that still point upwards, as `from -> to`.
+    #[serde(default)]
+    upwards: Vec<String>,
+    /// Files that still lie on a circle inside their top-level module.
+    #[serde(default)]
+    files_on_circles: usize,
+}
+
+pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
+    let text = match house.text(TABLE) {
+        Ok(text) => text,
+        Err(violation) => return Ok(vec![violation]),
+    };
+    let table: Table = toml::from_str(text).with_context(|| format!("reading {TABLE}"))?;
+    let mut violations = Vec::new();
+    for order in &table.crates {
+        let files = house.rust().filter(|file| file.path.starts_with(&format!("{}/", order.root)));
+        let graph = Graph::read(&order.root, files)?;
+        violations.extend(modules(order, &graph));
+        violations.extend(upwards(order, &graph));
+        violations.extend(files_on_circles(order, &graph));
+    }
+    Ok(violations)
+}
+
+/// The table names each top-level module once, and no other.
+fn modules(order: &Order, graph: &Graph) -> Vec<Violation> {
+    let there = graph.top_level();
+    let listed: BTreeSet<&str> = order.order.iter().map(String::as_str).collect();
+    let missing = there.difference(&listed).map(|name| format!("`{name}` has no place in the order of {}", order.root));
+    let gone =
+        listed.difference(&there).map(|name| format!("`{name}` is in the order of {} and not there", order.root));
+    missing.chain(gone).map(|text| Violation::new(TABLE, text)).collect()
+}
+
+/// Imports between top-level modules that point upwards and are not owed, and debts that are paid.
+fn upwards(order: &Order, graph: &Graph) -> Vec<Violation> {
+    let height: BTreeMap<&str, usize> = order.order.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let mut owed: BTreeSet<&str> = order.upwards.iter().map(String::as_str).collect();
+    let mut paid = owed.clone();
+    let mut violations = Vec::new();
+    for import in graph.imports() {
+        let (from, to) = (graph.top_of(import.from), graph.top_of(import.to));
+        let points_up = match (from, to) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(from), Some(to)) => from != to && height.get(from) > height.get(to),
+        };
+        if !points_up {
+            continue;
+        }
+        let name = format!("{} -> {}", from.unwrap_or("(root)"), to.unwrap_or("(root)"));
+        paid.remove(name.as_str());
+        if !owed.contains(name.as_str()) {
+            let place = format!("{}:{}", graph.path(import.from), import.line);
+            violations.push(Violation::new(place, format!("imports upwards: {name}")));
+        }
+    }
+    owed.retain(|debt| paid.contains(debt));
+    let stale = owed.iter().map(|debt| format!("`{debt}` of {} no longer points upwards: take it out", order.root));
+    violations.extend(stale.map(|text| Violation::new(TABLE, text)));
+    violations
+}
+
+/// The number of files on circles is the one that is owed.
+fn files_on_circles(order: &Order, graph: &Graph) -> Vec<Violation> {
+    let circles = circles::within_modules(graph);
+    let count: usize = circles.iter().map(Vec::len).sum();
+    if count == order.files_on_circles {
+        return Vec::new();
+    }
+    let text = format!("{count} files lie on circles inside a module, {} are owed", order.files_on_circles);
+    let mut violations = vec![Violation::new(&order.root, text)];
+    if count > order.files_on_circles {
+        violations
+            .extend(circles.iter().map(|circle| Violation::new(&order.root, format!("circle: {}", circle.join(", ")))));
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Small crates with one fault each.
+
+use super::super::{House, Source};
+use super::*;
+
+const TWO: &str = "[[crate]]\nroot = \"x/src\"\norder = [\"top\", \"low\"]\n";
+
+fn house(table: &str, files: &[(&str, &str)]) -> House {
+    let mut house = House::read().unwrap();
+    let source = |(path, text): &(&str, &str)| Source { path: (*path).into(), text: (*text).into() };
+    house.files = files.iter().map(source).collect();
+    house.files.push(Source { path: TABLE.into(), text: table.into() });
+    house
+}
+
+fn found(table: &str, files: &[(&str, &str)]) -> Vec<String> {
+    check(&house(table, files)).unwrap().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn an_import_downwards_is_allowed_and_one_upwards_is_found_with_its_line() {
+    let down = [("x/src/lib.rs", "mod top; mod low;"), ("x/src/top.rs", "use crate::low::A;"), ("x/src/low.rs", "")];
+    assert!(found(TWO, &down).is_empty());
+    let up = [("x/src/lib.rs", "mod top; mod low;"), ("x/src/top.rs", ""), ("x/src/low.rs", "\nuse crate::top::A;")];
+    assert_eq!(found(TWO, &up), ["x/src/low.rs:2: imports upwards: low -> top"]);
+}
+
+#[test]
+fn a_path_without_a_use_counts_also_inside_a_macro() {
+    let path = [("x/src/top.rs", ""), ("x/src/low.rs", "fn f() { crate::top::g(); }")];
+    assert_eq!(found(TWO, &path).len(), 1);
+    let inside = [("x/src/top.rs", ""), ("x/src/low.rs", "fn f() { println!(\"{}\", super::top::g()); }")];
+    assert_eq!(found(TWO, &inside).len(), 1);
+}
+
+#[test]
+fn a_re_export_counts_as_the_module_it_is_from() {
+    let through_root = [("x/src/lib.rs", "pub use top::A;"), ("x/src/top.rs", ""), ("x/src/low.rs", "use crate::A;")];
+    assert_eq!(found(TWO, &through_root), ["x/src/low.rs:1: imports upwards: low -> top"]);
+    let harmless = [("x/src/lib.rs", "pub use low::A;"), ("x/src/top.rs", "use crate::A;"), ("x/src/low.rs", "")];
+    assert!(found(TWO, &harmless).is_empty());
+}
+
+#[test]
+fn what_the_root_itself_declares_is_above_every_module() {
+    let files = [("x/src/lib.rs", "pub struct A;"), ("x/src/top.rs", ""), ("x/src/low.rs", "use crate::A;")];
+    assert_eq!(found(TWO, &files), ["x/src/low.rs:1: imports upwards: low -> (root)"]);
+}
+
+#[test]
+fn tests_may_look_at_everything() {
+    let inline = [("x/src/top.rs", ""), ("x/src/low.rs", "#[cfg(test)] mod tests { use crate::top::A; }")];
+    assert!(found(TWO, &inline).is_empty());
+    let file = [("x/src/top.rs", ""), ("x/src/low.rs", ""), ("x/src/low/tests.rs", "use crate::top::A;")];
+    assert!(found(TWO, &file).is_empty());
+}
+
+#[test]
+fn a_debt_excuses_its_import_and_leaves_the_table_when_it_is_paid() {
+    let table = format!("{TWO}upwards = [\"low -> top\"]\n");
+    let up = [("x/src/top.rs", ""), ("x/src/low.rs", "use crate::top::A;")];
+    assert!(found(&table, &up).is_empty());
+    let paid = found(&table, &[("x/src/top.rs", ""), ("x/src/low.rs", "")]);
+    assert_eq!(paid.len(), 1);
+    assert!(paid[0].contains("no longer points upwards"), "{paid:?}");
+}
+
+#[test]
+fn a_module_without_a_place_and_a_place_without_a_module_are_found() {
+    let files = [("x/src/top.rs", ""), ("x/src/other.rs", "")];
+    let texts = found(TWO, &files);
+    assert!(texts.iter().any(|text| text.contains("`other` has no place")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("`low` is in the order")), "{texts:?}");
+}
+
+#[test]
+fn a_circle_of_files_is_found_and_one_with_the_parent_is_not() {
+    let with_parent =
+        [("x/src/top.rs", "mod a; use self::a::A;"), ("x/src/top/a.rs", "use super::B;"), ("x/src/low.rs", "")];
+    assert!(found(TWO, &with_parent).is_empty());
+    let siblings = [
+        ("x/src/top.rs", "mod a; mod b;"),
+        ("x/src/top/a.rs", "use super::b::B;"),
+        ("x/src/top/b.rs", "use super::a::A;"),
+        ("x/src/low.rs", ""),
+    ];
+    let texts = found(TWO, &siblings);
+    assert!(texts[0].contains("2 files lie on circles"), "{texts:?}");
+    assert!(texts[1].contains("x/src/top/a.rs, x/src/top/b.rs"), "{texts:?}");
+}
