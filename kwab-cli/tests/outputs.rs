@@ -220,7 +220,7 @@ fn a_file_size_limit_is_named_and_nothing_is_left() {
     let (folder, dump) = prepared();
     let at = folder.path();
     for arguments in [
-        format!("import serial.log -o x.kwab"),
+        "import serial.log -o x.kwab".to_string(),
         format!("export {dump} --to json -o x.json"),
         format!("salvage {dump} -o x.kwab"),
     ] {

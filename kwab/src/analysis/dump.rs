@@ -57,7 +57,7 @@ pub enum Needs {
 }
 
 fn count_sections(file: &DumpFile, present: &mut BTreeMap<SectionKind, u32>) {
-    for section in &file.sections {
+    for section in file.sections.iter().chain(&file.tables) {
         *present.entry(section.header.kind).or_default() += 1;
     }
 }

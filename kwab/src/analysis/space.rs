@@ -145,11 +145,13 @@ impl<'c, 'a> Spaces<'c, 'a> {
             (pid, (ranges, list))
         };
         let vmas = by_pid.into_iter().map(indexed).collect();
-        let mut entries: BTreeMap<Option<u32>, Vec<(u64, u64, &Found<Pte<'_>>)>> = BTreeMap::new();
+        /// First address, address behind the last, entry.
+        type Entry<'c, 'a> = (u64, u64, &'c Found<Pte<'a>>);
+        let mut entries: BTreeMap<Option<u32>, Vec<Entry<'_, '_>>> = BTreeMap::new();
         for mapping in case.ptes.iter().filter_map(Mapping::of) {
             entries.entry(mapping.pid).or_default().push((mapping.start, mapping.end, mapping.source));
         }
-        let indexed = |(pid, mut list): (_, Vec<(u64, u64, &'c Found<Pte<'a>>)>)| {
+        let indexed = |(pid, mut list): (_, Vec<Entry<'c, 'a>>)| {
             list.sort_by_key(|(start, ..)| *start);
             let ranges = Ranges::of(list.iter().map(|(start, end, _)| (*start, *end)));
             (pid, (ranges, list.into_iter().map(|(.., source)| source).collect()))

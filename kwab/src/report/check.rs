@@ -137,7 +137,7 @@ fn check_records(info: &SectionInfo, payload: &[u8]) -> Vec<Defect> {
     let mut found = Vec::new();
     let (mut count, mut bad) = (0_u32, 0);
     let mut records = Records::new(payload);
-    while let Some(raw) = records.next() {
+    for raw in records.by_ref() {
         if let Err(error) = raw.decode() {
             bad += 1;
             if bad <= MOST_RECORDS {
