@@ -44,12 +44,7 @@ impl Notice {
 
     /// Names who is told, on behalf of `asker`, whose ids decide at each signal: ESRCH if there is none.
     pub fn set_owner(&self, owner: i32, asker: Asker) -> Result<(), Errno> {
-        let exists = match owner {
-            0 => true,
-            1.. => tree::process(owner.unsigned_abs()).is_some(),
-            _ => !tree::group_members(owner.unsigned_abs()).is_empty(),
-        };
-        if !exists {
+        if owner != 0 && !tree::is_used(owner.unsigned_abs()) {
             return Err(Errno::ESRCH);
         }
         let Asker { uid, euid } = asker;

@@ -91,7 +91,15 @@ pub fn group_members(pgid: Pid) -> Vec<Arc<Process>> {
     members.map(|node| node.process.clone()).collect()
 }
 
-/// An id nobody has: not a process, thread, group or session.
+/// Whether an id is that of a process, zombies included, of a thread, a group or a session.
+pub fn is_used(id: Pid) -> bool {
+    let tree = TREE.lock();
+    tree.nodes.contains_key(&id)
+        || tree.threads.contains_key(&id)
+        || tree.nodes.values().any(|node| node.process.pgid() == id || node.process.sid() == id)
+}
+
+/// An id that is free: not a process, thread, group or session.
 pub fn allocate() -> Result<Pid, Errno> {
     let mut tree = TREE.lock();
     for _ in 0..PID_MAX {

@@ -89,6 +89,8 @@ enum What {
     Control(Read, Write),
     /// About the memory the process had when it was opened, for who may look into it.
     Memory(ReadMemory),
+    /// A file about the memory that the process has when it is opened, with the text of that moment.
+    AtOpen(ReadMemory),
     Link(Follow),
     Threads,
     Descriptors,

@@ -47,8 +47,10 @@ pub(super) struct ProcNode {
 
 impl ProcNode {
     pub(super) fn new(dev: u64, ino: u64, mode: u32, target: Target, body: Body) -> Arc<Self> {
-        let (uid, gid) = owner(target, mode, &body);
-        Arc::new(Self { attr: Attr::with_ino(ino, dev, mode, uid, gid, 0), target, body })
+        let (uid, gid) = owner(target, mode);
+        // A process may list its own descriptors whomever the directory belongs to.
+        let open_to = if matches!(body, Body::Descriptors) { target.pid } else { 0 };
+        Arc::new(Self { attr: Attr::with_ino(ino, dev, mode, uid, gid, 0).open_to(open_to), target, body })
     }
 
     fn child(&self, dir: &Arc<Dentry>, name: &[u8], index: u64, mode: u32, target: Target, body: Body) -> Arc<Dentry> {
@@ -64,7 +66,9 @@ impl ProcNode {
         let (index, entry) = entries.iter().enumerate().find(|(_, entry)| entry.name.as_bytes() == name)?;
         let body = match entry.what {
             What::Directory(entries) => Body::Table(entries),
-            What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) => Body::Text(entry.what),
+            What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) | What::AtOpen(_) => {
+                Body::Text(entry.what)
+            }
             What::Link(follow) => Body::Link(follow),
             What::Threads => Body::Threads,
             What::Descriptors => Body::Descriptors,
@@ -124,18 +128,14 @@ impl ProcNode {
     }
 }
 
-/// A process's files belong to its effective user; to root if it is not dumpable, but for directories all may search. A process's
-/// own descriptors are its own in any case.
-fn owner(target: Target, mode: u32, body: &Body) -> (u32, u32) {
+/// A process's files belong to its effective user; to root if it is not dumpable, but for directories all may search.
+fn owner(target: Target, mode: u32) -> (u32, u32) {
     if target.pid == 0 {
         return (0, 0);
     }
     let Ok(thread) = target.thread() else { return (0, 0) };
-    let me = current();
     if mode == S_IFDIR | 0o555 {
         thread.creds.with(|creds| (creds.euid, creds.egid))
-    } else if matches!(body, Body::Descriptors) && me.pid() == target.pid {
-        me.creds.with(|creds| (creds.fsuid, creds.fsgid))
     } else {
         access::owner_in_proc(&thread)
     }
@@ -237,6 +237,12 @@ impl Inode for ProcNode {
                 let mm = access::memory(&current(), &thread, By::FileSystemIds).map_err(|_| Errno::EACCES)?;
                 Ok(Arc::new(TextFile::about(self, mm.as_ref())))
             }
+            Body::Text(What::AtOpen(read)) => {
+                let thread = self.target.thread()?;
+                let mm = access::memory(&current(), &thread, By::FileSystemIds).map_err(|_| Errno::EACCES)?;
+                let text = mm.map_or(Ok(Vec::new()), |mm| read(&mm))?;
+                Ok(Arc::new(TextFile::holding(self, text)))
+            }
             Body::DescriptorInfo => {
                 self.target.check_access()?;
                 Ok(self)
@@ -264,7 +270,7 @@ impl FileOps for ProcNode {
 
 fn mode_of(entry: &Entry) -> u32 {
     let kind = match entry.what {
-        What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) => S_IFREG,
+        What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) | What::AtOpen(_) => S_IFREG,
         What::Link(_) => S_IFLNK,
         _ => S_IFDIR,
     };

@@ -15,7 +15,7 @@ use crate::log::Bytes;
 use crate::mm::AddressSpace;
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
-use crate::task::{Process, ThreadRef, current};
+use crate::task::{Process, Thread, ThreadRef, current};
 use crate::time;
 
 /// Pages of a kind of memory.
@@ -100,6 +100,15 @@ fn layout(mm: Option<&AddressSpace>) -> Layout {
     Layout { code: map.code, stack: map.stack_start, args: map.args, envs: map.envs, brk: map.brk_start }
 }
 
+/// The layout as the caller may see it: addresses need access to the process, without it only a program's presence shows.
+fn shown_layout(thread: Option<&Thread>, mm: Option<&AddressSpace>) -> Layout {
+    if thread.is_none_or(|thread| access::check(&current(), thread, By::FileSystemIds).is_ok()) {
+        return layout(mm);
+    }
+    let program = if mm.is_some() { (1, 1) } else { (0, 0) };
+    Layout { code: program, ..Layout::default() }
+}
+
 pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let process = target.process()?;
     let thread = target.thread().ok();
@@ -110,11 +119,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let (tty, foreground) =
         process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
-    // Addresses are for who may look into the process; the others learn only that there is a program.
-    let shown = thread.as_ref().is_none_or(|thread| access::check(&current(), thread, By::FileSystemIds).is_ok());
-    let program = if mm.is_some() { (1, 1) } else { (0, 0) };
-    let hidden = Layout { code: program, ..Layout::default() };
-    let Layout { code, stack, args, envs, brk } = if shown { layout(mm.as_deref()) } else { hidden };
+    let Layout { code, stack, args, envs, brk } = shown_layout(thread.as_deref(), mm.as_deref());
     let mut out = format!("{} (", target.tid).into_bytes();
     out.extend_from_slice(&comm_of(thread.as_ref()));
     let ticks = time::to_ticks;

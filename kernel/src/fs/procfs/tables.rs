@@ -1,6 +1,6 @@
 //! What is where in `/proc`.
 
-use super::What::{Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
+use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
 use super::{Entry, limits, maps, process, status, system};
 
 const fn dir(name: &'static str, entries: &'static [Entry]) -> Entry {
@@ -122,7 +122,7 @@ const NET: &[Entry] = &[
 
 /// A process.
 pub(super) const PROCESS: &[Entry] = &[
-    memory("auxv", 0o400, process::auxv),
+    Entry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
     file("cgroup", |_| Ok(b"0::/\n".to_vec())),
     file("cmdline", process::command_line),
     control("comm", process::comm, process::set_comm),
@@ -151,7 +151,7 @@ pub(super) const PROCESS: &[Entry] = &[
 
 /// A thread: a process without the list of its threads.
 pub(super) const THREAD: &[Entry] = &[
-    memory("auxv", 0o400, process::auxv),
+    Entry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
     file("cmdline", process::command_line),
     control("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),

@@ -19,6 +19,8 @@ pub(super) struct TextFile {
     text: SpinLock<Option<Arc<[u8]>>>,
     /// What a [`What::Memory`] is about; not kept alive by an opening.
     memory: Weak<AddressSpace>,
+    /// Whether the text is that of the opening ([`What::AtOpen`]), never made again.
+    fixed: bool,
 }
 
 /// The most bytes a control file takes.
@@ -26,13 +28,18 @@ const LONGEST_WRITE: usize = 4096;
 
 impl TextFile {
     pub(super) fn new(node: Arc<ProcNode>) -> Self {
-        Self { node, text: SpinLock::new(None), memory: Weak::new() }
+        Self { node, text: SpinLock::new(None), memory: Weak::new(), fixed: false }
     }
 
     /// An opening that tells of `memory`, whatever the process executes later.
     pub(super) fn about(node: Arc<ProcNode>, memory: Option<&Arc<AddressSpace>>) -> Self {
         let memory = memory.map_or_else(Weak::new, Arc::downgrade);
         Self { memory, ..Self::new(node) }
+    }
+
+    /// An opening that keeps `text`.
+    pub(super) fn holding(node: Arc<ProcNode>, text: Vec<u8>) -> Self {
+        Self { text: SpinLock::new(Some(text.into())), fixed: true, ..Self::new(node) }
     }
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
@@ -49,7 +56,7 @@ impl FileOps for TextFile {
     fn read(&self, _file: &File, position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         let kept = self.text.lock().clone();
         let text = match kept {
-            Some(text) if position > 0 => text,
+            Some(text) if position > 0 || self.fixed => text,
             _ => {
                 let fresh: Arc<[u8]> = self.make()?.into();
                 *self.text.lock() = Some(fresh.clone());
