@@ -31,7 +31,8 @@ fn total_kib(mib: u32, fill: u32, consent: Consent) -> Result<u64> {
     let write = match fill {
         0 => String::new(),
         _ => {
-            format!("yes kwab | head -c {fill}M > /tmp/f && yes kwab | head -c {fill}M | cmp - /tmp/f || echo differs;")
+            let bytes = u64::from(fill) << 20;
+            format!("yes kwab | head -c {bytes} > /tmp/f && yes kwab | head -c {bytes} | cmp - /tmp/f || echo differs;")
         }
     };
     let script = format!("grep MemTotal /proc/meminfo; mount -t tmpfs none /tmp 2>/dev/null; {write} echo done");
