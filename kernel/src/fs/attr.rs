@@ -6,6 +6,7 @@ use core::sync::atomic::{
 };
 
 use linux_abi::Errno;
+use machine::sync::{SpinGuard, SpinLock};
 
 use super::Caller;
 use crate::task::current;
@@ -31,7 +32,6 @@ pub const S_IFIFO: u32 = 0o010_000;
 pub type WallNanos = i64;
 
 /// Attributes of an inode.
-#[derive(Debug)]
 pub struct Attr {
     /// Inode number.
     pub ino: u64,
@@ -54,6 +54,7 @@ pub struct Attr {
     linkable: AtomicBool,
     /// A process that may do everything, 0 for none.
     open_to: u32,
+    changing: SpinLock<()>,
 }
 
 /// Next inode number of file systems that count.
@@ -88,6 +89,7 @@ impl Attr {
             writers: AtomicI32::new(0),
             linkable: AtomicBool::new(false),
             open_to: 0,
+            changing: SpinLock::new(()),
         }
     }
 
@@ -113,6 +115,12 @@ impl Attr {
     #[inline]
     pub fn is_dir(&self) -> bool {
         self.kind() == S_IFDIR
+    }
+
+    /// Held over the check of a change of mode, owner or times and over the change itself, so that a check made against the
+    /// old owner cannot change what the new one has set.
+    pub fn begin_change(&self) -> SpinGuard<'_, ()> {
+        self.changing.lock()
     }
 
     /// Sets the permission bits; the type stays.
@@ -228,12 +236,13 @@ impl Attr {
         if allowed || self.open_to != 0 && current().pid() == self.open_to { Ok(()) } else { Err(Errno::EACCES) }
     }
 
-    /// Takes the set-user-ID and set-group-ID bits away after a write by somebody without privilege.
+    /// Takes the set-user-ID and set-group-ID bits away after a write without privilege.
     #[inline]
     pub fn drop_set_id(&self) {
-        let mode = self.mode();
-        if mode & 0o6000 != 0 && !super::current_is_privileged() {
-            self.mode.store(kernel_logic::permission::without_set_id(mode), Relaxed);
+        if self.mode() & 0o6000 != 0 && !super::current_is_privileged() {
+            let without = |mode| Some(kernel_logic::permission::without_set_id(mode));
+            // The closure never declines.
+            let _ = self.mode.fetch_update(Relaxed, Relaxed, without);
         }
     }
 

@@ -77,6 +77,7 @@ fn chmod(who: &Caller<'_>, place: &Path, mode: u32) -> SysResult {
     if attr.kind() == S_IFLNK {
         return Err(Errno::EOPNOTSUPP);
     }
+    let _change = attr.begin_change();
     if !who.owns(attr.uid()) {
         return Err(Errno::EPERM);
     }
@@ -98,6 +99,7 @@ fn chown(who: &Caller<'_>, place: &Path, uid: u32, gid: u32) -> SysResult {
     const SAME: u32 = u32::MAX;
     let attr = place.inode().attr();
     place.check_writable()?;
+    let _change = attr.begin_change();
     let owner = who.uid == attr.uid();
     let may_uid = uid == SAME || who.has(cap::CHOWN) || (owner && uid == attr.uid());
     let may_gid = gid == SAME || who.has(cap::CHOWN) || (owner && (gid == attr.gid() || who.in_group(gid)));
@@ -195,6 +197,7 @@ fn set_times_at(call: &Call<'_>, dir: i32, path: u64, flags: u64, times: Times) 
 fn set_times(who: &Caller<'_>, place: &Path, times: Times) -> SysResult {
     let attr = place.inode().attr();
     place.check_writable()?;
+    let _change = attr.begin_change();
     let both_now = times.accessed == Stamp::Now && times.modified == Stamp::Now;
     if !who.owns(attr.uid()) {
         if !both_now {
