@@ -116,7 +116,9 @@ fn check_unpacks_counts_and_decodes_and_compares_the_totals() {
     let sound_end: &[u8] = &[253, 2, 0, 0, 9, 1];
     // KindTotal: of kind 15, one section with 9 records.
     let wrong_end: &[u8] = &[251, 6, 0, 0, 9, 15, 17, 1, 25, 9];
-    let cases: [(&[(u16, u8, u32, &[u8])], &[u8], &str); 5] = [
+    /// Sections as kind, flags, claimed count and payload; the payload of the end section; what is found.
+    type Faulty<'a> = (&'a [(u16, u8, u32, &'a [u8])], &'a [u8], &'a str);
+    let cases: [Faulty<'_>; 5] = [
         (&[(15, 0, 2, &two)], sound_end, "section 0 (events) at 0x30: record 1 is malformed"),
         (&[(15, 0, 1, &tail)], sound_end, "section 0 (events) at 0x30: bytes behind the last whole record"),
         (&[(15, 0, 5, good)], sound_end, "section 0 (events) at 0x30: the header claims 5 records, 1 are there"),

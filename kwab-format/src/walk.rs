@@ -4,7 +4,7 @@
 //! right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the header's
 //! CRC, and never beyond the bytes that are there. Damage makes it look at bytes again, in all at most four times.
 //!
-//! Sequence numbers that were passed over are remembered ([`Gaps`]), so that a section that stands out of order, or a sound
+//! Sequence numbers that were passed over are remembered (module `gaps`), so that a section that stands out of order, or a sound
 //! copy of a damaged one, is yielded where it stands. What is still missing at the end is reported there.
 
 use crate::defect::{Defect, DefectKind};

@@ -167,7 +167,7 @@ fn options(question: &Question, room: &Room) -> String {
     format!("{} quiet loglevel=4 watchdog=15 hung_task=10 rdinit=/sbin/oneshot{inject}", room.options)
 }
 
-/// Asks for a dump by an NMI if `hangs` and nothing was heard for [`SILENCE`]; ends when the sender of `silence` is gone.
+/// Asks for a dump by an NMI if `hangs` and nothing was heard for some seconds; ends when the sender of `silence` is gone.
 pub fn watch(hangs: bool, silence: &mpsc::Receiver<()>, socket: &Path) {
     loop {
         match silence.recv_timeout(SILENCE) {

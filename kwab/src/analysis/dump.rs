@@ -456,7 +456,7 @@ pub(super) fn waits_in_vfork(task: &Task<'_>) -> bool {
 /// Bytes of a text that conclusions quote: one name of a megabyte may be quoted a thousand times.
 const QUOTED: usize = 4096;
 
-/// Bytes of a record as text, the first [`QUOTED`] of them.
+/// Bytes of a record as text, at most as many as a conclusion quotes (4096).
 #[must_use]
 pub fn text(bytes: Option<&[u8]>) -> String {
     let bytes = bytes.unwrap_or_default();

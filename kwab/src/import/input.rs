@@ -1,7 +1,7 @@
 //! Tells what an input is by its first bytes, and makes a log of one that is compressed or in UTF-16.
 //!
 //! gzip and zstd are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is no text is refused by its
-//! name: [`NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`] allows ends there: what was
+//! name: [`InputError::NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`] allows ends there: what was
 //! unpacked before is imported, and [`LogInput::problem`] says why it is not more.
 
 use std::cell::{Cell, RefCell};

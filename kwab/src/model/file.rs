@@ -349,7 +349,7 @@ impl DumpFile {
         }
     }
 
-    /// Adds a defect; beyond [`MOST_DEFECTS`] they are only counted.
+    /// Adds a defect; beyond a limit they are only counted.
     pub fn add_defect(&mut self, defect: Defect) {
         if self.defects.len() < MOST_DEFECTS {
             self.defects.push(defect);

@@ -3,7 +3,7 @@
 //! A dump of 263 KB can claim to unpack to gigabytes, and four bytes can be a record that takes half a kilobyte when it is
 //! decoded. [`Budget`] counts what is held: the file's bytes when they are in memory, unpacked payloads for as long as they
 //! live ([`Payload`]), and decoded records. Whoever finds it used up leaves the rest out and says so with
-//! [`DefectKind::NotRead`](kwab_format::DefectKind::NotRead).
+//! [`DefectKind::NotRead`].
 
 use std::ops::Deref;
 use std::sync::Arc;
