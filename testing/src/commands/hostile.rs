@@ -4,11 +4,11 @@
 //! dies are findings, each with its seed, case and command. `--case N` writes the dump of one case to stdout. Ends
 //! with 1 when there is a finding.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
@@ -88,7 +88,8 @@ fn judge(seed: u64, first: u64, end: u64) -> Result<usize> {
 
 /// Runs a worker; gives its findings and the first case that it has not run.
 fn batch(seed: u64, first: u64, count: u64, place: &PathBuf) -> Result<(Vec<String>, u64)> {
-    let program = env::current_exe().context("this program's own path")?;
+    // A build during this run replaces the file of this program; the process still has the one it was started from.
+    let program = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
     let kibibytes = MOST_MEMORY / 1024;
     let worker = Call::new("sh")
         .args(["-c", &format!("ulimit -v {kibibytes}; exec \"$@\""), "worker"])
