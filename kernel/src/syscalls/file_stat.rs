@@ -12,7 +12,7 @@ use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Inode;
 use crate::fs::Path;
-use crate::fs::attr::{S_IFDIR, S_IFREG};
+use crate::fs::attr::{S_IFDIR, S_IFLNK, S_IFREG};
 use crate::fs::dev;
 use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{MS_NOEXEC, Mount};
@@ -192,7 +192,7 @@ fn readlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
     let walker = Walker::of(call);
     let place = if name.is_empty() && dir != AT_FDCWD {
         let place = call.task.files().get(dir)?.path.clone();
-        if place.inode().link_target().is_err() {
+        if place.inode().attr().kind() != S_IFLNK {
             return Err(Errno::ENOENT);
         }
         place
