@@ -53,6 +53,14 @@ pub struct Walk<'a> {
     pub restrict: u32,
 }
 
+/// Whether a symbolic link is followed, and whether it ends the whole walk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follow {
+    No,
+    Inside,
+    Trailing,
+}
+
 impl Walk<'_> {
     /// The place `path` names.
     #[inline]
@@ -106,7 +114,7 @@ impl Walk<'_> {
                 }
                 step => {
                     ending = step;
-                    self.step(&mut at, step, true, false, links)?;
+                    self.step(&mut at, step, Follow::Inside, links)?;
                 }
             }
         }
@@ -119,9 +127,14 @@ impl Walk<'_> {
         let mut steps = Steps::new(path);
         let mut must_be_dir = false;
         while let Some(walked) = steps.next_step() {
-            let follow = !walked.last || walked.slash_follows || last == Last::Follow;
             must_be_dir = walked.slash_follows;
-            self.step(&mut at, walked.step, follow, trailing && walked.last, links)?;
+            let follow = match walked.last {
+                false => Follow::Inside,
+                true if !walked.slash_follows && last != Last::Follow => Follow::No,
+                true if trailing => Follow::Trailing,
+                true => Follow::Inside,
+            };
+            self.step(&mut at, walked.step, follow, links)?;
         }
         if must_be_dir && !at.inode().attr().is_dir() {
             return Err(Errno::ENOTDIR);
@@ -130,14 +143,14 @@ impl Walk<'_> {
     }
 
     #[inline]
-    fn step(&self, at: &mut Path, step: Step<'_>, follow: bool, trailing: bool, links: &mut u32) -> Result<(), Errno> {
+    fn step(&self, at: &mut Path, step: Step<'_>, follow: Follow, links: &mut u32) -> Result<(), Errno> {
         match step {
             Step::Here => at.inode().attr().check_search(&self.who),
             Step::Up => self.ascend(at),
             Step::Name(name) => {
                 let found = self.look_up(at, name)?;
-                if follow && found.inode.attr().kind() == S_IFLNK {
-                    *at = self.follow(at.clone(), &found, trailing, links)?;
+                if follow != Follow::No && found.inode.attr().kind() == S_IFLNK {
+                    *at = self.follow(at.clone(), &found, follow == Follow::Trailing, links)?;
                     return Ok(());
                 }
                 self.enter(at, found)
