@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -147,10 +148,14 @@ fn a_file_that_is_absent_costs_only_itself() {
 /// Runs a command whose reader is gone before it begins.
 fn unread(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
-    command.current_dir(folder).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the binary runs");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("it ends");
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    // A program that another test starts just now may hold the reader for a moment.
+    while writer.write(b"x").is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    command.current_dir(folder).args(arguments).stdout(writer).stderr(Stdio::piped());
+    let output = command.spawn().expect("the binary runs").wait_with_output().expect("it ends");
     (output.status.code(), text(&output.stderr))
 }
 
