@@ -93,10 +93,16 @@ impl Socket {
                 && sink.left() > 0
                 && !flags.peek
                 && found.rights.is_empty();
-            if !more || self.inbox.lock().ended {
+            if !more || found.length == 0 || self.is_drained() {
                 return Ok(found);
             }
         }
+    }
+
+    /// No byte is left and none can come: the writer ended, or a side was shut down.
+    fn is_drained(&self) -> bool {
+        let inbox = self.inbox.lock();
+        (inbox.ended || inbox.shut) && inbox.bytes.is_empty()
     }
 
     fn try_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
