@@ -3,7 +3,7 @@
 //! The machine (crate `machine`, the only place with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
 //! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads and processes, [`sched`] runs them,
 //! [`signal`] interrupts them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
-//! kinds; [`time`] and [`futex`] let them wait; [`debug`] watches it all.
+//! kinds; [`time`] and [`futex`] let them wait; [`trace`] records it all and [`crash`] dumps what dies.
 #![no_std]
 #![no_main]
 #![allow(unreachable_pub, reason = "a binary has no outside: `pub` says that other modules use it")]
@@ -12,6 +12,7 @@ extern crate alloc;
 
 use core::panic::PanicInfo;
 
+use machine::Kernel;
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
 use machine::boot::BootInfo;
@@ -19,12 +20,14 @@ use machine::cpu::CpuId;
 use machine::irq::Irq;
 use machine::note::Note;
 use machine::trap::{FatalTrap, PageFault, UserTrap};
-use machine::{Kernel, Start};
+
+use upper::Kwab;
 
 mod boot;
-mod debug;
+mod crash;
 mod fs;
 mod futex;
+mod inject;
 mod ipc;
 mod log;
 mod mm;
@@ -36,15 +39,11 @@ mod sync;
 mod syscalls;
 mod task;
 mod time;
+mod trace;
 mod trap;
 mod tty;
+mod upper;
 mod user;
-
-#[global_allocator]
-static START: Start<Kwab> = Start::new();
-
-/// This kernel, as the machine sees it.
-struct Kwab;
 
 impl Kernel for Kwab {
     type Task = task::Task;
@@ -79,13 +78,13 @@ impl Kernel for Kwab {
     }
 
     fn timer() {
-        debug::flight::interrupt(0);
-        let _span = debug::span::span(debug::span::Id::TimerInterrupt);
-        sched::on_timer();
+        trace::flight::interrupt(0);
+        let _span = trace::span::span(trace::span::Id::TimerInterrupt);
+        crash::watchdog::tick(sched::on_timer());
     }
 
     fn interrupt(irq: Irq) {
-        debug::flight::interrupt(match irq {
+        trace::flight::interrupt(match irq {
             Irq::Console => 1,
             Irq::Line(line) => 16 + u64::from(line),
         });
@@ -96,15 +95,15 @@ impl Kernel for Kwab {
 
     #[inline]
     fn note(note: &Note) {
-        debug::flight::machine(note);
+        trace::flight::machine(note);
     }
 
     fn fatal(trap: &FatalTrap) -> ! {
-        debug::panic::on_fatal(trap)
+        crash::panic::on_fatal(trap)
     }
 
     fn panic(info: &PanicInfo<'_>) -> ! {
-        debug::panic::on_panic(info)
+        crash::panic::on_panic(info)
     }
 
     fn take_frames(out: &mut [FrameNumber]) -> usize {

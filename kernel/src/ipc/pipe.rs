@@ -16,11 +16,11 @@ use machine::sync::{Once, SpinLock};
 use super::anon;
 use super::buffer::FrameRing;
 use super::charge::Charge;
-use crate::debug::inject;
 use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::{Sink, Source};
+use crate::inject;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::user::UserPtr;
 

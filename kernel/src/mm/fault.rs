@@ -12,8 +12,8 @@ use machine::trap::Access;
 
 use super::map::MIN_ADDR;
 use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
-use crate::debug::inject::{self, Fault};
 use crate::fs::PageUse;
+use crate::inject::{self, Fault};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::{Task, current, limits::resource};
 

@@ -8,9 +8,9 @@ use machine::addr::PageRange;
 use machine::space::Leaf;
 
 use super::{AddressSpace, Backing, Map, MappedFile, SharedMemory, Vma, frames, page_down, page_up, rights};
-use crate::debug::flight;
 use crate::fs::mount::MS_NOEXEC;
 use crate::fs::{File, Mapping};
+use crate::trace::flight;
 
 /// Lowest address a program may map (`vm.mmap_min_addr`).
 pub const MIN_ADDR: u64 = 0x1_0000;

@@ -6,12 +6,12 @@ use core::sync::atomic::Ordering;
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
 
-use crate::debug::{limit, panic};
 use crate::log;
 use crate::sched;
 use crate::signal;
-use crate::task::process::Ended;
+use crate::task::process::{Comm, Ended};
 use crate::task::{Process, current, tree};
+use crate::trace::{self, limit};
 
 /// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim. When nobody is left
 /// to end, the kernel cannot go on. Thread context, no lock held.
@@ -30,11 +30,11 @@ pub fn relieve() -> bool {
     let Some(victim) = choose() else {
         let free = super::frames::free();
         let message = format_args!("Out of memory and no killable processes: {free} free pages");
-        panic::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
+        trace::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
     };
     if limit::OUT_OF_MEMORY.admits() {
         let size = resident(&victim) * 4;
-        log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, log::Comm(&victim));
+        log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, Comm(&victim));
     }
     signal::end_process(&victim, Ended::Killed { signal: sig::KILL, core: false });
     if victim.pid == me.pid() {

@@ -4,9 +4,10 @@ use core::sync::atomic::Ordering;
 
 use machine::cpu;
 
+use super::HEARTBEAT;
 use super::{Cpu, here, place, run_due, schedule};
-use crate::debug::flight;
 use crate::task::{Task, Thread, ThreadRef};
+use crate::trace::flight;
 
 /// Makes this processor's idle thread from a task nobody else uses.
 pub fn idle_thread(task: Task) -> Option<ThreadRef> {
@@ -18,7 +19,7 @@ pub fn idle_thread(task: Task) -> Option<ThreadRef> {
 /// Runs whoever can run, else waits for an interrupt, for ever.
 pub fn run_idle() -> ! {
     crate::boot::start_first();
-    super::arm_by(here(), machine::time::now() + crate::debug::watchdog::PERIOD);
+    super::arm_by(here(), machine::time::now() + HEARTBEAT);
     loop {
         cpu::take_work();
         run_due(here());

@@ -20,10 +20,11 @@ use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::sync::{Once, SpinLock};
 use machine::time::{Nanos, now};
 
-use crate::debug::{flight, watchdog};
 use crate::signal;
 use crate::task::{Task, Thread, ThreadRef, current};
 use crate::time::timer::Action;
+use crate::trace::flight;
+use crate::upper::START;
 
 mod idle;
 pub mod load;
@@ -32,6 +33,7 @@ mod thread;
 pub mod tick;
 
 pub use idle::idle_thread;
+pub use kernel_logic::runqueue::state;
 pub use thread::SchedState;
 
 /// How a thread sleeps: what may wake it besides what it waits for.
@@ -47,23 +49,8 @@ pub enum Sleep {
     Stopped,
 }
 
-/// Values of a thread's state.
-pub mod state {
-    /// On a processor.
-    pub const RUNNING: u8 = 0;
-    /// In a queue.
-    pub const QUEUED: u8 = 1;
-    /// Asleep, any signal wakes it.
-    pub const INTERRUPTIBLE: u8 = 2;
-    /// Asleep, a fatal signal wakes it.
-    pub const KILLABLE: u8 = 3;
-    /// Asleep, no signal wakes it.
-    pub const UNINTERRUPTIBLE: u8 = 4;
-    /// Stopped.
-    pub const STOPPED: u8 = 5;
-    /// Ended.
-    pub const DEAD: u8 = 6;
-}
+/// How long a processor's timer stays silent at most, also when it is idle.
+pub const HEARTBEAT: Nanos = 1_000_000_000;
 
 /// One processor's scheduling state.
 pub struct Cpu {
@@ -274,8 +261,8 @@ pub fn schedule() {
             Next::Run(next) => next,
         };
         take_turn(here, &next, now);
-        flight::switch(&me, &next, now);
-        match crate::START.switch_to(&next) {
+        flight::switch(me.sched.state(), &next, now);
+        match START.switch_to(&next) {
             Ok(()) => return,
             Err(_) => {
                 // It is still leaving another processor: leave it to its queue and look again.
@@ -298,8 +285,8 @@ pub fn exit() -> ! {
         Next::Stay => idle_of(here),
     };
     take_turn(here, &next, now);
-    flight::switch(&me, &next, now);
-    crate::START.exit_to(next)
+    flight::switch(me.sched.state(), &next, now);
+    START.exit_to(next)
 }
 
 /// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.
@@ -351,7 +338,6 @@ pub fn breathe_or_stop(sleep: Sleep) -> Result<(), linux_abi::Errno> {
 /// Runs what interrupts asked for on this processor.
 pub fn run_due(here: &'static Cpu) {
     if here.timer_due.swap(false, Ordering::Acquire) {
-        watchdog::passed();
         crate::time::timer::expire(here);
         tick::follow_up(here);
     }
@@ -360,15 +346,15 @@ pub fn run_due(here: &'static Cpu) {
     }
 }
 
-/// The timer interrupt. Interrupt context.
-pub fn on_timer() {
+/// The timer interrupt; whether the mark it leaves was there already. Interrupt context.
+pub fn on_timer() -> bool {
     let here = here();
     here.armed.store(u64::MAX, Ordering::Relaxed);
     tick::sample();
     let marked = here.timer_due.swap(true, Ordering::Release);
     cpu::request_work();
-    arm_by(here, now() + watchdog::PERIOD);
-    watchdog::tick(marked);
+    arm_by(here, now() + HEARTBEAT);
+    marked
 }
 
 /// Console input arrived. Interrupt context.

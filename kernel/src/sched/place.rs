@@ -7,8 +7,8 @@ use machine::cpu::{self, CpuId};
 use machine::time::{Nanos, now};
 
 use super::{Cpu, IDLE, NO_TURN, arm_by, here, of};
-use crate::debug::flight;
 use crate::task::{ThreadRef, current};
+use crate::trace::flight;
 
 /// Queues a thread where it fits best. Its state is `QUEUED` already.
 pub fn enqueue(thread: ThreadRef, arrival: Arrival) {

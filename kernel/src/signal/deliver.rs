@@ -8,10 +8,11 @@ use linux_abi::syscalls::nr;
 use machine::arch::UserFrame;
 
 use super::{frame, jobs, needs_attention, restore_mask, set_blocked, take};
-use crate::debug;
 use crate::task::limits::resource;
 use crate::task::process::Ended;
-use crate::task::{Task, Thread, current, exit, tree};
+use crate::task::{Observer, Task, Thread, current, exit, tree};
+use crate::trace;
+use crate::upper::Kwab;
 
 /// Acts on everything pending for the running thread. Returns when it may go on in user mode, with `frame` saying where.
 pub fn deliver(user: &mut UserFrame) {
@@ -19,7 +20,7 @@ pub fn deliver(user: &mut UserFrame) {
     while needs_attention(&me) {
         if me.process.ending.load(Ordering::Acquire) || me.must_exit.load(Ordering::Acquire) {
             if me.process.was_killed() {
-                debug::crash::dump_process(&me, user, &SigInfo::kernel(sig::KILL));
+                <Kwab as Observer>::process_dies(&me, user, &SigInfo::kernel(sig::KILL));
             }
             exit::exit_thread(0);
         }
@@ -38,13 +39,12 @@ fn act(me: &Thread, user: &mut UserFrame, info: &SigInfo) {
     let disposition = take_disposition(me, info.signal);
     let verdict = rule::deliver(info.signal, &disposition, me.process.is_init());
     let handler = if let Delivery::Handle(disposition) = &verdict { disposition.handler } else { 0 };
-    debug::flight::signal_delivered(info.signal, handler);
-    debug::event::signal(me, info, &verdict, user.ip());
+    trace::flight::signal_delivered(info.signal, handler);
+    trace::event::signal(me, info, &verdict, user.ip());
     match verdict {
         Delivery::Drop => {}
         Delivery::Kill { core } => {
-            debug::crash::fatal_signal(me, user, info);
-            debug::crash::dump_process(me, user, info);
+            <Kwab as Observer>::process_dies(me, user, info);
             // The core bit says that a dump was written, so a limit of 0 clears it (wait(2), core(5)).
             let core = core && me.process.limit(resource::CORE) != 0;
             super::end_process(&me.process, Ended::Killed { signal: info.signal, core });

@@ -11,8 +11,8 @@ use machine::arch::{Registers, UserFrame};
 use machine::thread::running;
 
 use super::{AltStack, set_blocked};
-use crate::debug::event;
 use crate::task::Task;
+use crate::trace::event;
 use crate::user;
 
 /// Writes the frame for a handler and points `user` at it.

@@ -12,10 +12,10 @@ use kernel_logic::signal::{Cause, Pending, SigInfo, SigSet, sig};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use crate::debug::flight;
 use crate::sched::{self, Sleep, state};
 use crate::sync::wait::WaitQueue;
 use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
+use crate::trace::flight;
 
 pub mod deliver;
 pub mod frame;

@@ -9,16 +9,16 @@ use machine::addr::UserAddr;
 use machine::sync::SpinLock;
 
 use super::{Call, Calls, SysResult};
-use crate::debug;
-use crate::debug::inject;
 use crate::fs::dev::{fill_random, kmsg};
 use crate::fs::file::outcome;
 use crate::fs::io::Sink;
+use crate::inject;
 use crate::log;
 use crate::mm::frames;
 use crate::task::creds::cap;
 use crate::task::tree;
 use crate::time;
+use crate::trace;
 use crate::user;
 
 /// This area's calls.
@@ -226,7 +226,7 @@ fn reboot(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     if matches!(call.arg(2) as u32, 0x4321_fedc | 0xcdef_0123 | 0x0123_4567) {
-        debug::report();
+        trace::report();
     }
     match call.arg(2) as u32 {
         // CAD_OFF, CAD_ON: there is no keyboard whose Ctrl-Alt-Del could matter.

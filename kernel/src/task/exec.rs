@@ -17,9 +17,7 @@ use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
-use super::{Creds, Thread};
-use crate::debug;
-use crate::debug::span::{Id, span};
+use super::{Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
@@ -28,6 +26,9 @@ use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::sched::{self, Sleep};
 use crate::signal::AltStack;
+use crate::trace;
+use crate::trace::span::{Id, span};
+use crate::upper::Kwab;
 
 /// What execve was given.
 pub struct Request {
@@ -94,10 +95,10 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let dumpable = readable && own && !creds.differs_for_others(&old_creds);
     loaded.mm.dumpable.store(dumpable, Ordering::Relaxed);
     settle_secure(me, &old_creds, &creds, secure, has_set_id && !old_creds.no_new_privs);
-    debug::flight::exec(loaded.entry, loaded.sp);
-    debug::event::exec(me.pid(), argv0, loaded.entry);
+    trace::flight::exec(loaded.entry, loaded.sp);
+    trace::event::exec(me.pid(), argv0, loaded.entry);
     become_program(me, frame, loaded, creds);
-    debug::exec_checks(me);
+    <Kwab as Observer>::program_executed(me);
     Ok(())
 }
 

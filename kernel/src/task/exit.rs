@@ -7,12 +7,12 @@ use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 
 use super::process::{Ended, Process};
 use super::{Task, current, robust, tree};
-use crate::debug;
-use crate::debug::span::{Id, span};
 use crate::log;
 use crate::sched;
 use crate::signal;
 use crate::time;
+use crate::trace;
+use crate::trace::span::{Id, span};
 use crate::user::UserPtr;
 
 /// `exit_group`: ends the whole process with this code.
@@ -28,7 +28,7 @@ pub fn exit_thread(code: u8) -> ! {
     let whole = span(Id::Exit);
     // Before its memory is let go: from here on other processors need not tell this one what they unmap.
     let alone = me.process.threads.lock().len() == 1;
-    debug::flight::exit(i32::from(code) << 8, alone);
+    trace::flight::exit(i32::from(code) << 8, alone);
     release_memory(&me);
     let files = span(Id::ExitFiles);
     // Files before the family learns of it: a parent that waited may count on them being closed.
@@ -106,7 +106,7 @@ fn end(process: &Arc<Process>, me: &Task, code: u8) {
         Ended::Exited(code) => (i32::from(code), false),
         Ended::Killed { signal, .. } => (i32::from(signal), true),
     };
-    debug::event::exit(process.pid, status, by_signal);
+    trace::event::exit(process.pid, status, by_signal);
     process.itimers.clear();
     process.timers.clear();
     leave_session(process);

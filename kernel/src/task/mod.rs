@@ -10,19 +10,19 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::SigSet;
-use machine::cpu::CpuId;
+use kernel_logic::signal::{SigInfo, SigSet};
+use machine::arch::UserFrame;
 use machine::sync::SpinLock;
-use machine::thread::Current;
 use machine::trap::TrapCode;
 
-use crate::debug::inject::{self, Fault};
-use crate::debug::ring::Calls;
 use crate::fs::closing::Closing;
 use crate::fs::{FdTable, FsContext};
+use crate::inject::{self, Fault};
 use crate::mm::AddressSpace;
 use crate::sched::SchedState;
 use crate::signal::ThreadSignals;
+use crate::trace::Traced;
+use crate::trace::ring::Calls;
 
 pub mod access;
 pub mod clone;
@@ -45,14 +45,11 @@ pub use process::{Process, Session};
 pub type Pid = u32;
 /// A thread id.
 pub type Tid = u32;
-/// A machine thread carrying a [`Task`].
-pub type Thread = machine::thread::Thread<Task>;
-/// A counted reference to one.
-pub type ThreadRef = Arc<Thread>;
+pub use crate::upper::{Thread, ThreadRef, current, current_here, try_current};
 
 /// What the kernel keeps per thread.
 pub struct Task {
-    /// See [`Task::ids`].
+    /// See [`Traced::ids`].
     ids: AtomicU64,
     /// How deep in spans it is, while somebody traces them.
     pub span_depth: AtomicU32,
@@ -106,6 +103,29 @@ pub struct Task {
     pub closing: Closing,
 }
 
+/// What is told of threads and programs to whoever looks after crashes.
+pub trait Observer {
+    /// A signal ends the running thread's process, whose registers are `user`.
+    fn process_dies(thread: &Thread, user: &UserFrame, info: &SigInfo);
+    /// The running thread has executed a program, which has not run yet.
+    fn program_executed(thread: &Thread);
+}
+
+impl Traced for Task {
+    #[inline]
+    fn ids(&self) -> u64 {
+        self.ids.load(Ordering::Relaxed)
+    }
+
+    fn span_depth(&self) -> &AtomicU32 {
+        &self.span_depth
+    }
+
+    fn calls(&self) -> &Calls {
+        &self.calls
+    }
+}
+
 /// A registered restartable sequence area (rseq(2)).
 #[derive(Default)]
 pub struct Rseq {
@@ -131,12 +151,6 @@ impl Task {
     #[inline]
     pub fn tid(&self) -> Tid {
         self.ids.load(Ordering::Relaxed) as u32
-    }
-
-    /// Process id in the upper half, thread id in the lower: both in one load, for recorders.
-    #[inline]
-    pub fn ids(&self) -> u64 {
-        self.ids.load(Ordering::Relaxed)
     }
 
     fn pack_ids(pid: Pid, tid: Tid) -> u64 {
@@ -235,22 +249,6 @@ impl Task {
             }
         }
     }
-}
-
-/// The running thread.
-#[inline(always)]
-pub fn current() -> Current<Task> {
-    crate::START.current()
-}
-
-/// The running thread and its processor.
-pub fn current_here() -> (Current<Task>, CpuId) {
-    crate::START.current_here()
-}
-
-/// The running thread, or `None` while this processor boots.
-pub fn try_current() -> Option<Current<Task>> {
-    crate::START.try_current()
 }
 
 /// A shared thing that can be exchanged: credentials.

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
@@ -10,6 +11,7 @@ use machine::time::Nanos;
 
 use super::limits::{Limits, max_threads};
 use super::{Pid, Slot, ThreadRef};
+use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
 use crate::time::itimer::Itimers;
@@ -78,6 +80,18 @@ pub struct Process {
     pub oom_score: AtomicU32,
     /// The least `oom_score_adj` it may set without privilege, offset by 1000.
     pub oom_floor: AtomicU32,
+}
+
+/// A process's `comm`, for messages.
+pub struct Comm<'a>(pub &'a Process);
+
+impl fmt::Display for Comm<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(thread) = self.0.any_thread() else { return f.write_str("?") };
+        let mut comm = [0; 16];
+        let len = thread.comm(&mut comm);
+        log::Bytes(&comm[..len]).fmt(f)
+    }
 }
 
 /// Signal dispositions.

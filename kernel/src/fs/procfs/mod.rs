@@ -27,6 +27,16 @@ use crate::task::access::{self, By};
 use crate::task::{Pid, Process, ThreadRef, Tid, current, tree};
 use node::{Body, ProcNode};
 
+/// What of the crash path is a file here.
+pub trait Crash {
+    /// Names this boot, in `/proc/sys/kernel/random/boot_id` and in every dump.
+    fn boot_id() -> [u8; 16];
+    /// A dump of the system as it is: `/proc/kwab`.
+    fn live_dump() -> Vec<u8>;
+    /// Does what was written to `/proc/sysrq-trigger`.
+    fn request(text: &[u8]) -> Result<(), Errno>;
+}
+
 /// Whose files they are: a process, and of its threads the one asked about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Target {

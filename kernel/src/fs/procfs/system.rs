@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use linux_abi::Errno;
 use machine::time::now;
 
-use super::Target;
+use super::{Crash, Target};
 use crate::fs::inode::LinkTarget;
 use crate::ipc::charge;
 use crate::mm::frames;
@@ -19,7 +19,8 @@ use crate::syscalls::system::{
     set_host_name as set_host,
 };
 use crate::task::{limits, tree};
-use crate::{debug, log, options, random, sched, time};
+use crate::upper::Kwab;
+use crate::{log, options, random, sched, time, trace};
 
 type Text = Result<Vec<u8>, Errno>;
 
@@ -72,7 +73,7 @@ pub(super) fn set_domain_name(_: Target, name: &[u8]) -> Result<(), Errno> {
 
 pub(super) fn debug_categories(_: Target) -> Text {
     let mut out = String::new();
-    for name in debug::selected() {
+    for name in trace::selected() {
         if !out.is_empty() {
             out.push(',');
         }
@@ -82,7 +83,7 @@ pub(super) fn debug_categories(_: Target) -> Text {
 }
 
 pub(super) fn set_debug_categories(_: Target, list: &[u8]) -> Result<(), Errno> {
-    debug::replace(list)
+    trace::replace(list)
 }
 
 pub(super) fn printk(_: Target) -> Text {
@@ -262,17 +263,17 @@ pub(super) fn uuid(_: Target) -> Text {
 }
 
 pub(super) fn boot_id(_: Target) -> Text {
-    line(uuid_text(debug::crash::boot_id().0).as_bytes())
+    line(uuid_text(<Kwab as Crash>::boot_id()).as_bytes())
 }
 
 /// `cat /proc/kwab`: a dump of the system as it is.
 pub(super) fn live_dump(_: Target) -> Text {
-    Ok(debug::crash::live())
+    Ok(<Kwab as Crash>::live_dump())
 }
 
 /// What is written to `/proc/sysrq-trigger` (sysrq in Linux's admin guide): the first byte counts.
 pub(super) fn sysrq(_: Target, text: &[u8]) -> Result<(), Errno> {
-    debug::sysrq::request(text)
+    <Kwab as Crash>::request(text)
 }
 
 /// A version 4 UUID (RFC 4122, 4.4).

@@ -41,7 +41,7 @@ pub(super) const ROOT: &[Entry] = &[
     file("filesystems", |_| {
         Ok(b"nodev\tsysfs\nnodev\ttmpfs\nnodev\tproc\nnodev\tdevtmpfs\nnodev\tdevpts\nnodev\tramfs\n".to_vec())
     }),
-    file("inject", |_| Ok(crate::debug::inject::list())),
+    file("inject", |_| Ok(crate::inject::list())),
     file("interrupts", system::interrupts),
     private("kwab", system::live_dump),
     file("loadavg", system::loadavg),

@@ -9,9 +9,10 @@ use kernel_logic::recorder::Recorder;
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::time::{cycles, now};
 
+use super::Traced;
 use super::event::Event;
-use super::span::{Id, NAMES};
-use crate::task::try_current;
+use super::spans::{Id, NAMES};
+use crate::upper::try_current;
 
 /// Ends of spans a processor's ring holds.
 const RING: usize = 512;
@@ -29,7 +30,7 @@ const LEAVES: u8 = 2;
 /// A span begins.
 pub fn enter(id: Id, data: u64) {
     let depth = match try_current() {
-        Some(task) => task.span_depth.fetch_add(1, Ordering::Relaxed),
+        Some(task) => task.span_depth().fetch_add(1, Ordering::Relaxed),
         None => 0,
     };
     put(id, ENTERS, depth, data);
@@ -40,8 +41,8 @@ pub fn exit(id: Id, data: u64) {
     let depth = match try_current() {
         // One that began before the tracer was switched on was not counted.
         Some(task) => {
-            let deep = task.span_depth.load(Ordering::Relaxed).saturating_sub(1);
-            task.span_depth.store(deep, Ordering::Relaxed);
+            let deep = task.span_depth().load(Ordering::Relaxed).saturating_sub(1);
+            task.span_depth().store(deep, Ordering::Relaxed);
             deep
         }
         None => 0,

@@ -25,7 +25,7 @@ pub(super) fn stacks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), S
     for number in (0..64).filter(|number| cpu::online() >> number & 1 != 0) {
         let cpu = CpuId(number);
         if let Some((registers, _)) = crash::stopped_registers(cpu).filter(|(registers, _)| registers.cs & 3 == 0) {
-            let thread = crate::START.current_of(cpu);
+            let thread = crate::upper::START.current_of(cpu);
             kernel_stack(dump, subject, &registers, thread.map(|thread| thread.tid()))?;
         }
     }

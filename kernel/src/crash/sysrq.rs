@@ -11,7 +11,7 @@ use kwab_format::record::{CauseKind, Reason};
 use linux_abi::Errno;
 use machine::{cpu, crash, irq};
 
-use super::crash::sabotage;
+use super::parts::sabotage;
 use super::{channel, panic};
 use crate::log;
 use crate::sched::{self, Sleep};

@@ -1,7 +1,7 @@
 //! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken.
 //!
-//! Every processor's timer expires at least once per [`PERIOD`], also when it is idle. The interrupt only leaves a mark, which the
-//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`crate::sched::breathe`]):
+//! Every processor's timer expires at least once per [`HEARTBEAT`], also when it is idle. The interrupt only leaves a mark, which the
+//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`sched::breathe`]):
 //! a call of any length that comes to those makes progress. A mark that stays for too long is a *soft lockup*. A
 //! processor that does not even take its interrupt is noticed by its neighbour. A thread that sleeps where no signal can wake
 //! it for too long is *hung*. All end in a dump; `watchdog=` and `hung_task=` set the seconds, 0 switches them off.
@@ -14,19 +14,17 @@ use machine::time::{Nanos, now};
 
 use super::panic;
 use crate::options;
-use crate::sched::state;
+use crate::sched::{self, HEARTBEAT, state};
 use crate::task::tree;
 
-/// How often each processor looks.
-pub const PERIOD: Nanos = 1_000_000_000;
 /// How much longer than its own mark a processor's interrupt may stay away: its neighbour is not in a hurry.
-const GRACE: Nanos = 5 * PERIOD;
+const GRACE: Nanos = 5 * HEARTBEAT;
 /// How often threads are looked at.
-const TASKS_EVERY: Nanos = 10 * PERIOD;
+const TASKS_EVERY: Nanos = 10 * HEARTBEAT;
 
 /// What a processor noted.
 struct Seen {
-    /// When the mark was left that has not been acted upon; 0 when there is none.
+    /// When the mark was left that is there now; 0 before the first.
     pending_since: AtomicU64,
     /// When its timer expired last; 0 before it began.
     ticked: AtomicU64,
@@ -35,12 +33,6 @@ struct Seen {
 static SEEN: PerCpu<Seen> =
     PerCpu::new([const { Seen { pending_since: AtomicU64::new(0), ticked: AtomicU64::new(0) } }; MAX_CPUS]);
 static NEXT_TASKS: AtomicU64 = AtomicU64::new(TASKS_EVERY);
-
-/// The processor acts upon its mark.
-#[inline]
-pub fn passed() {
-    SEEN.here().pending_since.store(0, Ordering::Relaxed);
-}
 
 /// The timer expired; `marked` says whether the mark it leaves was there already. Interrupt context.
 pub fn tick(marked: bool) {

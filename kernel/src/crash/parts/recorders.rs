@@ -4,8 +4,8 @@ use kwab_format::record::Drops;
 use machine::cpu::{self, CpuId};
 
 use super::{Dump, Scope, Stop, Subject};
-use crate::debug::{flight as recorder, ring};
 use crate::task::{Task, tree};
+use crate::trace::{flight as recorder, ring};
 
 /// The calls of the process that was running, the thread that was running last.
 pub(super) fn calls(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {

@@ -8,7 +8,7 @@ use kwab_format::{FileHeader, Writer};
 use machine::crash;
 
 use super::{Death, Dump, FULL, PARTS, Scope, Subject, boot_id, new_dump_id};
-use crate::debug::channel::Channel;
+use crate::crash::channel::Channel;
 use crate::task::current;
 
 /// The dump, written by the running thread while the others go on.

@@ -5,13 +5,14 @@
 //! empty and the rings stay so.
 
 use kernel_logic::recorder::{Counts, Entry, Recorder};
+use kernel_logic::runqueue::state;
 use kwab_format::record::{FlightEvent, FlightKind, Stamp};
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::note::Note;
 use machine::time::{Nanos, cycles, params};
 
-use crate::sched::state;
-use crate::task::{Task, try_current};
+use super::Traced;
+use crate::upper::{Task, try_current};
 
 /// Events a processor's ring holds.
 pub const EVENTS: usize = 512;
@@ -144,10 +145,10 @@ fn put<const GIVEN: usize>(kind: FlightKind, words: [u64; GIVEN]) {
 }
 
 /// Another thread gets the processor. Reads as `a` process and `c` thread it is taken from, `b` process it is given to,
-/// `d` the state ([`crate::sched::state`]) the first was left in; `a` and `c` are absent where no earlier switch is kept.
+/// `d` the state ([`state`]) the first was left in; `a` and `c` are absent where no earlier switch is kept.
 #[inline(always)]
-pub fn switch(from: &Task, to: &Task, at: Nanos) {
-    put(FlightKind::CONTEXT_SWITCH, [at, to.ids(), u64::from(from.sched.state())]);
+pub fn switch(left_in: u8, to: &Task, at: Nanos) {
+    put(FlightKind::CONTEXT_SWITCH, [at, to.ids(), u64::from(left_in)]);
 }
 
 /// A thread may run again.

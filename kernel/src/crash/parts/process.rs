@@ -14,10 +14,11 @@ use machine::arch::UserFrame;
 use machine::crash;
 
 use super::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, new_dump_id};
-use crate::debug::channel::{self, Target};
+use crate::crash::channel::{self, Target};
 use crate::log;
 use crate::options::{self, CoreDump};
 use crate::task::Thread;
+use crate::task::process::Comm;
 
 /// Dumps written to the serial console in one boot: a program that crashes again and again must not bury the log.
 const MOST_ON_SERIAL: u32 = 8;
@@ -57,7 +58,7 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();
-    log::info!("kwab: {}[{}] dumped, {bytes} bytes to the {}", log::Comm(&thread.process), thread.pid(), target.name());
+    log::info!("kwab: {}[{}] dumped, {bytes} bytes to the {}", Comm(&thread.process), thread.pid(), target.name());
 }
 
 /// Bytes collected before they become a section.

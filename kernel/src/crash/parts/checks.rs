@@ -12,9 +12,9 @@ use machine::crash::{self, RawLeaf};
 use super::memory::with_map;
 use super::pages::{bit, take_one};
 use super::{Dump, Stop, Subject};
-use crate::debug::{Category, is_on};
 use crate::fs::File;
 use crate::mm::{Backing, TAG_FILE, Vma};
+use crate::trace::{Category, is_on};
 
 /// Bytes compared at a time: they pass over the crash path's stack.
 const PIECE: usize = 512;

@@ -6,10 +6,10 @@ use machine::thread::KERNEL_STACK_SIZE;
 
 use super::dump::COST;
 use super::{Dump, Stop, Subject};
-use crate::debug::event;
 use crate::fs::tmpfs;
 use crate::mm::frames;
 use crate::task::tree;
+use crate::trace::calls;
 use crate::{log as kernel_log, sched};
 
 /// Bytes copied out of the log at a time.
@@ -51,7 +51,7 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
         let _ = core::fmt::Write::write_fmt(&mut name, format_args!("switches on cpu {number}"));
         put("scheduler", core::str::from_utf8(name.bytes()).unwrap_or("switches"), switches, "")?;
     }
-    put("calls", "not implemented", event::unimplemented_count(), "")?;
+    put("calls", "not implemented", calls::unimplemented_count(), "")?;
     let blocks = dump.get(frames::try_blocks)?;
     let mut free = 0;
     for (order, count) in blocks.iter().enumerate() {

@@ -8,8 +8,9 @@ use linux_abi::syscalls;
 use machine::crash::probe_read;
 use machine::thread::running;
 
+use super::Traced;
 use super::event::Event;
-use crate::task::try_current;
+use crate::upper::try_current;
 
 /// Offset of the canary from the thread pointer.
 const CANARY_AT: u64 = 0x28;
@@ -33,7 +34,7 @@ pub fn look() -> Option<Seen> {
 pub fn compare(before: &Seen, nr: u64) {
     let Some(after) = look().filter(|after| after.thread_pointer == before.thread_pointer) else { return };
     let mut event = Event::new("canary_check");
-    event.number("pid", try_current().map_or(0, |task| u64::from(task.pid())));
+    event.number("pid", try_current().map_or(0, |task| task.ids() >> 32));
     event.address("fsbase", after.thread_pointer).address("expected", before.value).address("found", after.value);
     event.flag("corrupted", after.value != before.value).string("when", b"post_syscall");
     event.string("syscall", syscalls::by_number(nr).map_or("unknown", |call| call.name).as_bytes());

@@ -9,9 +9,9 @@ use machine::cpu::{self, CpuId};
 use machine::crash;
 
 use super::{Death, Dump, Scope, Stop, Subject};
-use crate::debug::event::signal_name;
 use crate::syscalls::system::{RELEASE, VERSION};
 use crate::task::Thread;
+use crate::trace::event::signal_name;
 use crate::{log, options};
 
 /// Most frames of a printed backtrace.
@@ -96,7 +96,7 @@ pub(super) fn cause(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
 }
 
 /// What is known of the death without looking at anything: for when looking failed.
-pub(super) fn brief(dump: &mut Dump<'_>, death: &Death) -> Result<(), Stop> {
+pub fn brief(dump: &mut Dump<'_>, death: &Death) -> Result<(), Stop> {
     dump.put(&Cause {
         kind: Some(death.kind),
         message: Some(death.message.bytes().trim_ascii_end()).filter(|text| !text.is_empty()),
@@ -190,7 +190,7 @@ pub(super) fn registers(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<()
 
 /// Process and thread a stopped processor was running.
 fn thread_on(cpu: CpuId) -> (Option<u32>, Option<u32>) {
-    match crate::START.current_of(cpu) {
+    match crate::upper::START.current_of(cpu) {
         Some(thread) if !thread.kernel_thread => (Some(thread.pid()), Some(thread.tid())),
         _ => (None, None),
     }
@@ -199,7 +199,7 @@ fn thread_on(cpu: CpuId) -> (Option<u32>, Option<u32>) {
 fn put_cpu(dump: &mut Dump<'_>, subject: &Subject<'_>, cpu: CpuId) -> Result<(), Stop> {
     let mine = cpu == cpu::id();
     let stopped = crash::stopped_registers(cpu);
-    let idle = crate::START.current_of(cpu).is_some_and(|thread| thread.sched.is_idle());
+    let idle = crate::upper::START.current_of(cpu).is_some_and(|thread| thread.sched.is_idle());
     let state = match (mine, &stopped, subject.scope) {
         (true, ..) => CpuState::DUMPING,
         (_, Some(_), _) if idle => CpuState::IDLE,

@@ -1,10 +1,13 @@
 //! What is watched around every call: its two events, its time, its span, the program's stack canary.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use machine::arch::UserFrame;
 use machine::time::cycles;
 
+use super::event::Event;
 use super::span::{self, Id};
-use super::{Category, canary, event, htrace, is_on, profile};
+use super::{Category, canary, event, htrace, is_on, limit, profile};
 
 /// What is kept from the way in to the way out.
 pub struct Before {
@@ -63,4 +66,28 @@ pub fn report(categories: u32) {
     if has(Category::Htrace) {
         htrace::report();
     }
+}
+
+/// Calls that are not implemented, made since the start.
+static UNIMPLEMENTED: AtomicU64 = AtomicU64::new(0);
+
+/// How many calls were made that are not implemented.
+pub fn unimplemented_count() -> u64 {
+    UNIMPLEMENTED.load(Ordering::Relaxed)
+}
+
+/// A call that is not implemented: counted always, written if that is on.
+#[cold]
+pub fn unimplemented_syscall(nr: u64) {
+    UNIMPLEMENTED.fetch_add(1, Ordering::Relaxed);
+    if is_on(Category::Unimplemented) && limit::UNIMPLEMENTED.admits() {
+        write_unimplemented(nr);
+    }
+}
+
+#[inline(never)]
+fn write_unimplemented(nr: u64) {
+    let mut event = Event::new("unimplemented_syscall");
+    event.number("pid", event::pid()).string("name", event::call_name(nr).as_bytes()).number("nr", nr);
+    event.emit();
 }

@@ -13,9 +13,9 @@ use kernel_logic::vma::{PAGE, Prot};
 use machine::addr::UserPage;
 use machine::trap::Access;
 
-use super::event::Event;
 use crate::fs::File;
 use crate::mm::{AddressSpace, Backing, TAG_ANON};
+use crate::trace::event::Event;
 
 /// Pages that differ which are told one by one.
 const MOST_TOLD: u64 = 16;

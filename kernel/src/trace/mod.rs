@@ -1,37 +1,52 @@
-//! Watching the kernel: what is switched on, and the lines it writes.
+//! Trace points: what is switched on, the recorders, and the lines they write.
 //!
 //! Always on: what each processor ([`flight`]) and each thread ([`ring`]) did last. On request, by category: event lines
-//! ([`event`]), profiles and traces, checks of fresh programs. Categories are bits in one word, set by `debug=` and through
-//! `/proc/sys/kernel/debug`; a site that is off costs one relaxed load. [`crash`] dumps what dies, [`panic`] has the kernel's
-//! own last words.
+//! ([`event`]), profiles and spans. Categories are bits in one word, set by `debug=` and through `/proc/sys/kernel/debug`; a
+//! site that is off costs one relaxed load. Every layer may place trace points, so this one knows no other: what it records of
+//! a thread is in [`Traced`], and [`die`] reaches the crash path through [`Fatal`].
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use kwab_format::record::{CauseKind, Reason};
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::user::Fault;
 
 use crate::log;
-use crate::task::Task;
+use crate::upper::Kwab;
 
-mod audit;
 pub mod calls;
 mod canary;
-pub mod channel;
-pub mod crash;
 pub mod event;
 pub mod flight;
 mod htrace;
-pub mod inject;
 pub mod limit;
-pub mod panic;
 mod profile;
 pub mod ring;
 pub mod span;
-pub mod sysrq;
-mod verify;
-pub mod watchdog;
+mod spans;
+
+/// What the recorders need of a thread.
+pub trait Traced {
+    /// Process id in the upper half, thread id in the lower: both in one load.
+    fn ids(&self) -> u64;
+    /// How many spans it is inside of, while the hierarchical tracer is on.
+    fn span_depth(&self) -> &AtomicU32;
+    /// Its last system calls.
+    fn calls(&self) -> &ring::Calls;
+}
+
+/// The crash path, as the layers below it may call it.
+pub trait Fatal {
+    /// Ends the kernel with this cause.
+    fn die(kind: CauseKind, reason: Reason, message: fmt::Arguments<'_>) -> !;
+}
+
+/// Ends the kernel with a cause that is neither a panic nor an exception.
+pub fn die(kind: CauseKind, reason: Reason, message: fmt::Arguments<'_>) -> ! {
+    <Kwab as Fatal>::die(kind, reason, message)
+}
 
 /// Something that can be watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,20 +134,6 @@ pub fn watches_spans() -> bool {
 pub fn usercopy(way: event::Copy, addr: UserAddr, len: usize, fault: Option<&Fault>) {
     if is_on(Category::Usercopy) {
         event::usercopy(way, addr.0, len, fault.map(|fault| addr.0.wrapping_add(fault.done as u64)));
-    }
-}
-
-/// What is to be checked of the program the running thread has just executed.
-pub fn exec_checks(me: &Task) {
-    if is_on(Category::Verify)
-        && let Some(mm) = me.mm()
-    {
-        verify::verify(me.pid(), &mm);
-    }
-    if is_on(Category::Audit)
-        && let Some(mm) = me.mm()
-    {
-        audit::audit(me.pid(), &mm);
     }
 }
 

@@ -13,9 +13,9 @@ use linux_abi::{Errno, Signal, syscalls};
 use machine::cpu::CpuId;
 use machine::time::Nanos;
 
-use super::{Category, is_on, limit};
+use super::{Category, Traced, is_on};
 use crate::log::Line;
-use crate::task::{Task, try_current};
+use crate::upper::{Task, try_current};
 
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
@@ -251,29 +251,14 @@ impl fmt::Display for Json<'_> {
     }
 }
 
-fn pid() -> u64 {
-    try_current().map_or(0, |task| u64::from(task.pid()))
+/// The running thread's process, 0 without one.
+pub(super) fn pid() -> u64 {
+    try_current().map_or(0, |task| task.ids() >> 32)
 }
 
-fn call_name(nr: u64) -> &'static str {
+/// A call's name.
+pub(super) fn call_name(nr: u64) -> &'static str {
     syscalls::by_number(nr).map_or("unknown", |call| call.name)
-}
-
-/// Calls that are not implemented, made since the start.
-static UNIMPLEMENTED: AtomicU64 = AtomicU64::new(0);
-
-/// How many calls were made that are not implemented.
-pub fn unimplemented_count() -> u64 {
-    UNIMPLEMENTED.load(Ordering::Relaxed)
-}
-
-/// A call that is not implemented: counted always, written if that is on.
-#[cold]
-pub fn unimplemented_syscall(nr: u64) {
-    UNIMPLEMENTED.fetch_add(1, Ordering::Relaxed);
-    if is_on(Category::Unimplemented) && limit::UNIMPLEMENTED.admits() {
-        write_unimplemented(nr);
-    }
 }
 
 /// So many events of a kind were left out by their limit.
@@ -282,13 +267,6 @@ pub fn unimplemented_syscall(nr: u64) {
 pub fn suppressed(what: &str, count: u64) {
     let mut event = Event::new("suppressed");
     event.string("of", what.as_bytes()).number("count", count);
-    event.emit();
-}
-
-#[inline(never)]
-fn write_unimplemented(nr: u64) {
-    let mut event = Event::new("unimplemented_syscall");
-    event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
     event.emit();
 }
 
@@ -332,7 +310,7 @@ pub fn signal(task: &Task, info: &SigInfo, verdict: &Delivery, ip: u64) {
         Delivery::Stop => b"stop",
     };
     let mut event = Event::new("signal");
-    event.number("pid", u64::from(task.pid())).number("signal", u64::from(info.signal));
+    event.number("pid", task.ids() >> 32).number("signal", u64::from(info.signal));
     event.string("signal_name", signal_name(info.signal).as_bytes()).string("action", action).address("ip", ip);
     if let Delivery::Handle(disposition) = verdict {
         event.address("handler", disposition.handler);
@@ -401,7 +379,7 @@ pub fn exec_prefault(vaddr: u64, pages: u64) {
 pub fn signal_stack_write(task: &Task, signal: u8, what: &str, addr: u64, len: u64, before: u64, after: u64) {
     if is_on(Category::Signal) {
         let mut event = Event::new("signal_stack_write");
-        event.number("pid", u64::from(task.pid())).number("signal", u64::from(signal));
+        event.number("pid", task.ids() >> 32).number("signal", u64::from(signal));
         event.string("what", what.as_bytes()).address("addr", addr).number("len", len);
         event.address("rsp_before", before).address("rsp_after", after);
         event.emit();

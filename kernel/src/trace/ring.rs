@@ -17,7 +17,8 @@ use linux_abi::syscalls;
 use machine::sync::SpinLock;
 use machine::time::ClockParams;
 
-use crate::task::Task;
+use super::Traced;
+use crate::upper::Task;
 
 /// A thread's ring, to which it derefs.
 pub struct Calls {
@@ -78,16 +79,16 @@ impl Drop for Calls {
 /// never faults, allocates nothing; the thread may be running on another processor. The last call that takes no slot
 /// (getpid and its like) stands where it was made, with its number only.
 pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&SyscallRecord<'static>)) -> u32 {
-    let mut brief = task.calls.last_brief();
+    let mut brief = task.calls().last_brief();
     let bare =
         |nr: u32| SyscallRecord { nr: Some(i64::from(nr)), name: name(nr), in_progress: Some(false), ..of(task) };
-    let missing = task.calls.for_each(|call| {
+    let missing = task.calls().for_each(|call| {
         if let Some(before) = brief.take_if(|brief| brief.before == call.index) {
             visit(&bare(before.nr));
         }
         visit(&record(task, clock, &call));
     });
-    if let Some(last) = brief.filter(|brief| u64::from(brief.before) == task.calls.counts().total) {
+    if let Some(last) = brief.filter(|brief| u64::from(brief.before) == task.calls().counts().total) {
         visit(&bare(last.nr));
     }
     missing
@@ -95,11 +96,11 @@ pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&Syscall
 
 /// What a thread's ring has seen.
 pub fn counts(task: &Task) -> Counts {
-    task.calls.counts()
+    task.calls().counts()
 }
 
 fn of(task: &Task) -> SyscallRecord<'static> {
-    SyscallRecord { pid: Some(task.pid()), tid: Some(task.tid()), ..SyscallRecord::default() }
+    SyscallRecord { pid: Some((task.ids() >> 32) as u32), tid: Some(task.ids() as u32), ..SyscallRecord::default() }
 }
 
 fn name(nr: u32) -> Option<&'static [u8]> {

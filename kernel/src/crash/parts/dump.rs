@@ -7,8 +7,8 @@ use kwab_format::{BootId, DropReason, DumpId, Progress, SectionKind, WriteError,
 use machine::sync::Once;
 use machine::time::{Nanos, now};
 
-use super::{Amount, Death, Part, Subject};
-use crate::debug::channel::Channel;
+use super::{Amount, Part, Subject};
+use crate::crash::channel::Channel;
 
 /// Why a part ends before everything that belongs into it was put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,15 +62,15 @@ impl<'b> Dump<'b> {
         COST.note(part.kind, now().saturating_sub(begun), self.writer.position().saturating_sub(before));
     }
 
-    /// Notes that a part faulted. Of the cause, what needs no looking at anything is told nevertheless.
-    pub fn give_up(&mut self, part: &Part, death: &Death) {
+    /// Notes that a part faulted. Of the cause, `brief` puts what is known without reading memory.
+    pub fn give_up(&mut self, part: &Part, brief: impl FnOnce(&mut Self) -> Result<(), Stop>) {
         self.writer.skip(part.kind, DropReason::FAULT);
         self.save();
         if part.kind == SectionKind::CAUSE {
             self.deadline = Nanos::MAX;
             // What fails here is in the totals.
             let _ = self.writer.begin(part.kind);
-            let _ = super::cause::brief(self, death);
+            let _ = brief(self);
             let _ = self.writer.end();
             self.save();
         }

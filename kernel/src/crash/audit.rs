@@ -9,9 +9,9 @@ use kernel_logic::audit::{self, RULES, Rule};
 use kernel_logic::vma::USER_END;
 use machine::addr::PageRange;
 
-use super::event::Event;
 use crate::mm::AddressSpace;
 use crate::mm::audit::rights;
+use crate::trace::event::Event;
 
 /// Mappings of one event, so that it fits its line.
 const PER_EVENT: usize = 20;

@@ -16,11 +16,11 @@ use machine::crash::{self, BUFFER, Committed, Stage};
 use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
-use super::crash::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, exception_name, new_dump_id};
-use super::event::Event;
+use super::parts::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, brief, exception_name, new_dump_id};
 use crate::log::{self, Line};
 use crate::options;
 use crate::task::try_current;
+use crate::trace::event::Event;
 
 /// How long the other processors get to stop, in nanoseconds.
 const STOP_BUDGET: u64 = 500_000_000;
@@ -232,7 +232,7 @@ fn dump(stage: Stage, death: &Death, memory: &mut [u8; BUFFER]) {
     let subject = Subject { death, thread: thread.as_deref(), scope: Scope::Kernel, amount };
     let begun = machine::time::now();
     if let Some(failed) = part.checked_sub(1).and_then(|part| PARTS.get(part)) {
-        dump.give_up(failed, death);
+        dump.give_up(failed, |dump| brief(dump, death));
     }
     for (number, part) in PARTS.iter().enumerate().skip(part) {
         PART.store(number + 1, Ordering::Relaxed);

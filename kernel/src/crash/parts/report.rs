@@ -6,10 +6,10 @@ use machine::thread::running;
 use machine::time::params;
 
 use super::cause::general;
-use crate::debug::event::{Event, signal_name};
-use crate::debug::{Category, is_on, limit, ring};
 use crate::mm::{Backing, Vma};
 use crate::task::Task;
+use crate::trace::event::{Event, signal_name};
+use crate::trace::{Category, is_on, limit, ring};
 
 /// Calls listed.
 const MAX_CALLS: u64 = 12;
