@@ -54,7 +54,7 @@ pub fn main(boot: &BootInfo) -> ! {
         let running = cpu::start_others();
         log::info!("smp: {running} processors running");
     }
-    FIRST.set(init).ok();
+    sched::start_first(init);
     START.enter(idle)
 }
 
@@ -66,18 +66,6 @@ pub fn ap_main(_cpu: CpuId) -> ! {
 
 static RAMDISK: Once<&'static [u8]> = Once::new();
 static IDLE_PROCESS: Once<Arc<Process>> = Once::new();
-static FIRST: Once<ThreadRef> = Once::new();
-
-/// Starts init, once, from the first processor's idle loop: before that nothing can be scheduled.
-pub fn start_first() {
-    if cpu::id() == CpuId(0)
-        && let Some(init) = FIRST.get()
-        && init.becomes_init.load(Ordering::Relaxed)
-        && init.sched.state() == sched::state::UNINTERRUPTIBLE
-    {
-        sched::start(init.clone());
-    }
-}
 
 fn idle_thread() -> ThreadRef {
     let process = IDLE_PROCESS.get().expect("set by the first processor").clone();

@@ -1,8 +1,8 @@
 //! The kernel proper: a Linux-compatible kernel built to be diagnosed.
 //!
 //! The machine (crate `machine`, the only place with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
-//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads and processes, [`sched`] runs them,
-//! [`signal`] interrupts them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
+//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and
+//! signals, [`sched`] runs them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
 //! kinds; [`time`] and [`futex`] let them wait; [`trace`] records it all and [`crash`] dumps what dies.
 #![no_std]
 #![no_main]
@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+use alloc::sync::Arc;
 use core::panic::PanicInfo;
 
 use machine::Kernel;
@@ -34,7 +35,6 @@ mod mm;
 mod options;
 mod random;
 mod sched;
-mod signal;
 mod sync;
 mod syscalls;
 mod task;
@@ -44,6 +44,24 @@ mod trap;
 mod tty;
 mod upper;
 mod user;
+
+impl task::Above for Kwab {
+    type Terminal = tty::Tty;
+
+    fn release_futexes(thread: &task::Thread, exec: bool) {
+        futex::release(thread, exec);
+    }
+
+    fn leader_ended(terminal: &Arc<tty::Tty>, session: &task::Session) {
+        tty::leader_ended(terminal, session);
+    }
+}
+
+impl sched::Deferred for Kwab {
+    fn console_input() {
+        tty::console_input();
+    }
+}
 
 impl Kernel for Kwab {
     type Task = task::Task;

@@ -7,7 +7,7 @@ use machine::arch::UserFrame;
 use machine::trap::{PageFault, UserTrap};
 
 use crate::mm::fault::{self, Unresolved};
-use crate::signal;
+use crate::task::signal;
 use crate::task::{current, rseq};
 use crate::trace::span::{Id, span_with};
 use crate::trace::{self, Category};

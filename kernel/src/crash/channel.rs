@@ -22,7 +22,8 @@ use machine::region::{self, Region};
 use machine::sync::Once;
 use machine::time::Nanos;
 
-use crate::sched::{self, Sleep};
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
 
 /// A place for one dump; plain data, so that a writer can take over from one that faulted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +234,7 @@ fn drive() -> Option<Disk> {
         match Turn::take() {
             Some(turn) => return disk::find_in(turn),
             // An early wake-up only asks sooner.
-            None => drop(sched::sleep_until(machine::time::now() + TURN, Sleep::Uninterruptible)),
+            None => drop(sleep_until(machine::time::now() + TURN, Sleep::Uninterruptible)),
         }
     }
     None

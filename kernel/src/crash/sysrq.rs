@@ -14,7 +14,8 @@ use machine::{cpu, crash, irq};
 use super::parts::sabotage;
 use super::{channel, panic};
 use crate::log;
-use crate::sched::{self, Sleep};
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
 use crate::task::{current, tree};
 
 /// Ways to die, for `c NAME`.
@@ -82,7 +83,7 @@ fn lock_up() {
 /// Sleeps where nothing wakes it.
 fn block() {
     loop {
-        let _ = sched::sleep_until(u64::MAX, Sleep::Uninterruptible);
+        let _ = sleep_until(u64::MAX, Sleep::Uninterruptible);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken.
 //!
 //! Every processor's timer expires at least once per [`HEARTBEAT`], also when it is idle. The interrupt only leaves a mark, which the
-//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`sched::breathe`]):
+//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`crate::sched::breathe`]):
 //! a call of any length that comes to those makes progress. A mark that stays for too long is a *soft lockup*. A
 //! processor that does not even take its interrupt is noticed by its neighbour. A thread that sleeps where no signal can wake
 //! it for too long is *hung*. All end in a dump; `watchdog=` and `hung_task=` set the seconds, 0 switches them off.
@@ -14,7 +14,7 @@ use machine::time::{Nanos, now};
 
 use super::panic;
 use crate::options;
-use crate::sched::{self, HEARTBEAT, state};
+use crate::sched::{HEARTBEAT, state};
 use crate::task::tree;
 
 /// How much longer than its own mark a processor's interrupt may stay away: its neighbour is not in a hurry.

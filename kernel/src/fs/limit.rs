@@ -14,7 +14,7 @@ pub fn room(position: u64, count: usize) -> Result<usize, Errno> {
     if position >= limit {
         let info = SigInfo { signal: sig::XFSZ, code: 0x80, errno: 0, cause: Cause::None };
         // A full queue loses only the detail: the signal itself stays pending.
-        let _ = crate::signal::send_thread(&task.to_arc(), info);
+        let _ = crate::task::signal::send_thread(&task.to_arc(), info);
         return Err(Errno::EFBIG);
     }
     let most = limit.min(super::tmpfs::LARGEST).saturating_sub(position);

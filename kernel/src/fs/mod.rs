@@ -5,6 +5,7 @@
 //! path names into places; [`open`] turns places into files, [`names`] makes and removes names. The file systems are [`tmpfs`]
 //! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]), [`procfs`] and [`sysfs`].
 
+pub mod anon;
 pub mod attr;
 pub mod closing;
 pub mod context;

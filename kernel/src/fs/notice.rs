@@ -12,9 +12,9 @@ use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
 
 use super::file::File;
-use crate::signal;
-use crate::signal::permit::Asker;
 use crate::sync::wait::{Waiter, Wake};
+use crate::task::signal;
+use crate::task::signal::permit::Asker;
 use crate::task::{Process, tree};
 
 /// Whom to tell, and how.

@@ -14,7 +14,7 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::mm::frames;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};

@@ -13,9 +13,9 @@ use linux_abi::flags::file::{O_DIRECT, O_NONBLOCK, O_RDONLY, O_WRONLY};
 use machine::addr::PAGE_SIZE;
 use machine::sync::{Once, SpinLock};
 
-use super::anon;
 use super::buffer::FrameRing;
 use super::charge::Charge;
+use crate::fs::anon;
 use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
 use crate::fs::inode::{Inode, OpenRequest};
@@ -385,5 +385,5 @@ pub fn raise_sigpipe() {
     let task = crate::task::current();
     let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid: 0 } };
     // A full queue loses only the detail: the signal itself stays pending.
-    let _ = crate::signal::send_thread(&task.to_arc(), info);
+    let _ = crate::task::signal::send_thread(&task.to_arc(), info);
 }

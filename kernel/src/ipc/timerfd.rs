@@ -11,12 +11,12 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
+use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::wait::{WaitQueue, Waiter};
-use crate::time::Clock;
-use crate::time::timer::{Action, Armed, Expire, arm};
+use crate::task::clock::Clock;
 
 /// A timer.
 pub struct TimerFd {

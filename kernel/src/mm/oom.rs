@@ -8,8 +8,9 @@ use kwab_format::record::{CauseKind, Reason};
 
 use crate::log;
 use crate::sched;
-use crate::signal;
+use crate::sync::wait::sleep_until;
 use crate::task::process::{Comm, Ended};
+use crate::task::signal;
 use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
 
@@ -24,7 +25,7 @@ pub fn relieve() -> bool {
     let dying = tree::find_process(|p| (p.ending.load(Ordering::Acquire) && !p.is_zombie()).then_some(()));
     if dying.is_some() {
         // Memory is on the way.
-        sched::sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+        sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
         return true;
     }
     let Some(victim) = choose() else {
@@ -40,7 +41,7 @@ pub fn relieve() -> bool {
     if victim.pid == me.pid() {
         return false;
     }
-    sched::sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+    sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
     true
 }
 

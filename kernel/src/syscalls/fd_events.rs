@@ -13,7 +13,8 @@ use super::place::only;
 use super::{Call, Calls, SysResult};
 use crate::ipc::signalfd;
 use crate::ipc::timerfd::{self, Plan, TimerFd};
-use crate::time::{self, Clock};
+use crate::task::clock::Clock;
+use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
 
 /// This area's calls.

@@ -18,8 +18,8 @@ use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
 use crate::fs::filelock::{self, Family, Owner};
 use crate::ipc::{eventfd, pipe};
-use crate::signal::permit::Asker;
 use crate::task::creds::cap;
+use crate::task::signal::permit::Asker;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
 

@@ -17,7 +17,7 @@ use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
-use super::{Creds, Observer, Thread};
+use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
@@ -25,7 +25,7 @@ use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::sched::{self, Sleep};
-use crate::signal::AltStack;
+use crate::task::signal::AltStack;
 use crate::trace;
 use crate::trace::span::{Id, span};
 use crate::upper::Kwab;
@@ -237,11 +237,7 @@ fn only_thread(me: &Thread) -> Result<(), Errno> {
 
 fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Creds) {
     let Loaded { mm, entry, sp } = loaded;
-    super::robust::release(me);
-    let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
-    if tid_at != 0 && crate::user::UserPtr::<u32>::new(tid_at).write(0).is_ok() {
-        crate::futex::wake_shared_or_private(tid_at, 1);
-    }
+    <Kwab as Above>::release_futexes(me, true);
     mm.audit("exec");
     let switching = span(Id::ExecSwitch);
     me.set_space(Some(mm.space.clone()));
@@ -256,7 +252,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     reset_signals(me);
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
-    crate::signal::discard_timers(me);
+    crate::task::signal::discard_timers(me);
     me.process.has_execed.store(true, Ordering::Relaxed);
     me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
     me.process.executions.fetch_add(1, Ordering::Relaxed);

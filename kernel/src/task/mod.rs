@@ -19,27 +19,32 @@ use crate::fs::closing::Closing;
 use crate::fs::{FdTable, FsContext};
 use crate::inject::{self, Fault};
 use crate::mm::AddressSpace;
-use crate::sched::SchedState;
-use crate::signal::ThreadSignals;
+use crate::sched::{SchedState, Schedulable, Sleep};
 use crate::trace::Traced;
 use crate::trace::ring::Calls;
 
 pub mod access;
+pub mod clock;
 pub mod clone;
+mod cputime;
 pub mod creds;
 pub mod exec;
 pub mod exit;
+pub mod itimer;
 pub mod limits;
 mod loader;
 pub mod pidfd;
+pub mod posix;
 pub mod process;
-pub mod robust;
 pub mod rseq;
+pub mod signal;
 pub mod tree;
 pub mod wait;
 
 pub use creds::Creds;
 pub use process::{Process, Session};
+
+use signal::ThreadSignals;
 
 /// A process id, or a group's, or a session's.
 pub type Pid = u32;
@@ -103,12 +108,41 @@ pub struct Task {
     pub closing: Closing,
 }
 
+/// What threads leave behind and is told to the layers above.
+pub trait Above {
+    /// The terminal of a session.
+    type Terminal: Send + Sync + 'static;
+    /// The running thread lets go of the futexes that its memory holds: it ends, or (`exec`) executes another program.
+    fn release_futexes(thread: &Thread, exec: bool);
+    /// The leader of a session with this terminal ended.
+    fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
+}
+
 /// What is told of threads and programs to whoever looks after crashes.
 pub trait Observer {
     /// A signal ends the running thread's process, whose registers are `user`.
     fn process_dies(thread: &Thread, user: &UserFrame, info: &SigInfo);
     /// The running thread has executed a program, which has not run yet.
     fn program_executed(thread: &Thread);
+}
+
+impl Schedulable for Task {
+    #[inline]
+    fn sched(&self) -> &SchedState {
+        &self.sched
+    }
+
+    #[inline]
+    fn is_interrupted(&self, sleep: Sleep) -> bool {
+        signal::is_pending(self, sleep)
+    }
+
+    #[inline]
+    fn ticked(&self) {
+        if self.process.cpu_deadline.load(Ordering::Relaxed) != u64::MAX {
+            cputime::enforce(self);
+        }
+    }
 }
 
 impl Traced for Task {

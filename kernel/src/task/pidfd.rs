@@ -8,8 +8,8 @@ use linux_abi::Errno;
 
 use super::{Process, Task};
 use crate::fs::File;
+use crate::fs::anon;
 use crate::fs::file::FileOps;
-use crate::ipc::anon;
 use crate::sync::wait::Waiter;
 use crate::task::limits::resource;
 

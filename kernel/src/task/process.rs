@@ -9,14 +9,14 @@ use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
+use super::itimer::Itimers;
 use super::limits::{Limits, max_threads};
-use super::{Pid, Slot, ThreadRef};
+use super::posix::PosixTimers;
+use super::{Above, Pid, Slot, ThreadRef};
 use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
-use crate::time::itimer::Itimers;
-use crate::time::posix::PosixTimers;
-use crate::tty::Tty;
+use crate::upper::Kwab;
 
 /// A process.
 pub struct Process {
@@ -182,7 +182,7 @@ pub struct Session {
     /// Its id: the process id of its leader.
     pub id: Pid,
     /// The controlling terminal.
-    pub terminal: SpinLock<Option<Arc<Tty>>>,
+    pub terminal: SpinLock<Option<Arc<<Kwab as Above>::Terminal>>>,
 }
 
 impl Session {
@@ -216,7 +216,7 @@ impl Process {
             resumed: WaitQueue::new(),
             child_changed: WaitQueue::new(),
             ended: WaitQueue::new(),
-            cpu_deadline: AtomicU64::new(crate::sched::tick::cpu_deadline(&limits)),
+            cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
             limits: SpinLock::new(limits),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),

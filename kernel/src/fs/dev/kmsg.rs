@@ -10,7 +10,8 @@ use machine::time::now;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::log::{self, Bytes, Level};
-use crate::sched::{Sleep, sleep_until};
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
 use crate::task::creds::cap;
 use crate::task::current;
 

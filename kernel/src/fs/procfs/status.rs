@@ -14,6 +14,7 @@ use super::Target;
 use crate::log::Bytes;
 use crate::mm::AddressSpace;
 use crate::task::access::{self, By};
+use crate::task::clock;
 use crate::task::limits::resource;
 use crate::task::{Process, Thread, ThreadRef, current};
 use crate::time;
@@ -79,7 +80,7 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
 fn processor_time(process: &Process) -> (u64, u64) {
     let usage = *process.usage.lock();
     process.live_threads().iter().fold((usage.user, usage.system), |(user, system), thread| {
-        let (more_user, more_system) = time::split_time(thread);
+        let (more_user, more_system) = clock::split_time(thread);
         (user + more_user, system + more_system)
     })
 }

@@ -18,7 +18,7 @@ use crate::syscalls::system::{
     RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
     set_host_name as set_host,
 };
-use crate::task::{limits, tree};
+use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
 use crate::{log, options, random, sched, time, trace};
 
@@ -207,7 +207,7 @@ pub(super) fn vmstat(_: Target) -> Text {
 fn busy_and_idle() -> (u64, u64) {
     let mut busy = 0;
     for process in tree::all_processes() {
-        busy += time::process_time(&process);
+        busy += clock::process_time(&process);
     }
     let all = now() * processors().count() as u64;
     (busy.min(all), all.saturating_sub(busy))

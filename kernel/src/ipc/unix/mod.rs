@@ -20,8 +20,8 @@ use linux_abi::flags::file::O_NONBLOCK;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
-use super::anon::{self, AnonInode};
 use super::buffer::FrameRing;
+use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};

@@ -42,6 +42,9 @@ pub struct ThreadSignals {
     pub arrived: WaitQueue,
 }
 
+/// Woken by every signal that is queued, for those who read signals: whose it is only the reader can tell.
+pub static ARRIVED: WaitQueue = WaitQueue::new();
+
 /// An alternate signal stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AltStack {
@@ -218,7 +221,7 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
     continue_if_asked(process, signal);
-    crate::ipc::signalfd::arrived();
+    ARRIVED.wake_all();
     let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
@@ -252,7 +255,7 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
     continue_if_asked(&thread.process, signal);
-    crate::ipc::signalfd::arrived();
+    ARRIVED.wake_all();
     tell(thread, signal);
     Ok(true)
 }

@@ -9,8 +9,9 @@ use kernel_logic::timers::TimerKey;
 use machine::cpu::CpuId;
 use machine::time::{Nanos, now};
 
-use crate::sched::{self, Cpu};
-use crate::task::ThreadRef;
+use super::Cpu;
+use crate::sched;
+use crate::upper::ThreadRef;
 
 /// What happens.
 pub enum Action {

@@ -8,12 +8,11 @@ use core::sync::atomic::Ordering;
 use machine::addr::UserAddr;
 use machine::user;
 
-use super::Task;
-use crate::futex::{
-    self, Need, pi,
-    pi::{OWNER_DIED, TID_MASK, WAITERS},
-};
+use super::pi::{OWNER_DIED, TID_MASK, WAITERS};
+use super::{Need, pi};
+use crate::futex;
 use crate::sched;
+use crate::task::Task;
 use crate::user::UserPtr;
 
 /// Entries walked at most (`ROBUST_LIST_LIMIT`).

@@ -8,7 +8,7 @@ use kernel_logic::signal::SigSet;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::Clock;
+use super::clock::Clock;
 use super::itimer::IntervalTimer;
 use crate::mm::frames;
 

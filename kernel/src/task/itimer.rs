@@ -14,9 +14,9 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
-use super::Clock;
-use super::timer::{Action, Armed, Expire, arm};
-use crate::signal;
+use super::clock::Clock;
+use super::signal;
+use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::task::{Process, Tid, tree};
 
 /// What expiry does.
