@@ -23,7 +23,7 @@ use crate::task::process::Actions;
 use crate::task::{OptionSlot, Process, Task, Thread, ThreadRef, tree};
 use crate::time;
 use crate::upper::START;
-use crate::{crash, inject, log, options, syscalls, trace};
+use crate::{crash, inject, log, options, trace, uts};
 
 /// The first processor's way up.
 pub fn main(boot: &BootInfo) -> ! {
@@ -35,7 +35,7 @@ pub fn main(boot: &BootInfo) -> ! {
     let chosen = options::get();
     log::set_console_level(chosen.loglevel.unwrap_or(if chosen.quiet { 4 } else { 7 }));
     trace::select(&chosen.debug, trace::refuse);
-    log::info!("Linux version {} (kwab) {} on {}", syscalls::system::RELEASE, syscalls::system::VERSION, boot.platform);
+    log::info!("Linux version {} (kwab) {} on {}", uts::RELEASE, uts::VERSION, boot.platform);
     log::info!("Command line: {}", log::Bytes(&chosen.line));
     inject::start(chosen.inject.as_deref());
     crash::channel::announce();

@@ -13,6 +13,7 @@ extern crate alloc;
 use alloc::sync::Arc;
 use core::panic::PanicInfo;
 
+use linux_abi::Errno;
 use machine::Kernel;
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
@@ -22,6 +23,7 @@ use machine::irq::Irq;
 use machine::note::Note;
 use machine::trap::{FatalTrap, PageFault, UserTrap};
 
+use fs::file::FileOps;
 use upper::Kwab;
 
 mod boot;
@@ -33,6 +35,7 @@ mod ipc;
 mod log;
 mod mm;
 mod options;
+mod procfs;
 mod random;
 mod sched;
 mod sync;
@@ -44,6 +47,7 @@ mod trap;
 mod tty;
 mod upper;
 mod user;
+mod uts;
 
 impl task::Above for Kwab {
     type Terminal = tty::Tty;
@@ -54,6 +58,24 @@ impl task::Above for Kwab {
 
     fn leader_ended(terminal: &Arc<tty::Tty>, session: &task::Session) {
         tty::leader_ended(terminal, session);
+    }
+}
+
+impl fs::Above for Kwab {
+    type Notice = task::notice::Notice;
+    type Epoll = ipc::epoll::Epoll;
+    type Fifo = ipc::pipe::Fifo;
+
+    fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+        tty::open(rdev, flags)
+    }
+
+    fn file_too_large() {
+        task::exceed::file_too_large();
+    }
+
+    fn file_was_cut(file: &dyn fs::Inode, size: u64) {
+        mm::file_was_cut(file, size);
     }
 }
 

@@ -13,7 +13,7 @@ use kwab_format::record::{CauseKind, Reason};
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 
-use crate::fs::procfs;
+use crate::procfs;
 use crate::task::{Observer, Thread};
 use crate::trace::{Category, Fatal, is_on};
 use crate::upper::Kwab;

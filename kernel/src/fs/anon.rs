@@ -13,7 +13,8 @@ use crate::fs::dentry::Dentry;
 use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::mount::{FileSystem, Mount, Statistics};
-use crate::fs::{Path, tmpfs};
+use crate::fs::{Actor as _, Path, tmpfs};
+use crate::upper::try_current;
 
 /// An inode that is only numbers.
 pub struct AnonInode {
@@ -39,8 +40,7 @@ impl Inode for AnonInode {
 
 /// Attributes of something without a name, owned by the running thread.
 pub fn attr(mount: &Mount, mode: u32) -> Attr {
-    let (uid, gid) =
-        crate::task::try_current().map_or((0, 0), |task| task.creds.with(|creds| (creds.fsuid, creds.fsgid)));
+    let (uid, gid) = try_current().map_or((0, 0), |task| task.file_owner());
     Attr::new(mount.fs.dev(), mode, uid, gid, 0)
 }
 

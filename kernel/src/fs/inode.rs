@@ -10,12 +10,11 @@ use core::any::Any;
 use linux_abi::Errno;
 use machine::frame::Frame;
 
-use super::attr::Attr;
+use super::attr::{Attr, Attributes};
 use super::dentry::Dentry;
 use super::file::FileOps;
 use super::path::Path;
 use super::seals::Seals;
-use crate::syscalls::file_xattr::Attributes;
 
 /// How a page of a file will be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

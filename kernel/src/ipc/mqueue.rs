@@ -264,8 +264,9 @@ impl FileOps for QueueFile {
     fn closed(&self) {
         self.0.unregister(&current().process);
     }
+}
 
-    fn as_queue(&self) -> Option<&Arc<Queue>> {
-        Some(&self.0)
-    }
+/// The queue that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Queue>> {
+    file.ops.downcast::<QueueFile>().map(|file| &file.0)
 }

@@ -77,10 +77,6 @@ impl FileOps for SignalFd {
         let set = *self.set.lock();
         if signal::waits(&current(), set) { IN | RDNORM } else { 0 }
     }
-
-    fn as_signals(&self) -> Option<&SignalFd> {
-        Some(self)
-    }
 }
 
 /// A `struct signalfd_siginfo`.

@@ -239,8 +239,9 @@ impl FileOps for TimerFile {
         // Disarming is never refused.
         let _ = self.0.set(Plan::default());
     }
+}
 
-    fn as_timer(&self) -> Option<&Arc<TimerFd>> {
-        Some(&self.0)
-    }
+/// The timer that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<TimerFd>> {
+    file.ops.downcast::<TimerFile>().map(|file| &file.0)
 }

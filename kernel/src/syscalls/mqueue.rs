@@ -116,7 +116,7 @@ fn mq_unlink(call: &mut Call<'_>) -> SysResult {
 /// The description and queue behind argument 0.
 fn queue(call: &Call<'_>) -> Result<(Arc<File>, Arc<Queue>), Errno> {
     let file = call.file(0)?;
-    let queue = file.ops.as_queue().cloned().ok_or(Errno::EBADF)?;
+    let queue = mqueue::of(&file).cloned().ok_or(Errno::EBADF)?;
     Ok((file, queue))
 }
 

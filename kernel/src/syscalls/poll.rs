@@ -202,7 +202,7 @@ fn select_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
 
 fn epoll_of(call: &Call<'_>, index: usize) -> Result<(Arc<File>, Arc<epoll::Epoll>), Errno> {
     let file = call.file(index)?;
-    let epoll = file.ops.as_epoll().cloned().ok_or(Errno::EINVAL)?;
+    let epoll = epoll::of(&file).cloned().ok_or(Errno::EINVAL)?;
     Ok((file, epoll))
 }
 
@@ -220,7 +220,7 @@ fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
     if matches!(target.inode().attr().kind(), crate::fs::attr::S_IFREG | crate::fs::attr::S_IFDIR) {
         return Err(Errno::EPERM);
     }
-    let epoll = own.ops.as_epoll().ok_or(Errno::EINVAL)?;
+    let epoll = epoll::of(&own).ok_or(Errno::EINVAL)?;
     if Arc::ptr_eq(&own, &target) {
         return Err(Errno::EINVAL);
     }

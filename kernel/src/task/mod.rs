@@ -16,7 +16,7 @@ use machine::sync::SpinLock;
 use machine::trap::TrapCode;
 
 use crate::fs::closing::Closing;
-use crate::fs::{FdTable, FsContext};
+use crate::fs::{Actor, FdTable, FsContext};
 use crate::inject::{self, Fault};
 use crate::mm::AddressSpace;
 use crate::sched::{SchedState, Schedulable, Sleep};
@@ -26,13 +26,14 @@ use crate::trace::ring::Calls;
 pub mod access;
 pub mod clock;
 pub mod clone;
-mod cputime;
 pub mod creds;
+pub mod exceed;
 pub mod exec;
 pub mod exit;
 pub mod itimer;
 pub mod limits;
 mod loader;
+pub mod notice;
 pub mod pidfd;
 pub mod posix;
 pub mod process;
@@ -140,8 +141,28 @@ impl Schedulable for Task {
     #[inline]
     fn ticked(&self) {
         if self.process.cpu_deadline.load(Ordering::Relaxed) != u64::MAX {
-            cputime::enforce(self);
+            exceed::processor_time(self);
         }
+    }
+}
+
+impl Actor for Task {
+    fn capable(&self, capability: u32) -> bool {
+        self.creds.with(|creds| creds.capable(capability))
+    }
+
+    fn file_owner(&self) -> (u32, u32) {
+        self.creds.with(|creds| (creds.fsuid, creds.fsgid))
+    }
+
+    #[inline]
+    fn file_size_limit(&self) -> u64 {
+        self.process.limit(limits::resource::FSIZE)
+    }
+
+    #[inline]
+    fn closing(&self) -> &Closing {
+        &self.closing
     }
 }
 

@@ -9,9 +9,9 @@ use machine::cpu::{self, CpuId};
 use machine::crash;
 
 use super::{Death, Dump, Scope, Stop, Subject};
-use crate::syscalls::system::{RELEASE, VERSION};
 use crate::task::Thread;
 use crate::trace::event::signal_name;
+use crate::uts::{RELEASE, VERSION};
 use crate::{log, options};
 
 /// Most frames of a printed backtrace.

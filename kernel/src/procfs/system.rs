@@ -14,12 +14,12 @@ use super::{Crash, Target};
 use crate::fs::inode::LinkTarget;
 use crate::ipc::charge;
 use crate::mm::frames;
-use crate::syscalls::system::{
+use crate::task::{clock, limits, tree};
+use crate::upper::Kwab;
+use crate::uts::{
     RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
     set_host_name as set_host,
 };
-use crate::task::{clock, limits, tree};
-use crate::upper::Kwab;
 use crate::{log, options, random, sched, time, trace};
 
 type Text = Result<Vec<u8>, Errno>;

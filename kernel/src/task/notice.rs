@@ -1,7 +1,7 @@
 //! Signals about readiness: O_ASYNC with F_SETOWN and F_SETSIG (fcntl(2)).
 //!
 //! A [`Notice`] is a hook in the queues a description's `poll` names, for the kinds of file that send such signals
-//! ([`FileOps::sends_sigio`](super::file::FileOps::sends_sigio)). Who wakes a queue may hold locks of the file, so the hook does
+//! ([`FileOps::sends_sigio`](crate::fs::file::FileOps::sends_sigio)). Who wakes a queue may hold locks of the file, so the hook does
 //! not call `poll`: the signal says "input", which is what programs wait for this way.
 
 use alloc::sync::Arc;
@@ -11,7 +11,7 @@ use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
 
-use super::file::File;
+use crate::fs::{self, File};
 use crate::sync::wait::{Waiter, Wake};
 use crate::task::signal;
 use crate::task::signal::permit::Asker;
@@ -73,6 +73,12 @@ impl Notice {
         }
         let mut waiter = if on { Waiter::adding(self.clone()) } else { Waiter::removing(self.clone()) };
         file.poll(Some(&mut waiter));
+    }
+}
+
+impl fs::Notice for Notice {
+    fn stop(self: &Arc<Self>, file: &File) {
+        self.set_active(file, -1, false);
     }
 }
 

@@ -19,9 +19,9 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use machine::sync::Once;
 
-use super::dentry::Dentry;
-use super::inode::LinkTarget;
-use super::mount::{FileSystem, Statistics};
+use crate::fs::dentry::Dentry;
+use crate::fs::inode::LinkTarget;
+use crate::fs::mount::{FileSystem, Statistics};
 use crate::mm::AddressSpace;
 use crate::task::access::{self, By};
 use crate::task::{Pid, Process, ThreadRef, Tid, current, tree};
@@ -120,7 +120,7 @@ pub fn file_system() -> Arc<dyn FileSystem> {
         if let Some(fs) = FS.get() {
             return fs.clone();
         }
-        let dev = super::tmpfs::next_dev();
+        let dev = crate::fs::tmpfs::next_dev();
         let node = ProcNode::new(dev, 1, 0o040_555, Target::default(), Body::Root);
         let root = Dentry::new(b"", None, node);
         // Of two that come here at once, one is used.
