@@ -61,6 +61,11 @@ impl task::Above for Kwab {
     }
 }
 
+impl mm::Above for Kwab {
+    type Mapped = fs::MappedFile;
+    type Executable = fs::File;
+}
+
 impl fs::Above for Kwab {
     type Notice = task::notice::Notice;
     type Epoll = ipc::epoll::Epoll;
@@ -75,7 +80,7 @@ impl fs::Above for Kwab {
     }
 
     fn file_was_cut(file: &dyn fs::Inode, size: u64) {
-        mm::file_was_cut(file, size);
+        task::memory::file_was_cut(file, size);
     }
 }
 

@@ -6,9 +6,9 @@ use kernel_logic::signal::{SigInfo, code, sig};
 use machine::arch::UserFrame;
 use machine::trap::{PageFault, UserTrap};
 
-use crate::mm::fault::{self, Unresolved};
+use crate::mm::fault::Unresolved;
 use crate::task::signal;
-use crate::task::{current, rseq};
+use crate::task::{current, memory, rseq};
 use crate::trace::span::{Id, span_with};
 use crate::trace::{self, Category};
 use crate::user::UserPtr;
@@ -19,7 +19,7 @@ pub fn page_fault(page: &PageFault) -> bool {
     let _span = span_with(Id::PageFault, page.addr.0);
     let me = current();
     trace::flight::page_fault(&me, page.addr.0, page.ip, page.code);
-    let outcome = fault::resolve(&me, page.addr.0, page.access);
+    let outcome = memory::resolve(&me, page.addr.0, page.access);
     if trace::is_on(Category::Fault) {
         let reason = match outcome {
             Ok(()) => "demand",
@@ -39,7 +39,7 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
     *me.trap.lock() = trap.code();
     let ip = frame.ip();
     let (name, info) = match trap {
-        UserTrap::Page(page) => match fault::resolve(&me, page.addr.0, page.access) {
+        UserTrap::Page(page) => match memory::resolve(&me, page.addr.0, page.access) {
             // Another thread mapped it meanwhile.
             Ok(()) => return,
             Err(why) => ("page_fault", page_signal(page.addr.0, why)),

@@ -21,6 +21,7 @@ pub mod initramfs;
 pub mod inode;
 pub mod io;
 mod limit;
+pub mod mapped;
 pub mod mount;
 pub mod names;
 pub mod open;
@@ -34,6 +35,7 @@ pub use context::FsContext;
 pub use fdtable::FdTable;
 pub use file::File;
 pub use inode::{Inode, Mapping, PageUse};
+pub use mapped::MappedFile;
 pub use path::Path;
 
 use crate::upper::try_current;

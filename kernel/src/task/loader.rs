@@ -16,10 +16,10 @@ use machine::frame::Frame;
 
 use super::Creds;
 use crate::fs::io::Sink;
-use crate::fs::{File, PageUse};
+use crate::fs::{File, MappedFile, PageUse};
 use crate::inject::{self, Fault};
 use crate::mm::map::{MIN_ADDR, vma_errno};
-use crate::mm::{AddressSpace, Backing, Map, MappedFile, TAG_ANON, Vma, page_down, page_up};
+use crate::mm::{AddressSpace, Backing, Map, TAG_ANON, Vma, page_down, page_up};
 use crate::options;
 use crate::random;
 use crate::time::vdso;

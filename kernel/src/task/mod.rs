@@ -18,7 +18,7 @@ use machine::trap::TrapCode;
 use crate::fs::closing::Closing;
 use crate::fs::{Actor, FdTable, FsContext};
 use crate::inject::{self, Fault};
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, Owner};
 use crate::sched::{SchedState, Schedulable, Sleep};
 use crate::trace::Traced;
 use crate::trace::ring::Calls;
@@ -33,7 +33,9 @@ pub mod exit;
 pub mod itimer;
 pub mod limits;
 mod loader;
+pub mod memory;
 pub mod notice;
+mod oom;
 pub mod pidfd;
 pub mod posix;
 pub mod process;
@@ -163,6 +165,12 @@ impl Actor for Task {
     #[inline]
     fn closing(&self) -> &Closing {
         &self.closing
+    }
+}
+
+impl Owner for Task {
+    fn stack_limit(&self) -> u64 {
+        self.process.limit(limits::resource::STACK)
     }
 }
 

@@ -6,11 +6,12 @@ use core::sync::atomic::Ordering;
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
 
+use super::signal;
 use crate::log;
+use crate::mm::frames;
 use crate::sched;
 use crate::sync::wait::sleep_until;
 use crate::task::process::{Comm, Ended};
-use crate::task::signal;
 use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
 
@@ -29,7 +30,7 @@ pub fn relieve() -> bool {
         return true;
     }
     let Some(victim) = choose() else {
-        let free = super::frames::free();
+        let free = frames::free();
         let message = format_args!("Out of memory and no killable processes: {free} free pages");
         trace::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
     };
@@ -50,7 +51,7 @@ const PATIENCE: u64 = 10_000_000;
 
 /// The process whose end frees most, adjusted by its `oom_score_adj`; never init.
 fn choose() -> Option<Arc<Process>> {
-    let total = super::frames::total() as i64;
+    let total = frames::total() as i64;
     let badness = |process: &Arc<Process>| {
         let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
         (adjust > -1000).then(|| footprint(process) as i64 + adjust * total / 1000)
