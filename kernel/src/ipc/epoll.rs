@@ -14,8 +14,8 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
 use crate::fs::file::{File, FileOps};
+use crate::fs::{self, anon};
 use crate::mm::frames;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
 
@@ -102,7 +102,7 @@ impl Item {
 
     fn unhook(self: &Arc<Self>, file: &File) {
         self.gone.store(true, Release);
-        if let Some(inner) = file.ops.as_epoll() {
+        if let Some(inner) = of(file) {
             let mut watchers = inner.watchers.lock();
             if let Some(at) = watchers.iter().position(|watcher| Weak::ptr_eq(watcher, &self.epoll)) {
                 watchers.swap_remove(at);
@@ -122,7 +122,7 @@ impl Epoll {
         {
             return Err(Errno::EINVAL);
         }
-        let inner = file.ops.as_epoll();
+        let inner = of(file);
         if inner.is_some() && interest.events & EXCLUSIVE != 0 {
             return Err(Errno::EINVAL);
         }
@@ -159,7 +159,7 @@ impl Epoll {
             items.insert(key(fd, file), item.clone());
         }
         file.add_watcher(self);
-        if let Some(inner) = file.ops.as_epoll() {
+        if let Some(inner) = of(file) {
             inner.watchers.lock().push(Arc::downgrade(self));
         }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
@@ -193,18 +193,6 @@ impl Epoll {
         drop(items);
         item.unhook(file);
         Ok(())
-    }
-
-    /// The description is being closed for good.
-    pub fn forget(&self, file: &File) {
-        let address: *const File = file;
-        let mut items = self.items.lock();
-        let gone: Vec<Arc<Item>> =
-            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
-        drop(items);
-        for item in gone {
-            item.unhook(file);
-        }
     }
 
     /// Whether collecting could find anything.
@@ -300,8 +288,8 @@ impl Epoll {
 }
 
 impl FileOps for EpollFile {
-    fn seeking(&self) -> crate::fs::file::Seeking {
-        crate::fs::file::Seeking::Nowhere
+    fn seeking(&self) -> fs::file::Seeking {
+        fs::file::Seeking::Nowhere
     }
 
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
@@ -314,12 +302,26 @@ impl FileOps for EpollFile {
     fn release(&self, _file: &File) {
         self.0.close();
     }
-
-    fn as_epoll(&self) -> Option<&Arc<Epoll>> {
-        Some(&self.0)
-    }
 }
 
 fn key(fd: i32, file: &Arc<File>) -> Key {
     (fd, Arc::as_ptr(file).addr())
+}
+
+/// The epoll that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Epoll>> {
+    file.ops.downcast::<EpollFile>().map(|file| &file.0)
+}
+
+impl fs::Watcher for Epoll {
+    fn forget(&self, file: &File) {
+        let address: *const File = file;
+        let mut items = self.items.lock();
+        let gone: Vec<Arc<Item>> =
+            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
+        drop(items);
+        for item in gone {
+            item.unhook(file);
+        }
+    }
 }

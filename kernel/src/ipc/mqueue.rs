@@ -16,15 +16,15 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::attr::{Attr, S_IFREG};
 use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
 use crate::mm::frames;
 use crate::sched::Sleep;
-use crate::signal;
 use crate::sync::wait::{WaitQueue, Waiter};
+use crate::task::signal;
 use crate::task::{Process, current};
 
 /// A queue.
@@ -264,8 +264,9 @@ impl FileOps for QueueFile {
     fn closed(&self) {
         self.0.unregister(&current().process);
     }
+}
 
-    fn as_queue(&self) -> Option<&Arc<Queue>> {
-        Some(&self.0)
-    }
+/// The queue that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Queue>> {
+    file.ops.downcast::<QueueFile>().map(|file| &file.0)
 }

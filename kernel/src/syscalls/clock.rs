@@ -7,13 +7,16 @@ use machine::time::now;
 use kernel_logic::signal::{MAX_SIGNAL, sig};
 
 use super::{Call, Calls, SysResult};
-use crate::sched::{self, Sleep};
-use crate::signal::Restart;
+use crate::ipc::timerfd;
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
+use crate::task::clock::{self, Clock};
 use crate::task::creds::cap;
+use crate::task::itimer::{IntervalTimer, Notify};
 use crate::task::limits::resource;
+use crate::task::signal::Restart;
 use crate::task::{Task, tree};
-use crate::time::itimer::{IntervalTimer, Notify};
-use crate::time::{self, Clock};
+use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
 
 /// This area's calls.
@@ -45,7 +48,7 @@ fn nanosleep(call: &mut Call<'_>) -> SysResult {
 
 /// Sleeps until a moment of the monotonic clock. Interrupted, it stores what is left at `remaining` and goes on later.
 pub(super) fn sleep_on(me: &Task, deadline: u64, remaining: u64) -> SysResult {
-    if sched::sleep_until(deadline, Sleep::Interruptible).is_ok() {
+    if sleep_until(deadline, Sleep::Interruptible).is_ok() {
         return Ok(0);
     }
     if remaining != 0 {
@@ -71,12 +74,12 @@ fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     may_wake(&call.task, call.int(0))?;
     if call.arg(1) & ABSOLUTE == 0 {
         if matches!(clock, Clock::Process(_)) {
-            time::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
+            clock::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
             return Ok(0);
         }
         return sleep_on(&call.task, now().saturating_add(wanted), call.arg(3));
     }
-    time::sleep_until(clock, wanted)?;
+    clock::sleep_until(clock, wanted)?;
     Ok(0)
 }
 
@@ -99,7 +102,7 @@ fn set_clock(call: &Call<'_>, wall: u64) -> SysResult {
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_TIME)) {
         return Err(Errno::EPERM);
     }
-    time::set_realtime(wall);
+    timerfd::wall_moved(clock::set_realtime(wall));
     Ok(0)
 }
 

@@ -1,21 +1,16 @@
 //! Extended attributes (xattr(7)): as on a tmpfs of Linux 6.1, `trusted.*` for root and `security.*`, nothing else.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{AT_SYMLINK_NOFOLLOW, XATTR_CREATE, XATTR_REPLACE};
 use linux_abi::syscalls::nr;
-use machine::sync::SpinLock;
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::task::creds::cap;
 use crate::user::{read_bytes, read_string, write_bytes};
-
-/// The attributes of a file.
-pub type Attributes = SpinLock<BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// Longest name (`XATTR_NAME_MAX`).
 const LONGEST_NAME: usize = 255;

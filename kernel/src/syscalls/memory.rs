@@ -10,8 +10,9 @@ use linux_abi::flags::memory as abi;
 use linux_abi::syscalls::nr;
 
 use super::{Call, Calls, SysResult};
+use crate::fs::mapped;
 use crate::mm::fault::Unresolved;
-use crate::mm::map::{Placement, Request, file_backing, shared_memory};
+use crate::mm::map::{Placement, Request, shared_memory};
 use crate::mm::{AddressSpace, Backing, Vma, page_up, remap};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
@@ -90,7 +91,7 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
-        match file_backing(file, offset, prot, shared)? {
+        match mapped::backing(file, offset, prot, shared)? {
             (Backing::Anonymous, flags) if shared => (shared_memory(len), flags),
             other => other,
         }

@@ -16,9 +16,10 @@ use super::place::Walker;
 use super::{Call, Calls, SysResult};
 use crate::fs::file::{File, O_ACCMODE};
 use crate::ipc::mqueue::{self, Patience, Queue, Registration};
+use crate::task::clock::Clock;
 use crate::task::creds::cap;
 use crate::task::limits::resource;
-use crate::time::{self, Clock};
+use crate::time;
 use crate::user::{UserPtr, read_bytes, read_string, read_words, write_bytes, write_words};
 
 /// This area's calls.
@@ -115,7 +116,7 @@ fn mq_unlink(call: &mut Call<'_>) -> SysResult {
 /// The description and queue behind argument 0.
 fn queue(call: &Call<'_>) -> Result<(Arc<File>, Arc<Queue>), Errno> {
     let file = call.file(0)?;
-    let queue = file.ops.as_queue().cloned().ok_or(Errno::EBADF)?;
+    let queue = mqueue::of(&file).cloned().ok_or(Errno::EBADF)?;
     Ok((file, queue))
 }
 

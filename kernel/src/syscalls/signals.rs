@@ -10,8 +10,8 @@ use machine::time::now;
 
 use super::{Call, Calls, SysResult, clock, futexes};
 use crate::sched::Sleep;
-use crate::signal::permit::permit;
-use crate::signal::{self, AltStack, Restart, frame};
+use crate::task::signal::permit::permit;
+use crate::task::signal::{self, AltStack, Restart, frame};
 use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
 use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
@@ -152,7 +152,7 @@ fn pause(_call: &mut Call<'_>) -> SysResult {
 
 fn sleep_for_signal() -> SysResult {
     // Nothing but a signal ends this.
-    while crate::sched::sleep_until(u64::MAX, Sleep::Interruptible).is_ok() {}
+    while crate::sync::wait::sleep_until(u64::MAX, Sleep::Interruptible).is_ok() {}
     Err(Errno::ERESTARTNOHAND)
 }
 

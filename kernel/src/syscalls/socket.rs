@@ -119,7 +119,7 @@ fn kind(family: u64, kind: u64, protocol: u64) -> Result<Kind, Errno> {
 /// The socket of argument 0.
 fn socket(call: &Call<'_>) -> Result<(Arc<File>, Arc<Socket>), Errno> {
     let file = call.file(0)?;
-    let socket = file.ops.as_socket().cloned().ok_or(Errno::ENOTSOCK)?;
+    let socket = unix::of(&file).cloned().ok_or(Errno::ENOTSOCK)?;
     Ok((file, socket))
 }
 

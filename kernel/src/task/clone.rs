@@ -14,16 +14,16 @@ use machine::trap::TrapCode;
 use super::creds::cap;
 use super::process::Actions;
 use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
-use crate::debug;
-use crate::debug::inject::{self, Fault};
-use crate::debug::ring::Calls;
-use crate::debug::span::{Id, span};
 use crate::fs::closing::Closing;
+use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
-use crate::signal::ThreadSignals;
 use crate::sync::wait::WaitError;
 use crate::task::limits::{max_threads, resource};
+use crate::task::signal::ThreadSignals;
+use crate::trace;
+use crate::trace::ring::Calls;
+use crate::trace::span::{Id, span};
 use crate::user::UserPtr;
 
 /// What a clone is asked to do.
@@ -116,9 +116,9 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         tree::add_thread(&thread);
     } else {
         tree::add_process(&process, process.ppid(), &thread);
-        debug::event::fork(me.pid(), tid);
+        trace::event::fork(me.pid(), tid);
     }
-    debug::flight::fork(me.pid(), tid);
+    trace::flight::fork(me.pid(), tid);
     sched::start(thread);
     drop(whole);
     if let Some(vfork) = vfork {

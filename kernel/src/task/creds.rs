@@ -5,34 +5,8 @@
 
 use alloc::vec::Vec;
 
-/// Capabilities Linux 6.1 knows: bits 0 to 40.
-pub const ALL_CAPS: u64 = (1 << 41) - 1;
-
-/// Capability numbers that permission checks name (capabilities(7)).
-pub mod cap {
-    #![allow(missing_docs, dead_code, reason = "the names are capabilities(7)'s own, and the list is what it is")]
-    pub const CHOWN: u32 = 0;
-    pub const DAC_OVERRIDE: u32 = 1;
-    pub const DAC_READ_SEARCH: u32 = 2;
-    pub const FOWNER: u32 = 3;
-    pub const FSETID: u32 = 4;
-    pub const KILL: u32 = 5;
-    pub const SETGID: u32 = 6;
-    pub const SETUID: u32 = 7;
-    pub const SETPCAP: u32 = 8;
-    pub const IPC_LOCK: u32 = 14;
-    pub const SYS_CHROOT: u32 = 18;
-    pub const SYS_PTRACE: u32 = 19;
-    pub const SYS_ADMIN: u32 = 21;
-    pub const SYS_BOOT: u32 = 22;
-    pub const SYS_NICE: u32 = 23;
-    pub const SYS_RESOURCE: u32 = 24;
-    pub const SYS_TIME: u32 = 25;
-    pub const SYS_TTY_CONFIG: u32 = 26;
-    pub const MKNOD: u32 = 27;
-    pub const SYSLOG: u32 = 34;
-    pub const WAKE_ALARM: u32 = 35;
-}
+pub use linux_abi::capabilities as cap;
+pub use linux_abi::capabilities::ALL as ALL_CAPS;
 
 /// Capabilities that go with file system user 0: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE, MKNOD and
 /// MAC_OVERRIDE.

@@ -17,9 +17,7 @@ use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
-use super::{Creds, Thread};
-use crate::debug;
-use crate::debug::span::{Id, span};
+use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
@@ -27,7 +25,10 @@ use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::sched::{self, Sleep};
-use crate::signal::AltStack;
+use crate::task::signal::AltStack;
+use crate::trace;
+use crate::trace::span::{Id, span};
+use crate::upper::Kwab;
 
 /// What execve was given.
 pub struct Request {
@@ -94,10 +95,10 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let dumpable = readable && own && !creds.differs_for_others(&old_creds);
     loaded.mm.dumpable.store(dumpable, Ordering::Relaxed);
     settle_secure(me, &old_creds, &creds, secure, has_set_id && !old_creds.no_new_privs);
-    debug::flight::exec(loaded.entry, loaded.sp);
-    debug::event::exec(me.pid(), argv0, loaded.entry);
+    trace::flight::exec(loaded.entry, loaded.sp);
+    trace::event::exec(me.pid(), argv0, loaded.entry);
     become_program(me, frame, loaded, creds);
-    debug::exec_checks(me);
+    <Kwab as Observer>::program_executed(me);
     Ok(())
 }
 
@@ -236,11 +237,7 @@ fn only_thread(me: &Thread) -> Result<(), Errno> {
 
 fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Creds) {
     let Loaded { mm, entry, sp } = loaded;
-    super::robust::release(me);
-    let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
-    if tid_at != 0 && crate::user::UserPtr::<u32>::new(tid_at).write(0).is_ok() {
-        crate::futex::wake_shared_or_private(tid_at, 1);
-    }
+    <Kwab as Above>::release_futexes(me, true);
     mm.audit("exec");
     let switching = span(Id::ExecSwitch);
     me.set_space(Some(mm.space.clone()));
@@ -255,7 +252,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     reset_signals(me);
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
-    crate::signal::discard_timers(me);
+    crate::task::signal::discard_timers(me);
     me.process.has_execed.store(true, Ordering::Relaxed);
     me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
     me.process.executions.fetch_add(1, Ordering::Relaxed);

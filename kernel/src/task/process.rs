@@ -2,19 +2,21 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
+use super::itimer::Itimers;
 use super::limits::{Limits, max_threads};
-use super::{Pid, Slot, ThreadRef};
+use super::posix::PosixTimers;
+use super::{Above, Pid, Slot, ThreadRef};
+use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
-use crate::time::itimer::Itimers;
-use crate::time::posix::PosixTimers;
-use crate::tty::Tty;
+use crate::upper::Kwab;
 
 /// A process.
 pub struct Process {
@@ -78,6 +80,18 @@ pub struct Process {
     pub oom_score: AtomicU32,
     /// The least `oom_score_adj` it may set without privilege, offset by 1000.
     pub oom_floor: AtomicU32,
+}
+
+/// A process's `comm`, for messages.
+pub struct Comm<'a>(pub &'a Process);
+
+impl fmt::Display for Comm<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(thread) = self.0.any_thread() else { return f.write_str("?") };
+        let mut comm = [0; 16];
+        let len = thread.comm(&mut comm);
+        log::Bytes(&comm[..len]).fmt(f)
+    }
 }
 
 /// Signal dispositions.
@@ -168,7 +182,7 @@ pub struct Session {
     /// Its id: the process id of its leader.
     pub id: Pid,
     /// The controlling terminal.
-    pub terminal: SpinLock<Option<Arc<Tty>>>,
+    pub terminal: SpinLock<Option<Arc<<Kwab as Above>::Terminal>>>,
 }
 
 impl Session {
@@ -202,7 +216,7 @@ impl Process {
             resumed: WaitQueue::new(),
             child_changed: WaitQueue::new(),
             ended: WaitQueue::new(),
-            cpu_deadline: AtomicU64::new(crate::sched::tick::cpu_deadline(&limits)),
+            cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
             limits: SpinLock::new(limits),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),

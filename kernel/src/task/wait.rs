@@ -5,8 +5,8 @@ use linux_abi::Errno;
 
 use super::process::{Ended, Process};
 use super::{Pid, Task, tree};
-use crate::debug::span::{Id, span};
 use crate::sync::wait::WaitError;
+use crate::trace::span::{Id, span};
 
 /// Which children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

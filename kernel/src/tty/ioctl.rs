@@ -7,8 +7,8 @@ use kernel_logic::tty::termios::{TERMIOS_SIZE, Termios};
 use linux_abi::Errno;
 
 use super::{Tty, job};
-use crate::signal;
 use crate::task::creds::cap;
+use crate::task::signal;
 use crate::task::{self, Pid, tree};
 use crate::user::{UserPtr, read_bytes, write_bytes};
 

@@ -7,7 +7,7 @@ use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, sig};
 use linux_abi::Errno;
 
 use super::{Control, Tty};
-use crate::signal;
+use crate::task::signal;
 use crate::task::{self, Pid, Process, Task, tree};
 
 /// `SI_KERNEL`.

@@ -45,16 +45,22 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "dyn alloc::",
     "test::__rust_begin_short_backtrace",
     // How this workspace's kernel gives up.
-    "kernel::debug::panic::",
-    "kernel::Kwab as machine::kernel::Kernel>::panic",
+    "kernel::crash::panic::",
+    "kernel::trace::die",
+    "kernel::upper::Kwab as kernel::trace::Fatal>::die",
+    "kernel::upper::Kwab as machine::kernel::Kernel>::panic",
     "machine::kernel::panic",
     "machine::x86_64::stage::",
     "machine::x86_64::irq::",
     "machine::x86_64::trap::",
     "machine::time::expired",
-    "kernel::Kwab as machine::kernel::Kernel>::timer",
-    "kernel::debug::watchdog::",
+    "kernel::upper::Kwab as machine::kernel::Kernel>::timer",
+    "kernel::crash::watchdog::",
     "kernel::sched::on_timer",
+    // The same in dumps of builds before its layers were named so.
+    "kernel::debug::panic::",
+    "kernel::debug::watchdog::",
+    "kernel::Kwab as machine::kernel::Kernel>::",
 ];
 
 /// Names that are machinery by themselves.

@@ -3,16 +3,17 @@
 
 use alloc::vec::Vec;
 
-use linux_abi::Errno;
+use linux_abi::{Errno, capabilities as cap};
 use machine::sync::SpinLock;
 use machine::time::now;
 
+use crate::fs::Actor as _;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::log::{self, Bytes, Level};
-use crate::sched::{Sleep, sleep_until};
-use crate::task::creds::cap;
-use crate::task::current;
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
+use crate::upper::current;
 
 /// One opening of the log, with what it has read.
 pub struct Reader {
@@ -48,7 +49,8 @@ impl Reader {
 
 /// `kernel.dmesg_restrict`, on: EPERM for the running thread unless it has CAP_SYSLOG or CAP_SYS_ADMIN (syslog(2)).
 pub fn check_reader() -> Result<(), Errno> {
-    let may = current().creds.with(|creds| creds.capable(cap::SYSLOG) || creds.capable(cap::SYS_ADMIN));
+    let me = current();
+    let may = me.capable(cap::SYSLOG) || me.capable(cap::SYS_ADMIN);
     if may { Ok(()) } else { Err(Errno::EPERM) }
 }
 

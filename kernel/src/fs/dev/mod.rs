@@ -9,11 +9,13 @@ use linux_abi::Errno;
 use linux_abi::flags::file::O_WRONLY;
 use machine::sync::Once;
 
+use super::Above;
 use super::attr::{S_IFCHR, S_IFMT};
 use super::file::{FileOps, O_ACCMODE};
 use super::inode::{Mapping, OpenRequest};
 use super::tmpfs::TmpFs;
 use super::{inode::NewNode, mount::FileSystem};
+use crate::upper::Kwab;
 use memory::Memory;
 pub use memory::fill_random;
 
@@ -75,9 +77,7 @@ pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileO
             }
             Ok(Arc::new(kmsg::Reader::new()))
         }
-        TTY | CONSOLE | TTY_S0 | PTMX => crate::tty::open(rdev, request.flags),
-        _ if split(rdev).0 == crate::tty::pty::MAJOR => crate::tty::open(rdev, request.flags),
-        _ => Err(Errno::ENXIO),
+        _ => <Kwab as Above>::open_terminal(rdev, request.flags),
     }
 }
 

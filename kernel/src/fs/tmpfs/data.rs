@@ -17,6 +17,7 @@ use super::Pool;
 use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
+use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
 use crate::sched::{Sleep, breathe_or_stop};
 
@@ -28,8 +29,6 @@ pub trait Archive: Send + Sync {
     fn piece(&self, at: usize) -> &[u8];
 }
 
-/// The largest file (`MAX_LFS_FILESIZE`).
-pub const LARGEST: u64 = i64::MAX as u64;
 const PAGE: u64 = PAGE_SIZE as u64;
 /// How often the crash path asks for a file's lock: whoever runs lets go of it sooner, whoever is stopped never does.
 const ATTEMPTS: u32 = 10_000;

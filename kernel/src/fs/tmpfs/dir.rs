@@ -15,7 +15,6 @@ use super::node::{Body, TmpNode, is_fifo, node_of};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
 use crate::fs::dentry::Dentry;
 use crate::fs::inode::{Inode, NewNode, RenameMode};
-use crate::ipc::pipe::Fifo;
 
 type Entries<'a> = SpinGuard<'a, DirMap<Arc<Dentry>>>;
 
@@ -82,7 +81,7 @@ impl TmpNode {
                     Body::directory()
                 }
                 S_IFREG => Body::Regular(FileData::new()),
-                _ if is_fifo(mode) => Body::Fifo(Fifo::new()),
+                _ if is_fifo(mode) => Body::Fifo(Default::default()),
                 _ => Body::Special,
             },
         };

@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-pub use data::{Archive, LARGEST};
+pub use data::Archive;
 use linux_abi::Errno;
 pub use node::{Body, TmpNode};
 

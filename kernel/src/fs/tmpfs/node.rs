@@ -13,15 +13,15 @@ use machine::sync::SpinLock;
 
 use super::Pool;
 use super::data::FileData;
-use crate::fs::attr::{Attr, S_IFBLK, S_IFCHR, S_IFIFO};
+use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
-use crate::ipc::pipe::Fifo;
-use crate::syscalls::file_xattr::Attributes;
+use crate::fs::{Above, Fifo as _};
+use crate::upper::Kwab;
 
 /// What a node is.
 pub enum Body {
@@ -32,7 +32,7 @@ pub enum Body {
     /// A symbolic link.
     Symlink(Arc<[u8]>),
     /// A FIFO.
-    Fifo(Fifo),
+    Fifo(<Kwab as Above>::Fifo),
     /// A socket or device node: only its numbers.
     Special,
 }
@@ -171,7 +171,7 @@ impl Inode for TmpNode {
         let freed = data.truncate(size)?;
         self.pool.release(freed);
         if freed != 0 && data.was_mapped() {
-            crate::mm::file_was_cut(self, size);
+            <Kwab as Above>::file_was_cut(self, size);
         }
         self.attr.touch_modified();
         Ok(())

@@ -20,8 +20,8 @@ use linux_abi::flags::file::O_NONBLOCK;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
-use super::anon::{self, AnonInode};
 use super::buffer::FrameRing;
+use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
@@ -422,14 +422,15 @@ impl FileOps for SocketFile {
     fn held_pages(&self) -> usize {
         self.0.inbox.try_lock().map_or(0, |inbox| inbox.bytes.pages() + inbox.packet_bytes.div_ceil(PAGE_SIZE))
     }
-
-    fn as_socket(&self) -> Option<&Arc<Socket>> {
-        Some(&self.0)
-    }
 }
 
 /// What is waiting, for tests of emptiness (FIONREAD): bytes of the stream, or of the first packet.
 fn waiting_bytes(socket: &Socket) -> usize {
     let inbox = socket.inbox.lock();
     inbox.packets.front().map_or(inbox.bytes.len(), |packet| packet.bytes.len())
+}
+
+/// The socket that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Socket>> {
+    file.ops.downcast::<SocketFile>().map(|file| &file.0)
 }
