@@ -9,6 +9,7 @@ use kernel_logic::signal::{MAX_SIGNAL, sig};
 use super::{Call, Calls, SysResult};
 use crate::sched::{self, Sleep};
 use crate::signal::Restart;
+use crate::task::account::Kind;
 use crate::task::creds::cap;
 use crate::task::limits::resource;
 use crate::task::{Task, tree};
@@ -175,10 +176,7 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     timers_of(call.int(0))?;
     // A timer keeps an entry for its signal, which counts like a queued one.
     let limit = call.task.process.limit(resource::SIGPENDING);
-    let queued = call.task.process.pending.lock().len();
-    if (queued + call.task.process.timers.count()) as u64 >= limit {
-        return Err(Errno::EAGAIN);
-    }
+    let entry = call.task.creds.with(|creds| creds.account.charge(Kind::Signals, 1, limit)).ok_or(Errno::EAGAIN)?;
     may_wake(&call.task, call.int(0))?;
     let (event, id_at) = (call.arg(1), UserPtr::<u32>::new(call.arg(2)));
     let process = &call.task.process;
@@ -198,12 +196,12 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     }
     let signal = signal as u8;
     let id = match how {
-        SIGEV_NONE => process.timers.add(|_| IntervalTimer::new(process, clock, Notify::Nothing)),
-        SIGEV_SIGNAL | SIGEV_THREAD => process.timers.add(|id| {
+        SIGEV_NONE => process.timers.add(entry, |_| IntervalTimer::new(process, clock, Notify::Nothing)),
+        SIGEV_SIGNAL | SIGEV_THREAD => process.timers.add(entry, |id| {
             let value = value.unwrap_or(u64::from(id));
             IntervalTimer::new(process, clock, Notify::Process { id, signal, value })
         }),
-        SIGEV_THREAD_ID => process.timers.add(|id| {
+        SIGEV_THREAD_ID => process.timers.add(entry, |id| {
             let value = value.unwrap_or(u64::from(id));
             IntervalTimer::new(process, clock, Notify::Thread { id, signal, value, tid: tid as u32 })
         }),

@@ -5,6 +5,10 @@
 
 use alloc::vec::Vec;
 
+use linux_abi::Errno;
+
+use super::account::Account;
+
 /// Capabilities Linux 6.1 knows: bits 0 to 40.
 pub const ALL_CAPS: u64 = (1 << 41) - 1;
 
@@ -43,6 +47,8 @@ const FILE_CAPS: u64 = 0x1f | 1 << 9 | 1 << 27 | 1 << 32;
 pub struct Creds {
     /// Real user.
     pub uid: u32,
+    /// What is counted for the real user.
+    pub account: Account,
     /// Effective user.
     pub euid: u32,
     /// Saved user.
@@ -78,6 +84,7 @@ impl Creds {
     pub const fn root() -> Self {
         Self {
             uid: 0,
+            account: Account::root(),
             euid: 0,
             suid: 0,
             fsuid: 0,
@@ -100,8 +107,33 @@ impl Creds {
         self.effective & (1 << capability) != 0
     }
 
-    /// Settles capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
+    /// Whether a flag of [`secure`] is set.
+    pub const fn has_secure(&self, flag: u32) -> bool {
+        self.securebits & flag != 0
+    }
+
+    /// Replaces the securebits: EPERM for a flag that is locked, for opening a lock, for unknown bits, and without CAP_SETPCAP.
+    pub fn set_securebits(&mut self, bits: u64) -> Result<(), Errno> {
+        let old = u64::from(self.securebits);
+        let locks = u64::from(secure::LOCKS);
+        let locked = (old & locks) >> 1 & (old ^ bits);
+        let unknown = bits & !(locks | u64::from(secure::ALL));
+        if locked != 0 || old & locks & !bits != 0 || unknown != 0 || !self.capable(cap::SETPCAP) {
+            return Err(Errno::EPERM);
+        }
+        self.securebits = bits as u32;
+        Ok(())
+    }
+
+    /// Settles account and capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
     pub fn after_uid_change(&mut self, old: &Creds) {
+        if self.uid != old.uid {
+            self.account = Account::of(self.uid);
+        }
+        self.fsuid = self.euid;
+        if self.has_secure(secure::NO_SETUID_FIXUP) {
+            return;
+        }
         let had_root = old.uid == 0 || old.euid == 0 || old.suid == 0;
         let has_root = self.uid == 0 || self.euid == 0 || self.suid == 0;
         if had_root && !has_root && !self.keep_caps {

@@ -25,6 +25,7 @@ use crate::sched::SchedState;
 use crate::signal::ThreadSignals;
 
 pub mod access;
+pub mod account;
 pub mod clone;
 pub mod creds;
 pub mod exec;

@@ -4,13 +4,15 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
+use super::account::Charge;
 use super::limits::{Limits, max_threads};
 use super::{Pid, Slot, ThreadRef};
 use crate::mm::AddressSpace;
+use crate::signal::Pending;
 use crate::sync::wait::WaitQueue;
 use crate::time::itimer::Itimers;
 use crate::time::posix::PosixTimers;
