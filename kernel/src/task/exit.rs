@@ -64,6 +64,10 @@ fn release_memory(me: &super::Thread) {
 fn leave(me: &Task, code: u8) {
     let _span = span(Id::ExitFamily);
     let process = me.process.clone();
+    *process.last_creds.lock() = Some(me.creds());
+    let counted = me.counted.lock().take();
+    let waiting = core::mem::take(&mut *me.signals.pending.lock());
+    drop(waiting);
     {
         let mut usage = process.usage.lock();
         let (user, system) = time::split_time(me);

@@ -10,7 +10,7 @@ use machine::time::Nanos;
 
 use super::account::Charge;
 use super::limits::{Limits, max_threads};
-use super::{Pid, Slot, ThreadRef};
+use super::{Creds, Pid, Slot, ThreadRef};
 use crate::mm::AddressSpace;
 use crate::signal::Pending;
 use crate::sync::wait::WaitQueue;
@@ -265,6 +265,11 @@ impl Process {
     /// Some live thread: the first one while it lives.
     pub fn any_thread(&self) -> Option<ThreadRef> {
         self.threads.lock().first().cloned()
+    }
+
+    /// Whom it acts as, or acted as when it ended.
+    pub fn creds(&self) -> Option<Arc<Creds>> {
+        self.any_thread().map(|thread| thread.creds()).or_else(|| self.last_creds.lock().clone())
     }
 
     /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).

@@ -100,7 +100,7 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
     });
     match found {
         Some((process, change)) => {
-            let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
+            let uid = process.creds().map_or(0, |creds| creds.uid);
             if matches!(change, Change::Ended(_)) && !wanted.keep && !reap_into(me, &process) {
                 // Another thread has reaped it meanwhile.
                 return scan(me, wanted);
