@@ -11,9 +11,10 @@ use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
 use machine::trap::TrapCode;
 
+use super::account::Kind;
 use super::creds::cap;
 use super::process::Actions;
-use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
+use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::debug;
 use crate::debug::inject::{self, Fault};
 use crate::debug::ring::Calls;
@@ -67,13 +68,14 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     }
     let is_thread = asked(flags::CLONE_THREAD);
     // Whoever may exceed resource limits is bound only by the numbers there are.
-    let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));
-    let uid = me.creds.with(|creds| creds.uid);
-    if tree::thread_count() as u64 >= max_threads()
-        || (!privileged && tree::threads_of(uid) as u64 >= me.process.limit(resource::NPROC))
-    {
+    let may_exceed =
+        |creds: &Creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE) || creds.capable(cap::SYS_ADMIN);
+    let most = if me.creds.with(may_exceed) { u64::MAX } else { me.process.limit(resource::NPROC) };
+    let counted = me.creds.with(|creds| creds.account.charge(Kind::Threads, 1, most));
+    if tree::thread_count() as u64 >= max_threads() || counted.is_none() {
         return Err(Errno::EAGAIN);
     }
+    me.exceeds_processes.store(false, Ordering::Relaxed);
     frames::spare()?;
     let memory = span(Id::ForkMemory);
     let mm = child_memory(me, asked(flags::CLONE_VM), request.stack != 0)?;
@@ -82,7 +84,8 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     let tid = tree::allocate()?;
     let process = if is_thread { me.process.clone() } else { child_process(me, tid, request) };
     let vfork = asked(flags::CLONE_VFORK).then(|| Arc::new(VforkDone::default()));
-    let task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
+    let mut task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
+    task.counted = SpinLock::new(counted);
     drop(family);
     let mut start = *frame;
     start.set_result(0);
@@ -205,6 +208,7 @@ fn child_task(
         files: OptionSlot::new(files),
         fs: OptionSlot::new(fs),
         creds: Slot::new(me.creds.get()),
+        counted: SpinLock::new(None),
         identity: SpinLock::new(()),
         name: SpinLock::new(*me.name.lock()),
         clear_child_tid: on(flags::CLONE_CHILD_CLEARTID, request.child_tid),
@@ -216,6 +220,7 @@ fn child_task(
         vfork: SpinLock::new(vfork),
         minor_faults: AtomicU64::new(0),
         major_faults: AtomicU64::new(0),
+        exceeds_processes: AtomicBool::new(me.exceeds_processes.load(Ordering::Relaxed)),
         kernel_thread: false,
         becomes_init: AtomicBool::new(false),
         trap: SpinLock::new(TrapCode::default()),

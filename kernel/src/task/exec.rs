@@ -13,6 +13,7 @@ use machine::sync::SpinLock;
 use machine::thread::running;
 
 use super::access;
+use super::account::Kind;
 use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
@@ -53,6 +54,13 @@ const START_BYTES: usize = 256;
 /// Executes; on success `frame` begins the new program.
 pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
     let _whole = span(Id::Exec);
+    if me.exceeds_processes.load(Ordering::Relaxed) {
+        let threads = me.creds.with(|creds| creds.account.sum(Kind::Threads));
+        if threads > me.process.limit(resource::NPROC) {
+            return Err(Errno::EAGAIN);
+        }
+        me.exceeds_processes.store(false, Ordering::Relaxed);
+    }
     let opening = span(Id::ExecOpen);
     let file = open_file(me, &request)?;
     let (file, start) = follow_shebang(me, file, &mut request)?;

@@ -89,6 +89,7 @@ fn leave(me: &Task, code: u8) {
         last
     };
     if last {
+        *process.counted.lock() = counted;
         end(&process, me, code);
     } else if process.threads.lock().len() == 1 {
         // An exec waits for the other threads to leave.

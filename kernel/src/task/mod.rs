@@ -39,6 +39,7 @@ pub mod rseq;
 pub mod tree;
 pub mod wait;
 
+use account::Charge;
 pub use creds::Creds;
 pub use process::{Process, Session};
 
@@ -73,6 +74,8 @@ pub struct Task {
     pub fs: OptionSlot<FsContext>,
     /// Its credentials.
     pub creds: Slot<Creds>,
+    /// What it counts for its real user; given up when it ends.
+    pub counted: SpinLock<Option<Charge>>,
     /// Held while memory and credentials change together, and while both are looked at ([`access`]).
     pub identity: SpinLock<()>,
     /// `comm`: up to 15 bytes and a NUL.
@@ -95,6 +98,8 @@ pub struct Task {
     pub minor_faults: AtomicU64,
     /// See above.
     pub major_faults: AtomicU64,
+    /// Its user had more threads than permitted when it became that user: it may execute a program once that is over.
+    pub exceeds_processes: AtomicBool,
     /// It never runs a program.
     pub kernel_thread: bool,
     /// Set for the thread that becomes init: it executes the program before its first user instruction.
@@ -200,6 +205,7 @@ impl Task {
             files: OptionSlot::new(None),
             fs: OptionSlot::new(None),
             creds: Slot::new(Arc::new(Creds::root())),
+            counted: SpinLock::new(None),
             identity: SpinLock::new(()),
             name: SpinLock::new([0; 16]),
             clear_child_tid: AtomicU64::new(0),
@@ -211,6 +217,7 @@ impl Task {
             vfork: SpinLock::new(None),
             minor_faults: AtomicU64::new(0),
             major_faults: AtomicU64::new(0),
+            exceeds_processes: AtomicBool::new(false),
             kernel_thread: true,
             becomes_init: AtomicBool::new(false),
             trap: SpinLock::new(TrapCode::default()),

@@ -54,6 +54,10 @@ pub struct Process {
     pub ended: WaitQueue,
     /// Resource limits.
     pub limits: SpinLock<Limits>,
+    /// Whom it acted as when its last thread ended.
+    pub last_creds: SpinLock<Option<Arc<Creds>>>,
+    /// What it counts for its user between its end and when it is waited for.
+    pub counted: SpinLock<Option<Charge>>,
     /// What reaped children and ended threads used.
     pub usage: SpinLock<Usage>,
     /// Processor time at which `RLIMIT_CPU` is to be enforced next, `u64::MAX` for never; follows `limits`.
@@ -206,6 +210,8 @@ impl Process {
             ended: WaitQueue::new(),
             cpu_deadline: AtomicU64::new(crate::sched::tick::cpu_deadline(&limits)),
             limits: SpinLock::new(limits),
+            last_creds: SpinLock::new(None),
+            counted: SpinLock::new(None),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),

@@ -74,11 +74,6 @@ pub fn thread_count() -> usize {
     TREE.lock().threads.len()
 }
 
-/// How many threads run for a real user.
-pub fn threads_of(uid: u32) -> usize {
-    TREE.lock().threads.values().filter(|thread| thread.creds.with(|creds| creds.uid) == uid).count()
-}
-
 /// The id handed out last (`/proc/loadavg`).
 pub fn last_pid() -> Pid {
     TREE.lock().last
@@ -164,6 +159,10 @@ pub fn remove_process(pid: Pid) -> bool {
         node.children.swap_remove(at);
     }
     drop(tree);
+    // Not left to its last reference, which a thread that is just ending may hold.
+    drop(gone.process.counted.lock().take());
+    let waiting = core::mem::take(&mut *gone.process.pending.lock());
+    drop(waiting);
     drop(gone);
     true
 }
