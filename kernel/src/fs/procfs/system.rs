@@ -12,7 +12,7 @@ use machine::time::now;
 
 use super::Target;
 use crate::fs::inode::LinkTarget;
-use crate::ipc::charge;
+use crate::ipc::{charge, epoll};
 use crate::mm::frames;
 use crate::syscalls::system::{
     RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
@@ -101,6 +101,15 @@ pub(super) fn threads_max(_: Target) -> Text {
 
 pub(super) fn set_threads_max(_: Target, text: &[u8]) -> Result<(), Errno> {
     limits::set_max_threads(parse(text)?)
+}
+
+pub(super) fn epoll_watches(_: Target) -> Text {
+    line(epoll::max_user_watches().to_string().as_bytes())
+}
+
+pub(super) fn set_epoll_watches(_: Target, text: &[u8]) -> Result<(), Errno> {
+    epoll::set_max_user_watches(parse(text)?);
+    Ok(())
 }
 
 pub(super) fn pipe_pages_soft(_: Target) -> Text {

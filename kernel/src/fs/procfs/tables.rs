@@ -65,6 +65,7 @@ const SYS: &[Entry] = &[
     dir(
         "fs",
         &[
+            dir("epoll", &[control("max_user_watches", system::epoll_watches, system::set_epoll_watches)]),
             constant("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
             constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
