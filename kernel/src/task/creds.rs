@@ -24,6 +24,7 @@ pub mod cap {
     pub const SETGID: u32 = 6;
     pub const SETUID: u32 = 7;
     pub const SETPCAP: u32 = 8;
+    pub const NET_ADMIN: u32 = 12;
     pub const IPC_LOCK: u32 = 14;
     pub const SYS_CHROOT: u32 = 18;
     pub const SYS_PTRACE: u32 = 19;
