@@ -92,8 +92,10 @@ pub(super) fn take_entries(dentry: &Arc<Dentry>) -> Vec<Arc<Dentry>> {
 impl Drop for TmpNode {
     fn drop(&mut self) {
         self.pool.nodes.fetch_sub(1, Relaxed);
-        if let Body::Regular(data) = &mut self.body {
-            self.pool.release(data.held_pages());
+        match &self.body {
+            Body::Regular(data) => self.pool.release(data.held_pages()),
+            Body::Symlink(target) => self.pool.release(link_pages(target)),
+            _ => {}
         }
     }
 }
