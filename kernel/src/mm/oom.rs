@@ -5,8 +5,10 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
+use machine::addr::PAGE_SIZE;
 
 use crate::debug::{limit, panic};
+use crate::ipc::unix;
 use crate::log;
 use crate::sched;
 use crate::signal;
@@ -69,13 +71,33 @@ fn choose() -> Option<Arc<Process>> {
     worst.map(|(_, process)| process)
 }
 
-/// Pages that its end gives back: its memory, the page tables for it, and what waits in its pipes and sockets.
+/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, files without
+/// a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user besides root
+/// also answers for what that user has in flight through sockets, which no descriptor leads to.
 fn footprint(process: &Process) -> u64 {
     let Some(thread) = process.any_thread() else { return 0 };
-    let tables = thread.mm().map_or(0, |mm| mm.space.table_frames());
-    let buffers = thread.files.get().map_or(0, |files| files.held_pages());
-    resident(process) + tables as u64 + buffers as u64
+    let (mut pages, mut contents, mut nameless) = (0, 0, 0);
+    if let Some(mm) = thread.mm() {
+        let resident = mm.resident();
+        let held = mm.held();
+        contents = resident.file + resident.shmem;
+        nameless = held.contents;
+        pages += resident.anonymous + mm.space.table_frames() as u64 + held.ranges;
+    }
+    if let Some(files) = thread.files.get() {
+        let held = files.held();
+        pages += held.buffers;
+        nameless += held.contents;
+    }
+    let uid = thread.creds.with(|creds| creds.uid);
+    if uid != 0 {
+        pages += unix::pages_in_flight(uid);
+    }
+    pages + contents.max(nameless) + process.threads.lock().len() as u64 * PER_THREAD
 }
+
+/// Pages of a thread: its kernel stack and what is kept about it.
+const PER_THREAD: u64 = (machine::thread::KERNEL_STACK_SIZE / PAGE_SIZE) as u64 + 2;
 
 fn resident(process: &Process) -> u64 {
     let mm = process.any_thread().and_then(|thread| thread.mm());

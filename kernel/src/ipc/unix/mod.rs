@@ -30,7 +30,7 @@ use crate::sync::wait::{WaitQueue, Waiter};
 
 pub use names::{Address, bind, resolve};
 pub use options::{get_option, set_option};
-pub use rights::{MOST as MOST_RIGHTS, Rights};
+pub use rights::{MOST as MOST_RIGHTS, Rights, pages_in_flight};
 pub use transfer::{Flags, Received};
 
 /// How messages keep together.
