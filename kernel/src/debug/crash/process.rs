@@ -15,6 +15,7 @@ use machine::crash;
 
 use super::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, new_dump_id};
 use crate::debug::channel::{self, Target};
+use crate::debug::limit;
 use crate::log;
 use crate::options::{self, CoreDump};
 use crate::task::Thread;
@@ -57,7 +58,10 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();
-    log::info!("kwab: {}[{}] dumped, {bytes} bytes to the {}", log::Comm(&thread.process), thread.pid(), target.name());
+    if limit::DUMPED.admits() {
+        let (name, pid) = (log::Comm(&thread.process), thread.pid());
+        log::info!("kwab: {name}[{pid}] dumped, {bytes} bytes to the {}", target.name());
+    }
 }
 
 /// Bytes collected before they become a section.

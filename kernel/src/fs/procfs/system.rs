@@ -11,6 +11,7 @@ use linux_abi::Errno;
 use machine::time::now;
 
 use super::Target;
+use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
 use crate::ipc::{charge, epoll};
 use crate::mm::frames;
@@ -93,6 +94,14 @@ pub(super) fn set_printk(_: Target, text: &[u8]) -> Result<(), Errno> {
     let first = text.split(u8::is_ascii_whitespace).next().unwrap_or(text);
     log::set_console_level(parse(first)?);
     Ok(())
+}
+
+pub(super) fn printk_devkmsg(_: Target) -> Text {
+    line(Writing::name().as_bytes())
+}
+
+pub(super) fn set_printk_devkmsg(_: Target, text: &[u8]) -> Result<(), Errno> {
+    Writing::set(text.trim_ascii())
 }
 
 pub(super) fn threads_max(_: Target) -> Text {
