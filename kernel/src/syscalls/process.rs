@@ -15,7 +15,7 @@ use crate::mm::frames;
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
-use crate::task::wait::{self, Change, Report, Wanted, Which};
+use crate::task::wait::{self, Change, Kind, Report, Wanted, Which};
 use crate::task::{Pid, Process, clone, exec, exit, pidfd, tree};
 use crate::user::{self, UserPtr, read_words};
 
@@ -194,6 +194,7 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
         continued: options & abi::WCONTINUED != 0,
         no_hang: options & abi::WNOHANG != 0,
         keep: false,
+        kind: kind_of(options),
     };
     let Some(report) = wait::wait(&call.task, &wanted)? else { return Ok(0) };
     let status = match report.change {
@@ -251,9 +252,19 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
         continued: options & abi::WCONTINUED != 0,
         no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
+        kind: kind_of(options),
     };
     let report = wait::wait(&call.task, &wanted)?;
     if impatient && report.is_none() { Err(Errno::EAGAIN) } else { Ok(report) }
+}
+
+/// Which children `__WALL` and `__WCLONE` ask for.
+fn kind_of(options: u64) -> Kind {
+    match options {
+        _ if options & abi::__WALL != 0 => Kind::All,
+        _ if options & abi::__WCLONE != 0 => Kind::Clones,
+        _ => Kind::Ordinary,
+    }
 }
 
 fn pidfd_open(call: &mut Call<'_>) -> SysResult {
