@@ -155,6 +155,12 @@ pub struct Disposition {
 }
 
 impl Disposition {
+    /// What is left of it without the program that asked for it: a handler is the default then, the rest is 0 (execve(2)).
+    pub fn forget_handler(&mut self) {
+        let handler = if self.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
+        *self = Self { handler, ..Self::default() };
+    }
+
     /// Whether sending `signal` has no effect at all under this disposition.
     pub fn ignores(&self, signal: u8) -> bool {
         match self.handler {

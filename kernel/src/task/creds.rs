@@ -37,6 +37,21 @@ pub mod cap {
     pub const MKNOD: u32 = 27;
     pub const SYSLOG: u32 = 34;
     pub const WAKE_ALARM: u32 = 35;
+    pub const CHECKPOINT_RESTORE: u32 = 40;
+}
+
+/// What makes user 0 less special (capabilities(7), "The securebits flags"); each flag has its lock one bit above.
+pub mod secure {
+    /// Executing as root gives no capabilities.
+    pub const NOROOT: u32 = 1;
+    /// Changes of user ids leave the capabilities alone.
+    pub const NO_SETUID_FIXUP: u32 = 1 << 2;
+    /// Giving up all root ids keeps the permitted set (`PR_SET_KEEPCAPS`).
+    pub const KEEP_CAPS: u32 = 1 << 4;
+    /// All flags: the three, and the one that forbids to raise ambient capabilities.
+    pub const ALL: u32 = 0x55;
+    /// All locks.
+    pub const LOCKS: u32 = ALL << 1;
 }
 
 /// Capabilities that go with file system user 0: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE, MKNOD and

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
-use kernel_logic::signal::{SIG_DFL, SIG_IGN, sig};
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
@@ -295,10 +295,9 @@ fn reset_signals(me: &Thread) {
     // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
     let mut changed = Arc::strong_count(&shared) > 2;
     for entry in &mut table {
-        if entry.handler != SIG_IGN && (entry.handler != SIG_DFL || entry.flags != 0) {
-            *entry = kernel_logic::signal::Disposition::default();
-            changed = true;
-        }
+        let before = *entry;
+        entry.forget_handler();
+        changed |= before != *entry;
     }
     if changed {
         me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));
