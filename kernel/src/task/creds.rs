@@ -91,8 +91,8 @@ pub struct Creds {
     pub bounding: u64,
     /// `PR_SET_NO_NEW_PRIVS`
     pub no_new_privs: bool,
-    /// `PR_SET_KEEPCAPS`
-    pub keep_caps: bool,
+    /// `PR_SET_SECUREBITS`: bits of [`secure`].
+    pub securebits: u32,
 }
 
 impl Creds {
@@ -114,7 +114,7 @@ impl Creds {
             inheritable: 0,
             bounding: ALL_CAPS,
             no_new_privs: false,
-            keep_caps: false,
+            securebits: 0,
         }
     }
 
@@ -152,7 +152,7 @@ impl Creds {
         }
         let had_root = old.uid == 0 || old.euid == 0 || old.suid == 0;
         let has_root = self.uid == 0 || self.euid == 0 || self.suid == 0;
-        if had_root && !has_root && !self.keep_caps {
+        if had_root && !has_root && !self.has_secure(secure::KEEP_CAPS) {
             self.permitted = 0;
             self.effective = 0;
         }
@@ -162,7 +162,6 @@ impl Creds {
         if old.euid != 0 && self.euid == 0 {
             self.effective = self.permitted;
         }
-        self.fsuid = self.euid;
     }
 
     /// Settles ids and capabilities for a program executed from a file with these set-id bits; whether the program must
@@ -176,20 +175,23 @@ impl Creds {
         self.fsuid = self.euid;
         self.sgid = self.egid;
         self.fsgid = self.egid;
-        if self.euid == 0 || self.uid == 0 {
+        if (self.euid == 0 || self.uid == 0) && !self.has_secure(secure::NOROOT) {
             self.permitted = self.inheritable | self.bounding;
             self.effective = if self.euid == 0 { self.permitted } else { 0 };
         } else {
             self.permitted = 0;
             self.effective = 0;
         }
-        self.keep_caps = false;
+        self.securebits &= !secure::KEEP_CAPS;
         self.uid != self.euid || self.gid != self.egid
     }
 
     /// Settles effective capabilities after the file system user changed from `old` (capabilities(7)): those about files go with
     /// user 0 and come back with it, as far as they are permitted.
     pub fn after_fsuid_change(&mut self, old: u32) {
+        if self.has_secure(secure::NO_SETUID_FIXUP) {
+            return;
+        }
         if old == 0 && self.fsuid != 0 {
             self.effective &= !FILE_CAPS;
         } else if old != 0 && self.fsuid == 0 {
