@@ -273,6 +273,11 @@ impl Epoll {
         found
     }
 
+    /// The address of the `which`th description that is watched under the number `fd`.
+    pub fn target(&self, fd: i32, which: u32) -> Option<usize> {
+        self.items.lock().range((fd, 0)..=(fd, usize::MAX)).nth(which as usize).map(|(key, _)| key.1)
+    }
+
     /// How many descriptions it watches.
     pub fn watched(&self) -> usize {
         self.items.lock().len()

@@ -32,7 +32,16 @@ pub const CALLS: Calls = &[
     (nr::reboot, reboot),
     (nr::iopl, iopl),
     (nr::ioperm, ioperm),
+    (nr::acct, acct),
 ];
+
+/// Process accounting is off: it can be switched off, and not on.
+fn acct(call: &mut Call<'_>) -> SysResult {
+    if !call.task.creds.with(|creds| creds.capable(cap::SYS_PACCT)) {
+        return Err(Errno::EPERM);
+    }
+    if call.arg(0) == 0 { Ok(0) } else { Err(Errno::ENOSYS) }
+}
 
 /// What `uname -r` shows: the interface this kernel follows, and whose it is.
 pub const RELEASE: &str = "6.1.0-kwab";

@@ -35,6 +35,7 @@ pub mod cap {
     pub const SYS_TIME: u32 = 25;
     pub const SYS_TTY_CONFIG: u32 = 26;
     pub const MKNOD: u32 = 27;
+    pub const SYS_PACCT: u32 = 20;
     pub const SYSLOG: u32 = 34;
     pub const WAKE_ALARM: u32 = 35;
     pub const CHECKPOINT_RESTORE: u32 = 40;
