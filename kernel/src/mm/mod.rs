@@ -17,12 +17,13 @@ use machine::addr::PageRange;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
 
-use crate::fs::{File, Inode, PageUse};
-use crate::task::tree;
+use crate::fs::{File, PageUse};
 
 pub mod audit;
+mod cut;
 pub mod fault;
 pub mod frames;
+mod held;
 pub mod map;
 pub mod mapped;
 pub mod oom;
@@ -30,6 +31,8 @@ pub mod remap;
 mod remote;
 mod shared;
 
+pub use cut::{file_was_cut, file_was_punched};
+pub use held::nameless_pages;
 pub use mapped::MappedFile;
 pub use shared::SharedMemory;
 
@@ -332,22 +335,6 @@ fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(machin
         Backing::File { file, offset } => Ok((file.inode().page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
         Backing::Shared { memory, offset } => Ok((memory.page((offset + bytes) / PAGE)?, TAG_SHMEM)),
         Backing::Vdso { index } => Ok((crate::time::vdso::page(index + bytes / PAGE)?, TAG_FILE)),
-    }
-}
-
-/// A file was cut to `size` bytes: nobody keeps a page of it beyond that mapped (truncate(2): SIGBUS from then on).
-pub fn file_was_cut(file: &dyn Inode, size: u64) {
-    let Some(first_gone) = page_up(size) else { return };
-    let this = core::ptr::from_ref(file).cast::<()>();
-    for process in tree::all_processes() {
-        let Some(mm) = process.any_thread().and_then(|thread| thread.mm()) else { continue };
-        let map = mm.lock();
-        for vma in map.vmas.iter() {
-            let Backing::File { file, offset } = &vma.backing else { continue };
-            if Arc::as_ptr(file.inode()).cast::<()>() == this && offset + vma.bytes() > first_gone {
-                mm.unmap_pages(vma.start + first_gone.saturating_sub(*offset), vma.end);
-            }
-        }
     }
 }
 

@@ -27,6 +27,7 @@ pub mod file_xattr;
 mod futexes;
 mod identity;
 mod memory;
+mod memory_advice;
 mod mqueue;
 mod place;
 mod poll;

@@ -12,7 +12,8 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use super::data::FileData;
+use super::data::{FALLOC_PUNCH_HOLE, FileData, PAGE};
+use super::dir::link_pages;
 use crate::fs::attr::{Attr, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
@@ -180,7 +181,11 @@ impl Inode for TmpNode {
     }
 
     fn allocate(&self, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
-        self.data().map_err(|_| Errno::ENODEV)?.allocate(&self.pool, mode, start, length)?;
+        let data = self.data().map_err(|_| Errno::ENODEV)?;
+        data.allocate(&self.pool, mode, start, length)?;
+        if mode & FALLOC_PUNCH_HOLE != 0 && data.was_mapped() {
+            crate::mm::file_was_punched(self, start / PAGE, start.saturating_add(length).div_ceil(PAGE));
+        }
         self.attr.touch_modified();
         Ok(())
     }
