@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -95,6 +96,21 @@ static void in_flight(void) {
         fill(outer[0]);
         fill(outer[1]);
         memcpy(inner, outer, sizeof inner);
+    }
+}
+
+/* Connections that nobody accepts, full and closed: one descriptor for all. */
+static void backlog(void) {
+    struct sockaddr_un address = { AF_UNIX, "" };
+    int length = 2 + snprintf(address.sun_path + 1, 60, "hog-%d", getpid()) + 1;
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (bind(listener, (void *)&address, length) || listen(listener, 4096)) return;
+    for (int i = 0; i < 4000; i++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0), size = 1 << 20;
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+        if (connect(fd, (void *)&address, length)) return;
+        fill(fd);
+        close(fd);
     }
 }
 
@@ -283,7 +299,7 @@ static void descriptors(void) {
 
 static const struct { const char *name; void (*take)(void); } kinds[] = {
     { "memory", memory }, { "pipes", pipes }, { "sockets", sockets }, { "datagrams", datagrams },
-    { "in-flight", in_flight }, { "tmpfs", tmpfs }, { "names", names }, { "links", links }, { "memfds", memfds },
+    { "in-flight", in_flight }, { "backlog", backlog }, { "tmpfs", tmpfs }, { "names", names }, { "links", links }, { "memfds", memfds },
     { "shared-memory", shared_memory }, { "tables", tables }, { "ranges", ranges }, { "timers", timers },
     { "signals", signals }, { "watches", watches }, { "queues", queues }, { "locks", locks }, { "threads", threads },
     { "arguments", arguments }, { "texts", texts }, { "ptys", ptys }, { "zombies", zombies },

@@ -333,6 +333,19 @@ impl Socket {
         self.writable.wake_all();
     }
 
+    /// Pages of what waits to be received, 0 if that cannot be told now.
+    fn waiting_pages(&self) -> usize {
+        self.inbox.try_lock().map_or(0, |inbox| {
+            let packets: usize = inbox.packets.iter().map(|packet| packet.bytes.len()).sum();
+            inbox.bytes.pages() + packets / PAGE_SIZE
+        })
+    }
+
+    /// The user who connected to it, if anybody did and that can be told now.
+    fn connected_by(&self) -> Option<u32> {
+        self.state.try_lock()?.peer_credentials.map(|peer| peer.uid)
+    }
+
     fn ready(&self) -> u32 {
         let state = self.state.lock();
         if let Role::Listening { waiting, .. } = &state.role {
@@ -419,10 +432,21 @@ impl FileOps for SocketFile {
         garbage::collect();
     }
 
+    /// What it sent counts, until it is taken; what came from a peer that is gone; and the connections that its own user left
+    /// for it to accept. Those of other users are not held against it: there are as many as it asked for.
     fn held_pages(&self) -> usize {
-        self.0.inbox.try_lock().map_or(0, |inbox| {
-            inbox.bytes.pages() + inbox.packets.iter().map(|packet| packet.bytes.len()).sum::<usize>() / PAGE_SIZE
-        })
+        let Some(state) = self.0.state.try_lock() else { return 0 };
+        let peer = match &state.role {
+            Role::Connected { peer, .. } if self.0.kind != Kind::Datagram => peer.clone(),
+            Role::Listening { waiting, .. } => {
+                let own = state.own_credentials.map(|own| own.uid);
+                let is_own = |server: &&Arc<Socket>| server.connected_by() == own;
+                return waiting.iter().filter(is_own).map(|server| server.waiting_pages()).sum();
+            }
+            _ => Weak::new(),
+        };
+        drop(state);
+        peer.upgrade().map_or_else(|| self.0.waiting_pages(), |peer| peer.waiting_pages())
     }
 
     fn as_socket(&self) -> Option<&Arc<Socket>> {
