@@ -59,6 +59,10 @@ impl task::Above for Kwab {
     fn leader_ended(terminal: &Arc<tty::Tty>, session: &task::Session) {
         tty::leader_ended(terminal, session);
     }
+
+    fn pages_in_flight(user: u32) -> u64 {
+        ipc::unix::pages_in_flight(user)
+    }
 }
 
 impl mm::Above for Kwab {
@@ -81,6 +85,10 @@ impl fs::Above for Kwab {
 
     fn file_was_cut(file: &dyn fs::Inode, size: u64) {
         task::memory::file_was_cut(file, size);
+    }
+
+    fn file_was_punched(file: &dyn fs::Inode, first: u64, last: u64) {
+        task::memory::file_was_punched(file, first, last);
     }
 }
 

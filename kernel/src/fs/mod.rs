@@ -73,6 +73,9 @@ pub trait Above {
     fn file_too_large();
     /// A file was cut to `size` bytes: every mapping loses its pages beyond that (truncate(2): SIGBUS from then on).
     fn file_was_cut(file: &dyn Inode, size: u64);
+    /// Pages `first..last` of a file are a hole now: mappings that show the file's own page there see zeros from now on. What
+    /// was copied on a write to a private mapping stays (fallocate(2)).
+    fn file_was_punched(file: &dyn Inode, first: u64, last: u64);
 }
 
 /// Whom a description tells that it is ready.

@@ -8,7 +8,7 @@ use linux_abi::Errno;
 use machine::addr::PageRange;
 
 use crate::fs::dev::split;
-use crate::mm::{AddressSpace, Backing, Vma};
+use crate::mm::{AddressSpace, Backing, Vma, frames};
 use crate::task;
 
 pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
@@ -52,6 +52,8 @@ fn next(mm: &AddressSpace, at: &mut u64) -> Option<Vma> {
 const LONGEST: usize = 1 << 21;
 
 fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
+    // Many programs may do this at once.
+    frames::spare()?;
     if out.len() >= LONGEST {
         return Err(Errno::ENOMEM);
     }

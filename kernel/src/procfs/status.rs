@@ -14,6 +14,7 @@ use super::Target;
 use crate::log::Bytes;
 use crate::mm::AddressSpace;
 use crate::task::access::{self, By};
+use crate::task::account::Kind;
 use crate::task::clock;
 use crate::task::limits::resource;
 use crate::task::{Process, Thread, ThreadRef, current};
@@ -276,7 +277,8 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
         }
     }
     writeln!(out, "Threads:\t{}", process.live_threads().len())?;
-    writeln!(out, "SigQ:\t0/{}", process.limit(resource::SIGPENDING))?;
+    let queued = thread.map_or(0, |thread| thread.creds.with(|creds| creds.account.sum(Kind::Signals)));
+    writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;
     if let Some(thread) = thread {
         writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending_set().0)?;
         writeln!(out, "ShdPnd:\t{:016x}", process.pending_bits.load(Relaxed))?;

@@ -4,6 +4,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::What;
@@ -11,7 +12,7 @@ use super::node::{Body, ProcNode};
 use super::process;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, frames};
 
 /// One opening of a text.
 pub(super) struct TextFile {
@@ -43,6 +44,7 @@ impl TextFile {
     }
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
+        frames::spare()?;
         match self.node.body {
             Body::Text(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.node.target),
             Body::Text(What::Memory(read)) => self.memory.upgrade().map_or(Ok(Vec::new()), |mm| read(&mm)),
@@ -76,6 +78,10 @@ impl FileOps for TextFile {
             return Err(error);
         }
         Ok(position)
+    }
+
+    fn held_pages(&self) -> usize {
+        self.text.try_lock().map_or(0, |text| text.as_ref().map_or(0, |text| text.len() / PAGE_SIZE))
     }
 
     fn seeking(&self) -> Seeking {

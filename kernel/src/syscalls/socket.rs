@@ -199,7 +199,7 @@ fn flags(file: &File, bits: u64) -> Result<Flags, Errno> {
 }
 
 fn send(
-    socket: &Socket,
+    socket: &Arc<Socket>,
     source: &mut Source<'_>,
     target: Option<Arc<Socket>>,
     flags: Flags,

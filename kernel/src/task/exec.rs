@@ -6,13 +6,14 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
-use kernel_logic::signal::{SIG_DFL, SIG_IGN, sig};
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
 use machine::thread::running;
 
 use super::access;
+use super::account::Kind;
 use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
@@ -54,6 +55,13 @@ const START_BYTES: usize = 256;
 /// Executes; on success `frame` begins the new program.
 pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
     let _whole = span(Id::Exec);
+    if me.exceeds_processes.load(Ordering::Relaxed) {
+        let threads = me.creds.with(|creds| creds.account.sum(Kind::Threads));
+        if threads > me.process.limit(resource::NPROC) {
+            return Err(Errno::EAGAIN);
+        }
+        me.exceeds_processes.store(false, Ordering::Relaxed);
+    }
     let opening = span(Id::ExecOpen);
     let file = open_file(me, &request)?;
     let (file, start) = follow_shebang(me, file, &mut request)?;
@@ -284,10 +292,9 @@ fn reset_signals(me: &Thread) {
     // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
     let mut changed = Arc::strong_count(&shared) > 2;
     for entry in &mut table {
-        if entry.handler != SIG_IGN && (entry.handler != SIG_DFL || entry.flags != 0) {
-            *entry = kernel_logic::signal::Disposition::default();
-            changed = true;
-        }
+        let before = *entry;
+        entry.forget_handler();
+        changed |= before != *entry;
     }
     if changed {
         me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));

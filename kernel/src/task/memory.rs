@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
+use kernel_logic::vma::PAGE;
 use machine::trap::Access;
 
 use super::{Task, oom, tree};
@@ -18,6 +19,24 @@ pub fn resolve(me: &Task, addr: u64, access: Access) -> Result<(), Unresolved> {
         match mm.fault(addr, access) {
             Err(Unresolved::OutOfMemory) if oom::relieve() => {}
             outcome => return outcome,
+        }
+    }
+}
+
+/// Pages `first..last` of a file are a hole now: mappings that show the file's own page there see zeros from now on. What was
+/// copied on a write to a private mapping stays (fallocate(2)).
+pub fn file_was_punched(file: &dyn Inode, first: u64, last: u64) {
+    let this = core::ptr::from_ref(file).cast::<()>();
+    for process in tree::all_processes() {
+        let Some(mm) = process.any_thread().and_then(|thread| thread.mm()) else { continue };
+        let map = mm.lock();
+        for vma in map.vmas.iter() {
+            let Backing::File { file, offset } = &vma.backing else { continue };
+            let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
+            if Arc::as_ptr(file.inode()).cast::<()>() == this && first < end && begin < last {
+                let at = |index: u64| vma.start + (index - begin) * PAGE;
+                mm.forget_file_pages(at(first.max(begin)), at(last.min(end)));
+            }
         }
     }
 }

@@ -5,17 +5,19 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
+use super::account::Charge;
 use super::itimer::Itimers;
 use super::limits::{Limits, max_threads};
 use super::posix::PosixTimers;
-use super::{Above, Pid, Slot, ThreadRef};
+use super::{Above, Creds, Pid, Slot, ThreadRef};
 use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
+use crate::task::signal::Pending;
 use crate::upper::Kwab;
 
 /// A process.
@@ -54,6 +56,10 @@ pub struct Process {
     pub ended: WaitQueue,
     /// Resource limits.
     pub limits: SpinLock<Limits>,
+    /// Whom it acted as when its last thread ended.
+    pub last_creds: SpinLock<Option<Arc<Creds>>>,
+    /// What it counts for its user between its end and when it is waited for.
+    pub counted: SpinLock<Option<Charge>>,
     /// What reaped children and ended threads used.
     pub usage: SpinLock<Usage>,
     /// Processor time at which `RLIMIT_CPU` is to be enforced next, `u64::MAX` for never; follows `limits`.
@@ -218,6 +224,8 @@ impl Process {
             ended: WaitQueue::new(),
             cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
             limits: SpinLock::new(limits),
+            last_creds: SpinLock::new(None),
+            counted: SpinLock::new(None),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
@@ -277,6 +285,11 @@ impl Process {
     /// Some live thread: the first one while it lives.
     pub fn any_thread(&self) -> Option<ThreadRef> {
         self.threads.lock().first().cloned()
+    }
+
+    /// Whom it acts as, or acted as when it ended.
+    pub fn creds(&self) -> Option<Arc<Creds>> {
+        self.any_thread().map(|thread| thread.creds()).or_else(|| self.last_creds.lock().clone())
     }
 
     /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).

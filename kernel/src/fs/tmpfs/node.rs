@@ -12,7 +12,8 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use super::data::FileData;
+use super::data::{FALLOC_PUNCH_HOLE, FileData, PAGE};
+use super::dir::link_pages;
 use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
@@ -92,8 +93,10 @@ pub(super) fn take_entries(dentry: &Arc<Dentry>) -> Vec<Arc<Dentry>> {
 impl Drop for TmpNode {
     fn drop(&mut self) {
         self.pool.nodes.fetch_sub(1, Relaxed);
-        if let Body::Regular(data) = &mut self.body {
-            self.pool.release(data.held_pages());
+        match &self.body {
+            Body::Regular(data) => self.pool.release(data.held_pages()),
+            Body::Symlink(target) => self.pool.release(link_pages(target)),
+            _ => {}
         }
     }
 }
@@ -178,7 +181,11 @@ impl Inode for TmpNode {
     }
 
     fn allocate(&self, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
-        self.data().map_err(|_| Errno::ENODEV)?.allocate(&self.pool, mode, start, length)?;
+        let data = self.data().map_err(|_| Errno::ENODEV)?;
+        data.allocate(&self.pool, mode, start, length)?;
+        if mode & FALLOC_PUNCH_HOLE != 0 && data.was_mapped() {
+            <Kwab as Above>::file_was_punched(self, start / PAGE, start.saturating_add(length).div_ceil(PAGE));
+        }
         self.attr.touch_modified();
         Ok(())
     }
