@@ -118,13 +118,21 @@ impl<O: Copy + PartialEq> Locks<O> {
     fn merge(&mut self, owner: O) {
         self.held.sort_by_key(|lock| lock.first);
         let mut merged: Vec<Lock<O>> = Vec::with_capacity(self.held.len());
+        // Where the owner's last range is: one look at each lock, however many there are and whose.
+        let mut own = None;
         for lock in self.held.drain(..) {
-            let before = merged.iter_mut().rev().find(|before| before.owner == owner);
-            match before {
-                Some(before) if lock.owner == owner && before.kind == lock.kind && before.last + 1 >= lock.first => {
+            if lock.owner != owner {
+                merged.push(lock);
+                continue;
+            }
+            match own.and_then(|at: usize| merged.get_mut(at)) {
+                Some(before) if before.kind == lock.kind && before.last + 1 >= lock.first => {
                     before.last = before.last.max(lock.last);
                 }
-                _ => merged.push(lock),
+                _ => {
+                    own = Some(merged.len());
+                    merged.push(lock);
+                }
             }
         }
         self.held = merged;
@@ -180,6 +188,28 @@ mod tests {
         locks.set(lock(1, 30, 31, Kind::Write)).unwrap();
         assert_eq!(locks.owners_where(|owner| *owner == 1), [1, 1]);
         assert!(!locks.is_empty() && locks.owners_where(|owner| *owner == 3).is_empty());
+    }
+
+    #[test]
+    fn a_lock_among_those_of_another_owner_takes_one_look_at_each() {
+        use core::cell::Cell;
+        std::thread_local!(static LOOKS: Cell<usize> = const { Cell::new(0) });
+        #[derive(Clone, Copy, Debug)]
+        struct Counted(u8);
+        impl PartialEq for Counted {
+            fn eq(&self, other: &Self) -> bool {
+                LOOKS.set(LOOKS.get() + 1);
+                self.0 == other.0
+            }
+        }
+        let held = 1000;
+        let mut locks = Locks::new();
+        for at in 0..held {
+            locks.set(Lock { first: 2 * at, last: 2 * at, kind: Kind::Write, owner: Counted(1) }).unwrap();
+        }
+        LOOKS.set(0);
+        locks.set(Lock { first: 2 * held, last: 2 * held, kind: Kind::Write, owner: Counted(2) }).unwrap();
+        assert!(LOOKS.get() as u64 <= 4 * held, "{} looks at {held} locks", LOOKS.get());
     }
 
     #[test]
