@@ -38,6 +38,7 @@ pub struct Queue {
     /// Threads in [`Queue::receive`] that found nothing yet: a message for them notifies nobody.
     receivers: AtomicUsize,
     notify: SpinLock<Option<Registration>>,
+    _charge: Charge,
 }
 
 /// Who is to be told of the next message, and how.
@@ -84,13 +85,38 @@ pub fn enter(name: &[u8], queue: &Arc<Queue>, privileged: bool) -> Result<(), Er
     Ok(())
 }
 
-/// Bytes that the queues of a user may come to hold (`RLIMIT_MSGQUEUE`).
-pub fn bytes_of(uid: u32) -> u64 {
-    let size = |queue: &Arc<Queue>| {
-        let messages = queue.messages.lock();
-        footprint(messages.most(), messages.longest())
-    };
-    NAMES.lock().values().filter(|queue| queue.attr.uid() == uid).map(size).sum()
+/// Bytes that the queues of each user may come to hold, with or without a name.
+static BYTES: SpinLock<BTreeMap<u32, u64>> = SpinLock::new(BTreeMap::new());
+
+/// What one queue counts for the user who made it, until it goes.
+pub struct Charge {
+    uid: u32,
+    bytes: u64,
+}
+
+impl Charge {
+    /// Counts a queue of `bytes` for a user: `EMFILE` beyond `limit` (`RLIMIT_MSGQUEUE`).
+    pub fn new(uid: u32, bytes: u64, limit: u64) -> Result<Self, Errno> {
+        let mut users = BYTES.lock();
+        let sum = users.get(&uid).copied().unwrap_or(0).saturating_add(bytes);
+        if sum > limit {
+            return Err(Errno::EMFILE);
+        }
+        users.insert(uid, sum);
+        Ok(Self { uid, bytes })
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let mut users = BYTES.lock();
+        if let Some(sum) = users.get_mut(&self.uid) {
+            *sum = sum.saturating_sub(self.bytes);
+            if *sum == 0 {
+                users.remove(&self.uid);
+            }
+        }
+    }
 }
 
 /// Bytes a queue of `most` messages of up to `longest` bytes counts as: the messages and what keeps them in order.
@@ -103,16 +129,18 @@ pub fn footprint(most: usize, longest: usize) -> u64 {
 
 /// Takes a name away; the queue lives on while it is open. `allowed` decides for the queue that has it.
 pub fn unlink(name: &[u8], allowed: impl FnOnce(&Attr) -> Result<(), Errno>) -> Result<(), Errno> {
-    let queue = find(name).ok_or(Errno::ENOENT)?;
-    allowed(&queue.attr)?;
-    let gone = NAMES.lock().remove(name).ok_or(Errno::ENOENT)?;
+    let mut names = NAMES.lock();
+    // In one step with the removal: another user's queue may have the name by then.
+    allowed(&names.get(name).ok_or(Errno::ENOENT)?.attr)?;
+    let gone = names.remove(name).ok_or(Errno::ENOENT)?;
+    drop(names);
     gone.attr.add_links(-1);
     Ok(())
 }
 
 impl Queue {
-    /// An empty one, owned by the running thread.
-    pub fn new(mode: u32, most: usize, longest: usize) -> Arc<Self> {
+    /// An empty one, owned by the running thread, that counts as `charge`.
+    pub fn new(mode: u32, most: usize, longest: usize, charge: Charge) -> Arc<Self> {
         Arc::new(Self {
             attr: anon::attr(anon::queues(), S_IFREG | mode),
             messages: SpinLock::new(Messages::new(most, longest)),
@@ -120,6 +148,7 @@ impl Queue {
             room: WaitQueue::new(),
             receivers: AtomicUsize::new(0),
             notify: SpinLock::new(None),
+            _charge: charge,
         })
     }
 

@@ -94,12 +94,10 @@ fn make(call: &Call<'_>, name: &[u8], attributes: Option<[u64; 4]>) -> Result<Ar
     };
     let (most, longest) = (most as usize, longest as usize);
     let uid = call.task.creds.with(|creds| creds.uid);
-    let bytes = mqueue::bytes_of(uid).saturating_add(mqueue::footprint(most, longest));
-    if bytes > call.task.process.limit(resource::MSGQUEUE) {
-        return Err(Errno::EMFILE);
-    }
+    let bytes = mqueue::footprint(most, longest);
+    let charge = mqueue::Charge::new(uid, bytes, call.task.process.limit(resource::MSGQUEUE))?;
     let mode = call.arg(2) as u32 & 0o7777 & !call.task.fs().umask();
-    let queue = Queue::new(mode, most, longest);
+    let queue = Queue::new(mode, most, longest, charge);
     mqueue::enter(name, &queue, privileged)?;
     Ok(queue)
 }
