@@ -92,7 +92,7 @@ fn permit(call: &Call<'_>, thread: &Task) -> Result<(), Errno> {
     }
 }
 
-fn apply(call: &Call<'_>, thread: &Task, policy: Policy) -> SysResult {
+fn apply(call: &Call<'_>, thread: &Task, policy: Policy, resets: bool) -> SysResult {
     permit(call, thread)?;
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_NICE));
     let bound = call.task.process.limit(resource::RTPRIO);
@@ -106,7 +106,12 @@ fn apply(call: &Call<'_>, thread: &Task, policy: Policy) -> SysResult {
     if now == Policy::Idle && policy != now && !privileged && thread.sched.nice() < floor {
         return Err(Errno::EPERM);
     }
+    // A policy that privilege lent for this thread alone is not for its children (SCHED_RESET_ON_FORK).
+    if thread.sched.reset_on_fork.load(Ordering::Relaxed) && !resets && !privileged {
+        return Err(Errno::EPERM);
+    }
     thread.sched.set_policy(policy);
+    thread.sched.reset_on_fork.store(resets, Ordering::Relaxed);
     Ok(0)
 }
 
@@ -119,7 +124,7 @@ fn sched_setparam(call: &mut Call<'_>) -> SysResult {
     let priority = param(call, 1)?.read()?;
     let thread = target(call)?;
     let policy = make_policy(policy_number(thread.sched.policy()), priority)?;
-    apply(call, &thread, policy)
+    apply(call, &thread, policy, thread.sched.reset_on_fork.load(Ordering::Relaxed))
 }
 
 fn sched_getparam(call: &mut Call<'_>) -> SysResult {
@@ -134,9 +139,7 @@ fn sched_setscheduler(call: &mut Call<'_>) -> SysResult {
     }
     let priority = param(call, 2)?.read()?;
     let thread = target(call)?;
-    apply(call, &thread, make_policy(call.int(1), priority)?)?;
-    thread.sched.reset_on_fork.store(call.int(1) & RESET_ON_FORK != 0, Ordering::Relaxed);
-    Ok(0)
+    apply(call, &thread, make_policy(call.int(1), priority)?, call.int(1) & RESET_ON_FORK != 0)
 }
 
 /// Bytes of a `struct sched_attr` in its first version, and in that with the two clamps.
@@ -196,11 +199,15 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
     if renices && !may_renice(call, &thread, nice) {
         return Err(Errno::EPERM);
     }
-    apply(call, &thread, chosen)?;
+    // Who keeps the policy keeps the flag that came with it.
+    let resets = match flags & FLAG_KEEP_POLICY {
+        0 => flags & FLAG_RESET_ON_FORK != 0,
+        _ => thread.sched.reset_on_fork.load(Ordering::Relaxed),
+    };
+    apply(call, &thread, chosen, resets)?;
     if renices {
         thread.sched.set_nice(nice);
     }
-    thread.sched.reset_on_fork.store(flags & FLAG_RESET_ON_FORK != 0, Ordering::Relaxed);
     Ok(0)
 }
 
