@@ -11,6 +11,8 @@ use super::file_open::install;
 use super::process_usage::{whole_usage, write_usage};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
+use crate::mm::frames;
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
@@ -104,7 +106,7 @@ const PATH_MAX: usize = 4096;
 const MAX_STRING: usize = kernel_logic::stack::MAX_STRING;
 
 fn execve(call: &mut Call<'_>) -> SysResult {
-    crate::mm::frames::spare()?;
+    frames::spare()?;
     let path = user::read_string(call.arg(0), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(1), call.arg(2))?;
     let request = exec::Request { path, base: None, place: None, keep_link: false, argv, envp };
@@ -164,9 +166,13 @@ fn strings(array: u64, left: &mut usize) -> Result<Strings, Errno> {
         if pointer == 0 {
             break;
         }
+        // Their number is the program's choice, so the kernel's own memory bounds it too.
+        frames::spare()?;
         let string = user::read_string(pointer, MAX_STRING, Errno::E2BIG)?;
         *left = left.checked_sub(string.len() + 9).ok_or(Errno::E2BIG)?;
+        list.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
         list.push(string);
+        breathe_or_stop(Sleep::Killable)?;
     }
     Ok(list)
 }

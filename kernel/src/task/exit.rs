@@ -107,6 +107,7 @@ fn end(process: &Arc<Process>, me: &Task, code: u8) {
         Ended::Killed { signal, .. } => (i32::from(signal), true),
     };
     debug::event::exit(process.pid, status, by_signal);
+    process.ended_as.store(me.creds.with(|creds| creds.uid), Ordering::Relaxed);
     process.itimers.clear();
     process.timers.clear();
     leave_session(process);

@@ -40,6 +40,8 @@ pub struct Process {
     pub life: SpinLock<Life>,
     /// Set once the whole process is to end: threads leave on their next way to user mode.
     pub ending: AtomicBool,
+    /// Set while a thread executes a program and waits for the others to be gone.
+    pub executing: AtomicBool,
     /// Set by the thread that writes the dump of a process that `SIGKILL` ends.
     dumped: AtomicBool,
     /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
@@ -70,6 +72,8 @@ pub struct Process {
     pub executions: AtomicU32,
     /// Its parent's `executions` when the parent chose `exit_signal`.
     pub parent_executions: AtomicU32,
+    /// Its last thread's real user, once it is a zombie.
+    pub ended_as: AtomicU32,
     /// personality(2)
     pub personality: AtomicU32,
     /// `PR_SET_THP_DISABLE`
@@ -197,6 +201,7 @@ impl Process {
             threads: SpinLock::new(Vec::new()),
             life: SpinLock::new(Life::default()),
             ending: AtomicBool::new(false),
+            executing: AtomicBool::new(false),
             dumped: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             resumed: WaitQueue::new(),
@@ -212,6 +217,7 @@ impl Process {
             exit_signal: AtomicU8::new(sig::CHLD),
             executions: AtomicU32::new(0),
             parent_executions: AtomicU32::new(like.map_or(0, |parent| parent.executions.load(Ordering::Relaxed))),
+            ended_as: AtomicU32::new(0),
             personality: inherit(|p| &p.personality, 0),
             thp_disabled: AtomicBool::new(like.is_some_and(|parent| parent.thp_disabled.load(Ordering::Relaxed))),
             oom_score: inherit(|p| &p.oom_score, 1000),
