@@ -124,7 +124,7 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
 
 fn open_console(me: &Thread, context: &FsContext) {
     const O_RDWR: u32 = 2;
-    let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0 };
+    let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0, began: None };
     let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR, mode: 0 }) else {
         log::warn!("Warning: unable to open an initial console.");
         return;

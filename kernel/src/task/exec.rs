@@ -104,7 +104,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
 fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
     let creds = me.creds();
     let context = me.fs();
-    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0 })
+    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0, began: None })
 }
 
 fn caller(creds: &Creds) -> Caller<'_> {

@@ -17,7 +17,7 @@ use crate::fs::attr::{Attr, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{File, FileOps, Seeking};
-use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
+use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::ipc::pipe::Fifo;
@@ -144,8 +144,8 @@ impl Inode for TmpNode {
         self.remove_entry(dir, entry, directory)
     }
 
-    fn rename(&self, entry: &Arc<Dentry>, to: &Arc<Dentry>, name: &[u8], mode: RenameMode) -> Result<(), Errno> {
-        self.move_entry(entry, to, name, mode)
+    fn rename(&self, entry: &Arc<Dentry>, to: &RenameTo<'_>, mode: RenameMode) -> Result<(), Errno> {
+        self.move_entry(entry, to, mode)
     }
 
     fn readdir(&self, _dir: &Arc<Dentry>, from: u64, emit: &mut Emit<'_>) -> Result<(), Errno> {
