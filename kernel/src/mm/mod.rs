@@ -249,6 +249,24 @@ impl AddressSpace {
         self.unmap_pages(start, end);
     }
 
+    /// Takes a file's own pages in `start..end` out of the tables; private copies stay.
+    fn unmap_file_pages(&self, start: u64, end: u64) {
+        let mut at = start;
+        while let Some(range) = PageRange::new(at, end).filter(|_| at < end) {
+            let (mut found, mut count) = ([0; 64], 0);
+            self.space.for_each(range, &mut |page, leaf| {
+                if leaf.prot.tag == TAG_FILE && count < found.len() {
+                    found[count] = page.addr();
+                    count += 1;
+                }
+            });
+            for page in &found[..count] {
+                self.unmap_pages(*page, page + PAGE);
+            }
+            at = if count < found.len() { end } else { found[count - 1] + PAGE };
+        }
+    }
+
     /// Takes the pages of `start..end` out of the tables.
     fn unmap_pages(&self, start: u64, end: u64) {
         if let Some(range) = PageRange::new(start, end) {
@@ -338,14 +356,34 @@ fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(machin
 /// A file was cut to `size` bytes: nobody keeps a page of it beyond that mapped (truncate(2): SIGBUS from then on).
 pub fn file_was_cut(file: &dyn Inode, size: u64) {
     let Some(first_gone) = page_up(size) else { return };
+    each_mapping(file, |mm, vma, offset| {
+        if offset + vma.bytes() > first_gone {
+            mm.unmap_pages(vma.start + first_gone.saturating_sub(offset), vma.end);
+        }
+    });
+}
+
+/// Pages `start..end` (bytes) of a file became a hole: no mapping keeps one of them, but for private copies
+/// (fallocate(2)).
+pub fn file_got_hole(file: &dyn Inode, start: u64, end: u64) {
+    each_mapping(file, |mm, vma, offset| {
+        let (from, to) = (start.max(offset), end.min(offset + vma.bytes()));
+        if from < to {
+            mm.unmap_file_pages(vma.start + (from - offset), vma.start + (to - offset));
+        }
+    });
+}
+
+/// Calls `show` for every range that maps `file`, with the file offset of its first byte, under the lock of its map.
+fn each_mapping(file: &dyn Inode, mut show: impl FnMut(&AddressSpace, &Vma, u64)) {
     let this = core::ptr::from_ref(file).cast::<()>();
     for process in tree::all_processes() {
         let Some(mm) = process.any_thread().and_then(|thread| thread.mm()) else { continue };
         let map = mm.lock();
         for vma in map.vmas.iter() {
             let Backing::File { file, offset } = &vma.backing else { continue };
-            if Arc::as_ptr(file.inode()).cast::<()>() == this && offset + vma.bytes() > first_gone {
-                mm.unmap_pages(vma.start + first_gone.saturating_sub(*offset), vma.end);
+            if Arc::as_ptr(file.inode()).cast::<()>() == this {
+                show(&mm, vma, *offset);
             }
         }
     }

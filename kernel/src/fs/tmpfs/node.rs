@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 use machine::frame::Frame;
 use machine::sync::SpinLock;
 
@@ -178,7 +179,13 @@ impl Inode for TmpNode {
     }
 
     fn allocate(&self, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
-        self.data().map_err(|_| Errno::ENODEV)?.allocate(&self.pool, mode, start, length)?;
+        let data = self.data().map_err(|_| Errno::ENODEV)?;
+        let outcome = data.allocate(&self.pool, mode, start, length);
+        if FileData::is_hole(mode) && data.was_mapped() {
+            let end = start.saturating_add(length) / PAGE_SIZE as u64 * PAGE_SIZE as u64;
+            crate::mm::file_got_hole(self, start.next_multiple_of(PAGE_SIZE as u64), end);
+        }
+        outcome?;
         self.attr.touch_modified();
         Ok(())
     }
