@@ -192,6 +192,28 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_among_those_of_another_owner_takes_one_look_at_each() {
+        use core::cell::Cell;
+        std::thread_local!(static LOOKS: Cell<usize> = const { Cell::new(0) });
+        #[derive(Clone, Copy, Debug)]
+        struct Counted(u8);
+        impl PartialEq for Counted {
+            fn eq(&self, other: &Self) -> bool {
+                LOOKS.set(LOOKS.get() + 1);
+                self.0 == other.0
+            }
+        }
+        let held = 1000;
+        let mut locks = Locks::new();
+        for at in 0..held {
+            locks.set(Lock { first: 2 * at, last: 2 * at, kind: Kind::Write, owner: Counted(1) }).unwrap();
+        }
+        LOOKS.set(0);
+        locks.set(Lock { first: 2 * held, last: 2 * held, kind: Kind::Write, owner: Counted(2) }).unwrap();
+        assert!(LOOKS.get() as u64 <= 4 * held, "{} looks at {held} locks", LOOKS.get());
+    }
+
+    #[test]
     fn a_negative_length_locks_backwards_and_overflow_is_refused() {
         assert_eq!(range(10, -10), Some((0, 9)));
         assert_eq!(range(10, 0), Some((10, TO_END)));

@@ -74,6 +74,7 @@ impl FdTable {
 
     /// dup2 and dup3: makes `to` the same as `from`, closing what was there.
     pub fn replace(&self, from: i32, to: i32, limit: u32, close_on_exec: bool) -> Result<(), Errno> {
+        frames::spare()?;
         let mut slots = self.slots.lock();
         let file = slots.get(from as u32).cloned().ok_or(Errno::EBADF)?;
         let old = slots.replace(to as u32, file, limit, close_on_exec).map_err(|_| Errno::EBADF)?;

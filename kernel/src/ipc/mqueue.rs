@@ -102,9 +102,11 @@ pub fn footprint(most: usize, longest: usize) -> u64 {
 
 /// Takes a name away; the queue lives on while it is open. `allowed` decides for the queue that has it.
 pub fn unlink(name: &[u8], allowed: impl FnOnce(&Attr) -> Result<(), Errno>) -> Result<(), Errno> {
-    let queue = find(name).ok_or(Errno::ENOENT)?;
-    allowed(&queue.attr)?;
-    let gone = NAMES.lock().remove(name).ok_or(Errno::ENOENT)?;
+    let mut names = NAMES.lock();
+    // In one step with the removal: another user's queue may have the name by then.
+    allowed(&names.get(name).ok_or(Errno::ENOENT)?.attr)?;
+    let gone = names.remove(name).ok_or(Errno::ENOENT)?;
+    drop(names);
     gone.attr.add_links(-1);
     Ok(())
 }

@@ -7,6 +7,7 @@ use kernel_logic::vma::{Prot, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 
+use super::process::escape;
 use crate::fs::dev::split;
 use crate::mm::{AddressSpace, Backing, Vma, frames};
 use crate::task;
@@ -78,9 +79,11 @@ fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
     if !name.is_empty() {
         // The kernel pads to this column before the name.
         text.resize(text.len().max(73), b' ');
-        text.extend_from_slice(&name);
+        // A newline in a name begins no line.
+        escape(&mut text, &name, b"\n");
     }
     text.push(b'\n');
+    out.try_reserve(text.len()).map_err(|_| Errno::ENOMEM)?;
     out.extend_from_slice(&text);
     Ok(())
 }

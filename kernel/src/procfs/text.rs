@@ -17,7 +17,7 @@ use crate::mm::{AddressSpace, frames};
 /// One opening of a text.
 pub(super) struct TextFile {
     node: Arc<ProcNode>,
-    text: SpinLock<Option<Arc<[u8]>>>,
+    text: SpinLock<Option<Arc<Vec<u8>>>>,
     /// What a [`What::Memory`] is about; not kept alive by an opening.
     memory: Weak<AddressSpace>,
     /// Whether the text is that of the opening ([`What::AtOpen`]), never made again.
@@ -40,7 +40,7 @@ impl TextFile {
 
     /// An opening that keeps `text`.
     pub(super) fn holding(node: Arc<ProcNode>, text: Vec<u8>) -> Self {
-        Self { text: SpinLock::new(Some(text.into())), fixed: true, ..Self::new(node) }
+        Self { text: SpinLock::new(Some(Arc::new(text))), fixed: true, ..Self::new(node) }
     }
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
@@ -60,7 +60,9 @@ impl FileOps for TextFile {
         let text = match kept {
             Some(text) if position > 0 || self.fixed => text,
             _ => {
-                let fresh: Arc<[u8]> = self.make()?.into();
+                // Each opening keeps its text: none is made while memory is low.
+                frames::spare()?;
+                let fresh = Arc::new(self.make()?);
                 *self.text.lock() = Some(fresh.clone());
                 fresh
             }
@@ -80,11 +82,11 @@ impl FileOps for TextFile {
         Ok(position)
     }
 
-    fn held_pages(&self) -> usize {
-        self.text.try_lock().map_or(0, |text| text.as_ref().map_or(0, |text| text.len() / PAGE_SIZE))
-    }
-
     fn seeking(&self) -> Seeking {
         Seeking::Position
+    }
+
+    fn held_pages(&self) -> usize {
+        self.text.try_lock().map_or(0, |text| text.as_ref().map_or(0, |text| text.capacity().div_ceil(PAGE_SIZE)))
     }
 }

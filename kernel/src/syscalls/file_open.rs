@@ -14,7 +14,7 @@ use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::fs::attr::S_IFREG;
-use crate::fs::dentry::Dentry;
+use crate::fs::dentry::{Dentry, Moment};
 use crate::fs::file::{File, Hold};
 use crate::fs::inode::NewNode;
 use crate::fs::mount::{FileSystem, Mount};
@@ -64,6 +64,7 @@ fn open_at(call: &Call<'_>, dir: i32, path: u64, how: How, restrict: u32) -> Sys
         walk.base = Some(call.task.files().get(dir)?.path.clone());
     }
     walk.restrict = restrict;
+    walk.began = (restrict != 0).then(Moment::now);
     let file = open(&walk, &path, how)?;
     install(call, file, how.flags & O_CLOEXEC as u32 != 0)
 }

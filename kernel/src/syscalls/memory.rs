@@ -91,6 +91,10 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
+        // No file reaches further, so no page of a mapping has a number that wraps.
+        if offset.checked_add(len).is_none_or(|end| end > remap::FARTHEST) {
+            return Err(Errno::EOVERFLOW);
+        }
         match mapped::backing(file, offset, prot, shared)? {
             (Backing::Anonymous, flags) if shared => (shared_memory(len), flags),
             other => other,

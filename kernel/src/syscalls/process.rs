@@ -12,6 +12,7 @@ use super::process_usage::{whole_usage, write_usage};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::mm::frames;
+use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
@@ -201,11 +202,13 @@ fn strings(array: u64, left: &mut usize) -> Result<Strings, Errno> {
         if pointer == 0 {
             break;
         }
-        // Many programs may do this at once.
+        // Their number is the program's choice, so the kernel's own memory bounds it too.
         frames::spare()?;
         let string = user::read_string(pointer, MAX_STRING, Errno::E2BIG)?;
         *left = left.checked_sub(string.len() + 9).ok_or(Errno::E2BIG)?;
+        list.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
         list.push(string);
+        breathe_or_stop(Sleep::Killable)?;
     }
     Ok(list)
 }

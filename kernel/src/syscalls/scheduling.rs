@@ -202,7 +202,12 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
     if renices && !may_renice(call, &thread, nice) {
         return Err(Errno::EPERM);
     }
-    apply(call, &thread, chosen, flags & FLAG_RESET_ON_FORK != 0)?;
+    // Who keeps the policy keeps the flag that came with it.
+    let resets = match flags & FLAG_KEEP_POLICY {
+        0 => flags & FLAG_RESET_ON_FORK != 0,
+        _ => thread.sched.reset_on_fork.load(Ordering::Relaxed),
+    };
+    apply(call, &thread, chosen, resets)?;
     if renices {
         thread.sched.set_nice(nice);
     }

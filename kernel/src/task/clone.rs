@@ -113,7 +113,8 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     }
     {
         let mut threads = process.threads.lock();
-        if is_thread && process.ending.load(Ordering::Acquire) {
+        let leaving = || process.ending.load(Ordering::Acquire) || process.executing.load(Ordering::SeqCst);
+        if is_thread && leaving() {
             return Err(Errno::EAGAIN);
         }
         threads.push(thread.clone());
@@ -121,7 +122,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     if is_thread {
         tree::add_thread(&thread);
     } else {
-        tree::add_process(&process, process.ppid(), &thread);
+        tree::add_process(&process, asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
         trace::event::fork(me.pid(), tid);
     }
     trace::flight::fork(me.pid(), tid);
@@ -175,15 +176,7 @@ fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
         Arc::new(Actions(SpinLock::new(table)))
     };
     let process = Process::new(pid, Some(&me.process), actions);
-    if asked(flags::CLONE_PARENT) {
-        // Its parent has not asked for this child: it hears of its end what it chose to hear of the caller's.
-        process.parent.store(me.process.ppid(), Ordering::Relaxed);
-        process.exit_signal.store(me.process.exit_signal.load(Ordering::Relaxed), Ordering::Relaxed);
-        let agreed = me.process.parent_executions.load(Ordering::Relaxed);
-        process.parent_executions.store(agreed, Ordering::Relaxed);
-    } else {
-        process.exit_signal.store(request.exit_signal, Ordering::Relaxed);
-    }
+    process.exit_signal.store(request.exit_signal, Ordering::Relaxed);
     process
 }
 

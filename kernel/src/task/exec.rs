@@ -113,7 +113,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
 fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
     let creds = me.creds();
     let context = me.fs();
-    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0 })
+    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0, began: None })
 }
 
 fn caller(creds: &Creds) -> Caller<'_> {
@@ -150,7 +150,9 @@ fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Re
         let Some((interpreter, argument)) = elf::shebang(&start) else { return Ok((file, start)) };
         let interpreter = interpreter.to_vec();
         let script = core::mem::replace(&mut path, interpreter.clone());
-        let mut argv = alloc::vec![interpreter.clone()];
+        let mut argv = Vec::new();
+        argv.try_reserve_exact(request.argv.len() + 3).map_err(|_| Errno::ENOMEM)?;
+        argv.push(interpreter.clone());
         argv.extend(argument.map(<[u8]>::to_vec));
         argv.push(script);
         argv.extend(request.argv.drain(..).skip(1));
@@ -232,13 +234,19 @@ fn only_thread(me: &Thread) -> Result<(), Errno> {
     if alone().is_some() {
         return Ok(());
     }
+    // Of two that execute at once the first goes on; the other waits here for its end.
+    let first = || (!me.process.executing.swap(true, Ordering::SeqCst)).then_some(());
+    me.process.resumed.wait_until(None, Sleep::Killable, first).map_err(|_| Errno::EAGAIN)?;
+    // From here on no thread is made.
     for thread in me.process.live_threads() {
         if thread.tid() != me.tid() {
             thread.must_exit.store(true, Ordering::SeqCst);
             sched::notify(&thread, true);
         }
     }
-    me.process.resumed.wait_until(None, Sleep::Killable, alone).map_err(|_| Errno::EAGAIN)?;
+    let gone = me.process.resumed.wait_until(None, Sleep::Killable, alone);
+    me.process.executing.store(false, Ordering::SeqCst);
+    gone.map_err(|_| Errno::EAGAIN)?;
     super::tree::take_over(me);
     Ok(())
 }

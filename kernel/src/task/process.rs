@@ -44,6 +44,8 @@ pub struct Process {
     pub life: SpinLock<Life>,
     /// Set once the whole process is to end: threads leave on their next way to user mode.
     pub ending: AtomicBool,
+    /// Set while a thread executes a program and waits for the others to be gone.
+    pub executing: AtomicBool,
     /// Set by the thread that writes the dump of a process that `SIGKILL` ends.
     dumped: AtomicBool,
     /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
@@ -217,6 +219,7 @@ impl Process {
             threads: SpinLock::new(Vec::new()),
             life: SpinLock::new(Life::default()),
             ending: AtomicBool::new(false),
+            executing: AtomicBool::new(false),
             dumped: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             resumed: WaitQueue::new(),

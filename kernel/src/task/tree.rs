@@ -143,10 +143,18 @@ pub fn allocate() -> Result<Pid, Errno> {
     Err(Errno::EAGAIN)
 }
 
-/// Enters a new process as a child of `parent` with its first thread.
-pub fn add_process(process: &Arc<Process>, parent: Pid, thread: &ThreadRef) {
+/// Enters a new process with its first thread, as a child of its parent; as a sibling of `sibling`, if given
+/// (`CLONE_PARENT`).
+pub fn add_process(process: &Arc<Process>, sibling: Option<&Process>, thread: &ThreadRef) {
     let mut tree = TREE.lock();
-    if let Some(node) = tree.nodes.get_mut(&parent) {
+    if let Some(sibling) = sibling {
+        // Read under the lock: their parent may have ended since the clone began, and its number may belong to another.
+        // It has not asked for this child: it hears of its end what it chose to hear of the sibling's.
+        process.parent.store(sibling.ppid(), Ordering::Relaxed);
+        process.exit_signal.store(sibling.exit_signal.load(Ordering::Relaxed), Ordering::Relaxed);
+        process.parent_executions.store(sibling.parent_executions.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+    if let Some(node) = tree.nodes.get_mut(&process.ppid()) {
         node.children.push(process.pid);
     }
     tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });

@@ -76,7 +76,7 @@ pub struct Report {
 /// Waits for a change; `Ok(None)` when there is none and the caller does not want to sleep.
 pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
     let _span = span(Id::Wait);
-    let look = || match scan(me, wanted) {
+    let look = || match scan_until_reaped(me, wanted) {
         Scan::Found(report) => Some(Ok(Some(report))),
         Scan::Nobody => Some(Err(Errno::ECHILD)),
         Scan::NotYet if wanted.no_hang => Some(Ok(None)),
@@ -93,6 +93,18 @@ enum Scan {
     Found(Report),
     NotYet,
     Nobody,
+}
+
+/// [`scan`], and again while other threads are faster at reaping what it finds.
+fn scan_until_reaped(me: &Task, wanted: &Wanted) -> Scan {
+    loop {
+        let scanned = scan(me, wanted);
+        match &scanned {
+            Scan::Found(Report { process, change: Change::Ended(_), .. })
+                if !wanted.keep && !reap_into(me, process) => {}
+            _ => return scanned,
+        }
+    }
 }
 
 fn scan(me: &Task, wanted: &Wanted) -> Scan {
@@ -123,10 +135,6 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
     match found {
         Some((process, change)) => {
             let uid = process.creds().map_or(0, |creds| creds.uid);
-            if matches!(change, Change::Ended(_)) && !wanted.keep && !reap_into(me, &process) {
-                // Another thread has reaped it meanwhile.
-                return scan(me, wanted);
-            }
             Scan::Found(Report { process, change, uid })
         }
         None if any => Scan::NotYet,

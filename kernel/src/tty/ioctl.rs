@@ -6,7 +6,7 @@ use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{TERMIOS_SIZE, Termios};
 use linux_abi::Errno;
 
-use super::{Tty, job};
+use super::{Trust, Tty, job};
 use crate::task::creds::cap;
 use crate::task::{self, Pid, tree};
 use crate::user::{UserPtr, read_bytes, write_bytes};
@@ -174,7 +174,7 @@ fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
     if !own && !task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
-    tty.input(UserPtr::<u8>::new(argument).read()?);
+    tty.input(UserPtr::<u8>::new(argument).read()?, Trust::of_caller());
     Ok(0)
 }
 

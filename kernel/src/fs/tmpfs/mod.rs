@@ -54,11 +54,9 @@ pub struct Pool {
 impl Pool {
     /// Counts `pages` more; ENOSPC if that is too many.
     pub fn charge(&self, pages: u64) -> Result<(), Errno> {
-        let used = self.used_pages.fetch_add(pages, Relaxed);
-        if used + pages > self.most_pages {
-            self.used_pages.fetch_sub(pages, Relaxed);
-            return Err(Errno::ENOSPC);
-        }
+        // In one step: a charge that is taken back would make those of others fail meanwhile.
+        let fits = |used: u64| used.checked_add(pages).filter(|sum| *sum <= self.most_pages);
+        let used = self.used_pages.fetch_update(Relaxed, Relaxed, fits).map_err(|_| Errno::ENOSPC)?;
         // Asked for one page in many: what is kept for programs is more than that.
         if (used / STRIDE != (used + pages) / STRIDE || pages > STRIDE) && self.named.load(Relaxed) {
             frames::room_for_files().inspect_err(|_| {

@@ -12,13 +12,13 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use super::data::{FALLOC_PUNCH_HOLE, FileData, PAGE};
+use super::data::{FileData, PAGE};
 use super::dir::link_pages;
 use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{File, FileOps, Seeking};
-use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
+use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
@@ -147,8 +147,8 @@ impl Inode for TmpNode {
         self.remove_entry(dir, entry, directory)
     }
 
-    fn rename(&self, entry: &Arc<Dentry>, to: &Arc<Dentry>, name: &[u8], mode: RenameMode) -> Result<(), Errno> {
-        self.move_entry(entry, to, name, mode)
+    fn rename(&self, entry: &Arc<Dentry>, to: &RenameTo<'_>, mode: RenameMode) -> Result<(), Errno> {
+        self.move_entry(entry, to, mode)
     }
 
     fn readdir(&self, _dir: &Arc<Dentry>, from: u64, emit: &mut Emit<'_>) -> Result<(), Errno> {
@@ -182,10 +182,11 @@ impl Inode for TmpNode {
 
     fn allocate(&self, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
         let data = self.data().map_err(|_| Errno::ENODEV)?;
-        data.allocate(&self.pool, mode, start, length)?;
-        if mode & FALLOC_PUNCH_HOLE != 0 && data.was_mapped() {
-            <Kwab as Above>::file_was_punched(self, start / PAGE, start.saturating_add(length).div_ceil(PAGE));
+        let outcome = data.allocate(&self.pool, mode, start, length);
+        if FileData::is_hole(mode) && data.was_mapped() {
+            <Kwab as Above>::file_was_punched(self, start.div_ceil(PAGE), start.saturating_add(length) / PAGE);
         }
+        outcome?;
         self.attr.touch_modified();
         Ok(())
     }

@@ -194,7 +194,10 @@ impl Socket {
     /// Takes the oldest waiting connection.
     pub fn accept(&self, nonblocking: bool) -> Result<Arc<Socket>, Errno> {
         let take = || match &mut self.state.lock().role {
-            Role::Listening { waiting, .. } => Ok(waiting.pop_front()),
+            Role::Listening { waiting, .. } => match waiting.pop_front() {
+                None if self.inbox.lock().shut => Err(Errno::EINVAL),
+                next => Ok(next),
+            },
             _ if self.kind == Kind::Datagram => Err(Errno::EOPNOTSUPP),
             _ => Err(Errno::EINVAL),
         };
@@ -228,6 +231,7 @@ impl Socket {
             let mut state = target.state.lock();
             let credentials = state.own_credentials;
             match &mut state.role {
+                Role::Listening { .. } if target.inbox.lock().shut => Err(Errno::ECONNREFUSED),
                 Role::Listening { waiting, most } if waiting.len() <= *most => {
                     waiting.push_back(server.clone());
                     Ok(Some(credentials))

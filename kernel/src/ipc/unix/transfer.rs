@@ -39,6 +39,16 @@ enum Full {
     Receiver,
 }
 
+impl Packet {
+    /// A copy for MSG_PEEK; ENOBUFS without memory for one.
+    fn look(&self) -> Result<Self, Errno> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(self.bytes.len()).map_err(|_| Errno::ENOBUFS)?;
+        bytes.extend_from_slice(&self.bytes);
+        Ok(Self { bytes, from: self.from.clone(), sender: self.sender, rights: self.rights.peek(), _postage: None })
+    }
+}
+
 /// How to send or receive.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flags {
@@ -169,17 +179,8 @@ impl Socket {
 
     fn try_receive_packet(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
         let mut inbox = self.inbox.lock();
-        let packet = if flags.peek {
-            inbox.packets.front().map(|packet| Packet {
-                bytes: packet.bytes.clone(),
-                from: packet.from.clone(),
-                sender: packet.sender,
-                rights: packet.rights.peek(),
-                _postage: None,
-            })
-        } else {
-            inbox.packets.pop_front()
-        };
+        let packet =
+            if flags.peek { inbox.packets.front().map(Packet::look).transpose()? } else { inbox.packets.pop_front() };
         let Some(packet) = packet else {
             let over = inbox.ended || inbox.shut;
             drop(inbox);
@@ -295,7 +296,9 @@ impl Socket {
         if source.left() > self.send_buffer.load(Relaxed) - EMSGSIZE_MARGIN {
             return Err(Errno::EMSGSIZE);
         }
-        let mut bytes = alloc::vec![0; source.left()];
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(source.left()).map_err(|_| Errno::ENOBUFS)?;
+        bytes.resize(source.left(), 0);
         source.take(&mut bytes)?;
         let length = bytes.len();
         let packet = Packet {
