@@ -6,7 +6,8 @@ use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 
 use super::{Call, Calls, SysResult};
-use crate::task::creds::{ALL_CAPS, Creds, cap, change};
+use crate::task::access::change_creds;
+use crate::task::creds::{ALL_CAPS, Creds, cap};
 use crate::task::tree;
 use crate::user::UserPtr;
 
@@ -46,7 +47,7 @@ fn setuid(call: &mut Call<'_>) -> SysResult {
     if !old.capable(cap::SETUID) && uid != old.uid && uid != old.suid {
         return Err(Errno::EPERM);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         if old.capable(cap::SETUID) {
             creds.uid = uid;
             creds.suid = uid;
@@ -66,7 +67,7 @@ fn setgid(call: &mut Call<'_>) -> SysResult {
     if !old.capable(cap::SETGID) && gid != old.gid && gid != old.sgid {
         return Err(Errno::EPERM);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         if old.capable(cap::SETGID) {
             creds.gid = gid;
             creds.sgid = gid;
@@ -93,7 +94,7 @@ fn setreuid(call: &mut Call<'_>) -> SysResult {
     let privileged = old.capable(cap::SETUID);
     allowed(&[uid], &[old.uid, old.euid], privileged)?;
     allowed(&[euid], &[old.uid, old.euid, old.suid], privileged)?;
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.uid = pick(uid, old.uid);
         creds.euid = pick(euid, old.euid);
         if uid != SAME || (euid != SAME && euid != old.uid) {
@@ -110,7 +111,7 @@ fn setregid(call: &mut Call<'_>) -> SysResult {
     let privileged = old.capable(cap::SETGID);
     allowed(&[gid], &[old.gid, old.egid], privileged)?;
     allowed(&[egid], &[old.gid, old.egid, old.sgid], privileged)?;
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.gid = pick(gid, old.gid);
         creds.egid = pick(egid, old.egid);
         if gid != SAME || (egid != SAME && egid != old.gid) {
@@ -134,7 +135,7 @@ fn setresuid(call: &mut Call<'_>) -> SysResult {
     if changes_nothing(wanted, [old.uid, old.euid, old.suid], old.fsuid) {
         return Ok(0);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.uid = pick(wanted[0], old.uid);
         creds.euid = pick(wanted[1], old.euid);
         creds.suid = pick(wanted[2], old.suid);
@@ -150,7 +151,7 @@ fn setresgid(call: &mut Call<'_>) -> SysResult {
     if changes_nothing(wanted, [old.gid, old.egid, old.sgid], old.fsgid) {
         return Ok(0);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.gid = pick(wanted[0], old.gid);
         creds.egid = pick(wanted[1], old.egid);
         creds.sgid = pick(wanted[2], old.sgid);
@@ -170,7 +171,7 @@ fn setfsuid(call: &mut Call<'_>) -> SysResult {
     let uid = call.arg(0) as u32;
     let old = call.task.creds();
     if allowed(&[uid], &[old.uid, old.euid, old.suid, old.fsuid], old.capable(cap::SETUID)).is_ok() && uid != SAME {
-        change(&call.task, |creds| {
+        change_creds(&call.task, |creds| {
             creds.fsuid = uid;
             creds.after_fsuid_change(old.fsuid);
         });
@@ -182,7 +183,7 @@ fn setfsgid(call: &mut Call<'_>) -> SysResult {
     let gid = call.arg(0) as u32;
     let old = call.task.creds();
     if allowed(&[gid], &[old.gid, old.egid, old.sgid, old.fsgid], old.capable(cap::SETGID)).is_ok() && gid != SAME {
-        change(&call.task, |creds| creds.fsgid = gid);
+        change_creds(&call.task, |creds| creds.fsgid = gid);
     }
     Ok(old.fsgid as usize)
 }
@@ -215,7 +216,7 @@ fn setgroups(call: &mut Call<'_>) -> SysResult {
         groups.push(list.add(at).read()?);
     }
     groups.sort_unstable();
-    change(&call.task, |creds| creds.groups = groups);
+    change_creds(&call.task, |creds| creds.groups = groups);
     Ok(0)
 }
 
@@ -278,7 +279,7 @@ fn capset(call: &mut Call<'_>) -> SysResult {
     if raises || inherits_more || beyond_bounds {
         return Err(Errno::EPERM);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.effective = effective;
         creds.permitted = permitted;
         creds.inheritable = inheritable;

@@ -10,7 +10,7 @@ use machine::thread::running;
 
 use super::{Call, Calls, SysResult};
 use crate::task::access::{self, By};
-use crate::task::creds::{self, cap};
+use crate::task::creds::cap;
 use crate::task::{Pid, tree};
 use crate::user::{self, UserPtr};
 
@@ -107,7 +107,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         }),
         // PR_GET_KEEPCAPS, PR_SET_KEEPCAPS
         7 => return Ok(usize::from(me.creds.with(|creds| creds.keep_caps))),
-        8 if value <= 1 => creds::change(me, |creds| creds.keep_caps = value == 1),
+        8 if value <= 1 => access::change_creds(me, |creds| creds.keep_caps = value == 1),
         // PR_SET_NAME, PR_GET_NAME
         15 => {
             let mut name = [0; 15];
@@ -127,7 +127,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
             if value > 40 {
                 return Err(Errno::EINVAL);
             }
-            creds::change(me, |creds| creds.bounding &= !(1 << value));
+            access::change_creds(me, |creds| creds.bounding &= !(1 << value));
         }
         // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
         29 => {
@@ -139,7 +139,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
         37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
         // PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS
-        38 if value == 1 => creds::change(me, |creds| creds.no_new_privs = true),
+        38 if value == 1 => access::change_creds(me, |creds| creds.no_new_privs = true),
         39 => return Ok(usize::from(me.creds.with(|creds| creds.no_new_privs))),
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,

@@ -1,8 +1,8 @@
-//! What every file system provides: inodes.
+//! What every file system provides: inodes; their names ([`dentry`]) and their open descriptions ([`file`]) refer to each other.
 //!
 //! An [`Inode`] is a file without a name. What all have in common (type, mode, owner, times, link count) sits in an [`Attr`]
 //! that every implementation embeds, so that permission checks and stat need no call per field. Names belong to dentries
-//! ([`super::dentry`]); what reading and writing does belongs to [`super::file::FileOps`].
+//! ([`dentry`]); what reading and writing does belongs to [`file::FileOps`].
 
 use alloc::sync::Arc;
 use core::any::Any;
@@ -11,11 +11,15 @@ use linux_abi::Errno;
 use machine::frame::Frame;
 
 use super::attr::{Attr, Attributes};
-use super::dentry::Dentry;
-use super::file::FileOps;
-use super::path::Path;
+use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
+
+pub mod dentry;
+pub mod file;
+
+use dentry::Dentry;
+use file::FileOps;
 
 /// What mmap makes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,9 +8,9 @@ use kernel_logic::signal::SigSet;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::clock::Clock;
 use super::itimer::IntervalTimer;
 use crate::mm::frames;
+use crate::task::clock::Clock;
 
 /// A process's timers.
 pub struct PosixTimers(SpinLock<Table>);
