@@ -82,10 +82,6 @@ impl fs::Above for Kwab {
     fn file_too_large() {
         task::exceed::file_too_large();
     }
-
-    fn file_was_cut(file: &dyn fs::Inode, size: u64) {
-        task::memory::file_was_cut(file, size);
-    }
 }
 
 impl sched::Deferred for Kwab {

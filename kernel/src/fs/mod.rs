@@ -68,8 +68,6 @@ pub trait Above {
     fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
     /// The running thread tried to write past [`Actor::file_size_limit`]: SIGXFSZ.
     fn file_too_large();
-    /// A file was cut to `size` bytes: every mapping loses its pages beyond that (truncate(2): SIGBUS from then on).
-    fn file_was_cut(file: &dyn Inode, size: u64);
 }
 
 /// The inside of a FIFO.

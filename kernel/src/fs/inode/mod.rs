@@ -14,6 +14,7 @@ use super::attr::{Attr, Attributes};
 use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
+use crate::mm::ReverseMap;
 
 pub mod dentry;
 pub mod file;
@@ -146,6 +147,11 @@ pub trait Inode: Any + Send + Sync {
     /// file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
     fn page(&self, _index: u64, _use: PageUse) -> Result<Frame, Errno> {
         Err(Errno::ENODEV)
+    }
+
+    /// The address spaces that have mapped it; `None` for a file that is never cut.
+    fn mappers(&self) -> Option<&ReverseMap> {
+        None
     }
 
     /// The extended attributes, where the file system keeps any.

@@ -19,6 +19,7 @@ use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
+use crate::mm::ReverseMap;
 use crate::sched::{Sleep, breathe_or_stop};
 
 /// Contents that still lie in the initramfs archive.
@@ -44,6 +45,7 @@ pub struct FileData {
     writers: Gate,
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
+    mappers: ReverseMap,
 }
 
 struct Pages {
@@ -61,6 +63,7 @@ impl FileData {
             size: AtomicU64::new(0),
             generation: AtomicU64::new(0),
             mapped: AtomicBool::new(false),
+            mappers: ReverseMap::new(),
             seals: Seals::closed(),
             writers: Gate::new(),
         }
@@ -271,6 +274,11 @@ impl FileData {
             self.generation.fetch_add(1, Relaxed);
         }
         self.page_to_write(pool, index)
+    }
+
+    /// The address spaces that have mapped it.
+    pub fn mappers(&self) -> &ReverseMap {
+        &self.mappers
     }
 
     /// Whether a mapping ever asked for a page.

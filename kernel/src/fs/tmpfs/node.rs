@@ -21,6 +21,7 @@ use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, P
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
+use crate::mm::ReverseMap;
 use crate::upper::Kwab;
 
 /// What a node is.
@@ -171,7 +172,7 @@ impl Inode for TmpNode {
         let freed = data.truncate(size)?;
         self.pool.release(freed);
         if freed != 0 && data.was_mapped() {
-            <Kwab as Above>::file_was_cut(self, size);
+            data.mappers().cut(size);
         }
         self.attr.touch_modified();
         Ok(())
@@ -193,6 +194,10 @@ impl Inode for TmpNode {
 
     fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno> {
         self.data()?.page(&self.pool, index, usage)
+    }
+
+    fn mappers(&self) -> Option<&ReverseMap> {
+        self.data().ok().map(FileData::mappers)
     }
 
     fn attributes(&self) -> Option<&Attributes> {
