@@ -15,7 +15,6 @@ pub mod context;
 pub mod dev;
 pub mod fdtable;
 pub mod filelock;
-pub mod gate;
 pub mod initramfs;
 pub mod inode;
 pub mod io;

@@ -16,9 +16,9 @@ use machine::sync::{Once, SpinLock};
 use super::{Emit, Inode};
 use crate::fs::attr;
 use crate::fs::filelock::{self, Lockable};
-use crate::fs::gate::Gate;
 use crate::fs::io::{Sink, Source};
 use crate::fs::mount::{self, Path};
+use crate::sync::Mutex;
 use crate::sync::wait::Waiter;
 use crate::upper::Kwab;
 
@@ -153,7 +153,7 @@ pub struct File {
     seeking: Seeking,
     position: AtomicU64,
     /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
-    position_gate: Gate,
+    position_lock: Mutex,
     /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
     /// Who gets a signal when it is ready, once anybody asked for that.
@@ -181,7 +181,7 @@ impl File {
             flags: AtomicU32::new(flags & !OPEN_ONLY),
             seeking,
             position: AtomicU64::new(0),
-            position_gate: Gate::new(),
+            position_lock: Mutex::new(),
             has_locks: AtomicBool::new(false),
             notice: Once::new(),
             watched: AtomicBool::new(false),
@@ -263,7 +263,7 @@ impl File {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
-        let turn = self.position_gate.enter();
+        let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
         let result = self.ops.read(self, position, sink);
         self.position.store(position + sink.done() as u64, Relaxed);
@@ -281,7 +281,7 @@ impl File {
             let result = self.ops.write(self, 0, source).map(|_| ());
             return outcome(source.done(), result);
         }
-        let turn = self.position_gate.enter();
+        let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
         let before = source.done();
         let result = self.ops.write(self, position, source);

@@ -1,7 +1,7 @@
 //! The bytes of a regular file: frames by page number, shared with mappings.
 //!
 //! The map's lock is held only to look a frame up or put one in, never while bytes are copied: a copy may fault, and the fault
-//! may want a page of this very file. Writers take turns at the gate, so that appends do not overwrite each other.
+//! may want a page of this very file. Writers lock a mutex, so that appends do not overwrite each other.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
@@ -14,13 +14,13 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
 use crate::mm::ReverseMap;
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::sync::Mutex;
 
 /// Contents that still lie in the initramfs archive.
 pub trait Archive: Send + Sync {
@@ -42,7 +42,7 @@ pub struct FileData {
     size: AtomicU64,
     generation: AtomicU64,
     seals: Seals,
-    writers: Gate,
+    writers: Mutex,
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
     mappers: ReverseMap,
@@ -65,7 +65,7 @@ impl FileData {
             mapped: AtomicBool::new(false),
             mappers: ReverseMap::new(),
             seals: Seals::closed(),
-            writers: Gate::new(),
+            writers: Mutex::new(),
         }
     }
 
@@ -130,7 +130,7 @@ impl FileData {
 
     /// Adds seals, between two writes: none is under way when this returns.
     pub fn add_seals(&self, more: u32) -> Result<(), Errno> {
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         self.seals.add(more)
     }
 
@@ -171,7 +171,7 @@ impl FileData {
 
     /// Copies to `position`, or to the end without one, until the source is empty. Answers where the bytes began.
     pub fn write(&self, pool: &Pool, position: Option<u64>, source: &mut Source<'_>) -> Result<u64, Errno> {
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         let start = position.unwrap_or_else(|| self.size());
         let mut at = start;
         self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
@@ -291,7 +291,7 @@ impl FileData {
         if size > LARGEST {
             return Err(Errno::EFBIG);
         }
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         let old = self.size();
         self.check_seals(match size.cmp(&old) {
             Ordering::Less => SEAL_SHRINK,
@@ -354,7 +354,7 @@ impl FileData {
     }
 
     fn punch(&self, pool: &Pool, start: u64, end: u64) -> Result<(), Errno> {
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         let end = end.min(self.size().next_multiple_of(PAGE));
         let mut at = start;
         while at < end {
