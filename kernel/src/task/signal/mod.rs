@@ -12,7 +12,7 @@ use kernel_logic::signal::{Cause, Pending, SigInfo, SigSet, sig};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use crate::sched::{self, Sleep, state};
+use crate::sched::{self, Sleep, ThreadState};
 use crate::sync::wait::WaitQueue;
 use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
 use crate::trace::flight;
@@ -415,5 +415,5 @@ const MAX_QUEUED: usize = 16_384;
 
 /// Wakes a thread that job control stopped.
 pub(crate) fn unstop(thread: &ThreadRef) {
-    sched::wake_from(thread, state::STOPPED);
+    sched::wake_from(thread, ThreadState::Stopped);
 }
