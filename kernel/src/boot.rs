@@ -84,7 +84,7 @@ fn init_thread() -> ThreadRef {
     let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: None };
     let thread = Thread::user(task, &start).expect("memory for the first thread at boot");
     process.threads.lock().push(thread.clone());
-    tree::add_process(&process, 0, &thread);
+    tree::add_process(&process, None, &thread);
     thread
 }
 
@@ -113,7 +113,7 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
 
 fn open_console(me: &Thread, context: &FsContext) {
     const O_RDWR: u32 = 2;
-    let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0 };
+    let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0, began: None };
     let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR, mode: 0 }) else {
         log::warn!("Warning: unable to open an initial console.");
         return;

@@ -60,6 +60,10 @@ impl task::Above for Kwab {
     fn leader_ended(terminal: &Arc<tty::Tty>, session: &task::Session) {
         tty::leader_ended(terminal, session);
     }
+
+    fn pages_in_flight(user: u32) -> u64 {
+        ipc::unix::pages_in_flight(user)
+    }
 }
 
 impl mm::Above for Kwab {

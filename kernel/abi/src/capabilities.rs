@@ -23,12 +23,16 @@ pub const SETGID: u32 = 6;
 pub const SETUID: u32 = 7;
 /// Change capabilities of the process beyond what it has.
 pub const SETPCAP: u32 = 8;
+/// Administer networks; exceed the limits of socket buffers.
+pub const NET_ADMIN: u32 = 12;
 /// Lock memory.
 pub const IPC_LOCK: u32 = 14;
 /// Use chroot(2).
 pub const SYS_CHROOT: u32 = 18;
 /// Look into any process.
 pub const SYS_PTRACE: u32 = 19;
+/// Switch process accounting.
+pub const SYS_PACCT: u32 = 20;
 /// Administer the system: mounts, names, and much else.
 pub const SYS_ADMIN: u32 = 21;
 /// Use reboot(2).
@@ -47,3 +51,5 @@ pub const MKNOD: u32 = 27;
 pub const SYSLOG: u32 = 34;
 /// Set timers that wake the system.
 pub const WAKE_ALARM: u32 = 35;
+/// Choose the ids of new processes.
+pub const CHECKPOINT_RESTORE: u32 = 40;

@@ -316,7 +316,7 @@ mod tests {
         }
         assert!((7..=u8::MAX).all(|number| ThreadState::from_number(number) == Dead));
         let asleep = |number: &u8| ThreadState::from_number(*number).is_asleep();
-        assert_eq!((0..=u8::MAX).filter(asleep).collect::<Vec<_>>(), [2, 3, 4, 5]);
+        assert_eq!((0..=u8::MAX).filter(asleep).collect::<vec::Vec<_>>(), [2, 3, 4, 5]);
     }
 
     #[test]

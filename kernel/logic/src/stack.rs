@@ -87,7 +87,7 @@ pub struct Built {
 /// Bytes of the longest single string, as Linux's `MAX_ARG_STRLEN`.
 pub const MAX_STRING: usize = 32 * 4096;
 
-/// Lays the stack out below `top` (16-byte aligned). `None` when it exceeds `limit` bytes.
+/// Lays the stack out below `top` (16-byte aligned). `None` when it exceeds `limit` bytes, or memory runs out.
 pub fn build(top: u64, limit: usize, what: &Contents<'_>) -> Option<Built> {
     let strings = |list: &[Vec<u8>]| list.iter().map(|s| s.len() + 1).sum::<usize>();
     let (arg_bytes, env_bytes) = (strings(what.argv), strings(what.envp));
@@ -105,7 +105,8 @@ pub fn build(top: u64, limit: usize, what: &Contents<'_>) -> Option<Built> {
     let platform_at = args_at - (what.platform.len() as u64 + 1);
     let random_at = (platform_at - 16) & !15;
     let sp = (random_at - words as u64 * 8) & !15;
-    let mut bytes = Vec::with_capacity((top - sp) as usize);
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact((top - sp) as usize).ok()?;
     let mut word = |w: u64| bytes.extend_from_slice(&w.to_le_bytes());
     word(what.argv.len() as u64);
     let mut at = args_at;

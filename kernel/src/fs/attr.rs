@@ -186,9 +186,12 @@ impl Attr {
         self.linkable.store(true, Relaxed);
     }
 
-    /// Changes the number of names.
-    pub fn add_links(&self, by: i32) {
-        self.set_nlink(self.nlink().saturating_add_signed(by));
+    /// Changes the number of names; how many there were.
+    pub fn add_links(&self, by: i32) -> u32 {
+        let before = self.nlink.fetch_update(Relaxed, Relaxed, |count| Some(count.saturating_add_signed(by)));
+        self.touch_changed();
+        // The closure never declines.
+        before.unwrap_or_else(|count| count)
     }
 
     /// Access, modification and change time.

@@ -3,12 +3,13 @@
 use alloc::sync::Arc;
 use core::ops::Deref;
 
-use kernel_logic::vma::{Prot, VmaFlags};
+use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
 use machine::frame::Frame;
 
+use super::attr::S_IFREG;
 use super::mount::MS_NOEXEC;
-use super::{File, Mapping};
+use super::{File, Inode, Mapping};
 use crate::mm::{Backing, Mapped, PageUse, ReverseMap};
 
 /// The file behind a range. Pieces of one mapping share its count, which ends with the last of them.
@@ -47,6 +48,10 @@ impl Mapped for MappedFile {
         self.file.inode().page(index, usage)
     }
 
+    fn held(&self) -> (*const (), u64) {
+        (Arc::as_ptr(self.file.inode()).cast(), nameless_pages(self.file.inode()))
+    }
+
     fn wrote(&self) {
         self.file.inode().attr().touch_modified();
     }
@@ -54,6 +59,12 @@ impl Mapped for MappedFile {
     fn mappers(&self) -> Option<&ReverseMap> {
         self.file.inode().mappers()
     }
+}
+
+/// Pages of a regular file that goes with its last user, since it has no name; else 0.
+pub fn nameless_pages(inode: &Arc<dyn Inode>) -> u64 {
+    let attr = inode.attr();
+    if attr.nlink() == 0 && attr.kind() == S_IFREG { inode.blocks() / (PAGE / 512) } else { 0 }
 }
 
 impl Deref for MappedFile {

@@ -8,9 +8,10 @@ use linux_abi::{Errno, capabilities as cap};
 
 use super::attr::{Attr, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 use super::dentry::Dentry;
-use super::inode::{NewNode, RenameMode};
+use super::inode::{NewNode, RenameMode, RenameTo};
 use super::path::Path;
 use super::walk::{Last, Parent, Walk};
+use crate::sched::{Sleep, breathe_or_stop};
 
 /// Makes a directory.
 pub fn make_directory(walk: &Walk<'_>, path: &[u8], mode: u32) -> Result<(), Errno> {
@@ -104,13 +105,30 @@ pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode
     let (walk, old) = from;
     let source = walk.parent(old)?;
     let target = to.0.parent(to.1)?;
-    let (Some(old_name), Some(new_name)) = (source.name, target.name) else { return Err(Errno::EBUSY) };
+    if source.name.is_none() || target.name.is_none() {
+        return Err(Errno::EBUSY);
+    }
     if !Arc::ptr_eq(&source.dir.mount, &target.dir.mount) {
         return Err(Errno::EXDEV);
     }
+    loop {
+        // One of the names changed between the check and the move: check again.
+        match rename_found(walk, &source, &target, mode) {
+            Err(Errno::ESTALE) => breathe_or_stop(Sleep::Killable)?,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn rename_found(walk: &Walk<'_>, source: &Parent<'_>, target: &Parent<'_>, mode: RenameMode) -> Result<(), Errno> {
+    let (Some(old_name), Some(new_name)) = (source.name, target.name) else { return Err(Errno::EBUSY) };
     let entry = walk.child_here(&source.dir, old_name)?;
-    let existing = walk.child_here(&target.dir, new_name);
-    if mode == RenameMode::KeepTarget && existing.is_ok() {
+    let existing = match walk.child_here(&target.dir, new_name) {
+        Ok(existing) => Some(existing),
+        Err(Errno::ENOENT) => None,
+        Err(error) => return Err(error),
+    };
+    if mode == RenameMode::KeepTarget && existing.is_some() {
         return Err(Errno::EEXIST);
     }
     let is_dir = entry.inode.attr().is_dir();
@@ -121,8 +139,8 @@ pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode
     if entry.is_mounted_on() {
         return Err(Errno::EBUSY);
     }
-    match existing {
-        Ok(existing) => {
+    match &existing {
+        Some(existing) => {
             if existing.is_mounted_on() {
                 return Err(Errno::EBUSY);
             }
@@ -133,19 +151,22 @@ pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode
                     _ => {}
                 }
             }
-            check_removal(walk, &target.dir, &existing)?;
-            if source.dir.dentry.is_within(&existing) && mode == RenameMode::Replace {
+            check_removal(walk, &target.dir, existing)?;
+            if source.dir.dentry.is_within(existing) && mode == RenameMode::Replace {
                 return Err(Errno::ENOTEMPTY);
             }
         }
-        Err(Errno::ENOENT) => check_change(walk, &target.dir)?,
-        Err(error) => return Err(error),
+        None => check_change(walk, &target.dir)?,
     }
-    // A directory that moves must have its `..` changed.
-    if is_dir && !Arc::ptr_eq(&source.dir.dentry, &target.dir.dentry) {
-        entry.inode.attr().check(&walk.who, WRITE)?;
+    // A directory that moves must have its `..` changed, also one that is exchanged for the entry.
+    if !Arc::ptr_eq(&source.dir.dentry, &target.dir.dentry) {
+        let exchanged = existing.iter().filter(|_| mode == RenameMode::Exchange);
+        for moved in exchanged.chain([&entry]).filter(|moved| moved.inode.attr().is_dir()) {
+            moved.inode.attr().check(&walk.who, WRITE)?;
+        }
     }
-    source.dir.inode().rename(&entry, &target.dir.dentry, new_name, mode)
+    let to = RenameTo { dir: &target.dir.dentry, name: new_name, existing: existing.as_ref() };
+    source.dir.inode().rename(&entry, &to, mode)
 }
 
 impl Walk<'_> {

@@ -70,17 +70,16 @@ pub fn open_found(walk: &Walk<'_>, place: Path, how: How) -> Result<Arc<File>, E
     if how.wish() & WRITE != 0 && (regular || attr.is_dir()) {
         place.check_writable()?;
     }
-    if regular && how.flags & O_ACCMODE != 0 {
+    // O_TRUNC counts as writing, with O_RDONLY too.
+    if regular && how.wish() & WRITE != 0 {
         attr.begin_write()?;
     }
-    if regular && how.has(O_TRUNC) && place.inode().size() > 0 {
-        let cut = place.inode().truncate(0);
-        if cut.is_err() && how.flags & O_ACCMODE != 0 {
+    if regular && how.has(O_TRUNC) {
+        let cut = if place.inode().size() > 0 { place.inode().truncate(0) } else { Ok(()) };
+        if cut.is_err() || how.flags & O_ACCMODE == 0 {
             attr.end_write();
         }
         cut?;
-    }
-    if regular && how.has(O_TRUNC) {
         attr.drop_set_id();
     }
     finish(place, how)

@@ -13,7 +13,7 @@ use linux_abi::flags::file::{
 };
 
 use super::attr::{Attr, S_IFLNK};
-use super::dentry::Dentry;
+use super::dentry::{Dentry, Moment};
 use super::inode::LinkTarget;
 use super::mount;
 use super::path::Path;
@@ -51,6 +51,8 @@ pub struct Walk<'a> {
     pub base: Option<Path>,
     /// `RESOLVE_*` bits.
     pub restrict: u32,
+    /// When the walk began, for restrictions that a move in between could evade.
+    pub began: Option<Moment>,
 }
 
 /// Whether a symbolic link is followed, and whether it ends the whole walk.
@@ -193,7 +195,9 @@ impl Walk<'_> {
                 if let Some(parent) = at.dentry.parent() {
                     at.dentry = parent;
                 }
-                return Ok(());
+                // The parent of a directory that was moved out of the base lies outside.
+                let moved = restricted && self.began.is_some_and(|began| !began.holds());
+                return if moved { Err(Errno::EAGAIN) } else { Ok(()) };
             }
             let Some(below) = at.mount.mounted_at() else { return Ok(()) };
             self.check_crossing()?;

@@ -7,10 +7,13 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use core::sync::atomic::{
+    AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
 use kernel_logic::readiness::{EDGE, ERR, EXCLUSIVE, HUP, IN, Interest, ONESHOT, OUT, RDNORM, WAKEUP};
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
@@ -18,6 +21,8 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::{self, anon};
 use crate::mm::frames;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
+use crate::task::account::{Account, Charge, Kind};
+use crate::task::current;
 
 mod nesting;
 
@@ -31,6 +36,8 @@ pub struct Epoll {
     queue: WaitQueue,
     /// The epolls that watch this one, once for each item.
     watchers: SpinLock<Vec<Weak<Epoll>>>,
+    /// Whose watches count.
+    account: Account,
 }
 
 struct Item {
@@ -42,6 +49,25 @@ struct Item {
     sequence: AtomicU64,
     listed: AtomicBool,
     gone: AtomicBool,
+    _watch: Charge,
+}
+
+/// `fs.epoll.max_user_watches`; `u64::MAX` until it is set.
+static MAX_USER_WATCHES: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Bytes Linux reckons a watch with on x86_64.
+const LINUX_WATCH: u64 = 192;
+
+/// Most descriptions the epolls of one user may watch: what was set, or as many as take a twenty-fifth of memory.
+pub fn max_user_watches() -> u64 {
+    match MAX_USER_WATCHES.load(Relaxed) {
+        u64::MAX => frames::total() as u64 / 25 * PAGE_SIZE as u64 / LINUX_WATCH,
+        set => set,
+    }
+}
+
+/// Sets it.
+pub fn set_max_user_watches(most: u64) {
+    MAX_USER_WATCHES.store(most, Relaxed);
 }
 
 /// `O_RDWR`.
@@ -67,6 +93,7 @@ pub fn create() -> Arc<File> {
         ready: SpinLock::new(VecDeque::new()),
         queue: WaitQueue::new(),
         watchers: SpinLock::new(Vec::new()),
+        account: current().creds.with(|creds| creds.account.clone()),
     };
     anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE)
 }
@@ -113,7 +140,8 @@ impl Item {
 }
 
 impl Epoll {
-    /// Watches `file` under the number `fd`: EEXIST if it does already, ELOOP if epolls would watch each other in a circle.
+    /// Watches `file` under the number `fd`: EEXIST if it does already, ENOSPC if the user has as many
+    /// watches as are permitted, ELOOP if epolls would watch each other in a circle.
     pub fn add(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
         // EPOLLEXCLUSIVE goes with few others (epoll_ctl(2)).
         frames::spare()?;
@@ -141,6 +169,10 @@ impl Epoll {
     }
 
     fn insert(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
+        if self.items.lock().contains_key(&key(fd, file)) {
+            return Err(Errno::EEXIST);
+        }
+        let watch = self.account.charge(Kind::Watches, 1, max_user_watches()).ok_or(Errno::ENOSPC)?;
         let item = Arc::new_cyclic(|this| Item {
             this: this.clone(),
             epoll: Arc::downgrade(self),
@@ -150,6 +182,7 @@ impl Epoll {
             sequence: AtomicU64::new(0),
             listed: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            _watch: watch,
         });
         {
             let mut items = self.items.lock();
@@ -226,6 +259,11 @@ impl Epoll {
             }
         }
         found
+    }
+
+    /// The address of the `which`th description that is watched under the number `fd`.
+    pub fn target(&self, fd: i32, which: u32) -> Option<usize> {
+        self.items.lock().range((fd, 0)..=(fd, usize::MAX)).nth(which as usize).map(|(key, _)| key.1)
     }
 
     /// How many descriptions it watches.

@@ -100,6 +100,10 @@ impl AddressSpace {
     /// Unmaps `start..end` (page-aligned).
     pub fn munmap(&self, start: u64, end: u64) -> Result<(), Errno> {
         let mut map = self.lock();
+        let splits = |vma: &Vma| vma.start < start && vma.end > end;
+        if frames::is_low() && map.vmas.overlapping(start, end).any(splits) {
+            return Err(Errno::ENOMEM);
+        }
         let mut any = false;
         map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
         if any {

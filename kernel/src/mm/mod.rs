@@ -21,8 +21,10 @@ use machine::sync::{SpinGuard, SpinLock};
 use crate::upper::Kwab;
 
 pub mod audit;
+mod cut;
 pub mod fault;
 pub mod frames;
+mod held;
 pub mod map;
 pub mod remap;
 mod remote;
@@ -54,6 +56,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn same(&self, other: &Self) -> bool;
     /// The frame that holds page `index` of the file: ENXIO past its end.
     fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno>;
+    /// Which file it is, and the pages of it that go with its last user, since it has no name.
+    fn held(&self) -> (*const (), u64);
     /// A program is about to write to the file through the mapping.
     fn wrote(&self);
     /// Who has mapped the file; `None` for one that is never cut.
@@ -72,6 +76,8 @@ pub trait Above {
 pub trait Owner {
     /// How far its stack may grow, in bytes (`RLIMIT_STACK`).
     fn stack_limit(&self) -> u64;
+    /// Whether it may take what is kept back from other programs (`CAP_SYS_RESOURCE`).
+    fn exceeds_limits(&self) -> bool;
 }
 
 /// A range of a program's memory.

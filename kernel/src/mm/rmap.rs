@@ -6,10 +6,11 @@
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
+use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::{AddressSpace, Backing, Map, Mapped as _, page_up};
+use super::{AddressSpace, Backing, Map, Mapped as _, Vma, page_up};
 
 /// The address spaces that may have pages of one file.
 pub struct ReverseMap(SpinLock<Vec<Weak<AddressSpace>>>);
@@ -39,14 +40,34 @@ impl ReverseMap {
     /// The file was cut to `size` bytes: no space keeps a page beyond that mapped (truncate(2): SIGBUS from then on).
     pub fn cut(&self, size: u64) {
         let Some(first_gone) = page_up(size) else { return };
+        self.each(|space, vma, offset| {
+            if offset + vma.bytes() > first_gone {
+                space.unmap_pages(vma.start + first_gone.saturating_sub(offset), vma.end);
+            }
+        });
+    }
+
+    /// Pages `first..last` of the file are a hole now: mappings that show the file's own page there see zeros from now on. What
+    /// was copied on a write to a private mapping stays (fallocate(2)).
+    pub fn punch(&self, first: u64, last: u64) {
+        self.each(|space, vma, offset| {
+            let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
+            if first < end && begin < last {
+                let at = |index: u64| vma.start + (index - begin) * PAGE;
+                space.forget_file_pages(at(first.max(begin)), at(last.min(end)));
+            }
+        });
+    }
+
+    /// Calls `visit` for every range that shows the file, with its space, whose map is locked, and the offset of its first byte.
+    fn each(&self, mut visit: impl FnMut(&AddressSpace, &Vma, u64)) {
         let spaces: Vec<Arc<AddressSpace>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         for space in spaces {
             let map = space.lock();
             for vma in map.vmas.iter() {
                 let Backing::File { file, offset } = &vma.backing else { continue };
-                let here = file.mappers().is_some_and(|mappers| core::ptr::eq(mappers, self));
-                if here && offset + vma.bytes() > first_gone {
-                    space.unmap_pages(vma.start + first_gone.saturating_sub(*offset), vma.end);
+                if file.mappers().is_some_and(|mappers| core::ptr::eq(mappers, self)) {
+                    visit(&space, vma, *offset);
                 }
             }
         }

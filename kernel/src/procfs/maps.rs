@@ -7,8 +7,9 @@ use kernel_logic::vma::{Prot, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 
+use super::process::escape;
 use crate::fs::dev::split;
-use crate::mm::{AddressSpace, Backing, Vma};
+use crate::mm::{AddressSpace, Backing, Vma, frames};
 use crate::task;
 
 pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
@@ -52,6 +53,8 @@ fn next(mm: &AddressSpace, at: &mut u64) -> Option<Vma> {
 const LONGEST: usize = 1 << 21;
 
 fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
+    // Many programs may do this at once.
+    frames::spare()?;
     if out.len() >= LONGEST {
         return Err(Errno::ENOMEM);
     }
@@ -76,9 +79,11 @@ fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
     if !name.is_empty() {
         // The kernel pads to this column before the name.
         text.resize(text.len().max(73), b' ');
-        text.extend_from_slice(&name);
+        // A newline in a name begins no line.
+        escape(&mut text, &name, b"\n");
     }
     text.push(b'\n');
+    out.try_reserve(text.len()).map_err(|_| Errno::ENOMEM)?;
     out.extend_from_slice(&text);
     Ok(())
 }

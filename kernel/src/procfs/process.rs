@@ -143,12 +143,16 @@ fn flags_of(mount: &Mount) -> Vec<u8> {
     out
 }
 
-/// Spaces and the like in names are written in octal.
-fn escape(out: &mut Vec<u8>, name: &[u8]) {
+/// What separates the fields of a line of mounts.
+const SEPARATORS: &[u8] = b" \t\n\\";
+
+/// Adds a name to a line; those of its bytes that are among `special` in octal.
+pub(super) fn escape(out: &mut Vec<u8>, name: &[u8], special: &[u8]) {
     for &byte in name {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\\' => out.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
-            _ => out.push(byte),
+        if special.contains(&byte) {
+            out.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+        } else {
+            out.push(byte);
         }
     }
 }
@@ -162,9 +166,9 @@ pub(super) fn mounts(_target: Target) -> Result<Vec<u8>, Errno> {
     let mut out = Vec::new();
     for mount in mount::all() {
         let source = if mount.source.is_empty() { b"none" } else { &mount.source[..] };
-        escape(&mut out, source);
+        escape(&mut out, source, SEPARATORS);
         out.push(b' ');
-        escape(&mut out, &place_of(&mount));
+        escape(&mut out, &place_of(&mount), SEPARATORS);
         out.extend_from_slice(format!(" {} ", mount.fs.kind()).as_bytes());
         out.extend_from_slice(&flags_of(&mount));
         out.extend_from_slice(&mount.fs.options());
@@ -179,11 +183,11 @@ pub(super) fn mountinfo(_target: Target) -> Result<Vec<u8>, Errno> {
         let parent = mount.mounted_at().map_or(mount.id, |at| at.mount.id);
         let (major, minor) = crate::fs::dev::split(mount.fs.dev());
         out.extend_from_slice(format!("{} {parent} {major}:{minor} / ", mount.id).as_bytes());
-        escape(&mut out, &place_of(&mount));
+        escape(&mut out, &place_of(&mount), SEPARATORS);
         out.push(b' ');
         out.extend_from_slice(&flags_of(&mount));
         out.extend_from_slice(format!(" - {} ", mount.fs.kind()).as_bytes());
-        escape(&mut out, if mount.source.is_empty() { b"none" } else { &mount.source });
+        escape(&mut out, if mount.source.is_empty() { b"none" } else { &mount.source }, SEPARATORS);
         out.extend_from_slice(if mount.is_read_only() { b" ro" } else { b" rw" });
         out.extend_from_slice(&mount.fs.options());
         out.push(b'\n');

@@ -11,9 +11,9 @@ use kernel_logic::vma::VmaFlags;
 use linux_abi::Errno;
 
 use super::Target;
-use crate::log::Bytes;
 use crate::mm::AddressSpace;
 use crate::task::access::{self, By};
+use crate::task::account::Kind;
 use crate::task::clock;
 use crate::task::limits::resource;
 use crate::task::{Process, Thread, ThreadRef, current};
@@ -201,7 +201,16 @@ pub(super) fn statm(target: Target) -> Result<Vec<u8>, Errno> {
 pub(super) fn status(target: Target) -> Result<Vec<u8>, Errno> {
     let process = target.process()?;
     let thread = target.thread().ok();
-    let mut out = String::new();
+    let mut named = b"Name:\t".to_vec();
+    for byte in comm_of(thread.as_ref()) {
+        // A newline in a name begins no line.
+        match byte {
+            b'\n' => named.extend_from_slice(b"\\n"),
+            b'\\' => named.extend_from_slice(b"\\\\"),
+            _ => named.push(byte),
+        }
+    }
+    let mut out = String::from("\n");
     // Writing to a string cannot fail.
     let _ = identity(&mut out, target, &process, thread.as_ref());
     let mm = thread.as_ref().and_then(|thread| thread.mm());
@@ -209,7 +218,8 @@ pub(super) fn status(target: Target) -> Result<Vec<u8>, Errno> {
         let _ = memory(&mut out, &sizes(Some(mm)));
     }
     let _ = signals(&mut out, &process, thread.as_ref());
-    Ok(out.into_bytes())
+    named.extend_from_slice(out.as_bytes());
+    Ok(named)
 }
 
 fn identity(out: &mut String, target: Target, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
@@ -224,7 +234,6 @@ fn identity(out: &mut String, target: Target, process: &Process, thread: Option<
     };
     let umask = thread.and_then(|thread| thread.fs.get()).map_or(0, |fs| fs.umask());
     let size = thread.and_then(|thread| thread.files.get()).map_or(0, |files| files.capacity());
-    writeln!(out, "Name:\t{}", Bytes(&comm_of(thread)))?;
     writeln!(out, "Umask:\t{umask:04o}\nState:\t{letter} ({word})\nTgid:\t{}\nNgid:\t0", process.pid)?;
     writeln!(out, "Pid:\t{}\nPPid:\t{}\nTracerPid:\t0", target.tid, process.ppid())?;
     if let Some(thread) = thread {
@@ -276,7 +285,8 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
         }
     }
     writeln!(out, "Threads:\t{}", process.live_threads().len())?;
-    writeln!(out, "SigQ:\t0/{}", process.limit(resource::SIGPENDING))?;
+    let queued = thread.map_or(0, |thread| thread.creds.with(|creds| creds.account.sum(Kind::Signals)));
+    writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;
     if let Some(thread) = thread {
         writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending_set().0)?;
         writeln!(out, "ShdPnd:\t{:016x}", process.pending_bits.load(Relaxed))?;

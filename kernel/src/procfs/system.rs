@@ -11,8 +11,9 @@ use linux_abi::Errno;
 use machine::time::now;
 
 use super::{Crash, Target};
+use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
-use crate::ipc::charge;
+use crate::ipc::{charge, epoll};
 use crate::mm::frames;
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
@@ -96,12 +97,29 @@ pub(super) fn set_printk(_: Target, text: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
+pub(super) fn printk_devkmsg(_: Target) -> Text {
+    line(Writing::name().as_bytes())
+}
+
+pub(super) fn set_printk_devkmsg(_: Target, text: &[u8]) -> Result<(), Errno> {
+    Writing::set(text.trim_ascii())
+}
+
 pub(super) fn threads_max(_: Target) -> Text {
     line(limits::max_threads().to_string().as_bytes())
 }
 
 pub(super) fn set_threads_max(_: Target, text: &[u8]) -> Result<(), Errno> {
     limits::set_max_threads(parse(text)?)
+}
+
+pub(super) fn epoll_watches(_: Target) -> Text {
+    line(epoll::max_user_watches().to_string().as_bytes())
+}
+
+pub(super) fn set_epoll_watches(_: Target, text: &[u8]) -> Result<(), Errno> {
+    epoll::set_max_user_watches(parse(text)?);
+    Ok(())
 }
 
 pub(super) fn pipe_pages_soft(_: Target) -> Text {

@@ -65,6 +65,7 @@ const SYS: &[Entry] = &[
     dir(
         "fs",
         &[
+            dir("epoll", &[control("max_user_watches", system::epoll_watches, system::set_epoll_watches)]),
             constant("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
             constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
@@ -89,6 +90,7 @@ const SYS: &[Entry] = &[
             constant("ostype", |_| Ok(b"Linux\n".to_vec())),
             constant("pid_max", |_| Ok(b"32768\n".to_vec())),
             control("printk", system::printk, system::set_printk),
+            control("printk_devkmsg", system::printk_devkmsg, system::set_printk_devkmsg),
             constant("randomize_va_space", system::randomize),
             control("threads-max", system::threads_max, system::set_threads_max),
             constant("version", system::os_version),

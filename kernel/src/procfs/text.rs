@@ -4,12 +4,13 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::{Target, What, process};
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, frames};
 
 /// Where a text comes from.
 #[derive(Clone, Copy)]
@@ -24,7 +25,7 @@ pub(super) enum Origin {
 pub(super) struct TextFile {
     target: Target,
     origin: Origin,
-    text: SpinLock<Option<Arc<[u8]>>>,
+    text: SpinLock<Option<Arc<Vec<u8>>>>,
     /// What a [`What::Memory`] is about; not kept alive by an opening.
     memory: Weak<AddressSpace>,
     /// Whether the text is that of the opening ([`What::AtOpen`]), never made again.
@@ -47,10 +48,11 @@ impl TextFile {
 
     /// An opening that keeps `text`.
     pub(super) fn holding(target: Target, origin: Origin, text: Vec<u8>) -> Self {
-        Self { text: SpinLock::new(Some(text.into())), fixed: true, ..Self::new(target, origin) }
+        Self { text: SpinLock::new(Some(Arc::new(text))), fixed: true, ..Self::new(target, origin) }
     }
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
+        frames::spare()?;
         match self.origin {
             Origin::Table(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.target),
             Origin::Table(What::Memory(read)) => self.memory.upgrade().map_or(Ok(Vec::new()), |mm| read(&mm)),
@@ -66,7 +68,9 @@ impl FileOps for TextFile {
         let text = match kept {
             Some(text) if position > 0 || self.fixed => text,
             _ => {
-                let fresh: Arc<[u8]> = self.make()?.into();
+                // Each opening keeps its text: none is made while memory is low.
+                frames::spare()?;
+                let fresh = Arc::new(self.make()?);
                 *self.text.lock() = Some(fresh.clone());
                 fresh
             }
@@ -88,5 +92,9 @@ impl FileOps for TextFile {
 
     fn seeking(&self) -> Seeking {
         Seeking::Position
+    }
+
+    fn held_pages(&self) -> usize {
+        self.text.try_lock().map_or(0, |text| text.as_ref().map_or(0, |text| text.capacity().div_ceil(PAGE_SIZE)))
     }
 }

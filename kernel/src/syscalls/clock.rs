@@ -10,6 +10,7 @@ use super::{Call, Calls, SysResult};
 use crate::ipc::timerfd;
 use crate::sched::Sleep;
 use crate::sync::wait::sleep_until;
+use crate::task::account::Kind;
 use crate::task::clock::{self, Clock};
 use crate::task::creds::cap;
 use crate::task::limits::resource;
@@ -178,10 +179,7 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     timers_of(call.int(0))?;
     // A timer keeps an entry for its signal, which counts like a queued one.
     let limit = call.task.process.limit(resource::SIGPENDING);
-    let queued = call.task.process.pending.lock().len();
-    if (queued + call.task.process.timers.count()) as u64 >= limit {
-        return Err(Errno::EAGAIN);
-    }
+    let entry = call.task.creds.with(|creds| creds.account.charge(Kind::Signals, 1, limit)).ok_or(Errno::EAGAIN)?;
     may_wake(&call.task, call.int(0))?;
     let (event, id_at) = (call.arg(1), UserPtr::<u32>::new(call.arg(2)));
     let process = &call.task.process;
@@ -201,12 +199,12 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     }
     let signal = signal as u8;
     let id = match how {
-        SIGEV_NONE => process.timers.add(|_| IntervalTimer::new(process, clock, Notify::Nothing)),
-        SIGEV_SIGNAL | SIGEV_THREAD => process.timers.add(|id| {
+        SIGEV_NONE => process.timers.add(entry, |_| IntervalTimer::new(process, clock, Notify::Nothing)),
+        SIGEV_SIGNAL | SIGEV_THREAD => process.timers.add(entry, |id| {
             let value = value.unwrap_or(u64::from(id));
             IntervalTimer::new(process, clock, Notify::Process { id, signal, value })
         }),
-        SIGEV_THREAD_ID => process.timers.add(|id| {
+        SIGEV_THREAD_ID => process.timers.add(entry, |id| {
             let value = value.unwrap_or(u64::from(id));
             IntervalTimer::new(process, clock, Notify::Thread { id, signal, value, tid: tid as u32 })
         }),

@@ -103,6 +103,10 @@ fn rename(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> 
 fn link(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> SysResult {
     let (old, new) = (PathName::read(call.arg(from.1))?, PathName::read(call.arg(to.1))?);
     let walker = Walker::of(call);
+    // A descriptor may have come from where its receiver cannot go.
+    if flags & AT_EMPTY_PATH != 0 && !walker.caller().has(cap::DAC_READ_SEARCH) {
+        return Err(Errno::ENOENT);
+    }
     let source = if old.is_empty() && flags & AT_EMPTY_PATH != 0 {
         walker.place(call, from.0, &old, AT_EMPTY_PATH)?
     } else {

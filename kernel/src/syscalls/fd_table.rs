@@ -183,6 +183,9 @@ fn read_lock(call: &Call<'_>, file: &File) -> Result<Wanted, Errno> {
         _ => return Err(Errno::EINVAL),
     };
     let start = base.checked_add(start as i64).ok_or(Errno::EOVERFLOW)?;
+    if start.checked_add((length as i64).saturating_sub(1).max(0)).is_none() {
+        return Err(Errno::EOVERFLOW);
+    }
     let (first, last) = range(start, length as i64).ok_or(Errno::EINVAL)?;
     Ok(Wanted { kind: head as u16, pid: pid as u32, first, last })
 }

@@ -14,7 +14,7 @@ use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::fs::attr::S_IFREG;
-use crate::fs::dentry::Dentry;
+use crate::fs::dentry::{Dentry, Moment};
 use crate::fs::file::{File, Hold};
 use crate::fs::inode::NewNode;
 use crate::fs::mount::{FileSystem, Mount};
@@ -64,6 +64,7 @@ fn open_at(call: &Call<'_>, dir: i32, path: u64, how: How, restrict: u32) -> Sys
         walk.base = Some(call.task.files().get(dir)?.path.clone());
     }
     walk.restrict = restrict;
+    walk.began = (restrict != 0).then(Moment::now);
     let file = open(&walk, &path, how)?;
     install(call, file, how.flags & O_CLOEXEC as u32 != 0)
 }
@@ -142,7 +143,8 @@ fn nameless() -> &'static Arc<Mount> {
         if let Some(mount) = MOUNT.get() {
             return mount;
         }
-        let fs = TmpFs::new("tmpfs", half_of_memory(), 0o1777, b"");
+        let fs = TmpFs::new("tmpfs", 2 * half_of_memory(), 0o1777, b"");
+        fs.hold_nameless();
         let root = fs.root();
         // Of two that come here at once, one is used.
         let _ = MOUNT.set(Mount::new(fs, root, b"tmpfs", 0));

@@ -173,7 +173,7 @@ fn lseek(call: &mut Call<'_>) -> SysResult {
         _ => return Err(Errno::EINVAL),
     };
     let target = base.checked_add_signed(offset).filter(|&to| to <= i64::MAX as u64);
-    let target = target.ok_or(if offset > 0 { Errno::EOVERFLOW } else { Errno::EINVAL })?;
+    let target = target.ok_or(Errno::EINVAL)?;
     file.set_position(target);
     Ok(target as usize)
 }
@@ -207,9 +207,6 @@ fn copy_file_range(call: &mut Call<'_>) -> SysResult {
     only(call.arg(5), 0)?;
     let (from, out) = (call.file(0)?, call.file(2)?);
     let (from_at, out_at) = (UserPtr::<u64>::new(call.arg(1)), UserPtr::<u64>::new(call.arg(3)));
-    if !from.is_readable() || !out.is_writable() || out.is_appending() {
-        return Err(Errno::EBADF);
-    }
     for file in [&from, &out] {
         match file.inode().attr().kind() {
             S_IFREG => {}
@@ -217,9 +214,18 @@ fn copy_file_range(call: &mut Call<'_>) -> SysResult {
             _ => return Err(Errno::EINVAL),
         }
     }
+    if !from.is_readable() || !out.is_writable() || out.is_appending() {
+        return Err(Errno::EBADF);
+    }
     let read_at = if from_at.is_null() { from.position() } else { position(from_at.read()?)? };
     let write_at = if out_at.is_null() { out.position() } else { position(out_at.read()?)? };
-    let length = call.arg(4) as usize;
+    // As on Linux the end of what there is to read cuts it first, then the farthest offset to write to.
+    let length = call.arg(4).min(from.inode().size().saturating_sub(read_at)).min(MAX_RW_COUNT as u64);
+    let room = (i64::MAX as u64).saturating_sub(write_at);
+    if length > 0 && room == 0 {
+        return Err(Errno::EFBIG);
+    }
+    let length = length.min(room) as usize;
     let attr = |file: &File| (file.inode().attr().dev, file.inode().attr().ino);
     let end = |at: u64| at.saturating_add(length as u64);
     if attr(&from) == attr(&out) && read_at < end(write_at) && write_at < end(read_at) && length > 0 {

@@ -9,6 +9,7 @@ use linux_abi::syscalls::nr;
 use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
+use crate::mm::frames::spare;
 use crate::task::creds::cap;
 use crate::user::{read_bytes, read_string, write_bytes};
 
@@ -91,6 +92,7 @@ fn set(call: &Call<'_>, place: impl FnOnce(&Call<'_>) -> Result<Path, Errno>) ->
     let place = place(call)?;
     let name = read_name(call)?;
     let size = usize::try_from(call.arg(3)).ok().filter(|&size| size <= LARGEST).ok_or(Errno::E2BIG)?;
+    spare()?;
     let mut value = alloc::vec![0; size];
     read_bytes(call.arg(2), &mut value)?;
     check_name(call, &name, true)?;

@@ -29,10 +29,12 @@ pub mod file_xattr;
 mod futexes;
 mod identity;
 mod memory;
+mod memory_advice;
 mod mqueue;
 mod place;
 mod poll;
 mod process;
+mod process_compare;
 mod process_setup;
 mod process_usage;
 mod scheduling;
@@ -88,6 +90,7 @@ const AREAS: &[Calls] = &[
     memory::CALLS,
     mqueue::CALLS,
     process::CALLS,
+    process_compare::CALLS,
     process_setup::CALLS,
     process_usage::CALLS,
     identity::CALLS,

@@ -87,7 +87,7 @@ impl Walker {
     pub fn walk(&self, call: &Call<'_>, dir: i32, path: &[u8]) -> Result<Walk<'_>, Errno> {
         let absolute = path.first() == Some(&b'/');
         let base = if dir == AT_FDCWD || absolute { None } else { Some(call.task.files().get(dir)?.path.clone()) };
-        Ok(Walk { who: self.caller(), context: &self.context, base, restrict: 0 })
+        Ok(Walk { who: self.caller(), context: &self.context, base, restrict: 0, began: None })
     }
 
     /// The place that `dir`, `path` and `AT_*` flags name together (stat and its kin).

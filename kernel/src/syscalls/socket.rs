@@ -82,7 +82,7 @@ pub const CALLS: Calls = &[
         if call.arg(4) != 0
             && let Some(from) = &received.from
         {
-            write_address(call.arg(4), call.arg(5), from)?;
+            write_sender(call.arg(4), call.arg(5), from)?;
         }
         Ok(count)
     }),
@@ -151,6 +151,14 @@ fn write_address(to: u64, length_at: u64, address: &Address) -> Result<(), Errno
     length.write(bytes.len() as i32)
 }
 
+/// [`write_address`] of who sent a message: nothing but a length of 0 for a socket without a name.
+fn write_sender(to: u64, length_at: u64, address: &Address) -> Result<(), Errno> {
+    match address.0 {
+        Some(_) => write_address(to, length_at, address),
+        None => UserPtr::<i32>::new(length_at).write(0),
+    }
+}
+
 fn accept(call: &Call<'_>, modes: u64) -> SysResult {
     let (file, listener) = socket(call)?;
     let accepted = listener.accept(file.is_nonblocking())?;
@@ -199,7 +207,7 @@ fn flags(file: &File, bits: u64) -> Result<Flags, Errno> {
 }
 
 fn send(
-    socket: &Socket,
+    socket: &Arc<Socket>,
     source: &mut Source<'_>,
     target: Option<Arc<Socket>>,
     flags: Flags,
@@ -254,7 +262,7 @@ fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
     let Some(received) = received else { return Ok(done) };
     if name != 0 {
         match &received.from {
-            Some(from) => write_address(name, header + 8, from)?,
+            Some(from) => write_sender(name, header + 8, from)?,
             None => UserPtr::<i32>::new(header + 8).write(0)?,
         }
     }

@@ -29,7 +29,16 @@ pub const CALLS: Calls = &[
     (nr::reboot, reboot),
     (nr::iopl, iopl),
     (nr::ioperm, ioperm),
+    (nr::acct, acct),
 ];
+
+/// Process accounting is off: it can be switched off, and not on.
+fn acct(call: &mut Call<'_>) -> SysResult {
+    if !call.task.creds.with(|creds| creds.capable(cap::SYS_PACCT)) {
+        return Err(Errno::EPERM);
+    }
+    if call.arg(0) == 0 { Ok(0) } else { Err(Errno::ENOSYS) }
+}
 
 fn uname(call: &mut Call<'_>) -> SysResult {
     user::write_bytes(call.arg(0), uts::names().bytes())?;

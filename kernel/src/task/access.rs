@@ -10,6 +10,7 @@ use kernel_logic::permission::{Identity, may_look_into};
 use linux_abi::Errno;
 
 use super::Task;
+use super::account::Kind;
 use super::creds::{Creds, cap};
 use crate::mm::AddressSpace;
 
@@ -80,6 +81,9 @@ pub fn change_creds(task: &Task, edit: impl FnOnce(&mut Creds)) {
             }
         });
         task.parent_death_signal.store(0, Ordering::Relaxed);
+    }
+    if task.creds.with(|old| old.uid != creds.uid) {
+        *task.counted.lock() = creds.account.charge(Kind::Threads, 1, u64::MAX);
     }
     task.creds.set(Arc::new(creds));
 }

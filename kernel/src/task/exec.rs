@@ -6,13 +6,14 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
-use kernel_logic::signal::{SIG_DFL, SIG_IGN, sig};
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
 use machine::thread::running;
 
 use super::access;
+use super::account::Kind;
 use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
@@ -54,6 +55,13 @@ const START_BYTES: usize = 256;
 /// Executes; on success `frame` begins the new program.
 pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
     let _whole = span(Id::Exec);
+    if me.exceeds_processes.load(Ordering::Relaxed) {
+        let threads = me.creds.with(|creds| creds.account.sum(Kind::Threads));
+        if threads > me.process.limit(resource::NPROC) {
+            return Err(Errno::EAGAIN);
+        }
+        me.exceeds_processes.store(false, Ordering::Relaxed);
+    }
     let opening = span(Id::ExecOpen);
     let file = open_file(me, &request)?;
     let (file, start) = follow_shebang(me, file, &mut request)?;
@@ -105,7 +113,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
 fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
     let creds = me.creds();
     let context = me.fs();
-    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0 })
+    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0, began: None })
 }
 
 fn caller(creds: &Creds) -> Caller<'_> {
@@ -142,7 +150,9 @@ fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Re
         let Some((interpreter, argument)) = elf::shebang(&start) else { return Ok((file, start)) };
         let interpreter = interpreter.to_vec();
         let script = core::mem::replace(&mut path, interpreter.clone());
-        let mut argv = alloc::vec![interpreter.clone()];
+        let mut argv = Vec::new();
+        argv.try_reserve_exact(request.argv.len() + 3).map_err(|_| Errno::ENOMEM)?;
+        argv.push(interpreter.clone());
         argv.extend(argument.map(<[u8]>::to_vec));
         argv.push(script);
         argv.extend(request.argv.drain(..).skip(1));
@@ -224,13 +234,19 @@ fn only_thread(me: &Thread) -> Result<(), Errno> {
     if alone().is_some() {
         return Ok(());
     }
+    // Of two that execute at once the first goes on; the other waits here for its end.
+    let first = || (!me.process.executing.swap(true, Ordering::SeqCst)).then_some(());
+    me.process.resumed.wait_until(None, Sleep::Killable, first).map_err(|_| Errno::EAGAIN)?;
+    // From here on no thread is made.
     for thread in me.process.live_threads() {
         if thread.tid() != me.tid() {
             thread.must_exit.store(true, Ordering::SeqCst);
             sched::notify(&thread, true);
         }
     }
-    me.process.resumed.wait_until(None, Sleep::Killable, alone).map_err(|_| Errno::EAGAIN)?;
+    let gone = me.process.resumed.wait_until(None, Sleep::Killable, alone);
+    me.process.executing.store(false, Ordering::SeqCst);
+    gone.map_err(|_| Errno::EAGAIN)?;
     super::tree::take_over(me);
     Ok(())
 }
@@ -284,10 +300,9 @@ fn reset_signals(me: &Thread) {
     // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
     let mut changed = Arc::strong_count(&shared) > 2;
     for entry in &mut table {
-        if entry.handler != SIG_IGN && (entry.handler != SIG_DFL || entry.flags != 0) {
-            *entry = kernel_logic::signal::Disposition::default();
-            changed = true;
-        }
+        let before = *entry;
+        entry.forget_handler();
+        changed |= before != *entry;
     }
     if changed {
         me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));

@@ -59,6 +59,10 @@ fn release_memory(me: &super::Thread) {
 fn leave(me: &Task, code: u8) {
     let _span = span(Id::ExitFamily);
     let process = me.process.clone();
+    *process.last_creds.lock() = Some(me.creds());
+    let counted = me.counted.lock().take();
+    let waiting = core::mem::take(&mut *me.signals.pending.lock());
+    drop(waiting);
     {
         let mut usage = process.usage.lock();
         let (user, system) = clock::split_time(me);
@@ -80,6 +84,7 @@ fn leave(me: &Task, code: u8) {
         last
     };
     if last {
+        *process.counted.lock() = counted;
         end(&process, me, code);
     } else if process.threads.lock().len() == 1 {
         // An exec waits for the other threads to leave.

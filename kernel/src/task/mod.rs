@@ -24,6 +24,7 @@ use crate::trace::Traced;
 use crate::trace::ring::Calls;
 
 pub mod access;
+pub mod account;
 pub mod clock;
 pub mod clone;
 pub mod creds;
@@ -42,6 +43,7 @@ pub mod signal;
 pub mod tree;
 pub mod wait;
 
+use account::Charge;
 pub use creds::Creds;
 pub use process::{Process, Session};
 
@@ -78,6 +80,8 @@ pub struct Task {
     pub fs: OptionSlot<FsContext>,
     /// Its credentials.
     pub creds: Slot<Creds>,
+    /// What it counts for its real user; given up when it ends.
+    pub counted: SpinLock<Option<Charge>>,
     /// Held while memory and credentials change together, and while both are looked at ([`access`]).
     pub identity: SpinLock<()>,
     /// `comm`: up to 15 bytes and a NUL.
@@ -100,6 +104,8 @@ pub struct Task {
     pub minor_faults: AtomicU64,
     /// See above.
     pub major_faults: AtomicU64,
+    /// Its user had more threads than permitted when it became that user: it may execute a program once that is over.
+    pub exceeds_processes: AtomicBool,
     /// It never runs a program.
     pub kernel_thread: bool,
     /// Set for the thread that becomes init: it executes the program before its first user instruction.
@@ -120,6 +126,8 @@ pub trait Above {
     fn release_futexes(thread: &Thread, exec: bool);
     /// The leader of a session with this terminal ended.
     fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
+    /// Pages of what `user` has sent through sockets and nobody has received.
+    fn pages_in_flight(user: u32) -> u64;
 }
 
 /// What is told of threads and programs to whoever looks after crashes.
@@ -172,6 +180,10 @@ impl Actor for Task {
 impl Owner for Task {
     fn stack_limit(&self) -> u64 {
         self.process.limit(limits::resource::STACK)
+    }
+
+    fn exceeds_limits(&self) -> bool {
+        self.creds.with(|creds| creds.capable(creds::cap::SYS_RESOURCE))
     }
 }
 
@@ -277,6 +289,7 @@ impl Task {
             files: OptionSlot::new(None),
             fs: OptionSlot::new(None),
             creds: Slot::new(Arc::new(Creds::root())),
+            counted: SpinLock::new(None),
             identity: SpinLock::new(()),
             name: SpinLock::new([0; 16]),
             clear_child_tid: AtomicU64::new(0),
@@ -288,6 +301,7 @@ impl Task {
             vfork: SpinLock::new(None),
             minor_faults: AtomicU64::new(0),
             major_faults: AtomicU64::new(0),
+            exceeds_processes: AtomicBool::new(false),
             kernel_thread: true,
             becomes_init: AtomicBool::new(false),
             trap: SpinLock::new(TrapCode::default()),

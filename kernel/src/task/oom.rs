@@ -5,8 +5,9 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
+use machine::addr::PAGE_SIZE;
 
-use super::signal;
+use super::{Above, signal};
 use crate::log;
 use crate::mm::frames;
 use crate::sched;
@@ -14,6 +15,7 @@ use crate::sync::wait::sleep_until;
 use crate::task::process::{Comm, Ended};
 use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
+use crate::upper::Kwab;
 
 /// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim. When nobody is left
 /// to end, the kernel cannot go on. Thread context, no lock held.
@@ -71,13 +73,33 @@ fn choose() -> Option<Arc<Process>> {
     worst.map(|(_, process)| process)
 }
 
-/// Pages that its end gives back: its memory, the page tables for it, and what waits in its pipes and sockets.
+/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, files without
+/// a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user besides root
+/// also answers for what that user has in flight through sockets, which no descriptor leads to.
 fn footprint(process: &Process) -> u64 {
     let Some(thread) = process.any_thread() else { return 0 };
-    let tables = thread.mm().map_or(0, |mm| mm.space.table_frames());
-    let buffers = thread.files.get().map_or(0, |files| files.held_pages());
-    resident(process) + tables as u64 + buffers as u64
+    let (mut pages, mut contents, mut nameless) = (0, 0, 0);
+    if let Some(mm) = thread.mm() {
+        let resident = mm.resident();
+        let held = mm.held();
+        contents = resident.file + resident.shmem;
+        nameless = held.contents;
+        pages += resident.anonymous + mm.space.table_frames() as u64 + held.ranges;
+    }
+    if let Some(files) = thread.files.get() {
+        let held = files.held();
+        pages += held.buffers;
+        nameless += held.contents;
+    }
+    let uid = thread.creds.with(|creds| creds.uid);
+    if uid != 0 {
+        pages += <Kwab as Above>::pages_in_flight(uid);
+    }
+    pages + contents.max(nameless) + process.threads.lock().len() as u64 * PER_THREAD
 }
+
+/// Pages of a thread: its kernel stack and what is kept about it.
+const PER_THREAD: u64 = (machine::thread::KERNEL_STACK_SIZE / PAGE_SIZE) as u64 + 2;
 
 fn resident(process: &Process) -> u64 {
     let mm = process.any_thread().and_then(|thread| thread.mm());

@@ -1,6 +1,9 @@
 //! Waiting for children (wait4(2), waitid(2)).
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 
 use super::process::{Ended, Process};
@@ -34,6 +37,19 @@ pub struct Wanted {
     pub no_hang: bool,
     /// Leave the child waitable.
     pub keep: bool,
+    /// By what they tell their parent.
+    pub kind: Kind,
+}
+
+/// Children by the signal of their end (wait(2), `__WCLONE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Those that send SIGCHLD.
+    Ordinary,
+    /// Those that send another signal, or none.
+    Clones,
+    /// All.
+    All,
 }
 
 /// What a child did.
@@ -60,7 +76,7 @@ pub struct Report {
 /// Waits for a change; `Ok(None)` when there is none and the caller does not want to sleep.
 pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
     let _span = span(Id::Wait);
-    let look = || match scan(me, wanted) {
+    let look = || match scan_until_reaped(me, wanted) {
         Scan::Found(report) => Some(Ok(Some(report))),
         Scan::Nobody => Some(Err(Errno::ECHILD)),
         Scan::NotYet if wanted.no_hang => Some(Ok(None)),
@@ -79,6 +95,18 @@ enum Scan {
     Nobody,
 }
 
+/// [`scan`], and again while other threads are faster at reaping what it finds.
+fn scan_until_reaped(me: &Task, wanted: &Wanted) -> Scan {
+    loop {
+        let scanned = scan(me, wanted);
+        match &scanned {
+            Scan::Found(Report { process, change: Change::Ended(_), .. })
+                if !wanted.keep && !reap_into(me, process) => {}
+            _ => return scanned,
+        }
+    }
+}
+
 fn scan(me: &Task, wanted: &Wanted) -> Scan {
     let mut any = false;
     let found = tree::find_child(me.process.pid, |child| {
@@ -87,7 +115,13 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             Which::Process(pid) => child.pid == pid,
             Which::Group(pgid) => child.pgid() == pgid,
         };
-        if !matches {
+        let ordinary = child.exit_signal.load(Ordering::Relaxed) == sig::CHLD;
+        let of_kind = match wanted.kind {
+            Kind::Ordinary => ordinary,
+            Kind::Clones => !ordinary,
+            Kind::All => true,
+        };
+        if !matches || !of_kind {
             return None;
         }
         // What has ended neither stops nor continues any more.
@@ -100,11 +134,7 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
     });
     match found {
         Some((process, change)) => {
-            let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
-            if matches!(change, Change::Ended(_)) && !wanted.keep && !reap_into(me, &process) {
-                // Another thread has reaped it meanwhile.
-                return scan(me, wanted);
-            }
+            let uid = process.creds().map_or(0, |creds| creds.uid);
             Scan::Found(Report { process, change, uid })
         }
         None if any => Scan::NotYet,

@@ -30,6 +30,8 @@ struct State {
 pub static UNIMPLEMENTED: Limit = Limit::new("unimplemented_syscall");
 /// `crash_report` events.
 pub static CRASHES: Limit = Limit::new("crash_report");
+/// Messages about programs that were dumped.
+pub static DUMPED: Limit = Limit::new("program_dumped");
 /// Messages about processes ended for want of memory.
 pub static OUT_OF_MEMORY: Limit = Limit::new("out_of_memory");
 
@@ -66,7 +68,7 @@ impl Limit {
 
 /// Writes what was counted since the last line of each kind.
 pub fn report() {
-    for limit in [&UNIMPLEMENTED, &CRASHES, &OUT_OF_MEMORY] {
+    for limit in [&UNIMPLEMENTED, &CRASHES, &DUMPED, &OUT_OF_MEMORY] {
         limit.tell();
     }
 }

@@ -11,6 +11,7 @@ use alloc::sync::Arc;
 
 use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
+use kernel_logic::tty::marks::Marks;
 use kernel_logic::tty::termios::{ICANON, TOSTOP, Termios, VMIN, VTIME};
 use kernel_logic::tty::{Action, LineDiscipline, Taken};
 use linux_abi::Errno;
@@ -18,6 +19,7 @@ use linux_abi::flags::file::O_NOCTTY;
 use machine::sync::{Once, SpinLock};
 use machine::time::now;
 
+use crate::fs::dev::kmsg::check_reader;
 use crate::fs::dev::{CONSOLE, PTMX, TTY_S0, split};
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
@@ -93,7 +95,7 @@ pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
 pub fn console_input() {
     let tty = console();
     while let Some(byte) = machine::console::read() {
-        tty.input(byte);
+        tty.input(byte, Trust::Full);
     }
 }
 
@@ -113,6 +115,7 @@ pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
 /// comes between them.
 struct Gathered<'t> {
     tty: &'t Tty,
+    trust: Trust,
     bytes: [u8; GATHERED],
     len: usize,
 }
@@ -127,16 +130,35 @@ impl Gathered<'_> {
                 room.copy_from_slice(bytes);
                 self.len += bytes.len();
             }
-            None => self.tty.screen(bytes),
+            None => self.tty.screen_for(self.trust, bytes),
         }
     }
 
     fn show(&mut self) {
         if self.len > 0 {
-            self.tty.screen(&self.bytes[..core::mem::take(&mut self.len)]);
+            self.tty.screen_for(self.trust, &self.bytes[..core::mem::take(&mut self.len)]);
         }
     }
 }
+
+/// Whether output on the console may read like the kernel's own lines ([`Marks`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Trust {
+    /// Input over the wire, or output of a thread that may read and write the kernel's log.
+    Full,
+    /// Output of an ordinary user.
+    None,
+}
+
+impl Trust {
+    /// The running thread's.
+    fn of_caller() -> Self {
+        if check_reader().is_ok() { Self::Full } else { Self::None }
+    }
+}
+
+/// What ordinary users showed on the console last.
+static SHOWN: SpinLock<Marks> = SpinLock::new(Marks::new());
 
 /// Most bytes that are shown at once.
 const GATHERED: usize = 512;
@@ -162,6 +184,14 @@ impl Tty {
         }
     }
 
+    /// [`Tty::screen`], the console's without marks of the kernel's lines unless there is trust.
+    fn screen_for(&self, trust: Trust, bytes: &[u8]) {
+        if trust == Trust::Full || self.wire.is_some() {
+            return self.screen(bytes);
+        }
+        SHOWN.lock().pass(bytes, &mut |bytes| self.screen(bytes));
+    }
+
     /// Wakes a master that waits for output.
     fn shown(&self) {
         if let Some(wire) = &self.wire {
@@ -179,10 +209,10 @@ impl Tty {
             || self.wire.as_ref().is_some_and(|wire| !wire.is_cut() && !wire.has_room())
     }
 
-    fn input(&self, byte: u8) {
+    fn input(&self, byte: u8, trust: Trust) {
         let mut discipline = self.discipline.lock();
         let was_stopped = discipline.output_stopped();
-        let action = discipline.input(byte, &mut |bytes| self.screen(bytes));
+        let action = discipline.input(byte, &mut |bytes| self.screen_for(trust, bytes));
         let restarted = was_stopped && !discipline.output_stopped();
         drop(discipline);
         self.shown();
@@ -277,6 +307,7 @@ impl FileOps for TtyFile {
         if self.tty.termios().local(TOSTOP) {
             job::check_background(&self.tty, sig::TTOU)?;
         }
+        let trust = if self.tty.wire.is_none() { Trust::of_caller() } else { Trust::Full };
         let mut piece = [0; PIECE];
         while source.left() > 0 {
             if self.tty.is_hung_up() {
@@ -290,7 +321,7 @@ impl FileOps for TtyFile {
             }
             let count = source.take(&mut piece)?;
             let mut discipline = self.tty.discipline.lock();
-            let mut gathered = Gathered { tty: &self.tty, bytes: [0; GATHERED], len: 0 };
+            let mut gathered = Gathered { tty: &self.tty, trust, bytes: [0; GATHERED], len: 0 };
             discipline.write(&piece[..count], &mut |bytes| gathered.put(bytes));
             gathered.show();
             drop(discipline);

@@ -9,13 +9,13 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
-use kernel_logic::signal::MAX_SIGNAL;
+use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{ICANON, Termios};
 use linux_abi::Errno;
 use linux_abi::flags::file::{O_CLOEXEC, O_NOCTTY};
 use machine::sync::{Once, SpinLock};
 
-use super::{Tty, TtyFile, ioctl, job};
+use super::{Trust, Tty, TtyFile, ioctl, job};
 use crate::fs::attr::S_IFCHR;
 use crate::fs::dentry::Dentry;
 use crate::fs::dev::{PTMX, number};
@@ -232,7 +232,7 @@ impl FileOps for Master {
             }
             let count = source.take(&mut piece)?;
             for byte in &piece[..count] {
-                self.tty.input(*byte);
+                self.tty.input(*byte, Trust::Full);
             }
             if source.left() > 0 {
                 breathe_or_stop(Sleep::Interruptible).map_err(|_| Errno::ERESTARTSYS)?;
@@ -272,11 +272,15 @@ impl FileOps for Master {
             }
             TIOCGPTLCK => int.write(i32::from(wire.locked.load(Relaxed))).map(|()| 0),
             TIOCGPTPEER => self.open_peer(argument),
-            TIOCSIG if (1..=u64::from(MAX_SIGNAL)).contains(&argument) => {
-                job::signal_foreground(&self.tty, argument as u8);
-                Ok(0)
-            }
-            TIOCSIG => Err(Errno::EINVAL),
+            // No other, for the group may run as another user.
+            TIOCSIG => match [sig::INT, sig::QUIT, sig::TSTP].into_iter().find(|signal| u64::from(*signal) == argument)
+            {
+                Some(signal) => {
+                    job::signal_foreground(&self.tty, signal);
+                    Ok(0)
+                }
+                None => Err(Errno::EINVAL),
+            },
             _ => {
                 let waiting = wire.output.lock().len();
                 ioctl::handle_master(&self.tty, request, argument, waiting)

@@ -12,6 +12,10 @@ use super::features::{self, Feature, cpuid};
 /// FXSAVE area and XSAVE header: the least there is.
 pub(crate) const LEGACY: usize = 512;
 const HEADER: usize = 64;
+/// Bytes from here on to the end of the FXSAVE area are reserved.
+const RESERVED_OFFSET: usize = 416;
+/// End of the AVX part, which lies right behind the header. Where the parts behind it lie is the processor's choice.
+const PARTS_OFFSET: usize = LEGACY + HEADER + 256;
 const MXCSR_OFFSET: usize = 24;
 const MXCSR_MASK_OFFSET: usize = 28;
 const MXCSR_DEFAULT: u32 = 0x1f80;
@@ -59,6 +63,20 @@ pub(crate) unsafe fn fresh(area: *mut u8) {
         area.write_bytes(0, size());
         area.cast::<u16>().write(FCW_DEFAULT);
         area.add(MXCSR_OFFSET).cast::<u32>().write(MXCSR_DEFAULT);
+    }
+}
+
+/// Clear what no save writes: the reserved end of the FXSAVE area, the header and what lies between the parts behind
+/// it. A fresh area holds what its memory held before, and all of it goes to programs in signal frames.
+///
+/// # Safety
+/// As for [`fresh`].
+pub(crate) unsafe fn clear_gaps(area: *mut u8) {
+    // SAFETY: the caller's; the last range is empty where there are no parts behind the AVX one.
+    unsafe {
+        area.add(RESERVED_OFFSET).write_bytes(0, LEGACY - RESERVED_OFFSET);
+        clear_header(area);
+        area.add(PARTS_OFFSET.min(size())).write_bytes(0, size().saturating_sub(PARTS_OFFSET));
     }
 }
 

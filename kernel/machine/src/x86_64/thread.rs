@@ -148,7 +148,7 @@ impl Core {
         // SAFETY: both lie in the fresh stack, aligned; the area is large enough for the processor's state.
         unsafe {
             if inherit_fpu {
-                fpu::clear_header(fpu_area as *mut u8);
+                fpu::clear_gaps(fpu_area as *mut u8);
                 fpu::save_whole(fpu_area as *mut u8);
             } else {
                 fpu::fresh(fpu_area as *mut u8);

@@ -19,6 +19,7 @@ use crate::log;
 use crate::options::{self, CoreDump};
 use crate::task::Thread;
 use crate::task::process::Comm;
+use crate::trace::limit;
 
 /// Dumps written to the serial console in one boot: a program that crashes again and again must not bury the log.
 const MOST_ON_SERIAL: u32 = 8;
@@ -58,7 +59,10 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();
-    log::info!("kwab: {}[{}] dumped, {bytes} bytes to the {}", Comm(&thread.process), thread.pid(), target.name());
+    if limit::DUMPED.admits() {
+        let (name, pid) = (Comm(&thread.process), thread.pid());
+        log::info!("kwab: {name}[{pid}] dumped, {bytes} bytes to the {}", target.name());
+    }
 }
 
 /// Bytes collected before they become a section.

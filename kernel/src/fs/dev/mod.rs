@@ -72,6 +72,9 @@ pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileO
         FULL => Ok(memory(2, Memory::Full)),
         RANDOM | URANDOM => Ok(memory(3, Memory::Random)),
         KMSG => {
+            if kmsg::Writing::get() == kmsg::Writing::Off {
+                return Err(Errno::EPERM);
+            }
             if request.flags & O_ACCMODE != O_WRONLY as u32 {
                 kmsg::check_reader()?;
             }

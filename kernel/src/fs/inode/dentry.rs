@@ -4,7 +4,7 @@
 //! procfs makes them when asked). A dentry holds its parent, never its children, so a place stays nameable while it is open.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 use machine::sync::SpinLock;
 
@@ -35,6 +35,42 @@ impl Name {
             Self::Own(name) => name,
             Self::Kind(name) => name.as_bytes(),
         }
+    }
+}
+
+/// Sequence count of renames: odd while one runs.
+static MOVES: AtomicU64 = AtomicU64::new(0);
+
+/// Held during a rename, of which one runs at a time.
+pub struct Moving(());
+
+impl Moving {
+    /// Begins one.
+    pub fn begin() -> Self {
+        MOVES.fetch_add(1, SeqCst);
+        Self(())
+    }
+}
+
+impl Drop for Moving {
+    fn drop(&mut self) {
+        MOVES.fetch_add(1, SeqCst);
+    }
+}
+
+/// A value of the sequence count of renames: [`Moment::holds`] tells whether any dentry may have another parent since.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment(u64);
+
+impl Moment {
+    /// Now.
+    pub fn now() -> Self {
+        Self(MOVES.load(SeqCst))
+    }
+
+    /// Whether no rename ran at that moment or since.
+    pub fn holds(self) -> bool {
+        self.0.is_multiple_of(2) && MOVES.load(SeqCst) == self.0
     }
 }
 

@@ -265,6 +265,7 @@ impl File {
         }
         let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
+        check_end(position, sink.left())?;
         let result = self.ops.read(self, position, sink);
         self.position.store(position + sink.done() as u64, Relaxed);
         drop(turn);
@@ -283,6 +284,7 @@ impl File {
         }
         let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
+        check_end(position, source.left())?;
         let before = source.done();
         let result = self.ops.write(self, position, source);
         let start = result.unwrap_or(position);
@@ -299,6 +301,7 @@ impl File {
         if !self.is_readable() {
             return Err(Errno::EBADF);
         }
+        check_end(position, sink.left())?;
         let result = self.ops.read(self, position, sink);
         outcome(sink.done(), result)
     }
@@ -311,6 +314,7 @@ impl File {
         if !self.is_writable() {
             return Err(Errno::EBADF);
         }
+        check_end(position, source.left())?;
         let result = self.ops.write(self, position, source).map(|_| ());
         outcome(source.done(), result)
     }
@@ -387,6 +391,12 @@ impl File {
     pub fn tell_of_closing(&self) {
         self.has_locks.store(true, Relaxed);
     }
+}
+
+/// EINVAL if the transfer would end beyond the largest offset (read(2)).
+#[inline]
+fn check_end(position: u64, count: usize) -> Result<(), Errno> {
+    if position.saturating_add(count as u64) > i64::MAX as u64 { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 /// What a call returns that moved `done` bytes before it ended with `result`.

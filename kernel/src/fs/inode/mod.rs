@@ -68,6 +68,16 @@ pub enum RenameMode {
     Exchange,
 }
 
+/// Where rename puts an entry.
+pub struct RenameTo<'a> {
+    /// The directory.
+    pub dir: &'a Arc<Dentry>,
+    /// The name in it.
+    pub name: &'a [u8],
+    /// What the caller found there, and checked.
+    pub existing: Option<&'a Arc<Dentry>>,
+}
+
 /// A file. Directory methods answer ENOTDIR unless the implementation is a directory, and so on.
 pub trait Inode: Any + Send + Sync {
     /// What all inodes have.
@@ -113,8 +123,9 @@ pub trait Inode: Any + Send + Sync {
         Err(Errno::EPERM)
     }
 
-    /// Moves `entry` of this directory to `name` in `to`, a directory of the same file system.
-    fn rename(&self, _entry: &Arc<Dentry>, _to: &Arc<Dentry>, _name: &[u8], _mode: RenameMode) -> Result<(), Errno> {
+    /// Moves `entry` of this directory to the place `to`, in a directory of the same file system: ESTALE, and nothing
+    /// changes, if something else has that name now than the caller saw there.
+    fn rename(&self, _entry: &Arc<Dentry>, _to: &RenameTo<'_>, _mode: RenameMode) -> Result<(), Errno> {
         Err(Errno::EPERM)
     }
 

@@ -30,7 +30,7 @@ pub trait Archive: Send + Sync {
     fn piece(&self, at: usize) -> &[u8];
 }
 
-const PAGE: u64 = PAGE_SIZE as u64;
+pub(super) const PAGE: u64 = PAGE_SIZE as u64;
 /// How often the crash path asks for a file's lock: whoever runs lets go of it sooner, whoever is stopped never does.
 const ATTEMPTS: u32 = 10_000;
 const FALLOC_KEEP_SIZE: u64 = 1;
@@ -238,8 +238,15 @@ impl FileData {
             let mut pages = self.pages.lock();
             fill_archived(&mut pages, index, taken, &frame);
         }
-        if self.pages.lock().map.insert(index, frame).is_some() {
-            pool.release(1);
+        let mut pages = self.pages.lock();
+        match pages.map.get(index).cloned() {
+            // A mapping made the page meanwhile (the source may map this very page): that frame stays the file's.
+            Some(other) => {
+                drop(pages);
+                copy(&frame, &other, taken);
+                pool.release(1);
+            }
+            None => drop(pages.map.insert(index, frame)),
         }
         result.map(|_| ())
     }
@@ -326,6 +333,8 @@ impl FileData {
     /// fallocate: reserves, or punches a hole.
     pub fn allocate(&self, pool: &Pool, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
         let end = start.checked_add(length).filter(|&end| end <= LARGEST).ok_or(Errno::EFBIG)?;
+        // Seals are checked under the gate that F_ADD_SEALS takes.
+        let _turn = self.writers.lock();
         match mode {
             0 | FALLOC_KEEP_SIZE => {
                 if mode == 0 && end > self.size() {
@@ -345,7 +354,7 @@ impl FileData {
                 }
                 Ok(())
             }
-            _ if mode == FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE => {
+            _ if Self::is_hole(mode) => {
                 self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
                 self.punch(pool, start, end)
             }
@@ -353,8 +362,12 @@ impl FileData {
         }
     }
 
+    /// Whether a mode of fallocate(2) makes a hole.
+    pub const fn is_hole(mode: u64) -> bool {
+        mode == FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE
+    }
+
     fn punch(&self, pool: &Pool, start: u64, end: u64) -> Result<(), Errno> {
-        let _turn = self.writers.lock();
         let end = end.min(self.size().next_multiple_of(PAGE));
         let mut at = start;
         while at < end {
@@ -403,6 +416,16 @@ impl FileData {
 impl Default for FileData {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// Copies the first `count` bytes of a frame.
+fn copy(from: &Frame, to: &Frame, count: usize) {
+    let mut piece = [0; 256];
+    for at in (0..count).step_by(piece.len()) {
+        let piece = &mut piece[..256.min(count - at)];
+        from.read(at, piece);
+        to.write(at, piece);
     }
 }
 

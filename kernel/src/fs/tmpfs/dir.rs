@@ -11,10 +11,10 @@ use linux_abi::Errno;
 use machine::sync::{SpinGuard, SpinLock};
 
 use super::data::FileData;
-use super::node::{Body, TmpNode, is_fifo, node_of};
+use super::node::{Body, TmpNode, is_fifo, link_pages, node_of};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
-use crate::fs::dentry::Dentry;
-use crate::fs::inode::{Inode, NewNode, RenameMode};
+use crate::fs::dentry::{self, Dentry};
+use crate::fs::inode::{Inode, NewNode, RenameMode, RenameTo};
 
 type Entries<'a> = SpinGuard<'a, DirMap<Arc<Dentry>>>;
 
@@ -37,7 +37,7 @@ impl TmpNode {
         if self.pool.fixed.load(Relaxed) {
             return Err(if new.mode & S_IFMT == S_IFREG { Errno::EACCES } else { Errno::EPERM });
         }
-        let node = self.make(new, target);
+        let node = self.make(new, target)?;
         let is_dir = node.attr.is_dir();
         let dentry = Dentry::new(name, Some(dir.clone()), node);
         let mut entries = self.open_entries(dir)?;
@@ -55,7 +55,7 @@ impl TmpNode {
         crate::mm::frames::spare()?;
         self.pool.room_for_node()?;
         self.entries()?;
-        let node = self.make(new, None);
+        let node = self.make(new, None)?;
         node.attr.set_nlink(0);
         let name = alloc::format!("#{}", node.attr.ino);
         let dentry = Dentry::new(name.as_bytes(), Some(dir.clone()), node);
@@ -63,7 +63,7 @@ impl TmpNode {
         Ok(dentry)
     }
 
-    fn make(&self, new: NewNode, target: Option<&[u8]>) -> Arc<Self> {
+    fn make(&self, new: NewNode, target: Option<&[u8]>) -> Result<Arc<Self>, Errno> {
         let mut mode = new.mode;
         let mut gid = new.gid;
         if self.attr.mode() & 0o2000 != 0 {
@@ -74,7 +74,10 @@ impl TmpNode {
         }
         let attr = Attr::new(self.attr.dev, mode, new.uid, gid, new.rdev);
         let body = match target {
-            Some(target) => Body::Symlink(target.into()),
+            Some(target) => {
+                self.pool.charge(link_pages(target))?;
+                Body::Symlink(target.into())
+            }
             None => match mode & S_IFMT {
                 S_IFDIR => {
                     attr.set_nlink(2);
@@ -85,7 +88,7 @@ impl TmpNode {
                 _ => Body::Special,
             },
         };
-        Self::new(&self.pool, attr, body)
+        Ok(Self::new(&self.pool, attr, body))
     }
 
     pub(super) fn add_link(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<(), Errno> {
@@ -93,12 +96,17 @@ impl TmpNode {
         if attr.nlink() >= LINK_MAX {
             return Err(Errno::EMLINK);
         }
+        // Each name takes memory as an inode does, and counts as one.
+        crate::mm::frames::spare()?;
+        self.pool.room_for_node()?;
         let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
         let mut entries = self.open_entries(dir)?;
         check_room(&entries)?;
         entries.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
         drop(entries);
-        attr.add_links(1);
+        if attr.add_links(1) > 0 {
+            self.pool.nodes.fetch_add(1, Relaxed);
+        }
         self.attr.touch_modified();
         Ok(())
     }
@@ -125,37 +133,32 @@ impl TmpNode {
         if attr.is_dir() {
             attr.set_nlink(0);
             self.attr.add_links(-1);
-        } else {
-            attr.add_links(-1);
+        } else if attr.add_links(-1) > 1 {
+            self.pool.nodes.fetch_sub(1, Relaxed);
         }
     }
 
-    pub(super) fn move_entry(
-        &self,
-        entry: &Arc<Dentry>,
-        to: &Arc<Dentry>,
-        name: &[u8],
-        mode: RenameMode,
-    ) -> Result<(), Errno> {
+    pub(super) fn move_entry(&self, entry: &Arc<Dentry>, to: &RenameTo<'_>, mode: RenameMode) -> Result<(), Errno> {
         let _alone = RENAMING.lock();
-        let target_dir = node_of(&to.inode).ok_or(Errno::EXDEV)?;
+        let target_dir = node_of(&to.dir.inode).ok_or(Errno::EXDEV)?;
         let from = entry.parent().ok_or(Errno::EBUSY)?;
-        let existing = target_dir.entries()?.lock().get(name).cloned();
-        if let Some(existing) = &existing {
-            if Arc::ptr_eq(&existing.inode, &entry.inode) {
-                return Ok(());
-            }
-            if mode == RenameMode::KeepTarget {
-                return Err(Errno::EEXIST);
-            }
+        if to.existing.is_some_and(|existing| Arc::ptr_eq(&existing.inode, &entry.inode)) {
+            return Ok(());
         }
-        if to.is_within(entry) {
+        if mode == RenameMode::Exchange && to.existing.is_none() {
+            return Err(Errno::ENOENT);
+        }
+        if to.dir.is_within(entry) {
             return Err(Errno::EINVAL);
         }
-        match (mode, existing) {
-            (RenameMode::Exchange, None) => Err(Errno::ENOENT),
-            (RenameMode::Exchange, Some(other)) => self.exchange(target_dir, entry, &other, &from, to),
-            (_, existing) => self.replace(target_dir, entry, existing, to, name),
+        if node_of(&from.inode).is_none_or(|node| !core::ptr::eq(node, self)) {
+            // Moved since the caller found it here.
+            return Err(Errno::ESTALE);
+        }
+        let _passing = dentry::Moving::begin();
+        match (mode, to.existing) {
+            (RenameMode::Exchange, Some(other)) => self.exchange(target_dir, entry, other, &from, to),
+            _ => self.replace(target_dir, entry, &from, to),
         }
     }
 
@@ -163,36 +166,35 @@ impl TmpNode {
         &self,
         target_dir: &Self,
         entry: &Arc<Dentry>,
-        existing: Option<Arc<Dentry>>,
-        to: &Arc<Dentry>,
-        name: &[u8],
+        from: &Arc<Dentry>,
+        to: &RenameTo<'_>,
     ) -> Result<(), Errno> {
         let is_dir = entry.inode.attr().is_dir();
         let old_name = entry.name();
-        if !self.entries()?.lock().get(&old_name).is_some_and(|found| Arc::ptr_eq(found, entry)) {
-            return Err(Errno::ENOENT);
+        if to.existing.is_some_and(|existing| from.is_within(existing)) {
+            return Err(Errno::ENOTEMPTY);
         }
-        if let Some(existing) = &existing {
-            close_for_good(existing, is_dir)?;
+        let mut both = Both::lock(self, target_dir, from, to.dir)?;
+        check_entry(both.source(), &old_name, Some(entry))?;
+        check_entry(both.target(), to.name, to.existing)?;
+        match to.existing {
+            Some(existing) => close_for_good(existing, is_dir)?,
+            None => check_room(both.target())?,
         }
         // The new name is there before the old one goes: whoever looks finds the file at any time.
-        let mut entries = target_dir.open_entries(to)?;
-        if existing.is_none() {
-            check_room(&entries)?;
-        }
-        let replaced = entries.replace(name, entry.clone());
-        if replaced.is_none() && entries.insert(name, entry.clone()).is_err() {
+        let replaced = both.target().replace(to.name, entry.clone());
+        if replaced.is_none() && both.target().insert(to.name, entry.clone()).is_err() {
             return Err(Errno::EEXIST);
         }
-        drop(entries);
-        let taken = self.entries()?.lock().remove(&old_name);
-        entry.relink(name, Some(to.clone()));
+        let taken = both.source().remove(&old_name);
+        entry.relink(to.name, Some(to.dir.clone()));
+        drop(both);
         drop((replaced, taken));
         if is_dir {
             self.attr.add_links(-1);
             target_dir.attr.add_links(1);
         }
-        if let Some(existing) = &existing {
+        if let Some(existing) = to.existing {
             target_dir.forget(existing);
         }
         entry.inode.attr().touch_changed();
@@ -207,16 +209,20 @@ impl TmpNode {
         entry: &Arc<Dentry>,
         other: &Arc<Dentry>,
         from: &Arc<Dentry>,
-        to: &Arc<Dentry>,
+        to: &RenameTo<'_>,
     ) -> Result<(), Errno> {
         if from.is_within(other) {
             return Err(Errno::EINVAL);
         }
-        let (name, other_name) = (entry.name(), other.name());
-        self.entries()?.lock().replace(&name, other.clone());
-        target_dir.entries()?.lock().replace(&other_name, entry.clone());
-        entry.relink(&other_name, Some(to.clone()));
+        let name = entry.name();
+        let mut both = Both::lock(self, target_dir, from, to.dir)?;
+        check_entry(both.source(), &name, Some(entry))?;
+        check_entry(both.target(), to.name, Some(other))?;
+        both.source().replace(&name, other.clone());
+        both.target().replace(to.name, entry.clone());
+        entry.relink(to.name, Some(to.dir.clone()));
         other.relink(&name, Some(from.clone()));
+        drop(both);
         let moved = i32::from(entry.inode.attr().is_dir()) - i32::from(other.inode.attr().is_dir());
         self.attr.add_links(-moved);
         target_dir.attr.add_links(moved);
@@ -233,6 +239,49 @@ impl TmpNode {
         let entries = self.entries()?.lock();
         if dir.is_removed() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
+}
+
+/// The entries of the two directories of a rename, locked together: names are compared and changed in one step.
+struct Both<'a> {
+    source: Entries<'a>,
+    /// `None` if it is the same directory.
+    target: Option<Entries<'a>>,
+}
+
+impl<'a> Both<'a> {
+    /// Locks an ancestor before its descendant, as removals lock a directory before the one they remove from it. Only
+    /// one rename runs at a time, so unrelated directories have no order. ENOENT if the target directory was removed.
+    fn lock(source: &'a TmpNode, target: &'a TmpNode, from: &Arc<Dentry>, to: &Arc<Dentry>) -> Result<Self, Errno> {
+        if core::ptr::eq(source, target) {
+            return Ok(Self { source: source.open_entries(to)?, target: None });
+        }
+        let below = to.is_within(from);
+        let first = if below { Some(source.entries()?.lock()) } else { None };
+        let target = target.open_entries(to)?;
+        let source = match first {
+            Some(first) => first,
+            None => source.entries()?.lock(),
+        };
+        Ok(Self { source, target: Some(target) })
+    }
+
+    fn source(&mut self) -> &mut Entries<'a> {
+        &mut self.source
+    }
+
+    fn target(&mut self) -> &mut Entries<'a> {
+        self.target.as_mut().unwrap_or(&mut self.source)
+    }
+}
+
+/// ESTALE unless `name` refers to `entry`, or to nothing if that is `None`.
+fn check_entry(entries: &Entries<'_>, name: &[u8], entry: Option<&Arc<Dentry>>) -> Result<(), Errno> {
+    let same = match (entries.get(name), entry) {
+        (None, None) => true,
+        (Some(found), Some(entry)) => Arc::ptr_eq(found, entry),
+        _ => false,
+    };
+    if same { Ok(()) } else { Err(Errno::ESTALE) }
 }
 
 /// ENOSPC in a directory with as many names as it can have.

@@ -12,12 +12,12 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use super::data::FileData;
+use super::data::{FileData, PAGE};
 use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{File, FileOps, Seeking};
-use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
+use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
@@ -93,8 +93,10 @@ pub(super) fn take_entries(dentry: &Arc<Dentry>) -> Vec<Arc<Dentry>> {
 impl Drop for TmpNode {
     fn drop(&mut self) {
         self.pool.nodes.fetch_sub(1, Relaxed);
-        if let Body::Regular(data) = &mut self.body {
-            self.pool.release(data.held_pages());
+        match &self.body {
+            Body::Regular(data) => self.pool.release(data.held_pages()),
+            Body::Symlink(target) => self.pool.release(link_pages(target)),
+            _ => {}
         }
     }
 }
@@ -145,8 +147,8 @@ impl Inode for TmpNode {
         self.remove_entry(dir, entry, directory)
     }
 
-    fn rename(&self, entry: &Arc<Dentry>, to: &Arc<Dentry>, name: &[u8], mode: RenameMode) -> Result<(), Errno> {
-        self.move_entry(entry, to, name, mode)
+    fn rename(&self, entry: &Arc<Dentry>, to: &RenameTo<'_>, mode: RenameMode) -> Result<(), Errno> {
+        self.move_entry(entry, to, mode)
     }
 
     fn readdir(&self, _dir: &Arc<Dentry>, from: u64, emit: &mut Emit<'_>) -> Result<(), Errno> {
@@ -179,7 +181,12 @@ impl Inode for TmpNode {
     }
 
     fn allocate(&self, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
-        self.data().map_err(|_| Errno::ENODEV)?.allocate(&self.pool, mode, start, length)?;
+        let data = self.data().map_err(|_| Errno::ENODEV)?;
+        let outcome = data.allocate(&self.pool, mode, start, length);
+        if FileData::is_hole(mode) && data.was_mapped() {
+            data.mappers().punch(start.div_ceil(PAGE), start.saturating_add(length) / PAGE);
+        }
+        outcome?;
         self.attr.touch_modified();
         Ok(())
     }
@@ -267,4 +274,10 @@ impl FileOps for TmpNode {
 /// Whether a mode is a FIFO's.
 pub(super) fn is_fifo(mode: u32) -> bool {
     mode & crate::fs::attr::S_IFMT == S_IFIFO
+}
+
+/// Pages that a symbolic link counts as: a long target takes one, as on Linux.
+pub(super) fn link_pages(target: &[u8]) -> u64 {
+    const SHORT: usize = 128;
+    u64::from(target.len() >= SHORT)
 }

@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
+use super::account::{Charge, Pending};
 use super::limits::{Limits, max_threads};
-use super::{Above, Pid, Slot, ThreadRef};
+use super::{Above, Creds, Pid, Slot, ThreadRef};
 use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
@@ -46,6 +47,8 @@ pub struct Process {
     pub life: SpinLock<Life>,
     /// Set once the whole process is to end: threads leave on their next way to user mode.
     pub ending: AtomicBool,
+    /// Set while a thread executes a program and waits for the others to be gone.
+    pub executing: AtomicBool,
     /// Set by the thread that writes the dump of a process that `SIGKILL` ends.
     dumped: AtomicBool,
     /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
@@ -58,6 +61,10 @@ pub struct Process {
     pub ended: WaitQueue,
     /// Resource limits.
     pub limits: SpinLock<Limits>,
+    /// Whom it acted as when its last thread ended.
+    pub last_creds: SpinLock<Option<Arc<Creds>>>,
+    /// What it counts for its user between its end and when it is waited for.
+    pub counted: SpinLock<Option<Charge>>,
     /// What reaped children and ended threads used.
     pub usage: SpinLock<Usage>,
     /// Processor time at which `RLIMIT_CPU` is to be enforced next, `u64::MAX` for never; follows `limits`.
@@ -215,6 +222,7 @@ impl Process {
             threads: SpinLock::new(Vec::new()),
             life: SpinLock::new(Life::default()),
             ending: AtomicBool::new(false),
+            executing: AtomicBool::new(false),
             dumped: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             resumed: WaitQueue::new(),
@@ -222,6 +230,8 @@ impl Process {
             ended: WaitQueue::new(),
             cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
             limits: SpinLock::new(limits),
+            last_creds: SpinLock::new(None),
+            counted: SpinLock::new(None),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
@@ -281,6 +291,11 @@ impl Process {
     /// Some live thread: the first one while it lives.
     pub fn any_thread(&self) -> Option<ThreadRef> {
         self.threads.lock().first().cloned()
+    }
+
+    /// Whom it acts as, or acted as when it ended.
+    pub fn creds(&self) -> Option<Arc<Creds>> {
+        self.any_thread().map(|thread| thread.creds()).or_else(|| self.last_creds.lock().clone())
     }
 
     /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).

@@ -10,6 +10,7 @@ use machine::sync::SpinLock;
 
 use super::itimer::IntervalTimer;
 use crate::mm::frames;
+use crate::task::account::Charge;
 use crate::task::clock::Clock;
 
 /// A process's timers.
@@ -17,7 +18,8 @@ pub struct PosixTimers(SpinLock<Table>);
 
 #[derive(Default)]
 struct Table {
-    timers: BTreeMap<u32, Arc<IntervalTimer>>,
+    /// Each keeps the queue entry of its signal, counted for the user who made it.
+    timers: BTreeMap<u32, (Arc<IntervalTimer>, Charge)>,
     /// The id to try next: none comes back soon, so that a signal of a deleted timer is not taken for one of a new timer.
     next: u32,
 }
@@ -28,39 +30,33 @@ impl Default for PosixTimers {
     }
 }
 
-/// Most timers per process: `RLIMIT_SIGPENDING` bounds them on Linux.
-const MAX_TIMERS: usize = 4096;
 /// Ids are `int`s that are not negative.
 const MAX_ID: u32 = i32::MAX as u32;
 
 impl PosixTimers {
-    /// Adds the timer `make` builds for its id.
-    pub fn add(&self, make: impl FnOnce(u32) -> Arc<IntervalTimer>) -> Result<u32, Errno> {
-        let mut table = self.0.lock();
-        if table.timers.len() >= MAX_TIMERS || frames::is_low() {
+    /// Adds the timer `make` builds for its id; `entry` is what its signal counts as.
+    pub fn add(&self, entry: Charge, make: impl FnOnce(u32) -> Arc<IntervalTimer>) -> Result<u32, Errno> {
+        if frames::is_low() {
             return Err(Errno::EAGAIN);
         }
+        let mut table = self.0.lock();
         let from = table.next;
         let mut ids = (from..=MAX_ID).chain(0..from);
         let id = ids.find(|id| !table.timers.contains_key(id)).ok_or(Errno::EAGAIN)?;
         table.next = if id == MAX_ID { 0 } else { id + 1 };
-        table.timers.insert(id, make(id));
+        table.timers.insert(id, (make(id), entry));
         Ok(id)
-    }
-
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.0.lock().timers.len()
     }
 
     /// The timer with this id.
     pub fn get(&self, id: u32) -> Result<Arc<IntervalTimer>, Errno> {
-        self.0.lock().timers.get(&id).cloned().ok_or(Errno::EINVAL)
+        self.0.lock().timers.get(&id).map(|(timer, _)| timer.clone()).ok_or(Errno::EINVAL)
     }
 
     /// Takes a timer out and disarms it.
     pub fn remove(&self, id: u32) -> Result<(), Errno> {
-        let timer = self.0.lock().timers.remove(&id).ok_or(Errno::EINVAL)?;
+        let (timer, entry) = self.0.lock().timers.remove(&id).ok_or(Errno::EINVAL)?;
+        drop(entry);
         timer.set(0, 0);
         Ok(())
     }
@@ -68,8 +64,13 @@ impl PosixTimers {
     /// The wall clock was set `by` nanoseconds forward (negative: back).
     pub fn wall_moved(&self, by: i64) {
         let table = self.0.lock();
-        let moved: Vec<Arc<IntervalTimer>> =
-            table.timers.values().filter(|timer| timer.clock() == Clock::Real).cloned().collect();
+        let moved: Vec<Arc<IntervalTimer>> = table
+            .timers
+            .values()
+            .map(|(timer, _)| timer)
+            .filter(|timer| timer.clock() == Clock::Real)
+            .cloned()
+            .collect();
         drop(table);
         for timer in moved {
             timer.wall_moved(by);
@@ -87,6 +88,7 @@ impl PosixTimers {
         let waiting: Vec<Arc<IntervalTimer>> = table
             .timers
             .values()
+            .map(|(timer, _)| timer)
             .filter(|timer| timer.signal().is_some_and(|signal| set.has(signal)))
             .cloned()
             .collect();
@@ -99,7 +101,7 @@ impl PosixTimers {
     /// Disarms and forgets all of them (exec, exit).
     pub fn clear(&self) {
         let timers = core::mem::take(&mut self.0.lock().timers);
-        for timer in timers.values() {
+        for (timer, _) in timers.values() {
             timer.set(0, 0);
         }
     }

@@ -8,12 +8,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Cause, Pending, SigInfo, SigSet, sig};
+use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
 use crate::sched::{self, Sleep, ThreadState};
 use crate::sync::wait::WaitQueue;
+use crate::task::account::{Charge, Kind, Pending};
 use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
 use crate::trace::flight;
 
@@ -215,7 +216,7 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
     }
     {
         let mut pending = process.pending.lock();
-        if !pending.push(info, queue_limit(process)) {
+        if !pending.push(info, |limit| admit(process, process.threads.lock().first().map(|thread| &***thread), limit)) {
             return Err(Errno::EAGAIN);
         }
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
@@ -249,7 +250,7 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
     }
     {
         let mut pending = thread.signals.pending.lock();
-        if !pending.push(info, queue_limit(&thread.process)) {
+        if !pending.push(info, |limit| admit(&thread.process, Some(thread), limit)) {
             return Err(Errno::EAGAIN);
         }
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
@@ -285,7 +286,7 @@ pub fn force(info: SigInfo) {
         me.signals.blocked.store(me.signals.blocked().without(set).0, Ordering::SeqCst);
     }
     let mut pending = me.signals.pending.lock();
-    pending.push(info, usize::MAX);
+    pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
     me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     drop(pending);
     machine::cpu::request_work();
@@ -403,15 +404,17 @@ pub fn discard_timers(me: &Task) {
     me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
 }
 
-fn queue_limit(process: &Process) -> usize {
+/// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids it.
+fn admit(process: &Process, thread: Option<&Task>, limit: Limit) -> Option<Charge> {
     if crate::mm::frames::is_low() {
-        return 0;
+        return None;
     }
-    usize::try_from(process.limit(resource::SIGPENDING)).unwrap_or(usize::MAX).min(MAX_QUEUED)
+    let most = match limit {
+        Limit::Binds => process.limit(resource::SIGPENDING),
+        Limit::Lifted => u64::MAX,
+    };
+    thread?.creds.with(|creds| creds.account.charge(Kind::Signals, 1, most))
 }
-
-/// Queued signals per target, whatever the limit says: a bound on kernel memory.
-const MAX_QUEUED: usize = 16_384;
 
 /// Wakes a thread that job control stopped.
 pub(crate) fn unstop(thread: &ThreadRef) {

@@ -12,8 +12,7 @@ pub fn permit(me: &Task, target: &Process, signal: u8) -> Result<(), Errno> {
         return Ok(());
     }
     let mine = me.creds();
-    let theirs = target.any_thread().map(|thread| thread.creds());
-    let Some(theirs) = theirs else { return Ok(()) };
+    let Some(theirs) = target.creds() else { return Ok(()) };
     let continues = signal == sig::CONT && target.sid() == me.process.sid();
     if continues || may_signal((mine.uid, mine.euid), (theirs.uid, theirs.suid), mine.capable(cap::KILL)) {
         Ok(())
