@@ -1,9 +1,10 @@
 //! The kernel proper: a Linux-compatible kernel built to be diagnosed.
 //!
 //! The machine (crate `machine`, the only place with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
-//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and
-//! signals, [`sched`] runs them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
-//! kinds; [`time`] and [`futex`] let them wait; [`trace`] records it all and [`crash`] dumps what dies.
+//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and signals, [`sched`] runs
+//! them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all kinds; [`trace`]
+//! records it all and [`crash`] dumps what dies. Imports point downwards (`ARCHITECTURE.md`); what a lower layer needs of an
+//! upper one is implemented here.
 #![no_std]
 #![no_main]
 #![allow(unreachable_pub, reason = "a binary has no outside: `pub` says that other modules use it")]
@@ -70,9 +71,12 @@ impl mm::Above for Kwab {
     type Executable = fs::File;
 }
 
-impl fs::Above for Kwab {
+impl fs::Observers for Kwab {
     type Notice = task::notice::Notice;
     type Epoll = ipc::epoll::Epoll;
+}
+
+impl fs::Above for Kwab {
     type Fifo = ipc::pipe::Fifo;
 
     fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
@@ -81,14 +85,6 @@ impl fs::Above for Kwab {
 
     fn file_too_large() {
         task::exceed::file_too_large();
-    }
-
-    fn file_was_cut(file: &dyn fs::Inode, size: u64) {
-        task::memory::file_was_cut(file, size);
-    }
-
-    fn file_was_punched(file: &dyn fs::Inode, first: u64, last: u64) {
-        task::memory::file_was_punched(file, first, last);
     }
 }
 

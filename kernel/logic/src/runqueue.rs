@@ -8,22 +8,45 @@
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
 
-/// Values of a thread's state.
-pub mod state {
-    /// On a processor.
-    pub const RUNNING: u8 = 0;
-    /// In a queue.
-    pub const QUEUED: u8 = 1;
+/// What a thread does, and which queue it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ThreadState {
+    /// On a processor, in no queue.
+    Running = 0,
+    /// In a run queue.
+    Queued = 1,
     /// Asleep, any signal wakes it.
-    pub const INTERRUPTIBLE: u8 = 2;
+    Interruptible = 2,
     /// Asleep, a fatal signal wakes it.
-    pub const KILLABLE: u8 = 3;
+    Killable = 3,
     /// Asleep, no signal wakes it.
-    pub const UNINTERRUPTIBLE: u8 = 4;
-    /// Stopped.
-    pub const STOPPED: u8 = 5;
+    Uninterruptible = 4,
+    /// Stopped by job control.
+    Stopped = 5,
     /// Ended.
-    pub const DEAD: u8 = 6;
+    Dead = 6,
+}
+
+impl ThreadState {
+    /// The state that has this number; [`Dead`](Self::Dead) for a number that has none.
+    #[inline]
+    pub const fn from_number(number: u8) -> Self {
+        match number {
+            0 => Self::Running,
+            1 => Self::Queued,
+            2 => Self::Interruptible,
+            3 => Self::Killable,
+            4 => Self::Uninterruptible,
+            5 => Self::Stopped,
+            _ => Self::Dead,
+        }
+    }
+
+    /// Whether it waits for something other than a processor.
+    pub const fn is_asleep(self) -> bool {
+        matches!(self, Self::Interruptible | Self::Killable | Self::Uninterruptible | Self::Stopped)
+    }
 }
 
 /// How a task is scheduled.
@@ -283,6 +306,17 @@ mod tests {
             queue.push(id, &mut entities[id], Arrival::Preempted);
         }
         got
+    }
+
+    #[test]
+    fn a_state_is_found_by_its_number_and_no_other_number_runs() {
+        use ThreadState::{Dead, Interruptible, Killable, Queued, Running, Stopped, Uninterruptible};
+        for state in [Running, Queued, Interruptible, Killable, Uninterruptible, Stopped, Dead] {
+            assert_eq!(ThreadState::from_number(state as u8), state);
+        }
+        assert!((7..=u8::MAX).all(|number| ThreadState::from_number(number) == Dead));
+        let asleep = |number: &u8| ThreadState::from_number(*number).is_asleep();
+        assert_eq!((0..=u8::MAX).filter(asleep).collect::<vec::Vec<_>>(), [2, 3, 4, 5]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use machine::time::{Nanos, now};
 
 use super::panic;
 use crate::options;
-use crate::sched::{HEARTBEAT, state};
+use crate::sched::{HEARTBEAT, ThreadState};
 use crate::task::tree;
 
 /// How much longer than its own mark a processor's interrupt may stay away: its neighbour is not in a hurry.
@@ -92,7 +92,7 @@ fn look_at_tasks(now: Nanos) {
         &mut |thread| {
             let (_, since) = thread.sched.waits();
             let slept = now.saturating_sub(since);
-            if thread.sched.state() == state::UNINTERRUPTIBLE && !thread.kernel_thread && slept > limit {
+            if thread.sched.state() == ThreadState::Uninterruptible && !thread.kernel_thread && slept > limit {
                 hung = Some((thread.tid(), slept));
             }
             hung.is_none()

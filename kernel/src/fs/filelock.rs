@@ -18,7 +18,6 @@ use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::Actor as _;
-use super::file::File;
 use crate::mm::frames;
 use crate::sync::wait::WaitQueue;
 use crate::upper::current;
@@ -75,6 +74,14 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 /// Links followed in search of a deadlock, as Linux's `MAX_DEADLK_ITERATIONS`: longer chains are not noticed.
 const MOST_LINKS: usize = 10;
 
+/// An open description that locks are taken through.
+pub trait Lockable {
+    /// Device and inode number of the file.
+    fn identity(&self) -> (u64, u64);
+    /// A lock is taken: its close must give up locks.
+    fn locked(&self);
+}
+
 /// Which family of locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
@@ -85,17 +92,16 @@ pub enum Family {
 }
 
 /// The description's identity as a lock owner.
-pub fn description(file: &File) -> Owner {
-    let address: *const File = file;
-    Owner::Description(address.addr())
+pub fn description(file: &impl Lockable) -> Owner {
+    Owner::Description(core::ptr::from_ref(file).addr())
 }
 
 /// Sets a lock, waiting for those in the way if `wait`: EAGAIN otherwise.
-pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result<(), Errno> {
+pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) -> Result<(), Errno> {
     if frames::is_low() {
         return Err(Errno::ENOLCK);
     }
-    file.has_locks.store(true, Relaxed);
+    file.locked();
     let key = key(file);
     let full = LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST);
     if full || (RANGES.load(Relaxed) >= most_ranges() && !is_privileged()) {
@@ -160,7 +166,7 @@ fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: O
 }
 
 /// Gives up a range.
-pub fn clear(file: &File, family: Family, owner: Owner, first: u64, last: u64) {
+pub fn clear(file: &impl Lockable, family: Family, owner: Owner, first: u64, last: u64) {
     let key = key(file);
     let mut table = LOCKS.lock();
     let clear = |locks: &mut Locks<Owner>| locks.clear(owner, first, last);
@@ -173,12 +179,12 @@ pub fn clear(file: &File, family: Family, owner: Owner, first: u64, last: u64) {
 }
 
 /// The lock that forbids `wanted`, if any (F_GETLK).
-pub fn conflict(file: &File, wanted: &Lock<Owner>) -> Option<Lock<Owner>> {
+pub fn conflict(file: &impl Lockable, wanted: &Lock<Owner>) -> Option<Lock<Owner>> {
     LOCKS.lock().get(&key(file)).and_then(|locks| locks.records.conflict(wanted).copied())
 }
 
 /// A process closed a descriptor of `file`: its record locks go.
-pub fn release_process(file: &File, table: u64) {
+pub fn release_process(file: &impl Lockable, table: u64) {
     let key = key(file);
     let mut locks = LOCKS.lock();
     let Some(found) = locks.get_mut(&key) else { return };
@@ -193,7 +199,7 @@ pub fn release_process(file: &File, table: u64) {
 }
 
 /// The description is gone: its flock and its own record locks go.
-pub fn release_description(file: &File) {
+pub fn release_description(file: &impl Lockable) {
     let owner = description(file);
     clear(file, Family::Whole, owner, 0, TO_END);
     clear(file, Family::Record, owner, 0, TO_END);
@@ -204,9 +210,8 @@ pub fn whole(kind: Kind, owner: Owner) -> Lock<Owner> {
     Lock { first: 0, last: TO_END, kind, owner }
 }
 
-fn key(file: &File) -> Key {
-    let attr = file.inode().attr();
-    (attr.dev, attr.ino)
+fn key(file: &impl Lockable) -> Key {
+    file.identity()
 }
 
 /// Changes the locks of one file and counts their ranges.

@@ -10,7 +10,7 @@ use machine::frame::Frame;
 use super::attr::S_IFREG;
 use super::mount::MS_NOEXEC;
 use super::{File, Inode, Mapping};
-use crate::mm::{Backing, Mapped, PageUse};
+use crate::mm::{Backing, Mapped, PageUse, ReverseMap};
 
 /// The file behind a range. Pieces of one mapping share its count, which ends with the last of them.
 #[derive(Clone)]
@@ -54,6 +54,10 @@ impl Mapped for MappedFile {
 
     fn wrote(&self) {
         self.file.inode().attr().touch_modified();
+    }
+
+    fn mappers(&self) -> Option<&ReverseMap> {
+        self.file.inode().mappers()
     }
 }
 

@@ -3,7 +3,8 @@
 //! *Inode* ([`inode`]): a file. *Dentry* ([`dentry`]): a name for one. *Path* ([`path`]): a dentry in a mount ([`mount`]), a place
 //! a process can stand on. *File* ([`file`]): an open description, which descriptors ([`fdtable`]) stand for. [`walk`] turns
 //! path names into places; [`open`] turns places into files, [`names`] makes and removes names. The file systems are [`tmpfs`]
-//! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]) and [`sysfs`]; `/proc` and `/dev/pts` are built above.
+//! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]) and [`sysfs`]; the layers above build
+//! `/proc` and `/dev/pts`.
 //!
 //! What the file layer needs of the running thread is in [`Actor`], what it needs of the layers above in [`Above`].
 
@@ -11,12 +12,9 @@ pub mod anon;
 pub mod attr;
 pub mod closing;
 pub mod context;
-pub mod dentry;
 pub mod dev;
 pub mod fdtable;
-pub mod file;
 pub mod filelock;
-pub mod gate;
 pub mod initramfs;
 pub mod inode;
 pub mod io;
@@ -33,19 +31,21 @@ pub mod walk;
 
 pub use context::FsContext;
 pub use fdtable::FdTable;
-pub use file::File;
-pub use inode::{Inode, Mapping, PageUse};
+pub use file::{File, Notice, Observers, Watcher};
+pub use inode::{Inode, Mapping, PageUse, dentry, file};
 pub use mapped::MappedFile;
 pub use path::Path;
 
-use crate::upper::try_current;
 use alloc::sync::Arc;
+
+use kernel_logic::permission::Standing;
+use linux_abi::Errno;
 use linux_abi::capabilities::{self as cap, ALL as ALL_CAPS};
 
 use attr::WallNanos;
 use file::FileOps;
-use kernel_logic::permission::Standing;
-use linux_abi::Errno;
+
+use crate::upper::try_current;
 
 /// What the file layer needs of a thread.
 pub trait Actor {
@@ -61,33 +61,12 @@ pub trait Actor {
 
 /// What the file layer needs of the layers above.
 pub trait Above {
-    /// Sends signals about readiness (`O_ASYNC`).
-    type Notice: Notice;
-    /// Watches files for readiness.
-    type Epoll: Watcher;
     /// What opening a FIFO's name leads to.
     type Fifo: Fifo;
     /// Opens a terminal's device node: ENXIO if the number is none of a terminal.
     fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
     /// The running thread tried to write past [`Actor::file_size_limit`]: SIGXFSZ.
     fn file_too_large();
-    /// A file was cut to `size` bytes: every mapping loses its pages beyond that (truncate(2): SIGBUS from then on).
-    fn file_was_cut(file: &dyn Inode, size: u64);
-    /// Pages `first..last` of a file are a hole now: mappings that show the file's own page there see zeros from now on. What
-    /// was copied on a write to a private mapping stays (fallocate(2)).
-    fn file_was_punched(file: &dyn Inode, first: u64, last: u64);
-}
-
-/// Whom a description tells that it is ready.
-pub trait Notice: Default + Send + Sync + 'static {
-    /// Leaves the queues of `file`, which is closed for good.
-    fn stop(self: &Arc<Self>, file: &File);
-}
-
-/// Somebody who is told of the end of a description.
-pub trait Watcher: Send + Sync + 'static {
-    /// `file` is closed for good.
-    fn forget(&self, file: &File);
 }
 
 /// The inside of a FIFO.

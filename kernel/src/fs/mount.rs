@@ -11,7 +11,6 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 
 use super::dentry::Dentry;
-use super::path::Path;
 
 /// Mounted read-only.
 pub const MS_RDONLY: u32 = 1;
@@ -53,6 +52,15 @@ pub trait FileSystem: Send + Sync {
     fn options(&self) -> Vec<u8> {
         Vec::new()
     }
+}
+
+/// A place in the tree a process sees: a dentry in a mount. What can be asked of it is in [`super::path`].
+#[derive(Clone)]
+pub struct Path {
+    /// The mount it is reached through.
+    pub mount: Arc<Mount>,
+    /// The name in the mounted file system.
+    pub dentry: Arc<Dentry>,
 }
 
 /// A file system, or a part of it, at a place.

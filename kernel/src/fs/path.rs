@@ -5,18 +5,8 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 
-use super::dentry::Dentry;
 use super::inode::Inode;
-use super::mount::Mount;
-
-/// A place.
-#[derive(Clone)]
-pub struct Path {
-    /// The mount it is reached through.
-    pub mount: Arc<Mount>,
-    /// The name in the mounted file system.
-    pub dentry: Arc<Dentry>,
-}
+pub use super::mount::Path;
 
 impl Path {
     /// What is there.

@@ -157,7 +157,7 @@ impl Epoll {
         if inner.is_none() && !self.is_watched() {
             return self.insert(fd, file, interest);
         }
-        let _alone = nesting::ALONE.enter();
+        let _alone = nesting::ALONE.lock();
         if let Some(inner) = inner {
             nesting::check_depth(self, inner)?;
         }

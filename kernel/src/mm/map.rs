@@ -1,5 +1,7 @@
 //! What programs ask of their memory: mapping, unmapping, protection, the break, advice.
 
+use alloc::sync::Arc;
+
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaError, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
@@ -59,7 +61,7 @@ pub fn shared_memory(len: u64) -> Backing {
 
 impl AddressSpace {
     /// Maps something; where it went.
-    pub fn mmap(&self, request: Request) -> Result<u64, Errno> {
+    pub fn mmap(self: &Arc<Self>, request: Request) -> Result<u64, Errno> {
         frames::spare()?;
         let mut map = self.lock();
         let start = choose(&mut map, &request)?;
@@ -89,6 +91,7 @@ impl AddressSpace {
         if map.lock_future {
             flags = flags.with(VmaFlags::LOCKED);
         }
+        self.enter(&request.backing)?;
         map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
         flight::mmap(start, request.len, request.prot.0);
         Ok(start)

@@ -28,8 +28,10 @@ mod held;
 pub mod map;
 pub mod remap;
 mod remote;
+pub mod rmap;
 mod shared;
 
+pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
 
 /// Private memory.
@@ -58,6 +60,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn held(&self) -> (*const (), u64);
     /// A program is about to write to the file through the mapping.
     fn wrote(&self);
+    /// Who has mapped the file; `None` for one that is never cut.
+    fn mappers(&self) -> Option<&ReverseMap>;
 }
 
 /// What memory needs of the layers above.
@@ -237,14 +241,17 @@ impl AddressSpace {
         let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
         let map = self.lock();
         let mut copy = map.try_clone()?;
+        leave_out(&mut copy)?;
+        let child = Self::around(space, copy);
+        let copy = child.lock();
+        child.enter_all(&copy)?;
         let mut counts = [0; 4];
-        let outcome = copy_pages(&map, &self.space, &space, &mut counts);
+        let outcome = copy_pages(&map, &self.space, &child.space, &mut counts);
         // Taking write access away from the parent is done whether or not the copy was completed.
         self.space.flush();
         drop(map);
+        drop(copy);
         outcome?;
-        leave_out(&mut copy)?;
-        let child = Self::around(space, copy);
         for (count, resident) in counts.iter().zip(&child.resident) {
             resident.store(*count as i64, Ordering::Relaxed);
         }

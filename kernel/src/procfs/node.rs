@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 
-use super::text::TextFile;
+use super::text::{Origin, TextFile};
 use super::{Entry, Target, What, tables};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFLNK, S_IFREG};
 use crate::fs::dentry::Dentry;
@@ -41,8 +41,8 @@ pub(super) enum Body {
 /// A file of `/proc`.
 pub(super) struct ProcNode {
     attr: Attr,
-    pub(super) target: Target,
-    pub(super) body: Body,
+    target: Target,
+    body: Body,
 }
 
 impl ProcNode {
@@ -232,22 +232,23 @@ impl Inode for ProcNode {
         match self.body {
             // Not even root's privilege makes a constant a setting.
             Body::Text(What::Constant(_)) if request.flags & O_ACCMODE != 0 => Err(Errno::EACCES),
-            Body::Text(What::Memory(_)) => {
+            Body::Text(what @ What::Memory(_)) => {
                 let thread = self.target.thread()?;
                 let mm = access::memory(&current(), &thread, By::FileSystemIds).map_err(|_| Errno::EACCES)?;
-                Ok(Arc::new(TextFile::about(self, mm.as_ref())))
+                Ok(Arc::new(TextFile::about(self.target, Origin::Table(what), mm.as_ref())))
             }
-            Body::Text(What::AtOpen(read)) => {
+            Body::Text(what @ What::AtOpen(read)) => {
                 let thread = self.target.thread()?;
                 let mm = access::memory(&current(), &thread, By::FileSystemIds).map_err(|_| Errno::EACCES)?;
                 let text = mm.map_or(Ok(Vec::new()), |mm| read(&mm))?;
-                Ok(Arc::new(TextFile::holding(self, text)))
+                Ok(Arc::new(TextFile::holding(self.target, Origin::Table(what), text)))
             }
             Body::DescriptorInfo => {
                 self.target.check_access()?;
                 Ok(self)
             }
-            Body::Text(_) | Body::OneInfo(_) => Ok(Arc::new(TextFile::new(self))),
+            Body::Text(what) => Ok(Arc::new(TextFile::new(self.target, Origin::Table(what)))),
+            Body::OneInfo(fd) => Ok(Arc::new(TextFile::new(self.target, Origin::Descriptor(fd)))),
             Body::Link(_) | Body::Descriptor(_) => Err(Errno::ELOOP),
             _ => Ok(self),
         }

@@ -7,16 +7,24 @@ use linux_abi::Errno;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
-use super::What;
-use super::node::{Body, ProcNode};
-use super::process;
+use super::{Target, What, process};
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::mm::{AddressSpace, frames};
 
+/// Where a text comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Origin {
+    /// A function of the tables.
+    Table(What),
+    /// The state of one descriptor.
+    Descriptor(i32),
+}
+
 /// One opening of a text.
 pub(super) struct TextFile {
-    node: Arc<ProcNode>,
+    target: Target,
+    origin: Origin,
     text: SpinLock<Option<Arc<Vec<u8>>>>,
     /// What a [`What::Memory`] is about; not kept alive by an opening.
     memory: Weak<AddressSpace>,
@@ -28,28 +36,28 @@ pub(super) struct TextFile {
 const LONGEST_WRITE: usize = 4096;
 
 impl TextFile {
-    pub(super) fn new(node: Arc<ProcNode>) -> Self {
-        Self { node, text: SpinLock::new(None), memory: Weak::new(), fixed: false }
+    pub(super) fn new(target: Target, origin: Origin) -> Self {
+        Self { target, origin, text: SpinLock::new(None), memory: Weak::new(), fixed: false }
     }
 
     /// An opening that tells of `memory`, whatever the process executes later.
-    pub(super) fn about(node: Arc<ProcNode>, memory: Option<&Arc<AddressSpace>>) -> Self {
+    pub(super) fn about(target: Target, origin: Origin, memory: Option<&Arc<AddressSpace>>) -> Self {
         let memory = memory.map_or_else(Weak::new, Arc::downgrade);
-        Self { memory, ..Self::new(node) }
+        Self { memory, ..Self::new(target, origin) }
     }
 
     /// An opening that keeps `text`.
-    pub(super) fn holding(node: Arc<ProcNode>, text: Vec<u8>) -> Self {
-        Self { text: SpinLock::new(Some(Arc::new(text))), fixed: true, ..Self::new(node) }
+    pub(super) fn holding(target: Target, origin: Origin, text: Vec<u8>) -> Self {
+        Self { text: SpinLock::new(Some(Arc::new(text))), fixed: true, ..Self::new(target, origin) }
     }
 
     fn make(&self) -> Result<Vec<u8>, Errno> {
         frames::spare()?;
-        match self.node.body {
-            Body::Text(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.node.target),
-            Body::Text(What::Memory(read)) => self.memory.upgrade().map_or(Ok(Vec::new()), |mm| read(&mm)),
-            Body::OneInfo(fd) => process::descriptor_info(self.node.target, fd),
-            _ => Err(Errno::EINVAL),
+        match self.origin {
+            Origin::Table(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.target),
+            Origin::Table(What::Memory(read)) => self.memory.upgrade().map_or(Ok(Vec::new()), |mm| read(&mm)),
+            Origin::Descriptor(fd) => process::descriptor_info(self.target, fd),
+            Origin::Table(_) => Err(Errno::EINVAL),
         }
     }
 }
@@ -72,10 +80,10 @@ impl FileOps for TextFile {
     }
 
     fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        let Body::Text(What::Control(_, write)) = self.node.body else { return Err(Errno::EIO) };
+        let Origin::Table(What::Control(_, write)) = self.origin else { return Err(Errno::EIO) };
         let mut bytes = alloc::vec![0; source.left().min(LONGEST_WRITE)];
         source.take(&mut bytes)?;
-        if let Err(error) = write(self.node.target, bytes.trim_ascii_end()) {
+        if let Err(error) = write(self.target, bytes.trim_ascii_end()) {
             source.untake(bytes.len());
             return Err(error);
         }

@@ -5,8 +5,7 @@ use core::sync::atomic::Ordering;
 use machine::cpu::{self, CpuId};
 use machine::sync::Once;
 
-use super::HEARTBEAT;
-use super::{Cpu, here, place, run_due, schedule};
+use super::{Cpu, HEARTBEAT, here, place, run_due, schedule};
 use crate::trace::flight;
 use crate::upper::{Task, Thread, ThreadRef};
 
@@ -19,7 +18,8 @@ pub fn idle_thread(task: Task) -> Option<ThreadRef> {
 
 static FIRST: Once<ThreadRef> = Once::new();
 
-/// Has the first processor start `thread` as soon as it idles: before that nothing can be scheduled. Only the first call counts.
+/// Has the first processor start `thread` as soon as it idles: before that nothing can be scheduled. Only the first call
+/// counts.
 pub fn start_first(thread: ThreadRef) {
     FIRST.set(thread).ok();
 }

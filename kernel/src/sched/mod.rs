@@ -1,12 +1,12 @@
 //! The scheduler: who runs on which processor, sleeping and waking.
 //!
-//! Each processor has a queue (the order is [`kernel_logic::runqueue`]'s) and its timers. A thread's [`state`] is one atomic
-//! byte and says who owns it:
+//! Each processor has a queue (the order is [`kernel_logic::runqueue`]'s) and its timers. A thread's
+//! [`ThreadState`] is one atomic byte and says who owns it:
 //!
-//! - `RUNNING`: on a processor, in no queue;
-//! - `QUEUED`: in exactly one queue (it may still be on a processor, on its way out);
-//! - a sleeping state: in no queue; whoever moves it to `QUEUED` by compare-and-exchange puts it into one;
-//! - `DEAD`: for ever in no queue.
+//! - `Running`: on a processor, in no queue;
+//! - `Queued`: in exactly one queue (it may still be on a processor, on its way out);
+//! - a sleeping state: in no queue; the processor that moves it to `Queued` by compare-and-exchange puts it into one;
+//! - `Dead`: in no queue, for good.
 //!
 //! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
 //! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context. Work whose length a program chooses
@@ -31,7 +31,7 @@ mod tick;
 pub mod timer;
 
 pub use idle::{idle_thread, start_first};
-pub use kernel_logic::runqueue::state;
+pub use kernel_logic::runqueue::ThreadState;
 pub use thread::SchedState;
 
 use timer::Action;
@@ -146,12 +146,12 @@ pub fn runnable() -> u32 {
 /// the condition after calling this.
 pub fn prepare_to_sleep(sleep: Sleep) {
     let to = match sleep {
-        Sleep::Interruptible => state::INTERRUPTIBLE,
-        Sleep::Killable => state::KILLABLE,
-        Sleep::Uninterruptible => state::UNINTERRUPTIBLE,
-        Sleep::Stopped => state::STOPPED,
+        Sleep::Interruptible => ThreadState::Interruptible,
+        Sleep::Killable => ThreadState::Killable,
+        Sleep::Uninterruptible => ThreadState::Uninterruptible,
+        Sleep::Stopped => ThreadState::Stopped,
     };
-    current().sched().state.store(to, Ordering::SeqCst);
+    current().sched().state.set(to);
     fence(Ordering::SeqCst);
 }
 
@@ -173,12 +173,10 @@ pub fn sleep(deadline: Option<Nanos>) {
 pub fn cancel_sleep() {
     let me = current();
     let seen = me.sched().state();
-    if seen == state::RUNNING {
+    if seen == ThreadState::Running {
         return;
     }
-    if seen == state::QUEUED
-        || me.sched().state.compare_exchange(seen, state::RUNNING, Ordering::SeqCst, Ordering::SeqCst).is_err()
-    {
+    if seen == ThreadState::Queued || !me.sched().state.exchange(seen, ThreadState::Running) {
         // A waker was faster and queued this thread: take the turn it arranged.
         schedule();
     }
@@ -187,12 +185,13 @@ pub fn cancel_sleep() {
 /// Wakes a thread that sleeps, however it does, unless job control stopped it. Whether this call did it.
 pub fn wake(thread: &ThreadRef) -> bool {
     let seen = thread.sched().state();
-    matches!(seen, state::INTERRUPTIBLE | state::KILLABLE | state::UNINTERRUPTIBLE) && wake_from(thread, seen)
+    matches!(seen, ThreadState::Interruptible | ThreadState::Killable | ThreadState::Uninterruptible)
+        && wake_from(thread, seen)
 }
 
 /// Wakes a thread only from the given state. Whether this call did it.
-pub fn wake_from(thread: &ThreadRef, from: u8) -> bool {
-    let won = thread.sched().state.compare_exchange(from, state::QUEUED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+pub fn wake_from(thread: &ThreadRef, from: ThreadState) -> bool {
+    let won = thread.sched().state.exchange(from, ThreadState::Queued);
     if won {
         place::enqueue(thread.clone(), Arrival::Woken);
     }
@@ -201,7 +200,7 @@ pub fn wake_from(thread: &ThreadRef, from: u8) -> bool {
 
 /// Starts a thread that has never run.
 pub fn start(thread: ThreadRef) {
-    thread.sched().state.store(state::QUEUED, Ordering::SeqCst);
+    thread.sched().state.set(ThreadState::Queued);
     place::enqueue(thread, Arrival::New);
 }
 
@@ -209,16 +208,16 @@ pub fn start(thread: ThreadRef) {
 pub fn notify(thread: &ThreadRef, fatal: bool) {
     fence(Ordering::SeqCst);
     match thread.sched().state() {
-        state::INTERRUPTIBLE => {
-            wake_from(thread, state::INTERRUPTIBLE);
+        ThreadState::Interruptible => {
+            wake_from(thread, ThreadState::Interruptible);
         }
-        state::KILLABLE if fatal => {
-            wake_from(thread, state::KILLABLE);
+        ThreadState::Killable if fatal => {
+            wake_from(thread, ThreadState::Killable);
         }
-        state::STOPPED if fatal => {
-            wake_from(thread, state::STOPPED);
+        ThreadState::Stopped if fatal => {
+            wake_from(thread, ThreadState::Stopped);
         }
-        state::RUNNING => {
+        ThreadState::Running => {
             let cpu = thread.sched().cpu();
             if cpu == cpu::id() { cpu::request_work() } else { cpu::kick(cpu) }
         }
@@ -244,7 +243,7 @@ pub fn yield_now() {
 pub fn migrate_if_needed() {
     let me = current();
     if me.sched().affinity() >> cpu::id().0 & 1 == 0 && me.sched().affinity() & cpu::online() != 0 {
-        me.sched().state.store(state::QUEUED, Ordering::SeqCst);
+        me.sched().state.set(ThreadState::Queued);
         place::enqueue(me.to_arc(), Arrival::Preempted);
         schedule();
     }
@@ -266,7 +265,7 @@ pub fn schedule() {
             Ok(()) => return,
             Err(_) => {
                 // It is still leaving another processor: leave it to its queue and look again.
-                next.sched().state.store(state::QUEUED, Ordering::SeqCst);
+                next.sched().state.set(ThreadState::Queued);
                 let cpu = if next.sched().idle { continue } else { next.last_cpu() };
                 place::enqueue_on(cpu, next, Arrival::Preempted);
             }
@@ -277,7 +276,7 @@ pub fn schedule() {
 /// Ends the running thread.
 pub fn exit() -> ! {
     let me = current();
-    me.sched().state.store(state::DEAD, Ordering::SeqCst);
+    me.sched().state.set(ThreadState::Dead);
     let here = here();
     let now = charge(&me);
     let next = match pick(here, &me, now) {
@@ -326,7 +325,7 @@ fn breathe_now(here: &'static Cpu) {
         return;
     }
     // On its way to sleep it must not give the processor away before it has looked at what it waits for.
-    if me.sched().state() == state::RUNNING { on_return() } else { run_due(here) }
+    if me.sched().state() == ThreadState::Running { on_return() } else { run_due(here) }
 }
 
 /// [`breathe`] in a call that ends early for a signal of this kind: `EINTR` if there is one.
@@ -379,7 +378,7 @@ enum Next {
 }
 
 fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
-    let running = me.sched().state() == state::RUNNING && !me.sched().idle;
+    let running = me.sched().state() == ThreadState::Running && !me.sched().idle;
     if here.queued.load(Ordering::Relaxed) == 0 {
         if running {
             begin_turn(here, me, now);
@@ -388,7 +387,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
     } else {
         let mut queue = here.queue.lock();
         if running {
-            me.sched().state.store(state::QUEUED, Ordering::SeqCst);
+            me.sched().state.set(ThreadState::Queued);
             let mut entity = me.sched().entity();
             queue.push(current().to_arc(), &mut entity, Arrival::Preempted);
         }
@@ -399,7 +398,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
         if let Some(next) = next {
             if core::ptr::eq(&*next, me) {
                 begin_turn(here, me, now);
-                me.sched().state.store(state::RUNNING, Ordering::SeqCst);
+                me.sched().state.set(ThreadState::Running);
                 return Next::Stay;
             }
             return Next::Run(next);
@@ -420,7 +419,7 @@ fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     here.switches.fetch_add(1, Ordering::Relaxed);
     next.sched().cpu.store(cpu::id().0, Ordering::Relaxed);
     begin_turn(here, next, now);
-    next.sched().state.store(state::RUNNING, Ordering::SeqCst);
+    next.sched().state.set(ThreadState::Running);
     fence(Ordering::SeqCst);
     if next.is_interrupted(Sleep::Interruptible) || next.sched().affinity() >> cpu::id().0 & 1 == 0 {
         cpu::request_work();

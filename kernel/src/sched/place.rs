@@ -10,7 +10,7 @@ use super::{Cpu, IDLE, NO_TURN, Schedulable as _, arm_by, here, of};
 use crate::trace::flight;
 use crate::upper::{ThreadRef, current};
 
-/// Queues a thread where it fits best. Its state is `QUEUED` already.
+/// Queues a thread where it fits best. Its state is `Queued` already.
 pub fn enqueue(thread: ThreadRef, arrival: Arrival) {
     let cpu = choose(&thread, arrival);
     enqueue_on(cpu, thread, arrival);

@@ -7,11 +7,11 @@ use machine::cpu::{self, CpuId};
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
-use super::state;
+use super::ThreadState;
 
 /// The scheduler's part of a thread.
 pub struct SchedState {
-    pub(super) state: AtomicU8,
+    pub(super) state: StateCell,
     /// The processor it runs on, or whose queue it is in, or it last ran on.
     pub(super) cpu: AtomicU32,
     pub(super) vruntime: AtomicU64,
@@ -43,6 +43,32 @@ pub struct SchedState {
 /// Nanoseconds of timer slack of a thread that nothing else was asked for (prctl(2)).
 const DEFAULT_SLACK: u64 = 50_000;
 
+/// A [`ThreadState`] that several processors may change.
+pub(super) struct StateCell(AtomicU8);
+
+impl StateCell {
+    const fn new(state: ThreadState) -> Self {
+        Self(AtomicU8::new(state as u8))
+    }
+
+    #[inline]
+    fn get(&self) -> ThreadState {
+        ThreadState::from_number(self.0.load(Ordering::Acquire))
+    }
+
+    /// Sets the state, for the processor that owns the thread.
+    #[inline]
+    pub(super) fn set(&self, state: ThreadState) {
+        self.0.store(state as u8, Ordering::SeqCst);
+    }
+
+    /// Changes the state if it is `from`; whether it was.
+    #[inline]
+    pub(super) fn exchange(&self, from: ThreadState, to: ThreadState) -> bool {
+        self.0.compare_exchange(from as u8, to as u8, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+}
+
 impl SchedState {
     /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
     pub fn child_of(parent: &SchedState) -> Self {
@@ -65,7 +91,7 @@ impl SchedState {
     /// Of a thread at nice 0 without restrictions; `idle` for a processor's idle thread.
     pub fn new(idle: bool) -> Self {
         Self {
-            state: AtomicU8::new(if idle { state::RUNNING } else { state::UNINTERRUPTIBLE }),
+            state: StateCell::new(if idle { ThreadState::Running } else { ThreadState::Uninterruptible }),
             cpu: AtomicU32::new(cpu::id().0),
             vruntime: AtomicU64::new(0),
             nice: AtomicI32::new(0),
@@ -85,9 +111,10 @@ impl SchedState {
         }
     }
 
-    /// One of [`state`].
-    pub fn state(&self) -> u8 {
-        self.state.load(Ordering::Acquire)
+    /// What it does now.
+    #[inline]
+    pub fn state(&self) -> ThreadState {
+        self.state.get()
     }
 
     /// Whether it is a processor's idle thread.
@@ -103,10 +130,10 @@ impl SchedState {
     /// The letter `/proc` shows.
     pub fn letter(&self) -> char {
         match self.state() {
-            state::RUNNING | state::QUEUED => 'R',
-            state::INTERRUPTIBLE => 'S',
-            state::KILLABLE | state::UNINTERRUPTIBLE => 'D',
-            state::STOPPED => 'T',
+            ThreadState::Running | ThreadState::Queued => 'R',
+            ThreadState::Interruptible => 'S',
+            ThreadState::Killable | ThreadState::Uninterruptible => 'D',
+            ThreadState::Stopped => 'T',
             _ => 'X',
         }
     }
@@ -158,7 +185,7 @@ impl SchedState {
     /// Nanoseconds it has run, its present turn included.
     pub fn run_time(&self) -> Nanos {
         let ran = self.ran.load(Ordering::Relaxed);
-        if self.state() == state::RUNNING {
+        if self.state() == ThreadState::Running {
             ran + now().saturating_sub(self.since.load(Ordering::Relaxed))
         } else {
             ran

@@ -118,9 +118,9 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_GETLK => get_lock(call, &file, process_owner(call)),
         F_SETLK => set_lock(call, &file, process_owner(call), false),
         F_SETLKW => set_lock(call, &file, process_owner(call), true),
-        F_OFD_GETLK => get_lock(call, &file, filelock::description(&file)),
-        F_OFD_SETLK => set_lock(call, &file, filelock::description(&file), false),
-        F_OFD_SETLKW => set_lock(call, &file, filelock::description(&file), true),
+        F_OFD_GETLK => get_lock(call, &file, filelock::description(&*file)),
+        F_OFD_SETLK => set_lock(call, &file, filelock::description(&*file), false),
+        F_OFD_SETLKW => set_lock(call, &file, filelock::description(&*file), true),
         F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
         F_SETOWN if argument as i32 == i32::MIN => Err(Errno::EINVAL),
         F_SETOWN => file.notice().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
@@ -240,7 +240,7 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     if file.is_path_only() {
         return Err(Errno::EBADF);
     }
-    let owner = filelock::description(&file);
+    let owner = filelock::description(&*file);
     let operation = call.arg(1) & 0xffff_ffff;
     // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
     if operation & 32 != 0 {
@@ -248,14 +248,14 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     }
     let kind = match operation & !LOCK_NB {
         LOCK_UN => {
-            filelock::clear(&file, Family::Whole, owner, 0, TO_END);
+            filelock::clear(&*file, Family::Whole, owner, 0, TO_END);
             return Ok(0);
         }
         LOCK_SH => Kind::Read,
         LOCK_EX => Kind::Write,
         _ => return Err(Errno::EINVAL),
     };
-    filelock::set(&file, Family::Whole, filelock::whole(kind, owner), operation & LOCK_NB == 0).map(|()| 0)
+    filelock::set(&*file, Family::Whole, filelock::whole(kind, owner), operation & LOCK_NB == 0).map(|()| 0)
 }
 
 const FIOCLEX: u32 = 0x5451;

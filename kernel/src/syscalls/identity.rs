@@ -7,8 +7,9 @@ use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 
 use super::{Call, Calls, SysResult};
+use crate::task::access::change_creds;
 use crate::task::account::{Account, Kind};
-use crate::task::creds::{ALL_CAPS, Creds, cap, change};
+use crate::task::creds::{ALL_CAPS, Creds, cap};
 use crate::task::limits::{INFINITY, resource};
 use crate::task::tree;
 use crate::user::UserPtr;
@@ -50,7 +51,7 @@ fn setuid(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EPERM);
     }
     note_processes(call, if old.capable(cap::SETUID) { uid } else { old.uid });
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         if old.capable(cap::SETUID) {
             creds.uid = uid;
             creds.suid = uid;
@@ -70,7 +71,7 @@ fn setgid(call: &mut Call<'_>) -> SysResult {
     if !old.capable(cap::SETGID) && gid != old.gid && gid != old.sgid {
         return Err(Errno::EPERM);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         if old.capable(cap::SETGID) {
             creds.gid = gid;
             creds.sgid = gid;
@@ -105,7 +106,7 @@ fn setreuid(call: &mut Call<'_>) -> SysResult {
     allowed(&[uid], &[old.uid, old.euid], privileged)?;
     allowed(&[euid], &[old.uid, old.euid, old.suid], privileged)?;
     note_processes(call, pick(uid, old.uid));
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.uid = pick(uid, old.uid);
         creds.euid = pick(euid, old.euid);
         if uid != SAME || (euid != SAME && euid != old.uid) {
@@ -122,7 +123,7 @@ fn setregid(call: &mut Call<'_>) -> SysResult {
     let privileged = old.capable(cap::SETGID);
     allowed(&[gid], &[old.gid, old.egid], privileged)?;
     allowed(&[egid], &[old.gid, old.egid, old.sgid], privileged)?;
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.gid = pick(gid, old.gid);
         creds.egid = pick(egid, old.egid);
         if gid != SAME || (egid != SAME && egid != old.gid) {
@@ -147,7 +148,7 @@ fn setresuid(call: &mut Call<'_>) -> SysResult {
         return Ok(0);
     }
     note_processes(call, pick(wanted[0], old.uid));
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.uid = pick(wanted[0], old.uid);
         creds.euid = pick(wanted[1], old.euid);
         creds.suid = pick(wanted[2], old.suid);
@@ -163,7 +164,7 @@ fn setresgid(call: &mut Call<'_>) -> SysResult {
     if changes_nothing(wanted, [old.gid, old.egid, old.sgid], old.fsgid) {
         return Ok(0);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.gid = pick(wanted[0], old.gid);
         creds.egid = pick(wanted[1], old.egid);
         creds.sgid = pick(wanted[2], old.sgid);
@@ -183,7 +184,7 @@ fn setfsuid(call: &mut Call<'_>) -> SysResult {
     let uid = call.arg(0) as u32;
     let old = call.task.creds();
     if allowed(&[uid], &[old.uid, old.euid, old.suid, old.fsuid], old.capable(cap::SETUID)).is_ok() && uid != SAME {
-        change(&call.task, |creds| {
+        change_creds(&call.task, |creds| {
             creds.fsuid = uid;
             creds.after_fsuid_change(old.fsuid);
         });
@@ -195,7 +196,7 @@ fn setfsgid(call: &mut Call<'_>) -> SysResult {
     let gid = call.arg(0) as u32;
     let old = call.task.creds();
     if allowed(&[gid], &[old.gid, old.egid, old.sgid, old.fsgid], old.capable(cap::SETGID)).is_ok() && gid != SAME {
-        change(&call.task, |creds| creds.fsgid = gid);
+        change_creds(&call.task, |creds| creds.fsgid = gid);
     }
     Ok(old.fsgid as usize)
 }
@@ -228,7 +229,7 @@ fn setgroups(call: &mut Call<'_>) -> SysResult {
         groups.push(list.add(at).read()?);
     }
     groups.sort_unstable();
-    change(&call.task, |creds| creds.groups = groups);
+    change_creds(&call.task, |creds| creds.groups = groups);
     Ok(0)
 }
 
@@ -291,7 +292,7 @@ fn capset(call: &mut Call<'_>) -> SysResult {
     if raises || inherits_more || beyond_bounds {
         return Err(Errno::EPERM);
     }
-    change(&call.task, |creds| {
+    change_creds(&call.task, |creds| {
         creds.effective = effective;
         creds.permitted = permitted;
         creds.inheritable = inheritable;

@@ -8,10 +8,9 @@ use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
 use linux_abi::syscalls::nr;
 
-use super::memory_advice::madvise;
+use super::memory_advice::{madvise, populate_error};
 use super::{Call, Calls, SysResult};
 use crate::fs::mapped;
-use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, shared_memory};
 use crate::mm::{AddressSpace, Backing, page_up, remap};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -270,13 +269,6 @@ fn mincore(call: &mut Call<'_>) -> SysResult {
 /// Bytes of the whole pages around a range, 0 if that is 2^64.
 fn pages_around(slack: u64, len: u64) -> u64 {
     len.wrapping_add(slack).wrapping_add(PAGE - 1) & !(PAGE - 1)
-}
-
-pub(super) fn populate_error(error: Unresolved) -> Errno {
-    match error {
-        Unresolved::NotMapped | Unresolved::OutOfMemory => Errno::ENOMEM,
-        Unresolved::Forbidden | Unresolved::Beyond => Errno::EFAULT,
-    }
 }
 
 fn mlock(call: &mut Call<'_>) -> SysResult {

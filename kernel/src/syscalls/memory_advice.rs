@@ -7,9 +7,9 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE};
 use linux_abi::flags::memory as abi;
 
-use super::memory::populate_error;
 use super::{Call, SysResult};
 use crate::fs::MappedFile;
+use crate::mm::fault::Unresolved;
 use crate::mm::{AddressSpace, Backing, Vma};
 
 pub(super) fn madvise(call: &mut Call<'_>) -> SysResult {
@@ -114,5 +114,12 @@ fn remove_of(mm: &AddressSpace, vma: &Vma, first: u64, last: u64) -> Result<Remo
         }
         Backing::File { file, offset } => Ok(Removal::File(file.clone(), offset + (first - vma.start))),
         Backing::Anonymous | Backing::Vdso { .. } => Err(Errno::EINVAL),
+    }
+}
+
+pub(super) fn populate_error(error: Unresolved) -> Errno {
+    match error {
+        Unresolved::NotMapped | Unresolved::OutOfMemory => Errno::ENOMEM,
+        Unresolved::Forbidden | Unresolved::Beyond => Errno::EFAULT,
     }
 }

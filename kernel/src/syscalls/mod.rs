@@ -4,13 +4,15 @@
 //! from those at compile time. A call that nobody lists returns `ENOSYS`; it is counted, and with `debug=unimplemented`
 //! leaves an event.
 
+use alloc::sync::Arc;
+
 use linux_abi::Errno;
 use linux_abi::syscalls::{self, nr};
 use machine::arch::UserFrame;
 use machine::thread::Current;
 use machine::time::cycles_in_halves;
 
-use crate::task::{Task, current, current_here};
+use crate::task::{Pid, Process, Task, current, current_here, tree};
 use crate::trace::ring::Open;
 use crate::trace::{self, flight};
 
@@ -282,3 +284,13 @@ fn watch(handler: Handler, frame: &mut UserFrame) {
 /// Results that mean "interrupted, maybe to be restarted": -`ERESTART_RESTARTBLOCK` to -`ERESTARTSYS`.
 const FIRST_RESTART: i64 = Errno::ERESTART_RESTARTBLOCK.to_result();
 const LAST_RESTART: i64 = Errno::ERESTARTSYS.to_result();
+
+/// The process argument 0 names, by its id or by that of one of its threads; the caller for 0.
+fn named(call: &Call<'_>) -> Result<Arc<Process>, Errno> {
+    match call.int(0) {
+        0 => Ok(call.task.process.clone()),
+        pid => tree::process(pid as Pid)
+            .or_else(|| tree::thread(pid as Pid).map(|thread| thread.process.clone()))
+            .ok_or(Errno::ESRCH),
+    }
+}

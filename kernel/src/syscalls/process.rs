@@ -9,7 +9,7 @@ use linux_abi::syscalls::nr;
 
 use super::file_open::install;
 use super::process_usage::{whole_usage, write_usage};
-use super::{Call, Calls, SysResult};
+use super::{Call, Calls, SysResult, named};
 use crate::fs::Path;
 use crate::mm::frames;
 use crate::sched::{Sleep, breathe_or_stop};
@@ -17,7 +17,7 @@ use crate::task::access::{self, By};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
 use crate::task::wait::{self, Change, Kind, Report, Wanted, Which};
-use crate::task::{Pid, Process, clone, exec, exit, pidfd, tree};
+use crate::task::{Pid, clone, exec, exit, pidfd, tree};
 use crate::user::{self, UserPtr};
 
 /// This area's calls.
@@ -351,16 +351,6 @@ fn write_wait_info(at: u64, report: Option<&Report>) -> Result<(), Errno> {
         words.add(index).write(value)?;
     }
     Ok(())
-}
-
-/// The process argument 0 names, by its id or by that of one of its threads; the caller for 0.
-pub(super) fn named(call: &Call<'_>) -> Result<alloc::sync::Arc<Process>, Errno> {
-    match call.int(0) {
-        0 => Ok(call.task.process.clone()),
-        pid => tree::process(pid as Pid)
-            .or_else(|| tree::thread(pid as Pid).map(|thread| thread.process.clone()))
-            .ok_or(Errno::ESRCH),
-    }
 }
 
 fn setpgid(call: &mut Call<'_>) -> SysResult {

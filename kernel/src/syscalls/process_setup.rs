@@ -10,7 +10,7 @@ use machine::thread::running;
 
 use super::{Call, Calls, SysResult};
 use crate::task::access::{self, By};
-use crate::task::creds::{self, cap, secure};
+use crate::task::creds::{cap, secure};
 use crate::task::{Pid, tree};
 use crate::user::{self, UserPtr};
 
@@ -112,7 +112,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
                 return Err(Errno::EPERM);
             }
             let (bit, keep) = (secure::KEEP_CAPS, value == 1);
-            creds::change(me, |creds| {
+            access::change_creds(me, |creds| {
                 creds.securebits = if keep { creds.securebits | bit } else { creds.securebits & !bit }
             });
         }
@@ -135,14 +135,14 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
             if value > 40 {
                 return Err(Errno::EINVAL);
             }
-            creds::change(me, |creds| creds.bounding &= !(1 << value));
+            access::change_creds(me, |creds| creds.bounding &= !(1 << value));
         }
         // PR_GET_SECUREBITS, PR_SET_SECUREBITS
         27 => return Ok(me.creds.with(|creds| creds.securebits) as usize),
         28 => {
             let mut changed = (*me.creds()).clone();
             changed.set_securebits(value)?;
-            creds::change(me, |creds| creds.securebits = changed.securebits);
+            access::change_creds(me, |creds| creds.securebits = changed.securebits);
         }
         // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
         29 => {
@@ -154,7 +154,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
         37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
         // PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS
-        38 if value == 1 => creds::change(me, |creds| creds.no_new_privs = true),
+        38 if value == 1 => access::change_creds(me, |creds| creds.no_new_privs = true),
         39 => return Ok(usize::from(me.creds.with(|creds| creds.no_new_privs))),
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,

@@ -5,8 +5,7 @@ use core::sync::atomic::Ordering;
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 
-use super::process::named;
-use super::{Call, Calls, SysResult};
+use super::{Call, Calls, SysResult, named};
 use crate::task::Process;
 use crate::task::clock;
 use crate::task::creds::cap;

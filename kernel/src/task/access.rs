@@ -68,9 +68,11 @@ pub(super) fn switch(task: &Task, mm: Arc<AddressSpace>, creds: Arc<Creds>) -> O
     task.mm.set(Some(mm))
 }
 
-/// Gives a thread new credentials. If it may do more or other things now, it is not dumpable any more and its parent's death is
-/// not signalled to it.
-pub(super) fn change_creds(task: &Task, creds: Arc<Creds>) {
+/// Gives a thread the credentials that `edit` makes of its own. If it may do more or other things now, it is not dumpable any
+/// more and its parent's death is not signalled to it.
+pub fn change_creds(task: &Task, edit: impl FnOnce(&mut Creds)) {
+    let mut creds = (*task.creds()).clone();
+    edit(&mut creds);
     let _one_step = task.identity.lock();
     if task.creds.with(|old| creds.differs_for_others(old)) {
         task.mm.with(|mm| {
@@ -83,7 +85,7 @@ pub(super) fn change_creds(task: &Task, creds: Arc<Creds>) {
     if task.creds.with(|old| old.uid != creds.uid) {
         *task.counted.lock() = creds.account.charge(Kind::Threads, 1, u64::MAX);
     }
-    task.creds.set(creds);
+    task.creds.set(Arc::new(creds));
 }
 
 /// User and group that the files of a process in `/proc` belong to: root unless it is dumpable.

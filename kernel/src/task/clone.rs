@@ -136,7 +136,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
 
 /// Checks an id that the caller chose for a child (clone3(2), `set_tid`).
 pub fn chosen_id(me: &Task, id: Pid) -> Result<Pid, Errno> {
-    if id == 0 || id >= tree::PID_MAX {
+    if id == 0 || id >= super::PID_MAX {
         return Err(Errno::EINVAL);
     }
     let may = |creds: &Creds| creds.capable(cap::SYS_ADMIN) || creds.capable(cap::CHECKPOINT_RESTORE);

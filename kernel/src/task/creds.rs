@@ -177,10 +177,3 @@ impl Creds {
             || self.permitted & !old.permitted != 0
     }
 }
-
-/// Gives a thread changed credentials.
-pub fn change(task: &super::Task, edit: impl FnOnce(&mut Creds)) {
-    let mut creds = (*task.creds()).clone();
-    edit(&mut creds);
-    super::access::change_creds(task, alloc::sync::Arc::new(creds));
-}

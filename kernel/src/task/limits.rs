@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 
-use super::tree;
+use super::PID_MAX;
 use crate::mm::frames;
 use crate::time::SECOND;
 
@@ -52,7 +52,7 @@ static MAX_THREADS: AtomicU32 = AtomicU32::new(0);
 /// Most threads of the whole system: what was set, or as many as keep an eighth of memory for their kernel stacks, as Linux
 /// has it; never more than there are numbers.
 pub fn max_threads() -> u64 {
-    let most = u64::from(tree::PID_MAX) - APART;
+    let most = u64::from(PID_MAX) - APART;
     match MAX_THREADS.load(Ordering::Relaxed) {
         0 => (frames::given() as u64 * PAGE / (8 * LINUX_STACK)).clamp(FEWEST_THREADS, most),
         set => u64::from(set).min(most),

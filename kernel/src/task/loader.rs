@@ -81,7 +81,9 @@ pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
     drop(fresh);
     let loaded = {
         let mut map = mm.lock();
-        build(&mm, &mut map, program, given)?
+        let loaded = build(&mm, &mut map, program, given)?;
+        mm.enter_all(&map)?;
+        loaded
     };
     Ok(Loaded { mm, entry: loaded.0, sp: loaded.1 })
 }

@@ -31,14 +31,12 @@ pub mod creds;
 pub mod exceed;
 pub mod exec;
 pub mod exit;
-pub mod itimer;
 pub mod limits;
 mod loader;
 pub mod memory;
 pub mod notice;
 mod oom;
 pub mod pidfd;
-pub mod posix;
 pub mod process;
 pub mod rseq;
 pub mod signal;
@@ -49,13 +47,16 @@ use account::Charge;
 pub use creds::Creds;
 pub use process::{Process, Session};
 
+pub use crate::upper::{Thread, ThreadRef, current, current_here, try_current};
+
 use signal::ThreadSignals;
 
+/// Largest id handed out (`kernel.pid_max`).
+pub const PID_MAX: u32 = 32_768;
 /// A process id, or a group's, or a session's.
 pub type Pid = u32;
 /// A thread id.
 pub type Tid = u32;
-pub use crate::upper::{Thread, ThreadRef, current, current_here, try_current};
 
 /// What the kernel keeps per thread.
 pub struct Task {

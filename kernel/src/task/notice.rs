@@ -1,8 +1,8 @@
 //! Signals about readiness: O_ASYNC with F_SETOWN and F_SETSIG (fcntl(2)).
 //!
 //! A [`Notice`] is a hook in the queues a description's `poll` names, for the kinds of file that send such signals
-//! ([`FileOps::sends_sigio`](crate::fs::file::FileOps::sends_sigio)). Who wakes a queue may hold locks of the file, so the hook does
-//! not call `poll`: the signal says "input", which is what programs wait for this way.
+//! ([`FileOps::sends_sigio`](crate::fs::file::FileOps::sends_sigio)). Who wakes a queue may hold locks of the file, so the
+//! hook does not call `poll`: the signal says "input", which is what programs wait for this way.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};

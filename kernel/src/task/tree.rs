@@ -10,10 +10,8 @@ use core::sync::atomic::Ordering;
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
 
-use super::{Pid, Process, Session, ThreadRef, Tid};
+use super::{PID_MAX, Pid, Process, Session, ThreadRef, Tid};
 
-/// Largest id handed out (`kernel.pid_max`).
-pub const PID_MAX: u32 = 32_768;
 /// Ids below this are not reused after the numbers wrapped around.
 const FIRST_REUSED: u32 = 300;
 

@@ -5,7 +5,7 @@
 //! empty and the rings stay so.
 
 use kernel_logic::recorder::{Counts, Entry, Recorder};
-use kernel_logic::runqueue::state;
+use kernel_logic::runqueue::ThreadState;
 use kwab_format::record::{FlightEvent, FlightKind, Stamp};
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::note::Note;
@@ -103,7 +103,7 @@ fn decode(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
 fn sleep_before(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Option<Event> {
     let [ns, _, left_in, ..] = entry.words;
     let from = running?;
-    let slept = (state::INTERRUPTIBLE..=state::STOPPED).contains(&(left_in as u8));
+    let slept = ThreadState::from_number(left_in as u8).is_asleep();
     let switch = entry.tag == tag(FlightKind::CONTEXT_SWITCH);
     (switch && slept).then_some(Event {
         kind: FlightKind::SLEEP,
@@ -145,10 +145,10 @@ fn put<const GIVEN: usize>(kind: FlightKind, words: [u64; GIVEN]) {
 }
 
 /// Another thread gets the processor. Reads as `a` process and `c` thread it is taken from, `b` process it is given to,
-/// `d` the state ([`state`]) the first was left in; `a` and `c` are absent where no earlier switch is kept.
+/// `d` the number of the state ([`ThreadState`]) the first was left in; `a` and `c` are absent where no earlier switch is kept.
 #[inline(always)]
-pub fn switch(left_in: u8, to: &Task, at: Nanos) {
-    put(FlightKind::CONTEXT_SWITCH, [at, to.ids(), u64::from(left_in)]);
+pub fn switch(left_in: ThreadState, to: &Task, at: Nanos) {
+    put(FlightKind::CONTEXT_SWITCH, [at, to.ids(), u64::from(left_in as u8)]);
 }
 
 /// A thread may run again.

@@ -10,7 +10,7 @@ use machine::crash;
 use super::cause::name_of;
 use super::dump::LOCK_PATIENCE;
 use super::{Dump, Scope, Stop, Subject};
-use crate::sched::state;
+use crate::sched::ThreadState;
 use crate::task::{Process, Thread, tree};
 
 /// Most frames of a sleeping thread's kernel stack.
@@ -52,7 +52,7 @@ pub(super) fn tasks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
 fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, trace: &mut u32) -> Result<(), Stop> {
     let mut comm = [0; 16];
     let current = subject.thread.is_some_and(|running| core::ptr::eq(running, thread));
-    let asleep = !matches!(thread.sched.state(), state::RUNNING | state::QUEUED | state::DEAD);
+    let asleep = !matches!(thread.sched.state(), ThreadState::Running | ThreadState::Queued | ThreadState::Dead);
     let parked = thread.is_parked() && !current;
     let resume = if parked { thread.resume_point() } else { Default::default() };
     let frame = thread.user_frame();
@@ -105,11 +105,11 @@ fn state_of(thread: &Thread, current: bool) -> TaskState {
     match thread.sched.state() {
         _ if current => TaskState::RUNNING,
         _ if thread.sched.is_idle() => TaskState::IDLE,
-        state::RUNNING => TaskState::RUNNING,
-        state::QUEUED => TaskState::RUNNABLE,
-        state::INTERRUPTIBLE => TaskState::SLEEPING,
-        state::STOPPED => TaskState::STOPPED,
-        state::DEAD => TaskState::ZOMBIE,
+        ThreadState::Running => TaskState::RUNNING,
+        ThreadState::Queued => TaskState::RUNNABLE,
+        ThreadState::Interruptible => TaskState::SLEEPING,
+        ThreadState::Stopped => TaskState::STOPPED,
+        ThreadState::Dead => TaskState::ZOMBIE,
         _ => TaskState::BLOCKED,
     }
 }

@@ -1,7 +1,7 @@
 //! The bytes of a regular file: frames by page number, shared with mappings.
 //!
 //! The map's lock is held only to look a frame up or put one in, never while bytes are copied: a copy may fault, and the fault
-//! may want a page of this very file. Writers take turns at the gate, so that appends do not overwrite each other.
+//! may want a page of this very file. Writers lock a mutex, so that appends do not overwrite each other.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;
@@ -14,12 +14,13 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
+use crate::mm::ReverseMap;
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::sync::Mutex;
 
 /// Contents that still lie in the initramfs archive.
 pub trait Archive: Send + Sync {
@@ -41,9 +42,10 @@ pub struct FileData {
     size: AtomicU64,
     generation: AtomicU64,
     seals: Seals,
-    writers: Gate,
+    writers: Mutex,
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
+    mappers: ReverseMap,
 }
 
 struct Pages {
@@ -61,8 +63,9 @@ impl FileData {
             size: AtomicU64::new(0),
             generation: AtomicU64::new(0),
             mapped: AtomicBool::new(false),
+            mappers: ReverseMap::new(),
             seals: Seals::closed(),
-            writers: Gate::new(),
+            writers: Mutex::new(),
         }
     }
 
@@ -127,7 +130,7 @@ impl FileData {
 
     /// Adds seals, between two writes: none is under way when this returns.
     pub fn add_seals(&self, more: u32) -> Result<(), Errno> {
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         self.seals.add(more)
     }
 
@@ -168,7 +171,7 @@ impl FileData {
 
     /// Copies to `position`, or to the end without one, until the source is empty. Answers where the bytes began.
     pub fn write(&self, pool: &Pool, position: Option<u64>, source: &mut Source<'_>) -> Result<u64, Errno> {
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         let start = position.unwrap_or_else(|| self.size());
         let mut at = start;
         self.check_seals(SEAL_WRITE | SEAL_FUTURE_WRITE)?;
@@ -280,6 +283,11 @@ impl FileData {
         self.page_to_write(pool, index)
     }
 
+    /// The address spaces that have mapped it.
+    pub fn mappers(&self) -> &ReverseMap {
+        &self.mappers
+    }
+
     /// Whether a mapping ever asked for a page.
     pub fn was_mapped(&self) -> bool {
         self.mapped.load(Relaxed)
@@ -290,7 +298,7 @@ impl FileData {
         if size > LARGEST {
             return Err(Errno::EFBIG);
         }
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         let old = self.size();
         self.check_seals(match size.cmp(&old) {
             Ordering::Less => SEAL_SHRINK,
@@ -326,7 +334,7 @@ impl FileData {
     pub fn allocate(&self, pool: &Pool, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
         let end = start.checked_add(length).filter(|&end| end <= LARGEST).ok_or(Errno::EFBIG)?;
         // Seals are checked under the gate that F_ADD_SEALS takes.
-        let _turn = self.writers.enter();
+        let _turn = self.writers.lock();
         match mode {
             0 | FALLOC_KEEP_SIZE => {
                 if mode == 0 && end > self.size() {

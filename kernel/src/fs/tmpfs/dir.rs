@@ -11,7 +11,7 @@ use linux_abi::Errno;
 use machine::sync::{SpinGuard, SpinLock};
 
 use super::data::FileData;
-use super::node::{Body, TmpNode, is_fifo, node_of};
+use super::node::{Body, TmpNode, is_fifo, link_pages, node_of};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
 use crate::fs::dentry::{self, Dentry};
 use crate::fs::inode::{Inode, NewNode, RenameMode, RenameTo};
@@ -239,12 +239,6 @@ impl TmpNode {
         let entries = self.entries()?.lock();
         if dir.is_removed() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
-}
-
-/// Pages that a symbolic link counts as: a long target takes one, as on Linux.
-pub(super) fn link_pages(target: &[u8]) -> u64 {
-    const SHORT: usize = 128;
-    u64::from(target.len() >= SHORT)
 }
 
 /// The entries of the two directories of a rename, locked together: names are compared and changed in one step.

@@ -13,7 +13,6 @@ use machine::sync::SpinLock;
 
 use super::Pool;
 use super::data::{FileData, PAGE};
-use super::dir::link_pages;
 use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
@@ -22,6 +21,7 @@ use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, P
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
+use crate::mm::ReverseMap;
 use crate::upper::Kwab;
 
 /// What a node is.
@@ -174,7 +174,7 @@ impl Inode for TmpNode {
         let freed = data.truncate(size)?;
         self.pool.release(freed);
         if freed != 0 && data.was_mapped() {
-            <Kwab as Above>::file_was_cut(self, size);
+            data.mappers().cut(size);
         }
         self.attr.touch_modified();
         Ok(())
@@ -184,7 +184,7 @@ impl Inode for TmpNode {
         let data = self.data().map_err(|_| Errno::ENODEV)?;
         let outcome = data.allocate(&self.pool, mode, start, length);
         if FileData::is_hole(mode) && data.was_mapped() {
-            <Kwab as Above>::file_was_punched(self, start.div_ceil(PAGE), start.saturating_add(length) / PAGE);
+            data.mappers().punch(start.div_ceil(PAGE), start.saturating_add(length) / PAGE);
         }
         outcome?;
         self.attr.touch_modified();
@@ -201,6 +201,10 @@ impl Inode for TmpNode {
 
     fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno> {
         self.data()?.page(&self.pool, index, usage)
+    }
+
+    fn mappers(&self) -> Option<&ReverseMap> {
+        self.data().ok().map(FileData::mappers)
     }
 
     fn attributes(&self) -> Option<&Attributes> {
@@ -270,4 +274,10 @@ impl FileOps for TmpNode {
 /// Whether a mode is a FIFO's.
 pub(super) fn is_fifo(mode: u32) -> bool {
     mode & crate::fs::attr::S_IFMT == S_IFIFO
+}
+
+/// Pages that a symbolic link counts as: a long target takes one, as on Linux.
+pub(super) fn link_pages(target: &[u8]) -> u64 {
+    const SHORT: usize = 128;
+    u64::from(target.len() >= SHORT)
 }

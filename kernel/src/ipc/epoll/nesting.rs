@@ -11,11 +11,11 @@ use linux_abi::Errno;
 
 use super::{Epoll, of};
 use crate::fs::file::File;
-use crate::fs::gate::Gate;
 use crate::sched;
+use crate::sync::Mutex;
 
 /// Held while an epoll is added to another, so that no two additions close a circle together.
-pub(super) static ALONE: Gate = Gate::new();
+pub(super) static ALONE: Mutex = Mutex::new();
 
 /// Epolls in a row, the one on top included.
 const MAX_DEPTH: usize = 5;

@@ -12,9 +12,9 @@ use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use crate::sched::{self, Sleep, state};
+use crate::sched::{self, Sleep, ThreadState};
 use crate::sync::wait::WaitQueue;
-use crate::task::account::{Charge, Kind};
+use crate::task::account::{Charge, Kind, Pending};
 use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
 use crate::trace::flight;
 
@@ -22,9 +22,6 @@ pub mod deliver;
 pub mod frame;
 pub mod jobs;
 pub mod permit;
-
-/// Signals that wait, each counted for the real user it was sent to.
-pub type Pending = kernel_logic::signal::Pending<Charge>;
 
 /// The signal part of a thread.
 pub struct ThreadSignals {
@@ -421,5 +418,5 @@ fn admit(process: &Process, thread: Option<&Task>, limit: Limit) -> Option<Charg
 
 /// Wakes a thread that job control stopped.
 pub(crate) fn unstop(thread: &ThreadRef) {
-    sched::wake_from(thread, state::STOPPED);
+    sched::wake_from(thread, ThreadState::Stopped);
 }

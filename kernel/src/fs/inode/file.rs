@@ -13,16 +13,14 @@ use linux_abi::Errno;
 use linux_abi::flags::file as abi;
 use machine::sync::{Once, SpinLock};
 
-use super::gate::Gate;
-use super::inode::{Emit, Inode};
-use super::io::{Sink, Source};
-use super::path::Path;
-use super::{Above, Notice as _, Watcher as _, filelock};
+use super::{Emit, Inode};
+use crate::fs::attr;
+use crate::fs::filelock::{self, Lockable};
+use crate::fs::io::{Sink, Source};
+use crate::fs::mount::{self, Path};
+use crate::sync::Mutex;
 use crate::sync::wait::Waiter;
 use crate::upper::Kwab;
-
-type Notice = <Kwab as Above>::Notice;
-type Epoll = <Kwab as Above>::Epoll;
 
 /// Access mode bits of the flags.
 pub const O_ACCMODE: u32 = 3;
@@ -114,6 +112,26 @@ impl dyn FileOps {
     }
 }
 
+/// Who observes descriptions for the layers above.
+pub trait Observers {
+    /// Sends signals about readiness (`O_ASYNC`).
+    type Notice: Notice;
+    /// Watches files for readiness.
+    type Epoll: Watcher;
+}
+
+/// Whom a description tells that it is ready.
+pub trait Notice: Default + Send + Sync + 'static {
+    /// Leaves the queues of `file`, which is closed for good.
+    fn stop(self: &Arc<Self>, file: &File);
+}
+
+/// Somebody who is told of the end of a description.
+pub trait Watcher: Send + Sync + 'static {
+    /// `file` is closed for good.
+    fn forget(&self, file: &File);
+}
+
 /// What a description keeps counted at its inode while it lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
@@ -135,23 +153,22 @@ pub struct File {
     seeking: Seeking,
     position: AtomicU64,
     /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
-    position_gate: Gate,
+    position_lock: Mutex,
     /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
     /// Who gets a signal when it is ready, once anybody asked for that.
-    notice: Once<Arc<Notice>>,
+    notice: Once<Arc<<Kwab as Observers>::Notice>>,
     watched: AtomicBool,
-    watchers: SpinLock<Vec<Weak<Epoll>>>,
+    watchers: SpinLock<Vec<Weak<<Kwab as Observers>::Epoll>>>,
     hold: Hold,
 }
 
 impl File {
     /// Opens `path` with `ops`. The caller has checked permissions and, for a writer of a regular file, called
-    /// [`super::attr::Attr::begin_write`].
+    /// [`attr::Attr::begin_write`].
     pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32) -> Arc<Self> {
         let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0;
-        let hold =
-            if writing && path.inode().attr().kind() == super::attr::S_IFREG { Hold::Writer } else { Hold::None };
+        let hold = if writing && path.inode().attr().kind() == attr::S_IFREG { Hold::Writer } else { Hold::None };
         Self::holding(path, ops, flags, hold)
     }
 
@@ -164,7 +181,7 @@ impl File {
             flags: AtomicU32::new(flags & !OPEN_ONLY),
             seeking,
             position: AtomicU64::new(0),
-            position_gate: Gate::new(),
+            position_lock: Mutex::new(),
             has_locks: AtomicBool::new(false),
             notice: Once::new(),
             watched: AtomicBool::new(false),
@@ -210,7 +227,7 @@ impl File {
     /// Whether reads leave the access time alone.
     pub fn is_noatime(&self) -> bool {
         self.flags() & abi::O_NOATIME as u32 != 0
-            || self.path.mount.flags() & (super::mount::MS_NOATIME | super::mount::MS_RDONLY) != 0
+            || self.path.mount.flags() & (mount::MS_NOATIME | mount::MS_RDONLY) != 0
     }
 
     /// Whether only the place is open, not the contents.
@@ -246,7 +263,7 @@ impl File {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
-        let turn = self.position_gate.enter();
+        let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
         check_end(position, sink.left())?;
         let result = self.ops.read(self, position, sink);
@@ -265,7 +282,7 @@ impl File {
             let result = self.ops.write(self, 0, source).map(|_| ());
             return outcome(source.done(), result);
         }
-        let turn = self.position_gate.enter();
+        let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
         check_end(position, source.left())?;
         let before = source.done();
@@ -325,12 +342,12 @@ impl File {
     }
 
     /// Who gets a signal when it is ready, if anybody ever asked.
-    pub fn notice_if_any(&self) -> Option<&Arc<Notice>> {
+    pub fn notice_if_any(&self) -> Option<&Arc<<Kwab as Observers>::Notice>> {
         self.notice.get()
     }
 
     /// Who gets a signal when it is ready.
-    pub fn notice(&self) -> &Arc<Notice> {
+    pub fn notice(&self) -> &Arc<<Kwab as Observers>::Notice> {
         loop {
             if let Some(notice) = self.notice.get() {
                 return notice;
@@ -341,7 +358,7 @@ impl File {
     }
 
     /// Notes that `epoll` watches this description, so that it is told of the last close.
-    pub fn add_watcher(&self, epoll: &Arc<Epoll>) {
+    pub fn add_watcher(&self, epoll: &Arc<<Kwab as Observers>::Epoll>) {
         let mut watchers = self.watchers.lock();
         watchers.retain(|other| other.strong_count() > 0 && !core::ptr::eq(other.as_ptr(), Arc::as_ptr(epoll)));
         watchers.push(Arc::downgrade(epoll));
@@ -358,12 +375,12 @@ impl File {
     }
 
     /// Forgets that `epoll` watches this description.
-    pub fn remove_watcher(&self, epoll: &Epoll) {
+    pub fn remove_watcher(&self, epoll: &<Kwab as Observers>::Epoll) {
         self.watchers.lock().retain(|other| !core::ptr::eq(other.as_ptr(), epoll));
     }
 
     /// The epolls that watch this description.
-    pub fn watchers(&self) -> Vec<Arc<Epoll>> {
+    pub fn watchers(&self) -> Vec<Arc<<Kwab as Observers>::Epoll>> {
         if !self.watched.load(Relaxed) {
             return Vec::new();
         }
@@ -388,6 +405,17 @@ pub fn outcome(done: usize, result: Result<(), Errno>) -> Result<usize, Errno> {
     match result {
         Err(error) if done == 0 => Err(error),
         _ => Ok(done),
+    }
+}
+
+impl Lockable for File {
+    fn identity(&self) -> (u64, u64) {
+        let attr = self.inode().attr();
+        (attr.dev, attr.ino)
+    }
+
+    fn locked(&self) {
+        self.has_locks.store(true, Relaxed);
     }
 }
 

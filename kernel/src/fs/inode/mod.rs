@@ -1,8 +1,8 @@
-//! What every file system provides: inodes.
+//! What every file system provides: inodes; their names ([`dentry`]) and their open descriptions ([`file`]) refer to each other.
 //!
 //! An [`Inode`] is a file without a name. What all have in common (type, mode, owner, times, link count) sits in an [`Attr`]
 //! that every implementation embeds, so that permission checks and stat need no call per field. Names belong to dentries
-//! ([`super::dentry`]); what reading and writing does belongs to [`super::file::FileOps`].
+//! ([`dentry`]); what reading and writing does belongs to [`file::FileOps`].
 
 use alloc::sync::Arc;
 use core::any::Any;
@@ -11,11 +11,16 @@ use linux_abi::Errno;
 use machine::frame::Frame;
 
 use super::attr::{Attr, Attributes};
-use super::dentry::Dentry;
-use super::file::FileOps;
-use super::path::Path;
+use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
+use crate::mm::ReverseMap;
+
+pub mod dentry;
+pub mod file;
+
+use dentry::Dentry;
+use file::FileOps;
 
 /// What mmap makes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,6 +158,11 @@ pub trait Inode: Any + Send + Sync {
     /// file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
     fn page(&self, _index: u64, _use: PageUse) -> Result<Frame, Errno> {
         Err(Errno::ENODEV)
+    }
+
+    /// The address spaces that have mapped it; `None` for a file that is never cut.
+    fn mappers(&self) -> Option<&ReverseMap> {
+        None
     }
 
     /// The extended attributes, where the file system keeps any.

@@ -1,4 +1,4 @@
-//! What a process's threads share.
+//! What a process's threads share; its timers are in [`itimer`] and [`posix`].
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -9,16 +9,19 @@ use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::account::Charge;
-use super::itimer::Itimers;
+use super::account::{Charge, Pending};
 use super::limits::{Limits, max_threads};
-use super::posix::PosixTimers;
 use super::{Above, Creds, Pid, Slot, ThreadRef};
 use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
-use crate::task::signal::Pending;
 use crate::upper::Kwab;
+
+pub mod itimer;
+pub mod posix;
+
+use itimer::Itimers;
+use posix::PosixTimers;
 
 /// A process.
 pub struct Process {

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 
 use machine::sync::SpinLock;
 
-use super::inode::Inode;
+use super::Inode;
 
 /// A name in a directory, or the root of a file system.
 pub struct Dentry {

@@ -8,10 +8,10 @@ use kernel_logic::signal::SigSet;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::clock::Clock;
 use super::itimer::IntervalTimer;
 use crate::mm::frames;
 use crate::task::account::Charge;
+use crate::task::clock::Clock;
 
 /// A process's timers.
 pub struct PosixTimers(SpinLock<Table>);

@@ -14,9 +14,9 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
-use super::clock::Clock;
-use super::signal;
 use crate::sched::timer::{Action, Armed, Expire, arm};
+use crate::task::clock::Clock;
+use crate::task::signal;
 use crate::task::{Process, Tid, tree};
 
 /// What expiry does.

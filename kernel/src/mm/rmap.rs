@@ -1,0 +1,102 @@
+//! Reverse mappings: from a file to the address spaces that may have pages of it.
+//!
+//! A file keeps one [`ReverseMap`] beside its pages. A space is entered before a page of the file can be mapped in it and leaves
+//! when it is gone, so that cutting the file visits those that may have mapped it, not every process.
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+use kernel_logic::vma::PAGE;
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use super::{AddressSpace, Backing, Map, Mapped as _, Vma, page_up};
+
+/// The address spaces that may have pages of one file.
+pub struct ReverseMap(SpinLock<Vec<Weak<AddressSpace>>>);
+
+impl ReverseMap {
+    /// Nobody has mapped the file.
+    pub const fn new() -> Self {
+        Self(SpinLock::new(Vec::new()))
+    }
+
+    /// Enters a space; once is enough, and the last one entered is not entered again. ENOMEM if there is no room.
+    fn add(&self, space: &Arc<AddressSpace>) -> Result<(), Errno> {
+        let mut spaces = self.0.lock();
+        if spaces.last().is_some_and(|last| core::ptr::eq(last.as_ptr(), Arc::as_ptr(space))) {
+            return Ok(());
+        }
+        if spaces.len() == spaces.capacity() {
+            // Spaces that are gone make room first, so the list is at most twice as long as there ever were mappers at once.
+            spaces.retain(|space| space.strong_count() > 0);
+            let room = spaces.len().max(FEWEST);
+            spaces.try_reserve(room).map_err(|_| Errno::ENOMEM)?;
+        }
+        spaces.push(Arc::downgrade(space));
+        Ok(())
+    }
+
+    /// The file was cut to `size` bytes: no space keeps a page beyond that mapped (truncate(2): SIGBUS from then on).
+    pub fn cut(&self, size: u64) {
+        let Some(first_gone) = page_up(size) else { return };
+        self.each(|space, vma, offset| {
+            if offset + vma.bytes() > first_gone {
+                space.unmap_pages(vma.start + first_gone.saturating_sub(offset), vma.end);
+            }
+        });
+    }
+
+    /// Pages `first..last` of the file are a hole now: mappings that show the file's own page there see zeros from now on. What
+    /// was copied on a write to a private mapping stays (fallocate(2)).
+    pub fn punch(&self, first: u64, last: u64) {
+        self.each(|space, vma, offset| {
+            let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
+            if first < end && begin < last {
+                let at = |index: u64| vma.start + (index - begin) * PAGE;
+                space.forget_file_pages(at(first.max(begin)), at(last.min(end)));
+            }
+        });
+    }
+
+    /// Calls `visit` for every range that shows the file, with its space, whose map is locked, and the offset of its first byte.
+    fn each(&self, mut visit: impl FnMut(&AddressSpace, &Vma, u64)) {
+        let spaces: Vec<Arc<AddressSpace>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+        for space in spaces {
+            let map = space.lock();
+            for vma in map.vmas.iter() {
+                let Backing::File { file, offset } = &vma.backing else { continue };
+                if file.mappers().is_some_and(|mappers| core::ptr::eq(mappers, self)) {
+                    visit(&space, vma, *offset);
+                }
+            }
+        }
+    }
+}
+
+/// Room for this many spaces is made at least.
+const FEWEST: usize = 8;
+
+impl AddressSpace {
+    /// Enters this space at the file behind `backing`, if there is one: before a page of it can be mapped.
+    pub(super) fn enter(self: &Arc<Self>, backing: &Backing) -> Result<(), Errno> {
+        match backing {
+            Backing::File { file, .. } => file.mappers().map_or(Ok(()), |mappers| mappers.add(self)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Enters this space at every file of `map`, its own, which the caller holds.
+    pub fn enter_all(self: &Arc<Self>, map: &Map) -> Result<(), Errno> {
+        let mut entered = None;
+        for vma in map.vmas.iter() {
+            let Backing::File { file, .. } = &vma.backing else { continue };
+            // The segments of a program lie side by side.
+            if entered.is_none_or(|last| !file.same(last)) {
+                self.enter(&vma.backing)?;
+                entered = Some(file);
+            }
+        }
+        Ok(())
+    }
+}
