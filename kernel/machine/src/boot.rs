@@ -72,13 +72,23 @@ pub fn info() -> BootInfo {
 
 /// Frames of the kernel image itself (text, read-only data, data), for `/proc/iomem`-like accounting and dumps.
 pub fn kernel_image() -> FrameRange {
-    let [start, .., end] = layout::image().map(|at| FrameNumber(((at - layout::IMAGE) >> PAGE_SHIFT) as u32));
+    let [start, .., end] = layout::image().map(|at| FrameNumber(((at - layout::image_base()) >> PAGE_SHIFT) as u32));
     FrameRange { start, end }
 }
 
 /// Virtual addresses of the kernel image: start, end of text, end of read-only data, end.
 pub fn image_addresses() -> [u64; 4] {
     layout::image()
+}
+
+/// How far boot moved the image: run-time minus link-time address of everything in it. 0 with `nokaslr`.
+pub fn image_slide() -> u64 {
+    layout::slide()
+}
+
+/// Where the image's ELF entry point is in this boot; debuggers compare it with the file's.
+pub fn image_entry() -> u64 {
+    layout::entry()
 }
 
 /// Where the kernel sees physical address 0.

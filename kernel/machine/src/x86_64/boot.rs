@@ -1,9 +1,14 @@
-//! The first instructions: from the PVH entry (32-bit, paging off) to Rust in the higher half.
+//! The first instructions: from the PVH entry (32-bit, paging off) to Rust in the higher half, first where the image is
+//! linked, then where [`super::slide`] moved it.
 //!
 //! Contract with QEMU's `-kernel` (Xen's PVH ABI, "x86/HVM direct boot ABI"): the ELF note of type 18 names the entry; there
 //! EBX holds the physical address of the start info, CS and DS are flat, paging and interrupts are off.
 
 use core::arch::global_asm;
+use core::sync::atomic::AtomicU64;
+
+use super::{layout, slide};
+use crate::addr::PhysAddr;
 
 /// Boot stack bytes; `main` runs on it until [`crate::Start::enter`].
 pub(crate) const BOOT_STACK: usize = 64 * 1024;
@@ -16,40 +21,53 @@ global_asm!(
     .balign 4
     .long 4, 8, 18
     .asciz "Xen"
-    .quad pvh_start - KBASE
+    .quad pvh_start_loaded
 
-    /* First 1 GiB of physical memory three times: at 0, in the direct map, at the image's base. */
+    /* First 1 GiB of physical memory twice: at 0 and in the direct map; its first 32 MiB where the image is linked. The
+       window is the 2 GiB above that. */
     .section .data.boot_tables, "aw"
     .balign 4096
     .global boot_root
 boot_root:
-    .quad boot_low - KBASE + 3
+    .quad boot_low_loaded + 3
     .fill 255, 8, 0
-    .quad boot_low - KBASE + 3
+    .quad boot_low_loaded + 3
     .fill 254, 8, 0
-    .quad boot_high - KBASE + 3
+    .quad boot_high_loaded + 3
     .global boot_low
 boot_low:
-    .quad boot_pages - KBASE + 3
+    .quad boot_pages_loaded + 3
     .fill 511, 8, 0
+    .global boot_high
 boot_high:
     .fill 510, 8, 0
-    .quad boot_pages - KBASE + 3
-    .quad 0
+    .quad boot_window_loaded + 3
+    .quad boot_window_loaded + 0x1003
+    .global boot_pages
 boot_pages:
     .set page, 0
     .rept 512
     .quad (page << 21) | 0x83
     .set page, page + 1
     .endr
+    .global boot_window
+boot_window:
+    .set page, 0
+    .rept {room}
+    .quad (page << 21) | 0x83
+    .set page, page + 1
+    .endr
+    .fill {window} - {room}, 8, 0
 
+    .global boot_gdt
 boot_gdt:
     .quad 0
     .quad 0x00af9a000000ffff
     .quad 0x00cf92000000ffff
+    .global boot_gdt_pointer
 boot_gdt_pointer:
     .word 23
-    .quad boot_gdt - KBASE
+    .quad boot_gdt_loaded
 
     .section .bss.boot_stack, "aw", @nobits
     .balign 4096
@@ -65,7 +83,7 @@ boot_stack_top:
 pvh_start:
     cld
     cli
-    movl $(boot_stack_top - KBASE), %esp
+    movl $boot_stack_top_loaded, %esp
     movl %ebx, %esi
     movl $0x80000001, %eax
     cpuid
@@ -73,7 +91,7 @@ pvh_start:
     movl %cr4, %eax
     orl $0x20, %eax
     movl %eax, %cr4
-    movl $(boot_root - KBASE), %eax
+    movl $boot_root_loaded, %eax
     movl %eax, %cr3
     movl $0xc0000080, %ecx
     rdmsr
@@ -85,33 +103,48 @@ pvh_start:
     movl %cr0, %eax
     orl $0x80010001, %eax
     movl %eax, %cr0
-    lgdtl (boot_gdt_pointer - KBASE)
+    lgdtl boot_gdt_pointer_loaded
     pushl $8
-    pushl $(2f - KBASE)
+    pushl $boot_long_mode_loaded
     lretl
     .code64
-2:  movw $16, %ax
+    .global boot_long_mode
+boot_long_mode:
+    movw $16, %ax
     movw %ax, %ds
     movw %ax, %es
     movw %ax, %ss
     xorl %eax, %eax
     movw %ax, %fs
     movw %ax, %gs
-    movq $boot_stack_top, %rsp
+    /* From the physical address to where the image is linked, on the stack there. */
+    leaq 2f(%rip), %rax
+    addq $KBASE, %rax
+    jmp *%rax
+2:  leaq boot_stack_top(%rip), %rsp
+    movl %esi, %ebx
     movl %esi, %edi
     xorl %ebp, %ebp
+    call {move}
+    /* RAX: how far the image was moved. Go on in the moved one. */
+    leaq {start}(%rip), %rcx
+    addq %rax, %rcx
+    addq %rax, %rsp
+    movl %ebx, %edi
     pushq %rbp
-    pushq %rbp
-    movq ${start}, %rax
-    jmp *%rax
+    jmp *%rcx
 "#,
     stack = const BOOT_STACK,
+    room = const slide::ROOM,
+    window = const slide::WINDOW,
+    move = sym slide::move_image,
     start = sym super::start::start,
     options(att_syntax)
 );
 
 unsafe extern "C" {
     static mut boot_root: [u64; 512];
+    static boot_window: [AtomicU64; slide::WINDOW];
     static boot_low: u8;
     static boot_stack: u8;
     static boot_stack_top: u8;
@@ -122,6 +155,17 @@ pub(crate) fn root() -> *mut [u64; 512] {
     &raw mut boot_root
 }
 
+/// Physical address of [`root`]'s table.
+pub(crate) fn root_address() -> PhysAddr {
+    PhysAddr(root() as u64 - layout::image_base())
+}
+
+/// The boot tables' second level for the top 2 GiB: what they show in each 2 MiB from where the image is linked.
+pub(super) fn window() -> &'static [AtomicU64; slide::WINDOW] {
+    // SAFETY: made of words by the assembly above, and used by nothing else but the processor's walks.
+    unsafe { &boot_window }
+}
+
 /// Bounds of the boot stack.
 pub(crate) fn stack_bounds() -> (u64, u64) {
     ((&raw const boot_stack) as u64, (&raw const boot_stack_top) as u64)
@@ -129,5 +173,5 @@ pub(crate) fn stack_bounds() -> (u64, u64) {
 
 /// Physical address of the boot tables' third level, which shows the first GiB at its own address.
 pub(crate) fn low_table() -> u64 {
-    (&raw const boot_low) as u64 - super::layout::IMAGE
+    (&raw const boot_low) as u64 - layout::image_base()
 }

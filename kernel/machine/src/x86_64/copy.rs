@@ -10,7 +10,8 @@ use super::features::{FOUND, Feature};
 global_asm!(
     r#"
     .macro fixup fault, resume
-    .pushsection .fixups, "a"
+    .pushsection .fixups, "aw"
+    .balign 8
     .quad \fault, \resume
     .popsection
     .endm
@@ -324,7 +325,7 @@ macro_rules! fallible_move {
                     concat!("2: mov {value", $modifier, "}, ", $size, " ptr [{from}]"),
                     "xor {failed:e}, {failed:e}",
                     "3:",
-                    ".pushsection .fixups, \"a\"",
+                    ".pushsection .fixups, \"aw\"", ".balign 8",
                     ".quad 2b, 3b",
                     ".popsection",
                     value = out($reg) value,
@@ -352,7 +353,7 @@ macro_rules! fallible_move {
                     concat!("2: mov ", $size, " ptr [{to}], {value", $modifier, "}"),
                     "xor {failed:e}, {failed:e}",
                     "3:",
-                    ".pushsection .fixups, \"a\"",
+                    ".pushsection .fixups, \"aw\"", ".balign 8",
                     ".quad 2b, 3b",
                     ".popsection",
                     value = in($reg) value,
@@ -387,7 +388,7 @@ pub(crate) unsafe fn compare_exchange(at: *mut u32, old: u32, new: u32) -> Resul
             "2: lock cmpxchg dword ptr [{at}], {new:e}",
             "mov {failed:e}, 0",
             "3:",
-            ".pushsection .fixups, \"a\"",
+            ".pushsection .fixups, \"aw\"", ".balign 8",
             ".quad 2b, 3b",
             ".popsection",
             at = in(reg) at,

@@ -12,7 +12,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Begin behind the image, or behind the initrd if a loader put that so close that it would be in the way. (In a small
 /// machine the initrd lies at the end of memory: near, but not in the way, and nothing is left behind it.)
 pub(crate) fn init(info: &StartInfo) {
-    let mut next = layout::image()[3] - layout::IMAGE;
+    let mut next = layout::image()[3] - layout::image_base();
     let ram = info.regions[..info.count].iter().filter(|r| r.kind == RAM && r.end <= layout::DIRECT_LIMIT);
     let ram_end = ram.map(|region| region.end).max();
     // The direct map's tables, and what else boot takes.

@@ -30,6 +30,7 @@ pub(crate) mod probe;
 pub(crate) mod pvh;
 pub(crate) mod regs;
 pub(crate) mod rtc;
+pub(crate) mod slide;
 pub(crate) mod smp;
 pub(crate) mod space;
 pub(crate) mod spans;

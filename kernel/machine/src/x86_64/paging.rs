@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::features::{self, Feature};
-use super::layout::{self, Bases, DIRECT_LIMIT, IMAGE, KERNEL_HALF};
+use super::layout::{self, Bases, DIRECT_LIMIT, KERNEL_HALF};
 use super::pvh::StartInfo;
 use super::table::{self, GLOBAL, HUGE, NO_EXEC, PRESENT, Table, UNCACHED, WRITE};
 use super::{boot, early, msr};
@@ -47,7 +47,7 @@ pub(crate) fn build(info: &StartInfo, random: Option<u64>) {
     root[table::index(KERNEL_HALF, 3)].store(0, Relaxed);
     root[table::index(bases.direct, 3)].store(direct_map.0 | PRESENT | WRITE, Relaxed);
     root[table::index(bases.stacks, 3)].store(stacks_table.0 | PRESENT | WRITE, Relaxed);
-    root[table::index(IMAGE, 3)].store(image.0 | PRESENT | WRITE, Relaxed);
+    root[table::index(layout::image_base(), 3)].store(image.0 | PRESENT | WRITE, Relaxed);
     root[0].store(0, Relaxed);
     // SAFETY: the same root, to flush what the boot tables left behind; it maps the direct map at its new base, and nothing of
     // this function's uses an address of the old one any more.
@@ -89,7 +89,7 @@ fn map_huge(slot: &AtomicU64, at: u64, leaf: u64) {
     if entry.load(Relaxed) != 0 {
         return;
     }
-    let [start, _, rodata_end, _] = layout::image().map(|bound| bound - IMAGE);
+    let [start, _, rodata_end, _] = layout::image().map(|bound| bound - layout::image_base());
     if at + HUGE_SIZE <= start || at >= rodata_end {
         entry.store(at | leaf, Relaxed);
         return;
@@ -122,7 +122,7 @@ fn map_image(top: &Table) {
             _ => WRITE | no_exec(),
         };
         let leaf = &next(&next(&top[table::index(at, 2)])[table::index(at, 1)])[table::index(at, 0)];
-        leaf.store((at - IMAGE) | PRESENT | GLOBAL | rights, Relaxed);
+        leaf.store((at - layout::image_base()) | PRESENT | GLOBAL | rights, Relaxed);
         at += 4096;
     }
 }
@@ -140,7 +140,7 @@ pub(crate) fn map_firmware(at: u64, bytes: u64) -> *mut u8 {
 fn map_low(at: u64, bytes: u64, leaf: u64) -> *mut u8 {
     // SAFETY: the direct map's table, made by `build`.
     let direct_map = unsafe {
-        let root = table::table(PhysAddr(boot::root() as u64 - IMAGE));
+        let root = table::table(boot::root_address());
         table::table(table::target(root[table::index(layout::direct_map(), 3)].load(Relaxed)))
     };
     let mut page = at & !(HUGE_SIZE - 1);

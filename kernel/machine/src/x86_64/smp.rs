@@ -100,7 +100,7 @@ fn new_local() -> Option<&'static local::Local> {
 extern "C" fn ap_start(local: &'static local::Local) -> ! {
     // SAFETY: the kernel's own root; this code is mapped there too. Once, on the processor the block is for.
     unsafe {
-        msr::set_cr3(boot::root() as u64 - layout::IMAGE);
+        msr::set_cr3(boot::root_address().0);
         descriptors::load(local);
     }
     features::enable();

@@ -8,8 +8,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::layout::stacks;
 use super::table::{self, GLOBAL, PRESENT, WRITE};
-use super::{boot, features, layout, tlb};
-use crate::addr::{PAGE_SIZE, PhysAddr};
+use super::{boot, features, tlb};
+use crate::addr::PAGE_SIZE;
 use crate::frame::{Frame, OutOfFrames};
 use crate::sync::SpinLock;
 use crate::thread::KERNEL_STACK_SIZE;
@@ -224,7 +224,7 @@ fn for_each_leaf(slot: u32, visit: impl Fn(&AtomicU64)) {
 /// The leaf entry for `at`, a stack's or a span's; its tables are made when missing and stay.
 pub(crate) fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
     // SAFETY: the kernel's root, whose entry for this region boot filled in; tables below are made here, never freed.
-    let mut current = unsafe { table::table(PhysAddr(boot::root() as u64 - layout::IMAGE)) };
+    let mut current = unsafe { table::table(boot::root_address()) };
     for level in (1..=3).rev() {
         let entry = &current[table::index(at, level)];
         if entry.load(Relaxed) == 0 {

@@ -7,8 +7,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::features;
 use super::pvh::{self, MAX_REGIONS, StartInfo};
 use super::{
-    acpi, apic, clock, cpuinfo, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, smp,
-    uart,
+    acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, slide, smp, uart,
 };
 use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo, FrameRange};
@@ -23,7 +22,6 @@ pub(super) const RAM: u32 = 1;
 /// Called by the boot assembly with the start info's physical address.
 pub(super) extern "C" fn start(start_info: u64) -> ! {
     uart::init();
-    features::detect();
     let local = local::first();
     local.register(CpuId(0), 0);
     descriptors::fill_idt(entry::stub);
@@ -35,7 +33,7 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     // SAFETY: nothing was overwritten yet; the boot tables map the first GiB, where loaders put the start info.
     let Some(info) = (unsafe { pvh::read(start_info) }) else { panic!("no PVH start info at {start_info:#x}") };
     early::init(&info);
-    paging::build(&info, randomness(pvh::command_line(&info)));
+    paging::build(&info, slide::randomness(pvh::command_line(&info)));
     let facts = acpi::read(info.rsdp);
     apic::map();
     apic::enable(true);
@@ -55,13 +53,6 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     boot::set_info(found);
     clock::finish(&measurement);
     kernel::find_and_enter()
-}
-
-/// Bits for the places of the kernel's memory; `None` under `nokaslr`.
-fn randomness(command_line: &[u8]) -> Option<u64> {
-    let fixed = command_line.split(|byte| *byte == b' ').any(|word| word == b"nokaslr");
-    // Without a generator the cycle counter: it depends on the firmware's work before, and is all there is.
-    (!fixed).then(|| cpuinfo::random().unwrap_or(0) ^ clock::cycles().rotate_left(32))
 }
 
 fn platform(facts: &acpi::Facts) -> &'static str {

@@ -6,7 +6,7 @@
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::layout::{self, direct};
+use super::layout::direct;
 use super::local::Local;
 use super::table::{self, PRESENT, WRITE};
 use super::{boot, msr, paging};
@@ -103,7 +103,7 @@ pub(super) fn prepare(stack: u64, local: &'static Local, entry: Entry) -> u8 {
 fn root() -> u64 {
     let at = paging::startup_root();
     // SAFETY: both are root tables; the low entry is the boot tables' first GiB, which nobody else uses.
-    let (from, to) = unsafe { (table::table(PhysAddr(boot::root() as u64 - layout::IMAGE)), table::table(at)) };
+    let (from, to) = unsafe { (table::table(boot::root_address()), table::table(at)) };
     for (to, from) in to.iter().zip(from) {
         to.store(from.load(Relaxed), Relaxed);
     }

@@ -7,7 +7,7 @@ use core::cell::UnsafeCell;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
 use core::sync::atomic::{AtomicBool, Ordering, fence};
 
-use super::layout::IMAGE;
+use super::layout::image_base;
 use super::nmi;
 use super::pci::{self, Function};
 use super::stage::Stage;
@@ -178,7 +178,7 @@ fn open(alone: Alone) -> Option<Disk> {
             addr_of_mut!((*memory).available) as u64,
             addr_of_mut!((*memory).used) as u64,
         ];
-        for (at, part) in (base + common::QUEUE_ADDRESSES..).step_by(8).zip(parts.map(|part| part - IMAGE)) {
+        for (at, part) in (base + common::QUEUE_ADDRESSES..).step_by(8).zip(parts.map(|part| part - image_base())) {
             disk.set(at, 4, part as u32);
             disk.set(at + 4, 4, (part >> 32) as u32);
         }
@@ -226,7 +226,7 @@ impl Disk {
         let memory = MEMORY.0.get();
         // SAFETY: no request is in flight, so the memory is ours until the index is announced; all addresses lie in it.
         unsafe {
-            let at = |part: *mut u8| part as u64 - IMAGE;
+            let at = |part: *mut u8| part as u64 - image_base();
             let data_flags = if kind == 0 { NEXT | DEVICE_WRITES } else { NEXT };
             let request = at(addr_of_mut!((*memory).request).cast());
             let (data, status) = (at(addr_of_mut!((*memory).data).cast()), at(addr_of_mut!((*memory).status)));
