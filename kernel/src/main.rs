@@ -14,7 +14,6 @@ use core::panic::PanicInfo;
 
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
-use machine::boot::BootInfo;
 use machine::cpu::CpuId;
 use machine::irq::Irq;
 use machine::note::Note;
@@ -49,8 +48,8 @@ struct Kwab;
 impl Kernel for Kwab {
     type Task = task::Task;
 
-    fn main(boot: BootInfo) -> ! {
-        boot::main(&boot)
+    fn main() -> ! {
+        boot::main(&machine::boot::info())
     }
 
     fn ap_main(cpu: CpuId) -> ! {

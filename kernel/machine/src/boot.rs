@@ -4,6 +4,8 @@ use crate::addr::{FrameNumber, PAGE_SHIFT};
 use crate::sync::{Once, SpinLock};
 use crate::x86_64::layout;
 
+pub use crate::addr::FrameRange;
+
 /// Handed to [`crate::Kernel::main`].
 #[derive(Clone, Copy, Debug)]
 pub struct BootInfo {
@@ -21,22 +23,6 @@ pub struct BootInfo {
     pub cpus: u32,
     /// Which machine this looks like, for the log: `pc`, `q35`, `microvm` or `unknown`.
     pub platform: &'static str,
-}
-
-/// Frames `[start, end)`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FrameRange {
-    /// First frame.
-    pub start: FrameNumber,
-    /// First frame past the end.
-    pub end: FrameNumber,
-}
-
-impl FrameRange {
-    /// Frames in it.
-    pub fn frames(&self) -> usize {
-        self.end.0.saturating_sub(self.start.0) as usize
-    }
 }
 
 /// What the kernel's allocator notes about a frame: three words of its own.

@@ -30,8 +30,11 @@ mod hooks;
 pub mod inject;
 pub mod irq;
 mod kernel;
+mod mapping;
 pub mod note;
+mod percpu;
 pub mod power;
+mod processor;
 pub mod random;
 pub mod region;
 pub mod space;
@@ -40,10 +43,12 @@ pub mod thread;
 pub mod time;
 pub mod trap;
 pub mod user;
+mod waiting;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-pub use kernel::{Kernel, Start};
+pub use hooks::Kernel;
+pub use kernel::Start;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::vdso;
 

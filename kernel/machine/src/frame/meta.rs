@@ -13,8 +13,7 @@
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::{MAX_ORDER, poison};
-use crate::addr::FrameNumber;
-use crate::boot::FrameRange;
+use crate::addr::{FrameNumber, FrameRange};
 use crate::sync::SpinLock;
 
 const RESERVED: u32 = u32::MAX;

@@ -3,7 +3,7 @@
 //! Tables are read through bounds-checked copies; a table that is short, or missing, leaves its facts at their defaults.
 
 use super::paging;
-use crate::cpu::MAX_CPUS;
+use crate::processor::MAX_CPUS;
 
 /// What was found.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use super::features::{self, Feature};
-use super::{irq, msr, paging};
+use super::{msr, vectors};
 
 const ID: u32 = 0x20;
 const TASK_PRIORITY: u32 = 0x80;
@@ -44,7 +44,7 @@ fn read(register: u32) -> u32 {
         // SAFETY: the register exists in x2APIC mode, which is on.
         return unsafe { msr::read(msr::X2APIC + (register >> 4)) } as u32;
     }
-    // SAFETY: `PAGE` shows the controller's registers since `map`.
+    // SAFETY: `PAGE` shows the controller's registers since `find`.
     unsafe { PAGE.load(Ordering::Relaxed).byte_add(register as usize).read_volatile() }
 }
 
@@ -58,12 +58,12 @@ fn write(register: u32, value: u32) {
     unsafe { PAGE.load(Ordering::Relaxed).byte_add(register as usize).write_volatile(value) };
 }
 
-/// Find the controller. Once, on the first processor.
-pub(crate) fn map() {
+/// Find the controller, whose page `map` shows. Once, on the first processor.
+pub(crate) fn find(map: fn(u64, u64) -> *mut u8) {
     // SAFETY: the register exists on every processor with a local APIC, which x86-64 has.
     let base = unsafe { msr::read(msr::APIC_BASE) } & 0x000f_ffff_ffff_f000;
     X2.store(features::has(Feature::X2Apic), Ordering::Relaxed);
-    PAGE.store(paging::map_device(base, 4096).cast(), Ordering::Relaxed);
+    PAGE.store(map(base, 4096).cast(), Ordering::Relaxed);
 }
 
 /// Switch this processor's controller on. NMIs from the platform reach the first one alone.
@@ -76,8 +76,8 @@ pub(crate) fn enable(first: bool) {
     write(LVT_LINT1, if first { DELIVER_NMI } else { MASKED });
     write(TIMER_DIVIDE, DIVIDE_BY_16);
     let mode = if features::has(Feature::TscDeadline) { TSC_DEADLINE_MODE } else { 0 };
-    write(LVT_TIMER, u32::from(irq::TIMER) | mode);
-    write(SPURIOUS, SOFTWARE_ENABLE | u32::from(irq::SPURIOUS));
+    write(LVT_TIMER, u32::from(vectors::TIMER) | mode);
+    write(SPURIOUS, SOFTWARE_ENABLE | u32::from(vectors::SPURIOUS));
 }
 
 /// This processor's number as the controllers know it.
@@ -127,7 +127,7 @@ pub(crate) fn send_startup(target: u32, page: u8) {
 
 /// Begin counting down without an interrupt, to calibrate.
 pub(crate) fn start_counting() {
-    write(LVT_TIMER, MASKED | u32::from(irq::TIMER));
+    write(LVT_TIMER, MASKED | u32::from(vectors::TIMER));
     write(TIMER_INITIAL, u32::MAX);
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn counted() -> u32 {
 /// Remember what was measured, and go back to normal.
 pub(crate) fn calibrated(ticks: u32, cycles: u64) {
     write(TIMER_INITIAL, 0);
-    write(LVT_TIMER, u32::from(irq::TIMER));
+    write(LVT_TIMER, u32::from(vectors::TIMER));
     TICKS_PER_CYCLE
         .store((u128::from(ticks) << 32).checked_div(u128::from(cycles)).unwrap_or(0) as u64, Ordering::Relaxed);
 }

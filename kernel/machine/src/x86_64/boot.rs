@@ -5,13 +5,8 @@
 //! EBX holds the physical address of the start info, CS and DS are flat, paging and interrupts are off.
 
 use core::arch::global_asm;
-use core::sync::atomic::AtomicU64;
 
-use super::{layout, slide};
-use crate::addr::PhysAddr;
-
-/// Boot stack bytes; `main` runs on it until [`crate::Start::enter`].
-pub(crate) const BOOT_STACK: usize = 64 * 1024;
+use super::{slide, stacks, start};
 
 global_asm!(
     r#"
@@ -134,44 +129,10 @@ boot_long_mode:
     pushq %rbp
     jmp *%rcx
 "#,
-    stack = const BOOT_STACK,
+    stack = const stacks::BOOT_STACK,
     room = const slide::ROOM,
     window = const slide::WINDOW,
     move = sym slide::move_image,
-    start = sym super::start::start,
+    start = sym start::start,
     options(att_syntax)
 );
-
-unsafe extern "C" {
-    static mut boot_root: [u64; 512];
-    static boot_window: [AtomicU64; slide::WINDOW];
-    static boot_low: u8;
-    static boot_stack: u8;
-    static boot_stack_top: u8;
-}
-
-/// The root table the processor runs on, by its image address. The kernel's own for good: user spaces copy its upper half.
-pub(crate) fn root() -> *mut [u64; 512] {
-    &raw mut boot_root
-}
-
-/// Physical address of [`root`]'s table.
-pub(crate) fn root_address() -> PhysAddr {
-    PhysAddr(root() as u64 - layout::image_base())
-}
-
-/// The boot tables' second level for the top 2 GiB: what they show in each 2 MiB from where the image is linked.
-pub(super) fn window() -> &'static [AtomicU64; slide::WINDOW] {
-    // SAFETY: made of words by the assembly above, and used by nothing else but the processor's walks.
-    unsafe { &boot_window }
-}
-
-/// Bounds of the boot stack.
-pub(crate) fn stack_bounds() -> (u64, u64) {
-    ((&raw const boot_stack) as u64, (&raw const boot_stack_top) as u64)
-}
-
-/// Physical address of the boot tables' third level, which shows the first GiB at its own address.
-pub(crate) fn low_table() -> u64 {
-    (&raw const boot_low) as u64 - layout::image_base()
-}

@@ -10,7 +10,18 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::features::{self, cpuid};
 use super::port::{in8, in32, out8};
 use super::{apic, msr};
-use crate::time::ClockParams;
+/// How a cycle count becomes nanoseconds: `((cycles - base) * mult) >> shift`, in 128 bits. The vDSO uses the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClockParams {
+    /// Cycle count at time 0.
+    pub base: u64,
+    /// Multiplier.
+    pub mult: u32,
+    /// Shift.
+    pub shift: u32,
+    /// Cycles per second.
+    pub hz: u64,
+}
 
 /// Ticks per second of the ACPI timer.
 const ACPI_HZ: u64 = 3_579_545;

@@ -8,7 +8,6 @@
 use core::arch::asm;
 use core::cell::UnsafeCell;
 
-use super::local::{IST_SIZE, Local};
 use super::msr;
 
 pub(crate) const KERNEL_CODE: u16 = 0x10;
@@ -91,21 +90,20 @@ struct Pointer {
     base: u64,
 }
 
-/// Load this processor's segments, task register, interrupt table and GS base.
+/// Load a processor's segments, task register, interrupt table and GS base. `tops` are its exception stacks.
 ///
 /// # Safety
-/// Once per processor, on the processor `local` was registered for.
-pub(crate) unsafe fn load(local: &'static Local) {
-    let tss = local.tss.0.get();
-    for (index, stack) in local.ist.iter().enumerate() {
-        let top = stack.bytes.get() as u64 + IST_SIZE as u64 - 16;
+/// Once per processor, on the processor whose these are; GS must be what the kernel's stubs expect.
+pub(super) unsafe fn load(tss: &'static Tss, tables: &'static Tables, tops: [u64; 3], gs: u64) {
+    let tss = tss.0.get();
+    for (index, top) in tops.into_iter().enumerate() {
         // SAFETY: this processor's own segment, not in use before `ltr`.
         unsafe { (&raw mut (*tss).ist).cast::<u64>().add(index).write_unaligned(top) };
     }
     let base = tss as u64;
     let limit = size_of::<TssFields>() as u64 - 1;
     let low = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
-    let table = local.tables.0.get();
+    let table = tables.0.get();
     // SAFETY: as above; the table is loaded below.
     unsafe {
         (*table)[TASK as usize / 8] = low;
@@ -139,7 +137,7 @@ pub(crate) unsafe fn load(local: &'static Local) {
             task = in(reg) TASK,
             tmp = out(reg) _,
         );
-        msr::write(msr::GS_BASE, core::ptr::from_ref(local) as u64);
+        msr::write(msr::GS_BASE, gs);
         msr::write(msr::KERNEL_GS_BASE, 0);
     }
 }

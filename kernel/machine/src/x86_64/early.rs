@@ -3,8 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::layout::{self, direct};
-use super::pvh::StartInfo;
-use super::start::RAM;
+use super::pvh::{RAM, StartInfo};
 use crate::addr::{PAGE_SIZE, PhysAddr};
 
 static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -9,8 +9,8 @@
 
 use core::arch::global_asm;
 
-use super::descriptors::{USER_CODE, USER_DATA};
-use super::{local, trap};
+use super::descriptors::{KERNEL_CODE, USER_CODE, USER_DATA};
+use super::{local, msr, trap};
 
 global_asm!(
     r#"
@@ -238,12 +238,25 @@ pub(crate) fn stub(vector: usize) -> u64 {
     trap_stubs as *const () as u64 + 16 * vector as u64
 }
 
-/// Address for LSTAR.
-pub(crate) fn syscall_address() -> u64 {
-    syscall_entry as *const () as u64
-}
-
-/// Address for CSTAR.
-pub(crate) fn compat_address() -> u64 {
-    syscall_compat as *const () as u64
+/// The ways into the kernel by instruction: SYSCALL enters at `entry` with interrupts off and a plain set of flags, from
+/// compatibility mode at a stub; SYSENTER raises a protection fault, as its code selector is null.
+pub(super) fn enable_syscalls() {
+    const SCE: u64 = 1;
+    /// TF, IF, DF, IOPL, NT, RF, AC: cleared on entry.
+    const MASK: u64 = 0x5_7700;
+    /// SYSRET adds 8 for the stack segment and 16 for 64-bit code.
+    const RETURN_BASE: u16 = USER_CODE - 16;
+    const _: () = assert!(RETURN_BASE + 8 == USER_DATA, "SYSRET derives both selectors from one number");
+    let star = u64::from(KERNEL_CODE) << 32 | u64::from(RETURN_BASE) << 48;
+    // SAFETY: these registers exist on every x86-64 processor; the selectors and the entry are the kernel's.
+    unsafe {
+        msr::write(msr::EFER, msr::read(msr::EFER) | SCE);
+        msr::write(msr::STAR, star);
+        msr::write(msr::LSTAR, syscall_entry as *const () as u64);
+        msr::write(msr::CSTAR, syscall_compat as *const () as u64);
+        msr::write(msr::SYSENTER_CS, 0);
+        msr::write(msr::SYSENTER_ESP, 0);
+        msr::write(msr::SYSENTER_EIP, 0);
+        msr::write(msr::FMASK, MASK);
+    }
 }

@@ -3,11 +3,11 @@
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::acpi::Madt;
-use super::{apic, irq, paging};
+use super::{apic, paging, port, vectors};
 
 static PAGE: AtomicPtr<u32> = AtomicPtr::new(core::ptr::null_mut());
 /// Input of the console's line: line 4 unless the firmware says it is wired elsewhere.
-static CONSOLE_INPUT: AtomicU32 = AtomicU32::new(irq::CONSOLE_LINE as u32);
+static CONSOLE_INPUT: AtomicU32 = AtomicU32::new(vectors::CONSOLE_LINE as u32);
 
 const VERSION: u32 = 1;
 const REDIRECTION: u32 = 0x10;
@@ -41,14 +41,14 @@ fn read(register: u32) -> u32 {
 pub(crate) fn init(madt: &Madt) {
     // SAFETY: the data ports of the two 8259s: all inputs masked.
     unsafe {
-        super::port::out8(0x21, 0xff);
-        super::port::out8(0xa1, 0xff);
+        port::out8(0x21, 0xff);
+        port::out8(0xa1, 0xff);
     }
     if madt.io_apic == 0 {
         return;
     }
     PAGE.store(paging::map_device(madt.io_apic, 4096).cast(), Ordering::Relaxed);
-    let line = usize::from(irq::CONSOLE_LINE);
+    let line = usize::from(vectors::CONSOLE_LINE);
     CONSOLE_INPUT.store(madt.lines[line].wrapping_sub(madt.io_apic_first), Ordering::Relaxed);
     for input in 0..=(read(VERSION) >> 16 & 0xff) {
         write(REDIRECTION + 2 * input, MASKED);
@@ -59,5 +59,5 @@ pub(crate) fn init(madt: &Madt) {
 pub(crate) fn enable_console() {
     let input = CONSOLE_INPUT.load(Ordering::Relaxed);
     write(REDIRECTION + 2 * input + 1, apic::id() << 24);
-    write(REDIRECTION + 2 * input, u32::from(irq::LINES + irq::CONSOLE_LINE));
+    write(REDIRECTION + 2 * input, u32::from(vectors::LINES + vectors::CONSOLE_LINE));
 }

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::layout::DIRECT_LIMIT;
 use super::table::{self, HUGE, PRESENT, Table};
 use crate::addr::PhysAddr;
-use crate::space::Walk;
+use crate::mapping::Walk;
 
 /// A leaf entry as it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

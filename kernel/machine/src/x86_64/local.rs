@@ -7,10 +7,10 @@ use core::arch::asm;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use super::descriptors::{Tables, Tss};
-use super::space::UserSpace;
-use super::thread::Core;
-use crate::cpu::{CpuId, MAX_CPUS};
+use super::descriptors::{self, Tables, Tss};
+use super::stopped::Stopped;
+use crate::processor::{CpuId, MAX_CPUS};
+use crate::waiting::Waiting;
 
 /// See the module. Aligned so that each stack's end is found from any address in it.
 #[repr(C, align(32768))]
@@ -36,25 +36,42 @@ pub(crate) struct Local {
     /// The interrupt controller's number of this processor.
     pub apic_id: AtomicU32,
     /// Own: the running thread's machine part; null on the boot stack.
-    pub running: AtomicPtr<Core>,
+    pub running: AtomicPtr<Opaque>,
     /// Own: the space in CR3, which the running thread owns; null for the kernel's own tables.
-    pub space: AtomicPtr<UserSpace>,
+    pub space: AtomicPtr<Opaque>,
     /// Own: the thread whose FPU state the registers hold.
-    pub fpu_owner: AtomicPtr<Core>,
+    pub fpu_owner: AtomicPtr<Opaque>,
     /// Own: the thread being switched from, for the first code that runs after the switch.
-    pub switched_from: AtomicPtr<Core>,
+    pub switched_from: AtomicPtr<Opaque>,
     /// Own: cycle count at which the timer is to expire, 0 for never.
     pub timer: AtomicU64,
-    /// Flushes and calls other processors ask for.
-    pub mailbox: super::smp::Mailbox,
+    /// Flushes other processors ask for.
+    pub flushes: Tickets,
     /// Where an NMI stopped this processor, once it did.
-    pub stopped: super::nmi::Stopped,
+    pub stopped: Stopped,
     /// Own: the spin lock it waits for, for dumps.
-    pub awaits: crate::sync::Waiting,
-    pub(super) tss: Tss,
-    pub(super) tables: Tables,
+    pub awaits: Waiting,
+    pub tss: Tss,
+    pub tables: Tables,
     /// Stacks of the exceptions that must not trust the current one: NMI, double fault, machine check.
     pub(super) ist: [IstStack; 3],
+}
+
+/// A value of a layer above: a thread's machine part, an address space. The layer casts to the type it stores.
+pub(crate) enum Opaque {}
+
+/// What others ask of a processor's TLB.
+pub(crate) struct Tickets {
+    pub wanted: AtomicU32,
+    pub done: AtomicU32,
+    /// Kernel translations too.
+    pub kernel: AtomicU32,
+}
+
+impl Tickets {
+    const fn new() -> Self {
+        Self { wanted: AtomicU32::new(0), done: AtomicU32::new(0), kernel: AtomicU32::new(0) }
+    }
 }
 
 /// Bytes of an exception stack: the whole crash path may have to run on it.
@@ -91,9 +108,9 @@ impl Local {
             fpu_owner: AtomicPtr::new(core::ptr::null_mut()),
             switched_from: AtomicPtr::new(core::ptr::null_mut()),
             timer: AtomicU64::new(0),
-            mailbox: super::smp::Mailbox::new(),
-            stopped: super::nmi::Stopped::new(),
-            awaits: crate::sync::Waiting::new(),
+            flushes: Tickets::new(),
+            stopped: Stopped::new(),
+            awaits: Waiting::new(),
             tss: Tss::new(),
             tables: Tables::new(),
             ist: [const { IstStack { bytes: core::cell::UnsafeCell::new([0; IST_SIZE / 8]) } }; 3],
@@ -111,6 +128,18 @@ impl Local {
             unsafe { (*stack.bytes.get())[IST_SIZE / 8 - 2] = this as u64 };
         }
         LOCALS[id.0 as usize].store(this, Ordering::Release);
+    }
+}
+
+impl Local {
+    /// Load this processor's segments, task register, interrupt table and GS base.
+    ///
+    /// # Safety
+    /// Once per processor, on the processor the block was registered for.
+    pub(crate) unsafe fn load(&'static self) {
+        let tops = [0, 1, 2].map(|which: usize| self.ist[which].bytes.get() as u64 + IST_SIZE as u64 - 16);
+        // SAFETY: the caller's; the stacks' ends hold the block's address since `register`.
+        unsafe { descriptors::load(&self.tss, &self.tables, tops, core::ptr::from_ref(self) as u64) };
     }
 }
 
@@ -143,7 +172,7 @@ pub(crate) fn id() -> CpuId {
     CpuId(index() as u32)
 }
 
-/// The same as an index, below [`MAX_CPUS`](crate::cpu::MAX_CPUS): widening a [`CpuId`] would take one instruction more.
+/// The same as an index, below [`MAX_CPUS`](crate::processor::MAX_CPUS): widening a [`CpuId`] would take one instruction more.
 #[inline]
 pub(crate) fn index() -> usize {
     let id: usize;

@@ -7,7 +7,7 @@ use super::features::{self, Feature};
 use super::layout::{self, Bases, DIRECT_LIMIT, KERNEL_HALF};
 use super::pvh::StartInfo;
 use super::table::{self, GLOBAL, HUGE, NO_EXEC, PRESENT, Table, UNCACHED, WRITE};
-use super::{boot, early, msr};
+use super::{early, msr};
 use crate::addr::PhysAddr;
 
 const HUGE_SIZE: u64 = 2 << 20;
@@ -41,7 +41,7 @@ pub(crate) fn build(info: &StartInfo, random: Option<u64>) {
     map_image(unsafe { table::table(image) });
     // SAFETY: the root in use, by its name in the image, which stays; entries are replaced by ones that show the same memory
     // under the addresses in use.
-    let root = unsafe { &*boot::root().cast::<Table>() };
+    let root = unsafe { &*table::root() };
     let stacks_table = early::take(4096);
     // The boot tables' direct map goes first: the new one may have its place, and is not used before it is there.
     root[table::index(KERNEL_HALF, 3)].store(0, Relaxed);
@@ -140,7 +140,7 @@ pub(crate) fn map_firmware(at: u64, bytes: u64) -> *mut u8 {
 fn map_low(at: u64, bytes: u64, leaf: u64) -> *mut u8 {
     // SAFETY: the direct map's table, made by `build`.
     let direct_map = unsafe {
-        let root = table::table(boot::root_address());
+        let root = table::table(table::root_address());
         table::table(table::target(root[table::index(layout::direct_map(), 3)].load(Relaxed)))
     };
     let mut page = at & !(HUGE_SIZE - 1);

@@ -12,6 +12,9 @@ pub(crate) const COMMAND_LINE_MAX: usize = 2048;
 /// Regions kept; firmware reports about ten.
 pub(crate) const MAX_REGIONS: usize = 64;
 
+/// [`Region::kind`] of RAM.
+pub(crate) const RAM: u32 = 1;
+
 /// A region of the memory map.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Region {

@@ -8,11 +8,12 @@
 //! The linker lists the addresses in data as `SHT_RELR` words (the generic ELF ABI's "Relative Relocation Table"): an even
 //! word is the address of one, and the odd words behind it are bitmaps of the 63 words that follow the last one listed.
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::layout::{self, Draws};
 use super::table::{HUGE, PRESENT, WRITE};
-use super::{boot, clock, cpuinfo, features, pvh};
+use super::{clock, cpuinfo, features, pvh};
 
 /// Distance between two addresses the image may have.
 const STEP: u64 = 2 << 20;
@@ -32,13 +33,22 @@ pub(super) extern "C" fn move_image(start_info: u64) -> u64 {
     let Some(info) = (unsafe { pvh::read(start_info) }) else { return 0 };
     let Some(bits) = randomness(pvh::command_line(&info)) else { return 0 };
     let step = ROOM + Draws(bits).below((WINDOW - 2 * ROOM) as u64) as usize;
-    for (entry, piece) in boot::window()[step..].iter().zip((0..).step_by(STEP as usize)).take(ROOM) {
+    for (entry, piece) in window()[step..].iter().zip((0..).step_by(STEP as usize)).take(ROOM) {
         entry.store(piece | PRESENT | WRITE | HUGE, Relaxed);
     }
     let slide = step as u64 * STEP;
     // SAFETY: the first and only time, and the boot tables show the image there.
     unsafe { relocate(slide) };
     slide
+}
+
+/// The boot tables' second level for the top 2 GiB: what they show in each 2 MiB from where the image is linked.
+fn window() -> &'static [AtomicU64; WINDOW] {
+    unsafe extern "C" {
+        static boot_window: [AtomicU64; WINDOW];
+    }
+    // SAFETY: made of words by the boot assembly, and used by nothing else but the processor's walks.
+    unsafe { &boot_window }
 }
 
 /// Random bits for the addresses of the kernel's memory; `None` with `nokaslr`.

@@ -14,10 +14,10 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use super::features::{self, Feature};
 use super::layout::kernel_root_slots;
 use super::table::{self, ACCESSED, ADDRESS, DIRTY, HUGE, NO_EXEC, PRESENT, TAG_SHIFT, Table, USER, WRITE};
-use super::{boot, local, msr, tlb};
+use super::{local, msr, tlb};
 use crate::addr::{FrameNumber, PageRange, PhysAddr, UserPage};
 use crate::frame::{Frame, OutOfFrames};
-use crate::space::{Leaf, Prot};
+use crate::mapping::{Leaf, Prot};
 use crate::sync::SpinLock;
 
 mod change;
@@ -54,7 +54,7 @@ impl UserSpace {
         let root = new_table()?;
         // SAFETY: both are root tables for as long as used here.
         let (from, to) = unsafe {
-            let kernel = boot::root_address();
+            let kernel = table::root_address();
             (table::table(kernel), table::table(root.addr()))
         };
         for slot in kernel_root_slots() {
@@ -123,7 +123,7 @@ impl UserSpace {
 #[inline]
 pub(crate) unsafe fn switch_to(space: *mut UserSpace) {
     let local = local::here();
-    let old = local.space.load(Relaxed);
+    let old = local.space.load(Relaxed).cast::<UserSpace>();
     if old == space {
         return;
     }
@@ -136,13 +136,13 @@ pub(crate) unsafe fn switch_to(space: *mut UserSpace) {
                 space.active.fetch_or(bit, SeqCst);
                 msr::set_cr3(space.root.addr().0);
             }
-            None => msr::set_cr3(boot::root_address().0),
+            None => msr::set_cr3(table::root_address().0),
         }
         if let Some(old) = old.as_ref() {
             old.active.fetch_and(!bit, SeqCst);
         }
     }
-    local.space.store(space, Relaxed);
+    local.space.store(space.cast(), Relaxed);
 }
 
 /// A zeroed table.

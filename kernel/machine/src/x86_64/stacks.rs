@@ -8,12 +8,15 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::layout::stacks;
 use super::table::{self, GLOBAL, PRESENT, WRITE};
-use super::{boot, features, tlb};
+use super::{features, tlb};
 use crate::addr::PAGE_SIZE;
 use crate::frame::{Frame, OutOfFrames};
 use crate::sync::SpinLock;
-use crate::thread::KERNEL_STACK_SIZE;
 
+/// Bytes of the boot stack; the kernel's `main` runs on it until [`crate::Start::enter`].
+pub(crate) const BOOT_STACK: usize = 64 * 1024;
+/// Bytes of a kernel stack; below it lies as much unmapped.
+pub const KERNEL_STACK_SIZE: usize = 32 * 1024;
 /// Bytes below a stack that are never mapped.
 pub(crate) const GUARD: u64 = KERNEL_STACK_SIZE as u64;
 const SLOT: u64 = 2 * KERNEL_STACK_SIZE as u64;
@@ -224,7 +227,7 @@ fn for_each_leaf(slot: u32, visit: impl Fn(&AtomicU64)) {
 /// The leaf entry for `at`, a stack's or a span's; its tables are made when missing and stay.
 pub(crate) fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
     // SAFETY: the kernel's root, whose entry for this region boot filled in; tables below are made here, never freed.
-    let mut current = unsafe { table::table(boot::root_address()) };
+    let mut current = unsafe { table::table(table::root_address()) };
     for level in (1..=3).rev() {
         let entry = &current[table::index(at, level)];
         if entry.load(Relaxed) == 0 {
@@ -238,6 +241,15 @@ pub(crate) fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
         current = unsafe { table::table(table::target(entry.load(Relaxed))) };
     }
     Ok(&current[table::index(at, 0)])
+}
+
+/// Bounds of the boot stack.
+pub(crate) fn boot_bounds() -> (u64, u64) {
+    unsafe extern "C" {
+        static boot_stack: u8;
+        static boot_stack_top: u8;
+    }
+    ((&raw const boot_stack) as u64, (&raw const boot_stack_top) as u64)
 }
 
 /// Whether an address lies in the unmapped half of a slot.

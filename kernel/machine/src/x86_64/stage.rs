@@ -13,8 +13,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::stacks::Stack;
 use super::{irq, local, nmi, regs};
-use crate::cpu;
 use crate::frame::OutOfFrames;
+use crate::percpu;
 
 /// The processor that has the stage, plus 1; 0 while nobody has.
 static OWNER: AtomicU32 = AtomicU32::new(0);
@@ -58,12 +58,12 @@ pub fn prepare() -> Result<(), OutOfFrames> {
 
 /// Whether this processor deals with a crash.
 pub(crate) fn is_mine() -> bool {
-    OWNER.load(Ordering::Acquire) == cpu::id().0 + 1
+    OWNER.load(Ordering::Acquire) == percpu::id().0 + 1
 }
 
 /// Become the one processor that deals with a crash, or learn that another one is.
 pub(crate) fn claim() -> bool {
-    let me = cpu::id().0 + 1;
+    let me = percpu::id().0 + 1;
     OWNER.compare_exchange(0, me, Ordering::AcqRel, Ordering::Acquire).map_or_else(|owner| owner == me, |_| true)
 }
 

@@ -1,48 +1,56 @@
 //! The order in which the machine comes up on the first processor, from the boot stack to [`crate::Kernel::main`].
 
 use core::cell::UnsafeCell;
+use core::fmt::Write;
 use core::ops::Range;
+use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::features;
-use super::pvh::{self, MAX_REGIONS, StartInfo};
+use super::pvh::{self, MAX_REGIONS, RAM, StartInfo};
 use super::{
-    acpi, apic, clock, descriptors, early, entry, fpu, ioapic, layout, local, msr, paging, power, rtc, slide, smp, uart,
+    acpi, apic, clock, descriptors, early, entry, features, fpu, ioapic, layout, local, paging,
+    power as platform_power, rtc, slide, smp, tlb, uart,
 };
-use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
-use crate::boot::{self, BootInfo, FrameRange};
-use crate::cpu::CpuId;
+use crate::addr::{FrameNumber, FrameRange, PAGE_SHIFT, PhysAddr};
+use crate::boot::{self, BootInfo};
+use crate::hooks::{self, Hooks, hooks};
+use crate::note::Note;
+use crate::processor::CpuId;
+use crate::sync::{self, WhileWaiting};
 use crate::time::WALL_AT_BOOT;
-use crate::{frame, heap, kernel, region};
+use crate::trap::FatalTrap;
+use crate::{console, frame, heap, kernel, power, region};
 
 /// Frames below this are left to firmware tables and the start of other processors.
 const FIRST_MEGABYTE: u32 = 256;
-pub(super) const RAM: u32 = 1;
 
 /// Called by the boot assembly with the start info's physical address.
 pub(super) extern "C" fn start(start_info: u64) -> ! {
     uart::init();
+    // SAFETY: one processor runs, interrupts are off, and nothing has called up yet.
+    unsafe { hooks::set(Hooks { fatal: early_fatal, panic: early_panic, ..Hooks::NONE }) };
+    sync::while_waiting(WhileWaiting { contended: note_contention, relax: tlb::serve });
     let local = local::first();
     local.register(CpuId(0), 0);
     descriptors::fill_idt(entry::stub);
     // SAFETY: once, on the processor whose block this is.
-    unsafe { descriptors::load(local) };
+    unsafe { local.load() };
     features::enable();
     fpu::init();
-    enable_syscalls();
+    entry::enable_syscalls();
     // SAFETY: nothing was overwritten yet; the boot tables map the first GiB, where loaders put the start info.
     let Some(info) = (unsafe { pvh::read(start_info) }) else { panic!("no PVH start info at {start_info:#x}") };
     early::init(&info);
     paging::build(&info, slide::randomness(pvh::command_line(&info)));
     let facts = acpi::read(info.rsdp);
-    apic::map();
+    apic::find(paging::map_device);
     apic::enable(true);
     local.apic_id.store(apic::id(), Relaxed);
     let measurement = clock::begin(facts.timer_port);
     WALL_AT_BOOT.store(rtc::seconds() * 1_000_000_000, Relaxed);
     ioapic::init(&facts.madt);
-    power::map(facts.sleep);
-    power::init(facts.sleep);
+    platform_power::map(facts.sleep);
+    platform_power::init(facts.sleep);
     smp::found(facts.madt.cpus, facts.madt.cpu_count);
     clock::publish_cpu_number(0);
     // Everything that takes early memory has done so.
@@ -55,35 +63,31 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     kernel::find_and_enter()
 }
 
+/// A fatal trap before there is a kernel.
+fn early_fatal(trap: &FatalTrap) -> ! {
+    // The console takes everything.
+    let _ = writeln!(console::Writer, "machine: {:?} at {:#x}", trap.kind, trap.registers.rip);
+    power::halt()
+}
+
+/// A panic before there is a kernel.
+fn early_panic(info: &PanicInfo<'_>) -> ! {
+    // The console takes everything.
+    let _ = writeln!(console::Writer, "machine: {info}");
+    power::halt()
+}
+
+/// A processor begins to wait for a lock.
+fn note_contention(lock: u64, holder: CpuId) {
+    (hooks().note)(&Note::LockContended { lock, holder });
+}
+
 fn platform(facts: &acpi::Facts) -> &'static str {
     match (facts.hardware_reduced, facts.has_mcfg, facts.madt.cpu_count) {
         (_, _, 0) => "unknown",
         (true, ..) => "microvm",
         (false, true, _) => "q35",
         (false, false, _) => "pc",
-    }
-}
-
-/// The ways into the kernel by instruction: SYSCALL enters at `entry` with interrupts off and a plain set of flags, from
-/// compatibility mode at a stub; SYSENTER raises a protection fault, as its code selector is null.
-pub(super) fn enable_syscalls() {
-    const SCE: u64 = 1;
-    /// TF, IF, DF, IOPL, NT, RF, AC: cleared on entry.
-    const MASK: u64 = 0x5_7700;
-    /// SYSRET adds 8 for the stack segment and 16 for 64-bit code.
-    const RETURN_BASE: u16 = descriptors::USER_CODE - 16;
-    const _: () = assert!(RETURN_BASE + 8 == descriptors::USER_DATA, "SYSRET derives both selectors from one number");
-    let star = u64::from(descriptors::KERNEL_CODE) << 32 | u64::from(RETURN_BASE) << 48;
-    // SAFETY: these registers exist on every x86-64 processor; the selectors and the entry are the kernel's.
-    unsafe {
-        msr::write(msr::EFER, msr::read(msr::EFER) | SCE);
-        msr::write(msr::STAR, star);
-        msr::write(msr::LSTAR, entry::syscall_address());
-        msr::write(msr::CSTAR, entry::compat_address());
-        msr::write(msr::SYSENTER_CS, 0);
-        msr::write(msr::SYSENTER_ESP, 0);
-        msr::write(msr::SYSENTER_EIP, 0);
-        msr::write(msr::FMASK, MASK);
     }
 }
 

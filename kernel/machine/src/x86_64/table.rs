@@ -4,7 +4,7 @@
 
 use core::sync::atomic::AtomicU64;
 
-use super::layout::direct;
+use super::layout::{self, direct};
 use crate::addr::{FrameNumber, PhysAddr};
 
 pub(crate) const PRESENT: u64 = 1;
@@ -50,4 +50,25 @@ pub(crate) fn frame(entry: u64) -> FrameNumber {
 #[inline]
 pub(crate) fn index(addr: u64, level: u32) -> usize {
     (addr >> (12 + 9 * level)) as usize & 511
+}
+
+/// The kernel's root table, by its address in the image. User spaces copy its upper half.
+pub(crate) fn root() -> *mut Table {
+    unsafe extern "C" {
+        static mut boot_root: Table;
+    }
+    &raw mut boot_root
+}
+
+/// Physical address of [`root`]'s table.
+pub(crate) fn root_address() -> PhysAddr {
+    PhysAddr(root() as u64 - layout::image_base())
+}
+
+/// Physical address of the boot tables' third level, which shows the first GiB at its own address.
+pub(crate) fn low_table() -> u64 {
+    unsafe extern "C" {
+        static boot_low: u8;
+    }
+    (&raw const boot_low) as u64 - layout::image_base()
 }

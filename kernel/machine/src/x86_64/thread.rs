@@ -14,10 +14,9 @@ use super::features::{self, Feature};
 use super::regs::UserFrame;
 use super::space::{self, UserSpace};
 use super::stacks::{self, Stack};
-use super::{bases, fpu, local};
-use crate::cpu::CpuId;
+use super::{bases, fpu, local, probe};
 use crate::frame::OutOfFrames;
-use crate::thread::Thread;
+use crate::processor::CpuId;
 
 const PARKED: u32 = 0;
 const RUNNING: u32 = 1;
@@ -197,11 +196,11 @@ impl Core {
         true
     }
 
-    /// Before its first run: take the reference it keeps to itself while it lives.
+    /// Before its first run: take the reference it keeps to itself while it lives, which `release` gives up.
     #[inline]
-    pub(crate) fn own<T>(&self, thread: &Arc<Thread<T>>) {
+    pub(crate) fn own(&self, reference: impl FnOnce() -> *const ()) {
         if self.itself.load(Ordering::Relaxed).is_null() {
-            self.itself.store(Arc::into_raw(Arc::clone(thread)).cast_mut().cast(), Ordering::Relaxed);
+            self.itself.store(reference().cast_mut(), Ordering::Relaxed);
         }
     }
 
@@ -224,7 +223,7 @@ impl Core {
             return [0; 3];
         }
         let mut seed = [0u8; size_of::<Seed>()];
-        crate::crash::probe_read(sp, &mut seed);
+        probe::read(sp, &mut seed);
         let word = |i: usize| u64::from_le_bytes(seed[i * 8..][..8].try_into().unwrap_or_default());
         [word(6), sp + size_of::<Seed>() as u64, word(5)]
     }
@@ -236,7 +235,7 @@ impl Core {
 
     /// Exchange the address space of a thread that is running here or parked. Panics for any other.
     pub(crate) fn set_space(&self, space: Option<Arc<UserSpace>>) {
-        let running = core::ptr::eq(local::here().running.load(Ordering::Relaxed), self);
+        let running = core::ptr::eq(running(local::here()), self);
         if running {
             let _off = crate::irq::off();
             // SAFETY: this running thread owns the new space from here on; the old one is dropped below.
@@ -271,13 +270,19 @@ impl Drop for Core {
     }
 }
 
+/// The thread that runs on a processor; null on its boot stack.
+#[inline]
+fn running(local: &local::Local) -> *mut Core {
+    local.running.load(Ordering::Relaxed).cast()
+}
+
 /// Run the thread of `core` here. Returns when the running thread is resumed; for a dead or boot caller never.
 ///
 /// # Safety
 /// Interrupts are off; `core` was claimed for this processor and [owns itself](Core::own); `leave` is true of the caller.
 pub(crate) unsafe fn switch(core: *const Core, leave: Leave) {
     let local = local::here();
-    let previous = local.running.load(Ordering::Relaxed);
+    let previous = running(local);
     let mut boot_sp = 0;
     let old_sp = if previous.is_null() {
         &raw mut boot_sp
@@ -288,7 +293,7 @@ pub(crate) unsafe fn switch(core: *const Core, leave: Leave) {
             (*previous).sp.as_ptr()
         }
     };
-    local.switched_from.store(previous, Ordering::Relaxed);
+    local.switched_from.store(previous.cast(), Ordering::Relaxed);
     // SAFETY: the thread is ours to run and keeps itself alive; its stack is the one to use from here on.
     unsafe {
         load_user_state(local, &*core);
@@ -325,18 +330,18 @@ unsafe fn load_user_state(local: &'static local::Local, core: &Core) {
     if core.fpu_area != 0 {
         bases::set_user_bases(core.fs_base.load(Ordering::Relaxed), core.gs_base.load(Ordering::Relaxed));
         let id = local.id.load(Ordering::Relaxed);
-        let here = local.fpu_owner.load(Ordering::Relaxed) == this && core.fpu_cpu.load(Ordering::Relaxed) == id;
+        let here = local.fpu_owner.load(Ordering::Relaxed).cast() == this && core.fpu_cpu.load(Ordering::Relaxed) == id;
         if !here {
             // SAFETY: the area holds the thread's saved, valid state.
             unsafe { fpu::load(core.fpu_area as *const u8) };
-            local.fpu_owner.store(this, Ordering::Relaxed);
+            local.fpu_owner.store(this.cast(), Ordering::Relaxed);
             core.fpu_cpu.store(id, Ordering::Relaxed);
         }
     }
     let space = core.space.load(Ordering::Relaxed);
     // SAFETY: the thread owns a reference to its space.
     unsafe { space::switch_to(space) };
-    local.running.store(this, Ordering::Relaxed);
+    local.running.store(this.cast(), Ordering::Relaxed);
     local.stack_top.store(core.stack_top, Ordering::Relaxed);
     // SAFETY: this processor's segment, and the stack of the thread it is about to run.
     unsafe { local.tss.set_stack(core.stack_top) };
@@ -345,7 +350,7 @@ unsafe fn load_user_state(local: &'static local::Local, core: &Core) {
 /// First thing on the new stack: the thread left is parked or dead now. Interrupts are off.
 fn finish() {
     let local = local::here();
-    let previous = local.switched_from.swap(null_mut(), Ordering::Relaxed);
+    let previous = local.switched_from.swap(null_mut(), Ordering::Relaxed).cast::<Core>();
     if previous.is_null() {
         return;
     }
@@ -370,20 +375,10 @@ extern "C" fn begin() {
     local::here().work.store(1, Ordering::Relaxed);
 }
 
-/// Give up the reference a thread owned to itself.
-///
-/// # Safety
-/// `thread` came from `Arc::<Thread<T>>::into_raw`.
-pub(crate) unsafe fn release<T>(thread: *const ()) {
-    // SAFETY: the caller's.
-    drop(unsafe { Arc::from_raw(thread.cast::<Thread<T>>()) });
-}
-
 /// The running user thread's FPU area, or `None` for a kernel thread.
 pub(crate) fn running_fpu_area() -> Option<*mut u8> {
-    let running = local::here().running.load(Ordering::Relaxed);
     // SAFETY: the running thread keeps itself alive.
-    let core = unsafe { running.as_ref() }?;
+    let core = unsafe { running(local::here()).as_ref() }?;
     (core.fpu_area != 0).then_some(core.fpu_area as *mut u8)
 }
 
@@ -391,7 +386,7 @@ pub(crate) fn running_fpu_area() -> Option<*mut u8> {
 pub(crate) fn remember_bases(fs: u64, gs: u64) {
     let _off = crate::irq::off();
     // SAFETY: the running thread keeps itself alive.
-    if let Some(core) = unsafe { local::here().running.load(Ordering::Relaxed).as_ref() } {
+    if let Some(core) = unsafe { running(local::here()).as_ref() } {
         core.fs_base.store(fs, Ordering::Relaxed);
         core.gs_base.store(gs, Ordering::Relaxed);
     }

@@ -5,36 +5,23 @@
 //! its own tickets) serves its tickets meanwhile, so asking is allowed with interrupts off and locks held.
 
 use core::arch::asm;
-use core::sync::atomic::{AtomicU32, Ordering, fence};
+use core::sync::atomic::{Ordering, fence};
 
-use super::local::{self, Local};
-use super::{msr, smp};
+use super::local::{self, Local, Tickets};
+use super::{ipi, msr, nmi};
 use crate::addr::PageRange;
-use crate::cpu::{self, CpuId, CpuMask};
 use crate::hooks::hooks;
 use crate::inject;
 use crate::note::Note;
+use crate::percpu;
+use crate::processor::{self, CpuId, CpuMask, MAX_CPUS};
 
 /// Above this many pages a whole flush is cheaper than one by one.
 const ONE_BY_ONE: usize = 32;
 
-/// What others ask of a processor's TLB.
-pub(crate) struct Tickets {
-    wanted: AtomicU32,
-    done: AtomicU32,
-    /// Kernel translations too.
-    kernel: AtomicU32,
-}
-
-impl Tickets {
-    pub(crate) const fn new() -> Self {
-        Self { wanted: AtomicU32::new(0), done: AtomicU32::new(0), kernel: AtomicU32::new(0) }
-    }
-}
-
 /// Flush `range` of a space active on the processors in `active`; returns when all have.
 pub(crate) fn flush_user(active: CpuMask, range: PageRange) {
-    let me = cpu::id();
+    let me = percpu::id();
     if active & 1 << me.0 != 0 {
         flush_here(range);
     }
@@ -47,7 +34,7 @@ pub(crate) fn flush_user(active: CpuMask, range: PageRange) {
 /// Flush kernel translations everywhere.
 pub(crate) fn flush_kernel() {
     flush_all_here();
-    ask(cpu::online() & !(1 << cpu::id().0), true);
+    ask(processor::online() & !(1 << percpu::id().0), true);
 }
 
 fn flush_here(range: PageRange) {
@@ -83,24 +70,24 @@ fn ask(mask: CpuMask, kernel: bool) {
     if mask != 0 {
         (hooks().note)(&Note::FlushAsked { of: mask, kernel });
     }
-    let mut tickets = [0; cpu::MAX_CPUS];
+    let mut tickets = [0; MAX_CPUS];
     // The table writes before must be seen by whoever flushes after.
     fence(Ordering::SeqCst);
     for (local, ticket) in targets(mask).zip(&mut tickets) {
-        let asked = &local.mailbox.tlb;
+        let asked = &local.flushes;
         if kernel {
             asked.kernel.store(1, Ordering::SeqCst);
         }
         *ticket = asked.wanted.fetch_add(1, Ordering::SeqCst) + 1;
-        smp::interrupt(local);
+        ipi::interrupt(local);
     }
     for (local, ticket) in targets(mask).zip(tickets) {
-        while (local.mailbox.tlb.done.load(Ordering::Acquire).wrapping_sub(ticket) as i32) < 0 {
-            if crate::crash::is_stopped(CpuId(local.id.load(Ordering::Relaxed))) {
+        while (local.flushes.done.load(Ordering::Acquire).wrapping_sub(ticket) as i32) < 0 {
+            if nmi::is_stopped(CpuId(local.id.load(Ordering::Relaxed))) {
                 break;
             }
             serve();
-            cpu::relax();
+            percpu::relax();
         }
     }
 }
@@ -108,7 +95,7 @@ fn ask(mask: CpuMask, kernel: bool) {
 /// Serve this processor's tickets, if there are any. Callable anywhere.
 #[inline]
 pub(crate) fn serve() {
-    let asked = &local::here().mailbox.tlb;
+    let asked = &local::here().flushes;
     if asked.wanted.load(Ordering::SeqCst) != asked.done.load(Ordering::Relaxed) {
         serve_now(asked);
     }

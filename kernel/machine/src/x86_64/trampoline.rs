@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::layout::direct;
 use super::local::Local;
 use super::table::{self, PRESENT, WRITE};
-use super::{boot, msr, paging};
+use super::{msr, paging};
 use crate::addr::PhysAddr;
 
 /// Below 1 MiB, kept out of the free frames.
@@ -103,10 +103,10 @@ pub(super) fn prepare(stack: u64, local: &'static Local, entry: Entry) -> u8 {
 fn root() -> u64 {
     let at = paging::startup_root();
     // SAFETY: both are root tables; the low entry is the boot tables' first GiB, which nobody else uses.
-    let (from, to) = unsafe { (table::table(boot::root_address()), table::table(at)) };
+    let (from, to) = unsafe { (table::table(table::root_address()), table::table(at)) };
     for (to, from) in to.iter().zip(from) {
         to.store(from.load(Relaxed), Relaxed);
     }
-    to[0].store(boot::low_table() | PRESENT | WRITE, Relaxed);
+    to[0].store(table::low_table() | PRESENT | WRITE, Relaxed);
     at.0
 }

@@ -3,10 +3,11 @@
 use core::sync::atomic::Ordering;
 
 use super::regs::{self, Control, Registers, TrapFrame, UserFrame};
-use super::{features, irq, layout, local, msr, nmi, stacks, stage};
+use super::{apic, call, features, irq, layout, local, msr, nmi, stacks, stage, vectors};
 use crate::addr::{USER_END, UserAddr};
 use crate::hooks::hooks;
-use crate::trap::{Access, FatalKind, FatalTrap, PageFault, UserTrap};
+use crate::time;
+use crate::trap::{Access, FatalKind, FatalTrap, Irq, PageFault, UserTrap};
 
 const DEBUG: u64 = 1;
 const NMI: u64 = 2;
@@ -27,7 +28,7 @@ const RFLAGS_IF: u64 = 1 << 9;
 pub(super) extern "C" fn from_user(vector: u64, frame: &mut UserFrame, code: u64) {
     close_user_access();
     if vector >= 32 {
-        return irq::dispatch(vector as u8, true);
+        return dispatch(vector as u8, true);
     }
     let trap = match vector {
         PAGE => {
@@ -71,7 +72,7 @@ fn access(code: u64) -> Access {
 pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u64) {
     close_user_access();
     if vector >= 32 {
-        return irq::dispatch(vector as u8, false);
+        return dispatch(vector as u8, false);
     }
     let addr = if vector == PAGE { msr::cr2() } else { 0 };
     if matches!(vector, PAGE | PROTECTION)
@@ -90,6 +91,25 @@ pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u
         other => FatalKind::Exception { vector: other as u8 },
     };
     fatal(kind, &frame.regs, code, regs::control_here());
+}
+
+/// Run the handler of `vector`, which interrupted a program (`from_user`) or the kernel, in interrupt context, interrupts off.
+fn dispatch(vector: u8, from_user: bool) {
+    if vector == vectors::SPURIOUS {
+        return;
+    }
+    let local = local::here();
+    local.from_user.store(from_user, Ordering::Relaxed);
+    let depth = &local.irq_depth;
+    depth.store(depth.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    apic::end_of_interrupt();
+    match vector {
+        vectors::TIMER => time::expired(),
+        vectors::KICK => call::kicked(),
+        v if v == vectors::LINES + vectors::CONSOLE_LINE => (hooks().interrupt)(Irq::Console),
+        v => (hooks().interrupt)(Irq::Line(v.wrapping_sub(vectors::LINES))),
+    }
+    depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
 }
 
 /// A program may have set AC, and a copy in the kernel does: neither may weaken SMAP in a handler. The interrupted code gets it

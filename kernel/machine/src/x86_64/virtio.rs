@@ -11,7 +11,7 @@ use super::layout::image_base;
 use super::nmi;
 use super::pci::{self, Function};
 use super::stage::Stage;
-use crate::cpu;
+use crate::percpu;
 use crate::time::{self, Nanos};
 
 const VENDOR: u16 = 0x1af4;
@@ -256,7 +256,7 @@ impl Disk {
             if time::now() > end {
                 return None;
             }
-            cpu::relax();
+            percpu::relax();
         }
         fence(Ordering::SeqCst);
         Some(())

@@ -6,7 +6,7 @@ use super::{Tables, UserSpace, decode, encode, needs_flush, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::inject;
-use crate::space::{Leaf, MapError, Prot};
+use crate::mapping::{Leaf, MapError, Prot};
 use crate::x86_64::table::{ACCESSED, DIRTY, HUGE};
 use crate::x86_64::tlb;
 
@@ -117,7 +117,7 @@ impl UserSpace {
             // More rights only: the stale translation costs one more fault at worst, except here, where it just faulted.
             slot.entry.store(encode(shared.number(), prot) | old & (ACCESSED | DIRTY), SeqCst);
             drop(tables);
-            tlb::flush_user(self.active.load(SeqCst) & 1 << crate::cpu::id().0, PageRange::one(page));
+            tlb::flush_user(self.active.load(SeqCst) & 1 << crate::percpu::id().0, PageRange::one(page));
             return Ok(true);
         }
         let copy = Frame::alloc()?;

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use super::{End, HUGE_SPAN, LEAF_SPAN, Tables, UserSpace, decode, span, table};
 use crate::addr::{HUGE_PAGES, PageRange};
 use crate::frame::{Frame, OutOfFrames};
-use crate::space::{ForkMode, Removed};
+use crate::mapping::{ForkMode, Removed};
 use crate::x86_64::table::{ACCESSED, DIRTY, Table, WRITE};
 
 impl UserSpace {

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use super::{End, HUGE_SPAN, LEAF_SPAN, Slot, Tables, UserSpace, decode, span, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
-use crate::space::{Leaf, Removed};
+use crate::mapping::{Leaf, Removed};
 use crate::x86_64::tlb;
 
 /// Frames released per flush.

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::{Relaxed, Release};
 use super::{HUGE, HUGE_SPAN, INNER, LEAF_SPAN, NO_EXEC, Table, UserSpace, decode, new_table, span, table};
 use crate::addr::{FrameNumber, PageRange};
 use crate::frame::OutOfFrames;
-use crate::space::Leaf;
+use crate::mapping::Leaf;
 use crate::sync::SpinGuard;
 
 /// The locked tables of a space.
