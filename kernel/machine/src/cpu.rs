@@ -2,11 +2,13 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::x86_64::{call as calls, ipi, local, smp};
+use crate::x86_64::cpu::local;
+use crate::x86_64::entry::smp;
+use crate::x86_64::interrupts::{call as calls, ipi};
 
 pub use crate::percpu::{PerCpu, id, idle, relax, request_work, take_work, work_requested};
 pub use crate::processor::{CpuId, CpuMask, MAX_CPUS, online};
-pub use crate::x86_64::cpuinfo::{CpuInfo, info};
+pub use crate::x86_64::cpu::cpuinfo::{CpuInfo, info};
 
 /// Start every other processor; each enters [`crate::Kernel::ap_main`]. Returns how many run now. Once, after the frame
 /// allocator works.

@@ -5,12 +5,15 @@ use core::sync::atomic::Ordering;
 use crate::addr::PhysAddr;
 use crate::processor::{CpuId, CpuMask};
 use crate::time::Nanos;
-use crate::x86_64::regs::{Control, Registers};
-use crate::x86_64::{layout, local, nmi, probe, stacks, stage};
+use crate::x86_64::cpu::local;
+use crate::x86_64::cpu::regs::{Control, Registers};
+use crate::x86_64::interrupts::nmi;
+use crate::x86_64::layout;
+use crate::x86_64::memory::{probe, stacks, stage};
 
-pub use crate::x86_64::leaves::{RawLeaf, leaves, walk};
-pub use crate::x86_64::regs::{control_here, control_of_user, registers_here};
-pub use crate::x86_64::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
+pub use crate::x86_64::cpu::regs::{control_here, control_of_user, registers_here};
+pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, walk};
+pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
 
 /// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how many
 /// leading bytes could be read. Device memory is not touched.

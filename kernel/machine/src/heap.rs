@@ -25,8 +25,9 @@ use crate::inject;
 use crate::percpu::PerCpu;
 use crate::processor::{CpuId, MAX_CPUS};
 use crate::sync::SpinLock;
+use crate::x86_64::cpu::local;
 use crate::x86_64::layout::{DIRECT_LIMIT, direct, direct_map};
-use crate::x86_64::{local, spans};
+use crate::x86_64::memory::spans;
 
 mod guard;
 

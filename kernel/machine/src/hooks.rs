@@ -8,8 +8,8 @@ use crate::addr::FrameNumber;
 use crate::note::Note;
 use crate::processor::CpuId;
 use crate::trap::{FatalTrap, Irq, PageFault, UserTrap};
-use crate::x86_64::irq::halt_for_ever;
-use crate::x86_64::regs::UserFrame;
+use crate::x86_64::cpu::irq::halt_for_ever;
+use crate::x86_64::cpu::regs::UserFrame;
 
 /// Makes the trait and the table of pointers from the list of methods: those every kernel has, with what stands in for each
 /// until the kernel is found, and those it may leave out, which do nothing.

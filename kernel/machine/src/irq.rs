@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
-use crate::x86_64::{irq as hardware, local};
+use crate::x86_64::cpu::{irq as hardware, local};
 
 pub use crate::trap::Irq;
 

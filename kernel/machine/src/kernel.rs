@@ -16,8 +16,8 @@ use crate::hooks::{self, Hooks, Kernel, hooks};
 use crate::percpu;
 use crate::processor::{CpuId, MAX_CPUS};
 use crate::thread::{Current, NotParked, Thread};
-use crate::x86_64::thread::{Core, Leave, switch};
-use crate::x86_64::{irq, local};
+use crate::x86_64::cpu::{irq, local};
+use crate::x86_64::memory::thread::{Core, Leave, switch};
 
 /// The kernel's handle to the machine, and its heap. One static, marked `#[global_allocator]`.
 pub struct Start<K: Kernel> {

@@ -50,12 +50,12 @@ mod x86_64;
 pub use hooks::Kernel;
 pub use kernel::Start;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::vdso;
+pub use x86_64::cpu::vdso;
 
 /// The architecture's own names: register files as the signal ABI and the dump format spell them.
 pub mod arch {
     #[cfg(target_arch = "x86_64")]
-    pub use crate::x86_64::guards::{Guards, guards, use_narrow_moves, wide_moves_fit};
+    pub use crate::x86_64::cpu::guards::{Guards, guards, use_narrow_moves, wide_moves_fit};
     #[cfg(target_arch = "x86_64")]
-    pub use crate::x86_64::regs::{Control, Registers, UserFrame};
+    pub use crate::x86_64::cpu::regs::{Control, Registers, UserFrame};
 }

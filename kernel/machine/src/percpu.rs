@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use crate::processor::{CpuId, MAX_CPUS};
-use crate::x86_64::{irq, local};
+use crate::x86_64::cpu::{irq, local};
 
 /// This processor. Stable until the thread switches.
 #[inline]

@@ -6,7 +6,8 @@
 
 use crate::addr::{FrameNumber, FrameRange, PAGE_SHIFT, PhysAddr};
 use crate::sync::Once;
-use crate::x86_64::{layout, memory};
+use crate::x86_64::cpu::memory;
+use crate::x86_64::layout;
 
 /// Where it is unless the command line says.
 const DEFAULT_ADDRESS: u64 = 64 << 20;

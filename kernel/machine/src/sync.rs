@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use crate::irq::{self, IrqOff};
 use crate::percpu;
 use crate::processor::CpuId;
-use crate::x86_64::local;
+use crate::x86_64::cpu::local;
 
 pub use crate::waiting::{Awaited, Holder};
 

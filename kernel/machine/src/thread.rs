@@ -15,16 +15,16 @@ use core::ptr::NonNull;
 use crate::frame::OutOfFrames;
 use crate::processor::CpuId;
 use crate::space::UserSpace;
-use crate::x86_64::regs::UserFrame;
-use crate::x86_64::thread::Core;
+use crate::x86_64::cpu::regs::UserFrame;
+use crate::x86_64::memory::thread::Core;
 
 pub mod running;
 
-pub use crate::x86_64::stacks::KERNEL_STACK_SIZE;
+pub use crate::x86_64::memory::stacks::KERNEL_STACK_SIZE;
 
 /// Bytes of kernel stacks that no thread uses and that are kept for the next ones.
 pub fn idle_stack_bytes() -> usize {
-    crate::x86_64::stacks::idle() * KERNEL_STACK_SIZE
+    crate::x86_64::memory::stacks::idle() * KERNEL_STACK_SIZE
 }
 
 /// A thread with the kernel's data `T` (which it derefs to).

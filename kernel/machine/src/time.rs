@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::x86_64::{apic, clock, local};
+use crate::x86_64::cpu::local;
+use crate::x86_64::interrupts::{apic, clock};
 
-pub use crate::x86_64::clock::ClockParams;
+pub use crate::x86_64::interrupts::clock::ClockParams;
 
 /// Nanoseconds since boot.
 pub type Nanos = u64;

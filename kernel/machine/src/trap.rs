@@ -1,7 +1,7 @@
 //! What the processor interrupts for, in architecture-neutral words: traps, faults, devices.
 
 use crate::addr::UserAddr;
-use crate::x86_64::regs::{Control, Registers};
+use crate::x86_64::cpu::regs::{Control, Registers};
 
 /// What an access wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

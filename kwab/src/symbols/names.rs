@@ -46,13 +46,18 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "test::__rust_begin_short_backtrace",
     // How this workspace's kernel gives up.
     "kernel::debug::panic::",
-    "kernel::Kwab as machine::kernel::Kernel>::panic",
+    "kernel::Kwab as machine::hooks::Kernel>::panic",
     "machine::kernel::panic",
+    "machine::x86_64::memory::stage::",
+    "machine::x86_64::entry::trap::",
+    "machine::time::expired",
+    "kernel::Kwab as machine::hooks::Kernel>::timer",
+    // The same in kernels before their machine crate had folders.
+    "kernel::Kwab as machine::kernel::Kernel>::panic",
+    "kernel::Kwab as machine::kernel::Kernel>::timer",
     "machine::x86_64::stage::",
     "machine::x86_64::irq::",
     "machine::x86_64::trap::",
-    "machine::time::expired",
-    "kernel::Kwab as machine::kernel::Kernel>::timer",
     "kernel::debug::watchdog::",
     "kernel::sched::on_timer",
 ];

@@ -10,7 +10,7 @@ use crate::addr::FrameNumber;
 use crate::hooks::hooks;
 use crate::percpu::PerCpu;
 use crate::processor::{CpuId, MAX_CPUS};
-use crate::x86_64::local;
+use crate::x86_64::cpu::local;
 
 /// Frames moved between a magazine and the policy at once.
 const BATCH: usize = 32;

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | from `0xffff_8000_0000_0000` | *direct map*: physical address + [`direct_map`], RAM write-back, device registers uncached |
 //! | from `0xffff_c080_0000_0000` | kernel stacks, one slot of 64 KiB each: 32 KiB unmapped, 32 KiB stack |
-//! | 128 GiB and more above them | the heap's spans, see [`spans`](super::spans) |
-//! | from `0xffff_ffff_8000_0000` | the kernel image, physical address + [`image_base`], see [`slide`](super::slide) |
+//! | 128 GiB and more above them | the heap's spans, see [`spans`](super::memory::spans) |
+//! | from `0xffff_ffff_8000_0000` | the kernel image, physical address + [`image_base`], see [`slide`](super::entry::slide) |
 //!
 //! Direct map, stacks and spans each have a base that [`choose`] draws at boot, unless `nokaslr` is on the command line: 16 bits
 //! of entropy for the direct map in steps of 1 GiB, 27 for the stacks in steps of a slot, 31 for the spans in steps of a page.
