@@ -22,7 +22,8 @@ use crate::task::exec::{self, Request};
 use crate::task::process::Actions;
 use crate::task::{OptionSlot, Process, Task, Thread, ThreadRef, tree};
 use crate::time;
-use crate::{debug, log, options, syscalls};
+use crate::upper::START;
+use crate::{crash, inject, log, options, trace, uts};
 
 /// The first processor's way up.
 pub fn main(boot: &BootInfo) -> ! {
@@ -33,11 +34,11 @@ pub fn main(boot: &BootInfo) -> ! {
     options::start(boot.command_line);
     let chosen = options::get();
     log::set_console_level(chosen.loglevel.unwrap_or(if chosen.quiet { 4 } else { 7 }));
-    debug::select(&chosen.debug, debug::refuse);
-    log::info!("Linux version {} (kwab) {} on {}", syscalls::system::RELEASE, syscalls::system::VERSION, boot.platform);
+    trace::select(&chosen.debug, trace::refuse);
+    log::info!("Linux version {} (kwab) {} on {}", uts::RELEASE, uts::VERSION, boot.platform);
     log::info!("Command line: {}", log::Bytes(&chosen.line));
-    debug::inject::start(chosen.inject.as_deref());
-    debug::channel::announce();
+    inject::start(chosen.inject.as_deref());
+    crash::channel::announce();
     time::start();
     time::vdso::start();
     tmpfs::set_memory(frames::total() as u64);
@@ -53,30 +54,18 @@ pub fn main(boot: &BootInfo) -> ! {
         let running = cpu::start_others();
         log::info!("smp: {running} processors running");
     }
-    FIRST.set(init).ok();
-    crate::START.enter(idle)
+    sched::start_first(init);
+    START.enter(idle)
 }
 
 /// A further processor's way up.
 pub fn ap_main(_cpu: CpuId) -> ! {
     let idle = idle_thread();
-    crate::START.enter(idle)
+    START.enter(idle)
 }
 
 static RAMDISK: Once<&'static [u8]> = Once::new();
 static IDLE_PROCESS: Once<Arc<Process>> = Once::new();
-static FIRST: Once<ThreadRef> = Once::new();
-
-/// Starts init, once, from the first processor's idle loop: before that nothing can be scheduled.
-pub fn start_first() {
-    if cpu::id() == CpuId(0)
-        && let Some(init) = FIRST.get()
-        && init.becomes_init.load(Ordering::Relaxed)
-        && init.sched.state() == sched::state::UNINTERRUPTIBLE
-    {
-        sched::start(init.clone());
-    }
-}
 
 fn idle_thread() -> ThreadRef {
     let process = IDLE_PROCESS.get().expect("set by the first processor").clone();

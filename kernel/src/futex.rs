@@ -14,12 +14,26 @@ use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
 use crate::sched::{self, Sleep, breathe_or_stop};
-use crate::signal;
-use crate::task::{ThreadRef, current};
+use crate::task::signal;
+use crate::task::{Thread, ThreadRef, current};
+use crate::user::UserPtr;
 
 mod key;
 pub mod pi;
 pub mod requeue_pi;
+mod robust;
+
+/// The running thread lets go of the futexes in its memory, which it leaves: because it ends, or (`exec`) for another program.
+pub fn release(me: &Thread, exec: bool) {
+    robust::release(me);
+    if !exec {
+        pi::release_all(me);
+    }
+    let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
+    if tid_at != 0 && UserPtr::<u32>::new(tid_at).write(0).is_ok() {
+        wake_shared_or_private(tid_at, 1);
+    }
+}
 
 pub use key::{Key, Need, key};
 

@@ -8,8 +8,6 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use machine::sync::{Holder, SpinLock};
 
-use crate::task::Process;
-
 /// Urgency, as syslog(2) counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -178,18 +176,6 @@ impl<const N: usize> Write for Line<N> {
         self.len += len;
         self.cut |= len < text.len();
         Ok(())
-    }
-}
-
-/// A process's `comm`, for messages.
-pub struct Comm<'a>(pub &'a Process);
-
-impl fmt::Display for Comm<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(thread) = self.0.any_thread() else { return f.write_str("?") };
-        let mut comm = [0; 16];
-        let len = thread.comm(&mut comm);
-        Bytes(&comm[..len]).fmt(f)
     }
 }
 

@@ -1,49 +1,101 @@
 //! The kernel proper: a Linux-compatible kernel built to be diagnosed.
 //!
 //! The machine (crate `machine`, the only place with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
-//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads and processes, [`sched`] runs them,
-//! [`signal`] interrupts them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
-//! kinds; [`time`] and [`futex`] let them wait; [`debug`] watches it all.
+//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and
+//! signals, [`sched`] runs them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all
+//! kinds; [`time`] and [`futex`] let them wait; [`trace`] records it all and [`crash`] dumps what dies.
 #![no_std]
 #![no_main]
 #![allow(unreachable_pub, reason = "a binary has no outside: `pub` says that other modules use it")]
 
 extern crate alloc;
 
+use alloc::sync::Arc;
 use core::panic::PanicInfo;
 
+use linux_abi::Errno;
+use machine::Kernel;
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
 use machine::cpu::CpuId;
 use machine::irq::Irq;
 use machine::note::Note;
 use machine::trap::{FatalTrap, PageFault, UserTrap};
-use machine::{Kernel, Start};
+
+use fs::file::FileOps;
+use upper::Kwab;
 
 mod boot;
-mod debug;
+mod crash;
 mod fs;
 mod futex;
+mod inject;
 mod ipc;
 mod log;
 mod mm;
 mod options;
+mod procfs;
 mod random;
 mod sched;
-mod signal;
 mod sync;
 mod syscalls;
 mod task;
 mod time;
+mod trace;
 mod trap;
 mod tty;
+mod upper;
 mod user;
+mod uts;
 
-#[global_allocator]
-static START: Start<Kwab> = Start::new();
+impl task::Above for Kwab {
+    type Terminal = tty::Tty;
 
-/// This kernel, as the machine sees it.
-struct Kwab;
+    fn release_futexes(thread: &task::Thread, exec: bool) {
+        futex::release(thread, exec);
+    }
+
+    fn leader_ended(terminal: &Arc<tty::Tty>, session: &task::Session) {
+        tty::leader_ended(terminal, session);
+    }
+
+    fn pages_in_flight(user: u32) -> u64 {
+        ipc::unix::pages_in_flight(user)
+    }
+}
+
+impl mm::Above for Kwab {
+    type Mapped = fs::MappedFile;
+    type Executable = fs::File;
+}
+
+impl fs::Above for Kwab {
+    type Notice = task::notice::Notice;
+    type Epoll = ipc::epoll::Epoll;
+    type Fifo = ipc::pipe::Fifo;
+
+    fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+        tty::open(rdev, flags)
+    }
+
+    fn file_too_large() {
+        task::exceed::file_too_large();
+    }
+
+    fn file_was_cut(file: &dyn fs::Inode, size: u64) {
+        task::memory::file_was_cut(file, size);
+    }
+
+    fn file_was_punched(file: &dyn fs::Inode, first: u64, last: u64) {
+        task::memory::file_was_punched(file, first, last);
+    }
+}
+
+impl sched::Deferred for Kwab {
+    fn console_input() {
+        tty::console_input();
+    }
+}
 
 impl Kernel for Kwab {
     type Task = task::Task;
@@ -78,13 +130,13 @@ impl Kernel for Kwab {
     }
 
     fn timer() {
-        debug::flight::interrupt(0);
-        let _span = debug::span::span(debug::span::Id::TimerInterrupt);
-        sched::on_timer();
+        trace::flight::interrupt(0);
+        let _span = trace::span::span(trace::span::Id::TimerInterrupt);
+        crash::watchdog::tick(sched::on_timer());
     }
 
     fn interrupt(irq: Irq) {
-        debug::flight::interrupt(match irq {
+        trace::flight::interrupt(match irq {
             Irq::Console => 1,
             Irq::Line(line) => 16 + u64::from(line),
         });
@@ -95,15 +147,15 @@ impl Kernel for Kwab {
 
     #[inline]
     fn note(note: &Note) {
-        debug::flight::machine(note);
+        trace::flight::machine(note);
     }
 
     fn fatal(trap: &FatalTrap) -> ! {
-        debug::panic::on_fatal(trap)
+        crash::panic::on_fatal(trap)
     }
 
     fn panic(info: &PanicInfo<'_>) -> ! {
-        debug::panic::on_panic(info)
+        crash::panic::on_panic(info)
     }
 
     fn take_frames(out: &mut [FrameNumber]) -> usize {

@@ -6,11 +6,11 @@ use kernel_logic::signal::{SigInfo, code, sig};
 use machine::arch::UserFrame;
 use machine::trap::{PageFault, UserTrap};
 
-use crate::debug::span::{Id, span_with};
-use crate::debug::{self, Category};
-use crate::mm::fault::{self, Unresolved};
-use crate::signal;
-use crate::task::{current, rseq};
+use crate::mm::fault::Unresolved;
+use crate::task::signal;
+use crate::task::{current, memory, rseq};
+use crate::trace::span::{Id, span_with};
+use crate::trace::{self, Category};
 use crate::user::UserPtr;
 use crate::{boot, sched};
 
@@ -18,9 +18,9 @@ use crate::{boot, sched};
 pub fn page_fault(page: &PageFault) -> bool {
     let _span = span_with(Id::PageFault, page.addr.0);
     let me = current();
-    debug::flight::page_fault(&me, page.addr.0, page.ip, page.code);
-    let outcome = fault::resolve(&me, page.addr.0, page.access);
-    if debug::is_on(Category::Fault) {
+    trace::flight::page_fault(&me, page.addr.0, page.ip, page.code);
+    let outcome = memory::resolve(&me, page.addr.0, page.access);
+    if trace::is_on(Category::Fault) {
         let reason = match outcome {
             Ok(()) => "demand",
             Err(Unresolved::NotMapped) => "not_mapped",
@@ -28,7 +28,7 @@ pub fn page_fault(page: &PageFault) -> bool {
             Err(Unresolved::Beyond) => "beyond_file",
             Err(Unresolved::OutOfMemory) => "out_of_memory",
         };
-        debug::event::page_fault(page.addr.0, page.ip, reason, outcome.is_ok());
+        trace::event::page_fault(page.addr.0, page.ip, reason, outcome.is_ok());
     }
     outcome.is_ok()
 }
@@ -39,7 +39,7 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
     *me.trap.lock() = trap.code();
     let ip = frame.ip();
     let (name, info) = match trap {
-        UserTrap::Page(page) => match fault::resolve(&me, page.addr.0, page.access) {
+        UserTrap::Page(page) => match memory::resolve(&me, page.addr.0, page.access) {
             // Another thread mapped it meanwhile.
             Ok(()) => return,
             Err(why) => ("page_fault", page_signal(page.addr.0, why)),
@@ -55,8 +55,8 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
         UserTrap::FloatingPoint { .. } => ("floating_point", SigInfo::fault(sig::FPE, FPE_FLTINV, ip)),
         UserTrap::Other { .. } => ("other", SigInfo::kernel(sig::SEGV)),
     };
-    if debug::is_on(Category::Fault) {
-        debug::event::user_fault(name, ip, info.signal);
+    if trace::is_on(Category::Fault) {
+        trace::event::user_fault(name, ip, info.signal);
     }
     signal::force(info);
 }

@@ -9,8 +9,8 @@ use linux_abi::Errno;
 use machine::addr::UserAddr;
 pub use machine::user::Plain;
 
-use crate::debug::event::Copy::{FromUser, ToUser};
-use crate::debug::usercopy;
+use crate::trace::event::Copy::{FromUser, ToUser};
+use crate::trace::usercopy;
 
 /// A user address that should hold a `T`.
 #[derive(Debug)]

@@ -4,13 +4,30 @@
 //! costly to make again (downloads, built test suites) somewhere that outlives a checkout.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::{env, fs};
 
 use anyhow::{Context as _, Result};
 
-/// The workspace's root folder.
+/// A file that only the root of a checkout has.
+const LANDMARK: &str = "testing/layers.toml";
+
+/// The workspace's root folder, found at run time: a checkout that was copied or moved together with its `target` folder works on
+/// itself, not on the place where its programs were compiled.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
+    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
+        let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+        find_root(package.as_deref(), env::current_dir().ok().as_deref())
+            .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")))
+    });
+    &ROOT
+}
+
+/// The nearest folder above the package that cargo runs, then above the current folder, that is a checkout's root.
+fn find_root(package: Option<&Path>, current: Option<&Path>) -> Option<PathBuf> {
+    let starts = [package, current];
+    let mut above = starts.iter().flatten().flat_map(|start| start.ancestors());
+    above.find(|folder| folder.join(LANDMARK).is_file()).map(Path::to_path_buf)
 }
 
 /// Where cargo puts what it builds, as cargo itself decides it.
@@ -60,4 +77,21 @@ pub fn part(path: &Path) -> PathBuf {
 fn created(folder: PathBuf) -> Result<PathBuf> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", shown(&folder)))?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_is_the_checkout_cargo_runs_and_not_the_compiled_one() {
+        let moved = tempfile::tempdir().unwrap();
+        let (testing, other) = (moved.path().join("testing"), tempfile::tempdir().unwrap());
+        fs::create_dir(&testing).unwrap();
+        fs::write(moved.path().join(LANDMARK), "").unwrap();
+        assert_eq!(find_root(Some(&testing), Some(other.path())).as_deref(), Some(moved.path()));
+        assert_eq!(find_root(None, Some(&testing)).as_deref(), Some(moved.path()));
+        assert_eq!(find_root(None, Some(other.path())), None);
+        assert_eq!(find_root(None, None), None);
+    }
 }

@@ -6,11 +6,13 @@
 //! | module | what |
 //! |---|---|
 //! | [`syscalls`] | the x86_64 table 0..=462: number, name, what each argument is, what the result is |
+//! | [`capabilities`] | capability numbers |
 //! | [`errno`] | error numbers, names, texts |
 //! | [`signals`] | signals, default actions, `si_code`s |
 //! | [`flags`] | names of flag bits and command values, as constants and as tables |
 #![no_std]
 
+pub mod capabilities;
 pub mod errno;
 pub mod flags;
 pub mod signals;

@@ -42,7 +42,7 @@ impl<O: PartialEq> Lock<O> {
     }
 }
 
-/// The locks of one file.
+/// The locks of one file, by their first byte.
 #[derive(Debug)]
 pub struct Locks<O> {
     held: Vec<Lock<O>>,
@@ -72,9 +72,9 @@ impl<O: Copy + PartialEq> Locks<O> {
         self.held.is_empty()
     }
 
-    /// The owners for which `found` holds, each at least once.
-    pub fn owners_where(&self, found: impl Fn(&O) -> bool) -> Vec<O> {
-        self.held.iter().map(|lock| lock.owner).filter(found).collect()
+    /// The owner of the first range for which `found` holds.
+    pub fn owner_where(&self, found: impl Fn(&O) -> bool) -> Option<O> {
+        self.held.iter().map(|lock| lock.owner).find(found)
     }
 
     /// The first lock that forbids `wanted` (F_GETLK).
@@ -88,46 +88,54 @@ impl<O: Copy + PartialEq> Locks<O> {
             return Err(other);
         }
         self.clear(wanted.owner, wanted.first, wanted.last);
-        self.held.push(wanted);
-        self.merge(wanted.owner);
+        self.join(wanted);
         Ok(())
     }
 
     /// Unlocks a range of `owner`; returns whether anything was unlocked.
     pub fn clear(&mut self, owner: O, first: u64, last: u64) -> bool {
-        let mut kept = Vec::with_capacity(self.held.len() + 1);
         let mut changed = false;
-        for lock in self.held.drain(..) {
+        // The ranges of an owner do not overlap: one at most reaches beyond the end.
+        let mut rest = None;
+        self.held.retain_mut(|lock| {
             if lock.owner != owner || !lock.overlaps(first, last) {
-                kept.push(lock);
-                continue;
+                return true;
             }
             changed = true;
-            if lock.first < first {
-                kept.push(Lock { last: first - 1, ..lock });
-            }
             if lock.last > last {
-                kept.push(Lock { first: last + 1, ..lock });
+                rest = Some(Lock { first: last + 1, ..*lock });
             }
+            let begins_before = lock.first < first;
+            if begins_before {
+                lock.last = first - 1;
+            }
+            begins_before
+        });
+        if let Some(rest) = rest {
+            self.put(rest);
         }
-        self.held = kept;
         changed
     }
 
-    /// Joins neighbouring ranges of one kind, so that a program that locks byte by byte does not fill memory.
-    fn merge(&mut self, owner: O) {
-        self.held.sort_by_key(|lock| lock.first);
-        let mut merged: Vec<Lock<O>> = Vec::with_capacity(self.held.len());
-        for lock in self.held.drain(..) {
-            let before = merged.iter_mut().rev().find(|before| before.owner == owner);
-            match before {
-                Some(before) if lock.owner == owner && before.kind == lock.kind && before.last + 1 >= lock.first => {
-                    before.last = before.last.max(lock.last);
-                }
-                _ => merged.push(lock),
+    /// Adds a lock where its owner has none, as one with those of its kind beside it, so that a program that locks byte by
+    /// byte does not fill memory.
+    fn join(&mut self, mut wanted: Lock<O>) {
+        let Lock { first, last, kind, owner } = wanted;
+        self.held.retain(|lock| {
+            let before = lock.last + 1 == first;
+            let beside = (before || last + 1 == lock.first) && lock.owner == owner && lock.kind == kind;
+            if beside {
+                wanted.first = wanted.first.min(lock.first);
+                wanted.last = wanted.last.max(lock.last);
             }
-        }
-        self.held = merged;
+            !beside
+        });
+        self.put(wanted);
+    }
+
+    fn put(&mut self, lock: Lock<O>) {
+        let at = self.held.partition_point(|other| other.first <= lock.first);
+        self.held.insert(at, lock);
     }
 }
 
@@ -173,13 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn the_owners_of_a_table_are_found_whatever_they_lock() {
+    fn an_owner_of_a_table_is_found_and_loses_all_it_locks_at_once() {
         let mut locks = Locks::new();
         locks.set(lock(1, 0, 9, Kind::Read)).unwrap();
         locks.set(lock(2, 5, 20, Kind::Read)).unwrap();
         locks.set(lock(1, 30, 31, Kind::Write)).unwrap();
-        assert_eq!(locks.owners_where(|owner| *owner == 1), [1, 1]);
-        assert!(!locks.is_empty() && locks.owners_where(|owner| *owner == 3).is_empty());
+        assert_eq!((locks.owner_where(|owner| *owner == 1), locks.owner_where(|owner| *owner == 3)), (Some(1), None));
+        assert!(locks.clear(1, 0, TO_END));
+        assert_eq!((locks.owner_where(|owner| *owner == 1), locks.len()), (None, 1));
     }
 
     #[test]

@@ -8,6 +8,24 @@
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
 
+/// Values of a thread's state.
+pub mod state {
+    /// On a processor.
+    pub const RUNNING: u8 = 0;
+    /// In a queue.
+    pub const QUEUED: u8 = 1;
+    /// Asleep, any signal wakes it.
+    pub const INTERRUPTIBLE: u8 = 2;
+    /// Asleep, a fatal signal wakes it.
+    pub const KILLABLE: u8 = 3;
+    /// Asleep, no signal wakes it.
+    pub const UNINTERRUPTIBLE: u8 = 4;
+    /// Stopped.
+    pub const STOPPED: u8 = 5;
+    /// Ended.
+    pub const DEAD: u8 = 6;
+}
+
 /// How a task is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {

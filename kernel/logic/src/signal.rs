@@ -155,6 +155,12 @@ pub struct Disposition {
 }
 
 impl Disposition {
+    /// What is left of it without the program that asked for it: a handler is the default then, the rest is 0 (execve(2)).
+    pub fn forget_handler(&mut self) {
+        let handler = if self.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
+        *self = Self { handler, ..Self::default() };
+    }
+
     /// Whether sending `signal` has no effect at all under this disposition.
     pub fn ignores(&self, signal: u8) -> bool {
         match self.handler {
@@ -345,14 +351,21 @@ impl SigInfo {
     }
 }
 
-/// Signals sent and not yet delivered.
-#[derive(Debug, Default)]
-pub struct Pending {
+/// Signals sent and not yet delivered. Each entry of the queue keeps a `Ticket`, dropped when the signal is taken or thrown
+/// away; a timer's has none, since the timer has counted its entry.
+#[derive(Debug)]
+pub struct Pending<Ticket> {
     set: SigSet,
-    queue: VecDeque<SigInfo>,
+    queue: VecDeque<(SigInfo, Option<Ticket>)>,
 }
 
-impl Pending {
+impl<Ticket> Default for Pending<Ticket> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<Ticket> Pending<Ticket> {
     /// None.
     pub const fn new() -> Self {
         Self { set: SigSet::EMPTY, queue: VecDeque::new() }
@@ -373,25 +386,29 @@ impl Pending {
         self.set.is_empty()
     }
 
-    /// Adds a signal. An ordinary one that already waits is merged. At `limit` queued entries an ordinary signal still
-    /// becomes pending (without its info), a real-time one of `kill` too, and another real-time one is refused: `false`, which
-    /// is `EAGAIN` for `sigqueue`.
+    /// Adds a signal. An ordinary one that already waits is merged. `admit` gives the ticket for an entry; it is told whether
+    /// the limit binds this signal, which it does not if `kill` or the kernel sends an ordinary one. Without a ticket an
+    /// ordinary signal still becomes pending (without its info), a real-time one of `kill` too, and another real-time one
+    /// is refused: `false`, which is `EAGAIN` for `sigqueue`.
     ///
     /// A timer's signal is merged with that of the same timer only, which then counts one overrun more, since the timer
-    /// goes on when this very entry is taken; at the limit it is refused.
-    pub fn push(&mut self, info: SigInfo, limit: usize) -> bool {
+    /// goes on when this very entry is taken.
+    pub fn push(&mut self, info: SigInfo, admit: impl FnOnce(Limit) -> Option<Ticket>) -> bool {
         if let Cause::Timer { id, setting, .. } = info.cause {
-            return self.push_timer(info, id, setting, limit);
-        }
-        if info.signal < FIRST_RT && self.set.has(info.signal) {
+            self.push_timer(info, id, setting);
             return true;
         }
-        if self.queue.len() >= limit && info.signal >= FIRST_RT && info.code != code::USER {
+        let ordinary = info.signal < FIRST_RT;
+        if ordinary && self.set.has(info.signal) {
+            return true;
+        }
+        let ticket = admit(if ordinary && info.code >= 0 { Limit::Lifted } else { Limit::Binds });
+        if ticket.is_none() && !ordinary && info.code != code::USER {
             return false;
         }
         self.set = self.set.with(SigSet::only(info.signal));
-        if self.queue.len() < limit {
-            self.queue.push_back(info);
+        if ticket.is_some() {
+            self.queue.push_back((info, ticket));
         }
         true
     }
@@ -399,59 +416,62 @@ impl Pending {
     /// Takes the next signal among `wanted`.
     pub fn take(&mut self, wanted: SigSet) -> Option<SigInfo> {
         let signal = SigSet(self.set.0 & wanted.0).first()?;
-        let is_it = |info: &SigInfo| info.signal == signal;
+        let is_it = |(info, _): &(SigInfo, Option<Ticket>)| info.signal == signal;
         let info = if self.queue.front().is_some_and(is_it) {
             self.queue.pop_front()
         } else {
             self.queue.iter().position(is_it).and_then(|at| self.queue.remove(at))
         };
-        if self.queue.is_empty() || !self.queue.iter().any(|info| info.signal == signal) {
+        if self.queue.is_empty() || !self.queue.iter().any(is_it) {
             self.set = self.set.without(SigSet::only(signal));
         }
-        Some(info.unwrap_or(SigInfo { signal, code: code::USER, errno: 0, cause: Cause::None }))
+        Some(info.map(|(info, _)| info).unwrap_or(SigInfo { signal, code: code::USER, errno: 0, cause: Cause::None }))
     }
 
     /// Forgets the signals of POSIX timers (exec); a signal that was sent by other means too stays.
     pub fn discard_timers(&mut self) {
         let of_timer = |info: &SigInfo| matches!(info.cause, Cause::Timer { .. });
-        let set = |infos: &mut dyn Iterator<Item = &SigInfo>| {
-            infos.fold(SigSet::EMPTY, |set, info| set.with(SigSet::only(info.signal)))
-        };
-        let gone = set(&mut self.queue.iter().filter(|info| of_timer(info)));
-        if gone.is_empty() {
-            return;
+        let (mut gone, mut left) = (SigSet::EMPTY, SigSet::EMPTY);
+        for (info, _) in &self.queue {
+            let set = if of_timer(info) { &mut gone } else { &mut left };
+            *set = set.with(SigSet::only(info.signal));
         }
-        self.queue.retain(|info| !of_timer(info));
-        self.set = self.set.without(gone).with(set(&mut self.queue.iter()));
+        if !gone.is_empty() {
+            self.queue.retain(|(info, _)| !of_timer(info));
+            self.set = self.set.without(gone).with(left);
+        }
     }
 
     /// Forgets every pending signal of `set`.
     pub fn discard(&mut self, set: SigSet) {
         if self.set.0 & set.0 != 0 {
-            self.queue.retain(|info| !set.has(info.signal));
+            self.queue.retain(|(info, _)| !set.has(info.signal));
             self.set = self.set.without(set);
         }
     }
 
-    fn push_timer(&mut self, info: SigInfo, timer: u32, latest: u64, limit: usize) -> bool {
-        for queued in self.queue.iter_mut().filter(|queued| queued.signal == info.signal) {
+    fn push_timer(&mut self, info: SigInfo, timer: u32, latest: u64) {
+        for (queued, _) in self.queue.iter_mut().filter(|(queued, _)| queued.signal == info.signal) {
             if let Cause::Timer { id, overrun, setting, .. } = &mut queued.cause
                 && *id == timer
             {
                 *overrun = overrun.saturating_add(1).min(i32::MAX as u32);
                 *setting = latest;
-                return true;
+                return;
             }
         }
-        let room = self.queue.len() < limit;
-        if room || info.signal < FIRST_RT {
-            self.set = self.set.with(SigSet::only(info.signal));
-        }
-        if room {
-            self.queue.push_back(info);
-        }
-        room
+        self.set = self.set.with(SigSet::only(info.signal));
+        self.queue.push_back((info, None));
     }
+}
+
+/// Whether a user's limit on queued signals holds for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// It does.
+    Binds,
+    /// It is counted, and queued however many there are.
+    Lifted,
 }
 
 /// How a call that a signal interrupted goes on; the kernel-internal error numbers Linux uses (never seen by programs).
@@ -500,34 +520,51 @@ pub fn may_signal(sender: (u32, u32), target: (u32, u32), sender_is_capable: boo
 mod tests {
     use super::*;
 
+    /// A queue of `limit` entries at most.
+    struct Queue {
+        pending: Pending<()>,
+        limit: usize,
+    }
+
+    impl Queue {
+        fn of(limit: usize) -> Self {
+            Self { pending: Pending::new(), limit }
+        }
+
+        fn push(&mut self, info: SigInfo) -> bool {
+            let room = self.pending.len() < self.limit;
+            self.pending.push(info, |limit| (room || limit == Limit::Lifted).then_some(()))
+        }
+    }
+
     fn info(signal: u8, value: u64) -> SigInfo {
         SigInfo { signal, code: code::QUEUE, errno: 0, cause: Cause::Value { pid: 1, uid: 0, value } }
     }
 
     #[test]
     fn ordinary_signals_merge_and_real_time_ones_queue_in_order() {
-        let mut pending = Pending::new();
+        let mut pending = Queue::of(100);
         for value in 0..3 {
-            assert!(pending.push(info(sig::USR1, value), 100));
-            assert!(pending.push(info(40, value), 100));
+            assert!(pending.push(info(sig::USR1, value)));
+            assert!(pending.push(info(40, value)));
         }
-        assert_eq!(pending.take(SigSet(!0)), Some(info(sig::USR1, 0)));
+        assert_eq!(pending.pending.take(SigSet(!0)), Some(info(sig::USR1, 0)));
         for value in 0..3 {
-            assert_eq!(pending.take(SigSet(!0)), Some(info(40, value)));
+            assert_eq!(pending.pending.take(SigSet(!0)), Some(info(40, value)));
         }
-        assert_eq!(pending.take(SigSet(!0)), None);
-        assert!(pending.is_empty());
-        assert_eq!(pending.take(SigSet(!0)), None);
+        assert_eq!(pending.pending.take(SigSet(!0)), None);
+        assert!(pending.pending.is_empty());
+        assert_eq!(pending.pending.take(SigSet(!0)), None);
     }
 
     #[test]
     fn a_full_queue_refuses_real_time_signals_but_never_loses_an_ordinary_one() {
-        let mut pending = Pending::new();
-        assert!(pending.push(info(40, 0), 1));
-        assert!(!pending.push(info(40, 1), 1));
-        assert!(pending.push(info(sig::TERM, 0), 1));
-        assert_eq!(pending.take(SigSet(!0)).unwrap().signal, sig::TERM);
-        assert_eq!(pending.take(SigSet(!0)), Some(info(40, 0)));
+        let mut pending = Queue::of(1);
+        assert!(pending.push(info(40, 0)));
+        assert!(!pending.push(info(40, 1)));
+        assert!(pending.push(info(sig::TERM, 0)));
+        assert_eq!(pending.pending.take(SigSet(!0)).unwrap().signal, sig::TERM);
+        assert_eq!(pending.pending.take(SigSet(!0)), Some(info(40, 0)));
     }
 
     #[test]
@@ -538,31 +575,41 @@ mod tests {
             errno: 0,
             cause: Cause::Timer { id: 1, overrun: 0, value: 0, setting: 0 },
         };
-        let mut pending = Pending::new();
+        let mut pending = Queue::of(100);
         for info in [timer(sig::USR1), timer(40), info(40, 7), info(sig::TERM, 0)] {
-            assert!(pending.push(info, 10));
+            assert!(pending.push(info));
         }
-        pending.discard_timers();
-        assert_eq!(pending.set(), SigSet::only(40).with(SigSet::only(sig::TERM)));
-        assert_eq!(pending.take(SigSet::only(40)), Some(info(40, 7)));
-        assert_eq!(pending.len(), 1);
+        pending.pending.discard_timers();
+        assert_eq!(pending.pending.set(), SigSet::only(40).with(SigSet::only(sig::TERM)));
+        assert_eq!(pending.pending.take(SigSet::only(40)), Some(info(40, 7)));
+        assert_eq!(pending.pending.len(), 1);
     }
 
     #[test]
     fn a_real_time_signal_of_kill_is_pending_even_without_room_for_its_info() {
-        let mut pending = Pending::new();
-        assert!(pending.push(SigInfo { code: code::USER, ..info(40, 0) }, 0));
-        assert!(!pending.push(info(41, 0), 0));
-        assert_eq!(pending.take(SigSet(!0)).map(|info| info.signal), Some(40));
+        let mut pending = Queue::of(0);
+        assert!(pending.push(SigInfo { code: code::USER, ..info(40, 0) }));
+        assert!(!pending.push(info(41, 0)));
+        assert_eq!(pending.pending.take(SigSet(!0)).map(|info| info.signal), Some(40));
+    }
+
+    #[test]
+    fn an_ordinary_signal_of_the_kernel_keeps_its_info_however_many_wait() {
+        let mut pending = Queue::of(0);
+        let fault = SigInfo::fault(sig::SEGV, code::SEGV_MAPERR, 16);
+        assert!(pending.push(fault.clone()) && pending.push(info(sig::USR1, 7)));
+        assert_eq!(pending.pending.len(), 1, "sigqueue's is only a bit");
+        assert_eq!(pending.pending.take(SigSet(!0)), Some(fault));
+        assert_eq!(pending.pending.take(SigSet(!0)).map(|info| info.cause), Some(Cause::None));
     }
 
     #[test]
     fn a_fault_is_delivered_before_an_earlier_hangup() {
-        let mut pending = Pending::new();
-        pending.push(SigInfo::kernel(sig::HUP), 10);
-        pending.push(SigInfo::fault(sig::SEGV, code::SEGV_MAPERR, 16), 10);
-        assert_eq!(pending.take(SigSet(!0)).unwrap().signal, sig::SEGV);
-        assert_eq!(pending.take(SigSet::only(sig::INT)), None);
+        let mut pending = Queue::of(100);
+        pending.push(SigInfo::kernel(sig::HUP));
+        pending.push(SigInfo::fault(sig::SEGV, code::SEGV_MAPERR, 16));
+        assert_eq!(pending.pending.take(SigSet(!0)).unwrap().signal, sig::SEGV);
+        assert_eq!(pending.pending.take(SigSet::only(sig::INT)), None);
     }
 
     #[test]
@@ -611,16 +658,16 @@ mod tests {
 
     #[test]
     fn discarded_signals_are_gone_and_the_others_stay_in_order() {
-        let mut pending = Pending::new();
+        let mut pending = Queue::of(100);
         for signal in [sig::TSTP, 40, sig::CONT, 40] {
-            assert!(pending.push(info(signal, u64::from(signal)), 100));
+            assert!(pending.push(info(signal, u64::from(signal))));
         }
-        pending.discard(SigSet::only(sig::CONT));
-        assert!(!pending.set().has(sig::CONT) && pending.set().has(sig::TSTP));
-        pending.discard(SigSet::only(50));
-        assert_eq!(pending.len(), 3);
-        assert_eq!(pending.take(SigSet::only(40)).map(|info| info.signal), Some(40));
-        assert_eq!(pending.len(), 2);
+        pending.pending.discard(SigSet::only(sig::CONT));
+        assert!(!pending.pending.set().has(sig::CONT) && pending.pending.set().has(sig::TSTP));
+        pending.pending.discard(SigSet::only(50));
+        assert_eq!(pending.pending.len(), 3);
+        assert_eq!(pending.pending.take(SigSet::only(40)).map(|info| info.signal), Some(40));
+        assert_eq!(pending.pending.len(), 2);
     }
 
     #[test]
@@ -632,16 +679,15 @@ mod tests {
             cause: Cause::Timer { id, overrun: 0, value: 7, setting },
         };
         let wanted = SigSet::only(sig::USR1);
-        let mut pending = Pending::new();
-        assert!(pending.push(info(sig::USR1, 0), 3));
-        assert!(pending.push(timer(1, 1), 3) && pending.push(timer(2, 1), 3) && pending.push(timer(1, 2), 3));
-        assert!(!pending.push(timer(3, 1), 3), "a full queue refuses it");
-        assert_eq!(pending.take(wanted).map(|info| info.cause), Some(info(sig::USR1, 0).cause));
-        assert!(pending.set().has(sig::USR1), "the timers' signals still wait");
+        let mut pending = Queue::of(1);
+        assert!(pending.push(info(sig::USR1, 0)));
+        assert!(pending.push(timer(1, 1)) && pending.push(timer(2, 1)) && pending.push(timer(1, 2)));
+        assert_eq!(pending.pending.take(wanted).map(|info| info.cause), Some(info(sig::USR1, 0).cause));
+        assert!(pending.pending.set().has(sig::USR1), "the timers' signals still wait");
         let first = Cause::Timer { id: 1, overrun: 1, value: 7, setting: 2 };
-        assert_eq!(pending.take(wanted).map(|info| info.cause), Some(first));
-        assert_eq!(pending.take(wanted).map(|info| info.cause), Some(timer(2, 1).cause));
-        assert!(pending.is_empty());
+        assert_eq!(pending.pending.take(wanted).map(|info| info.cause), Some(first));
+        assert_eq!(pending.pending.take(wanted).map(|info| info.cause), Some(timer(2, 1).cause));
+        assert!(pending.pending.is_empty());
     }
 
     /// Offsets of the union's members in siginfo_t (asm-generic/siginfo.h, 64 bit).

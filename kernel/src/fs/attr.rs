@@ -1,5 +1,7 @@
 //! What every inode has: identity, type, mode, owner, link count and times, readable without a lock.
 
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64,
     Ordering::{Relaxed, SeqCst},
@@ -9,7 +11,8 @@ use linux_abi::Errno;
 use machine::sync::{SpinGuard, SpinLock};
 
 use super::Caller;
-use crate::task::current;
+use crate::trace::Traced as _;
+use crate::upper::current;
 
 /// Bits of `st_mode` that are the file type.
 pub const S_IFMT: u32 = 0o170_000;
@@ -30,6 +33,9 @@ pub const S_IFIFO: u32 = 0o010_000;
 
 /// Nanoseconds since 1970; years 1677 to 2262, other times are clamped as Linux clamps to what a file system can store.
 pub type WallNanos = i64;
+
+/// Extended attributes of an inode, by name.
+pub type Attributes = SpinLock<BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// Attributes of an inode.
 pub struct Attr {
@@ -233,7 +239,11 @@ impl Attr {
             return Ok(());
         }
         let allowed = kernel_logic::permission::allowed(mode, who.standing(self.uid(), self.gid()), wish);
-        if allowed || self.open_to != 0 && current().pid() == self.open_to { Ok(()) } else { Err(Errno::EACCES) }
+        if allowed || self.open_to != 0 && (current().ids() >> 32) as u32 == self.open_to {
+            Ok(())
+        } else {
+            Err(Errno::EACCES)
+        }
     }
 
     /// Takes the set-user-ID and set-group-ID bits away after a write without privilege.

@@ -8,9 +8,10 @@ use alloc::vec::Vec;
 
 use machine::sync::SpinLock;
 
+use super::Actor as _;
 use super::file::File;
 use crate::sched;
-use crate::task::current;
+use crate::upper::current;
 
 /// A thread's files to close; `None` while it closes none.
 #[derive(Default)]
@@ -45,10 +46,10 @@ impl Closing {
 /// Drops `files`, at once or, inside another call of this thread, before that returns. No spin lock may be held.
 pub fn drop_files(files: Vec<Arc<File>>) {
     let me = current();
-    if !me.closing.begin(files) {
+    if !me.closing().begin(files) {
         return;
     }
-    while let Some(file) = me.closing.next() {
+    while let Some(file) = me.closing().next() {
         drop(file);
         sched::breathe();
     }

@@ -11,6 +11,7 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 
 use super::file::File;
+use super::mapped::nameless_pages;
 use crate::mm::frames;
 use crate::sched;
 
@@ -18,6 +19,15 @@ use crate::sched;
 pub struct FdTable {
     slots: SpinLock<Slots<Arc<File>>>,
     owner: u64,
+}
+
+/// Pages of memory behind a table's descriptors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    /// The kernel's own ([`FileOps::held_pages`](super::file::FileOps::held_pages)).
+    pub buffers: u64,
+    /// Of files without a name.
+    pub contents: u64,
 }
 
 static NEXT_OWNER: AtomicU64 = AtomicU64::new(1);
@@ -128,9 +138,13 @@ impl FdTable {
         Some((fd, slots.get(fd)?.clone()))
     }
 
-    /// Pages of kernel memory behind its descriptors ([`FileOps::held_pages`](super::file::FileOps::held_pages)).
-    pub fn held_pages(&self) -> usize {
-        self.slots.try_lock().map_or(0, |slots| slots.iter().map(|(_, file)| file.ops.held_pages()).sum())
+    /// What is behind its descriptors, as far as that is known without waiting.
+    pub fn held(&self) -> Held {
+        let Some(slots) = self.slots.try_lock() else { return Held::default() };
+        slots.iter().fold(Held::default(), |held, (_, file)| Held {
+            buffers: held.buffers + file.ops.held_pages() as u64,
+            contents: held.contents + nameless_pages(file.inode()),
+        })
     }
 
     /// Numbers the table has room for (`FDSize`).

@@ -6,20 +6,23 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use linux_abi::flags::file as abi;
 use machine::sync::{Once, SpinLock};
 
-use super::filelock;
 use super::gate::Gate;
 use super::inode::{Emit, Inode};
 use super::io::{Sink, Source};
-use super::notice::Notice;
 use super::path::Path;
-use crate::ipc::epoll::Epoll;
+use super::{Above, Notice as _, Watcher as _, filelock};
 use crate::sync::wait::Waiter;
+use crate::upper::Kwab;
+
+type Notice = <Kwab as Above>::Notice;
+type Epoll = <Kwab as Above>::Epoll;
 
 /// Access mode bits of the flags.
 pub const O_ACCMODE: u32 = 3;
@@ -42,7 +45,7 @@ pub enum Seeking {
 }
 
 /// What an open file does. Defaults refuse as Linux refuses.
-pub trait FileOps: Send + Sync {
+pub trait FileOps: Any + Send + Sync {
     /// Moves bytes from `position` on into `sink`. Nothing moved and no error is end of file.
     fn read(&self, _file: &File, _position: u64, _sink: &mut Sink<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
@@ -100,40 +103,14 @@ pub trait FileOps: Send + Sync {
 
     /// A descriptor was closed by the running process, if [`File::tell_of_closing`] asked for that.
     fn closed(&self) {}
+}
 
-    /// This description as a message queue, for the queue calls.
-    fn as_queue(&self) -> Option<&Arc<crate::ipc::mqueue::Queue>> {
-        None
-    }
-
-    /// This description as a timer, for the timerfd calls.
-    fn as_timer(&self) -> Option<&Arc<crate::ipc::timerfd::TimerFd>> {
-        None
-    }
-
-    /// This description as a reader of signals, for signalfd.
-    fn as_signals(&self) -> Option<&crate::ipc::signalfd::SignalFd> {
-        None
-    }
-
-    /// This description as an epoll, for epoll_ctl.
-    fn as_epoll(&self) -> Option<&Arc<Epoll>> {
-        None
-    }
-
-    /// This description as a process, for the pidfd calls.
-    fn as_process(&self) -> Option<&Arc<crate::task::Process>> {
-        None
-    }
-
-    /// This description as a socket, for the socket calls.
-    fn as_socket(&self) -> Option<&Arc<crate::ipc::unix::Socket>> {
-        None
-    }
-
-    /// This description as a pipe end, for F_SETPIPE_SZ and sendfile.
-    fn as_pipe(&self) -> Option<&crate::ipc::pipe::PipeEnd> {
-        None
+impl dyn FileOps {
+    /// These operations as those of the type `T`, if they are.
+    #[inline]
+    pub fn downcast<T: FileOps>(&self) -> Option<&T> {
+        let any: &dyn Any = self;
+        any.downcast_ref()
     }
 }
 
@@ -413,7 +390,7 @@ impl Drop for File {
             }
         }
         if let Some(notice) = self.notice.get() {
-            notice.set_active(self, -1, false);
+            notice.stop(self);
         }
         if self.has_locks.load(Relaxed) {
             filelock::release_description(self);

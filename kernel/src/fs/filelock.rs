@@ -10,14 +10,18 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use kernel_logic::filelock::{Kind, Lock, Locks, TO_END};
-use linux_abi::Errno;
+use linux_abi::{Errno, capabilities};
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
+use super::Actor as _;
 use super::file::File;
+use crate::mm::frames;
 use crate::sync::wait::WaitQueue;
+use crate::upper::current;
 
 /// Whose a record lock is.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +53,9 @@ type Key = (u64, u64);
 
 /// Locks of one file at most: a program that locks every other byte does not fill memory.
 const MOST: usize = 1 << 15;
+
+/// Locked ranges of all files together.
+static RANGES: AtomicUsize = AtomicUsize::new(0);
 
 static LOCKS: SpinLock<BTreeMap<Key, FileLocks>> = SpinLock::new(BTreeMap::new());
 static RELEASED: WaitQueue = WaitQueue::new();
@@ -85,15 +92,16 @@ pub fn description(file: &File) -> Owner {
 
 /// Sets a lock, waiting for those in the way if `wait`: EAGAIN otherwise.
 pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result<(), Errno> {
-    if crate::mm::frames::is_low() {
+    if frames::is_low() {
         return Err(Errno::ENOLCK);
     }
     file.has_locks.store(true, Relaxed);
     let key = key(file);
-    if LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST) {
+    let full = LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST);
+    if full || (RANGES.load(Relaxed) >= most_ranges() && !is_privileged()) {
         return Err(Errno::ENOLCK);
     }
-    let attempt = || family_of(LOCKS.lock().entry(key).or_default(), family).set(lock).is_ok();
+    let attempt = || change(LOCKS.lock().entry(key).or_default(), family, |locks| locks.set(lock)).is_ok();
     if attempt() {
         // A weaker lock than before may let others in.
         RELEASED.wake_all();
@@ -114,7 +122,8 @@ pub fn set(file: &File, family: Family, lock: Lock<Owner>, wait: bool) -> Result
     let looks = family == Family::Record && matches!(lock.owner, Owner::Process(..));
     let waited = RELEASED.wait(|| {
         let mut table = LOCKS.lock();
-        let Err(holder) = family_of(table.entry(key).or_default(), family).set(lock) else { return Some(Ok(())) };
+        let set = change(table.entry(key).or_default(), family, |locks| locks.set(lock));
+        let Err(holder) = set else { return Some(Ok(())) };
         if !looks {
             return None;
         }
@@ -154,7 +163,8 @@ fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: O
 pub fn clear(file: &File, family: Family, owner: Owner, first: u64, last: u64) {
     let key = key(file);
     let mut table = LOCKS.lock();
-    let changed = table.get_mut(&key).is_some_and(|locks| family_of(locks, family).clear(owner, first, last));
+    let clear = |locks: &mut Locks<Owner>| locks.clear(owner, first, last);
+    let changed = table.get_mut(&key).is_some_and(|locks| change(locks, family, clear));
     drop(table);
     if changed {
         forget_if_unlocked(key);
@@ -173,15 +183,13 @@ pub fn release_process(file: &File, table: u64) {
     let mut locks = LOCKS.lock();
     let Some(found) = locks.get_mut(&key) else { return };
     // Any id will do: ownership is decided by the table alone.
-    let owners = found.records.owners_where(|owner| matches!(owner, Owner::Process(id, _) if *id == table));
-    for owner in &owners {
-        found.records.clear(*owner, 0, TO_END);
-    }
+    let Some(owner) = found.records.owner_where(|owner| matches!(owner, Owner::Process(id, _) if *id == table)) else {
+        return;
+    };
+    change(found, Family::Record, |records| records.clear(owner, 0, TO_END));
     drop(locks);
-    if !owners.is_empty() {
-        forget_if_unlocked(key);
-        RELEASED.wake_all();
-    }
+    forget_if_unlocked(key);
+    RELEASED.wake_all();
 }
 
 /// The description is gone: its flock and its own record locks go.
@@ -201,11 +209,25 @@ fn key(file: &File) -> Key {
     (attr.dev, attr.ino)
 }
 
-fn family_of(locks: &mut FileLocks, family: Family) -> &mut Locks<Owner> {
-    match family {
+/// Changes the locks of one file and counts their ranges.
+fn change<R>(locks: &mut FileLocks, family: Family, edit: impl FnOnce(&mut Locks<Owner>) -> R) -> R {
+    let locks = match family {
         Family::Record => &mut locks.records,
         Family::Whole => &mut locks.whole,
-    }
+    };
+    let before = locks.len();
+    let result = edit(locks);
+    RANGES.fetch_add(locks.len().wrapping_sub(before), Relaxed);
+    result
+}
+
+/// Ranges that users may lock without privilege, in all files together: what takes a thirty-second of memory.
+fn most_ranges() -> usize {
+    frames::total() * (PAGE_SIZE / 32) / size_of::<Lock<Owner>>()
+}
+
+fn is_privileged() -> bool {
+    current().capable(capabilities::SYS_RESOURCE)
 }
 
 fn forget_if_unlocked(key: Key) {

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use machine::time::{Nanos, now};
 
 use crate::sched::{self, Sleep};
+use crate::sync::wait::sleep_until;
 
 /// Looks before a waiter sleeps.
 const PATIENCE: u32 = 100;
@@ -46,7 +47,7 @@ impl Gate {
                 sched::breathe();
             } else {
                 // Not for a signal: the holder needs no help to get on.
-                let _ = sched::sleep_until(now() + PAUSE, Sleep::Uninterruptible);
+                let _ = sleep_until(now() + PAUSE, Sleep::Uninterruptible);
             }
         }
     }

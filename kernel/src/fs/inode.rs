@@ -10,21 +10,12 @@ use core::any::Any;
 use linux_abi::Errno;
 use machine::frame::Frame;
 
-use super::attr::Attr;
+use super::attr::{Attr, Attributes};
 use super::dentry::Dentry;
 use super::file::FileOps;
 use super::path::Path;
 use super::seals::Seals;
-use crate::syscalls::file_xattr::Attributes;
-
-/// How a page of a file will be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PageUse {
-    /// Mapped read-only, or private and copied before a write.
-    Read,
-    /// Mapped shared and writable: what the program writes is in the file.
-    Write,
-}
+pub use crate::mm::PageUse;
 
 /// What mmap makes of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

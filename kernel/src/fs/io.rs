@@ -9,8 +9,8 @@ use machine::addr::UserAddr;
 use machine::frame::Frame;
 use machine::user;
 
-use crate::debug::event::Copy::{FromUser, ToUser};
-use crate::debug::usercopy;
+use crate::trace::event::Copy::{FromUser, ToUser};
+use crate::trace::usercopy;
 
 /// One buffer of a program (`struct iovec`).
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,8 +3,11 @@
 //! *Inode* ([`inode`]): a file. *Dentry* ([`dentry`]): a name for one. *Path* ([`path`]): a dentry in a mount ([`mount`]), a place
 //! a process can stand on. *File* ([`file`]): an open description, which descriptors ([`fdtable`]) stand for. [`walk`] turns
 //! path names into places; [`open`] turns places into files, [`names`] makes and removes names. The file systems are [`tmpfs`]
-//! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]), [`procfs`] and [`sysfs`].
+//! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]) and [`sysfs`]; `/proc` and `/dev/pts` are built above.
+//!
+//! What the file layer needs of the running thread is in [`Actor`], what it needs of the layers above in [`Above`].
 
+pub mod anon;
 pub mod attr;
 pub mod closing;
 pub mod context;
@@ -18,12 +21,11 @@ pub mod initramfs;
 pub mod inode;
 pub mod io;
 mod limit;
+pub mod mapped;
 pub mod mount;
 pub mod names;
-pub mod notice;
 pub mod open;
 pub mod path;
-pub mod procfs;
 pub mod seals;
 pub mod sysfs;
 pub mod tmpfs;
@@ -33,11 +35,66 @@ pub use context::FsContext;
 pub use fdtable::FdTable;
 pub use file::File;
 pub use inode::{Inode, Mapping, PageUse};
+pub use mapped::MappedFile;
 pub use path::Path;
 
-use crate::task::creds::{ALL_CAPS, cap};
+use crate::upper::try_current;
+use alloc::sync::Arc;
+use linux_abi::capabilities::{self as cap, ALL as ALL_CAPS};
+
 use attr::WallNanos;
+use file::FileOps;
 use kernel_logic::permission::Standing;
+use linux_abi::Errno;
+
+/// What the file layer needs of a thread.
+pub trait Actor {
+    /// Whether it holds this capability.
+    fn capable(&self, capability: u32) -> bool;
+    /// The user and group that own what it makes.
+    fn file_owner(&self) -> (u32, u32);
+    /// The largest file it may write, in bytes (`RLIMIT_FSIZE`).
+    fn file_size_limit(&self) -> u64;
+    /// The files it is closing.
+    fn closing(&self) -> &closing::Closing;
+}
+
+/// What the file layer needs of the layers above.
+pub trait Above {
+    /// Sends signals about readiness (`O_ASYNC`).
+    type Notice: Notice;
+    /// Watches files for readiness.
+    type Epoll: Watcher;
+    /// What opening a FIFO's name leads to.
+    type Fifo: Fifo;
+    /// Opens a terminal's device node: ENXIO if the number is none of a terminal.
+    fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
+    /// The running thread tried to write past [`Actor::file_size_limit`]: SIGXFSZ.
+    fn file_too_large();
+    /// A file was cut to `size` bytes: every mapping loses its pages beyond that (truncate(2): SIGBUS from then on).
+    fn file_was_cut(file: &dyn Inode, size: u64);
+    /// Pages `first..last` of a file are a hole now: mappings that show the file's own page there see zeros from now on. What
+    /// was copied on a write to a private mapping stays (fallocate(2)).
+    fn file_was_punched(file: &dyn Inode, first: u64, last: u64);
+}
+
+/// Whom a description tells that it is ready.
+pub trait Notice: Default + Send + Sync + 'static {
+    /// Leaves the queues of `file`, which is closed for good.
+    fn stop(self: &Arc<Self>, file: &File);
+}
+
+/// Somebody who is told of the end of a description.
+pub trait Watcher: Send + Sync + 'static {
+    /// `file` is closed for good.
+    fn forget(&self, file: &File);
+}
+
+/// The inside of a FIFO.
+pub trait Fifo: Default + Send + Sync + 'static {
+    /// Opens an end as `O_*` flags say: waits for the other one unless told not to (fifo(7)).
+    fn open(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
+}
 
 /// Who asks for something, as far as files care (credentials(7)).
 #[derive(Clone, Copy)]
@@ -89,7 +146,7 @@ impl Caller<'_> {
 
 /// Whether the running thread may override what owners and modes say.
 pub fn current_is_privileged() -> bool {
-    crate::task::try_current().is_none_or(|task| task.creds.with(|creds| creds.capable(cap::FSETID)))
+    try_current().is_none_or(|task| task.capable(cap::FSETID))
 }
 
 /// The wall clock, for time stamps.

@@ -4,14 +4,13 @@ use alloc::sync::Arc;
 
 use kernel_logic::path::Step;
 use kernel_logic::permission::{self, EXECUTE, READ, WRITE};
-use linux_abi::Errno;
+use linux_abi::{Errno, capabilities as cap};
 
 use super::attr::{Attr, S_IFBLK, S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK, S_IFMT, S_IFREG, S_IFSOCK};
 use super::dentry::Dentry;
 use super::inode::{NewNode, RenameMode};
 use super::path::Path;
 use super::walk::{Last, Parent, Walk};
-use crate::task::creds::cap;
 
 /// Makes a directory.
 pub fn make_directory(walk: &Walk<'_>, path: &[u8], mode: u32) -> Result<(), Errno> {

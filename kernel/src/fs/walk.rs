@@ -18,7 +18,7 @@ use super::inode::LinkTarget;
 use super::mount;
 use super::path::Path;
 use super::{Caller, FsContext};
-use crate::debug::span::{Id, span};
+use crate::trace::span::{Id, span};
 
 /// What becomes of a symbolic link in the last place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

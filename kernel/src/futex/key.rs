@@ -7,10 +7,9 @@ use linux_abi::Errno;
 use machine::addr::UserPage;
 use machine::trap::Access;
 
-use crate::mm::fault;
 use crate::mm::{TAG_ANON, page_down};
 use crate::sched::{Sleep, breathe_or_stop};
-use crate::task::current;
+use crate::task::{current, memory};
 
 /// What two users of one futex have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,9 +70,9 @@ pub fn key(addr: u64, private: bool, need: Need) -> Result<Key, Errno> {
             }
         }
         // As Linux does: for writing, and if that cannot be, for reading.
-        if read_only || fault::resolve(&me, addr, Access::Write).is_err() {
+        if read_only || memory::resolve(&me, addr, Access::Write).is_err() {
             read_only = true;
-            if need == Need::Write || fault::resolve(&me, addr, Access::Read).is_err() {
+            if need == Need::Write || memory::resolve(&me, addr, Access::Read).is_err() {
                 return Err(Errno::EFAULT);
             }
         }

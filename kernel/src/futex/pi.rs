@@ -19,7 +19,7 @@ use machine::user;
 
 use super::key::{Key, Need, key};
 use crate::sched::{self, Sleep, breathe_or_stop};
-use crate::signal;
+use crate::task::signal;
 use crate::task::{Task, ThreadRef, Tid, current, tree};
 
 mod heirs;

@@ -15,8 +15,8 @@ use super::key::{Key, Need, key};
 use super::pi::{self, Attempt};
 use super::{ALL_BITS, Waiter, bucket, leave, queue_if};
 use crate::sched::{self, Sleep};
-use crate::signal;
 use crate::task::current;
+use crate::task::signal;
 use core::sync::atomic::AtomicBool;
 
 /// Sleeps while the word at `addr` holds `value`, and then until the futex at `target` is the running thread's.

@@ -7,17 +7,22 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use core::sync::atomic::{
+    AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
 
 use kernel_logic::readiness::{EDGE, ERR, EXCLUSIVE, HUP, IN, Interest, ONESHOT, OUT, RDNORM, WAKEUP};
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
 use crate::fs::file::{File, FileOps};
+use crate::fs::{self, anon};
 use crate::mm::frames;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
+use crate::task::account::{Account, Charge, Kind};
+use crate::task::current;
 
 mod nesting;
 
@@ -31,6 +36,8 @@ pub struct Epoll {
     queue: WaitQueue,
     /// The epolls that watch this one, once for each item.
     watchers: SpinLock<Vec<Weak<Epoll>>>,
+    /// Whose watches count.
+    account: Account,
 }
 
 struct Item {
@@ -42,6 +49,25 @@ struct Item {
     sequence: AtomicU64,
     listed: AtomicBool,
     gone: AtomicBool,
+    _watch: Charge,
+}
+
+/// `fs.epoll.max_user_watches`; `u64::MAX` until it is set.
+static MAX_USER_WATCHES: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Bytes Linux reckons a watch with on x86_64.
+const LINUX_WATCH: u64 = 192;
+
+/// Most descriptions the epolls of one user may watch: what was set, or as many as take a twenty-fifth of memory.
+pub fn max_user_watches() -> u64 {
+    match MAX_USER_WATCHES.load(Relaxed) {
+        u64::MAX => frames::total() as u64 / 25 * PAGE_SIZE as u64 / LINUX_WATCH,
+        set => set,
+    }
+}
+
+/// Sets it.
+pub fn set_max_user_watches(most: u64) {
+    MAX_USER_WATCHES.store(most, Relaxed);
 }
 
 /// `O_RDWR`.
@@ -67,6 +93,7 @@ pub fn create() -> Arc<File> {
         ready: SpinLock::new(VecDeque::new()),
         queue: WaitQueue::new(),
         watchers: SpinLock::new(Vec::new()),
+        account: current().creds.with(|creds| creds.account.clone()),
     };
     anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE)
 }
@@ -102,7 +129,7 @@ impl Item {
 
     fn unhook(self: &Arc<Self>, file: &File) {
         self.gone.store(true, Release);
-        if let Some(inner) = file.ops.as_epoll() {
+        if let Some(inner) = of(file) {
             let mut watchers = inner.watchers.lock();
             if let Some(at) = watchers.iter().position(|watcher| Weak::ptr_eq(watcher, &self.epoll)) {
                 watchers.swap_remove(at);
@@ -113,7 +140,8 @@ impl Item {
 }
 
 impl Epoll {
-    /// Watches `file` under the number `fd`: EEXIST if it does already, ELOOP if epolls would watch each other in a circle.
+    /// Watches `file` under the number `fd`: EEXIST if it does already, ENOSPC if the user has as many
+    /// watches as are permitted, ELOOP if epolls would watch each other in a circle.
     pub fn add(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
         // EPOLLEXCLUSIVE goes with few others (epoll_ctl(2)).
         frames::spare()?;
@@ -122,7 +150,7 @@ impl Epoll {
         {
             return Err(Errno::EINVAL);
         }
-        let inner = file.ops.as_epoll();
+        let inner = of(file);
         if inner.is_some() && interest.events & EXCLUSIVE != 0 {
             return Err(Errno::EINVAL);
         }
@@ -141,6 +169,10 @@ impl Epoll {
     }
 
     fn insert(self: &Arc<Self>, fd: i32, file: &Arc<File>, interest: Interest) -> Result<(), Errno> {
+        if self.items.lock().contains_key(&key(fd, file)) {
+            return Err(Errno::EEXIST);
+        }
+        let watch = self.account.charge(Kind::Watches, 1, max_user_watches()).ok_or(Errno::ENOSPC)?;
         let item = Arc::new_cyclic(|this| Item {
             this: this.clone(),
             epoll: Arc::downgrade(self),
@@ -150,6 +182,7 @@ impl Epoll {
             sequence: AtomicU64::new(0),
             listed: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            _watch: watch,
         });
         {
             let mut items = self.items.lock();
@@ -159,7 +192,7 @@ impl Epoll {
             items.insert(key(fd, file), item.clone());
         }
         file.add_watcher(self);
-        if let Some(inner) = file.ops.as_epoll() {
+        if let Some(inner) = of(file) {
             inner.watchers.lock().push(Arc::downgrade(self));
         }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
@@ -195,18 +228,6 @@ impl Epoll {
         Ok(())
     }
 
-    /// The description is being closed for good.
-    pub fn forget(&self, file: &File) {
-        let address: *const File = file;
-        let mut items = self.items.lock();
-        let gone: Vec<Arc<Item>> =
-            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
-        drop(items);
-        for item in gone {
-            item.unhook(file);
-        }
-    }
-
     /// Whether collecting could find anything.
     #[inline]
     pub fn may_have_ready(&self) -> bool {
@@ -238,6 +259,11 @@ impl Epoll {
             }
         }
         found
+    }
+
+    /// The address of the `which`th description that is watched under the number `fd`.
+    pub fn target(&self, fd: i32, which: u32) -> Option<usize> {
+        self.items.lock().range((fd, 0)..=(fd, usize::MAX)).nth(which as usize).map(|(key, _)| key.1)
     }
 
     /// How many descriptions it watches.
@@ -300,8 +326,8 @@ impl Epoll {
 }
 
 impl FileOps for EpollFile {
-    fn seeking(&self) -> crate::fs::file::Seeking {
-        crate::fs::file::Seeking::Nowhere
+    fn seeking(&self) -> fs::file::Seeking {
+        fs::file::Seeking::Nowhere
     }
 
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
@@ -314,12 +340,26 @@ impl FileOps for EpollFile {
     fn release(&self, _file: &File) {
         self.0.close();
     }
-
-    fn as_epoll(&self) -> Option<&Arc<Epoll>> {
-        Some(&self.0)
-    }
 }
 
 fn key(fd: i32, file: &Arc<File>) -> Key {
     (fd, Arc::as_ptr(file).addr())
+}
+
+/// The epoll that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Epoll>> {
+    file.ops.downcast::<EpollFile>().map(|file| &file.0)
+}
+
+impl fs::Watcher for Epoll {
+    fn forget(&self, file: &File) {
+        let address: *const File = file;
+        let mut items = self.items.lock();
+        let gone: Vec<Arc<Item>> =
+            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
+        drop(items);
+        for item in gone {
+            item.unhook(file);
+        }
+    }
 }

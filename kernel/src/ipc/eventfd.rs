@@ -6,7 +6,7 @@ use kernel_logic::readiness::{ERR, IN, OUT, RDNORM, WRNORM};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
 use crate::sync::wait::{WaitQueue, Waiter};

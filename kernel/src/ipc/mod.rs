@@ -1,6 +1,5 @@
 //! Talking between processes, and waiting for it: pipes, FIFOs, event counters, Unix sockets, poll, select and epoll.
 
-pub mod anon;
 pub mod buffer;
 pub mod charge;
 pub mod epoll;

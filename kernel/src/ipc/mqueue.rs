@@ -16,15 +16,16 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::attr::{Attr, S_IFREG};
 use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
 use crate::mm::frames;
 use crate::sched::Sleep;
-use crate::signal;
 use crate::sync::wait::{WaitQueue, Waiter};
+use crate::task::account::Charge;
+use crate::task::signal;
 use crate::task::{Process, current};
 
 /// A queue.
@@ -38,6 +39,8 @@ pub struct Queue {
     /// Threads in [`Queue::receive`] that found nothing yet: a message for them notifies nobody.
     receivers: AtomicUsize,
     notify: SpinLock<Option<Registration>>,
+    /// What it counts for the user who made it ([`footprint`]), also without a name.
+    _bytes: Charge,
 }
 
 /// Who is to be told of the next message, and how.
@@ -63,8 +66,12 @@ pub enum Patience {
 
 static NAMES: SpinLock<BTreeMap<Vec<u8>, Arc<Queue>>> = SpinLock::new(BTreeMap::new());
 
-/// Most queues that somebody without privilege may bring the number to (`fs.mqueue.queues_max`).
+/// Most queues that a user without privilege may bring the number to (`fs.mqueue.queues_max`), open ones without a name
+/// included.
 pub const MAX_QUEUES: usize = 256;
+
+/// Queues there are.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The queue of that name.
 pub fn find(name: &[u8]) -> Option<Arc<Queue>> {
@@ -77,20 +84,12 @@ pub fn enter(name: &[u8], queue: &Arc<Queue>, privileged: bool) -> Result<(), Er
     if names.contains_key(name) {
         return Err(Errno::EEXIST);
     }
-    if names.len() >= MAX_QUEUES && !privileged {
+    // The new one is counted already.
+    if COUNT.load(Relaxed) > MAX_QUEUES && !privileged {
         return Err(Errno::ENOSPC);
     }
     names.insert(name.to_vec(), queue.clone());
     Ok(())
-}
-
-/// Bytes that the queues of a user may come to hold (`RLIMIT_MSGQUEUE`).
-pub fn bytes_of(uid: u32) -> u64 {
-    let size = |queue: &Arc<Queue>| {
-        let messages = queue.messages.lock();
-        footprint(messages.most(), messages.longest())
-    };
-    NAMES.lock().values().filter(|queue| queue.attr.uid() == uid).map(size).sum()
 }
 
 /// Bytes a queue of `most` messages of up to `longest` bytes counts as: the messages and what keeps them in order.
@@ -111,8 +110,9 @@ pub fn unlink(name: &[u8], allowed: impl FnOnce(&Attr) -> Result<(), Errno>) -> 
 }
 
 impl Queue {
-    /// An empty one, owned by the running thread.
-    pub fn new(mode: u32, most: usize, longest: usize) -> Arc<Self> {
+    /// An empty one, owned by the running thread, that counts as `bytes`.
+    pub fn new(mode: u32, most: usize, longest: usize, bytes: Charge) -> Arc<Self> {
+        COUNT.fetch_add(1, Relaxed);
         Arc::new(Self {
             attr: anon::attr(anon::queues(), S_IFREG | mode),
             messages: SpinLock::new(Messages::new(most, longest)),
@@ -120,6 +120,7 @@ impl Queue {
             room: WaitQueue::new(),
             receivers: AtomicUsize::new(0),
             notify: SpinLock::new(None),
+            _bytes: bytes,
         })
     }
 
@@ -219,6 +220,12 @@ impl Queue {
     }
 }
 
+impl Drop for Queue {
+    fn drop(&mut self) {
+        COUNT.fetch_sub(1, Relaxed);
+    }
+}
+
 /// `si_code` of a notification.
 const SI_MESGQ: i32 = -3;
 
@@ -264,8 +271,9 @@ impl FileOps for QueueFile {
     fn closed(&self) {
         self.0.unregister(&current().process);
     }
+}
 
-    fn as_queue(&self) -> Option<&Arc<Queue>> {
-        Some(&self.0)
-    }
+/// The queue that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Queue>> {
+    file.ops.downcast::<QueueFile>().map(|file| &file.0)
 }

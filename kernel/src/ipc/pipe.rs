@@ -13,14 +13,14 @@ use linux_abi::flags::file::{O_DIRECT, O_NONBLOCK, O_RDONLY, O_WRONLY};
 use machine::addr::PAGE_SIZE;
 use machine::sync::{Once, SpinLock};
 
-use super::anon;
 use super::buffer::FrameRing;
 use super::charge::Charge;
-use crate::debug::inject;
 use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::{Sink, Source};
+use crate::fs::{self, anon};
+use crate::inject;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::user::UserPtr;
 
@@ -133,8 +133,7 @@ impl Fifo {
         Self(Once::new())
     }
 
-    /// Opens an end: waits for somebody at the other one unless told not to (fifo(7)).
-    pub fn open(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open_end(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
         let pipe = loop {
             if let Some(pipe) = self.0.get() {
                 break pipe;
@@ -172,6 +171,12 @@ impl Fifo {
             return Err(error.into());
         }
         Ok(end)
+    }
+}
+
+impl fs::Fifo for Fifo {
+    fn open(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+        self.open_end(flags)
     }
 }
 
@@ -374,10 +379,6 @@ impl FileOps for PipeEnd {
     fn held_pages(&self) -> usize {
         self.pipe.state.try_lock().map_or(0, |state| state.ring.pages())
     }
-
-    fn as_pipe(&self) -> Option<&PipeEnd> {
-        Some(self)
-    }
 }
 
 /// SIGPIPE to the thread that wrote to nobody.
@@ -385,5 +386,5 @@ pub fn raise_sigpipe() {
     let task = crate::task::current();
     let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid: 0 } };
     // A full queue loses only the detail: the signal itself stays pending.
-    let _ = crate::signal::send_thread(&task.to_arc(), info);
+    let _ = crate::task::signal::send_thread(&task.to_arc(), info);
 }

@@ -7,20 +7,17 @@ use kernel_logic::signal::{Cause, SigInfo, SigSet};
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
-use crate::signal;
-use crate::sync::wait::{WaitQueue, Waiter};
+use crate::sync::wait::Waiter;
 use crate::task::current;
+use crate::task::signal;
 
 /// A set of signals to read.
 pub struct SignalFd {
     set: SpinLock<SigSet>,
 }
-
-/// Woken by every signal that is queued: whose it is only the reader can tell.
-static ARRIVED: WaitQueue = WaitQueue::new();
 
 /// `O_RDWR`
 const READ_WRITE: u32 = 2;
@@ -33,12 +30,6 @@ pub fn create(set: SigSet, flags: u32) -> Arc<File> {
     anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE)
 }
 
-/// A signal was queued somewhere.
-#[inline]
-pub fn arrived() {
-    ARRIVED.wake_all();
-}
-
 fn readable(set: SigSet) -> SigSet {
     set.without(SigSet::UNBLOCKABLE)
 }
@@ -47,7 +38,7 @@ impl SignalFd {
     /// Reads another set from now on.
     pub fn replace(&self, set: SigSet) {
         *self.set.lock() = readable(set);
-        ARRIVED.wake_all();
+        signal::ARRIVED.wake_all();
     }
 
     fn take(&self) -> Option<SigInfo> {
@@ -68,7 +59,7 @@ impl FileOps for SignalFd {
         let first = match self.take() {
             Some(info) => info,
             None if file.is_nonblocking() => return Err(Errno::EAGAIN),
-            None => ARRIVED.wait(|| self.take())?,
+            None => signal::ARRIVED.wait(|| self.take())?,
         };
         sink.put(&record(&first))?;
         while sink.left() >= RECORD
@@ -81,14 +72,10 @@ impl FileOps for SignalFd {
 
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
         if let Some(waiter) = waiter {
-            waiter.add(&ARRIVED);
+            waiter.add(&signal::ARRIVED);
         }
         let set = *self.set.lock();
         if signal::waits(&current(), set) { IN | RDNORM } else { 0 }
-    }
-
-    fn as_signals(&self) -> Option<&SignalFd> {
-        Some(self)
     }
 }
 

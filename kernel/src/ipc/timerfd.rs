@@ -11,12 +11,12 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::anon;
+use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
+use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::wait::{WaitQueue, Waiter};
-use crate::time::Clock;
-use crate::time::timer::{Action, Armed, Expire, arm};
+use crate::task::clock::Clock;
 
 /// A timer.
 pub struct TimerFd {
@@ -239,8 +239,9 @@ impl FileOps for TimerFile {
         // Disarming is never refused.
         let _ = self.0.set(Plan::default());
     }
+}
 
-    fn as_timer(&self) -> Option<&Arc<TimerFd>> {
-        Some(&self.0)
-    }
+/// The timer that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<TimerFd>> {
+    file.ops.downcast::<TimerFile>().map(|file| &file.0)
 }

@@ -1,7 +1,5 @@
 //! Page faults: finds out what the faulting page should become ([`kernel_logic::fault`]) and makes it so.
 
-use core::sync::atomic::Ordering;
-
 use kernel_logic::fault::{self, Action, Pte, Range, Source};
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
@@ -11,11 +9,12 @@ use machine::space::{Leaf, MapError};
 use machine::trap::Access;
 
 use super::map::MIN_ADDR;
-use super::{AddressSpace, Backing, Map, TAG_ANON, Vma, backing_page, page_down, rights};
-use crate::debug::inject::{self, Fault};
-use crate::fs::PageUse;
+use super::{
+    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, Vma, backing_page, page_down, rights,
+};
+use crate::inject::{self, Fault};
 use crate::sched::{Sleep, breathe_or_stop};
-use crate::task::{Task, current, limits::resource};
+use crate::upper::current;
 
 /// Why a fault cannot be resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +99,7 @@ impl AddressSpace {
         if addr < MIN_ADDR {
             return Err(Unresolved::NotMapped);
         }
-        let limit = current().process.limit(resource::STACK);
+        let limit = current().stack_limit();
         map.vmas.grow_down(addr, limit, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
     }
 
@@ -221,19 +220,7 @@ fn file_page(vma: &Vma, page: UserPage, usage: PageUse) -> Result<(Frame, u8), U
 fn written_page(vma: &Vma, page: UserPage) -> Result<(Frame, u8), Unresolved> {
     let found = file_page(vma, page, PageUse::Write)?;
     if let Backing::File { file, .. } = &vma.backing {
-        file.inode().attr().touch_modified();
+        file.wrote();
     }
     Ok(found)
-}
-
-/// A fault in user mode or in a copy: resolves it for the running thread, freeing memory if that is what it takes.
-pub fn resolve(me: &Task, addr: u64, access: Access) -> Result<(), Unresolved> {
-    let Some(mm) = me.mm() else { return Err(Unresolved::NotMapped) };
-    me.minor_faults.store(me.minor_faults.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-    loop {
-        match mm.fault(addr, access) {
-            Err(Unresolved::OutOfMemory) if super::oom::relieve() => {}
-            outcome => return outcome,
-        }
-    }
 }

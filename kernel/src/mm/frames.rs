@@ -15,6 +15,9 @@ use machine::addr::FrameNumber;
 use machine::boot::{BootInfo, FrameRange};
 use machine::sync::{Holder, SpinLock};
 
+use super::Owner as _;
+use crate::upper::try_current;
+
 static POLICY: SpinLock<Option<Policy>> = SpinLock::new(None);
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
@@ -111,10 +114,28 @@ pub fn is_low() -> bool {
 }
 
 /// `ENOMEM` when [`is_low`]: asked before a program is given something that takes the kernel's own memory, and stays. So the
-/// kernel's small allocations, which cannot fail, never meet the end of memory.
+/// kernel's small allocations, which cannot fail, never meet the end of memory. Who has `CAP_SYS_RESOURCE` may use up half of
+/// what is kept back.
 #[inline]
 pub fn spare() -> Result<(), Errno> {
-    if is_low() { Err(Errno::ENOMEM) } else { Ok(()) }
+    if is_low() { spare_of_reserve() } else { Ok(()) }
+}
+
+#[cold]
+fn spare_of_reserve() -> Result<(), Errno> {
+    let privileged = is_privileged() && free() > RESERVE.load(Ordering::Relaxed) / 2;
+    if privileged { Ok(()) } else { Err(Errno::ENOMEM) }
+}
+
+/// `ENOSPC` when files that stay may take no more memory: a sixteenth is kept for programs, unless the caller has
+/// `CAP_SYS_RESOURCE`. Ending programs would not bring the memory of a file with a name back.
+pub fn room_for_files() -> Result<(), Errno> {
+    let least = RESERVE.load(Ordering::Relaxed) + given() / 16;
+    if free() > least || is_privileged() { Ok(()) } else { Err(Errno::ENOSPC) }
+}
+
+fn is_privileged() -> bool {
+    try_current().is_none_or(|task| task.exceeds_limits())
 }
 
 /// Notes whether memory is low. Pages of programs stop at the reserve, so being well below it is the kernel's own doing.

@@ -1,16 +1,12 @@
 //! What programs ask of their memory: mapping, unmapping, protection, the break, advice.
 
-use alloc::sync::Arc;
-
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaError, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 use machine::space::Leaf;
 
-use super::{AddressSpace, Backing, Map, MappedFile, SharedMemory, Vma, frames, page_down, page_up, rights};
-use crate::debug::flight;
-use crate::fs::mount::MS_NOEXEC;
-use crate::fs::{File, Mapping};
+use super::{AddressSpace, Backing, Map, SharedMemory, Vma, frames, page_down, page_up, rights};
+use crate::trace::flight;
 
 /// Lowest address a program may map (`vm.mmap_min_addr`).
 pub const MIN_ADDR: u64 = 0x1_0000;
@@ -61,47 +57,6 @@ pub fn shared_memory(len: u64) -> Backing {
     Backing::Shared { memory: SharedMemory::new(len / PAGE), offset: 0 }
 }
 
-/// What mapping `file` means: its pages, or fresh zeros; with the flags that follow from how it was opened.
-pub fn file_backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> Result<(Backing, VmaFlags), Errno> {
-    if !file.is_readable() || (shared && prot.has(Prot::WRITE) && !file.is_writable()) {
-        return Err(Errno::EACCES);
-    }
-    let mut flags = VmaFlags::default();
-    if file.path.mount.flags() & MS_NOEXEC != 0 {
-        if prot.has(Prot::EXEC) {
-            return Err(Errno::EPERM);
-        }
-        flags = flags.with(VmaFlags::NO_EXEC);
-    }
-    if shared {
-        flags = flags.with(VmaFlags::SHARED);
-        if !file.is_writable() {
-            flags = flags.with(VmaFlags::NO_WRITE);
-        }
-    }
-    match file.inode().mapping() {
-        Mapping::Refused => Err(Errno::ENODEV),
-        Mapping::Zeros => Ok((Backing::Anonymous, flags)),
-        Mapping::Pages => {
-            // Whoever maps a file means to read it (mmap(2)).
-            if !file.is_noatime() {
-                file.inode().attr().touch_accessed();
-            }
-            if !shared || !file.is_writable() {
-                return Ok((Backing::File { file: MappedFile::read_only(file), offset }, flags));
-            }
-            match MappedFile::writable(file.clone()) {
-                Ok(file) => Ok((Backing::File { file, offset }, flags)),
-                Err(sealed) if prot.has(Prot::WRITE) => Err(sealed),
-                Err(_) => {
-                    let file = MappedFile::read_only(file);
-                    Ok((Backing::File { file, offset }, flags.with(VmaFlags::NO_WRITE)))
-                }
-            }
-        }
-    }
-}
-
 impl AddressSpace {
     /// Maps something; where it went.
     pub fn mmap(&self, request: Request) -> Result<u64, Errno> {
@@ -142,6 +97,10 @@ impl AddressSpace {
     /// Unmaps `start..end` (page-aligned).
     pub fn munmap(&self, start: u64, end: u64) -> Result<(), Errno> {
         let mut map = self.lock();
+        let splits = |vma: &Vma| vma.start < start && vma.end > end;
+        if frames::is_low() && map.vmas.overlapping(start, end).any(splits) {
+            return Err(Errno::ENOMEM);
+        }
         let mut any = false;
         map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
         if any {

@@ -14,23 +14,22 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use kernel_logic::vma::{self, PAGE, Prot, VmaFlags, VmaSet};
 use linux_abi::Errno;
 use machine::addr::PageRange;
+use machine::frame::Frame;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
 
-use crate::fs::{File, Inode, PageUse};
-use crate::task::tree;
+use crate::upper::Kwab;
 
 pub mod audit;
+mod cut;
 pub mod fault;
 pub mod frames;
+mod held;
 pub mod map;
-pub mod mapped;
-pub mod oom;
 pub mod remap;
 mod remote;
 mod shared;
 
-pub use mapped::MappedFile;
 pub use shared::SharedMemory;
 
 /// Private memory.
@@ -39,6 +38,43 @@ pub const TAG_ANON: u8 = 0;
 pub const TAG_FILE: u8 = 1;
 /// Shared anonymous memory.
 pub const TAG_SHMEM: u8 = 2;
+
+/// How a page of a file will be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PageUse {
+    /// Mapped read-only, or private and copied before a write.
+    Read,
+    /// Mapped shared and writable: what the program writes is in the file.
+    Write,
+}
+
+/// A file as a mapping holds it.
+pub trait Mapped: Clone + Send + Sync + 'static {
+    /// Whether both hold one description.
+    fn same(&self, other: &Self) -> bool;
+    /// The frame that holds page `index` of the file: ENXIO past its end.
+    fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno>;
+    /// Which file it is, and the pages of it that go with its last user, since it has no name.
+    fn held(&self) -> (*const (), u64);
+    /// A program is about to write to the file through the mapping.
+    fn wrote(&self);
+}
+
+/// What memory needs of the layers above.
+pub trait Above {
+    /// A mapped file.
+    type Mapped: Mapped;
+    /// An executed file.
+    type Executable: Send + Sync + 'static;
+}
+
+/// What memory needs of a thread.
+pub trait Owner {
+    /// How far its stack may grow, in bytes (`RLIMIT_STACK`).
+    fn stack_limit(&self) -> u64;
+    /// Whether it may take what is kept back from other programs (`CAP_SYS_RESOURCE`).
+    fn exceeds_limits(&self) -> bool;
+}
 
 /// A range of a program's memory.
 pub type Vma = vma::Vma<Backing>;
@@ -51,7 +87,7 @@ pub enum Backing {
     /// A file from a byte offset on.
     File {
         /// The open file; kept open by the mapping.
-        file: MappedFile,
+        file: <Kwab as Above>::Mapped,
         /// Page-aligned offset of the range's first byte.
         offset: u64,
     },
@@ -129,7 +165,7 @@ pub struct Map {
     /// The auxiliary vector, for `/proc/<pid>/auxv`.
     pub aux: Vec<(u64, u64)>,
     /// The executed file.
-    pub exe: Option<Arc<File>>,
+    pub exe: Option<Arc<<Kwab as Above>::Executable>>,
     /// `mlockall(MCL_FUTURE)`
     pub lock_future: bool,
 }
@@ -326,28 +362,12 @@ fn rights(prot: Prot, writable: bool, tag: u8) -> machine::space::Prot {
 }
 
 /// The page of a backing that lies `bytes` into its range, and what a resident one counts as.
-fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(machine::frame::Frame, u8), Errno> {
+fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(Frame, u8), Errno> {
     match backing {
         Backing::Anonymous => Err(Errno::EINVAL),
-        Backing::File { file, offset } => Ok((file.inode().page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
+        Backing::File { file, offset } => Ok((file.page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
         Backing::Shared { memory, offset } => Ok((memory.page((offset + bytes) / PAGE)?, TAG_SHMEM)),
         Backing::Vdso { index } => Ok((crate::time::vdso::page(index + bytes / PAGE)?, TAG_FILE)),
-    }
-}
-
-/// A file was cut to `size` bytes: nobody keeps a page of it beyond that mapped (truncate(2): SIGBUS from then on).
-pub fn file_was_cut(file: &dyn Inode, size: u64) {
-    let Some(first_gone) = page_up(size) else { return };
-    let this = core::ptr::from_ref(file).cast::<()>();
-    for process in tree::all_processes() {
-        let Some(mm) = process.any_thread().and_then(|thread| thread.mm()) else { continue };
-        let map = mm.lock();
-        for vma in map.vmas.iter() {
-            let Backing::File { file, offset } = &vma.backing else { continue };
-            if Arc::as_ptr(file.inode()).cast::<()>() == this && offset + vma.bytes() > first_gone {
-                mm.unmap_pages(vma.start + first_gone.saturating_sub(*offset), vma.end);
-            }
-        }
     }
 }
 

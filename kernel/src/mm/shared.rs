@@ -34,6 +34,11 @@ impl SharedMemory {
         Ok(frame)
     }
 
+    /// Pages it has.
+    pub fn held_pages(&self) -> u64 {
+        self.pages.lock().len() as u64
+    }
+
     /// Forgets pages `first..last` (`MADV_REMOVE`).
     pub fn forget(&self, first: u64, last: u64) {
         let mut pages = self.pages.lock();

@@ -1,12 +1,14 @@
-//! What a processor does when nobody wants it.
+//! The idle loop: what a processor runs while no thread is queued for it.
 
 use core::sync::atomic::Ordering;
 
-use machine::cpu;
+use machine::cpu::{self, CpuId};
+use machine::sync::Once;
 
+use super::HEARTBEAT;
 use super::{Cpu, here, place, run_due, schedule};
-use crate::debug::flight;
-use crate::task::{Task, Thread, ThreadRef};
+use crate::trace::flight;
+use crate::upper::{Task, Thread, ThreadRef};
 
 /// Makes this processor's idle thread from a task nobody else uses.
 pub fn idle_thread(task: Task) -> Option<ThreadRef> {
@@ -15,10 +17,21 @@ pub fn idle_thread(task: Task) -> Option<ThreadRef> {
     Some(thread)
 }
 
+static FIRST: Once<ThreadRef> = Once::new();
+
+/// Has the first processor start `thread` as soon as it idles: before that nothing can be scheduled. Only the first call counts.
+pub fn start_first(thread: ThreadRef) {
+    FIRST.set(thread).ok();
+}
+
 /// Runs whoever can run, else waits for an interrupt, for ever.
 pub fn run_idle() -> ! {
-    crate::boot::start_first();
-    super::arm_by(here(), machine::time::now() + crate::debug::watchdog::PERIOD);
+    if cpu::id() == CpuId(0)
+        && let Some(first) = FIRST.get()
+    {
+        super::start(first.clone());
+    }
+    super::arm_by(here(), machine::time::now() + HEARTBEAT);
     loop {
         cpu::take_work();
         run_due(here());
@@ -43,7 +56,7 @@ fn due(here: &Cpu) -> bool {
 fn steal_possible() -> bool {
     let mut left = cpu::online() & !(1 << cpu::id().0);
     while left != 0 {
-        if super::of(cpu::CpuId(left.trailing_zeros())).queued.load(Ordering::Relaxed) != 0 {
+        if super::of(CpuId(left.trailing_zeros())).queued.load(Ordering::Relaxed) != 0 {
             return true;
         }
         left &= left - 1;

@@ -20,19 +20,38 @@ use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::sync::{Once, SpinLock};
 use machine::time::{Nanos, now};
 
-use crate::debug::{flight, watchdog};
-use crate::signal;
-use crate::task::{Task, Thread, ThreadRef, current};
-use crate::time::timer::Action;
+use crate::trace::flight;
+use crate::upper::{Kwab, START, Task, Thread, ThreadRef, current};
 
 mod idle;
 pub mod load;
 pub mod place;
 mod thread;
-pub mod tick;
+mod tick;
+pub mod timer;
 
-pub use idle::idle_thread;
+pub use idle::{idle_thread, start_first};
+pub use kernel_logic::runqueue::state;
 pub use thread::SchedState;
+
+use timer::Action;
+
+/// What the scheduler needs of a thread.
+pub trait Schedulable {
+    /// The scheduler's part of it.
+    fn sched(&self) -> &SchedState;
+    /// Whether a signal must end a sleep of this kind; with [`Sleep::Interruptible`], whether it has any work to do on its way
+    /// to user mode.
+    fn is_interrupted(&self, sleep: Sleep) -> bool;
+    /// The timer went off while this thread ran: its limit of processor time is enforced. Thread context.
+    fn ticked(&self);
+}
+
+/// What the scheduler calls in thread context for marks that interrupts left.
+pub trait Deferred {
+    /// The console has input.
+    fn console_input();
+}
 
 /// How a thread sleeps: what may wake it besides what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,23 +66,8 @@ pub enum Sleep {
     Stopped,
 }
 
-/// Values of a thread's state.
-pub mod state {
-    /// On a processor.
-    pub const RUNNING: u8 = 0;
-    /// In a queue.
-    pub const QUEUED: u8 = 1;
-    /// Asleep, any signal wakes it.
-    pub const INTERRUPTIBLE: u8 = 2;
-    /// Asleep, a fatal signal wakes it.
-    pub const KILLABLE: u8 = 3;
-    /// Asleep, no signal wakes it.
-    pub const UNINTERRUPTIBLE: u8 = 4;
-    /// Stopped.
-    pub const STOPPED: u8 = 5;
-    /// Ended.
-    pub const DEAD: u8 = 6;
-}
+/// How long a processor's timer stays silent at most, also when it is idle.
+pub const HEARTBEAT: Nanos = 1_000_000_000;
 
 /// One processor's scheduling state.
 pub struct Cpu {
@@ -147,18 +151,18 @@ pub fn prepare_to_sleep(sleep: Sleep) {
         Sleep::Uninterruptible => state::UNINTERRUPTIBLE,
         Sleep::Stopped => state::STOPPED,
     };
-    current().sched.state.store(to, Ordering::SeqCst);
+    current().sched().state.store(to, Ordering::SeqCst);
     fence(Ordering::SeqCst);
 }
 
 /// Gives the processor away until woken, at the latest at `deadline`.
 pub fn sleep(deadline: Option<Nanos>) {
     let me = current();
-    me.sched.voluntary.fetch_add(1, Ordering::Relaxed);
+    me.sched().voluntary.fetch_add(1, Ordering::Relaxed);
     match deadline {
         None => schedule(),
         Some(at) => {
-            let timer = crate::time::timer::arm(at, Action::Wake(me.to_arc()));
+            let timer = timer::arm(at, Action::Wake(me.to_arc()));
             schedule();
             timer.disarm();
         }
@@ -168,44 +172,27 @@ pub fn sleep(deadline: Option<Nanos>) {
 /// Stays awake after [`prepare_to_sleep`].
 pub fn cancel_sleep() {
     let me = current();
-    let seen = me.sched.state();
+    let seen = me.sched().state();
     if seen == state::RUNNING {
         return;
     }
     if seen == state::QUEUED
-        || me.sched.state.compare_exchange(seen, state::RUNNING, Ordering::SeqCst, Ordering::SeqCst).is_err()
+        || me.sched().state.compare_exchange(seen, state::RUNNING, Ordering::SeqCst, Ordering::SeqCst).is_err()
     {
         // A waker was faster and queued this thread: take the turn it arranged.
         schedule();
     }
 }
 
-/// Sleeps until `deadline` or, if `sleep` allows it, a signal.
-pub fn sleep_until(deadline: Nanos, kind: Sleep) -> Result<(), crate::sync::wait::WaitError> {
-    let me = current();
-    loop {
-        prepare_to_sleep(kind);
-        if now() >= deadline {
-            cancel_sleep();
-            return Ok(());
-        }
-        if kind != Sleep::Uninterruptible && signal::is_pending(&me, kind) {
-            cancel_sleep();
-            return Err(crate::sync::wait::WaitError::Interrupted);
-        }
-        sleep(Some(deadline));
-    }
-}
-
 /// Wakes a thread that sleeps, however it does, unless job control stopped it. Whether this call did it.
 pub fn wake(thread: &ThreadRef) -> bool {
-    let seen = thread.sched.state();
+    let seen = thread.sched().state();
     matches!(seen, state::INTERRUPTIBLE | state::KILLABLE | state::UNINTERRUPTIBLE) && wake_from(thread, seen)
 }
 
 /// Wakes a thread only from the given state. Whether this call did it.
 pub fn wake_from(thread: &ThreadRef, from: u8) -> bool {
-    let won = thread.sched.state.compare_exchange(from, state::QUEUED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+    let won = thread.sched().state.compare_exchange(from, state::QUEUED, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     if won {
         place::enqueue(thread.clone(), Arrival::Woken);
     }
@@ -214,14 +201,14 @@ pub fn wake_from(thread: &ThreadRef, from: u8) -> bool {
 
 /// Starts a thread that has never run.
 pub fn start(thread: ThreadRef) {
-    thread.sched.state.store(state::QUEUED, Ordering::SeqCst);
+    thread.sched().state.store(state::QUEUED, Ordering::SeqCst);
     place::enqueue(thread, Arrival::New);
 }
 
 /// Makes a running thread look at its signals soon, and a sleeping one if its kind of sleep allows.
 pub fn notify(thread: &ThreadRef, fatal: bool) {
     fence(Ordering::SeqCst);
-    match thread.sched.state() {
+    match thread.sched().state() {
         state::INTERRUPTIBLE => {
             wake_from(thread, state::INTERRUPTIBLE);
         }
@@ -232,7 +219,7 @@ pub fn notify(thread: &ThreadRef, fatal: bool) {
             wake_from(thread, state::STOPPED);
         }
         state::RUNNING => {
-            let cpu = thread.sched.cpu();
+            let cpu = thread.sched().cpu();
             if cpu == cpu::id() { cpu::request_work() } else { cpu::kick(cpu) }
         }
         _ => {}
@@ -247,8 +234,8 @@ pub fn yield_now() {
     }
     let me = current();
     if let Some(first) = here.queue.lock().first_vruntime() {
-        let mine = me.sched.vruntime.load(Ordering::Relaxed);
-        me.sched.vruntime.store(mine.max(first + 1), Ordering::Relaxed);
+        let mine = me.sched().vruntime.load(Ordering::Relaxed);
+        me.sched().vruntime.store(mine.max(first + 1), Ordering::Relaxed);
     }
     schedule();
 }
@@ -256,8 +243,8 @@ pub fn yield_now() {
 /// Moves the running thread off a processor its affinity no longer allows.
 pub fn migrate_if_needed() {
     let me = current();
-    if me.sched.affinity() >> cpu::id().0 & 1 == 0 && me.sched.affinity() & cpu::online() != 0 {
-        me.sched.state.store(state::QUEUED, Ordering::SeqCst);
+    if me.sched().affinity() >> cpu::id().0 & 1 == 0 && me.sched().affinity() & cpu::online() != 0 {
+        me.sched().state.store(state::QUEUED, Ordering::SeqCst);
         place::enqueue(me.to_arc(), Arrival::Preempted);
         schedule();
     }
@@ -274,13 +261,13 @@ pub fn schedule() {
             Next::Run(next) => next,
         };
         take_turn(here, &next, now);
-        flight::switch(&me, &next, now);
-        match crate::START.switch_to(&next) {
+        flight::switch(me.sched().state(), &next, now);
+        match START.switch_to(&next) {
             Ok(()) => return,
             Err(_) => {
                 // It is still leaving another processor: leave it to its queue and look again.
-                next.sched.state.store(state::QUEUED, Ordering::SeqCst);
-                let cpu = if next.sched.idle { continue } else { next.last_cpu() };
+                next.sched().state.store(state::QUEUED, Ordering::SeqCst);
+                let cpu = if next.sched().idle { continue } else { next.last_cpu() };
                 place::enqueue_on(cpu, next, Arrival::Preempted);
             }
         }
@@ -290,7 +277,7 @@ pub fn schedule() {
 /// Ends the running thread.
 pub fn exit() -> ! {
     let me = current();
-    me.sched.state.store(state::DEAD, Ordering::SeqCst);
+    me.sched().state.store(state::DEAD, Ordering::SeqCst);
     let here = here();
     let now = charge(&me);
     let next = match pick(here, &me, now) {
@@ -298,8 +285,8 @@ pub fn exit() -> ! {
         Next::Stay => idle_of(here),
     };
     take_turn(here, &next, now);
-    flight::switch(&me, &next, now);
-    crate::START.exit_to(next)
+    flight::switch(me.sched().state(), &next, now);
+    START.exit_to(next)
 }
 
 /// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.
@@ -312,13 +299,13 @@ pub fn on_return() {
         return;
     }
     let me = current();
-    let ran = now().saturating_sub(me.sched.since.load(Ordering::Relaxed));
-    let over = here.queue.lock().turn_is_over(&me.sched.entity(), ran);
+    let ran = now().saturating_sub(me.sched().since.load(Ordering::Relaxed));
+    let over = here.queue.lock().turn_is_over(&me.sched().entity(), ran);
     if here.resched.swap(false, Ordering::Relaxed) || over {
-        me.sched.involuntary.fetch_add(1, Ordering::Relaxed);
+        me.sched().involuntary.fetch_add(1, Ordering::Relaxed);
         schedule();
     } else {
-        arm_by(here, me.sched.since.load(Ordering::Relaxed) + SLICE);
+        arm_by(here, me.sched().since.load(Ordering::Relaxed) + SLICE);
     }
 }
 
@@ -335,40 +322,39 @@ pub fn breathe() {
 #[cold]
 fn breathe_now(here: &'static Cpu) {
     let me = current();
-    if machine::sync::locks_held() != 0 || me.sched.idle {
+    if machine::sync::locks_held() != 0 || me.sched().idle {
         return;
     }
     // On its way to sleep it must not give the processor away before it has looked at what it waits for.
-    if me.sched.state() == state::RUNNING { on_return() } else { run_due(here) }
+    if me.sched().state() == state::RUNNING { on_return() } else { run_due(here) }
 }
 
 /// [`breathe`] in a call that ends early for a signal of this kind: `EINTR` if there is one.
 pub fn breathe_or_stop(sleep: Sleep) -> Result<(), linux_abi::Errno> {
     breathe();
-    if signal::is_pending(&current(), sleep) { Err(linux_abi::Errno::EINTR) } else { Ok(()) }
+    if current().is_interrupted(sleep) { Err(linux_abi::Errno::EINTR) } else { Ok(()) }
 }
 
 /// Runs what interrupts asked for on this processor.
 pub fn run_due(here: &'static Cpu) {
     if here.timer_due.swap(false, Ordering::Acquire) {
-        watchdog::passed();
-        crate::time::timer::expire(here);
+        timer::expire(here);
         tick::follow_up(here);
     }
     if here.console_due.swap(false, Ordering::Acquire) {
-        crate::tty::console_input();
+        <Kwab as Deferred>::console_input();
     }
 }
 
-/// The timer interrupt. Interrupt context.
-pub fn on_timer() {
+/// The timer interrupt; whether the mark it leaves was there already. Interrupt context.
+pub fn on_timer() -> bool {
     let here = here();
     here.armed.store(u64::MAX, Ordering::Relaxed);
     tick::sample();
     let marked = here.timer_due.swap(true, Ordering::Release);
     cpu::request_work();
-    arm_by(here, now() + watchdog::PERIOD);
-    watchdog::tick(marked);
+    arm_by(here, now() + HEARTBEAT);
+    marked
 }
 
 /// Console input arrived. Interrupt context.
@@ -393,7 +379,7 @@ enum Next {
 }
 
 fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
-    let running = me.sched.state() == state::RUNNING && !me.sched.idle;
+    let running = me.sched().state() == state::RUNNING && !me.sched().idle;
     if here.queued.load(Ordering::Relaxed) == 0 {
         if running {
             begin_turn(here, me, now);
@@ -402,8 +388,8 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
     } else {
         let mut queue = here.queue.lock();
         if running {
-            me.sched.state.store(state::QUEUED, Ordering::SeqCst);
-            let mut entity = me.sched.entity();
+            me.sched().state.store(state::QUEUED, Ordering::SeqCst);
+            let mut entity = me.sched().entity();
             queue.push(current().to_arc(), &mut entity, Arrival::Preempted);
         }
         let next = queue.pop();
@@ -413,7 +399,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
         if let Some(next) = next {
             if core::ptr::eq(&*next, me) {
                 begin_turn(here, me, now);
-                me.sched.state.store(state::RUNNING, Ordering::SeqCst);
+                me.sched().state.store(state::RUNNING, Ordering::SeqCst);
                 return Next::Stay;
             }
             return Next::Run(next);
@@ -421,7 +407,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
     }
     match place::steal(here) {
         Some(next) => Next::Run(next),
-        None if me.sched.idle => Next::Stay,
+        None if me.sched().idle => Next::Stay,
         None => Next::Run(idle_of(here)),
     }
 }
@@ -432,20 +418,20 @@ fn idle_of(here: &'static Cpu) -> ThreadRef {
 
 fn take_turn(here: &Cpu, next: &Thread, now: Nanos) {
     here.switches.fetch_add(1, Ordering::Relaxed);
-    next.sched.cpu.store(cpu::id().0, Ordering::Relaxed);
+    next.sched().cpu.store(cpu::id().0, Ordering::Relaxed);
     begin_turn(here, next, now);
-    next.sched.state.store(state::RUNNING, Ordering::SeqCst);
+    next.sched().state.store(state::RUNNING, Ordering::SeqCst);
     fence(Ordering::SeqCst);
-    if signal::needs_attention(next) || next.sched.affinity() >> cpu::id().0 & 1 == 0 {
+    if next.is_interrupted(Sleep::Interruptible) || next.sched().affinity() >> cpu::id().0 & 1 == 0 {
         cpu::request_work();
     }
 }
 
 /// Notes on the processor and the thread that its turn begins.
 fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
-    thread.sched.since.store(now, Ordering::Relaxed);
-    let entity = thread.sched.entity();
-    let shares = !thread.sched.idle && entity.policy == Policy::Normal;
+    thread.sched().since.store(now, Ordering::Relaxed);
+    let entity = thread.sched().entity();
+    let shares = !thread.sched().idle && entity.policy == Policy::Normal;
     let vruntime = if shares { entity.vruntime } else { NO_TURN };
     here.turn_vruntime.store(vruntime, Ordering::Relaxed);
     here.turn_since.store(now, Ordering::Relaxed);
@@ -454,19 +440,19 @@ fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
     if here.queued.load(Ordering::Relaxed) != 0 {
         arm_by(here, now + SLICE);
     }
-    tick::watch(here, &thread.sched, now);
+    tick::watch(here, thread.sched(), now);
 }
 
 /// Accounts the running thread's turn so far and begins a new one; the present time.
 fn charge(me: &Task) -> Nanos {
     let now = now();
-    let ran = now.saturating_sub(me.sched.since.load(Ordering::Relaxed));
-    me.sched.since.store(now, Ordering::Relaxed);
-    me.sched.ran.store(me.sched.ran.load(Ordering::Relaxed) + ran, Ordering::Relaxed);
-    let mut entity = me.sched.entity();
+    let ran = now.saturating_sub(me.sched().since.load(Ordering::Relaxed));
+    me.sched().since.store(now, Ordering::Relaxed);
+    me.sched().ran.store(me.sched().ran.load(Ordering::Relaxed) + ran, Ordering::Relaxed);
+    let mut entity = me.sched().entity();
     entity.charge(ran);
-    me.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
-    if !me.sched.idle && entity.policy == Policy::Normal {
+    me.sched().vruntime.store(entity.vruntime, Ordering::Relaxed);
+    if !me.sched().idle && entity.policy == Policy::Normal {
         let here = here();
         let mut queue = here.queue.lock();
         queue.advance_to(entity.vruntime);

@@ -6,9 +6,9 @@ use kernel_logic::runqueue::{Arrival, RunQueue, SLICE, weighted};
 use machine::cpu::{self, CpuId};
 use machine::time::{Nanos, now};
 
-use super::{Cpu, IDLE, NO_TURN, arm_by, here, of};
-use crate::debug::flight;
-use crate::task::{ThreadRef, current};
+use super::{Cpu, IDLE, NO_TURN, Schedulable as _, arm_by, here, of};
+use crate::trace::flight;
+use crate::upper::{ThreadRef, current};
 
 /// Queues a thread where it fits best. Its state is `QUEUED` already.
 pub fn enqueue(thread: ThreadRef, arrival: Arrival) {
@@ -19,7 +19,7 @@ pub fn enqueue(thread: ThreadRef, arrival: Arrival) {
 /// Queues a thread on `cpu` and sees to it that the processor notices.
 pub fn enqueue_on(cpu: CpuId, thread: ThreadRef, arrival: Arrival) {
     let target = of(cpu);
-    let was = &thread.sched;
+    let was = thread.sched();
     let mut entity = was.entity();
     let from = was.cpu();
     was.cpu.store(cpu.0, Ordering::Relaxed);
@@ -48,11 +48,11 @@ pub fn enqueue_on(cpu: CpuId, thread: ThreadRef, arrival: Arrival) {
         return;
     }
     let me = current();
-    if me.sched.idle {
+    if me.sched().idle {
         return;
     }
-    let mut running = me.sched.entity();
-    running.charge(now.saturating_sub(me.sched.since.load(Ordering::Relaxed)));
+    let mut running = me.sched().entity();
+    running.charge(now.saturating_sub(me.sched().since.load(Ordering::Relaxed)));
     let preempts = queue.preempts(&running);
     drop(queue);
     if preempts {
@@ -77,13 +77,13 @@ pub fn steal(here: &'static Cpu) -> Option<ThreadRef> {
         }
         let mut queue = from.queue.lock();
         let from_clock = queue.clock();
-        let stolen = queue.steal(|thread| thread.sched.affinity() >> me & 1 != 0 && thread.is_parked());
+        let stolen = queue.steal(|thread| thread.sched().affinity() >> me & 1 != 0 && thread.is_parked());
         from.queued.store(queue.len() as u32, Ordering::Relaxed);
         drop(queue);
         if let Some(thread) = stolen {
-            let mut entity = thread.sched.entity();
+            let mut entity = thread.sched().entity();
             here.queue.lock().settle(&mut entity, Arrival::Moved { from_clock });
-            thread.sched.vruntime.store(entity.vruntime, Ordering::Relaxed);
+            thread.sched().vruntime.store(entity.vruntime, Ordering::Relaxed);
             return Some(thread);
         }
     }
@@ -92,11 +92,11 @@ pub fn steal(here: &'static Cpu) -> Option<ThreadRef> {
 
 fn choose(thread: &ThreadRef, arrival: Arrival) -> CpuId {
     let online = cpu::online();
-    let last = thread.sched.cpu();
+    let last = thread.sched().cpu();
     if online & (online - 1) == 0 || (arrival == Arrival::Woken && !thread.is_parked()) {
         return last;
     }
-    let allowed = match thread.sched.affinity() & online {
+    let allowed = match thread.sched().affinity() & online {
         0 => online,
         some => some,
     };

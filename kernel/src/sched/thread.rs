@@ -8,7 +8,6 @@ use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
 use super::state;
-use super::tick::Split;
 
 /// The scheduler's part of a thread.
 pub struct SchedState {
@@ -177,5 +176,28 @@ impl SchedState {
             nice: self.nice.load(Ordering::Relaxed) as i8,
             vruntime: self.vruntime.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// A thread's processor time by mode, as far as it was looked at.
+#[derive(Debug, Default)]
+pub struct Split {
+    user: AtomicU64,
+    system: AtomicU64,
+    /// The run time up to which the two above account.
+    seen: AtomicU64,
+}
+
+impl Split {
+    /// User and system time of a thread that has run for `total`; what nobody has looked at counts as user time.
+    pub fn at(&self, total: Nanos) -> (Nanos, Nanos) {
+        self.note(total, true);
+        (self.user.load(Ordering::Relaxed), self.system.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn note(&self, total: Nanos, user: bool) {
+        let fresh = total.saturating_sub(self.seen.fetch_max(total, Ordering::Relaxed));
+        let side = if user { &self.user } else { &self.system };
+        side.fetch_add(fresh, Ordering::Relaxed);
     }
 }

@@ -17,9 +17,8 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
-use crate::sched::{self, Sleep};
-use crate::signal;
-use crate::task::{ThreadRef, current};
+use crate::sched::{self, Schedulable as _, Sleep};
+use crate::upper::{Thread, ThreadRef, current};
 
 /// Why a wait ended without its condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +35,23 @@ impl From<WaitError> for Errno {
             WaitError::Interrupted => Errno::ERESTARTSYS,
             WaitError::TimedOut => Errno::ETIMEDOUT,
         }
+    }
+}
+
+/// Sleeps until `deadline` or, if `kind` allows it, a signal.
+pub fn sleep_until(deadline: Nanos, kind: Sleep) -> Result<(), WaitError> {
+    let me = current();
+    loop {
+        sched::prepare_to_sleep(kind);
+        if now() >= deadline {
+            sched::cancel_sleep();
+            return Ok(());
+        }
+        if me.is_interrupted(kind) {
+            sched::cancel_sleep();
+            return Err(WaitError::Interrupted);
+        }
+        sched::sleep(Some(deadline));
     }
 }
 
@@ -145,14 +161,12 @@ impl WaitQueue {
             let value = condition();
             let stop = match value {
                 Some(_) => None,
-                None if sleep != Sleep::Uninterruptible && signal::is_pending(&me, sleep) => {
-                    Some(WaitError::Interrupted)
-                }
+                None if me.is_interrupted(sleep) => Some(WaitError::Interrupted),
                 None if deadline.is_some_and(|at| now() >= at) => Some(WaitError::TimedOut),
                 None => {
-                    me.sched.waits_in.store(core::ptr::from_ref(self).addr() as u64, Ordering::Relaxed);
+                    me.sched().waits_in.store(core::ptr::from_ref(self).addr() as u64, Ordering::Relaxed);
                     sched::sleep(deadline);
-                    me.sched.waits_in.store(0, Ordering::Relaxed);
+                    me.sched().waits_in.store(0, Ordering::Relaxed);
                     self.remove_thread(&me);
                     // Woken as fast as it sleeps, a long transfer never comes to rest otherwise.
                     sched::breathe();
@@ -186,7 +200,7 @@ impl WaitQueue {
         self.waiting.store(entries.len(), Ordering::SeqCst);
     }
 
-    fn remove_thread(&self, me: &crate::task::Thread) {
+    fn remove_thread(&self, me: &Thread) {
         self.remove(|who| matches!(who, Who::Thread(thread) if core::ptr::eq(&**thread, me)));
     }
 
@@ -256,7 +270,7 @@ impl<'q> Waiter<'q> {
     /// Sleeps until a queue is woken, a signal arrives or `deadline` passes, and leaves all queues.
     pub fn sleep(&mut self, deadline: Option<Nanos>) -> Result<(), WaitError> {
         let me = current();
-        if signal::is_pending(&me, Sleep::Interruptible) {
+        if me.is_interrupted(Sleep::Interruptible) {
             self.cancel();
             return Err(WaitError::Interrupted);
         }

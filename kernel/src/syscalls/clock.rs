@@ -7,13 +7,17 @@ use machine::time::now;
 use kernel_logic::signal::{MAX_SIGNAL, sig};
 
 use super::{Call, Calls, SysResult};
-use crate::sched::{self, Sleep};
-use crate::signal::Restart;
+use crate::ipc::timerfd;
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
+use crate::task::account::Kind;
+use crate::task::clock::{self, Clock};
 use crate::task::creds::cap;
+use crate::task::itimer::{IntervalTimer, Notify};
 use crate::task::limits::resource;
+use crate::task::signal::Restart;
 use crate::task::{Task, tree};
-use crate::time::itimer::{IntervalTimer, Notify};
-use crate::time::{self, Clock};
+use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
 
 /// This area's calls.
@@ -45,7 +49,7 @@ fn nanosleep(call: &mut Call<'_>) -> SysResult {
 
 /// Sleeps until a moment of the monotonic clock. Interrupted, it stores what is left at `remaining` and goes on later.
 pub(super) fn sleep_on(me: &Task, deadline: u64, remaining: u64) -> SysResult {
-    if sched::sleep_until(deadline, Sleep::Interruptible).is_ok() {
+    if sleep_until(deadline, Sleep::Interruptible).is_ok() {
         return Ok(0);
     }
     if remaining != 0 {
@@ -71,12 +75,12 @@ fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     may_wake(&call.task, call.int(0))?;
     if call.arg(1) & ABSOLUTE == 0 {
         if matches!(clock, Clock::Process(_)) {
-            time::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
+            clock::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
             return Ok(0);
         }
         return sleep_on(&call.task, now().saturating_add(wanted), call.arg(3));
     }
-    time::sleep_until(clock, wanted)?;
+    clock::sleep_until(clock, wanted)?;
     Ok(0)
 }
 
@@ -99,7 +103,7 @@ fn set_clock(call: &Call<'_>, wall: u64) -> SysResult {
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_TIME)) {
         return Err(Errno::EPERM);
     }
-    time::set_realtime(wall);
+    timerfd::wall_moved(clock::set_realtime(wall));
     Ok(0)
 }
 
@@ -175,10 +179,7 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     timers_of(call.int(0))?;
     // A timer keeps an entry for its signal, which counts like a queued one.
     let limit = call.task.process.limit(resource::SIGPENDING);
-    let queued = call.task.process.pending.lock().len();
-    if (queued + call.task.process.timers.count()) as u64 >= limit {
-        return Err(Errno::EAGAIN);
-    }
+    let entry = call.task.creds.with(|creds| creds.account.charge(Kind::Signals, 1, limit)).ok_or(Errno::EAGAIN)?;
     may_wake(&call.task, call.int(0))?;
     let (event, id_at) = (call.arg(1), UserPtr::<u32>::new(call.arg(2)));
     let process = &call.task.process;
@@ -198,12 +199,12 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     }
     let signal = signal as u8;
     let id = match how {
-        SIGEV_NONE => process.timers.add(|_| IntervalTimer::new(process, clock, Notify::Nothing)),
-        SIGEV_SIGNAL | SIGEV_THREAD => process.timers.add(|id| {
+        SIGEV_NONE => process.timers.add(entry, |_| IntervalTimer::new(process, clock, Notify::Nothing)),
+        SIGEV_SIGNAL | SIGEV_THREAD => process.timers.add(entry, |id| {
             let value = value.unwrap_or(u64::from(id));
             IntervalTimer::new(process, clock, Notify::Process { id, signal, value })
         }),
-        SIGEV_THREAD_ID => process.timers.add(|id| {
+        SIGEV_THREAD_ID => process.timers.add(entry, |id| {
             let value = value.unwrap_or(u64::from(id));
             IntervalTimer::new(process, clock, Notify::Thread { id, signal, value, tid: tid as u32 })
         }),

@@ -11,9 +11,10 @@ use super::clock::may_wake;
 use super::file_open::install;
 use super::place::only;
 use super::{Call, Calls, SysResult};
-use crate::ipc::signalfd;
+use crate::ipc::signalfd::{self, SignalFd};
 use crate::ipc::timerfd::{self, Plan, TimerFd};
-use crate::time::{self, Clock};
+use crate::task::clock::Clock;
+use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
 
 /// This area's calls.
@@ -47,7 +48,8 @@ fn timerfd_create(call: &mut Call<'_>) -> SysResult {
 }
 
 fn timer(call: &Call<'_>) -> Result<Arc<TimerFd>, Errno> {
-    call.file(0)?.ops.as_timer().cloned().ok_or(Errno::EINVAL)
+    let file = call.file(0)?;
+    timerfd::of(&file).cloned().ok_or(Errno::EINVAL)
 }
 
 fn timerfd_settime(call: &mut Call<'_>) -> SysResult {
@@ -94,6 +96,6 @@ fn make_signalfd(call: &Call<'_>, flags: u64) -> SysResult {
     if call.int(0) == -1 {
         return install(call, signalfd::create(set, (flags & O_NONBLOCK) as u32), flags & O_CLOEXEC != 0);
     }
-    call.file(0)?.ops.as_signals().ok_or(Errno::EINVAL)?.replace(set);
+    call.file(0)?.ops.downcast::<SignalFd>().ok_or(Errno::EINVAL)?.replace(set);
     Ok(call.int(0) as usize)
 }

@@ -17,9 +17,10 @@ use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
 use crate::fs::filelock::{self, Family, Owner};
-use crate::ipc::{eventfd, pipe};
-use crate::signal::permit::Asker;
+use crate::ipc::eventfd;
+use crate::ipc::pipe::{self, PipeEnd};
 use crate::task::creds::cap;
+use crate::task::signal::permit::Asker;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
 
@@ -107,7 +108,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         }
         _ if file.is_path_only() => Err(Errno::EBADF),
         // Files here have no direct transfers; for pipes the flag asks for packets (pipe(2)).
-        F_SETFL if argument & O_DIRECT != 0 && file.ops.as_pipe().is_none() => Err(Errno::EINVAL),
+        F_SETFL if argument & O_DIRECT != 0 && file.ops.downcast::<PipeEnd>().is_none() => Err(Errno::EINVAL),
         F_SETFL => {
             let kept = if file.ops.sends_sigio() { argument } else { argument & !O_ASYNC };
             file.set_flags(kept as u32);
@@ -125,10 +126,10 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_SETOWN => file.notice().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
         F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
         F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
-        F_GETPIPE_SZ => file.ops.as_pipe().map(pipe::PipeEnd::capacity).ok_or(Errno::EBADF),
+        F_GETPIPE_SZ => file.ops.downcast::<PipeEnd>().map(PipeEnd::capacity).ok_or(Errno::EBADF),
         F_SETPIPE_SZ => {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
-            file.ops.as_pipe().ok_or(Errno::EBADF)?.set_capacity(argument as u32 as usize, privileged)
+            file.ops.downcast::<PipeEnd>().ok_or(Errno::EBADF)?.set_capacity(argument as u32 as usize, privileged)
         }
         F_GET_SEALS => file.inode().seals().map(|seals| seals.get() as usize).ok_or(Errno::EINVAL),
         F_ADD_SEALS => add_seals(&file, argument as u32),

@@ -142,7 +142,8 @@ fn nameless() -> &'static Arc<Mount> {
         if let Some(mount) = MOUNT.get() {
             return mount;
         }
-        let fs = TmpFs::new("tmpfs", half_of_memory(), 0o1777, b"");
+        let fs = TmpFs::new("tmpfs", 2 * half_of_memory(), 0o1777, b"");
+        fs.hold_nameless();
         let root = fs.root();
         // Of two that come here at once, one is used.
         let _ = MOUNT.set(Mount::new(fs, root, b"tmpfs", 0));

@@ -1,21 +1,17 @@
 //! Extended attributes (xattr(7)): as on a tmpfs of Linux 6.1, `trusted.*` for root and `security.*`, nothing else.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{AT_SYMLINK_NOFOLLOW, XATTR_CREATE, XATTR_REPLACE};
 use linux_abi::syscalls::nr;
-use machine::sync::SpinLock;
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
+use crate::mm::frames::spare;
 use crate::task::creds::cap;
 use crate::user::{read_bytes, read_string, write_bytes};
-
-/// The attributes of a file.
-pub type Attributes = SpinLock<BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// Longest name (`XATTR_NAME_MAX`).
 const LONGEST_NAME: usize = 255;
@@ -96,6 +92,7 @@ fn set(call: &Call<'_>, place: impl FnOnce(&Call<'_>) -> Result<Path, Errno>) ->
     let place = place(call)?;
     let name = read_name(call)?;
     let size = usize::try_from(call.arg(3)).ok().filter(|&size| size <= LARGEST).ok_or(Errno::E2BIG)?;
+    spare()?;
     let mut value = alloc::vec![0; size];
     read_bytes(call.arg(2), &mut value)?;
     check_name(call, &name, true)?;

@@ -10,8 +10,9 @@ use super::{Call, Calls, SysResult};
 use crate::futex::pi::{self, Patience};
 use crate::futex::{self, ALL_BITS, Need, requeue_pi};
 use crate::sched::{Sleep, breathe_or_stop};
-use crate::signal::Restart;
 use crate::task::Task;
+use crate::task::clock::Clock;
+use crate::task::signal::Restart;
 use crate::time;
 use crate::user::read_words;
 
@@ -82,7 +83,7 @@ fn absolute(call: &Call<'_>, operation: u64) -> Result<u64, Errno> {
         at => {
             let moment = time::from_timespec(read_words(at)?)?;
             let wall = operation & abi::FUTEX_CLOCK_REALTIME != 0;
-            Ok(if wall { time::Clock::Real.to_monotonic(moment) } else { moment })
+            Ok(if wall { Clock::Real.to_monotonic(moment) } else { moment })
         }
     }
 }

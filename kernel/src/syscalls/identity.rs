@@ -1,12 +1,15 @@
 //! Calls about who a thread acts as (credentials(7)).
 
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 
 use super::{Call, Calls, SysResult};
+use crate::task::account::{Account, Kind};
 use crate::task::creds::{ALL_CAPS, Creds, cap, change};
+use crate::task::limits::{INFINITY, resource};
 use crate::task::tree;
 use crate::user::UserPtr;
 
@@ -46,6 +49,7 @@ fn setuid(call: &mut Call<'_>) -> SysResult {
     if !old.capable(cap::SETUID) && uid != old.uid && uid != old.suid {
         return Err(Errno::EPERM);
     }
+    note_processes(call, if old.capable(cap::SETUID) { uid } else { old.uid });
     change(&call.task, |creds| {
         if old.capable(cap::SETUID) {
             creds.uid = uid;
@@ -77,6 +81,13 @@ fn setgid(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
+/// Notes whether the real user `uid`, which the caller becomes, has more threads than `RLIMIT_NPROC` permits (execve(2), EAGAIN).
+fn note_processes(call: &Call<'_>, uid: u32) {
+    let limit = call.task.process.limit(resource::NPROC);
+    let exceeds = uid != 0 && limit != INFINITY && Account::of(uid).sum(Kind::Threads) > limit;
+    call.task.exceeds_processes.store(exceeds, Ordering::Relaxed);
+}
+
 /// Whether each wanted id is "same" or among those held.
 fn allowed(wanted: &[u32], held: &[u32], privileged: bool) -> Result<(), Errno> {
     let fine = privileged || wanted.iter().all(|id| *id == SAME || held.contains(id));
@@ -93,6 +104,7 @@ fn setreuid(call: &mut Call<'_>) -> SysResult {
     let privileged = old.capable(cap::SETUID);
     allowed(&[uid], &[old.uid, old.euid], privileged)?;
     allowed(&[euid], &[old.uid, old.euid, old.suid], privileged)?;
+    note_processes(call, pick(uid, old.uid));
     change(&call.task, |creds| {
         creds.uid = pick(uid, old.uid);
         creds.euid = pick(euid, old.euid);
@@ -134,6 +146,7 @@ fn setresuid(call: &mut Call<'_>) -> SysResult {
     if changes_nothing(wanted, [old.uid, old.euid, old.suid], old.fsuid) {
         return Ok(0);
     }
+    note_processes(call, pick(wanted[0], old.uid));
     change(&call.task, |creds| {
         creds.uid = pick(wanted[0], old.uid);
         creds.euid = pick(wanted[1], old.euid);

@@ -1,7 +1,6 @@
 //! Calls about memory: mmap(2) and its family.
 
 use alloc::vec::Vec;
-use core::ops::RangeInclusive;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
@@ -9,10 +8,12 @@ use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
 use linux_abi::syscalls::nr;
 
+use super::memory_advice::madvise;
 use super::{Call, Calls, SysResult};
+use crate::fs::mapped;
 use crate::mm::fault::Unresolved;
-use crate::mm::map::{Placement, Request, file_backing, shared_memory};
-use crate::mm::{AddressSpace, Backing, Vma, page_up, remap};
+use crate::mm::map::{Placement, Request, shared_memory};
+use crate::mm::{AddressSpace, Backing, page_up, remap};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::creds::cap;
@@ -41,12 +42,12 @@ pub const CALLS: Calls = &[
 ];
 
 impl Call<'_> {
-    fn mm(&self) -> Result<alloc::sync::Arc<AddressSpace>, Errno> {
+    pub(super) fn mm(&self) -> Result<alloc::sync::Arc<AddressSpace>, Errno> {
         self.task.mm().ok_or(Errno::ENOMEM)
     }
 
     /// A page-aligned start and a length, as a range of whole pages. `misfit` when the end does not exist.
-    fn range(&self, misfit: Errno) -> Result<(u64, u64), Errno> {
+    pub(super) fn range(&self, misfit: Errno) -> Result<(u64, u64), Errno> {
         let start = self.arg(0);
         if !start.is_multiple_of(PAGE) {
             return Err(Errno::EINVAL);
@@ -90,7 +91,7 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
-        match file_backing(file, offset, prot, shared)? {
+        match mapped::backing(file, offset, prot, shared)? {
             (Backing::Anonymous, flags) if shared => (shared_memory(len), flags),
             other => other,
         }
@@ -262,79 +263,12 @@ fn mincore(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-fn madvise(call: &mut Call<'_>) -> SysResult {
-    if !ADVICE.iter().any(|range| range.contains(&call.arg(2))) {
-        return Err(Errno::EINVAL);
-    }
-    let (start, end) = call.range(Errno::EINVAL)?;
-    if start == end {
-        return Ok(0);
-    }
-    let mm = call.mm()?;
-    let none = VmaFlags::default();
-    match call.arg(2) {
-        abi::MADV_FREE if !mm.lock().vmas.overlapping(start, end).all(is_private) => return Err(Errno::EINVAL),
-        abi::MADV_DONTNEED | abi::MADV_FREE => mm.discard(start, end)?,
-        abi::MADV_REMOVE => remove_shared(&mm, start, end)?,
-        abi::MADV_DONTFORK => mm.set_flags(start, end, VmaFlags::DONT_FORK, none)?,
-        abi::MADV_DOFORK => mm.set_flags(start, end, none, VmaFlags::DONT_FORK)?,
-        abi::MADV_WIPEONFORK => {
-            if !mm.lock().vmas.overlapping(start, end).all(is_private) {
-                return Err(Errno::EINVAL);
-            }
-            mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
-        }
-        abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
-        advice @ (abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE) => {
-            let needed = if advice == abi::MADV_POPULATE_READ { Prot::READ } else { Prot::WRITE };
-            if mm.lock().vmas.overlapping(start, end).any(|vma| !vma.prot.has(needed)) {
-                return Err(Errno::EINVAL);
-            }
-            mm.populate(start, end).map_err(populate_error)?;
-        }
-        // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
-        _ if mm.lock().vmas.is_covered(start, end) => {}
-        _ => return Err(Errno::ENOMEM),
-    }
-    Ok(0)
-}
-
-/// Whether a range is private memory of no file.
-fn is_private(vma: &Vma) -> bool {
-    matches!(vma.backing, Backing::Anonymous)
-}
-
-/// Kinds of advice there are.
-const ADVICE: [RangeInclusive<u64>; 4] = [
-    abi::MADV_NORMAL..=abi::MADV_DONTNEED,
-    abi::MADV_FREE..=abi::MADV_DOFORK,
-    abi::MADV_HUGEPAGE..=abi::MADV_PAGEOUT,
-    abi::MADV_POPULATE_READ..=abi::MADV_POPULATE_WRITE,
-];
-
 /// Bytes of the whole pages around a range, 0 if that is 2^64.
 fn pages_around(slack: u64, len: u64) -> u64 {
     len.wrapping_add(slack).wrapping_add(PAGE - 1) & !(PAGE - 1)
 }
 
-/// `MADV_REMOVE`: a hole, which only a mapping with the right to write may punch.
-fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
-    let map = mm.lock();
-    let Some(vma) = map.vmas.find(start).filter(|vma| vma.end >= end) else { return Err(Errno::EINVAL) };
-    if vma.flags.has(VmaFlags::LOCKED) {
-        return Err(Errno::EINVAL);
-    }
-    if vma.flags.has(VmaFlags::SHARED) && !vma.prot.has(Prot::WRITE) {
-        return Err(Errno::EACCES);
-    }
-    let Backing::Shared { memory, offset } = &vma.backing else { return Err(Errno::EINVAL) };
-    let first = (offset + (start - vma.start)) / PAGE;
-    memory.forget(first, first + (end - start) / PAGE);
-    mm.forget_pages(start, end);
-    Ok(())
-}
-
-fn populate_error(error: Unresolved) -> Errno {
+pub(super) fn populate_error(error: Unresolved) -> Errno {
     match error {
         Unresolved::NotMapped | Unresolved::OutOfMemory => Errno::ENOMEM,
         Unresolved::Forbidden | Unresolved::Beyond => Errno::EFAULT,

@@ -10,9 +10,9 @@ use machine::arch::UserFrame;
 use machine::thread::Current;
 use machine::time::cycles_in_halves;
 
-use crate::debug::ring::Open;
-use crate::debug::{self, flight};
 use crate::task::{Task, current, current_here};
+use crate::trace::ring::Open;
+use crate::trace::{self, flight};
 
 mod clock;
 mod dir_mount;
@@ -27,10 +27,12 @@ pub mod file_xattr;
 mod futexes;
 mod identity;
 mod memory;
+mod memory_advice;
 mod mqueue;
 mod place;
 mod poll;
 mod process;
+mod process_compare;
 mod process_setup;
 mod process_usage;
 mod scheduling;
@@ -86,6 +88,7 @@ const AREAS: &[Calls] = &[
     memory::CALLS,
     mqueue::CALLS,
     process::CALLS,
+    process_compare::CALLS,
     process_setup::CALLS,
     process_usage::CALLS,
     identity::CALLS,
@@ -159,7 +162,7 @@ const fn recording(nr: u64) -> u32 {
 }
 
 fn unimplemented(call: &mut Call<'_>) -> SysResult {
-    debug::event::unimplemented_syscall(call.frame.syscall_number());
+    trace::calls::unimplemented_syscall(call.frame.syscall_number());
     Err(Errno::ENOSYS)
 }
 
@@ -168,7 +171,7 @@ fn unimplemented(call: &mut Call<'_>) -> SysResult {
 pub fn dispatch(frame: &mut UserFrame, args: [u64; 2]) {
     let nr = frame.syscall_number();
     let Some(answer) = TABLE.get(nr as usize) else { return unknown(frame) };
-    let watched = debug::watches_calls();
+    let watched = trace::watches_calls();
     if !flight::ON && watched == 0 {
         let result = run(answer.handler, current(), frame);
         return finish(frame, result);
@@ -252,7 +255,7 @@ fn recorded_with_all(handler: Handler, frame: &mut UserFrame) {
 #[cold]
 #[inline(never)]
 fn unknown(frame: &mut UserFrame) {
-    match debug::watches_calls() {
+    match trace::watches_calls() {
         0 if flight::ON => recorded_with_all(unimplemented, frame),
         0 => {
             let result = run(unimplemented, current(), frame);
@@ -266,14 +269,14 @@ fn unknown(frame: &mut UserFrame) {
 #[cold]
 #[inline(never)]
 fn watch(handler: Handler, frame: &mut UserFrame) {
-    let before = debug::calls::enter(frame);
+    let before = trace::calls::enter(frame);
     if flight::ON {
         recorded_with_all(handler, frame);
     } else {
         let result = run(handler, current(), frame);
         finish(frame, result);
     }
-    debug::calls::leave(&before, frame.result() as i64);
+    trace::calls::leave(&before, frame.result() as i64);
 }
 
 /// Results that mean "interrupted, maybe to be restarted": -`ERESTART_RESTARTBLOCK` to -`ERESTARTSYS`.

@@ -16,9 +16,12 @@ use super::place::Walker;
 use super::{Call, Calls, SysResult};
 use crate::fs::file::{File, O_ACCMODE};
 use crate::ipc::mqueue::{self, Patience, Queue, Registration};
+use crate::task::Creds;
+use crate::task::account::Kind;
+use crate::task::clock::Clock;
 use crate::task::creds::cap;
 use crate::task::limits::resource;
-use crate::time::{self, Clock};
+use crate::time;
 use crate::user::{UserPtr, read_bytes, read_string, read_words, write_bytes, write_words};
 
 /// This area's calls.
@@ -93,13 +96,11 @@ fn make(call: &Call<'_>, name: &[u8], attributes: Option<[u64; 4]>) -> Result<Ar
         }
     };
     let (most, longest) = (most as usize, longest as usize);
-    let uid = call.task.creds.with(|creds| creds.uid);
-    let bytes = mqueue::bytes_of(uid).saturating_add(mqueue::footprint(most, longest));
-    if bytes > call.task.process.limit(resource::MSGQUEUE) {
-        return Err(Errno::EMFILE);
-    }
+    let (bytes, limit) = (mqueue::footprint(most, longest), call.task.process.limit(resource::MSGQUEUE));
+    let charge = |creds: &Creds| creds.account.charge(Kind::QueueBytes, bytes, limit);
+    let charge = call.task.creds.with(charge).ok_or(Errno::EMFILE)?;
     let mode = call.arg(2) as u32 & 0o7777 & !call.task.fs().umask();
-    let queue = Queue::new(mode, most, longest);
+    let queue = Queue::new(mode, most, longest, charge);
     mqueue::enter(name, &queue, privileged)?;
     Ok(queue)
 }
@@ -115,7 +116,7 @@ fn mq_unlink(call: &mut Call<'_>) -> SysResult {
 /// The description and queue behind argument 0.
 fn queue(call: &Call<'_>) -> Result<(Arc<File>, Arc<Queue>), Errno> {
     let file = call.file(0)?;
-    let queue = file.ops.as_queue().cloned().ok_or(Errno::EBADF)?;
+    let queue = mqueue::of(&file).cloned().ok_or(Errno::EBADF)?;
     Ok((file, queue))
 }
 

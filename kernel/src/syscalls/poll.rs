@@ -14,8 +14,8 @@ use super::{Call, Calls, SysResult};
 use crate::fs::file::File;
 use crate::ipc::epoll::{self, Event};
 use crate::ipc::poll::{self, Wish};
-use crate::signal;
 use crate::task::limits::resource;
+use crate::task::signal;
 use crate::time;
 use crate::user::{UserPtr, read_bytes, read_words, write_bytes, write_words};
 use kernel_logic::readiness::{Interest, SELECT_EXCEPT, SELECT_IN, SELECT_OUT};
@@ -202,7 +202,7 @@ fn select_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
 
 fn epoll_of(call: &Call<'_>, index: usize) -> Result<(Arc<File>, Arc<epoll::Epoll>), Errno> {
     let file = call.file(index)?;
-    let epoll = file.ops.as_epoll().cloned().ok_or(Errno::EINVAL)?;
+    let epoll = epoll::of(&file).cloned().ok_or(Errno::EINVAL)?;
     Ok((file, epoll))
 }
 
@@ -220,7 +220,7 @@ fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
     if matches!(target.inode().attr().kind(), crate::fs::attr::S_IFREG | crate::fs::attr::S_IFDIR) {
         return Err(Errno::EPERM);
     }
-    let epoll = own.ops.as_epoll().ok_or(Errno::EINVAL)?;
+    let epoll = epoll::of(&own).ok_or(Errno::EINVAL)?;
     if Arc::ptr_eq(&own, &target) {
         return Err(Errno::EINVAL);
     }

@@ -11,12 +11,13 @@ use super::file_open::install;
 use super::process_usage::{whole_usage, write_usage};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
+use crate::mm::frames;
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
-use crate::task::wait::{self, Change, Report, Wanted, Which};
+use crate::task::wait::{self, Change, Kind, Report, Wanted, Which};
 use crate::task::{Pid, Process, clone, exec, exit, pidfd, tree};
-use crate::user::{self, UserPtr, read_words};
+use crate::user::{self, UserPtr};
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -51,6 +52,7 @@ fn sys_clone(call: &mut Call<'_>) -> SysResult {
         pidfd: call.arg(2),
         child_tid: call.arg(3),
         tls: call.arg(4),
+        chosen_id: None,
     };
     clone::clone(&call.task, call.frame, &request)
 }
@@ -69,6 +71,11 @@ fn vfork(call: &mut Call<'_>) -> SysResult {
 fn clone3(call: &mut Call<'_>) -> SysResult {
     /// `CLONE_ARGS_SIZE_VER0`: the first eight words; later ones must be zero.
     const FIRST_VERSION: u64 = 64;
+    /// Bytes of the structure as Linux 6.1 knows it.
+    const KNOWN: usize = 88;
+    /// `MAX_PID_NS_LEVEL`
+    const MOST_IDS: u64 = 32;
+    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let size = call.arg(1);
     if size < FIRST_VERSION {
         return Err(Errno::EINVAL);
@@ -76,14 +83,33 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     if size > 4096 {
         return Err(Errno::E2BIG);
     }
-    let [flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls] = read_words(call.arg(0))?;
-    for at in (FIRST_VERSION..size / 8 * 8).step_by(8) {
-        if UserPtr::<u64>::new(call.arg(0) + at).read()? != 0 {
+    for at in KNOWN as u64..size {
+        if UserPtr::<u8>::new(call.arg(0) + at).read()? != 0 {
             return Err(Errno::E2BIG);
         }
     }
+    let mut bytes = [0; KNOWN];
+    user::read_bytes(call.arg(0), &mut bytes[..KNOWN.min(size as usize)])?;
+    let mut words = [0; KNOWN / 8];
+    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    let [flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls, ids_at, ids, cgroup] = words;
+    // Process namespaces do not nest, and an array without a length is as wrong as a length without an array.
+    if ids > MOST_IDS || (ids == 0) != (ids_at == 0) || exit_signal > u64::from(MAX_SIGNAL) {
+        return Err(Errno::EINVAL);
+    }
+    let into_cgroup = flags & CLONE_INTO_CGROUP != 0;
+    if into_cgroup && (cgroup > i32::MAX as u64 || size < KNOWN as u64) {
+        return Err(Errno::EINVAL);
+    }
+    let mut chosen = [0_u32; MOST_IDS as usize];
+    for (index, id) in chosen.iter_mut().enumerate().take(ids as usize) {
+        *id = UserPtr::new(ids_at).add(index).read()?;
+    }
+    let both = abi::CLONE_SIGHAND | clone::CLONE_CLEAR_SIGHAND;
     let unknown = flags & (!0x3_ffff_ffff | 0xff | abi::CLONE_DETACHED) != 0;
-    if unknown || exit_signal > u64::from(MAX_SIGNAL) || (stack == 0) != (stack_size == 0) {
+    if unknown || flags & both == both || (stack == 0) != (stack_size == 0) {
         return Err(Errno::EINVAL);
     }
     if stack.checked_add(stack_size).is_none_or(|end| end > kernel_logic::vma::USER_END) {
@@ -93,8 +119,19 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     if flags & (abi::CLONE_THREAD | abi::CLONE_PARENT) != 0 && exit_signal != 0 {
         return Err(Errno::EINVAL);
     }
+    if into_cgroup {
+        // There are no control groups, so no descriptor is one's.
+        call.task.files().get(cgroup as i32)?;
+        return Err(Errno::EBADF);
+    }
+    let chosen_id = match ids {
+        0 => None,
+        1 => Some(clone::chosen_id(&call.task, chosen[0])?),
+        _ => return Err(Errno::EINVAL),
+    };
     let stack = stack.wrapping_add(stack_size);
-    let request = clone::Request { flags, exit_signal: exit_signal as u8, stack, parent_tid, child_tid, pidfd, tls };
+    let exit_signal = exit_signal as u8;
+    let request = clone::Request { flags, exit_signal, stack, parent_tid, child_tid, pidfd, tls, chosen_id };
     clone::clone(&call.task, call.frame, &request)
 }
 
@@ -104,7 +141,7 @@ const PATH_MAX: usize = 4096;
 const MAX_STRING: usize = kernel_logic::stack::MAX_STRING;
 
 fn execve(call: &mut Call<'_>) -> SysResult {
-    crate::mm::frames::spare()?;
+    frames::spare()?;
     let path = user::read_string(call.arg(0), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(1), call.arg(2))?;
     let request = exec::Request { path, base: None, place: None, keep_link: false, argv, envp };
@@ -164,6 +201,8 @@ fn strings(array: u64, left: &mut usize) -> Result<Strings, Errno> {
         if pointer == 0 {
             break;
         }
+        // Many programs may do this at once.
+        frames::spare()?;
         let string = user::read_string(pointer, MAX_STRING, Errno::E2BIG)?;
         *left = left.checked_sub(string.len() + 9).ok_or(Errno::E2BIG)?;
         list.push(string);
@@ -191,6 +230,7 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
         continued: options & abi::WCONTINUED != 0,
         no_hang: options & abi::WNOHANG != 0,
         keep: false,
+        kind: kind_of(options),
     };
     let Some(report) = wait::wait(&call.task, &wanted)? else { return Ok(0) };
     let status = match report.change {
@@ -248,9 +288,19 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
         continued: options & abi::WCONTINUED != 0,
         no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
+        kind: kind_of(options),
     };
     let report = wait::wait(&call.task, &wanted)?;
     if impatient && report.is_none() { Err(Errno::EAGAIN) } else { Ok(report) }
+}
+
+/// Which children `__WALL` and `__WCLONE` ask for.
+fn kind_of(options: u64) -> Kind {
+    match options {
+        _ if options & abi::__WALL != 0 => Kind::All,
+        _ if options & abi::__WCLONE != 0 => Kind::Clones,
+        _ => Kind::Ordinary,
+    }
 }
 
 fn pidfd_open(call: &mut Call<'_>) -> SysResult {

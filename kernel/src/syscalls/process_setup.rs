@@ -10,7 +10,7 @@ use machine::thread::running;
 
 use super::{Call, Calls, SysResult};
 use crate::task::access::{self, By};
-use crate::task::creds::{self, cap};
+use crate::task::creds::{self, cap, secure};
 use crate::task::{Pid, tree};
 use crate::user::{self, UserPtr};
 
@@ -106,8 +106,16 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
             }
         }),
         // PR_GET_KEEPCAPS, PR_SET_KEEPCAPS
-        7 => return Ok(usize::from(me.creds.with(|creds| creds.keep_caps))),
-        8 if value <= 1 => creds::change(me, |creds| creds.keep_caps = value == 1),
+        7 => return Ok(usize::from(me.creds.with(|creds| creds.has_secure(secure::KEEP_CAPS)))),
+        8 if value <= 1 => {
+            if me.creds.with(|creds| creds.has_secure(secure::KEEP_CAPS << 1)) {
+                return Err(Errno::EPERM);
+            }
+            let (bit, keep) = (secure::KEEP_CAPS, value == 1);
+            creds::change(me, |creds| {
+                creds.securebits = if keep { creds.securebits | bit } else { creds.securebits & !bit }
+            });
+        }
         // PR_SET_NAME, PR_GET_NAME
         15 => {
             let mut name = [0; 15];
@@ -128,6 +136,13 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
                 return Err(Errno::EINVAL);
             }
             creds::change(me, |creds| creds.bounding &= !(1 << value));
+        }
+        // PR_GET_SECUREBITS, PR_SET_SECUREBITS
+        27 => return Ok(me.creds.with(|creds| creds.securebits) as usize),
+        28 => {
+            let mut changed = (*me.creds()).clone();
+            changed.set_securebits(value)?;
+            creds::change(me, |creds| creds.securebits = changed.securebits);
         }
         // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
         29 => {

@@ -7,8 +7,8 @@ use linux_abi::syscalls::nr;
 
 use super::process::named;
 use super::{Call, Calls, SysResult};
-use crate::sched::tick::cpu_deadline;
 use crate::task::Process;
+use crate::task::clock;
 use crate::task::creds::cap;
 use crate::task::limits::Limit;
 use crate::task::process::Usage;
@@ -40,7 +40,7 @@ fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limi
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
     let mut limits = process.limits.lock();
     limits.change(resource, limit, privileged)?;
-    process.cpu_deadline.store(cpu_deadline(&limits), Ordering::Relaxed);
+    process.cpu_deadline.store(limits.cpu_deadline(), Ordering::Relaxed);
     Ok(0)
 }
 
@@ -71,7 +71,7 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
 pub(super) fn whole_usage(process: &Process) -> Usage {
     let mut usage = *process.usage.lock();
     for thread in process.threads.lock().iter() {
-        let (user, system) = time::split_time(thread);
+        let (user, system) = clock::split_time(thread);
         usage.user += user;
         usage.system += system;
         usage.minor_faults += thread.minor_faults.load(Ordering::Relaxed);
@@ -129,7 +129,7 @@ fn getrusage(call: &mut Call<'_>) -> SysResult {
             }
         }
         THREAD => {
-            let (user, system) = time::split_time(&call.task);
+            let (user, system) = clock::split_time(&call.task);
             let minor_faults = call.task.minor_faults.load(Ordering::Relaxed);
             Usage { user, system, minor_faults, ..Usage::default() }
         }

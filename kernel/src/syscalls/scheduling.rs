@@ -92,22 +92,30 @@ fn permit(call: &Call<'_>, thread: &Task) -> Result<(), Errno> {
     }
 }
 
-fn apply(call: &Call<'_>, thread: &Task, policy: Policy) -> SysResult {
+/// Schedules `thread` by `policy`, and lets its children inherit that unless `resets`. Limits are those of `thread`, whoever asks
+/// (sched(7), "Privileges and resource limits").
+fn apply(call: &Call<'_>, thread: &Task, policy: Policy, resets: bool) -> SysResult {
     permit(call, thread)?;
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_NICE));
-    let bound = call.task.process.limit(resource::RTPRIO);
+    let bound = thread.process.limit(resource::RTPRIO);
     let now = thread.sched.policy();
-    let raises = priority_of(policy) > priority_of(now) || policy_number(policy) != policy_number(now);
-    if priority_of(policy) > 0 && raises && !privileged && priority_of(policy) as u64 > bound {
-        return Err(Errno::EPERM);
-    }
-    // Leaving SCHED_IDLE is a lower nice value by another name (sched(7)).
-    let floor = 20 - call.task.process.limit(resource::NICE).min(40) as i32;
-    if now == Policy::Idle && policy != now && !privileged && thread.sched.nice() < floor {
+    let (priority, before) = (priority_of(policy), priority_of(now));
+    let becomes = priority > 0 && policy_number(policy) != policy_number(now) && bound == 0;
+    let raises = priority > before && priority as u64 > bound;
+    // Leaving SCHED_IDLE is a lower nice value by another name.
+    let leaves_idle = now == Policy::Idle && policy != now && thread.sched.nice() < nice_floor(thread);
+    let unresets = thread.sched.reset_on_fork.load(Ordering::Relaxed) && !resets;
+    if !privileged && (becomes || raises || leaves_idle || unresets) {
         return Err(Errno::EPERM);
     }
     thread.sched.set_policy(policy);
+    thread.sched.reset_on_fork.store(resets, Ordering::Relaxed);
     Ok(0)
+}
+
+/// The least nice value a thread may be given without privilege (`RLIMIT_NICE`).
+fn nice_floor(thread: &Task) -> i32 {
+    20 - thread.process.limit(resource::NICE).min(40) as i32
 }
 
 /// Where a `struct sched_param` lies. A missing one and a negative id are EINVAL before anything else.
@@ -119,7 +127,7 @@ fn sched_setparam(call: &mut Call<'_>) -> SysResult {
     let priority = param(call, 1)?.read()?;
     let thread = target(call)?;
     let policy = make_policy(policy_number(thread.sched.policy()), priority)?;
-    apply(call, &thread, policy)
+    apply(call, &thread, policy, thread.sched.reset_on_fork.load(Ordering::Relaxed))
 }
 
 fn sched_getparam(call: &mut Call<'_>) -> SysResult {
@@ -134,9 +142,7 @@ fn sched_setscheduler(call: &mut Call<'_>) -> SysResult {
     }
     let priority = param(call, 2)?.read()?;
     let thread = target(call)?;
-    apply(call, &thread, make_policy(call.int(1), priority)?)?;
-    thread.sched.reset_on_fork.store(call.int(1) & RESET_ON_FORK != 0, Ordering::Relaxed);
-    Ok(0)
+    apply(call, &thread, make_policy(call.int(1), priority)?, call.int(1) & RESET_ON_FORK != 0)
 }
 
 /// Bytes of a `struct sched_attr` in its first version, and in that with the two clamps.
@@ -196,11 +202,10 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
     if renices && !may_renice(call, &thread, nice) {
         return Err(Errno::EPERM);
     }
-    apply(call, &thread, chosen)?;
+    apply(call, &thread, chosen, flags & FLAG_RESET_ON_FORK != 0)?;
     if renices {
         thread.sched.set_nice(nice);
     }
-    thread.sched.reset_on_fork.store(flags & FLAG_RESET_ON_FORK != 0, Ordering::Relaxed);
     Ok(0)
 }
 
@@ -233,8 +238,7 @@ fn sched_getattr(call: &mut Call<'_>) -> SysResult {
 /// Whether the caller may give `thread` this nice value: a higher one always (sched(7), RLIMIT_NICE).
 fn may_renice(call: &Call<'_>, thread: &Task, nice: i32) -> bool {
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_NICE));
-    let floor = 20 - call.task.process.limit(resource::NICE).min(40) as i32;
-    nice >= thread.sched.nice() || privileged || nice >= floor
+    nice >= thread.sched.nice() || privileged || nice >= nice_floor(thread)
 }
 
 fn priority_bound(call: &Call<'_>, real_time: usize) -> SysResult {
@@ -327,12 +331,14 @@ fn getpriority(call: &mut Call<'_>) -> SysResult {
 
 fn setpriority(call: &mut Call<'_>) -> SysResult {
     let nice = call.int(2).clamp(-20, 19);
+    let mut outcome = Ok(0);
+    // One that may not be changed keeps no other from it.
     for thread in threads(call)? {
-        permit(call, &thread)?;
-        if !may_renice(call, &thread, nice) {
-            return Err(Errno::EACCES);
+        match permit(call, &thread) {
+            Err(error) => outcome = Err(error),
+            Ok(()) if !may_renice(call, &thread, nice) => outcome = Err(Errno::EACCES),
+            Ok(()) => thread.sched.set_nice(nice),
         }
-        thread.sched.set_nice(nice);
     }
-    Ok(0)
+    outcome
 }

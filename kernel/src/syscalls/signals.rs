@@ -10,8 +10,8 @@ use machine::time::now;
 
 use super::{Call, Calls, SysResult, clock, futexes};
 use crate::sched::Sleep;
-use crate::signal::permit::permit;
-use crate::signal::{self, AltStack, Restart, frame};
+use crate::task::signal::permit::permit;
+use crate::task::signal::{self, AltStack, Restart, frame};
 use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
 use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
@@ -152,7 +152,7 @@ fn pause(_call: &mut Call<'_>) -> SysResult {
 
 fn sleep_for_signal() -> SysResult {
     // Nothing but a signal ends this.
-    while crate::sched::sleep_until(u64::MAX, Sleep::Interruptible).is_ok() {}
+    while crate::sync::wait::sleep_until(u64::MAX, Sleep::Interruptible).is_ok() {}
     Err(Errno::ERESTARTNOHAND)
 }
 
@@ -275,13 +275,24 @@ fn tkill(call: &mut Call<'_>) -> SysResult {
     if call.int(0) <= 0 {
         return Err(Errno::EINVAL);
     }
-    let thread = tree::thread(call.int(0) as Pid).ok_or(Errno::ESRCH)?;
-    send_to_thread(call, &thread, call.arg(1))
+    match tree::thread(call.int(0) as Pid) {
+        Some(thread) => send_to_thread(call, &thread, call.arg(1)),
+        None => send_to_dead_thread(call, call.int(0), call.arg(1)),
+    }
 }
 
 fn tgkill(call: &mut Call<'_>) -> SysResult {
-    let thread = thread_of(call.int(0), call.int(1))?;
-    send_to_thread(call, &thread, call.arg(2))
+    match thread_of(call.int(0), call.int(1)) {
+        Err(Errno::ESRCH) if call.int(0) == call.int(1) => send_to_dead_thread(call, call.int(0), call.arg(2)),
+        thread => send_to_thread(call, &thread?, call.arg(2)),
+    }
+}
+
+/// The first thread of a process stays until that is waited for, though no signal reaches it any more.
+fn send_to_dead_thread(call: &Call<'_>, tid: i32, signal: u64) -> SysResult {
+    let process = tree::process(tid as Pid).ok_or(Errno::ESRCH)?;
+    permit(&call.task, &process, check_signal(signal)?)?;
+    Ok(0)
 }
 
 fn send_to_thread(call: &Call<'_>, thread: &ThreadRef, signal: u64) -> SysResult {

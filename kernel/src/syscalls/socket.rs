@@ -119,7 +119,7 @@ fn kind(family: u64, kind: u64, protocol: u64) -> Result<Kind, Errno> {
 /// The socket of argument 0.
 fn socket(call: &Call<'_>) -> Result<(Arc<File>, Arc<Socket>), Errno> {
     let file = call.file(0)?;
-    let socket = file.ops.as_socket().cloned().ok_or(Errno::ENOTSOCK)?;
+    let socket = unix::of(&file).cloned().ok_or(Errno::ENOTSOCK)?;
     Ok((file, socket))
 }
 
@@ -199,7 +199,7 @@ fn flags(file: &File, bits: u64) -> Result<Flags, Errno> {
 }
 
 fn send(
-    socket: &Socket,
+    socket: &Arc<Socket>,
     source: &mut Source<'_>,
     target: Option<Arc<Socket>>,
     flags: Flags,

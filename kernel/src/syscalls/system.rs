@@ -1,113 +1,47 @@
 //! Calls about the system as a whole: names, memory and load, the log, random bytes, power.
 
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
-use machine::sync::SpinLock;
 
 use super::{Call, Calls, SysResult};
-use crate::debug;
-use crate::debug::inject;
 use crate::fs::dev::{fill_random, kmsg};
 use crate::fs::file::outcome;
 use crate::fs::io::Sink;
+use crate::inject;
 use crate::log;
 use crate::mm::frames;
 use crate::task::creds::cap;
 use crate::task::tree;
 use crate::time;
+use crate::trace;
 use crate::user;
+use crate::uts;
 
 /// This area's calls.
 pub const CALLS: Calls = &[
     (nr::uname, uname),
-    (nr::sethostname, |call| set_name(call, HOST)),
-    (nr::setdomainname, |call| set_name(call, DOMAIN)),
+    (nr::sethostname, |call| set_name(call, uts::HOST)),
+    (nr::setdomainname, |call| set_name(call, uts::DOMAIN)),
     (nr::sysinfo, sysinfo),
     (nr::syslog, syslog),
     (nr::getrandom, getrandom),
     (nr::reboot, reboot),
     (nr::iopl, iopl),
     (nr::ioperm, ioperm),
+    (nr::acct, acct),
 ];
 
-/// What `uname -r` shows: the interface this kernel follows, and whose it is.
-pub const RELEASE: &str = "6.1.0-kwab";
-/// What `uname -v` shows.
-pub const VERSION: &str = "#1 SMP kwab";
-/// Bytes of each of uname's six fields.
-const FIELD: usize = 65;
-
-/// Number of the field with the host name.
-const HOST: usize = 1;
-/// Number of the field with the domain name.
-const DOMAIN: usize = 5;
-
-/// The six fields of `uname` as a program gets them: names of at most 64 bytes, each with NULs behind it.
-#[derive(Clone)]
-struct Names([u8; 6 * FIELD]);
-
-impl Names {
-    fn at_boot() -> Self {
-        let mut names = Self([0; 6 * FIELD]);
-        for (field, text) in ["Linux", "(none)", RELEASE, VERSION, "x86_64", "(none)"].into_iter().enumerate() {
-            names.field_mut(field)[..text.len()].copy_from_slice(text.as_bytes());
-        }
-        names
+/// Process accounting is off: it can be switched off, and not on.
+fn acct(call: &mut Call<'_>) -> SysResult {
+    if !call.task.creds.with(|creds| creds.capable(cap::SYS_PACCT)) {
+        return Err(Errno::EPERM);
     }
-
-    fn field_mut(&mut self, field: usize) -> &mut [u8] {
-        &mut self.0[field * FIELD..(field + 1) * FIELD]
-    }
-
-    fn text(&self, field: usize) -> Vec<u8> {
-        self.0[field * FIELD..(field + 1) * FIELD].iter().copied().take_while(|byte| *byte != 0).collect()
-    }
-}
-
-/// The names as they are; a change makes new ones, so that a copy to a program needs no lock.
-static NAMES: SpinLock<Option<Arc<Names>>> = SpinLock::new(None);
-
-fn names() -> Arc<Names> {
-    Arc::clone(NAMES.lock().get_or_insert_with(|| Arc::new(Names::at_boot())))
-}
-
-fn set(field: usize, name: &[u8]) -> Result<(), Errno> {
-    if name.len() >= FIELD {
-        return Err(Errno::EINVAL);
-    }
-    let mut names = NAMES.lock();
-    let changed = Arc::make_mut(names.get_or_insert_with(|| Arc::new(Names::at_boot()))).field_mut(field);
-    changed.fill(0);
-    changed[..name.len()].copy_from_slice(name);
-    Ok(())
-}
-
-/// The host name, for `/proc/sys/kernel/hostname`.
-pub fn host_name() -> Vec<u8> {
-    names().text(HOST)
-}
-
-/// The domain name, for `/proc/sys/kernel/domainname`.
-pub fn domain_name() -> Vec<u8> {
-    names().text(DOMAIN)
-}
-
-/// Sets the host name: EINVAL for more than 64 bytes.
-pub fn set_host_name(name: &[u8]) -> Result<(), Errno> {
-    set(HOST, name)
-}
-
-/// Sets the domain name: EINVAL for more than 64 bytes.
-pub fn set_domain_name(name: &[u8]) -> Result<(), Errno> {
-    set(DOMAIN, name)
+    if call.arg(0) == 0 { Ok(0) } else { Err(Errno::ENOSYS) }
 }
 
 fn uname(call: &mut Call<'_>) -> SysResult {
-    user::write_bytes(call.arg(0), &names().0)?;
+    user::write_bytes(call.arg(0), uts::names().bytes())?;
     Ok(0)
 }
 
@@ -115,11 +49,11 @@ fn set_name(call: &Call<'_>, field: usize) -> SysResult {
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
-    let len = usize::try_from(call.arg(1)).ok().filter(|len| *len < FIELD).ok_or(Errno::EINVAL)?;
-    let mut bytes = [0; FIELD];
+    let len = usize::try_from(call.arg(1)).ok().filter(|len| *len < uts::FIELD).ok_or(Errno::EINVAL)?;
+    let mut bytes = [0; uts::FIELD];
     user::read_bytes(call.arg(0), &mut bytes[..len])?;
-    inject::names_change(field == HOST);
-    set(field, &bytes[..len])?;
+    inject::names_change(field == uts::HOST);
+    uts::set(field, &bytes[..len])?;
     Ok(0)
 }
 
@@ -226,7 +160,7 @@ fn reboot(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     if matches!(call.arg(2) as u32, 0x4321_fedc | 0xcdef_0123 | 0x0123_4567) {
-        debug::report();
+        trace::report();
     }
     match call.arg(2) as u32 {
         // CAD_OFF, CAD_ON: there is no keyboard whose Ctrl-Alt-Del could matter.

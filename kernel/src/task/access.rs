@@ -10,6 +10,7 @@ use kernel_logic::permission::{Identity, may_look_into};
 use linux_abi::Errno;
 
 use super::Task;
+use super::account::Kind;
 use super::creds::{Creds, cap};
 use crate::mm::AddressSpace;
 
@@ -78,6 +79,9 @@ pub(super) fn change_creds(task: &Task, creds: Arc<Creds>) {
             }
         });
         task.parent_death_signal.store(0, Ordering::Relaxed);
+    }
+    if task.creds.with(|old| old.uid != creds.uid) {
+        *task.counted.lock() = creds.account.charge(Kind::Threads, 1, u64::MAX);
     }
     task.creds.set(creds);
 }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{MAX_SIGNAL, SIG_DFL, SIG_IGN, SigSet};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigSet};
 use linux_abi::Errno;
 use linux_abi::flags::process as flags;
 use machine::arch::UserFrame;
@@ -11,19 +11,20 @@ use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
 use machine::trap::TrapCode;
 
+use super::account::Kind;
 use super::creds::cap;
 use super::process::Actions;
-use super::{OptionSlot, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
-use crate::debug;
-use crate::debug::inject::{self, Fault};
-use crate::debug::ring::Calls;
-use crate::debug::span::{Id, span};
+use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::fs::closing::Closing;
+use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
-use crate::signal::ThreadSignals;
 use crate::sync::wait::WaitError;
 use crate::task::limits::{max_threads, resource};
+use crate::task::signal::ThreadSignals;
+use crate::trace;
+use crate::trace::ring::Calls;
+use crate::trace::span::{Id, span};
 use crate::user::UserPtr;
 
 /// What a clone is asked to do.
@@ -43,6 +44,8 @@ pub struct Request {
     pub pidfd: u64,
     /// Its thread pointer (`CLONE_SETTLS`).
     pub tls: u64,
+    /// Its id, if that was chosen ([`chosen_id`]).
+    pub chosen_id: Option<Pid>,
 }
 
 /// Flags that ask for what this kernel does not have: namespaces.
@@ -67,22 +70,25 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     }
     let is_thread = asked(flags::CLONE_THREAD);
     // Whoever may exceed resource limits is bound only by the numbers there are.
-    let privileged = me.creds.with(|creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE));
-    let uid = me.creds.with(|creds| creds.uid);
-    if tree::thread_count() as u64 >= max_threads()
-        || (!privileged && tree::threads_of(uid) as u64 >= me.process.limit(resource::NPROC))
-    {
+    let may_exceed =
+        |creds: &Creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE) || creds.capable(cap::SYS_ADMIN);
+    let most = if me.creds.with(may_exceed) { u64::MAX } else { me.process.limit(resource::NPROC) };
+    let counted = me.creds.with(|creds| creds.account.charge(Kind::Threads, 1, most));
+    if tree::thread_count() as u64 >= max_threads() || counted.is_none() {
         return Err(Errno::EAGAIN);
     }
+    me.exceeds_processes.store(false, Ordering::Relaxed);
     frames::spare()?;
     let memory = span(Id::ForkMemory);
     let mm = child_memory(me, asked(flags::CLONE_VM), request.stack != 0)?;
     drop(memory);
     let family = span(Id::ForkTask);
-    let tid = tree::allocate()?;
+    let taken = request.chosen_id.map(tree::allocate_this).transpose()?;
+    let tid = taken.as_ref().map_or_else(tree::allocate, |taken| Ok(taken.id()))?;
     let process = if is_thread { me.process.clone() } else { child_process(me, tid, request) };
     let vfork = asked(flags::CLONE_VFORK).then(|| Arc::new(VforkDone::default()));
-    let task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
+    let mut task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
+    task.counted = SpinLock::new(counted);
     drop(family);
     let mut start = *frame;
     start.set_result(0);
@@ -116,15 +122,24 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         tree::add_thread(&thread);
     } else {
         tree::add_process(&process, process.ppid(), &thread);
-        debug::event::fork(me.pid(), tid);
+        trace::event::fork(me.pid(), tid);
     }
-    debug::flight::fork(me.pid(), tid);
+    trace::flight::fork(me.pid(), tid);
     sched::start(thread);
     drop(whole);
     if let Some(vfork) = vfork {
         wait_for_vfork(&vfork);
     }
     Ok(tid as usize)
+}
+
+/// Checks an id that the caller chose for a child (clone3(2), `set_tid`).
+pub fn chosen_id(me: &Task, id: Pid) -> Result<Pid, Errno> {
+    if id == 0 || id >= tree::PID_MAX {
+        return Err(Errno::EINVAL);
+    }
+    let may = |creds: &Creds| creds.capable(cap::SYS_ADMIN) || creds.capable(cap::CHECKPOINT_RESTORE);
+    if me.creds.with(may) { Ok(id) } else { Err(Errno::EPERM) }
 }
 
 fn check(request: &Request) -> Result<(), Errno> {
@@ -155,7 +170,7 @@ fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
     } else {
         let mut table = me.process.actions.with(|actions| *actions.0.lock());
         if asked(CLONE_CLEAR_SIGHAND) {
-            table.iter_mut().filter(|entry| entry.handler != SIG_IGN).for_each(|entry| entry.handler = SIG_DFL);
+            table.iter_mut().for_each(Disposition::forget_handler);
         }
         Arc::new(Actions(SpinLock::new(table)))
     };
@@ -205,6 +220,7 @@ fn child_task(
         files: OptionSlot::new(files),
         fs: OptionSlot::new(fs),
         creds: Slot::new(me.creds.get()),
+        counted: SpinLock::new(None),
         identity: SpinLock::new(()),
         name: SpinLock::new(*me.name.lock()),
         clear_child_tid: on(flags::CLONE_CHILD_CLEARTID, request.child_tid),
@@ -216,6 +232,7 @@ fn child_task(
         vfork: SpinLock::new(vfork),
         minor_faults: AtomicU64::new(0),
         major_faults: AtomicU64::new(0),
+        exceeds_processes: AtomicBool::new(me.exceeds_processes.load(Ordering::Relaxed)),
         kernel_thread: false,
         becomes_init: AtomicBool::new(false),
         trap: SpinLock::new(TrapCode::default()),
@@ -235,4 +252,4 @@ fn wait_for_vfork(vfork: &VforkDone) {
 }
 
 /// `CLONE_CLEAR_SIGHAND`, clone3 only.
-const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
+pub const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

@@ -5,33 +5,25 @@
 
 use alloc::vec::Vec;
 
-/// Capabilities Linux 6.1 knows: bits 0 to 40.
-pub const ALL_CAPS: u64 = (1 << 41) - 1;
+pub use linux_abi::capabilities as cap;
+pub use linux_abi::capabilities::ALL as ALL_CAPS;
 
-/// Capability numbers that permission checks name (capabilities(7)).
-pub mod cap {
-    #![allow(missing_docs, dead_code, reason = "the names are capabilities(7)'s own, and the list is what it is")]
-    pub const CHOWN: u32 = 0;
-    pub const DAC_OVERRIDE: u32 = 1;
-    pub const DAC_READ_SEARCH: u32 = 2;
-    pub const FOWNER: u32 = 3;
-    pub const FSETID: u32 = 4;
-    pub const KILL: u32 = 5;
-    pub const SETGID: u32 = 6;
-    pub const SETUID: u32 = 7;
-    pub const SETPCAP: u32 = 8;
-    pub const IPC_LOCK: u32 = 14;
-    pub const SYS_CHROOT: u32 = 18;
-    pub const SYS_PTRACE: u32 = 19;
-    pub const SYS_ADMIN: u32 = 21;
-    pub const SYS_BOOT: u32 = 22;
-    pub const SYS_NICE: u32 = 23;
-    pub const SYS_RESOURCE: u32 = 24;
-    pub const SYS_TIME: u32 = 25;
-    pub const SYS_TTY_CONFIG: u32 = 26;
-    pub const MKNOD: u32 = 27;
-    pub const SYSLOG: u32 = 34;
-    pub const WAKE_ALARM: u32 = 35;
+use linux_abi::Errno;
+
+use super::account::Account;
+
+/// What makes user 0 less special (capabilities(7), "The securebits flags"); each flag has its lock one bit above.
+pub mod secure {
+    /// Executing as root gives no capabilities.
+    pub const NOROOT: u32 = 1;
+    /// Changes of user ids leave the capabilities alone.
+    pub const NO_SETUID_FIXUP: u32 = 1 << 2;
+    /// Giving up all root ids keeps the permitted set (`PR_SET_KEEPCAPS`).
+    pub const KEEP_CAPS: u32 = 1 << 4;
+    /// All flags: the three, and the one that forbids to raise ambient capabilities.
+    pub const ALL: u32 = 0x55;
+    /// All locks.
+    pub const LOCKS: u32 = ALL << 1;
 }
 
 /// Capabilities that go with file system user 0: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE, MKNOD and
@@ -43,6 +35,8 @@ const FILE_CAPS: u64 = 0x1f | 1 << 9 | 1 << 27 | 1 << 32;
 pub struct Creds {
     /// Real user.
     pub uid: u32,
+    /// What is counted for the real user.
+    pub account: Account,
     /// Effective user.
     pub euid: u32,
     /// Saved user.
@@ -69,8 +63,8 @@ pub struct Creds {
     pub bounding: u64,
     /// `PR_SET_NO_NEW_PRIVS`
     pub no_new_privs: bool,
-    /// `PR_SET_KEEPCAPS`
-    pub keep_caps: bool,
+    /// `PR_SET_SECUREBITS`: bits of [`secure`].
+    pub securebits: u32,
 }
 
 impl Creds {
@@ -78,6 +72,7 @@ impl Creds {
     pub const fn root() -> Self {
         Self {
             uid: 0,
+            account: Account::root(),
             euid: 0,
             suid: 0,
             fsuid: 0,
@@ -91,7 +86,7 @@ impl Creds {
             inheritable: 0,
             bounding: ALL_CAPS,
             no_new_privs: false,
-            keep_caps: false,
+            securebits: 0,
         }
     }
 
@@ -100,11 +95,36 @@ impl Creds {
         self.effective & (1 << capability) != 0
     }
 
-    /// Settles capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
+    /// Whether a flag of [`secure`] is set.
+    pub const fn has_secure(&self, flag: u32) -> bool {
+        self.securebits & flag != 0
+    }
+
+    /// Replaces the securebits: EPERM for a flag that is locked, for opening a lock, for unknown bits, and without CAP_SETPCAP.
+    pub fn set_securebits(&mut self, bits: u64) -> Result<(), Errno> {
+        let old = u64::from(self.securebits);
+        let locks = u64::from(secure::LOCKS);
+        let locked = (old & locks) >> 1 & (old ^ bits);
+        let unknown = bits & !(locks | u64::from(secure::ALL));
+        if locked != 0 || old & locks & !bits != 0 || unknown != 0 || !self.capable(cap::SETPCAP) {
+            return Err(Errno::EPERM);
+        }
+        self.securebits = bits as u32;
+        Ok(())
+    }
+
+    /// Settles account and capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
     pub fn after_uid_change(&mut self, old: &Creds) {
+        if self.uid != old.uid {
+            self.account = Account::of(self.uid);
+        }
+        self.fsuid = self.euid;
+        if self.has_secure(secure::NO_SETUID_FIXUP) {
+            return;
+        }
         let had_root = old.uid == 0 || old.euid == 0 || old.suid == 0;
         let has_root = self.uid == 0 || self.euid == 0 || self.suid == 0;
-        if had_root && !has_root && !self.keep_caps {
+        if had_root && !has_root && !self.has_secure(secure::KEEP_CAPS) {
             self.permitted = 0;
             self.effective = 0;
         }
@@ -114,7 +134,6 @@ impl Creds {
         if old.euid != 0 && self.euid == 0 {
             self.effective = self.permitted;
         }
-        self.fsuid = self.euid;
     }
 
     /// Settles ids and capabilities for a program executed from a file with these set-id bits; whether the program must
@@ -128,20 +147,23 @@ impl Creds {
         self.fsuid = self.euid;
         self.sgid = self.egid;
         self.fsgid = self.egid;
-        if self.euid == 0 || self.uid == 0 {
+        if (self.euid == 0 || self.uid == 0) && !self.has_secure(secure::NOROOT) {
             self.permitted = self.inheritable | self.bounding;
             self.effective = if self.euid == 0 { self.permitted } else { 0 };
         } else {
             self.permitted = 0;
             self.effective = 0;
         }
-        self.keep_caps = false;
+        self.securebits &= !secure::KEEP_CAPS;
         self.uid != self.euid || self.gid != self.egid
     }
 
     /// Settles effective capabilities after the file system user changed from `old` (capabilities(7)): those about files go with
     /// user 0 and come back with it, as far as they are permitted.
     pub fn after_fsuid_change(&mut self, old: u32) {
+        if self.has_secure(secure::NO_SETUID_FIXUP) {
+            return;
+        }
         if old == 0 && self.fsuid != 0 {
             self.effective &= !FILE_CAPS;
         } else if old != 0 && self.fsuid == 0 {

@@ -6,20 +6,19 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
-use kernel_logic::signal::{SIG_DFL, SIG_IGN, sig};
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
 use machine::thread::running;
 
 use super::access;
+use super::account::Kind;
 use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
-use super::{Creds, Thread};
-use crate::debug;
-use crate::debug::span::{Id, span};
+use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
@@ -27,7 +26,10 @@ use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::sched::{self, Sleep};
-use crate::signal::AltStack;
+use crate::task::signal::AltStack;
+use crate::trace;
+use crate::trace::span::{Id, span};
+use crate::upper::Kwab;
 
 /// What execve was given.
 pub struct Request {
@@ -53,6 +55,13 @@ const START_BYTES: usize = 256;
 /// Executes; on success `frame` begins the new program.
 pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<(), Errno> {
     let _whole = span(Id::Exec);
+    if me.exceeds_processes.load(Ordering::Relaxed) {
+        let threads = me.creds.with(|creds| creds.account.sum(Kind::Threads));
+        if threads > me.process.limit(resource::NPROC) {
+            return Err(Errno::EAGAIN);
+        }
+        me.exceeds_processes.store(false, Ordering::Relaxed);
+    }
     let opening = span(Id::ExecOpen);
     let file = open_file(me, &request)?;
     let (file, start) = follow_shebang(me, file, &mut request)?;
@@ -94,10 +103,10 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let dumpable = readable && own && !creds.differs_for_others(&old_creds);
     loaded.mm.dumpable.store(dumpable, Ordering::Relaxed);
     settle_secure(me, &old_creds, &creds, secure, has_set_id && !old_creds.no_new_privs);
-    debug::flight::exec(loaded.entry, loaded.sp);
-    debug::event::exec(me.pid(), argv0, loaded.entry);
+    trace::flight::exec(loaded.entry, loaded.sp);
+    trace::event::exec(me.pid(), argv0, loaded.entry);
     become_program(me, frame, loaded, creds);
-    debug::exec_checks(me);
+    <Kwab as Observer>::program_executed(me);
     Ok(())
 }
 
@@ -236,11 +245,7 @@ fn only_thread(me: &Thread) -> Result<(), Errno> {
 
 fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Creds) {
     let Loaded { mm, entry, sp } = loaded;
-    super::robust::release(me);
-    let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
-    if tid_at != 0 && crate::user::UserPtr::<u32>::new(tid_at).write(0).is_ok() {
-        crate::futex::wake_shared_or_private(tid_at, 1);
-    }
+    <Kwab as Above>::release_futexes(me, true);
     mm.audit("exec");
     let switching = span(Id::ExecSwitch);
     me.set_space(Some(mm.space.clone()));
@@ -255,7 +260,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     reset_signals(me);
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
-    crate::signal::discard_timers(me);
+    crate::task::signal::discard_timers(me);
     me.process.has_execed.store(true, Ordering::Relaxed);
     me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
     me.process.executions.fetch_add(1, Ordering::Relaxed);
@@ -287,10 +292,9 @@ fn reset_signals(me: &Thread) {
     // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
     let mut changed = Arc::strong_count(&shared) > 2;
     for entry in &mut table {
-        if entry.handler != SIG_IGN && (entry.handler != SIG_DFL || entry.flags != 0) {
-            *entry = kernel_logic::signal::Disposition::default();
-            changed = true;
-        }
+        let before = *entry;
+        entry.forget_handler();
+        changed |= before != *entry;
     }
     if changed {
         me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));

@@ -6,14 +6,14 @@ use core::sync::atomic::Ordering;
 use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 
 use super::process::{Ended, Process};
-use super::{Task, current, robust, tree};
-use crate::debug;
-use crate::debug::span::{Id, span};
+use super::{Above, Task, clock, current, tree};
 use crate::log;
 use crate::sched;
-use crate::signal;
+use crate::task::signal;
 use crate::time;
-use crate::user::UserPtr;
+use crate::trace;
+use crate::trace::span::{Id, span};
+use crate::upper::Kwab;
 
 /// `exit_group`: ends the whole process with this code.
 pub fn exit_process(code: u8) -> ! {
@@ -28,7 +28,7 @@ pub fn exit_thread(code: u8) -> ! {
     let whole = span(Id::Exit);
     // Before its memory is let go: from here on other processors need not tell this one what they unmap.
     let alone = me.process.threads.lock().len() == 1;
-    debug::flight::exit(i32::from(code) << 8, alone);
+    trace::flight::exit(i32::from(code) << 8, alone);
     release_memory(&me);
     let files = span(Id::ExitFiles);
     // Files before the family learns of it: a parent that waited may count on them being closed.
@@ -44,12 +44,7 @@ pub fn exit_thread(code: u8) -> ! {
 fn release_memory(me: &super::Thread) {
     let _span = span(Id::ExitMemory);
     if me.mm().is_some() {
-        robust::release(me);
-        crate::futex::pi::release_all(me);
-        let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
-        if tid_at != 0 && UserPtr::<u32>::new(tid_at).write(0).is_ok() {
-            crate::futex::wake_shared_or_private(tid_at, 1);
-        }
+        <Kwab as Above>::release_futexes(me, false);
     }
     me.rseq.addr.store(0, Ordering::Relaxed);
     let mm = me.mm.set(None);
@@ -64,9 +59,13 @@ fn release_memory(me: &super::Thread) {
 fn leave(me: &Task, code: u8) {
     let _span = span(Id::ExitFamily);
     let process = me.process.clone();
+    *process.last_creds.lock() = Some(me.creds());
+    let counted = me.counted.lock().take();
+    let waiting = core::mem::take(&mut *me.signals.pending.lock());
+    drop(waiting);
     {
         let mut usage = process.usage.lock();
-        let (user, system) = time::split_time(me);
+        let (user, system) = clock::split_time(me);
         usage.user += user;
         usage.system += system;
         usage.minor_faults += me.minor_faults.load(Ordering::Relaxed);
@@ -85,6 +84,7 @@ fn leave(me: &Task, code: u8) {
         last
     };
     if last {
+        *process.counted.lock() = counted;
         end(&process, me, code);
     } else if process.threads.lock().len() == 1 {
         // An exec waits for the other threads to leave.
@@ -106,7 +106,7 @@ fn end(process: &Arc<Process>, me: &Task, code: u8) {
         Ended::Exited(code) => (i32::from(code), false),
         Ended::Killed { signal, .. } => (i32::from(signal), true),
     };
-    debug::event::exit(process.pid, status, by_signal);
+    trace::event::exit(process.pid, status, by_signal);
     process.itimers.clear();
     process.timers.clear();
     leave_session(process);
@@ -120,7 +120,7 @@ fn leave_session(process: &Arc<Process>) {
     if session.id == process.pid {
         let terminal = session.terminal.lock().take();
         if let Some(terminal) = terminal {
-            crate::tty::leader_ended(&terminal, &session);
+            <Kwab as Above>::leader_ended(&terminal, &session);
         }
     }
 }

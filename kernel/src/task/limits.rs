@@ -7,6 +7,7 @@ use linux_abi::Errno;
 
 use super::tree;
 use crate::mm::frames;
+use crate::time::SECOND;
 
 /// `RLIM_INFINITY`
 pub const INFINITY: u64 = u64::MAX;
@@ -85,6 +86,16 @@ const fn both(value: u64) -> Limit {
 }
 
 impl Limits {
+    /// The processor time at which a process with these limits is to be told, `u64::MAX` for never.
+    pub fn cpu_deadline(&self) -> u64 {
+        let cpu = self.0[resource::CPU];
+        match cpu.soft.min(cpu.hard) {
+            INFINITY => u64::MAX,
+            // As on Linux: 0 is as good as 1.
+            seconds => seconds.max(1).saturating_mul(SECOND),
+        }
+    }
+
     /// What init starts with on Linux, `processes` depending on memory size.
     pub const fn initial(processes: u64) -> Self {
         let mut limits = [both(INFINITY); resource::COUNT];

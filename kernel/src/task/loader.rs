@@ -15,16 +15,16 @@ use machine::addr::UserPage;
 use machine::frame::Frame;
 
 use super::Creds;
-use crate::debug;
-use crate::debug::inject::{self, Fault};
-use crate::debug::span::{Id, span};
 use crate::fs::io::Sink;
-use crate::fs::{File, PageUse};
+use crate::fs::{File, MappedFile, PageUse};
+use crate::inject::{self, Fault};
 use crate::mm::map::{MIN_ADDR, vma_errno};
-use crate::mm::{AddressSpace, Backing, Map, MappedFile, TAG_ANON, Vma, page_down, page_up};
+use crate::mm::{AddressSpace, Backing, Map, TAG_ANON, Vma, page_down, page_up};
 use crate::options;
 use crate::random;
 use crate::time::vdso;
+use crate::trace;
+use crate::trace::span::{Id, span};
 
 /// What is to be executed.
 pub struct Program {
@@ -308,7 +308,7 @@ fn build_stack(
         let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
         mm.place_private(at, frame, prot)?;
     }
-    debug::event::exec_prefault(first, (end - first) / PAGE);
+    trace::event::exec_prefault(first, (end - first) / PAGE);
     map.args = built.args;
     map.envs = built.envs;
     map.stack_start = built.sp;

@@ -10,49 +10,56 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::SigSet;
-use machine::cpu::CpuId;
+use kernel_logic::signal::{SigInfo, SigSet};
+use machine::arch::UserFrame;
 use machine::sync::SpinLock;
-use machine::thread::Current;
 use machine::trap::TrapCode;
 
-use crate::debug::inject::{self, Fault};
-use crate::debug::ring::Calls;
 use crate::fs::closing::Closing;
-use crate::fs::{FdTable, FsContext};
-use crate::mm::AddressSpace;
-use crate::sched::SchedState;
-use crate::signal::ThreadSignals;
+use crate::fs::{Actor, FdTable, FsContext};
+use crate::inject::{self, Fault};
+use crate::mm::{AddressSpace, Owner};
+use crate::sched::{SchedState, Schedulable, Sleep};
+use crate::trace::Traced;
+use crate::trace::ring::Calls;
 
 pub mod access;
+pub mod account;
+pub mod clock;
 pub mod clone;
 pub mod creds;
+pub mod exceed;
 pub mod exec;
 pub mod exit;
+pub mod itimer;
 pub mod limits;
 mod loader;
+pub mod memory;
+pub mod notice;
+mod oom;
 pub mod pidfd;
+pub mod posix;
 pub mod process;
-pub mod robust;
 pub mod rseq;
+pub mod signal;
 pub mod tree;
 pub mod wait;
 
+use account::Charge;
 pub use creds::Creds;
 pub use process::{Process, Session};
+
+use signal::ThreadSignals;
 
 /// A process id, or a group's, or a session's.
 pub type Pid = u32;
 /// A thread id.
 pub type Tid = u32;
-/// A machine thread carrying a [`Task`].
-pub type Thread = machine::thread::Thread<Task>;
-/// A counted reference to one.
-pub type ThreadRef = Arc<Thread>;
+pub use crate::upper::{Thread, ThreadRef, current, current_here, try_current};
 
 /// What the kernel keeps per thread.
 pub struct Task {
-    /// See [`Task::ids`].
+    /// See [`Traced::ids`].
     ids: AtomicU64,
     /// How deep in spans it is, while somebody traces them.
     pub span_depth: AtomicU32,
@@ -72,6 +79,8 @@ pub struct Task {
     pub fs: OptionSlot<FsContext>,
     /// Its credentials.
     pub creds: Slot<Creds>,
+    /// What it counts for its real user; given up when it ends.
+    pub counted: SpinLock<Option<Charge>>,
     /// Held while memory and credentials change together, and while both are looked at ([`access`]).
     pub identity: SpinLock<()>,
     /// `comm`: up to 15 bytes and a NUL.
@@ -94,6 +103,8 @@ pub struct Task {
     pub minor_faults: AtomicU64,
     /// See above.
     pub major_faults: AtomicU64,
+    /// Its user had more threads than permitted when it became that user: it may execute a program once that is over.
+    pub exceeds_processes: AtomicBool,
     /// It never runs a program.
     pub kernel_thread: bool,
     /// Set for the thread that becomes init: it executes the program before its first user instruction.
@@ -104,6 +115,90 @@ pub struct Task {
     pub pi_released: AtomicBool,
     /// Files it is closing.
     pub closing: Closing,
+}
+
+/// What threads leave behind and is told to the layers above.
+pub trait Above {
+    /// The terminal of a session.
+    type Terminal: Send + Sync + 'static;
+    /// The running thread lets go of the futexes that its memory holds: it ends, or (`exec`) executes another program.
+    fn release_futexes(thread: &Thread, exec: bool);
+    /// The leader of a session with this terminal ended.
+    fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
+    /// Pages of what `user` has sent through sockets and nobody has received.
+    fn pages_in_flight(user: u32) -> u64;
+}
+
+/// What is told of threads and programs to whoever looks after crashes.
+pub trait Observer {
+    /// A signal ends the running thread's process, whose registers are `user`.
+    fn process_dies(thread: &Thread, user: &UserFrame, info: &SigInfo);
+    /// The running thread has executed a program, which has not run yet.
+    fn program_executed(thread: &Thread);
+}
+
+impl Schedulable for Task {
+    #[inline]
+    fn sched(&self) -> &SchedState {
+        &self.sched
+    }
+
+    #[inline]
+    fn is_interrupted(&self, sleep: Sleep) -> bool {
+        signal::is_pending(self, sleep)
+    }
+
+    #[inline]
+    fn ticked(&self) {
+        if self.process.cpu_deadline.load(Ordering::Relaxed) != u64::MAX {
+            exceed::processor_time(self);
+        }
+    }
+}
+
+impl Actor for Task {
+    fn capable(&self, capability: u32) -> bool {
+        self.creds.with(|creds| creds.capable(capability))
+    }
+
+    fn file_owner(&self) -> (u32, u32) {
+        self.creds.with(|creds| (creds.fsuid, creds.fsgid))
+    }
+
+    #[inline]
+    fn file_size_limit(&self) -> u64 {
+        self.process.limit(limits::resource::FSIZE)
+    }
+
+    #[inline]
+    fn closing(&self) -> &Closing {
+        &self.closing
+    }
+}
+
+impl Owner for Task {
+    fn stack_limit(&self) -> u64 {
+        self.process.limit(limits::resource::STACK)
+    }
+
+    fn exceeds_limits(&self) -> bool {
+        self.creds.with(|creds| creds.capable(creds::cap::SYS_RESOURCE))
+    }
+}
+
+impl Traced for Task {
+    #[inline]
+    fn ids(&self) -> u64 {
+        self.ids.load(Ordering::Relaxed)
+    }
+
+    fn span_depth(&self) -> &AtomicU32 {
+        &self.span_depth
+    }
+
+    fn calls(&self) -> &Calls {
+        &self.calls
+    }
 }
 
 /// A registered restartable sequence area (rseq(2)).
@@ -131,12 +226,6 @@ impl Task {
     #[inline]
     pub fn tid(&self) -> Tid {
         self.ids.load(Ordering::Relaxed) as u32
-    }
-
-    /// Process id in the upper half, thread id in the lower: both in one load, for recorders.
-    #[inline]
-    pub fn ids(&self) -> u64 {
-        self.ids.load(Ordering::Relaxed)
     }
 
     fn pack_ids(pid: Pid, tid: Tid) -> u64 {
@@ -199,6 +288,7 @@ impl Task {
             files: OptionSlot::new(None),
             fs: OptionSlot::new(None),
             creds: Slot::new(Arc::new(Creds::root())),
+            counted: SpinLock::new(None),
             identity: SpinLock::new(()),
             name: SpinLock::new([0; 16]),
             clear_child_tid: AtomicU64::new(0),
@@ -210,6 +300,7 @@ impl Task {
             vfork: SpinLock::new(None),
             minor_faults: AtomicU64::new(0),
             major_faults: AtomicU64::new(0),
+            exceeds_processes: AtomicBool::new(false),
             kernel_thread: true,
             becomes_init: AtomicBool::new(false),
             trap: SpinLock::new(TrapCode::default()),
@@ -235,22 +326,6 @@ impl Task {
             }
         }
     }
-}
-
-/// The running thread.
-#[inline(always)]
-pub fn current() -> Current<Task> {
-    crate::START.current()
-}
-
-/// The running thread and its processor.
-pub fn current_here() -> (Current<Task>, CpuId) {
-    crate::START.current_here()
-}
-
-/// The running thread, or `None` while this processor boots.
-pub fn try_current() -> Option<Current<Task>> {
-    crate::START.try_current()
 }
 
 /// A shared thing that can be exchanged: credentials.

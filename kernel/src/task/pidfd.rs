@@ -8,8 +8,8 @@ use linux_abi::Errno;
 
 use super::{Process, Task};
 use crate::fs::File;
+use crate::fs::anon;
 use crate::fs::file::FileOps;
-use crate::ipc::anon;
 use crate::sync::wait::Waiter;
 use crate::task::limits::resource;
 
@@ -21,10 +21,6 @@ impl FileOps for PidFile {
             waiter.add(&self.0.ended);
         }
         if self.0.is_zombie() { IN | RDNORM } else { 0 }
-    }
-
-    fn as_process(&self) -> Option<&Arc<Process>> {
-        Some(&self.0)
     }
 }
 
@@ -40,5 +36,6 @@ pub fn open(me: &Task, process: &Arc<Process>, nonblocking: bool) -> Result<i32,
 
 /// The process descriptor `fd` of `me` stands for; `EBADF` when it is no such descriptor.
 pub fn process_of(me: &Task, fd: i32) -> Result<Arc<Process>, Errno> {
-    me.files().get(fd)?.ops.as_process().cloned().ok_or(Errno::EBADF)
+    let file = me.files().get(fd)?;
+    file.ops.downcast::<PidFile>().map(|file| file.0.clone()).ok_or(Errno::EBADF)
 }

@@ -2,19 +2,23 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, Pending, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
+use super::account::Charge;
+use super::itimer::Itimers;
 use super::limits::{Limits, max_threads};
-use super::{Pid, Slot, ThreadRef};
+use super::posix::PosixTimers;
+use super::{Above, Creds, Pid, Slot, ThreadRef};
+use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
-use crate::time::itimer::Itimers;
-use crate::time::posix::PosixTimers;
-use crate::tty::Tty;
+use crate::task::signal::Pending;
+use crate::upper::Kwab;
 
 /// A process.
 pub struct Process {
@@ -52,6 +56,10 @@ pub struct Process {
     pub ended: WaitQueue,
     /// Resource limits.
     pub limits: SpinLock<Limits>,
+    /// Whom it acted as when its last thread ended.
+    pub last_creds: SpinLock<Option<Arc<Creds>>>,
+    /// What it counts for its user between its end and when it is waited for.
+    pub counted: SpinLock<Option<Charge>>,
     /// What reaped children and ended threads used.
     pub usage: SpinLock<Usage>,
     /// Processor time at which `RLIMIT_CPU` is to be enforced next, `u64::MAX` for never; follows `limits`.
@@ -78,6 +86,18 @@ pub struct Process {
     pub oom_score: AtomicU32,
     /// The least `oom_score_adj` it may set without privilege, offset by 1000.
     pub oom_floor: AtomicU32,
+}
+
+/// A process's `comm`, for messages.
+pub struct Comm<'a>(pub &'a Process);
+
+impl fmt::Display for Comm<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(thread) = self.0.any_thread() else { return f.write_str("?") };
+        let mut comm = [0; 16];
+        let len = thread.comm(&mut comm);
+        log::Bytes(&comm[..len]).fmt(f)
+    }
 }
 
 /// Signal dispositions.
@@ -168,7 +188,7 @@ pub struct Session {
     /// Its id: the process id of its leader.
     pub id: Pid,
     /// The controlling terminal.
-    pub terminal: SpinLock<Option<Arc<Tty>>>,
+    pub terminal: SpinLock<Option<Arc<<Kwab as Above>::Terminal>>>,
 }
 
 impl Session {
@@ -202,8 +222,10 @@ impl Process {
             resumed: WaitQueue::new(),
             child_changed: WaitQueue::new(),
             ended: WaitQueue::new(),
-            cpu_deadline: AtomicU64::new(crate::sched::tick::cpu_deadline(&limits)),
+            cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
             limits: SpinLock::new(limits),
+            last_creds: SpinLock::new(None),
+            counted: SpinLock::new(None),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
@@ -263,6 +285,11 @@ impl Process {
     /// Some live thread: the first one while it lives.
     pub fn any_thread(&self) -> Option<ThreadRef> {
         self.threads.lock().first().cloned()
+    }
+
+    /// Whom it acts as, or acted as when it ended.
+    pub fn creds(&self) -> Option<Arc<Creds>> {
+        self.any_thread().map(|thread| thread.creds()).or_else(|| self.last_creds.lock().clone())
     }
 
     /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).

@@ -7,7 +7,7 @@ use linux_abi::Errno;
 use machine::arch::UserFrame;
 
 use super::Task;
-use crate::signal;
+use crate::task::signal;
 use crate::user::UserPtr;
 
 /// Stores the processor number in the registered area.

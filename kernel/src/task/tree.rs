@@ -21,6 +21,8 @@ struct Tree {
     nodes: BTreeMap<Pid, Node>,
     threads: BTreeMap<Tid, ThreadRef>,
     last: u32,
+    /// Ids that were chosen for processes or threads which are not entered yet.
+    chosen: Vec<Pid>,
 }
 
 struct Node {
@@ -28,7 +30,8 @@ struct Node {
     children: Vec<Pid>,
 }
 
-static TREE: SpinLock<Tree> = SpinLock::new(Tree { nodes: BTreeMap::new(), threads: BTreeMap::new(), last: 0 });
+static TREE: SpinLock<Tree> =
+    SpinLock::new(Tree { nodes: BTreeMap::new(), threads: BTreeMap::new(), last: 0, chosen: Vec::new() });
 
 /// The process with this id, zombies included.
 pub fn process(pid: Pid) -> Option<Arc<Process>> {
@@ -74,11 +77,6 @@ pub fn thread_count() -> usize {
     TREE.lock().threads.len()
 }
 
-/// How many threads run for a real user.
-pub fn threads_of(uid: u32) -> usize {
-    TREE.lock().threads.values().filter(|thread| thread.creds.with(|creds| creds.uid) == uid).count()
-}
-
 /// The id handed out last (`/proc/loadavg`).
 pub fn last_pid() -> Pid {
     TREE.lock().last
@@ -99,6 +97,34 @@ pub fn is_used(id: Pid) -> bool {
         || tree.nodes.values().any(|node| node.process.pgid() == id || node.process.sid() == id)
 }
 
+/// An id that [`allocate_this`] took, kept from others until this is dropped.
+pub struct Taken(Pid);
+
+impl Taken {
+    /// The id.
+    pub fn id(&self) -> Pid {
+        self.0
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        TREE.lock().chosen.retain(|id| *id != self.0);
+    }
+}
+
+/// Takes this id; EEXIST if it is a process's, a thread's, a group's or a session's.
+pub fn allocate_this(id: Pid) -> Result<Taken, Errno> {
+    let mut tree = TREE.lock();
+    let named = |node: &Node| node.process.pgid() == id || node.process.sid() == id;
+    let used = tree.nodes.contains_key(&id) || tree.threads.contains_key(&id) || tree.nodes.values().any(named);
+    if used || tree.chosen.contains(&id) {
+        return Err(Errno::EEXIST);
+    }
+    tree.chosen.push(id);
+    Ok(Taken(id))
+}
+
 /// An id that is free: not a process, thread, group or session.
 pub fn allocate() -> Result<Pid, Errno> {
     let mut tree = TREE.lock();
@@ -107,6 +133,7 @@ pub fn allocate() -> Result<Pid, Errno> {
         let id = tree.last;
         let taken = tree.nodes.contains_key(&id)
             || tree.threads.contains_key(&id)
+            || tree.chosen.contains(&id)
             || (tree.last >= FIRST_REUSED
                 && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
         if !taken {
@@ -164,6 +191,10 @@ pub fn remove_process(pid: Pid) -> bool {
         node.children.swap_remove(at);
     }
     drop(tree);
+    // Not left to its last reference, which a thread that is just ending may hold.
+    drop(gone.process.counted.lock().take());
+    let waiting = core::mem::take(&mut *gone.process.pending.lock());
+    drop(waiting);
     drop(gone);
     true
 }

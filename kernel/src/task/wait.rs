@@ -1,12 +1,15 @@
 //! Waiting for children (wait4(2), waitid(2)).
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 
 use super::process::{Ended, Process};
 use super::{Pid, Task, tree};
-use crate::debug::span::{Id, span};
 use crate::sync::wait::WaitError;
+use crate::trace::span::{Id, span};
 
 /// Which children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,19 @@ pub struct Wanted {
     pub no_hang: bool,
     /// Leave the child waitable.
     pub keep: bool,
+    /// By what they tell their parent.
+    pub kind: Kind,
+}
+
+/// Children by the signal of their end (wait(2), `__WCLONE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Those that send SIGCHLD.
+    Ordinary,
+    /// Those that send another signal, or none.
+    Clones,
+    /// All.
+    All,
 }
 
 /// What a child did.
@@ -87,7 +103,13 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             Which::Process(pid) => child.pid == pid,
             Which::Group(pgid) => child.pgid() == pgid,
         };
-        if !matches {
+        let ordinary = child.exit_signal.load(Ordering::Relaxed) == sig::CHLD;
+        let of_kind = match wanted.kind {
+            Kind::Ordinary => ordinary,
+            Kind::Clones => !ordinary,
+            Kind::All => true,
+        };
+        if !matches || !of_kind {
             return None;
         }
         // What has ended neither stops nor continues any more.
@@ -100,7 +122,7 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
     });
     match found {
         Some((process, change)) => {
-            let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
+            let uid = process.creds().map_or(0, |creds| creds.uid);
             if matches!(change, Change::Ended(_)) && !wanted.keep && !reap_into(me, &process) {
                 // Another thread has reaped it meanwhile.
                 return scan(me, wanted);

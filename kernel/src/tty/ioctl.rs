@@ -2,12 +2,11 @@
 
 use alloc::sync::Arc;
 
-use kernel_logic::signal::{Cause, SigInfo, sig};
+use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{TERMIOS_SIZE, Termios};
 use linux_abi::Errno;
 
 use super::{Tty, job};
-use crate::signal;
 use crate::task::creds::cap;
 use crate::task::{self, Pid, tree};
 use crate::user::{UserPtr, read_bytes, write_bytes};
@@ -162,11 +161,8 @@ fn window(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
         *value = u16::from_ne_bytes([place[0], place[1]]);
     }
     let old = core::mem::replace(&mut *tty.window.lock(), size);
-    let foreground = tty.control.lock().foreground;
-    if old != size && foreground != 0 {
-        let info = SigInfo { signal: sig::WINCH, code: 0x80, errno: 0, cause: Cause::None };
-        // A group that is gone needs no telling.
-        let _ = signal::send_group(foreground, info);
+    if old != size {
+        job::signal_foreground(tty, sig::WINCH);
     }
     Ok(0)
 }

@@ -7,7 +7,7 @@ use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, sig};
 use linux_abi::Errno;
 
 use super::{Control, Tty};
-use crate::signal;
+use crate::task::signal;
 use crate::task::{self, Pid, Process, Task, tree};
 
 /// `SI_KERNEL`.
@@ -58,8 +58,8 @@ pub(super) fn give_up(tty: &Arc<Tty>, process: &Process) -> Result<(), Errno> {
     if session.id == process.pid {
         session.terminal.lock().take();
         let foreground = release(tty, session.id);
-        send_group(foreground, sig::HUP);
-        send_group(foreground, sig::CONT);
+        send_group(foreground, session.id, sig::HUP);
+        send_group(foreground, session.id, sig::CONT);
     }
     Ok(())
 }
@@ -67,8 +67,8 @@ pub(super) fn give_up(tty: &Arc<Tty>, process: &Process) -> Result<(), Errno> {
 /// The session's leader is gone: its foreground group is told, and the terminal is free for the next.
 pub(super) fn disassociate(tty: &Arc<Tty>, session: Pid) {
     let foreground = release(tty, session);
-    send_group(foreground, sig::HUP);
-    send_group(foreground, sig::CONT);
+    send_group(foreground, session, sig::HUP);
+    send_group(foreground, session, sig::CONT);
     tty.discipline.lock().flush_input();
     tty.readable.wake_all();
 }
@@ -89,8 +89,8 @@ pub(super) fn hang_up(tty: &Arc<Tty>) {
         take_from(session);
         let foreground = release(tty, session);
         for group in [session, foreground] {
-            send_group(group, sig::HUP);
-            send_group(group, sig::CONT);
+            send_group(group, session, sig::HUP);
+            send_group(group, session, sig::CONT);
             if foreground == session {
                 break;
             }
@@ -109,15 +109,15 @@ fn take_from(session: Pid) {
 
 /// A signal from the keyboard.
 pub(super) fn signal_foreground(tty: &Tty, signal: u8) {
-    let foreground = tty.control.lock().foreground;
-    send_group(foreground, signal);
+    let control = *tty.control.lock();
+    send_group(control.foreground, control.session, signal);
 }
 
-fn send_group(group: Pid, signal: u8) {
-    if group != 0 {
-        let info = SigInfo { signal, code: FROM_KERNEL, errno: 0, cause: Cause::None };
-        // A group that is gone needs no telling.
-        let _ = signal::send_group(group, info);
+/// Signals the members of a group in `session`. The group may be gone and its number another session's: nobody is told then.
+fn send_group(group: Pid, session: Pid, signal: u8) {
+    for process in tree::group_members(group).iter().filter(|process| group != 0 && process.sid() == session) {
+        // It may be ending.
+        let _ = signal::send_process(process, SigInfo { signal, code: FROM_KERNEL, errno: 0, cause: Cause::None });
     }
 }
 
@@ -137,7 +137,7 @@ pub(super) fn check_background(tty: &Arc<Tty>, signal: u8) -> Result<(), Errno> 
     if tree::is_orphaned(process.pgid()) {
         return Err(Errno::EIO);
     }
-    send_group(process.pgid(), signal);
+    send_group(process.pgid(), process.sid(), signal);
     Err(Errno::ERESTARTSYS)
 }
 

@@ -45,21 +45,26 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "dyn alloc::",
     "test::__rust_begin_short_backtrace",
     // How this workspace's kernel gives up.
-    "kernel::debug::panic::",
-    "kernel::Kwab as machine::hooks::Kernel>::panic",
+    "kernel::crash::panic::",
+    "kernel::trace::die",
+    "kernel::upper::Kwab as kernel::trace::Fatal>::die",
+    "kernel::upper::Kwab as machine::hooks::Kernel>::panic",
     "machine::kernel::panic",
     "machine::x86_64::memory::stage::",
     "machine::x86_64::entry::trap::",
     "machine::time::expired",
-    "kernel::Kwab as machine::hooks::Kernel>::timer",
-    // The same in kernels before their machine crate had folders.
-    "kernel::Kwab as machine::kernel::Kernel>::panic",
-    "kernel::Kwab as machine::kernel::Kernel>::timer",
+    "kernel::upper::Kwab as machine::hooks::Kernel>::timer",
+    "kernel::crash::watchdog::",
+    "kernel::sched::on_timer",
+    // The same in dumps of builds before the layers of its crates were named so.
+    "kernel::debug::panic::",
+    "kernel::debug::watchdog::",
+    "kernel::Kwab as machine::kernel::Kernel>::",
+    "kernel::upper::Kwab as machine::kernel::Kernel>::panic",
+    "kernel::upper::Kwab as machine::kernel::Kernel>::timer",
     "machine::x86_64::stage::",
     "machine::x86_64::irq::",
     "machine::x86_64::trap::",
-    "kernel::debug::watchdog::",
-    "kernel::sched::on_timer",
 ];
 
 /// Names that are machinery by themselves.

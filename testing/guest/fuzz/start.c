@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 int board_fd, watched_pids[4];
@@ -126,7 +127,7 @@ void sweep(void)
         finding("unkillable", "%d processes of the workers are still there after ten seconds of SIGKILL", others);
 }
 
-/* A folder for the workers that nothing was in before. */
+/* A folder for the workers that nothing was in before, with an attribute that only root may change. */
 void fresh_folder(void)
 {
     chdir("/");
@@ -134,6 +135,8 @@ void fresh_folder(void)
     umount2("/tmp/fuzz", MNT_DETACH);
     if (mount("tmpfs", "/tmp/fuzz", "tmpfs", 0, "size=8m,nr_inodes=2000,mode=1777"))
         perror("fuzz: /tmp/fuzz");
+    if (setxattr("/tmp/fuzz", "security.fuzz", "there", 5, 0))
+        perror("fuzz: attribute");
     unlink("/dev/shm/x");
     mq_unlink("/fuzz-a");
     mq_unlink("/fuzz-b");

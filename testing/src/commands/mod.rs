@@ -12,6 +12,7 @@ pub mod events;
 pub mod exam;
 pub mod fuzz_syscalls;
 pub mod gen_log;
+pub mod hogs;
 pub mod hostile;
 pub mod house_rules;
 pub mod image;
@@ -65,6 +66,8 @@ enum Command {
     Exam(exam::Arguments),
     /// Let an unprivileged fuzzer of system calls attack a kernel.
     FuzzSyscalls(fuzz_syscalls::Arguments),
+    /// Let an unprivileged user take all the memory it can get in every way.
+    Hogs(hogs::Arguments),
     /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
     Readers(readers::Arguments),
     /// Check the house rules.
@@ -113,6 +116,7 @@ pub fn main() -> ExitCode {
         Command::Events => events::run(consent),
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
+        Command::Hogs(arguments) => hogs::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
         Command::Hostile(arguments) => hostile::run(&arguments),

@@ -13,7 +13,8 @@ use clap::Args;
 
 use super::kernel::Which;
 use super::{
-    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hostile, house_rules, lost, selftest, sizes, suite,
+    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, lost, selftest, sizes,
+    suite,
 };
 use crate::debian::NoSource;
 use crate::process::Call;
@@ -80,6 +81,7 @@ const STEPS: &[Step] = &[
         name: "fuzz-syscalls",
         run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::Arguments::slice(), consent).map(drop),
     },
+    Step { name: "hogs", run: |consent, _| hogs::run(&hogs::Arguments::all(), consent).map(drop) },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
     Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
 ];

@@ -4,6 +4,10 @@
 //! it is committed. It gives an image and a list of jobs, and turns the jobs' reports into test results by name. The
 //! judgement is the difference: what passes under Linux on the same QEMU must pass under our kernel.
 //!
+//! The Linux Test Project is not among them: no source or binary package of it is in Debian (bullseye, bookworm, trixie,
+//! forky, sid, experimental; main, contrib and non-free), and what is called `ltp` on PyPI and npm is something else. What its
+//! programs ask of system calls is asked by contracts (`testing/contracts`).
+//!
 //! Whole suites take from minutes to an hour. A [`mod@slice`] of each takes a minute with everything that goes before it, and
 //! is part of every test run.
 

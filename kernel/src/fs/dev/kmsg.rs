@@ -2,22 +2,69 @@
 //! (Documentation/ABI/testing/dev-kmsg). What is written there is logged.
 
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use linux_abi::Errno;
+use linux_abi::{Errno, capabilities as cap};
 use machine::sync::SpinLock;
-use machine::time::now;
+use machine::time::{Nanos, now};
 
+use crate::fs::Actor as _;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::log::{self, Bytes, Level};
-use crate::sched::{Sleep, sleep_until};
-use crate::task::creds::cap;
-use crate::task::current;
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
+use crate::upper::current;
 
 /// One opening of the log, with what it has read.
 pub struct Reader {
     at: SpinLock<Position>,
+    written: SpinLock<Written>,
 }
+
+/// What was written through one opening since a moment.
+#[derive(Default)]
+struct Written {
+    since: Nanos,
+    lines: u32,
+}
+
+/// What becomes of lines that programs write (`kernel.printk_devkmsg`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// They are logged.
+    On,
+    /// They vanish, and the log cannot be opened.
+    Off,
+    /// [`BURST`] of each opening are logged in [`INTERVAL`], the others vanish.
+    Limited,
+}
+
+impl Writing {
+    const ALL: [(&'static str, Self); 3] = [("on", Self::On), ("off", Self::Off), ("ratelimit", Self::Limited)];
+
+    /// What holds now.
+    pub fn get() -> Self {
+        Self::ALL[usize::from(WRITING.load(Relaxed))].1
+    }
+
+    /// As a program reads it.
+    pub fn name() -> &'static str {
+        Self::ALL[usize::from(WRITING.load(Relaxed))].0
+    }
+
+    /// Sets it by its name; EINVAL for another.
+    pub fn set(name: &[u8]) -> Result<(), Errno> {
+        let at = Self::ALL.iter().position(|(known, _)| known.as_bytes() == name).ok_or(Errno::EINVAL)?;
+        WRITING.store(at as u8, Relaxed);
+        Ok(())
+    }
+}
+
+/// Index into [`Writing::ALL`].
+static WRITING: AtomicU8 = AtomicU8::new(2);
+const BURST: u32 = 10;
+const INTERVAL: Nanos = 5_000_000_000;
 
 struct Position {
     byte: u64,
@@ -28,11 +75,30 @@ struct Position {
 const LOOK_AGAIN: u64 = 100_000_000;
 /// Longest record read back.
 const LONGEST: usize = 1024;
+/// Longest line written (`LOG_LINE_MAX`).
+const LONGEST_WRITTEN: usize = LONGEST - 32;
 
 impl Reader {
     /// At the oldest record.
     pub fn new() -> Self {
-        Self { at: SpinLock::new(Position { byte: 0, record: 0 }) }
+        Self { at: SpinLock::new(Position { byte: 0, record: 0 }), written: SpinLock::default() }
+    }
+
+    /// Whether a line that is written now is logged.
+    fn admits(&self) -> bool {
+        match Writing::get() {
+            Writing::On => return true,
+            Writing::Off => return false,
+            Writing::Limited => {}
+        }
+        let now = now();
+        let mut written = self.written.lock();
+        if written.lines == 0 || now.saturating_sub(written.since) >= INTERVAL {
+            *written = Written { since: now, lines: 0 };
+        }
+        let admitted = written.lines < BURST;
+        written.lines += u32::from(admitted);
+        admitted
     }
 
     fn next_record(&self) -> Option<Vec<u8>> {
@@ -48,7 +114,8 @@ impl Reader {
 
 /// `kernel.dmesg_restrict`, on: EPERM for the running thread unless it has CAP_SYSLOG or CAP_SYS_ADMIN (syslog(2)).
 pub fn check_reader() -> Result<(), Errno> {
-    let may = current().creds.with(|creds| creds.capable(cap::SYSLOG) || creds.capable(cap::SYS_ADMIN));
+    let me = current();
+    let may = me.capable(cap::SYSLOG) || me.capable(cap::SYS_ADMIN);
     if may { Ok(()) } else { Err(Errno::EPERM) }
 }
 
@@ -98,9 +165,15 @@ impl FileOps for Reader {
     }
 
     fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        let mut text = alloc::vec![0; source.left().min(LONGEST - 64)];
+        if source.left() > LONGEST_WRITTEN {
+            return Err(Errno::EINVAL);
+        }
+        if !self.admits() {
+            source.skip(source.left());
+            return Ok(position);
+        }
+        let mut text = alloc::vec![0; source.left()];
         source.take(&mut text)?;
-        source.skip(source.left());
         let (level, text) = priority(&text);
         log::log!(level, "{}", Bytes(text.trim_ascii_end()));
         Ok(position)

@@ -9,11 +9,13 @@ use linux_abi::Errno;
 use linux_abi::flags::file::O_WRONLY;
 use machine::sync::Once;
 
+use super::Above;
 use super::attr::{S_IFCHR, S_IFMT};
 use super::file::{FileOps, O_ACCMODE};
 use super::inode::{Mapping, OpenRequest};
 use super::tmpfs::TmpFs;
 use super::{inode::NewNode, mount::FileSystem};
+use crate::upper::Kwab;
 use memory::Memory;
 pub use memory::fill_random;
 
@@ -70,14 +72,15 @@ pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileO
         FULL => Ok(memory(2, Memory::Full)),
         RANDOM | URANDOM => Ok(memory(3, Memory::Random)),
         KMSG => {
+            if kmsg::Writing::get() == kmsg::Writing::Off {
+                return Err(Errno::EPERM);
+            }
             if request.flags & O_ACCMODE != O_WRONLY as u32 {
                 kmsg::check_reader()?;
             }
             Ok(Arc::new(kmsg::Reader::new()))
         }
-        TTY | CONSOLE | TTY_S0 | PTMX => crate::tty::open(rdev, request.flags),
-        _ if split(rdev).0 == crate::tty::pty::MAJOR => crate::tty::open(rdev, request.flags),
-        _ => Err(Errno::ENXIO),
+        _ => <Kwab as Above>::open_terminal(rdev, request.flags),
     }
 }
 

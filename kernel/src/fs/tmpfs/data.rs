@@ -17,6 +17,7 @@ use super::Pool;
 use crate::fs::gate::Gate;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
+use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
 use crate::sched::{Sleep, breathe_or_stop};
 
@@ -28,13 +29,11 @@ pub trait Archive: Send + Sync {
     fn piece(&self, at: usize) -> &[u8];
 }
 
-/// The largest file (`MAX_LFS_FILESIZE`).
-pub const LARGEST: u64 = i64::MAX as u64;
-const PAGE: u64 = PAGE_SIZE as u64;
+pub(super) const PAGE: u64 = PAGE_SIZE as u64;
 /// How often the crash path asks for a file's lock: whoever runs lets go of it sooner, whoever is stopped never does.
 const ATTEMPTS: u32 = 10_000;
 const FALLOC_KEEP_SIZE: u64 = 1;
-const FALLOC_PUNCH_HOLE: u64 = 2;
+pub(super) const FALLOC_PUNCH_HOLE: u64 = 2;
 
 /// The contents of a regular file.
 pub struct FileData {

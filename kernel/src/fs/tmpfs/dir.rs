@@ -15,7 +15,6 @@ use super::node::{Body, TmpNode, is_fifo, node_of};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
 use crate::fs::dentry::Dentry;
 use crate::fs::inode::{Inode, NewNode, RenameMode};
-use crate::ipc::pipe::Fifo;
 
 type Entries<'a> = SpinGuard<'a, DirMap<Arc<Dentry>>>;
 
@@ -38,7 +37,7 @@ impl TmpNode {
         if self.pool.fixed.load(Relaxed) {
             return Err(if new.mode & S_IFMT == S_IFREG { Errno::EACCES } else { Errno::EPERM });
         }
-        let node = self.make(new, target);
+        let node = self.make(new, target)?;
         let is_dir = node.attr.is_dir();
         let dentry = Dentry::new(name, Some(dir.clone()), node);
         let mut entries = self.open_entries(dir)?;
@@ -56,7 +55,7 @@ impl TmpNode {
         crate::mm::frames::spare()?;
         self.pool.room_for_node()?;
         self.entries()?;
-        let node = self.make(new, None);
+        let node = self.make(new, None)?;
         node.attr.set_nlink(0);
         let name = alloc::format!("#{}", node.attr.ino);
         let dentry = Dentry::new(name.as_bytes(), Some(dir.clone()), node);
@@ -64,7 +63,7 @@ impl TmpNode {
         Ok(dentry)
     }
 
-    fn make(&self, new: NewNode, target: Option<&[u8]>) -> Arc<Self> {
+    fn make(&self, new: NewNode, target: Option<&[u8]>) -> Result<Arc<Self>, Errno> {
         let mut mode = new.mode;
         let mut gid = new.gid;
         if self.attr.mode() & 0o2000 != 0 {
@@ -75,18 +74,21 @@ impl TmpNode {
         }
         let attr = Attr::new(self.attr.dev, mode, new.uid, gid, new.rdev);
         let body = match target {
-            Some(target) => Body::Symlink(target.into()),
+            Some(target) => {
+                self.pool.charge(link_pages(target))?;
+                Body::Symlink(target.into())
+            }
             None => match mode & S_IFMT {
                 S_IFDIR => {
                     attr.set_nlink(2);
                     Body::directory()
                 }
                 S_IFREG => Body::Regular(FileData::new()),
-                _ if is_fifo(mode) => Body::Fifo(Fifo::new()),
+                _ if is_fifo(mode) => Body::Fifo(Default::default()),
                 _ => Body::Special,
             },
         };
-        Self::new(&self.pool, attr, body)
+        Ok(Self::new(&self.pool, attr, body))
     }
 
     pub(super) fn add_link(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<(), Errno> {
@@ -94,11 +96,20 @@ impl TmpNode {
         if attr.nlink() >= LINK_MAX {
             return Err(Errno::EMLINK);
         }
+        crate::mm::frames::spare()?;
+        // A further name takes memory that nothing else counts.
+        let further = attr.nlink() > 0;
+        if further {
+            self.pool.room_for_node()?;
+        }
         let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
         let mut entries = self.open_entries(dir)?;
         check_room(&entries)?;
         entries.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
         drop(entries);
+        if further {
+            self.pool.nodes.fetch_add(1, Relaxed);
+        }
         attr.add_links(1);
         self.attr.touch_modified();
         Ok(())
@@ -127,6 +138,9 @@ impl TmpNode {
             attr.set_nlink(0);
             self.attr.add_links(-1);
         } else {
+            if attr.nlink() > 1 {
+                self.pool.nodes.fetch_sub(1, Relaxed);
+            }
             attr.add_links(-1);
         }
     }
@@ -234,6 +248,12 @@ impl TmpNode {
         let entries = self.entries()?.lock();
         if dir.is_removed() { Err(Errno::ENOENT) } else { Ok(entries) }
     }
+}
+
+/// Pages that a symbolic link counts as: a long target takes one, as on Linux.
+pub(super) fn link_pages(target: &[u8]) -> u64 {
+    const SHORT: usize = 128;
+    u64::from(target.len() >= SHORT)
 }
 
 /// ENOSPC in a directory with as many names as it can have.

@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-pub use data::{Archive, LARGEST};
+pub use data::Archive;
 use linux_abi::Errno;
 pub use node::{Body, TmpNode};
 
@@ -22,6 +22,7 @@ use super::attr::{Attr, S_IFDIR};
 use super::dentry::Dentry;
 use super::inode::Inode;
 use super::mount::{FileSystem, Statistics};
+use crate::mm::frames;
 
 /// Pages of all file systems together.
 static PAGES: AtomicU64 = AtomicU64::new(0);
@@ -31,17 +32,23 @@ pub fn pages() -> u64 {
     PAGES.load(Relaxed)
 }
 
+/// Pages between two looks at the memory that is left.
+const STRIDE: u64 = 16;
+
 /// What the nodes of one file system share.
 pub struct Pool {
     dev: u64,
     /// The most pages it may hold.
     most_pages: u64,
     used_pages: AtomicU64,
+    /// Inodes, and further names of one: they take memory too.
     nodes: AtomicU64,
-    /// The most inodes it may hold.
+    /// The most of those it may hold.
     most_nodes: AtomicU64,
     /// Nothing may be made in it any more.
     fixed: AtomicBool,
+    /// Its files have names: they outlive the programs that made them.
+    named: AtomicBool,
 }
 
 impl Pool {
@@ -51,6 +58,12 @@ impl Pool {
         if used + pages > self.most_pages {
             self.used_pages.fetch_sub(pages, Relaxed);
             return Err(Errno::ENOSPC);
+        }
+        // Asked for one page in many: what is kept for programs is more than that.
+        if (used / STRIDE != (used + pages) / STRIDE || pages > STRIDE) && self.named.load(Relaxed) {
+            frames::room_for_files().inspect_err(|_| {
+                self.used_pages.fetch_sub(pages, Relaxed);
+            })?;
         }
         PAGES.fetch_add(pages, Relaxed);
         Ok(())
@@ -75,6 +88,9 @@ pub struct TmpFs {
     pool: Arc<Pool>,
     root: Arc<Dentry>,
 }
+
+/// `TMPFS_MAGIC`
+const TMPFS: u64 = 0x0102_1994;
 
 static NEXT_DEV: AtomicU64 = AtomicU64::new(2);
 
@@ -113,6 +129,7 @@ impl TmpFs {
             nodes: AtomicU64::new(0),
             most_nodes: AtomicU64::new(half_of_memory()),
             fixed: AtomicBool::new(false),
+            named: AtomicBool::new(true),
         });
         let attr = Attr::new(pool.dev, S_IFDIR | mode & 0o7777, 0, 0, 0);
         attr.set_nlink(2);
@@ -126,6 +143,13 @@ impl TmpFs {
     /// Bounds the number of its inodes (`nr_inodes=`); 0 lifts the bound.
     pub fn limit_nodes(&self, most: u64) {
         self.pool.most_nodes.store(if most == 0 { u64::MAX } else { most }, Relaxed);
+    }
+
+    /// Holds only files without a name, which go with the programs that use them: they may take what programs may, and there
+    /// may be any number.
+    pub fn hold_nameless(&self) {
+        self.limit_nodes(0);
+        self.pool.named.store(false, Relaxed);
     }
 
     /// Lets nothing be made in it from here on.
@@ -152,12 +176,15 @@ impl FileSystem for TmpFs {
             // What holds no data (sysfs) has no size to speak of.
             return Statistics { magic: 0x6265_6572, ..Statistics::default() };
         }
+        if !self.pool.named.load(Relaxed) {
+            return Statistics { magic: TMPFS, ..Statistics::default() };
+        }
         let used = self.pool.used_pages.load(Relaxed);
         let free = self.pool.most_pages.saturating_sub(used);
         let nodes = self.pool.nodes.load(Relaxed);
         let most_nodes = self.pool.most_nodes.load(Relaxed);
         Statistics {
-            magic: 0x0102_1994,
+            magic: TMPFS,
             blocks: [self.pool.most_pages, free],
             files: [most_nodes, most_nodes.saturating_sub(nodes)],
         }

@@ -12,16 +12,17 @@ use machine::frame::Frame;
 use machine::sync::SpinLock;
 
 use super::Pool;
-use super::data::FileData;
-use crate::fs::attr::{Attr, S_IFBLK, S_IFCHR, S_IFIFO};
+use super::data::{FALLOC_PUNCH_HOLE, FileData, PAGE};
+use super::dir::link_pages;
+use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
-use crate::ipc::pipe::Fifo;
-use crate::syscalls::file_xattr::Attributes;
+use crate::fs::{Above, Fifo as _};
+use crate::upper::Kwab;
 
 /// What a node is.
 pub enum Body {
@@ -32,7 +33,7 @@ pub enum Body {
     /// A symbolic link.
     Symlink(Arc<[u8]>),
     /// A FIFO.
-    Fifo(Fifo),
+    Fifo(<Kwab as Above>::Fifo),
     /// A socket or device node: only its numbers.
     Special,
 }
@@ -92,8 +93,10 @@ pub(super) fn take_entries(dentry: &Arc<Dentry>) -> Vec<Arc<Dentry>> {
 impl Drop for TmpNode {
     fn drop(&mut self) {
         self.pool.nodes.fetch_sub(1, Relaxed);
-        if let Body::Regular(data) = &mut self.body {
-            self.pool.release(data.held_pages());
+        match &self.body {
+            Body::Regular(data) => self.pool.release(data.held_pages()),
+            Body::Symlink(target) => self.pool.release(link_pages(target)),
+            _ => {}
         }
     }
 }
@@ -171,14 +174,18 @@ impl Inode for TmpNode {
         let freed = data.truncate(size)?;
         self.pool.release(freed);
         if freed != 0 && data.was_mapped() {
-            crate::mm::file_was_cut(self, size);
+            <Kwab as Above>::file_was_cut(self, size);
         }
         self.attr.touch_modified();
         Ok(())
     }
 
     fn allocate(&self, mode: u64, start: u64, length: u64) -> Result<(), Errno> {
-        self.data().map_err(|_| Errno::ENODEV)?.allocate(&self.pool, mode, start, length)?;
+        let data = self.data().map_err(|_| Errno::ENODEV)?;
+        data.allocate(&self.pool, mode, start, length)?;
+        if mode & FALLOC_PUNCH_HOLE != 0 && data.was_mapped() {
+            <Kwab as Above>::file_was_punched(self, start / PAGE, start.saturating_add(length).div_ceil(PAGE));
+        }
         self.attr.touch_modified();
         Ok(())
     }

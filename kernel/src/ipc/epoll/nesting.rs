@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 
-use super::Epoll;
+use super::{Epoll, of};
 use crate::fs::file::File;
 use crate::fs::gate::Gate;
 use crate::sched;
@@ -31,14 +31,14 @@ pub(super) fn check_depth(outer: &Arc<Epoll>, inner: &Arc<Epoll>) -> Result<(), 
 
 /// EINVAL if `file`, or one that it watches over other epolls, has too many paths to the tops.
 pub(super) fn check_paths(file: &Arc<File>) -> Result<(), Errno> {
-    let Some(epoll) = file.ops.as_epoll() else { return count_paths(&file.watchers()) };
+    let Some(epoll) = of(file) else { return count_paths(&file.watchers()) };
     let mut seen = BTreeSet::new();
     let mut level = alloc::vec![epoll.clone()];
     while !level.is_empty() {
         let mut next = Vec::new();
         for epoll in &level {
             for file in epoll.files() {
-                match file.ops.as_epoll() {
+                match of(&file) {
                     Some(inner) if seen.insert(Arc::as_ptr(inner).addr()) => next.push(inner.clone()),
                     Some(_) => {}
                     None if seen.insert(Arc::as_ptr(&file).addr()) => count_paths(&file.watchers())?,
@@ -53,7 +53,7 @@ pub(super) fn check_paths(file: &Arc<File>) -> Result<(), Errno> {
 }
 
 fn inner_epolls(epoll: &Epoll) -> Vec<Arc<Epoll>> {
-    epoll.files().iter().filter_map(|file| file.ops.as_epoll().cloned()).collect()
+    epoll.files().iter().filter_map(|file| of(file).cloned()).collect()
 }
 
 /// The length of the longest row from `from` on, `from` included; `None` for one over [`MAX_DEPTH`] or through `forbidden`.

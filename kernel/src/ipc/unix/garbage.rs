@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use machine::sync::SpinLock;
 
-use super::{Role, Socket};
+use super::{Role, Socket, of};
 use crate::fs::file::File;
 
 /// A socket description in messages.
@@ -37,7 +37,7 @@ static AGAIN: AtomicBool = AtomicBool::new(false);
 /// Notes that a message carries `files`, before it is in an inbox.
 pub(super) fn sent(files: &[Arc<File>]) {
     for file in files {
-        let Some(socket) = file.ops.as_socket() else { continue };
+        let Some(socket) = of(file) else { continue };
         let mut table = IN_FLIGHT.lock();
         let entry = table.entry(address(file)).or_insert_with(|| Sent {
             file: Arc::downgrade(file),
@@ -52,7 +52,7 @@ pub(super) fn sent(files: &[Arc<File>]) {
 /// Notes that a message with `files` was received or dropped; it still holds them.
 pub(super) fn arrived(files: &[Arc<File>]) {
     for file in files {
-        if file.ops.as_socket().is_none() {
+        if of(file).is_none() {
             continue;
         }
         let mut table = IN_FLIGHT.lock();
@@ -144,7 +144,7 @@ fn held_by(socket: &Arc<Socket>) -> Vec<usize> {
     for inbox_of in with_waiting(socket) {
         let inbox = inbox_of.inbox.lock();
         let in_packets = inbox.packets.iter().flat_map(|packet| packet.rights.files());
-        held.extend(inbox.track.files().chain(in_packets).filter(|file| file.ops.as_socket().is_some()).map(address));
+        held.extend(inbox.track.files().chain(in_packets).filter(|file| of(file).is_some()).map(address));
     }
     held
 }

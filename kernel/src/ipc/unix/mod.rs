@@ -7,6 +7,7 @@
 mod garbage;
 mod names;
 mod options;
+mod postage;
 mod rights;
 mod transfer;
 
@@ -20,8 +21,8 @@ use linux_abi::flags::file::O_NONBLOCK;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
-use super::anon::{self, AnonInode};
 use super::buffer::FrameRing;
+use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
@@ -29,7 +30,7 @@ use crate::sync::wait::{WaitQueue, Waiter};
 
 pub use names::{Address, bind, resolve};
 pub use options::{get_option, set_option};
-pub use rights::{MOST as MOST_RIGHTS, Rights};
+pub use rights::{MOST as MOST_RIGHTS, Rights, pages_in_flight};
 pub use transfer::{Flags, Received};
 
 /// How messages keep together.
@@ -69,10 +70,14 @@ pub struct Socket {
     inbox: SpinLock<Inbox>,
     /// Something to read, or to accept, or the end of it.
     readable: WaitQueue,
-    /// Room in the peer's inbox for this socket, or nobody there any more.
+    /// This socket may send again, or never more; and room for another packet in its own inbox.
     writable: WaitQueue,
-    /// Bytes the inbox holds at most.
-    capacity: AtomicUsize,
+    /// What its packets that are on their way count ([`postage`]).
+    on_the_way: AtomicUsize,
+    /// `SO_SNDBUF`: how much of what it sent may wait to be taken.
+    send_buffer: AtomicUsize,
+    /// `SO_RCVBUF`, which binds no local socket (socket(7)).
+    receive_buffer: AtomicUsize,
     pass_credentials: AtomicBool,
     /// Receive and send timeouts in milliseconds, 0 for none.
     timeouts: [AtomicU32; 2],
@@ -97,7 +102,6 @@ enum Role {
 struct Inbox {
     bytes: FrameRing,
     packets: VecDeque<transfer::Packet>,
-    packet_bytes: usize,
     /// Files that hang in the stream.
     track: rights::Track,
     /// Who sent the newest bytes of a stream, kept if this side wants to know.
@@ -108,8 +112,9 @@ struct Inbox {
     shut: bool,
 }
 
-/// Bytes an inbox holds unless told otherwise (`net.core.wmem_default`).
-const DEFAULT_CAPACITY: usize = 208 << 10;
+/// Size of the buffers until one is set (`net.core.wmem_default`), and the largest that can be asked for without privilege
+/// (`net.core.wmem_max`), which is then doubled.
+const DEFAULT_BUFFER: usize = 208 << 10;
 
 impl Socket {
     fn new(kind: Kind) -> Arc<Self> {
@@ -125,7 +130,6 @@ impl Socket {
         let inbox = Inbox {
             bytes: FrameRing::new(),
             packets: VecDeque::new(),
-            packet_bytes: 0,
             track: rights::Track::default(),
             last_sender: None,
             ended: false,
@@ -137,7 +141,9 @@ impl Socket {
             inbox: SpinLock::new(inbox),
             readable: WaitQueue::new(),
             writable: WaitQueue::new(),
-            capacity: AtomicUsize::new(DEFAULT_CAPACITY),
+            on_the_way: AtomicUsize::new(0),
+            send_buffer: AtomicUsize::new(DEFAULT_BUFFER),
+            receive_buffer: AtomicUsize::new(DEFAULT_BUFFER),
             pass_credentials: AtomicBool::new(false),
             timeouts: [const { AtomicU32::new(0) }; 2],
         })
@@ -290,7 +296,7 @@ impl Socket {
         let abandoned = {
             let mut inbox = self.inbox.lock();
             inbox.shut = true;
-            (inbox.track.abandon(), self.abandon_packets(&mut inbox))
+            (inbox.track.abandon(), core::mem::take(&mut inbox.packets))
         };
         match role {
             Role::Connected { peer, .. } if self.kind != Kind::Datagram => {
@@ -314,11 +320,6 @@ impl Socket {
         }
     }
 
-    fn abandon_packets(&self, inbox: &mut Inbox) -> VecDeque<transfer::Packet> {
-        inbox.packet_bytes = 0;
-        core::mem::take(&mut inbox.packets)
-    }
-
     /// The other end is gone; if it had not read everything, that is an error to notice.
     fn hang_up(&self, unread: bool) {
         let mut state = self.state.lock();
@@ -330,6 +331,19 @@ impl Socket {
         self.inbox.lock().ended = true;
         self.readable.wake_all();
         self.writable.wake_all();
+    }
+
+    /// Pages of what waits to be received, 0 if that cannot be told now.
+    fn waiting_pages(&self) -> usize {
+        self.inbox.try_lock().map_or(0, |inbox| {
+            let packets: usize = inbox.packets.iter().map(|packet| packet.bytes.len()).sum();
+            inbox.bytes.pages() + packets / PAGE_SIZE
+        })
+    }
+
+    /// The user who connected to it, if anybody did and that can be told now.
+    fn connected_by(&self) -> Option<u32> {
+        self.state.try_lock()?.peer_credentials.map(|peer| peer.uid)
     }
 
     fn ready(&self) -> u32 {
@@ -357,8 +371,7 @@ impl Socket {
             ready |= HUP;
         }
         drop(inbox);
-        let full = peer.is_some_and(|peer| peer.is_full());
-        if !full {
+        if self.has_room(peer.as_ref()) {
             ready |= OUT | WRNORM;
         }
         ready
@@ -419,12 +432,21 @@ impl FileOps for SocketFile {
         garbage::collect();
     }
 
+    /// What it sent counts, until it is taken; what came from a peer that is gone; and the connections that its own user left
+    /// for it to accept. Those of other users are not held against it: there are as many as it asked for.
     fn held_pages(&self) -> usize {
-        self.0.inbox.try_lock().map_or(0, |inbox| inbox.bytes.pages() + inbox.packet_bytes.div_ceil(PAGE_SIZE))
-    }
-
-    fn as_socket(&self) -> Option<&Arc<Socket>> {
-        Some(&self.0)
+        let Some(state) = self.0.state.try_lock() else { return 0 };
+        let peer = match &state.role {
+            Role::Connected { peer, .. } if self.0.kind != Kind::Datagram => peer.clone(),
+            Role::Listening { waiting, .. } => {
+                let own = state.own_credentials.map(|own| own.uid);
+                let is_own = |server: &&Arc<Socket>| server.connected_by() == own;
+                return waiting.iter().filter(is_own).map(|server| server.waiting_pages()).sum();
+            }
+            _ => Weak::new(),
+        };
+        drop(state);
+        peer.upgrade().map_or_else(|| self.0.waiting_pages(), |peer| peer.waiting_pages())
     }
 }
 
@@ -432,4 +454,9 @@ impl FileOps for SocketFile {
 fn waiting_bytes(socket: &Socket) -> usize {
     let inbox = socket.inbox.lock();
     inbox.packets.front().map_or(inbox.bytes.len(), |packet| packet.bytes.len())
+}
+
+/// The socket that `file` stands for, if it is one.
+pub fn of(file: &File) -> Option<&Arc<Socket>> {
+    file.ops.downcast::<SocketFile>().map(|file| &file.0)
 }

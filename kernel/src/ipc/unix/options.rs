@@ -5,12 +5,20 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
-    SO_ACCEPTCONN, SO_DOMAIN, SO_ERROR, SO_PASSCRED, SO_PEERCRED, SO_PROTOCOL, SO_RCVBUF, SO_RCVTIMEO, SO_SNDBUF,
-    SO_SNDTIMEO, SO_TYPE,
+    SO_ACCEPTCONN, SO_DOMAIN, SO_ERROR, SO_PASSCRED, SO_PEERCRED, SO_PROTOCOL, SO_RCVBUF, SO_RCVBUFFORCE, SO_RCVTIMEO,
+    SO_SNDBUF, SO_SNDBUFFORCE, SO_SNDTIMEO, SO_TYPE,
 };
 
-use super::{Kind, Role, Socket, waiting_bytes};
+use super::{DEFAULT_BUFFER, Kind, Role, Socket, waiting_bytes};
+use crate::task::creds::cap;
+use crate::task::current;
 use crate::user::UserPtr;
+
+/// The least buffers.
+const LEAST_SEND: usize = 4608;
+const LEAST_RECEIVE: usize = 2304;
+/// Half the largest buffer an `int` can tell.
+const LARGEST_FORCED: usize = i32::MAX as usize / 2;
 
 const FIONREAD: u32 = 0x541b;
 const TIOCOUTQ: u32 = 0x5411;
@@ -32,7 +40,8 @@ pub fn get_option(socket: &Arc<Socket>, option: u64) -> Result<([u8; 16], usize)
         SO_ERROR => int(socket.state.lock().error.take().map_or(0, |error| i32::from(error.number()))),
         SO_ACCEPTCONN => int(i32::from(matches!(socket.state.lock().role, Role::Listening { .. }))),
         SO_PASSCRED => int(i32::from(socket.pass_credentials.load(Relaxed))),
-        SO_SNDBUF | SO_RCVBUF => int(socket.capacity.load(Relaxed) as i32),
+        SO_SNDBUF => int(socket.send_buffer.load(Relaxed) as i32),
+        SO_RCVBUF => int(socket.receive_buffer.load(Relaxed) as i32),
         SO_PEERCRED => {
             let peer = socket.state.lock().peer_credentials;
             Ok(match peer {
@@ -56,10 +65,17 @@ pub fn get_option(socket: &Arc<Socket>, option: u64) -> Result<([u8; 16], usize)
 pub fn set_option(socket: &Arc<Socket>, option: u64, value: &[u8]) -> Result<(), Errno> {
     let int = || value.first_chunk().copied().map(i32::from_ne_bytes).ok_or(Errno::EINVAL);
     match option {
+        // A negative size is a large one, but not with privilege.
         SO_SNDBUF | SO_RCVBUF => {
-            // Linux doubles what is asked, for its own bookkeeping (socket(7)).
-            let wanted = usize::try_from(int()?).unwrap_or(0).min(4 << 20);
-            socket.capacity.store((wanted * 2).max(4608), Relaxed);
+            set_buffer(socket, option == SO_SNDBUF, (int()? as u32 as usize).min(DEFAULT_BUFFER));
+            Ok(())
+        }
+        SO_SNDBUFFORCE | SO_RCVBUFFORCE => {
+            if !current().creds.with(|creds| creds.capable(cap::NET_ADMIN)) {
+                return Err(Errno::EPERM);
+            }
+            let wanted = usize::try_from(int()?).unwrap_or(0).min(LARGEST_FORCED);
+            set_buffer(socket, option == SO_SNDBUFFORCE, wanted);
             Ok(())
         }
         SO_PASSCRED => {
@@ -80,6 +96,16 @@ pub fn set_option(socket: &Arc<Socket>, option: u64, value: &[u8]) -> Result<(),
         }
         _ if INERT.contains(&option) => int().map(|_| ()),
         _ => Err(Errno::ENOPROTOOPT),
+    }
+}
+
+/// Sets a buffer to twice the `wanted` bytes, as Linux does for its own bookkeeping (socket(7)), or to the least there is.
+fn set_buffer(socket: &Socket, sends: bool, wanted: usize) {
+    if sends {
+        socket.send_buffer.store((2 * wanted).max(LEAST_SEND), Relaxed);
+        socket.writable.wake_all();
+    } else {
+        socket.receive_buffer.store((2 * wanted).max(LEAST_RECEIVE), Relaxed);
     }
 }
 

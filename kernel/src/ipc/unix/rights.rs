@@ -6,7 +6,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
@@ -15,6 +15,7 @@ use machine::sync::SpinLock;
 use super::garbage;
 use crate::fs::closing;
 use crate::fs::file::File;
+use crate::fs::mapped::nameless_pages;
 use crate::mm::frames;
 use crate::task::creds::cap;
 use crate::task::{current, limits::resource};
@@ -22,7 +23,32 @@ use crate::task::{current, limits::resource};
 /// Most files of one message (`SCM_MAX_FD`).
 pub const MOST: usize = 253;
 
-static IN_FLIGHT: SpinLock<BTreeMap<u32, u64>> = SpinLock::new(BTreeMap::new());
+/// What a user has in flight.
+#[derive(Default)]
+struct Flight {
+    /// Descriptors, as the limit counts them.
+    count: u64,
+    /// The descriptions, by address, and in how many messages each is.
+    files: BTreeMap<usize, (Weak<File>, u64)>,
+}
+
+static IN_FLIGHT: SpinLock<BTreeMap<u32, Flight>> = SpinLock::new(BTreeMap::new());
+
+/// Pages of memory behind what a user has in flight: for the choice of a victim when memory is short. No lock held.
+pub fn pages_in_flight(uid: u32) -> u64 {
+    let mut pages = 0;
+    let mut from = 0;
+    loop {
+        let next = IN_FLIGHT
+            .lock()
+            .get(&uid)
+            .and_then(|flight| flight.files.range(from..).find_map(|(&at, (file, _))| Some((at, file.upgrade()?))));
+        // The last reference is dropped here, without the lock, if the message has come to its end meanwhile.
+        let Some((at, file)) = next else { return pages };
+        pages += file.ops.held_pages() as u64 + nameless_pages(file.inode());
+        from = at + 1;
+    }
+}
 
 /// The files of one message, if there are any.
 #[derive(Default)]
@@ -45,11 +71,14 @@ impl Rights {
         let uid = me.creds.with(|creds| creds.uid);
         let privileged = me.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
         let mut in_flight = IN_FLIGHT.lock();
-        let count = in_flight.entry(uid).or_default();
-        if *count > me.process.limit(resource::NOFILE) && !privileged {
+        let flight = in_flight.entry(uid).or_default();
+        if flight.count > me.process.limit(resource::NOFILE) && !privileged {
             return Err(Errno::ETOOMANYREFS);
         }
-        *count += files.len() as u64;
+        flight.count += files.len() as u64;
+        for file in &files {
+            flight.files.entry(Arc::as_ptr(file).addr()).or_insert_with(|| (Arc::downgrade(file), 0)).1 += 1;
+        }
         drop(in_flight);
         garbage::sent(&files);
         Ok(Self(Some(Box::new(Sent { files, uid: Some(uid) }))))
@@ -77,13 +106,30 @@ impl Drop for Sent {
         if let Some(uid) = self.uid {
             garbage::arrived(&self.files);
             let mut in_flight = IN_FLIGHT.lock();
-            let count = in_flight.entry(uid).or_default();
-            *count = count.saturating_sub(self.files.len() as u64);
-            if *count == 0 {
-                in_flight.remove(&uid);
+            if let Some(flight) = in_flight.get_mut(&uid) {
+                flight.arrived(&self.files);
+                if flight.count == 0 {
+                    in_flight.remove(&uid);
+                }
             }
         }
         closing::drop_files(core::mem::take(&mut self.files));
+    }
+}
+
+impl Flight {
+    /// `files` are not in flight any more; the caller holds them still.
+    fn arrived(&mut self, files: &[Arc<File>]) {
+        self.count = self.count.saturating_sub(files.len() as u64);
+        for file in files {
+            let at = Arc::as_ptr(file).addr();
+            if let Some((_, messages)) = self.files.get_mut(&at) {
+                *messages -= 1;
+                if *messages == 0 {
+                    self.files.remove(&at);
+                }
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use linux_abi::Errno;
 use machine::addr::PAGE_SIZE;
 use machine::time::now;
 
+use super::postage::Postage;
 use super::rights::Rights;
 use super::{Address, Credentials, Kind, Role, Socket};
 use crate::fs::file::File;
@@ -26,6 +27,16 @@ pub(super) struct Packet {
     from: Option<Arc<[u8]>>,
     sender: Credentials,
     pub(super) rights: Rights,
+    _postage: Option<Postage>,
+}
+
+/// Why a packet cannot be sent now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Full {
+    /// The sender has as much on its way as it may.
+    Sender,
+    /// The receiver has as many packets waiting as strangers may send it.
+    Receiver,
 }
 
 /// How to send or receive.
@@ -93,10 +104,16 @@ impl Socket {
                 && sink.left() > 0
                 && !flags.peek
                 && found.rights.is_empty();
-            if !more || self.inbox.lock().ended {
+            if !more || found.length == 0 || self.is_drained() {
                 return Ok(found);
             }
         }
+    }
+
+    /// No byte is left and none can come: the writer ended, or a side was shut down.
+    fn is_drained(&self) -> bool {
+        let inbox = self.inbox.lock();
+        (inbox.ended || inbox.shut) && inbox.bytes.is_empty()
     }
 
     fn try_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
@@ -158,6 +175,7 @@ impl Socket {
                 from: packet.from.clone(),
                 sender: packet.sender,
                 rights: packet.rights.peek(),
+                _postage: None,
             })
         } else {
             inbox.packets.pop_front()
@@ -172,9 +190,6 @@ impl Socket {
                 None => Ok(None),
             };
         };
-        if !flags.peek {
-            inbox.packet_bytes -= cost(packet.bytes.len());
-        }
         drop(inbox);
         let fits = sink.put(&packet.bytes)?;
         Ok(Some(Received {
@@ -188,7 +203,7 @@ impl Socket {
 
     /// Sends what is in `source` to `target`, or to the peer, with `rights` at its first byte.
     pub fn send(
-        &self,
+        self: &Arc<Self>,
         source: &mut Source<'_>,
         target: Option<Arc<Socket>>,
         flags: Flags,
@@ -237,7 +252,7 @@ impl Socket {
         source: &mut Source<'_>,
         rights: &mut Rights,
     ) -> Result<Option<()>, Errno> {
-        let capacity = peer.capacity.load(Relaxed).next_multiple_of(PAGE_SIZE);
+        let limit = self.send_buffer.load(Relaxed);
         loop {
             if self.state.lock().shut_send {
                 return Err(Errno::EPIPE);
@@ -246,11 +261,12 @@ impl Socket {
             if inbox.shut {
                 return Err(Errno::EPIPE);
             }
-            if inbox.bytes.len() >= capacity {
+            let held = inbox.bytes.len();
+            if held >= limit {
                 return Ok(None);
             }
             let before = source.done();
-            let result = inbox.bytes.fill(capacity, source, usize::MAX);
+            let result = inbox.bytes.fill(limit.next_multiple_of(PAGE_SIZE), source, limit - held);
             inbox.track.put(source.done() - before, rights);
             if peer.passes_credentials() {
                 inbox.last_sender = Some(Credentials::of_caller());
@@ -268,7 +284,7 @@ impl Socket {
     }
 
     fn send_packet(
-        &self,
+        self: &Arc<Self>,
         source: &mut Source<'_>,
         target: Option<Arc<Socket>>,
         flags: Flags,
@@ -276,34 +292,20 @@ impl Socket {
     ) -> Result<(), Errno> {
         frames::spare().map_err(|_| Errno::ENOBUFS)?;
         let receiver = self.receiver(target)?;
-        if source.left() > receiver.capacity.load(Relaxed) {
+        if source.left() > self.send_buffer.load(Relaxed) - EMSGSIZE_MARGIN {
             return Err(Errno::EMSGSIZE);
         }
         let mut bytes = alloc::vec![0; source.left()];
         source.take(&mut bytes)?;
         let length = bytes.len();
-        let mut packet =
-            Some(Packet { bytes, from: self.state.lock().address.clone(), sender: Credentials::of_caller(), rights });
-        let mut attempt = || {
-            let mut inbox = receiver.inbox.lock();
-            if inbox.shut || inbox.ended {
-                return Some(Err(if self.kind == Kind::Datagram { Errno::ECONNREFUSED } else { Errno::EPIPE }));
-            }
-            // A packet that is no larger than the whole always fits an empty inbox.
-            if inbox.packet_bytes > 0 && inbox.packet_bytes + cost(length) > receiver.capacity.load(Relaxed) {
-                return None;
-            }
-            inbox.packet_bytes += cost(length);
-            inbox.packets.extend(packet.take());
-            Some(Ok(()))
+        let packet = Packet {
+            bytes,
+            from: self.state.lock().address.clone(),
+            sender: Credentials::of_caller(),
+            rights,
+            _postage: None,
         };
-        // A datagram receiver has many senders: they wait at its own queue.
-        let queue = if self.kind == Kind::Datagram { &receiver.writable } else { &self.writable };
-        let sent = match attempt() {
-            Some(sent) => sent,
-            None if flags.nonblocking => Err(Errno::EAGAIN),
-            None => self.sleep(queue, 1, attempt).flatten(),
-        };
+        let sent = self.deliver(&receiver, packet, flags);
         if sent.is_err() {
             source.untake(length);
         }
@@ -312,9 +314,62 @@ impl Socket {
         Ok(())
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        let inbox = self.inbox.lock();
-        !inbox.shut && inbox.bytes.len().max(inbox.packet_bytes) >= self.capacity.load(Relaxed)
+    /// Puts `packet` into the inbox of `receiver`, sleeping for room if need be.
+    fn deliver(self: &Arc<Self>, receiver: &Arc<Socket>, packet: Packet, flags: Flags) -> Result<(), Errno> {
+        let mut packet = Some(packet);
+        let mut attempt = || {
+            let full = self.is_full_for(receiver);
+            let mut inbox = receiver.inbox.lock();
+            if inbox.shut || inbox.ended {
+                return Ok(Err(if self.kind == Kind::Datagram { Errno::ECONNREFUSED } else { Errno::EPIPE }));
+            }
+            if let Some(full) = full {
+                return Err(full);
+            }
+            if let Some(packet) = packet.take() {
+                let postage = Postage::new(self, packet.bytes.len());
+                inbox.packets.push_back(Packet { _postage: Some(postage), ..packet });
+            }
+            Ok(Ok(()))
+        };
+        let mut outcome = attempt();
+        loop {
+            let (full, queue) = match outcome {
+                Ok(sent) => return sent,
+                Err(_) if flags.nonblocking => return Err(Errno::EAGAIN),
+                Err(Full::Sender) => (Full::Sender, &self.writable),
+                // Its other senders wait there too.
+                Err(Full::Receiver) => (Full::Receiver, &receiver.writable),
+            };
+            outcome = self.sleep(queue, 1, || {
+                let again = attempt();
+                (again != Err(full)).then_some(again)
+            })?;
+        }
+    }
+
+    /// Why no packet can go to `receiver` now, if so.
+    fn is_full_for(&self, receiver: &Arc<Socket>) -> Option<Full> {
+        if self.on_the_way.load(Relaxed) >= self.send_buffer.load(Relaxed) {
+            return Some(Full::Sender);
+        }
+        let is_mine = receiver.peer().is_some_and(|peer| core::ptr::eq(Arc::as_ptr(&peer), self));
+        (!is_mine && receiver.inbox.lock().packets.len() > MOST_PACKETS).then_some(Full::Receiver)
+    }
+
+    /// Whether there is enough room to send for `POLLOUT`: at most a quarter of the buffer is on its way to `peer`.
+    pub(super) fn has_room(&self, peer: Option<&Arc<Socket>>) -> bool {
+        let buffer = self.send_buffer.load(Relaxed);
+        let on_the_way = match (self.kind, peer) {
+            (Kind::Stream, None) => 0,
+            (Kind::Stream, Some(peer)) => {
+                let inbox = peer.inbox.lock();
+                if inbox.shut { 0 } else { inbox.bytes.len() }
+            }
+            (_, Some(peer)) if self.is_full_for(peer) == Some(Full::Receiver) => return false,
+            _ => self.on_the_way.load(Relaxed),
+        };
+        on_the_way.saturating_mul(4) <= buffer
     }
 
     /// Waits at `queue`, no longer than the receive (0) or send (1) timeout.
@@ -330,7 +385,7 @@ impl Socket {
     }
 }
 
-/// What a packet counts against the inbox: empty ones take memory too.
-const fn cost(length: usize) -> usize {
-    length + 256
-}
+/// Packets from strangers that may wait at a receiver before another (`net.unix.max_dgram_qlen`).
+const MOST_PACKETS: usize = 10;
+/// Bytes of the buffer that no packet may fill.
+const EMSGSIZE_MARGIN: usize = 32;

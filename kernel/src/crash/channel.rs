@@ -1,0 +1,378 @@
+//! Where dumps go: a slot of the memory region, a disk, the console in armour, or a buffer.
+//!
+//! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the first is
+//! only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in equal pieces that
+//! are filled once. Whoever collects the dumps empties the region.
+//!
+//! The disk ([`machine::disk`]) is overwritten from its first sector on, so it is used only with `dumpdisk` on the command
+//! line, and without a region. It is cut likewise. Processes that die take turns at driving it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use kwab_format::armour::{LINE_BYTES, LINE_LEN, encode_line};
+use kwab_format::record::Memory;
+use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SectionHeader};
+use kwab_format::sink::{Sink, SinkError};
+use kwab_format::{BootId, DumpId, FileHeader, SectionKind, Writer, stream};
+use machine::crash::Stage;
+use machine::disk::{self, Disk, MOST, SECTOR, Turn};
+use machine::region::{self, Region};
+use machine::sync::Once;
+use machine::time::Nanos;
+
+use crate::sched::Sleep;
+use crate::sync::wait::sleep_until;
+
+/// A place for one dump; plain data, so that a writer can take over from one that faulted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// These bytes of the region.
+    Region {
+        /// The first.
+        start: usize,
+        /// One past the last.
+        end: usize,
+    },
+    /// These sectors of the disk.
+    Disk {
+        /// The first.
+        first: u64,
+        /// One past the last.
+        end: u64,
+    },
+    /// The console, in armour.
+    Serial(DumpId),
+}
+
+impl Target {
+    /// What it is called in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Region { .. } => "memory region",
+            Self::Disk { .. } => "disk",
+            Self::Serial(_) => "serial console",
+        }
+    }
+
+    /// The sink that goes on behind the first `position` bytes of a dump; `stage` on the crash path, else thread context.
+    pub fn sink(self, position: u64, stage: Option<Stage>) -> Channel {
+        let position = position as usize;
+        match self {
+            Self::Region { start, end } => match region::find() {
+                Some(region) => Channel::Region { region, start, at: (start + position).min(end), end },
+                None => Channel::Memory(Vec::new()),
+            },
+            Self::Disk { first, end } => match stage.map_or_else(drive, disk::find) {
+                Some(disk) => Channel::Disk(DiskSink::new(disk, first, end, position)),
+                None => Channel::Memory(Vec::new()),
+            },
+            Self::Serial(dump) => Channel::Serial { dump, position: position as u32 },
+        }
+    }
+}
+
+/// What a dump is written to.
+#[expect(clippy::large_enum_variant, reason = "the crash path has nowhere to put a box")]
+pub enum Channel {
+    /// The memory region.
+    Region {
+        /// The region.
+        region: Region,
+        /// Where the dump begins.
+        start: usize,
+        /// Where the next byte goes.
+        at: usize,
+        /// Where the slot ends.
+        end: usize,
+    },
+    /// The disk.
+    Disk(DiskSink),
+    /// Armoured lines on the console.
+    Serial {
+        /// Names the dump in each line.
+        dump: DumpId,
+        /// Bytes of it so far.
+        position: u32,
+    },
+    /// A buffer that grows: never on the crash path.
+    Memory(Vec<u8>),
+}
+
+impl Channel {
+    /// Bytes written so far.
+    pub fn written(&self) -> usize {
+        match self {
+            Self::Region { start, at, .. } => at - start,
+            Self::Disk(sink) => sink.written,
+            Self::Serial { position, .. } => *position as usize,
+            Self::Memory(buffer) => buffer.len(),
+        }
+    }
+}
+
+impl Sink for Channel {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        match self {
+            Self::Region { region, at, end, .. } => {
+                let room = end.saturating_sub(*at).min(bytes.len());
+                let written = region.write(*at, &bytes[..room]);
+                *at += written;
+                if written == bytes.len() { Ok(()) } else { Err(SinkError { written: written as u64 }) }
+            }
+            Self::Disk(sink) => sink.write(bytes),
+            Self::Serial { dump, position } => {
+                let mut line = [0; LINE_LEN + 1];
+                for piece in bytes.chunks(LINE_BYTES) {
+                    machine::console::write_unlocked(encode_line(*dump, *position, piece, &mut line));
+                    *position = position.wrapping_add(piece.len() as u32);
+                }
+                Ok(())
+            }
+            Self::Memory(buffer) => {
+                buffer.try_reserve(bytes.len()).map_err(|_| SinkError { written: 0 })?;
+                buffer.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    fn room(&self) -> Option<u64> {
+        match self {
+            Self::Region { at, end, .. } => Some(end.saturating_sub(*at) as u64),
+            Self::Disk(sink) => Some(sink.room()),
+            _ => None,
+        }
+    }
+}
+
+/// Whole sectors of a dump on their way to the disk.
+pub struct DiskSink {
+    disk: Disk,
+    first: u64,
+    end: u64,
+    written: usize,
+    /// The sector that the last byte lies in.
+    tail: [u8; SECTOR],
+}
+
+impl DiskSink {
+    fn new(mut disk: Disk, first: u64, end: u64, position: usize) -> Self {
+        let mut tail = [0; SECTOR];
+        if !position.is_multiple_of(SECTOR) {
+            // What cannot be read back is lost with the section it belongs to.
+            let _ = disk.read(first + (position / SECTOR) as u64, &mut tail);
+        }
+        Self { disk, first, end, written: position, tail }
+    }
+
+    fn room(&self) -> u64 {
+        ((self.end - self.first) * SECTOR as u64).saturating_sub(self.written as u64)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (sector, filled) = (self.first + (self.written / SECTOR) as u64, self.written % SECTOR);
+            let whole = (rest.len() / SECTOR * SECTOR).min(MOST);
+            let (taken, sent) = if filled == 0 && whole > 0 {
+                (whole, self.disk.write(sector, &rest[..whole]))
+            } else {
+                let taken = rest.len().min(SECTOR - filled);
+                if filled == 0 {
+                    self.tail = [0; SECTOR];
+                }
+                self.tail[filled..filled + taken].copy_from_slice(&rest[..taken]);
+                (taken, self.disk.write(sector, &self.tail))
+            };
+            if !sent {
+                return Err(SinkError { written: (bytes.len() - rest.len()) as u64 });
+            }
+            self.written += taken;
+            rest = &rest[taken..];
+        }
+        Ok(())
+    }
+}
+
+/// A region smaller than this is not used.
+const LEAST: usize = 256 << 10;
+
+/// Where the death of the kernel is written to, best first.
+pub fn for_kernel(dump: DumpId, stage: Stage) -> Target {
+    let Some(region) = usable() else {
+        return on_disk(stage).unwrap_or(Target::Serial(dump));
+    };
+    let slot = (region.size() / 4) & !4095;
+    let start = if is_used(&region, 0) { slot } else { 0 };
+    erase(&region, start);
+    Target::Region { start, end: start + slot }
+}
+
+/// Most sectors of a slot: 16 MiB.
+const SLOT_SECTORS: u64 = 32 << 10;
+
+/// The slot of the disk to use, if there is a disk and it was offered.
+fn on_disk(stage: Stage) -> Option<Target> {
+    let mut disk = Some(stage).filter(|_| crate::options::get().dump_disk).and_then(disk::find)?;
+    let slot = slot_of(&disk);
+    let mut sector = [0; SECTOR];
+    let used = disk.read(0, &mut sector) && stream::slot_is_used(&sector);
+    let first = if used { slot } else { 0 };
+    (slot * SECTOR as u64 >= LEAST as u64).then_some(Target::Disk { first, end: first + slot })
+}
+
+/// Sectors of each of the kernel's slots: the second half is for processes.
+fn slot_of(disk: &Disk) -> u64 {
+    (disk.sectors() / 4).min(SLOT_SECTORS)
+}
+
+/// The disk of a system that lives, once it is this thread's turn; `None` without one.
+fn drive() -> Option<Disk> {
+    for _ in 0..TURNS {
+        match Turn::take() {
+            Some(turn) => return disk::find_in(turn),
+            // An early wake-up only asks sooner.
+            None => drop(sleep_until(machine::time::now() + TURN, Sleep::Uninterruptible)),
+        }
+    }
+    None
+}
+
+/// How long to wait for a turn, in nanoseconds, and how often.
+const TURN: Nanos = 1_000_000;
+const TURNS: u32 = 2_000;
+
+/// Sectors of a process's piece of the disk.
+const PIECE_SECTORS: u64 = 512;
+
+/// Where a process's dump is written to on the disk, if there is room and the disk was offered.
+fn for_process_on_disk() -> Option<Target> {
+    let mut disk = crate::options::get().dump_disk.then(drive).flatten()?;
+    let (start, end) = (2 * slot_of(&disk), disk.sectors());
+    let pieces = (end.saturating_sub(start) / PIECE_SECTORS).min(MOST_PIECES);
+    let mut is_used = |number: u64| {
+        let mut sector = [0; SECTOR];
+        disk.read(start + number * PIECE_SECTORS, &mut sector) && stream::slot_is_used(&sector)
+    };
+    let number = next_piece(|| (0..pieces).take_while(|number| is_used(*number)).count()) as u64;
+    let first = start + number * PIECE_SECTORS;
+    (number < pieces).then_some(Target::Disk { first, end: first + PIECE_SECTORS })
+}
+
+/// Most pieces for processes, on any channel.
+const MOST_PIECES: u64 = 32;
+
+/// Where a process's dump is written to, if there is room in the region, or without one on the disk.
+pub fn for_process() -> Option<Target> {
+    let Some(region) = usable() else { return for_process_on_disk() };
+    let half = (region.size() / 2) & !4095;
+    let piece = ((half / MOST_PIECES as usize) & !4095).max(PIECE);
+    let number = next_piece(|| (0..half / piece).take_while(|n| is_used(&region, half + n * piece)).count());
+    let start = half + number * piece;
+    (start + piece <= region.size()).then_some(Target::Region { start, end: start + piece })
+}
+
+/// Whether there is a channel that programs may be dumped to.
+pub fn takes_processes() -> bool {
+    usable().is_some() || crate::options::get().dump_disk
+}
+
+/// The number of the next free piece; `used` counts those that hold something from before the last reset, which is kept.
+fn next_piece(used: impl FnOnce() -> usize) -> usize {
+    let first = match FIRST_FREE.get() {
+        Some(first) => *first,
+        None => {
+            // Of two that look at once, both see the same.
+            let used = used();
+            let _ = FIRST_FREE.set(used);
+            used
+        }
+    };
+    first + TAKEN.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Least bytes of a process's piece.
+const PIECE: usize = 64 << 10;
+static FIRST_FREE: Once<usize> = Once::new();
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Says at boot what the region is and what it holds.
+pub fn announce() {
+    if let Some(region) = usable() {
+        let holds = [0, (region.size() / 4) & !4095].iter().filter(|at| is_used(&region, **at)).count();
+        let size = region.size() >> 10;
+        crate::log::info!("kwab: {size} KiB for dumps at {:#x}, {holds} of 2 slots in use", region.address().0);
+    }
+}
+
+fn usable() -> Option<Region> {
+    region::find().filter(|region| region.size() >= LEAST)
+}
+
+fn is_used(region: &Region, at: usize) -> bool {
+    let mut header = [0; FILE_HEADER_LEN];
+    region.read(at, &mut header) == header.len() && stream::slot_is_used(&header)
+}
+
+/// Takes the marks off the sections of the dump at `start`, so that nobody finds its rest behind a shorter new one.
+fn erase(region: &Region, start: usize) {
+    let mut at = start + FILE_HEADER_LEN;
+    let mut header = [0; SECTION_HEADER_LEN];
+    while region.read(at, &mut header) == header.len() {
+        let Ok(section) = SectionHeader::decode(&header) else { return };
+        region.write(at, &[0; 4]);
+        at += section.total_len() as usize;
+    }
+}
+
+/// How long it takes to get `bytes` out, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How many.
+    pub bytes: usize,
+    /// By a plain copy from memory to memory.
+    pub copy: Nanos,
+    /// Through the region's sink.
+    pub channel: Nanos,
+    /// As records of a dump, into the region: with checksums.
+    pub dump: Nanos,
+}
+
+/// Measures the region, at the price of what its last piece holds.
+pub fn pace() -> Option<Pace> {
+    const BYTES: usize = 256 << 10;
+    let region = usable().filter(|region| region.size() / 2 >= 2 * BYTES)?;
+    let target = Target::Region { start: region.size() - 2 * BYTES, end: region.size() };
+    let from = vec![0x5a; BYTES];
+    let mut to = vec![0; BYTES];
+    let time = |work: &mut dyn FnMut()| {
+        // Once for nothing: an emulator translates the code, caches fill.
+        work();
+        let begun = machine::time::now();
+        work();
+        machine::time::now() - begun
+    };
+    let copy = time(&mut || to.chunks_mut(STEP).zip(from.chunks(STEP)).for_each(|(to, from)| to.copy_from_slice(from)));
+    core::hint::black_box(&to);
+    let channel = time(&mut || {
+        let mut sink = target.sink(0, None);
+        from.chunks(STEP).for_each(|piece| assert!(sink.write(piece).is_ok(), "the region has room for all of it"));
+    });
+    let mut buffer = vec![0; STEP + 4096];
+    let dump = time(&mut || {
+        let mut writer = Writer::new(target.sink(0, None), &mut buffer, FileHeader::new(DumpId(0), BootId::default()));
+        for piece in from.chunks(STEP) {
+            // There is room for all of it.
+            let _ = writer.begin(SectionKind::MEMORY);
+            let _ = writer.put(&Memory { bytes: Some(piece), ..Memory::default() });
+        }
+        let _ = writer.close();
+    });
+    region.write(region.size() - 2 * BYTES, &[0; FILE_HEADER_LEN]);
+    Some(Pace { bytes: BYTES, copy, channel, dump })
+}
+
+/// Bytes given to the sink at a time.
+const STEP: usize = 32 << 10;

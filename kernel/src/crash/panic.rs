@@ -1,0 +1,283 @@
+//! The kernel's own death: from whatever noticed it to the last instruction.
+//!
+//! A death is dealt with in [`STEPS`], on the machine's stage ([`machine::crash::enter`]): stacks of its own, one processor, for
+//! good. Which step is at work is written down first; a fault or panic inside a step comes back here, one level deeper, gives
+//! that step up (of the dump: that part of it), says so, and goes on behind it. So a second death costs what it happened in, and
+//! still shows its message and registers. Nothing here allocates or waits for a lock.
+
+use core::fmt::Write;
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use kwab_format::record::{CauseKind, Reason};
+use kwab_format::{FileHeader, Progress, Writer};
+use machine::arch::Registers;
+use machine::crash::{self, BUFFER, Committed, Stage};
+use machine::trap::{FatalKind, FatalTrap, TrapCode};
+
+use super::channel::{self, Target};
+use super::parts::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, brief, exception_name, new_dump_id};
+use crate::log::{self, Line};
+use crate::options;
+use crate::task::try_current;
+use crate::trace::event::Event;
+
+/// How long the other processors get to stop, in nanoseconds.
+const STOP_BUDGET: u64 = 500_000_000;
+/// Most frames printed.
+const MAX_FRAMES: usize = 24;
+/// More entries than this are no progress any more: stop without a word.
+const DEEPEST: u32 = 64;
+
+type Memory = &'static mut [u8; BUFFER];
+
+/// What is done about a death, in this order.
+const STEPS: &[fn(Stage, &Death, &mut [u8; BUFFER])] = &[stop_others, tell, tell_event, dump, notify];
+/// Which of [`STEPS`] the dump is.
+const DUMP: usize = 3;
+
+/// The step at work, plus 1.
+static STEP: AtomicUsize = AtomicUsize::new(0);
+/// The part of the dump at work, plus 1.
+static PART: AtomicUsize = AtomicUsize::new(0);
+/// What died first.
+static DEATH: Committed<Death> = Committed::new();
+/// Where the dump goes, and how far it has come.
+static SAVED: Committed<(Target, Progress)> = Committed::new();
+
+/// A Rust panic.
+pub fn on_panic(info: &PanicInfo<'_>) -> ! {
+    let regs = crash::registers_here();
+    crash::enter(&(info, regs), |(info, regs), stage, memory| {
+        let mut death = Death::new(CauseKind::PANIC, Reason::KERNEL_CRASH, *regs, crash::control_here());
+        // What does not fit is cut.
+        let _ = write!(death.message, "{}", info.message());
+        if let Some(place) = info.location() {
+            let _ = death.file.write_str(place.file());
+            death.place = (place.line(), place.column());
+        }
+        begin(stage, memory, death)
+    })
+}
+
+/// A death that code of the kernel found out about: a watchdog, a request.
+pub fn die(kind: CauseKind, reason: Reason, message: core::fmt::Arguments<'_>) -> ! {
+    let regs = crash::registers_here();
+    crash::enter(&(kind, reason, message, regs), |(kind, reason, message, regs), stage, memory| {
+        let mut death = Death::new(*kind, *reason, *regs, crash::control_here());
+        // What does not fit is cut.
+        let _ = death.message.write_fmt(*message);
+        begin(stage, memory, death)
+    })
+}
+
+/// A kernel-mode exception, an NMI, a machine check.
+pub fn on_fatal(trap: &FatalTrap) -> ! {
+    crash::enter(trap, |trap, stage, memory| {
+        let (kind, vector, addr) = match trap.kind {
+            FatalKind::PageFault { addr, .. } => (CauseKind::EXCEPTION, 14, addr),
+            FatalKind::StackOverflow { addr } => (CauseKind::STACK_OVERFLOW, 8, addr),
+            FatalKind::DoubleFault => (CauseKind::DOUBLE_FAULT, 8, trap.control.cr2),
+            FatalKind::MachineCheck => (CauseKind::EXCEPTION, 18, 0),
+            FatalKind::Nmi => (CauseKind::NMI, 2, 0),
+            FatalKind::Exception { vector } => (CauseKind::EXCEPTION, vector, 0),
+        };
+        let reason = if kind == CauseKind::NMI { Reason::HANG } else { Reason::KERNEL_CRASH };
+        let mut death = Death::new(kind, reason, trap.registers, trap.control);
+        death.trap = Some(TrapCode { vector, error: trap.code, addr });
+        describe(&mut death, trap);
+        begin(stage, memory, death)
+    })
+}
+
+/// The message of an exception.
+fn describe(death: &mut Death, trap: &FatalTrap) {
+    let whose = if trap.in_user { " in user mode" } else { "" };
+    // What does not fit is cut.
+    let _ = match trap.kind {
+        FatalKind::PageFault { addr, access } => {
+            write!(death.message, "kernel page fault: {access:?} of {addr:#x}, error code {:#x}", trap.code)
+        }
+        FatalKind::StackOverflow { addr } => {
+            write!(death.message, "guard page hit at {addr:#x}")
+        }
+        FatalKind::DoubleFault => write!(death.message, "double fault, error code {:#x}", trap.code),
+        FatalKind::MachineCheck => write!(death.message, "machine check{whose}"),
+        FatalKind::Nmi => write!(death.message, "non-maskable interrupt{whose}"),
+        FatalKind::Exception { vector } => {
+            let name = exception_name(vector).unwrap_or("exception");
+            write!(death.message, "{name} in the kernel, vector {vector}, error code {:#x}", trap.code)
+        }
+    };
+}
+
+/// Deals with a death, or with one inside of that.
+fn begin(stage: Stage, memory: Memory, death: Death) -> ! {
+    if stage.depth > DEEPEST {
+        machine::power::halt();
+    }
+    let first = DEATH.get(&stage);
+    let at_work = STEP.load(Ordering::Relaxed);
+    let next = match &first {
+        None => 0,
+        // The dump gives up a part at a time.
+        Some(_) if at_work == DUMP + 1 && PART.load(Ordering::Relaxed) <= PARTS.len() => DUMP,
+        Some(_) => at_work,
+    };
+    let first = match first {
+        None => {
+            DEATH.set(&stage, death);
+            death
+        }
+        Some(first) => {
+            // Before anything is said: saying it may be what fails.
+            STEP.store(next.max(at_work), Ordering::Relaxed);
+            if stage.depth < DEEPEST / 2 {
+                tell_again(&death, at_work);
+            }
+            first
+        }
+    };
+    for (number, step) in STEPS.iter().enumerate().skip(next) {
+        STEP.store(number + 1, Ordering::Relaxed);
+        step(stage, &first, memory);
+    }
+    STEP.store(STEPS.len() + 1, Ordering::Relaxed);
+    end()
+}
+
+fn stop_others(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
+    crash::stop_others(STOP_BUDGET);
+}
+
+/// The text on the console.
+fn tell(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
+    let cpu = machine::cpu::id().0;
+    match core::str::from_utf8(death.file.bytes()) {
+        Ok(file) if !file.is_empty() => say(format_args!("\n[PANIC] CPU={cpu} at {file}:{}", death.place.0)),
+        _ => say(format_args!("\n[PANIC] CPU={cpu}")),
+    }
+    say(format_args!("{}", text(death.message.bytes())));
+    if let Some(task) = try_current() {
+        let comm = task.name.try_lock().map_or([0; 16], |name| *name);
+        let len = comm.iter().position(|b| *b == 0).unwrap_or(16);
+        say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid(), log::Bytes(&comm[..len])));
+    }
+    registers(&death.registers);
+    let (offset, id) = (machine::boot::image_slide(), machine::boot::build_id());
+    let linked = machine::boot::image_addresses()[0] - offset;
+    say(format_args!("Kernel Offset: {offset:#x} from {linked:#x}, build-id {}", log::Hex(id)));
+    if let Some(addr) = death.fault_addr() {
+        say(format_args!("CR2 (fault vaddr) = {addr:016x}"));
+    }
+    for (index, addr) in crash::backtrace(death.registers.rip, death.registers.rbp).take(MAX_FRAMES).enumerate() {
+        say(format_args!("{index}: {addr:016x}"));
+    }
+}
+
+/// The text about a death inside of dealing with one.
+fn tell_again(death: &Death, at_work: usize) {
+    let part = PART.load(Ordering::Relaxed).checked_sub(1).and_then(|part| PARTS.get(part));
+    let during = match (at_work.checked_sub(1), part) {
+        (Some(DUMP), Some(part)) => part.kind.name().unwrap_or("the dump"),
+        (Some(DUMP), None) => "the end of the dump",
+        _ => "the report",
+    };
+    say(format_args!("kwab: another death during {during}, which is given up: {}", text(death.message.bytes())));
+    let file = text(death.file.bytes());
+    say(format_args!("kwab: at {file}:{} RIP={:016x}", death.place.0, death.registers.rip));
+    registers(&death.registers);
+}
+
+fn text(bytes: &[u8]) -> &str {
+    core::str::from_utf8(bytes).unwrap_or("(not text)")
+}
+
+fn registers(regs: &Registers) {
+    say(format_args!("RIP={:016x} RSP={:016x} RBP={:016x}", regs.rip, regs.rsp, regs.rbp));
+    say(format_args!("RAX={:016x} RBX={:016x} RCX={:016x} RDX={:016x}", regs.rax, regs.rbx, regs.rcx, regs.rdx));
+    say(format_args!("RSI={:016x} RDI={:016x} R8 ={:016x} R9 ={:016x}", regs.rsi, regs.rdi, regs.r8, regs.r9));
+    say(format_args!("R10={:016x} R11={:016x} R12={:016x} R13={:016x}", regs.r10, regs.r11, regs.r12, regs.r13));
+    say(format_args!("R14={:016x} R15={:016x} CS={:04x} RFLAGS={:016x}", regs.r14, regs.r15, regs.cs, regs.rflags));
+}
+
+fn tell_event(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
+    let mut event = Event::new("panic");
+    event.string("message", death.message.bytes());
+    event.array("backtrace", |event| {
+        for addr in crash::backtrace(death.registers.rip, death.registers.rbp).take(MAX_FRAMES) {
+            event.item(|event| {
+                event.address("addr", addr);
+            });
+        }
+    });
+    event.emit_unlocked();
+}
+
+/// Writes the dump, or what is left to write of it.
+fn dump(stage: Stage, death: &Death, memory: &mut [u8; BUFFER]) {
+    let part = PART.load(Ordering::Relaxed);
+    let saved = SAVED.get(&stage);
+    let (target, writer) = match &saved {
+        Some((target, progress)) => {
+            (*target, Writer::resume(target.sink(progress.position(), Some(stage)), &mut memory[..], progress))
+        }
+        None => {
+            let id = new_dump_id();
+            let target = channel::for_kernel(id, stage);
+            (target, Writer::new(target.sink(0, Some(stage)), &mut memory[..], FileHeader::new(id, boot_id())))
+        }
+    };
+    let amount = if matches!(target, Target::Serial(_)) { &BRIEF } else { &FULL };
+    let save = |progress: &Progress| SAVED.set(&stage, (target, *progress));
+    let mut dump = Dump::new(writer, amount, &save);
+    let thread = try_current();
+    let subject = Subject { death, thread: thread.as_deref(), scope: Scope::Kernel, amount };
+    let begun = machine::time::now();
+    if let Some(failed) = part.checked_sub(1).and_then(|part| PARTS.get(part)) {
+        dump.give_up(failed, |dump| brief(dump, death));
+    }
+    for (number, part) in PARTS.iter().enumerate().skip(part) {
+        PART.store(number + 1, Ordering::Relaxed);
+        if part.is_in(Scope::Kernel) {
+            dump.part(part, &subject);
+        }
+    }
+    PART.store(PARTS.len() + 1, Ordering::Relaxed);
+    let bytes = dump.finish().written();
+    let micros = machine::time::now().saturating_sub(begun) / 1000;
+    say(format_args!("kwab: dump of {bytes} bytes on the {} in {micros} us", target.name()));
+}
+
+fn notify(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
+    machine::power::notify_panic();
+}
+
+/// What `panic=` asks for: wait so many seconds, then reboot; negative means at once, 0 never. An emulator that offers an exit is
+/// left instead of rebooted.
+fn end() -> ! {
+    let seconds = options::get().panic;
+    if let Ok(seconds @ 1..) = u64::try_from(seconds) {
+        say(format_args!("Rebooting in {seconds} seconds.."));
+        let until = machine::time::now().saturating_add(seconds.saturating_mul(1_000_000_000));
+        while machine::time::now() < until {
+            machine::cpu::relax();
+        }
+    }
+    machine::power::debug_exit(PANIC_EXIT);
+    if seconds != 0 {
+        machine::power::reboot();
+    }
+    machine::power::halt()
+}
+
+/// What `isa-debug-exit` is told.
+const PANIC_EXIT: u8 = 0x30;
+
+fn say(text: core::fmt::Arguments<'_>) {
+    let mut line = Line::<640>::new();
+    // What does not fit is cut.
+    let _ = line.write_fmt(text);
+    line.end();
+    machine::console::write_unlocked(line.bytes());
+}

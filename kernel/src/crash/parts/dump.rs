@@ -1,0 +1,179 @@
+//! A dump being written: records in, bounded by time, and nothing waited for.
+
+use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+
+use kwab_format::wire::RecordType;
+use kwab_format::{BootId, DropReason, DumpId, Progress, SectionKind, WriteError, Writer};
+use machine::sync::Once;
+use machine::time::{Nanos, now};
+
+use super::{Amount, Part, Subject};
+use crate::crash::channel::Channel;
+
+/// Why a part ends before everything that belongs into it was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Its time is used up.
+    Time,
+    /// Somebody holds what it needs.
+    Locked,
+    /// There is no room for more.
+    Room,
+    /// As much as a dump takes of it was put ([`Amount`]).
+    Enough,
+}
+
+/// See the module.
+pub struct Dump<'b> {
+    writer: Writer<'b, Channel>,
+    deadline: Nanos,
+    patience: u64,
+    /// Told when something has reached the channel.
+    saved: &'b dyn Fn(&Progress),
+    position: u64,
+}
+
+impl<'b> Dump<'b> {
+    /// Around a writer; `saved` hears of every section that is out.
+    pub fn new(writer: Writer<'b, Channel>, amount: &Amount, saved: &'b dyn Fn(&Progress)) -> Self {
+        saved(&writer.progress());
+        let position = writer.position();
+        Self { writer, deadline: Nanos::MAX, patience: amount.patience, saved, position }
+    }
+
+    /// Collects a part and sends it.
+    pub fn part(&mut self, part: &Part, subject: &Subject<'_>) {
+        self.deadline = now().saturating_add(part.budget.saturating_mul(self.patience));
+        let before = self.writer.position();
+        // A section before that was lost is in the totals.
+        let _ = self.writer.begin(part.kind);
+        if SABOTAGED.load(Ordering::Relaxed) == part.kind.0 {
+            machine::crash::fault_on_purpose();
+        }
+        let begun = now();
+        let outcome = (part.collect)(self, subject);
+        let _ = match outcome {
+            Ok(()) | Err(Stop::Room) => self.writer.end(),
+            Err(Stop::Time) => self.writer.end_partial(DropReason::TIME_BUDGET),
+            Err(Stop::Locked) => self.writer.end_partial(DropReason::LOCKED),
+            Err(Stop::Enough) => self.writer.end_partial(DropReason::SKIPPED),
+        };
+        self.save();
+        COST.note(part.kind, now().saturating_sub(begun), self.writer.position().saturating_sub(before));
+    }
+
+    /// Notes that a part faulted. Of the cause, `brief` puts what is known without reading memory.
+    pub fn give_up(&mut self, part: &Part, brief: impl FnOnce(&mut Self) -> Result<(), Stop>) {
+        self.writer.skip(part.kind, DropReason::FAULT);
+        self.save();
+        if part.kind == SectionKind::CAUSE {
+            self.deadline = Nanos::MAX;
+            // What fails here is in the totals.
+            let _ = self.writer.begin(part.kind);
+            let _ = brief(self);
+            let _ = self.writer.end();
+            self.save();
+        }
+    }
+
+    /// Puts a record.
+    pub fn put<'r, R: RecordType<'r>>(&mut self, record: &R) -> Result<(), Stop> {
+        let outcome = self.writer.put(record);
+        if self.writer.position() != self.position {
+            self.save();
+        }
+        match outcome {
+            Err(WriteError::NoRoom) => Err(Stop::Room),
+            _ if now() > self.deadline => Err(Stop::Time),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes what `attempt` gives, asking again for a short while: on a system that goes on, whoever holds it is about to let
+    /// go.
+    pub fn get<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
+        let until = now().saturating_add(LOCK_PATIENCE);
+        loop {
+            match attempt() {
+                Some(value) => return Ok(value),
+                None if now() > until => return Err(Stop::Locked),
+                None => machine::cpu::relax(),
+            }
+        }
+    }
+
+    /// Bytes that fit into one record.
+    pub fn max_bytes(&self) -> usize {
+        self.writer.max_bytes()
+    }
+
+    /// Writes the end section; the channel back. When that fails the dump is cut, and readers say so.
+    pub fn finish(self) -> Channel {
+        self.writer.finish().0
+    }
+
+    fn save(&mut self) {
+        self.position = self.writer.position();
+        (self.saved)(&self.writer.progress());
+    }
+}
+
+/// How long to ask for a lock. On the crash path its holder is stopped, and this is all that is lost.
+pub(super) const LOCK_PATIENCE: Nanos = 200_000;
+
+/// An id for a new dump.
+pub fn new_dump_id() -> DumpId {
+    let mixed = machine::random::hardware().unwrap_or(0) ^ machine::time::cycles().rotate_left(23);
+    DumpId(mixed ^ machine::time::wall_at_boot())
+}
+
+static BOOT: Once<BootId> = Once::new();
+
+/// Names this boot in dumps and in `/proc/sys/kernel/random/boot_id`: a version 4 UUID (RFC 4122, 4.4).
+pub fn boot_id() -> BootId {
+    if let Some(id) = BOOT.get() {
+        return *id;
+    }
+    let word =
+        || machine::random::hardware().unwrap_or(0) ^ machine::time::cycles().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&word().to_le_bytes());
+    id[8..].copy_from_slice(&word().rotate_left(32).to_le_bytes());
+    id[6] = id[6] & 0x0f | 0x40;
+    id[8] = id[8] & 0x3f | 0x80;
+    // Of two that come here at once, one is used.
+    let _ = BOOT.set(BootId(id));
+    BOOT.get().copied().unwrap_or(BootId(id))
+}
+
+/// What the parts cost: nanoseconds and bytes by section kind, of the dump that was written last. Told in its last section.
+pub(super) struct Cost([(AtomicU64, AtomicU64); KINDS]);
+
+/// Section kinds that are told of.
+pub(super) const KINDS: usize = 20;
+
+pub(super) static COST: Cost = Cost([const { (AtomicU64::new(0), AtomicU64::new(0)) }; KINDS]);
+
+impl Cost {
+    fn note(&self, kind: SectionKind, ns: Nanos, bytes: u64) {
+        if let Some((time, size)) = self.0.get(usize::from(kind.0)) {
+            time.store(ns, Ordering::Relaxed);
+            size.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Kind, nanoseconds and bytes of each part that wrote something.
+    pub(super) fn all(&self) -> impl Iterator<Item = (SectionKind, u64, u64)> {
+        let cost = self.0.iter().zip(0u16..);
+        cost.map(|((ns, bytes), kind)| (SectionKind(kind), ns.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)))
+            .filter(|(.., bytes)| *bytes != 0)
+    }
+}
+
+/// The kind of section in which a dump is to fault, for tests of the crash path; 0 for none.
+static SABOTAGED: AtomicU16 = AtomicU16::new(0);
+
+/// Makes every dump fault in the part of this kind.
+pub fn sabotage(kind: SectionKind) {
+    SABOTAGED.store(kind.0, Ordering::Relaxed);
+}

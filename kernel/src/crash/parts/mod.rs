@@ -1,0 +1,214 @@
+//! What a dump says: the parts of it, in order of value, and who collects each.
+//!
+//! The same parts tell of a dead kernel ([`super::panic`]), of a program that died of a signal ([`process`]) and of a system
+//! that lives ([`live`]). A part is collected into one section; it has a budget of time, takes locks only when they are free, and
+//! reads memory only by probing. What it cannot get it leaves out, and the end of the dump says so.
+
+use kwab_format::SectionKind;
+use kwab_format::record::{CauseKind, Reason};
+use machine::arch::{Control, Registers};
+use machine::time::Nanos;
+use machine::trap::TrapCode;
+
+use crate::log::Line;
+use crate::task::Thread;
+
+mod cause;
+mod checks;
+mod dump;
+mod images;
+mod live;
+mod locks;
+mod memory;
+mod pages;
+mod process;
+mod recorders;
+mod report;
+mod stacks;
+mod system;
+mod tasks;
+
+pub use cause::{brief, exception_name};
+pub use dump::{Dump, Stop, boot_id, new_dump_id, sabotage};
+pub use live::live;
+pub use process::dump as dump_process;
+pub use report::fatal_signal;
+
+/// What died, as far as it is known before anything is looked at. Plain data: it outlives faults in the crash path.
+#[derive(Clone, Copy)]
+pub struct Death {
+    /// Kind of death.
+    pub kind: CauseKind,
+    /// Why the dump is taken.
+    pub reason: Reason,
+    /// In words.
+    pub message: Line<512>,
+    /// Source file of a panic.
+    pub file: Line<128>,
+    /// Line and column in it; 0 when there is none.
+    pub place: (u32, u32),
+    /// The registers at that moment.
+    pub registers: Registers,
+    /// The control registers.
+    pub control: Control,
+    /// The exception, if it was one.
+    pub trap: Option<TrapCode>,
+    /// Number and `si_code` of a signal.
+    pub signal: Option<(u8, i32)>,
+    /// Whether the kernel itself was running.
+    pub in_kernel: bool,
+}
+
+impl Death {
+    /// A death of this kind, with nothing known of it.
+    pub fn new(kind: CauseKind, reason: Reason, registers: Registers, control: Control) -> Self {
+        let in_kernel = registers.cs & 3 == 0;
+        Self {
+            kind,
+            reason,
+            message: Line::new(),
+            file: Line::new(),
+            place: (0, 0),
+            registers,
+            control,
+            trap: None,
+            signal: None,
+            in_kernel,
+        }
+    }
+
+    /// The address whose access failed.
+    pub fn fault_addr(&self) -> Option<u64> {
+        // A page fault has one, be it 0; a double fault only when a page fault came before it.
+        self.trap.filter(|trap| trap.vector == 14 || (trap.vector == 8 && trap.addr != 0)).map(|trap| trap.addr)
+    }
+}
+
+/// What a dump is about.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// What died.
+    pub death: &'a Death,
+    /// The thread that was running.
+    pub thread: Option<&'a Thread>,
+    /// Which dump it is.
+    pub scope: Scope,
+    /// How much of everything.
+    pub amount: &'static Amount,
+}
+
+impl Subject<'_> {
+    /// The process the thread belongs to, if it runs programs.
+    pub fn pid(&self) -> Option<u32> {
+        self.thread.filter(|thread| !thread.kernel_thread).map(|thread| thread.pid())
+    }
+}
+
+/// Which dump a part belongs into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Scope {
+    /// The kernel died; the other processors are stopped.
+    Kernel = 1,
+    /// A program died; everything else goes on.
+    Process = 2,
+    /// Nobody died.
+    Live = 4,
+}
+
+const KERNEL: u8 = Scope::Kernel as u8;
+const PROCESS: u8 = Scope::Process as u8;
+const LIVE: u8 = Scope::Live as u8;
+const ALL: u8 = KERNEL | PROCESS | LIVE;
+
+/// How much is captured: a slow channel gets less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// Bytes of each kernel stack.
+    pub kernel_stack: usize,
+    /// Bytes of the user stack.
+    pub user_stack: usize,
+    /// Bytes of the log.
+    pub log: usize,
+    /// Page-table entries, and records of other long lists.
+    pub entries: usize,
+    /// Entries of each recorder.
+    pub events: usize,
+    /// Bytes at each address that a register holds.
+    pub pointed: usize,
+    /// What the budgets are multiplied by.
+    pub patience: u64,
+}
+
+/// For channels that take a hundred megabytes a second.
+pub const FULL: Amount = Amount {
+    kernel_stack: 32 << 10,
+    user_stack: 16 << 10,
+    log: 32 << 10,
+    entries: 4096,
+    events: usize::MAX,
+    pointed: 256,
+    patience: 1,
+};
+
+/// For a serial line.
+pub const BRIEF: Amount = Amount {
+    kernel_stack: 4 << 10,
+    user_stack: 1 << 10,
+    log: 2 << 10,
+    entries: 128,
+    events: 64,
+    pointed: 0,
+    patience: 20,
+};
+
+/// A part of a dump.
+pub struct Part {
+    /// The section it fills.
+    pub kind: SectionKind,
+    /// Which dumps have it.
+    scopes: u8,
+    /// How long it may take on a fast channel.
+    budget: Nanos,
+    /// Collects it.
+    collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
+}
+
+impl Part {
+    /// Whether a dump of this scope has it.
+    pub fn is_in(&self, scope: Scope) -> bool {
+        self.scopes & scope as u8 != 0
+    }
+}
+
+const MS: Nanos = 1_000_000;
+
+const fn part(
+    kind: SectionKind,
+    scopes: u8,
+    millis: u64,
+    collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
+) -> Part {
+    Part { kind, scopes, budget: millis * MS, collect }
+}
+
+/// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds, also where a
+/// busy host emulates the processor and takes it away for longer than that.
+pub const PARTS: &[Part] = &[
+    part(SectionKind::IDENTITY, ALL, 50, cause::identity),
+    part(SectionKind::CAUSE, ALL, 50, cause::cause),
+    part(SectionKind::REGISTERS, ALL, 50, cause::registers),
+    part(SectionKind::STACKS, ALL, 100, stacks::stacks),
+    part(SectionKind::SYSCALLS, ALL, 100, recorders::calls),
+    part(SectionKind::FLIGHT, ALL, 200, recorders::flight),
+    part(SectionKind::MEMORY_MAP, ALL, 100, memory::map),
+    part(SectionKind::PAGE_TABLE, ALL, 200, pages::entries),
+    part(SectionKind::PAGE_CHECKS, ALL, 500, checks::checks),
+    part(SectionKind::TASKS, ALL, 200, tasks::tasks),
+    part(SectionKind::LOCKS, KERNEL | LIVE, 50, locks::locks),
+    part(SectionKind::IMAGES, ALL, 100, images::images),
+    part(SectionKind::LOG, ALL, 100, system::log),
+    part(SectionKind::COUNTERS, ALL, 100, system::counters),
+    part(SectionKind::MEMORY, KERNEL | PROCESS, 100, memory::pointed),
+    part(SectionKind::NOTES, KERNEL | LIVE, 100, system::cost),
+];

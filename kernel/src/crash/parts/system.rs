@@ -1,0 +1,124 @@
+//! The system around the death: the tail of the log, and counters.
+
+use kwab_format::record::{Counter, LogChunk};
+use machine::cpu::{self, CpuId};
+use machine::thread::KERNEL_STACK_SIZE;
+
+use super::dump::COST;
+use super::{Dump, Stop, Subject};
+use crate::fs::tmpfs;
+use crate::mm::frames;
+use crate::task::tree;
+use crate::trace::calls;
+use crate::{log as kernel_log, sched};
+
+/// Bytes copied out of the log at a time.
+const PIECE: usize = 1024;
+
+pub(super) fn log(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
+    let end = dump.get(kernel_log::try_written)?;
+    let mut at = end.saturating_sub(subject.amount.log as u64);
+    while at < end {
+        let mut bytes = [0; PIECE];
+        let wanted = (end - at).min(PIECE as u64) as usize;
+        let (from, len) = dump.get(|| kernel_log::try_read(at, &mut bytes[..wanted]))?;
+        if len == 0 {
+            break;
+        }
+        dump.put(&LogChunk { bytes: Some(&bytes[..len]), log_offset: Some(from), ..LogChunk::default() })?;
+        at = from + len as u64;
+    }
+    Ok(())
+}
+
+pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<(), Stop> {
+    let mut put = |group: &str, name: &str, value: u64, unit: &str| {
+        dump.put(&Counter {
+            group: Some(group.as_bytes()),
+            name: Some(name.as_bytes()),
+            value: i64::try_from(value).ok(),
+            unit: Some(unit.as_bytes()),
+            ..Counter::default()
+        })
+    };
+    put("memory", "total", frames::total() as u64, "pages")?;
+    put("memory", "in magazines", machine::frame::in_magazines() as u64, "pages")?;
+    put("scheduler", "runnable", u64::from(sched::runnable()), "threads")?;
+    for number in (0..64).filter(|number| cpu::online() >> number & 1 != 0) {
+        let switches = sched::of(CpuId(number)).switches.load(core::sync::atomic::Ordering::Relaxed);
+        let mut name = kernel_log::Line::<24>::new();
+        // It always fits.
+        let _ = core::fmt::Write::write_fmt(&mut name, format_args!("switches on cpu {number}"));
+        put("scheduler", core::str::from_utf8(name.bytes()).unwrap_or("switches"), switches, "")?;
+    }
+    put("calls", "not implemented", calls::unimplemented_count(), "")?;
+    let blocks = dump.get(frames::try_blocks)?;
+    let mut free = 0;
+    for (order, count) in blocks.iter().enumerate() {
+        free += (*count as u64) << order;
+        let mut name = kernel_log::Line::<32>::new();
+        // It always fits.
+        let _ = core::fmt::Write::write_fmt(&mut name, format_args!("free blocks of order {order}"));
+        dump.put(&Counter {
+            group: Some(b"memory"),
+            name: Some(name.bytes()),
+            value: i64::try_from(*count).ok(),
+            ..Counter::default()
+        })?;
+    }
+    free += frames::waiting() as u64;
+    put_pages(dump, "free", free)?;
+    let in_use = (frames::given() as u64).saturating_sub(free + machine::frame::in_magazines() as u64);
+    put_pages(dump, "in use", in_use)?;
+    owners(dump)
+}
+
+fn put_pages(dump: &mut Dump<'_>, name: &str, pages: u64) -> Result<(), Stop> {
+    dump.put(&Counter {
+        group: Some(b"memory"),
+        name: Some(name.as_bytes()),
+        value: i64::try_from(pages).ok(),
+        unit: Some(b"pages"),
+        ..Counter::default()
+    })
+}
+
+/// Who has the memory in use. A page that processes share counts for each of them: the sum may be more than there is in use, and
+/// less only when somebody lost pages.
+fn owners(dump: &mut Dump<'_>) -> Result<(), Stop> {
+    let (mut programs, mut tables, mut threads) = (0, 0, 0);
+    dump.get(|| {
+        (programs, tables, threads) = (0, 0, 0);
+        tree::try_visit(
+            &mut |thread| {
+                threads += 1;
+                let leads = thread.pid() == thread.tid();
+                if let Some((pages, own)) =
+                    thread.mm.try_with(|mm| (mm.resident(), mm.space.table_frames())).filter(|_| leads)
+                {
+                    programs += pages.anonymous + pages.shmem;
+                    tables += own as u64;
+                }
+                true
+            },
+            &mut |_| true,
+        )
+    })?;
+    put_pages(dump, "of programs", programs)?;
+    put_pages(dump, "of page tables", tables)?;
+    put_pages(dump, "of files", tmpfs::pages())?;
+    put_pages(dump, "of kernel stacks", threads * (KERNEL_STACK_SIZE as u64 >> 12))?;
+    put_pages(dump, "of the kernel heap", machine::heap::usage().held as u64 >> 12)
+}
+
+/// What the parts before took.
+pub(super) fn cost(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<(), Stop> {
+    for (kind, ns, bytes) in COST.all() {
+        let name = kind.name().map(str::as_bytes);
+        for (group, value, unit) in [(&b"dump time"[..], ns, &b"ns"[..]), (b"dump size", bytes, b"bytes")] {
+            let value = i64::try_from(value).ok();
+            dump.put(&Counter { group: Some(group), name, value, unit: Some(unit), ..Counter::default() })?;
+        }
+    }
+    Ok(())
+}

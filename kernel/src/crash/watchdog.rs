@@ -1,0 +1,106 @@
+//! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken.
+//!
+//! Every processor's timer expires at least once per [`HEARTBEAT`], also when it is idle. The interrupt only leaves a mark, which the
+//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`crate::sched::breathe`]):
+//! a call of any length that comes to those makes progress. A mark that stays for too long is a *soft lockup*. A
+//! processor that does not even take its interrupt is noticed by its neighbour. A thread that sleeps where no signal can wake
+//! it for too long is *hung*. All end in a dump; `watchdog=` and `hung_task=` set the seconds, 0 switches them off.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use kwab_format::record::{CauseKind, Reason};
+use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
+use machine::time::{Nanos, now};
+
+use super::panic;
+use crate::options;
+use crate::sched::{HEARTBEAT, state};
+use crate::task::tree;
+
+/// How much longer than its own mark a processor's interrupt may stay away: its neighbour is not in a hurry.
+const GRACE: Nanos = 5 * HEARTBEAT;
+/// How often threads are looked at.
+const TASKS_EVERY: Nanos = 10 * HEARTBEAT;
+
+/// What a processor noted.
+struct Seen {
+    /// When the mark was left that is there now; 0 before the first.
+    pending_since: AtomicU64,
+    /// When its timer expired last; 0 before it began.
+    ticked: AtomicU64,
+}
+
+static SEEN: PerCpu<Seen> =
+    PerCpu::new([const { Seen { pending_since: AtomicU64::new(0), ticked: AtomicU64::new(0) } }; MAX_CPUS]);
+static NEXT_TASKS: AtomicU64 = AtomicU64::new(TASKS_EVERY);
+
+/// The timer expired; `marked` says whether the mark it leaves was there already. Interrupt context.
+pub fn tick(marked: bool) {
+    let now = now();
+    let seen = SEEN.here();
+    seen.ticked.store(now, Ordering::Relaxed);
+    let since = seen.pending_since.load(Ordering::Relaxed);
+    if !marked || since == 0 {
+        seen.pending_since.store(now, Ordering::Relaxed);
+    } else {
+        look_at_myself(now.saturating_sub(since));
+    }
+    look_at_neighbour(now);
+    let due = NEXT_TASKS.load(Ordering::Relaxed);
+    let mine = || NEXT_TASKS.compare_exchange(due, now + TASKS_EVERY, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if now >= due && mine() {
+        look_at_tasks(now);
+    }
+}
+
+fn limit() -> Option<Nanos> {
+    let seconds = options::get().watchdog;
+    (seconds > 0).then(|| seconds.saturating_mul(1_000_000_000))
+}
+
+fn look_at_myself(stuck: Nanos) {
+    if limit().is_some_and(|limit| stuck > limit) {
+        let (cpu, seconds) = (cpu::id().0, stuck / 1_000_000_000);
+        let message = format_args!("soft lockup: CPU {cpu} has been in the kernel for {seconds} s");
+        panic::die(CauseKind::SOFT_LOCKUP, Reason::HANG, message);
+    }
+}
+
+/// The next processor in line that runs.
+fn look_at_neighbour(now: Nanos) {
+    let me = cpu::id().0;
+    let online = cpu::online();
+    let Some(next) = (1..64).map(|step| (me + step) % 64).find(|other| online >> other & 1 != 0) else { return };
+    let ticked = SEEN.of(CpuId(next)).ticked.load(Ordering::Relaxed);
+    let silent = now.saturating_sub(ticked);
+    if next != me && ticked != 0 && limit().is_some_and(|limit| silent > limit.saturating_add(GRACE)) {
+        let seconds = silent / 1_000_000_000;
+        let message = format_args!("soft lockup: CPU {next} has taken no interrupt for {seconds} s");
+        panic::die(CauseKind::SOFT_LOCKUP, Reason::HANG, message);
+    }
+}
+
+fn look_at_tasks(now: Nanos) {
+    let seconds = options::get().hung_task;
+    if seconds == 0 {
+        return;
+    }
+    let limit = seconds.saturating_mul(1_000_000_000);
+    let mut hung = None;
+    // Nobody waits in an interrupt: when the tree is in use, next time.
+    let _ = tree::try_visit(
+        &mut |thread| {
+            let (_, since) = thread.sched.waits();
+            let slept = now.saturating_sub(since);
+            if thread.sched.state() == state::UNINTERRUPTIBLE && !thread.kernel_thread && slept > limit {
+                hung = Some((thread.tid(), slept));
+            }
+            hung.is_none()
+        },
+        &mut |_| false,
+    );
+    if let Some((tid, slept)) = hung {
+        let message = format_args!("hung task: thread {tid} has been blocked for {} s", slept / 1_000_000_000);
+        panic::die(CauseKind::HUNG_TASK, Reason::HANG, message);
+    }
+}

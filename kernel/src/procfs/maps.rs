@@ -1,0 +1,98 @@
+//! `/proc/PID/maps` and `smaps`: what a process has mapped.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use kernel_logic::vma::{Prot, VmaFlags};
+use linux_abi::Errno;
+use machine::addr::PageRange;
+
+use crate::fs::dev::split;
+use crate::mm::{AddressSpace, Backing, Vma, frames};
+use crate::task;
+
+pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(vma) = next(mm, &mut at) {
+        line(&mut out, &vma)?;
+    }
+    Ok(out)
+}
+
+pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(vma) = next(mm, &mut at) {
+        line(&mut out, &vma)?;
+        let mut resident = 0_u64;
+        if let Some(range) = PageRange::new(vma.start, vma.end) {
+            mm.space.for_each(range, &mut |_, _| resident += 4);
+        }
+        let size = vma.bytes() / 1024;
+        let text = format!(
+            "Size:           {size:8} kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n\
+             Rss:            {resident:8} kB\nPss:            {resident:8} kB\nShared_Clean:          0 kB\n\
+             Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\nPrivate_Dirty:  {resident:8} kB\n\
+             Referenced:     {resident:8} kB\nAnonymous:             0 kB\nSwap:                  0 kB\n"
+        );
+        out.extend_from_slice(text.as_bytes());
+    }
+    Ok(out)
+}
+
+/// The range at or above `at`, copied so that its name is made without the map's lock; moves `at` behind it.
+fn next(mm: &AddressSpace, at: &mut u64) -> Option<Vma> {
+    let found = mm.lock().vmas.find_at_or_above(*at).cloned()?;
+    *at = found.end;
+    Some(found)
+}
+
+/// The longest text: more is ENOMEM rather than cut.
+const LONGEST: usize = 1 << 21;
+
+fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
+    // Many programs may do this at once.
+    frames::spare()?;
+    if out.len() >= LONGEST {
+        return Err(Errno::ENOMEM);
+    }
+    let right = |right, letter| if vma.prot.has(right) { letter } else { '-' };
+    let shared = if vma.flags.has(VmaFlags::SHARED) { 's' } else { 'p' };
+    let (offset, dev, ino) = match &vma.backing {
+        Backing::File { file, offset } => (*offset, file.inode().attr().dev, file.inode().attr().ino),
+        Backing::Shared { offset, .. } => (*offset, 0, 0),
+        _ => (0, 0, 0),
+    };
+    let (major, minor) = split(dev);
+    let mut text = format!(
+        "{:08x}-{:08x} {}{}{}{shared} {offset:08x} {major:02x}:{minor:02x} {ino} ",
+        vma.start,
+        vma.end,
+        right(Prot::READ, 'r'),
+        right(Prot::WRITE, 'w'),
+        right(Prot::EXEC, 'x'),
+    )
+    .into_bytes();
+    let name = name_of(vma);
+    if !name.is_empty() {
+        // The kernel pads to this column before the name.
+        text.resize(text.len().max(73), b' ');
+        text.extend_from_slice(&name);
+    }
+    text.push(b'\n');
+    out.extend_from_slice(&text);
+    Ok(())
+}
+
+fn name_of(vma: &Vma) -> Vec<u8> {
+    match &vma.backing {
+        Backing::File { file, .. } => file.path.display(&task::current().fs().root()),
+        Backing::Shared { .. } => b"/dev/zero (deleted)".to_vec(),
+        Backing::Vdso { index: 0 } => b"[vvar]".to_vec(),
+        Backing::Vdso { .. } => b"[vdso]".to_vec(),
+        Backing::Anonymous if vma.flags.has(VmaFlags::HEAP) => b"[heap]".to_vec(),
+        Backing::Anonymous if vma.flags.has(VmaFlags::STACK) => b"[stack]".to_vec(),
+        Backing::Anonymous => Vec::new(),
+    }
+}

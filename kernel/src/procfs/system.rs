@@ -1,0 +1,311 @@
+//! Files about the whole system.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+use core::str::FromStr;
+use core::sync::atomic::Ordering::Relaxed;
+
+use linux_abi::Errno;
+use machine::time::now;
+
+use super::{Crash, Target};
+use crate::fs::dev::kmsg::Writing;
+use crate::fs::inode::LinkTarget;
+use crate::ipc::{charge, epoll};
+use crate::mm::frames;
+use crate::task::{clock, limits, tree};
+use crate::upper::Kwab;
+use crate::uts::{
+    RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
+    set_host_name as set_host,
+};
+use crate::{log, options, random, sched, time, trace};
+
+type Text = Result<Vec<u8>, Errno>;
+
+pub(super) fn text_link(target: &str) -> LinkTarget {
+    LinkTarget::Text(target.as_bytes().into())
+}
+
+/// A number a program wrote.
+pub(super) fn parse<T: FromStr>(text: &[u8]) -> Result<T, Errno> {
+    core::str::from_utf8(text.trim_ascii()).ok().and_then(|text| text.parse().ok()).ok_or(Errno::EINVAL)
+}
+
+fn line(text: &[u8]) -> Text {
+    let mut out = text.to_vec();
+    out.push(b'\n');
+    Ok(out)
+}
+
+pub(super) fn command_line(_: Target) -> Text {
+    line(&options::get().line)
+}
+
+pub(super) fn version(_: Target) -> Text {
+    line(format!("Linux version {RELEASE} (kwab) {VERSION}").as_bytes())
+}
+
+pub(super) fn os_release(_: Target) -> Text {
+    line(RELEASE.as_bytes())
+}
+
+pub(super) fn os_version(_: Target) -> Text {
+    line(VERSION.as_bytes())
+}
+
+pub(super) fn host_name(_: Target) -> Text {
+    line(&host())
+}
+
+pub(super) fn set_host_name(_: Target, name: &[u8]) -> Result<(), Errno> {
+    set_host(name)
+}
+
+pub(super) fn domain_name(_: Target) -> Text {
+    line(&domain())
+}
+
+pub(super) fn set_domain_name(_: Target, name: &[u8]) -> Result<(), Errno> {
+    set_domain(name)
+}
+
+pub(super) fn debug_categories(_: Target) -> Text {
+    let mut out = String::new();
+    for name in trace::selected() {
+        if !out.is_empty() {
+            out.push(',');
+        }
+        out.push_str(name);
+    }
+    line(out.as_bytes())
+}
+
+pub(super) fn set_debug_categories(_: Target, list: &[u8]) -> Result<(), Errno> {
+    trace::replace(list)
+}
+
+pub(super) fn printk(_: Target) -> Text {
+    Ok(format!("{}\t4\t1\t7\n", log::console_level()).into_bytes())
+}
+
+pub(super) fn set_printk(_: Target, text: &[u8]) -> Result<(), Errno> {
+    let first = text.split(u8::is_ascii_whitespace).next().unwrap_or(text);
+    log::set_console_level(parse(first)?);
+    Ok(())
+}
+
+pub(super) fn printk_devkmsg(_: Target) -> Text {
+    line(Writing::name().as_bytes())
+}
+
+pub(super) fn set_printk_devkmsg(_: Target, text: &[u8]) -> Result<(), Errno> {
+    Writing::set(text.trim_ascii())
+}
+
+pub(super) fn threads_max(_: Target) -> Text {
+    line(limits::max_threads().to_string().as_bytes())
+}
+
+pub(super) fn set_threads_max(_: Target, text: &[u8]) -> Result<(), Errno> {
+    limits::set_max_threads(parse(text)?)
+}
+
+pub(super) fn epoll_watches(_: Target) -> Text {
+    line(epoll::max_user_watches().to_string().as_bytes())
+}
+
+pub(super) fn set_epoll_watches(_: Target, text: &[u8]) -> Result<(), Errno> {
+    epoll::set_max_user_watches(parse(text)?);
+    Ok(())
+}
+
+pub(super) fn pipe_pages_soft(_: Target) -> Text {
+    line(charge::SOFT.load(Relaxed).to_string().as_bytes())
+}
+
+pub(super) fn set_pipe_pages_soft(_: Target, text: &[u8]) -> Result<(), Errno> {
+    charge::SOFT.store(parse(text)?, Relaxed);
+    Ok(())
+}
+
+pub(super) fn pipe_pages_hard(_: Target) -> Text {
+    line(charge::HARD.load(Relaxed).to_string().as_bytes())
+}
+
+pub(super) fn set_pipe_pages_hard(_: Target, text: &[u8]) -> Result<(), Errno> {
+    charge::HARD.store(parse(text)?, Relaxed);
+    Ok(())
+}
+
+pub(super) fn randomize(_: Target) -> Text {
+    Ok(if options::get().norandmaps { b"0\n".to_vec() } else { b"2\n".to_vec() })
+}
+
+fn processors() -> impl Iterator<Item = u32> {
+    let online = machine::cpu::online();
+    (0..64).filter(move |number| online >> number & 1 != 0)
+}
+
+pub(super) fn cpuinfo(_: Target) -> Text {
+    let info = machine::cpu::info();
+    let text =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes.split(|&byte| byte == 0).next().unwrap_or(b"")).into_owned();
+    let (vendor, model) = (text(&info.vendor), text(&info.model));
+    let hz = machine::time::params().hz;
+    let mut out = String::new();
+    for number in processors() {
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "processor\t: {number}\nvendor_id\t: {vendor}\ncpu family\t: {}\nmodel\t\t: {}\nmodel name\t: {}\nstepping\t: {}\n\
+             cpu MHz\t\t: {}.{:03}\nphysical id\t: 0\nsiblings\t: {count}\ncore id\t\t: {number}\ncpu cores\t: {count}\n\
+             fpu\t\t: yes\nfpu_exception\t: yes\nwp\t\t: yes\nflags\t\t: fpu tsc msr pae cx8 apic sep cmov mmx fxsr sse sse2 syscall nx lm\n\
+             bogomips\t: {}.{:02}\naddress sizes\t: 40 bits physical, 48 bits virtual\n\n",
+            info.family,
+            info.model_number,
+            model.trim(),
+            info.stepping,
+            hz / 1_000_000,
+            hz / 1000 % 1000,
+            hz / 500_000,
+            hz / 5000 % 100,
+            count = processors().count(),
+        );
+    }
+    Ok(out.into_bytes())
+}
+
+pub(super) fn meminfo(_: Target) -> Text {
+    let kib = |pages: usize| pages * 4;
+    let (total, free) = (kib(frames::total()), kib(frames::free()));
+    let heap = machine::heap::usage();
+    let unused = heap.held - heap.used;
+    let stacks = tree::thread_count() * machine::thread::KERNEL_STACK_SIZE;
+    let idle_stacks = machine::thread::idle_stack_bytes();
+    let mut out = String::new();
+    let rows: [(&str, usize); 22] = [
+        ("MemTotal", total),
+        ("MemFree", free),
+        ("MemAvailable", free + (unused + idle_stacks) / 1024),
+        ("Buffers", 0),
+        ("Cached", 0),
+        ("SwapCached", 0),
+        ("Active", total - free),
+        ("Inactive", 0),
+        ("Unevictable", 0),
+        ("Mlocked", 0),
+        ("SwapTotal", 0),
+        ("SwapFree", 0),
+        ("Dirty", 0),
+        ("Writeback", 0),
+        ("AnonPages", 0),
+        ("Mapped", 0),
+        ("Shmem", 0),
+        ("Slab", heap.held / 1024),
+        ("SReclaimable", unused / 1024),
+        ("SUnreclaim", heap.used / 1024),
+        ("KernelStack", (stacks + idle_stacks) / 1024),
+        ("CommitLimit", total / 2),
+    ];
+    for (name, value) in rows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{:<16}{value:8} kB", format!("{name}:"));
+    }
+    Ok(out.into_bytes())
+}
+
+pub(super) fn vmstat(_: Target) -> Text {
+    Ok(format!("nr_free_pages {}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n", frames::free()).into_bytes())
+}
+
+/// Busy and idle time of all processors together, in nanoseconds.
+fn busy_and_idle() -> (u64, u64) {
+    let mut busy = 0;
+    for process in tree::all_processes() {
+        busy += clock::process_time(&process);
+    }
+    let all = now() * processors().count() as u64;
+    (busy.min(all), all.saturating_sub(busy))
+}
+
+pub(super) fn uptime(_: Target) -> Text {
+    let hundredths = |nanos: u64| (nanos / 1_000_000_000, nanos / 10_000_000 % 100);
+    let ((up, up_rest), (idle, idle_rest)) = (hundredths(now()), hundredths(busy_and_idle().1));
+    Ok(format!("{up}.{up_rest:02} {idle}.{idle_rest:02}\n").into_bytes())
+}
+
+pub(super) fn loadavg(_: Target) -> Text {
+    let running = sched::runnable().max(1);
+    let [one, five, fifteen] = sched::load::averages().map(|average| {
+        let hundredths = average * 100 / sched::load::ONE;
+        format!("{}.{:02}", hundredths / 100, hundredths % 100)
+    });
+    Ok(format!("{one} {five} {fifteen} {running}/{} {}\n", tree::thread_count(), tree::last_pid()).into_bytes())
+}
+
+pub(super) fn stat(_: Target) -> Text {
+    let (busy, idle) = busy_and_idle();
+    let ticks = time::to_ticks;
+    let count = processors().count() as u64;
+    let mut out = format!("cpu  {} 0 0 {} 0 0 0 0 0 0\n", ticks(busy), ticks(idle));
+    for number in processors() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "cpu{number} {} 0 0 {} 0 0 0 0 0 0", ticks(busy / count), ticks(idle / count));
+    }
+    let switches: u64 = processors().map(|number| sched::of(machine::cpu::CpuId(number)).switches.load(Relaxed)).sum();
+    let boot = machine::time::wall_at_boot() / 1_000_000_000;
+    let _ = write!(
+        out,
+        "intr 0\nctxt {switches}\nbtime {boot}\nprocesses {}\nprocs_running {}\nprocs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
+        tree::last_pid(),
+        sched::runnable().max(1)
+    );
+    Ok(out.into_bytes())
+}
+
+pub(super) fn interrupts(_: Target) -> Text {
+    let mut out = String::from("     ");
+    for number in processors() {
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{:>11}", format!("CPU{number}"));
+    }
+    out.push('\n');
+    Ok(out.into_bytes())
+}
+
+pub(super) fn uuid(_: Target) -> Text {
+    line(random_uuid().as_bytes())
+}
+
+pub(super) fn boot_id(_: Target) -> Text {
+    line(uuid_text(<Kwab as Crash>::boot_id()).as_bytes())
+}
+
+/// `cat /proc/kwab`: a dump of the system as it is.
+pub(super) fn live_dump(_: Target) -> Text {
+    Ok(<Kwab as Crash>::live_dump())
+}
+
+/// What is written to `/proc/sysrq-trigger` (sysrq in Linux's admin guide): the first byte counts.
+pub(super) fn sysrq(_: Target, text: &[u8]) -> Result<(), Errno> {
+    <Kwab as Crash>::request(text)
+}
+
+/// A version 4 UUID (RFC 4122, 4.4).
+fn random_uuid() -> String {
+    let mut bytes = [0; 16];
+    random::fill(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    uuid_text(bytes)
+}
+
+fn uuid_text(bytes: [u8; 16]) -> String {
+    let bits = u128::from_be_bytes(bytes);
+    let (high, low) = ((bits >> 64) as u64, bits as u64);
+    let (time, clock) = (high >> 16 & 0xffff, low >> 48);
+    format!("{:08x}-{time:04x}-{:04x}-{clock:04x}-{:012x}", high >> 32, high & 0xffff, low & 0xffff_ffff_ffff)
+}

@@ -1,0 +1,81 @@
+//! Timers: something that happens on a processor at a moment of the monotonic clock.
+//!
+//! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context, and leaves
+//! at least half of the processor's time to its threads however many timers there are and however soon they repeat.
+
+use alloc::sync::Arc;
+
+use kernel_logic::timers::TimerKey;
+use machine::cpu::CpuId;
+use machine::time::{Nanos, now};
+
+use super::Cpu;
+use crate::sched;
+use crate::upper::ThreadRef;
+
+/// What happens.
+pub enum Action {
+    /// A thread wakes up.
+    Wake(ThreadRef),
+    /// Somebody is told.
+    Fire(Arc<dyn Expire>),
+}
+
+/// Told when its time has come. Thread context, no lock held; must not sleep.
+pub trait Expire: Send + Sync {
+    /// The timer went off.
+    fn expire(self: Arc<Self>);
+}
+
+/// An armed timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Armed {
+    cpu: CpuId,
+    key: TimerKey,
+}
+
+impl Armed {
+    /// Disarms it, if it has not gone off yet.
+    pub fn disarm(self) {
+        let action = sched::of(self.cpu).timers.lock().disarm(self.key);
+        drop(action);
+    }
+}
+
+/// Arms a timer on this processor.
+pub fn arm(deadline: Nanos, action: Action) -> Armed {
+    let here = sched::here();
+    let key = here.timers.lock().arm(deadline, action);
+    sched::arm_by(here, deadline);
+    Armed { cpu: machine::cpu::id(), key }
+}
+
+/// Rounds of one call of [`expire`] at most: timers that become due meanwhile belong to the next.
+const ROUNDS: u32 = 3;
+/// The longest a timer that is due waits for threads to have had their share.
+const LONGEST_PAUSE: Nanos = 100_000_000;
+
+/// Lets the timers that are due on this processor happen. If others become due as fast as they are handled, the rest waits as
+/// long as these took.
+pub fn expire(here: &'static Cpu) {
+    let begun = now();
+    let mut until = begun;
+    for _ in 0..ROUNDS {
+        while let Some(action) = { here.timers.lock().pop_due(until) } {
+            match action {
+                Action::Wake(thread) => {
+                    sched::wake(&thread);
+                }
+                Action::Fire(timer) => timer.expire(),
+            }
+        }
+        let next = here.timers.lock().next();
+        let Some(next) = next else { return };
+        until = now();
+        if next > until {
+            sched::arm_by(here, next);
+            return;
+        }
+    }
+    sched::arm_by(here, until + (until - begun).min(LONGEST_PAUSE));
+}

@@ -1,0 +1,118 @@
+//! madvise(2): what pages are needed for, and holes in what is shared.
+
+use core::ops::RangeInclusive;
+
+use kernel_logic::vma::{PAGE, Prot, VmaFlags};
+use linux_abi::Errno;
+use linux_abi::flags::file::{FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE};
+use linux_abi::flags::memory as abi;
+
+use super::memory::populate_error;
+use super::{Call, SysResult};
+use crate::fs::MappedFile;
+use crate::mm::{AddressSpace, Backing, Vma};
+
+pub(super) fn madvise(call: &mut Call<'_>) -> SysResult {
+    if !ADVICE.iter().any(|range| range.contains(&call.arg(2))) {
+        return Err(Errno::EINVAL);
+    }
+    let (start, end) = call.range(Errno::EINVAL)?;
+    if start == end {
+        return Ok(0);
+    }
+    let mm = call.mm()?;
+    let none = VmaFlags::default();
+    match call.arg(2) {
+        abi::MADV_FREE if !mm.lock().vmas.overlapping(start, end).all(is_private) => return Err(Errno::EINVAL),
+        abi::MADV_DONTNEED | abi::MADV_FREE => mm.discard(start, end)?,
+        abi::MADV_REMOVE => remove_shared(&mm, start, end)?,
+        abi::MADV_DONTFORK => mm.set_flags(start, end, VmaFlags::DONT_FORK, none)?,
+        abi::MADV_DOFORK => mm.set_flags(start, end, none, VmaFlags::DONT_FORK)?,
+        abi::MADV_WIPEONFORK => {
+            if !mm.lock().vmas.overlapping(start, end).all(is_private) {
+                return Err(Errno::EINVAL);
+            }
+            mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
+        }
+        abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
+        advice @ (abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE) => {
+            let needed = if advice == abi::MADV_POPULATE_READ { Prot::READ } else { Prot::WRITE };
+            if mm.lock().vmas.overlapping(start, end).any(|vma| !vma.prot.has(needed)) {
+                return Err(Errno::EINVAL);
+            }
+            mm.populate(start, end).map_err(populate_error)?;
+        }
+        // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
+        _ if mm.lock().vmas.is_covered(start, end) => {}
+        _ => return Err(Errno::ENOMEM),
+    }
+    Ok(0)
+}
+
+/// Whether a range is private memory of no file.
+fn is_private(vma: &Vma) -> bool {
+    matches!(vma.backing, Backing::Anonymous)
+}
+
+/// Kinds of advice there are.
+const ADVICE: [RangeInclusive<u64>; 4] = [
+    abi::MADV_NORMAL..=abi::MADV_DONTNEED,
+    abi::MADV_FREE..=abi::MADV_DOFORK,
+    abi::MADV_HUGEPAGE..=abi::MADV_PAGEOUT,
+    abi::MADV_POPULATE_READ..=abi::MADV_POPULATE_WRITE,
+];
+
+/// What `MADV_REMOVE` finds at an address.
+enum Removal {
+    /// Shared memory, which has lost its pages already.
+    Done,
+    /// A part of a file, to be punched without the lock on the mappings.
+    File(MappedFile, u64),
+}
+
+/// `MADV_REMOVE`: a hole, which only shared mappings with the right to write may punch; ENOMEM, at the end, over one of those.
+fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
+    let (mut at, mut holes) = (start, Ok(()));
+    while at < end {
+        let (first, last, removal) = {
+            let map = mm.lock();
+            let Some(vma) = map.vmas.find_at_or_above(at).filter(|vma| vma.start < end) else {
+                return Err(Errno::ENOMEM);
+            };
+            let (first, last) = (at.max(vma.start), end.min(vma.end));
+            if first > at {
+                holes = Err(Errno::ENOMEM);
+            }
+            (first, last, remove_of(mm, vma, first, last)?)
+        };
+        if let Removal::File(file, offset) = removal {
+            file.inode().allocate(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, offset, last - first)?;
+        }
+        at = last;
+    }
+    holes
+}
+
+fn remove_of(mm: &AddressSpace, vma: &Vma, first: u64, last: u64) -> Result<Removal, Errno> {
+    if vma.flags.has(VmaFlags::LOCKED) || matches!(vma.backing, Backing::Anonymous | Backing::Vdso { .. }) {
+        return Err(Errno::EINVAL);
+    }
+    // That it may not be written now does not matter, if it could be made writable.
+    let may_write = match &vma.backing {
+        Backing::File { file, .. } => file.is_writable() && !vma.flags.has(VmaFlags::NO_WRITE),
+        _ => true,
+    };
+    if !vma.flags.has(VmaFlags::SHARED) || !may_write {
+        return Err(Errno::EACCES);
+    }
+    match &vma.backing {
+        Backing::Shared { memory, offset } => {
+            let page = (offset + (first - vma.start)) / PAGE;
+            memory.forget(page, page + (last - first) / PAGE);
+            mm.forget_pages(first, last);
+            Ok(Removal::Done)
+        }
+        Backing::File { file, offset } => Ok(Removal::File(file.clone(), offset + (first - vma.start))),
+        Backing::Anonymous | Backing::Vdso { .. } => Err(Errno::EINVAL),
+    }
+}

@@ -1,0 +1,107 @@
+//! Out of memory: chooses a process to end so that the others can go on.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use kernel_logic::signal::sig;
+use kwab_format::record::{CauseKind, Reason};
+use machine::addr::PAGE_SIZE;
+
+use super::{Above, signal};
+use crate::log;
+use crate::mm::frames;
+use crate::sched;
+use crate::sync::wait::sleep_until;
+use crate::task::process::{Comm, Ended};
+use crate::task::{Process, current, tree};
+use crate::trace::{self, limit};
+use crate::upper::Kwab;
+
+/// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim. When nobody is left
+/// to end, the kernel cannot go on. Thread context, no lock held.
+pub fn relieve() -> bool {
+    machine::frame::drain_magazines();
+    let me = current();
+    if me.process.ending.load(Ordering::Acquire) {
+        return false;
+    }
+    let dying = tree::find_process(|p| (p.ending.load(Ordering::Acquire) && !p.is_zombie()).then_some(()));
+    if dying.is_some() {
+        // Memory is on the way.
+        sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+        return true;
+    }
+    let Some(victim) = choose() else {
+        let free = frames::free();
+        let message = format_args!("Out of memory and no killable processes: {free} free pages");
+        trace::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
+    };
+    if limit::OUT_OF_MEMORY.admits() {
+        let size = resident(&victim) * 4;
+        log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, Comm(&victim));
+    }
+    signal::end_process(&victim, Ended::Killed { signal: sig::KILL, core: false });
+    if victim.pid == me.pid() {
+        return false;
+    }
+    sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+    true
+}
+
+/// How long to wait for a victim's memory before looking again, in nanoseconds.
+const PATIENCE: u64 = 10_000_000;
+
+/// The process whose end frees most, adjusted by its `oom_score_adj`; never init.
+fn choose() -> Option<Arc<Process>> {
+    let total = frames::total() as i64;
+    let badness = |process: &Arc<Process>| {
+        let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
+        (adjust > -1000).then(|| footprint(process) as i64 + adjust * total / 1000)
+    };
+    // One pass without a list: there may be no memory for one.
+    let mut worst: Option<(i64, Arc<Process>)> = None;
+    tree::find_process(|process| {
+        if !process.is_init()
+            && !process.is_zombie()
+            && let Some(score) = badness(process)
+            && worst.as_ref().is_none_or(|(most, _)| score > *most)
+        {
+            worst = Some((score, process.clone()));
+        }
+        None::<()>
+    });
+    worst.map(|(_, process)| process)
+}
+
+/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, files without
+/// a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user besides root
+/// also answers for what that user has in flight through sockets, which no descriptor leads to.
+fn footprint(process: &Process) -> u64 {
+    let Some(thread) = process.any_thread() else { return 0 };
+    let (mut pages, mut contents, mut nameless) = (0, 0, 0);
+    if let Some(mm) = thread.mm() {
+        let resident = mm.resident();
+        let held = mm.held();
+        contents = resident.file + resident.shmem;
+        nameless = held.contents;
+        pages += resident.anonymous + mm.space.table_frames() as u64 + held.ranges;
+    }
+    if let Some(files) = thread.files.get() {
+        let held = files.held();
+        pages += held.buffers;
+        nameless += held.contents;
+    }
+    let uid = thread.creds.with(|creds| creds.uid);
+    if uid != 0 {
+        pages += <Kwab as Above>::pages_in_flight(uid);
+    }
+    pages + contents.max(nameless) + process.threads.lock().len() as u64 * PER_THREAD
+}
+
+/// Pages of a thread: its kernel stack and what is kept about it.
+const PER_THREAD: u64 = (machine::thread::KERNEL_STACK_SIZE / PAGE_SIZE) as u64 + 2;
+
+fn resident(process: &Process) -> u64 {
+    let mm = process.any_thread().and_then(|thread| thread.mm());
+    mm.map_or(0, |mm| mm.resident().total())
+}

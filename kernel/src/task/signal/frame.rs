@@ -1,0 +1,192 @@
+//! The signal frame on the user stack, x86_64: what a handler is given and `rt_sigreturn` takes back.
+//!
+//! From low to high: return address (the restorer), `struct ucontext`, `siginfo_t`, and, 64-byte aligned above, the FPU
+//! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h, asm/ucontext.h,
+//! and the System V ABI's rules for stack alignment and the red zone.
+
+use kernel_logic::signal::{Disposition, SIGINFO_WORDS, SigInfo, SigSet, sa};
+use linux_abi::Errno;
+use machine::addr::UserAddr;
+use machine::arch::{Registers, UserFrame};
+use machine::thread::running;
+
+use super::{AltStack, set_blocked};
+use crate::task::Task;
+use crate::trace::event;
+use crate::user;
+
+/// Writes the frame for a handler and points `user` at it.
+pub fn push(
+    me: &Task,
+    user: &mut UserFrame,
+    info: &SigInfo,
+    disposition: &Disposition,
+    old_mask: SigSet,
+) -> Result<(), Errno> {
+    if disposition.flags & sa::RESTORER == 0 {
+        return Err(Errno::EFAULT);
+    }
+    let regs = user.registers();
+    let mut alt = me.signals.alt_stack.lock();
+    let reported = *alt;
+    let on_alt = on_stack(&alt, regs.rsp);
+    let mut top = regs.rsp.wrapping_sub(RED_ZONE);
+    if disposition.flags & sa::ONSTACK != 0 && alt.size != 0 && !on_alt {
+        top = alt.base.wrapping_add(alt.size);
+        if alt.auto_disarm {
+            *alt = AltStack::default();
+        }
+    }
+    drop(alt);
+    let fpu_bytes = running::fpu_size();
+    let fpu_at = top.wrapping_sub(fpu_bytes as u64) & !63;
+    let sp = (fpu_at.wrapping_sub(FRAME_BYTES as u64) & !15).wrapping_sub(8);
+    if on_alt && !on_stack(&reported, sp) {
+        return Err(Errno::EFAULT);
+    }
+    running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
+    let trap = me.last_trap();
+    let segments = regs.cs & 0xffff | (regs.ss & 0xffff) << 48;
+    let mut out = [0; FRAME_WORDS];
+    out[..GREGS + GENERAL].copy_from_slice(&[
+        disposition.restorer,
+        UC_FLAGS,
+        0,
+        reported.base,
+        stack_flags(&reported, regs.rsp),
+        reported.size,
+        regs.r8,
+        regs.r9,
+        regs.r10,
+        regs.r11,
+        regs.r12,
+        regs.r13,
+        regs.r14,
+        regs.r15,
+        regs.rdi,
+        regs.rsi,
+        regs.rbp,
+        regs.rbx,
+        regs.rdx,
+        regs.rax,
+        regs.rcx,
+        regs.rsp,
+        regs.rip,
+        regs.rflags,
+        segments,
+        trap.error,
+        u64::from(trap.vector),
+        old_mask.0,
+        trap.addr,
+        fpu_at,
+    ]);
+    out[SIGMASK] = old_mask.0;
+    out[SIGINFO..].copy_from_slice(&info.words());
+    user::write_words(sp, &out)?;
+    event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
+    event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
+    user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
+    Ok(())
+}
+
+/// `rt_sigreturn`: takes registers, FPU state, mask and alternate stack back from the frame the stack pointer is at.
+pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
+    // The handler's return popped the restorer's address.
+    let base = user.sp().wrapping_sub(8);
+    let words: [u64; SIGINFO] = user::read_words(base)?;
+    let word = |index: usize| words[index];
+    check_segments(word(1), word(GREGS + 18))?;
+    let fpu_at = word(GREGS + 23);
+    load_fpu(fpu_at)?;
+    let mut regs = Registers {
+        r8: word(GREGS),
+        r9: word(GREGS + 1),
+        r10: word(GREGS + 2),
+        r11: word(GREGS + 3),
+        r12: word(GREGS + 4),
+        r13: word(GREGS + 5),
+        r14: word(GREGS + 6),
+        r15: word(GREGS + 7),
+        rdi: word(GREGS + 8),
+        rsi: word(GREGS + 9),
+        rbp: word(GREGS + 10),
+        rbx: word(GREGS + 11),
+        rdx: word(GREGS + 12),
+        rax: word(GREGS + 13),
+        rcx: word(GREGS + 14),
+        rsp: word(GREGS + 15),
+        rip: word(GREGS + 16),
+        rflags: word(GREGS + 17),
+        ..*user.registers()
+    };
+    regs.orig_rax = u64::MAX;
+    user.set_registers(&regs);
+    let stack = AltStack { base: word(3), size: word(5), auto_disarm: word(4) & SS_AUTODISARM != 0 };
+    if word(4) & SS_DISABLE == 0 && stack.size != 0 && !on_stack(&me.signals.alt_stack.lock(), regs.rsp) {
+        *me.signals.alt_stack.lock() = stack;
+    }
+    set_blocked(me, SigSet(word(SIGMASK)));
+    Ok(())
+}
+
+/// Whether `sp` lies on the alternate stack.
+pub fn on_stack(alt: &AltStack, sp: u64) -> bool {
+    alt.size != 0 && !alt.auto_disarm && sp.wrapping_sub(1).wrapping_sub(alt.base) < alt.size
+}
+
+/// `ss_flags` as `sigaltstack` reports them.
+pub fn stack_flags(alt: &AltStack, sp: u64) -> u64 {
+    let on = if alt.size == 0 {
+        SS_DISABLE
+    } else if on_stack(alt, sp) {
+        SS_ONSTACK
+    } else {
+        0
+    };
+    on | if alt.auto_disarm { SS_AUTODISARM } else { 0 }
+}
+
+/// Refuses code and stack segments that are not a program's, which the return to user mode would fault on. The privilege in
+/// a selector is not looked at; the stack's is taken only if the frame says so, as on Linux.
+fn check_segments(flags: u64, segments: u64) -> Result<(), Errno> {
+    let selector = |shift: u32| (segments >> shift) as u16 | 3;
+    let strict = flags & UC_STRICT_RESTORE_SS != 0;
+    if selector(0) != USER_CODE || (strict && selector(48) != USER_STACK) {
+        return Err(Errno::EFAULT);
+    }
+    Ok(())
+}
+
+fn load_fpu(from: u64) -> Result<(), Errno> {
+    if from == 0 {
+        running::reset();
+        return Ok(());
+    }
+    running::load_fpu(UserAddr(from)).map_err(|_| Errno::EFAULT)
+}
+
+/// Bytes below the stack pointer that belong to the interrupted function.
+const RED_ZONE: u64 = 128;
+/// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`
+const UC_FLAGS: u64 = 3 | UC_STRICT_RESTORE_SS;
+const UC_STRICT_RESTORE_SS: u64 = 4;
+/// Selectors of a program's code and stack (`__USER_CS`, `__USER_DS`).
+const USER_CODE: u16 = 0x33;
+const USER_STACK: u16 = 0x2b;
+/// Index of the first general register in words from the frame's start.
+const GREGS: usize = 6;
+/// Words of sigcontext in use, from there.
+const GENERAL: usize = 24;
+/// Index of `uc_sigmask`: return address, five words, 32 words of sigcontext.
+const SIGMASK: usize = GREGS + 32;
+/// Index of the siginfo.
+const SIGINFO: usize = SIGMASK + 1;
+/// The whole frame without FPU state.
+const FRAME_WORDS: usize = SIGINFO + SIGINFO_WORDS;
+const FRAME_BYTES: usize = 8 * FRAME_WORDS;
+/// `SS_ONSTACK`
+pub const SS_ONSTACK: u64 = 1;
+/// `SS_DISABLE`
+pub const SS_DISABLE: u64 = 2;
+/// `SS_AUTODISARM`
+pub const SS_AUTODISARM: u64 = 1 << 31;

@@ -1,0 +1,425 @@
+//! Sending signals: who gets them, what sending alone already does.
+//!
+//! A signal waits at a thread or at its process until a thread takes it on its way to user mode ([`deliver`]). Sending
+//! has effects of its own, before anybody delivers: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
+//! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
+use linux_abi::Errno;
+use machine::sync::SpinLock;
+
+use crate::sched::{self, Sleep, state};
+use crate::sync::wait::WaitQueue;
+use crate::task::account::{Charge, Kind};
+use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
+use crate::trace::flight;
+
+pub mod deliver;
+pub mod frame;
+pub mod jobs;
+pub mod permit;
+
+/// Signals that wait, each counted for the real user it was sent to.
+pub type Pending = kernel_logic::signal::Pending<Charge>;
+
+/// The signal part of a thread.
+pub struct ThreadSignals {
+    /// Blocked signals; written by the thread itself.
+    blocked: AtomicU64,
+    /// Signals for this thread alone.
+    pub pending: SpinLock<Pending>,
+    pending_bits: AtomicU64,
+    /// sigaltstack(2)
+    pub alt_stack: SpinLock<AltStack>,
+    /// The mask to put back when no handler ran (`sigsuspend`, `ppoll`).
+    saved_mask: AtomicU64,
+    has_saved_mask: AtomicBool,
+    /// How `restart_syscall` goes on.
+    pub restart: SpinLock<Option<Restart>>,
+    /// Signals an `rt_sigtimedwait` of this thread takes.
+    pub waiting_for: AtomicU64,
+    /// Woken when one of those arrives.
+    pub arrived: WaitQueue,
+}
+
+/// Woken by every signal that is queued, for those who read signals: whose it is only the reader can tell.
+pub static ARRIVED: WaitQueue = WaitQueue::new();
+
+/// An alternate signal stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AltStack {
+    /// Lowest address.
+    pub base: u64,
+    /// Bytes; 0 when there is none.
+    pub size: u64,
+    /// `SS_AUTODISARM`
+    pub auto_disarm: bool,
+}
+
+/// A call that `restart_syscall` continues.
+#[derive(Clone, Copy, Debug)]
+pub enum Restart {
+    /// A sleep until a moment of the monotonic clock; where the rest is reported.
+    Sleep {
+        /// When to wake.
+        deadline: u64,
+        /// `rem`, 0 if not wanted.
+        remaining: u64,
+    },
+    /// A futex wait.
+    Futex {
+        /// Address.
+        addr: u64,
+        /// Expected value.
+        value: u32,
+        /// Bits.
+        bits: u32,
+        /// When to give up.
+        deadline: u64,
+        /// Private key.
+        private: bool,
+    },
+}
+
+impl ThreadSignals {
+    /// Of a new thread with this mask.
+    pub fn new(blocked: SigSet) -> Self {
+        Self {
+            blocked: AtomicU64::new(blocked.0),
+            pending: SpinLock::new(Pending::new()),
+            pending_bits: AtomicU64::new(0),
+            alt_stack: SpinLock::new(AltStack::default()),
+            saved_mask: AtomicU64::new(0),
+            has_saved_mask: AtomicBool::new(false),
+            restart: SpinLock::new(None),
+            waiting_for: AtomicU64::new(0),
+            arrived: WaitQueue::new(),
+        }
+    }
+
+    /// Blocked signals.
+    pub fn blocked(&self) -> SigSet {
+        SigSet(self.blocked.load(Ordering::Relaxed))
+    }
+
+    /// Signals that wait for this thread alone.
+    pub fn pending_set(&self) -> SigSet {
+        SigSet(self.pending_bits.load(Ordering::Acquire))
+    }
+}
+
+/// Changes the running thread's mask.
+pub fn set_blocked(me: &Task, mask: SigSet) {
+    let old = me.signals.blocked();
+    let mask = mask.without(SigSet::UNBLOCKABLE);
+    if old == mask {
+        return;
+    }
+    me.signals.blocked.store(mask.0, Ordering::SeqCst);
+    if needs_attention(me) {
+        machine::cpu::request_work();
+    }
+    let shared = me.process.pending_bits.load(Ordering::Acquire) & mask.0 & !old.0;
+    if shared != 0 {
+        // What this thread no longer takes, another may.
+        for thread in me.process.live_threads() {
+            if shared & !thread.signals.blocked().0 != 0 {
+                sched::notify(&thread, false);
+            }
+        }
+    }
+}
+
+/// Replaces the mask until the call returns: [`deliver`] puts `old` back unless a handler runs first.
+pub fn set_temporary_mask(me: &Task, mask: SigSet) {
+    me.signals.saved_mask.store(me.signals.blocked().0, Ordering::Relaxed);
+    me.signals.has_saved_mask.store(true, Ordering::Relaxed);
+    set_blocked(me, mask);
+}
+
+/// Puts the mask before [`set_temporary_mask`] back, if no handler is to run under it.
+pub fn restore_mask(me: &Task) {
+    if me.signals.has_saved_mask.swap(false, Ordering::Relaxed) {
+        set_blocked(me, SigSet(me.signals.saved_mask.load(Ordering::Relaxed)));
+    }
+}
+
+/// Whether a thread must look after something before it goes to user mode.
+pub fn needs_attention(task: &Task) -> bool {
+    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
+    pending & !task.signals.blocked.load(Ordering::Relaxed) != 0
+        || task.process.ending.load(Ordering::Acquire)
+        || task.process.stopping.load(Ordering::Acquire)
+        || task.must_exit.load(Ordering::Acquire)
+}
+
+/// Whether a sleep of this kind must end.
+pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
+    match sleep {
+        Sleep::Interruptible => needs_attention(task),
+        Sleep::Killable | Sleep::Stopped => {
+            task.process.ending.load(Ordering::Acquire) || task.must_exit.load(Ordering::Acquire)
+        }
+        Sleep::Uninterruptible => false,
+    }
+}
+
+/// Whether one of `wanted` is pending for the thread or its process.
+pub fn waits(task: &Task, wanted: SigSet) -> bool {
+    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
+    pending & wanted.0 != 0
+}
+
+/// Takes the next signal among `wanted` from the thread or its process.
+pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
+    if task.signals.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
+        let mut pending = task.signals.pending.lock();
+        let info = pending.take(wanted);
+        task.signals.pending_bits.store(pending.set().0, Ordering::Release);
+        if info.is_some() {
+            drop(pending);
+            return note_timer(task, info);
+        }
+    }
+    if task.process.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
+        let mut pending = task.process.pending.lock();
+        let info = pending.take(wanted);
+        task.process.pending_bits.store(pending.set().0, Ordering::Release);
+        drop(pending);
+        return note_timer(task, info);
+    }
+    None
+}
+
+/// A POSIX timer goes on when its signal is taken, and says how often it would have gone off meanwhile.
+fn note_timer(task: &Task, mut info: Option<SigInfo>) -> Option<SigInfo> {
+    if let Some(SigInfo { cause: Cause::Timer { id, overrun, setting, .. }, .. }) = &mut info {
+        let missed = task.process.timers.taken(*id, *setting);
+        *overrun = overrun.saturating_add(missed).min(i32::MAX as u32);
+    }
+    info
+}
+
+/// Sends to a process: any of its threads may take it.
+pub fn send_process(process: &Arc<Process>, info: SigInfo) -> Result<(), Errno> {
+    queue_for_process(process, info).map(drop)
+}
+
+/// [`send_process`], saying whether the signal waits now; else it is ignored.
+pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, Errno> {
+    let signal = info.signal;
+    flight::signal_sent(signal, process.pid);
+    if !prepare(process, None, &info) {
+        continue_if_asked(process, signal);
+        return Ok(false);
+    }
+    {
+        let mut pending = process.pending.lock();
+        if !pending.push(info, |limit| admit(process, process.threads.lock().first().map(|thread| &***thread), limit)) {
+            return Err(Errno::EAGAIN);
+        }
+        process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    }
+    continue_if_asked(process, signal);
+    ARRIVED.wake_all();
+    let threads = process.threads.lock();
+    let wants = |thread: &&ThreadRef| {
+        !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
+    };
+    if let Some(thread) = threads.iter().find(wants) {
+        let thread = thread.clone();
+        drop(threads);
+        tell(&thread, signal);
+    }
+    Ok(true)
+}
+
+/// Sends to one thread.
+pub fn send_thread(thread: &ThreadRef, info: SigInfo) -> Result<(), Errno> {
+    queue_for_thread(thread, info).map(drop)
+}
+
+/// [`send_thread`], saying whether the signal waits now; else it is ignored.
+pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno> {
+    let signal = info.signal;
+    flight::signal_sent(signal, thread.pid());
+    if !prepare(&thread.process, Some(thread), &info) {
+        continue_if_asked(&thread.process, signal);
+        return Ok(false);
+    }
+    {
+        let mut pending = thread.signals.pending.lock();
+        if !pending.push(info, |limit| admit(&thread.process, Some(thread), limit)) {
+            return Err(Errno::EAGAIN);
+        }
+        thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    }
+    continue_if_asked(&thread.process, signal);
+    ARRIVED.wake_all();
+    tell(thread, signal);
+    Ok(true)
+}
+
+/// `SIGCONT` continues whatever its disposition; only once it is queued, so that the process cannot run on without it.
+fn continue_if_asked(process: &Arc<Process>, signal: u8) {
+    if signal == sig::CONT {
+        jobs::resume(process);
+    }
+}
+
+/// Raises a fault's signal in the running thread: blocked or ignored, it is fatal.
+pub fn force(info: SigInfo) {
+    let me = current();
+    flight::signal_sent(info.signal, me.pid());
+    let set = SigSet::only(info.signal);
+    let actions = me.process.actions.get();
+    let blocked = me.signals.blocked().has(info.signal);
+    {
+        let mut table = actions.0.lock();
+        let entry = &mut table[usize::from(info.signal) - 1];
+        if blocked || entry.handler == kernel_logic::signal::SIG_IGN {
+            *entry = kernel_logic::signal::Disposition::default();
+        }
+    }
+    if blocked {
+        me.signals.blocked.store(me.signals.blocked().without(set).0, Ordering::SeqCst);
+    }
+    let mut pending = me.signals.pending.lock();
+    pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
+    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    drop(pending);
+    machine::cpu::request_work();
+}
+
+/// Sends to every process of a group; `ESRCH` when there is none.
+pub fn send_group(pgid: Pid, info: SigInfo) -> Result<(), Errno> {
+    let members = tree::group_members(pgid);
+    if members.is_empty() {
+        return Err(Errno::ESRCH);
+    }
+    for process in &members {
+        send_process(process, info.clone())?;
+    }
+    Ok(())
+}
+
+/// What a call by the running thread puts into `siginfo`: its process and real user.
+pub fn from_caller(me: &Task, signal: u8, code: i32) -> SigInfo {
+    let uid = me.creds.with(|creds| creds.uid);
+    SigInfo { signal, code, errno: 0, cause: Cause::Sender { pid: me.pid(), uid } }
+}
+
+/// Begins the end of a process: every thread leaves on its next way to user mode. The first caller decides the status.
+pub fn end_process(process: &Process, ended: crate::task::process::Ended) {
+    {
+        let mut life = process.life.lock();
+        if life.ending.is_some() {
+            return;
+        }
+        life.ending = Some(ended);
+        life.stopped = None;
+        process.ending.store(true, Ordering::SeqCst);
+        process.stopping.store(false, Ordering::SeqCst);
+    }
+    let threads: Vec<ThreadRef> = process.live_threads();
+    for thread in &threads {
+        sched::notify(thread, true);
+    }
+    process.resumed.wake_all();
+}
+
+/// Does what sending alone does; whether the signal must then be queued.
+fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> bool {
+    if process.is_zombie() {
+        return false;
+    }
+    if SigSet::STOPS.has(info.signal) {
+        discard(process, SigSet::only(sig::CONT));
+    } else if info.signal == sig::CONT {
+        discard(process, SigSet::STOPS);
+    }
+    let disposition = process.actions.with(|actions| actions.get(info.signal));
+    let blocked = match thread {
+        Some(thread) => thread.signals.blocked().has(info.signal),
+        None => process.threads.lock().iter().all(|thread| thread.signals.blocked().has(info.signal)),
+    };
+    let waited_for = |thread: &Thread| SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
+    let wanted = process.threads.lock().iter().any(|thread| waited_for(thread));
+    if !blocked && !wanted {
+        if disposition.ignores(info.signal) {
+            return false;
+        }
+        let verdict = kernel_logic::signal::deliver(info.signal, &disposition, process.is_init());
+        if verdict == kernel_logic::signal::Delivery::Drop {
+            return false;
+        }
+    }
+    if info.signal == sig::KILL && !process.is_init() {
+        let ended = crate::task::process::Ended::Killed { signal: sig::KILL, core: false };
+        end_process(process, ended);
+    }
+    true
+}
+
+fn tell(thread: &ThreadRef, signal: u8) {
+    if SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal) {
+        thread.signals.arrived.wake_all();
+    }
+    if !thread.signals.blocked().has(signal) {
+        sched::notify(thread, signal == sig::KILL);
+    }
+}
+
+/// Forgets pending signals of `set` everywhere in a process.
+pub fn discard(process: &Process, set: SigSet) {
+    let mut any = false;
+    if process.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
+        let mut pending = process.pending.lock();
+        pending.discard(set);
+        process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+        any = true;
+    }
+    for thread in process.threads.lock().iter() {
+        if thread.signals.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
+            let mut pending = thread.signals.pending.lock();
+            pending.discard(set);
+            thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+            any = true;
+        }
+    }
+    if any {
+        process.timers.discarded(set);
+    }
+}
+
+/// Forgets pending signals of POSIX timers, which an exec deletes, of the process and its one thread.
+pub fn discard_timers(me: &Task) {
+    let mut pending = me.process.pending.lock();
+    pending.discard_timers();
+    me.process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    drop(pending);
+    let mut pending = me.signals.pending.lock();
+    pending.discard_timers();
+    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+}
+
+/// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids it.
+fn admit(process: &Process, thread: Option<&Task>, limit: Limit) -> Option<Charge> {
+    if crate::mm::frames::is_low() {
+        return None;
+    }
+    let most = match limit {
+        Limit::Binds => process.limit(resource::SIGPENDING),
+        Limit::Lifted => u64::MAX,
+    };
+    thread?.creds.with(|creds| creds.account.charge(Kind::Signals, 1, most))
+}
+
+/// Wakes a thread that job control stopped.
+pub(crate) fn unstop(thread: &ThreadRef) {
+    sched::wake_from(thread, state::STOPPED);
+}

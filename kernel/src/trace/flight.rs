@@ -1,0 +1,257 @@
+//! The flight recorder: what each processor did last, always on.
+//!
+//! One ring per processor ([`kernel_logic::recorder`]); the functions here are the points that write it, and [`for_each`] is
+//! how a dump reads it, from any processor, at any moment, without a lock. Without the feature `recorders` every point is
+//! empty and the rings stay so.
+
+use kernel_logic::recorder::{Counts, Entry, Recorder};
+use kernel_logic::runqueue::state;
+use kwab_format::record::{FlightEvent, FlightKind, Stamp};
+use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
+use machine::note::Note;
+use machine::time::{Nanos, cycles, params};
+
+use super::Traced;
+use crate::upper::{Task, try_current};
+
+/// Events a processor's ring holds.
+pub const EVENTS: usize = 512;
+/// Time, whose doing, three numbers; the rest makes a slot a power of two long, so that finding one takes a shift.
+const WORDS: usize = 7;
+/// Whether the recorders are compiled in.
+pub const ON: bool = cfg!(feature = "recorders");
+
+static RINGS: PerCpu<Recorder<WORDS, EVENTS>> = PerCpu::new([const { Recorder::new() }; MAX_CPUS]);
+
+/// An event as read. What `a` to `d` mean is beside the function that records the kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    /// What.
+    pub kind: FlightKind,
+    /// Its number among the processor's events.
+    pub number: u64,
+    /// The processor.
+    pub cpu: CpuId,
+    /// When, on the monotonic clock.
+    pub ns: Nanos,
+    /// Process, 0 for the idle threads and where nobody ran.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Numbers; those the kind does not have are `None`.
+    pub numbers: [Option<u64>; 4],
+}
+
+impl Event {
+    /// As the dump format has it.
+    pub fn record(&self) -> FlightEvent<'static> {
+        let [a, b, c, d] = self.numbers;
+        FlightEvent {
+            kind: Some(self.kind),
+            pid: Some(self.pid),
+            tid: Some(self.tid),
+            a,
+            b,
+            c,
+            d,
+            stamp: Stamp { seq: Some(self.number), cpu: Some(self.cpu.0), ns: Some(self.ns), ..Stamp::default() },
+            ..FlightEvent::default()
+        }
+    }
+}
+
+/// Every event of a processor's ring that can be had, oldest first; how many could not although they should. Never waits,
+/// never faults, allocates nothing. A switch away from a thread that went to sleep reads as two events, the sleep first.
+pub fn for_each(cpu: CpuId, mut visit: impl FnMut(&Event)) -> u32 {
+    if !ON || cpu.0 as usize >= MAX_CPUS {
+        return 0;
+    }
+    // A switch does not say whom the processor is taken from: the one before it does.
+    let mut running = None;
+    RINGS.of(cpu).for_each(|entry| {
+        if let Some(sleep) = sleep_before(&entry, running, cpu) {
+            visit(&sleep);
+        }
+        visit(&decode(&entry, running, cpu));
+        if entry.tag == tag(FlightKind::CONTEXT_SWITCH) {
+            running = Some(entry.words[1]);
+        }
+    })
+}
+
+/// What a processor's ring has seen.
+pub fn counts(cpu: CpuId) -> Counts {
+    RINGS.of(cpu).counts()
+}
+
+fn decode(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
+    let [_, who, a, b, c, ..] = entry.words;
+    let kind = FlightKind(u16::from(entry.tag & !IN_CYCLES));
+    let ns = time_of(entry);
+    let numbers = match kind {
+        FlightKind::CONTEXT_SWITCH => {
+            let from = running.map(|from| from >> 32);
+            [from, Some(who >> 32), running.map(|from| from & LOW), Some(a)]
+        }
+        FlightKind::WAKE | FlightKind::IDLE_ENTER | FlightKind::IDLE_EXIT => [None; 4],
+        FlightKind::PAGE_FAULT | FlightKind::MMAP | FlightKind::MPROTECT => [Some(a), Some(b), Some(c), None],
+        _ => [Some(a), Some(b), None, None],
+    };
+    Event { kind, number: entry.number, cpu, ns, pid: (who >> 32) as u32, tid: who as u32, numbers }
+}
+
+fn sleep_before(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Option<Event> {
+    let [ns, _, left_in, ..] = entry.words;
+    let from = running?;
+    let slept = (state::INTERRUPTIBLE..=state::STOPPED).contains(&(left_in as u8));
+    let switch = entry.tag == tag(FlightKind::CONTEXT_SWITCH);
+    (switch && slept).then_some(Event {
+        kind: FlightKind::SLEEP,
+        number: entry.number,
+        cpu,
+        ns,
+        pid: (from >> 32) as u32,
+        tid: from as u32,
+        numbers: [Some(left_in), None, None, None],
+    })
+}
+
+/// When an event was: what a point has at hand costs least, nanoseconds or a cycle count.
+fn time_of(entry: &Entry<WORDS>) -> Nanos {
+    let [at, ..] = entry.words;
+    if entry.tag & IN_CYCLES == 0 {
+        return at;
+    }
+    let clock = params();
+    ((u128::from(at.saturating_sub(clock.base)) * u128::from(clock.mult)) >> clock.shift) as u64
+}
+
+/// In a tag: the time is a cycle count.
+const IN_CYCLES: u8 = 1 << 5;
+
+/// Kinds are few enough for a tag, with a bit to spare.
+const fn tag(kind: FlightKind) -> u8 {
+    assert!(kind.0 < IN_CYCLES as u16, "a kind that does not fit a tag");
+    kind.0 as u8
+}
+
+const LOW: u64 = 0xffff_ffff;
+
+#[inline(always)]
+fn put<const GIVEN: usize>(kind: FlightKind, words: [u64; GIVEN]) {
+    if ON {
+        RINGS.here().put(tag(kind), words);
+    }
+}
+
+/// Another thread gets the processor. Reads as `a` process and `c` thread it is taken from, `b` process it is given to,
+/// `d` the state ([`state`]) the first was left in; `a` and `c` are absent where no earlier switch is kept.
+#[inline(always)]
+pub fn switch(left_in: u8, to: &Task, at: Nanos) {
+    put(FlightKind::CONTEXT_SWITCH, [at, to.ids(), u64::from(left_in)]);
+}
+
+/// A thread may run again.
+#[inline(always)]
+pub fn wake(thread: &Task, at: Nanos) {
+    put(FlightKind::WAKE, [at, thread.ids()]);
+}
+
+/// Something the running thread does or suffers.
+#[inline(always)]
+fn mine<const GIVEN: usize>(kind: FlightKind, numbers: [u64; GIVEN]) {
+    if ON {
+        of(try_current().map_or(0, |task| task.ids()), kind, numbers);
+    }
+}
+
+/// The same of a thread that is known.
+#[inline(always)]
+fn of<const GIVEN: usize>(who: u64, kind: FlightKind, numbers: [u64; GIVEN]) {
+    if ON {
+        let mut words = [cycles(), who, 0, 0, 0];
+        for (to, from) in words[2..].iter_mut().zip(numbers) {
+            *to = from;
+        }
+        RINGS.here().put(tag(kind) | IN_CYCLES, words);
+    }
+}
+
+/// A page fault of a program or of a copy on its behalf: address, instruction, the processor's error code.
+#[inline(always)]
+pub fn page_fault(task: &Task, addr: u64, ip: u64, code: u64) {
+    of(task.ids(), FlightKind::PAGE_FAULT, [addr, ip, code]);
+}
+
+/// Memory was mapped: address, bytes, protection (1 read, 2 write, 4 execute).
+#[inline(always)]
+pub fn mmap(addr: u64, len: u64, prot: u8) {
+    mine(FlightKind::MMAP, [addr, len, u64::from(prot)]);
+}
+
+/// Memory is being unmapped: address, bytes. Recorded before the tables change, so that the shootdown follows it.
+#[inline(always)]
+pub fn munmap(addr: u64, len: u64) {
+    mine(FlightKind::MUNMAP, [addr, len]);
+}
+
+/// Protection is being changed: address, bytes, new protection. Before the tables change.
+#[inline(always)]
+pub fn mprotect(addr: u64, len: u64, prot: u8) {
+    mine(FlightKind::MPROTECT, [addr, len, u64::from(prot)]);
+}
+
+/// A signal was sent: its number, the receiving process.
+#[inline(always)]
+pub fn signal_sent(signal: u8, to: u32) {
+    mine(FlightKind::SIGNAL_SEND, [u64::from(signal), u64::from(to)]);
+}
+
+/// A signal is delivered: its number, the handler (0: the default action).
+#[inline(always)]
+pub fn signal_delivered(signal: u8, handler: u64) {
+    mine(FlightKind::SIGNAL_DELIVER, [u64::from(signal), handler]);
+}
+
+/// A process or thread was made: the parent's process, the new thread.
+#[inline(always)]
+pub fn fork(parent: u32, child: u32) {
+    mine(FlightKind::FORK, [u64::from(parent), u64::from(child)]);
+}
+
+/// A program begins: entry point, initial stack pointer.
+#[inline(always)]
+pub fn exec(entry: u64, sp: u64) {
+    mine(FlightKind::EXEC, [entry, sp]);
+}
+
+/// A thread ends and will let go of its memory: its wait status, whether no other thread of the process is left.
+#[inline(always)]
+pub fn exit(status: i32, last: bool) {
+    mine(FlightKind::EXIT, [u64::from(status.cast_unsigned()), u64::from(last)]);
+}
+
+/// The processor found nothing to do.
+#[inline(always)]
+pub fn idle(enter: bool) {
+    mine(if enter { FlightKind::IDLE_ENTER } else { FlightKind::IDLE_EXIT }, []);
+}
+
+/// A device interrupt: 0 the timer, 1 the console, 16 + n platform line n.
+#[inline(always)]
+pub fn interrupt(source: u64) {
+    mine(FlightKind::IRQ, [source]);
+}
+
+/// What the machine does by itself: interrupts between processors, shootdowns, contended locks.
+pub fn machine(note: &Note) {
+    match *note {
+        Note::InterruptSent { to } => mine(FlightKind::IPI_SEND, [u64::from(to.0)]),
+        Note::InterruptReceived => mine(FlightKind::IPI_RECEIVE, [u64::from(cpu::id().0)]),
+        // First the processors asked, then whether kernel translations go too.
+        Note::FlushAsked { of, kernel } => mine(FlightKind::TLB_SEND, [of, u64::from(kernel)]),
+        Note::FlushServed { kernel } => mine(FlightKind::TLB_RECEIVE, [u64::from(kernel)]),
+        // Its address, and the processor that holds it.
+        Note::LockContended { lock, holder } => mine(FlightKind::LOCK_CONTENDED, [lock, u64::from(holder.0)]),
+    }
+}

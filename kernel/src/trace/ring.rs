@@ -1,0 +1,137 @@
+//! Every thread's last system calls, always on: number, arguments, result, processor, duration.
+//!
+//! A thread's ring ([`kernel_logic::recorder::calls`]) is written by that thread alone, without a lock; a process's calls are
+//! those of its threads. Rings are handed from ended threads to new ones, so that a fork clears nothing. Without the feature
+//! `recorders` all are one that nobody writes.
+
+#[cfg(feature = "recorders")]
+use alloc::sync::Arc;
+#[cfg(feature = "recorders")]
+use alloc::vec::Vec;
+
+use kernel_logic::recorder::Counts;
+pub use kernel_logic::recorder::calls::{Call, CallRing, Open};
+use kwab_format::record::{Stamp, SyscallRecord};
+use linux_abi::syscalls;
+#[cfg(feature = "recorders")]
+use machine::sync::SpinLock;
+use machine::time::ClockParams;
+
+use super::Traced;
+use crate::upper::Task;
+
+/// A thread's ring, to which it derefs.
+pub struct Calls {
+    #[cfg(feature = "recorders")]
+    ring: Arc<CallRing>,
+}
+
+/// Most rings kept for threads to come.
+#[cfg(feature = "recorders")]
+const SPARE: usize = 32;
+#[cfg(feature = "recorders")]
+static POOL: SpinLock<Vec<Arc<CallRing>>> = SpinLock::new(Vec::new());
+
+impl Calls {
+    /// One for a new thread.
+    #[cfg(feature = "recorders")]
+    pub fn new() -> Self {
+        let spare = POOL.lock().pop();
+        let ring = spare.unwrap_or_else(|| Arc::new(CallRing::new()));
+        ring.hand_over();
+        Self { ring }
+    }
+
+    /// Nothing.
+    #[cfg(not(feature = "recorders"))]
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl core::ops::Deref for Calls {
+    type Target = CallRing;
+
+    #[cfg(feature = "recorders")]
+    #[inline(always)]
+    fn deref(&self) -> &CallRing {
+        &self.ring
+    }
+
+    #[cfg(not(feature = "recorders"))]
+    fn deref(&self) -> &CallRing {
+        static NONE: CallRing = CallRing::new();
+        &NONE
+    }
+}
+
+#[cfg(feature = "recorders")]
+impl Drop for Calls {
+    fn drop(&mut self) {
+        let mut pool = POOL.lock();
+        if pool.len() < SPARE {
+            pool.push(self.ring.clone());
+        }
+    }
+}
+
+/// A thread's calls as the dump format has them, oldest first; how many could not be had although they should. Never waits,
+/// never faults, allocates nothing; the thread may be running on another processor. The last call that takes no slot
+/// (getpid and its like) stands where it was made, with its number only.
+pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&SyscallRecord<'static>)) -> u32 {
+    let mut brief = task.calls().last_brief();
+    let bare =
+        |nr: u32| SyscallRecord { nr: Some(i64::from(nr)), name: name(nr), in_progress: Some(false), ..of(task) };
+    let missing = task.calls().for_each(|call| {
+        if let Some(before) = brief.take_if(|brief| brief.before == call.index) {
+            visit(&bare(before.nr));
+        }
+        visit(&record(task, clock, &call));
+    });
+    if let Some(last) = brief.filter(|brief| u64::from(brief.before) == task.calls().counts().total) {
+        visit(&bare(last.nr));
+    }
+    missing
+}
+
+/// What a thread's ring has seen.
+pub fn counts(task: &Task) -> Counts {
+    task.calls().counts()
+}
+
+fn of(task: &Task) -> SyscallRecord<'static> {
+    SyscallRecord { pid: Some((task.ids() >> 32) as u32), tid: Some(task.ids() as u32), ..SyscallRecord::default() }
+}
+
+fn name(nr: u32) -> Option<&'static [u8]> {
+    syscalls::by_number(u64::from(nr)).map(|call| call.name.as_bytes())
+}
+
+fn record(task: &Task, clock: &ClockParams, call: &Call) -> SyscallRecord<'static> {
+    let known = syscalls::by_number(u64::from(call.nr)).map_or(6, |known| known.args.len());
+    let arg = |n: usize| (n < known).then(|| call.args[n]);
+    let ns = |cycles: u64| ((u128::from(cycles) * u128::from(clock.mult)) >> clock.shift) as u64;
+    let ticks = call.done.map(|(exit, _)| exit.saturating_sub(call.entry));
+    SyscallRecord {
+        nr: Some(i64::from(call.nr)),
+        name: name(call.nr),
+        arg0: arg(0),
+        arg1: arg(1),
+        arg2: arg(2),
+        arg3: arg(3),
+        arg4: arg(4),
+        arg5: arg(5),
+        result: call.done.map(|(_, result)| result),
+        duration_ns: ticks.map(ns),
+        duration_ticks: ticks,
+        in_progress: call.done.is_none().then_some(true),
+        index: Some(u64::from(call.index)),
+        stamp: Stamp {
+            cpu: Some(call.cpu),
+            ns: Some(ns(call.entry.saturating_sub(clock.base))),
+            tsc: Some(call.entry),
+            ..Stamp::default()
+        },
+        ..of(task)
+    }
+}

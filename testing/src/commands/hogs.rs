@@ -1,0 +1,69 @@
+//! `cargo xtask hogs [KIND...]`: an unprivileged user takes all the memory it can get, and the machine goes on.
+//!
+//! For each kind of memory (`testing/guest/hog.c`: pages, pipes, sockets, sockets in each other, files, names, page tables,
+//! ranges, timers, signals, queues, locks, threads, ...) a user's processes take until they are refused, in a machine of
+//! [`MEMORY`]. A daemon of root and a program of another user must survive and go on: what bounds a kind is a limit, or the
+//! choice of the one who holds the memory when there is none left.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use clap::Args;
+
+use super::boot;
+use super::kernel::Which;
+use crate::qemu::{self, Limits, run::Next};
+use crate::setup::{self, Consent, Tool};
+use crate::{guest, image, paths};
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only these kinds.
+    kinds: Vec<String>,
+    /// Which kernel; Linux has no answer to some of them.
+    #[arg(long, value_enum, default_value_t)]
+    kernel: Which,
+    /// Memory in MiB.
+    #[arg(long, default_value_t = MEMORY, value_parser = clap::value_parser!(u32).range(64..))]
+    mem: u32,
+}
+
+impl Arguments {
+    /// All kinds, under our kernel.
+    pub fn all() -> Self {
+        Self { kinds: Vec::new(), kernel: Which::Ours, mem: MEMORY }
+    }
+}
+
+/// MiB of the machine.
+const MEMORY: u32 = 128;
+/// Seconds for all kinds together.
+const SECONDS: u64 = 600;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    let kinds = if arguments.kinds.is_empty() { "all".to_owned() } else { arguments.kinds.join(" ") };
+    let script = format!(
+        "mkdir -p /tmp /dev/shm; mount -t tmpfs -o mode=1777 none /tmp; mount -t tmpfs -o mode=1777 none /dev/shm; \
+         exec /bin/hog {kinds}"
+    );
+    let words = ["sh", "-c", &script];
+    let mut image = image::base(consent)?;
+    image.program("/bin/hog", &guest::program("hog", consent)?)?;
+    boot::put_command(&mut image, &words.map(str::to_owned));
+    let file = paths::build("images")?.join("hogs.cpio");
+    paths::write(&file, &image.archive())?;
+    let once = boot::Arguments::once(arguments.kernel, &words).memory(arguments.mem).from_initramfs(file);
+    let outcome = qemu::run(&boot::machine(&once, consent)?, Limits::seconds(SECONDS), |line| {
+        if line.contains("ended by") || line.contains("hogs are over") {
+            println!("{line}");
+        }
+        Next::Go
+    })?;
+    let text = String::from_utf8_lossy(&outcome.serial);
+    ensure!(text.contains("hogs are over, 0 won"), "the machine ended with {:?}:\n{text}", outcome.ending);
+    ensure!(text.matches("ended by").count() > 0, "no kind is called {kinds}");
+    Ok(ExitCode::SUCCESS)
+}
