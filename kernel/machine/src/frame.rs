@@ -48,7 +48,7 @@ impl Frame {
     pub fn alloc() -> Result<Self, OutOfFrames> {
         let number = magazine::take().ok_or(OutOfFrames)?;
         // SAFETY: just taken: the note is this reference's.
-        poison::verify(number, || unsafe { meta::note(number) });
+        poison::verify(number, || unsafe { note(number) });
         Ok(Self { number })
     }
 
@@ -72,7 +72,7 @@ impl Frame {
         }
         for piece in (number.0..number.0 + (1 << order)).map(FrameNumber) {
             // SAFETY: a frame of the block just claimed.
-            poison::verify(piece, || unsafe { meta::note(piece) });
+            poison::verify(piece, || unsafe { note(piece) });
         }
         Ok(Self { number })
     }
