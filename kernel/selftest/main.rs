@@ -17,7 +17,6 @@ use core::panic::PanicInfo;
 
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
-use machine::boot::BootInfo;
 use machine::cpu::CpuId;
 use machine::irq::Irq;
 use machine::trap::{FatalTrap, PageFault, UserTrap};
@@ -41,7 +40,8 @@ struct Tiny;
 impl Kernel for Tiny {
     type Task = program::Task;
 
-    fn main(boot: BootInfo) -> ! {
+    fn main() -> ! {
+        let boot = machine::boot::info();
         frames::init(&boot);
         let line = core::str::from_utf8(boot.command_line).unwrap_or("");
         let name = line.split(' ').find_map(|word| word.strip_prefix("test=")).unwrap_or("");

@@ -18,7 +18,6 @@ use linux_abi::Errno;
 use machine::Kernel;
 use machine::addr::FrameNumber;
 use machine::arch::UserFrame;
-use machine::boot::BootInfo;
 use machine::cpu::CpuId;
 use machine::irq::Irq;
 use machine::note::Note;
@@ -97,8 +96,8 @@ impl sched::Deferred for Kwab {
 impl Kernel for Kwab {
     type Task = task::Task;
 
-    fn main(boot: BootInfo) -> ! {
-        boot::main(&boot)
+    fn main() -> ! {
+        boot::main(&machine::boot::info())
     }
 
     fn ap_main(cpu: CpuId) -> ! {

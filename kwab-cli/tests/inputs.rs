@@ -157,3 +157,30 @@ fn what_is_not_a_log_is_refused_by_its_name() {
     let output = run(at, &["inspect", "core"]);
     assert!(text(&output.stderr).contains("is an ELF core file, not a dump"), "{}", text(&output.stderr));
 }
+
+#[test]
+fn the_log_of_a_kernel_that_boot_moved_gets_the_names_of_its_image() {
+    let folder = folder();
+    let at = folder.path();
+    let image = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/unwind/chain-cfi.elf");
+    let image = image.to_str().expect("a path in text");
+    let id = "9458ce9522815ff907e47a8f3feedb9b16848448";
+    // `innermost` and `middle` of the image, which is linked at 0x401000, where a kernel moved by the offset has them.
+    let panic = format!(
+        "[PANIC] CPU=0 at src/main.rs:7\nout of luck\nPID=1 TID=1 comm=init\n\
+         RIP=ffffffff80001010 RSP=ffffc08000017f00 RBP=ffffc08000017f40\n\
+         Kernel Offset: 0xffffffff7fc00000 from 0x401000, build-id {id}\n\
+         0: ffffffff80001010\n1: ffffffff80001060\n"
+    );
+    fs::write(at.join("moved.log"), &panic).expect("written");
+    assert!(run(at, &["import", "moved.log", "-o", "moved.kwab"]).status.success());
+    let page = text(&run(at, &["inspect", "moved.kwab", "--symbols", image]).stdout);
+    assert!(page.contains("innermost") && page.contains("middle"), "{page}");
+    assert!(page.contains("0xffffffff7fc00000") && page.contains(id), "{page}");
+    // Without the line it is where it was linked, and nothing is known at these addresses.
+    let fixed: Vec<&str> = panic.lines().filter(|line| !line.starts_with("Kernel")).collect();
+    fs::write(at.join("fixed.log"), fixed.join("\n")).expect("written");
+    assert!(run(at, &["import", "fixed.log", "-o", "fixed.kwab"]).status.success());
+    let page = text(&run(at, &["inspect", "fixed.kwab", "--symbols", image]).stdout);
+    assert!(!page.contains("innermost"), "{page}");
+}

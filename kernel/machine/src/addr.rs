@@ -98,3 +98,19 @@ impl PageRange {
         ((self.end - self.start) >> PAGE_SHIFT) as usize
     }
 }
+
+/// Frames `[start, end)`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameRange {
+    /// First frame.
+    pub start: FrameNumber,
+    /// First frame past the end.
+    pub end: FrameNumber,
+}
+
+impl FrameRange {
+    /// Frames in it.
+    pub fn frames(&self) -> usize {
+        self.end.0.saturating_sub(self.start.0) as usize
+    }
+}

@@ -4,6 +4,8 @@ use crate::addr::{FrameNumber, PAGE_SHIFT};
 use crate::sync::{Once, SpinLock};
 use crate::x86_64::layout;
 
+pub use crate::addr::FrameRange;
+
 /// Handed to [`crate::Kernel::main`].
 #[derive(Clone, Copy, Debug)]
 pub struct BootInfo {
@@ -21,22 +23,6 @@ pub struct BootInfo {
     pub cpus: u32,
     /// Which machine this looks like, for the log: `pc`, `q35`, `microvm` or `unknown`.
     pub platform: &'static str,
-}
-
-/// Frames `[start, end)`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FrameRange {
-    /// First frame.
-    pub start: FrameNumber,
-    /// First frame past the end.
-    pub end: FrameNumber,
-}
-
-impl FrameRange {
-    /// Frames in it.
-    pub fn frames(&self) -> usize {
-        self.end.0.saturating_sub(self.start.0) as usize
-    }
 }
 
 /// What the kernel's allocator notes about a frame: three words of its own.
@@ -72,13 +58,23 @@ pub fn info() -> BootInfo {
 
 /// Frames of the kernel image itself (text, read-only data, data), for `/proc/iomem`-like accounting and dumps.
 pub fn kernel_image() -> FrameRange {
-    let [start, .., end] = layout::image().map(|at| FrameNumber(((at - layout::IMAGE) >> PAGE_SHIFT) as u32));
+    let [start, .., end] = layout::image().map(|at| FrameNumber(((at - layout::image_base()) >> PAGE_SHIFT) as u32));
     FrameRange { start, end }
 }
 
 /// Virtual addresses of the kernel image: start, end of text, end of read-only data, end.
 pub fn image_addresses() -> [u64; 4] {
     layout::image()
+}
+
+/// How far boot moved the image: run-time minus link-time address of everything in it. 0 with `nokaslr`.
+pub fn image_slide() -> u64 {
+    layout::slide()
+}
+
+/// Where the image's ELF entry point is in this boot; debuggers compare it with the file's.
+pub fn image_entry() -> u64 {
+    layout::entry()
 }
 
 /// Where the kernel sees physical address 0.

@@ -1,7 +1,7 @@
 //! The serial console: polled output that works from the first instruction, interrupt-driven input.
 
 use crate::sync::{Holder, SpinLock};
-use crate::x86_64::uart;
+use crate::x86_64::devices::uart;
 
 static OUTPUT: SpinLock<()> = SpinLock::new(());
 
@@ -37,7 +37,7 @@ pub fn read() -> Option<u8> {
 
 /// Begin telling the kernel of input by [`crate::irq::Irq::Console`].
 pub fn enable_input() {
-    crate::x86_64::ioapic::enable_console();
+    crate::x86_64::devices::ioapic::enable_console();
     uart::enable_receive_interrupt();
 }
 

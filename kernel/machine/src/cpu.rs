@@ -1,56 +1,19 @@
-//! Processors: who am I, who else runs, and how to get their attention.
+//! Processors: which this one is, which others run, and how to get their attention.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
-use crate::x86_64::{irq, local, smp};
+use crate::x86_64::cpu::local;
+use crate::x86_64::entry::smp;
+use crate::x86_64::interrupts::{call as calls, ipi};
 
-pub use crate::x86_64::cpuinfo::{CpuInfo, info};
-
-/// Most processors supported.
-pub const MAX_CPUS: usize = 32;
-
-/// A processor, numbered from 0 in the order they were found; 0 booted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
-pub struct CpuId(pub u32);
-
-/// A set of processors, bit n for processor n.
-pub type CpuMask = u64;
-
-pub(crate) static ONLINE: AtomicU64 = AtomicU64::new(1);
-
-/// This processor. Stable until the thread switches.
-#[inline]
-pub fn id() -> CpuId {
-    local::id()
-}
-
-/// Processors that run.
-pub fn online() -> CpuMask {
-    ONLINE.load(Ordering::Acquire)
-}
+pub use crate::percpu::{PerCpu, id, idle, relax, request_work, take_work, work_requested};
+pub use crate::processor::{CpuId, CpuMask, MAX_CPUS, online};
+pub use crate::x86_64::cpu::cpuinfo::{CpuInfo, info};
 
 /// Start every other processor; each enters [`crate::Kernel::ap_main`]. Returns how many run now. Once, after the frame
 /// allocator works.
 pub fn start_others() -> u32 {
     smp::start_others()
-}
-
-/// Ask that [`crate::Kernel::return_work`] be called before this processor next returns to user mode.
-#[inline]
-pub fn request_work() {
-    local::here().work.store(1, Ordering::Release);
-}
-
-/// Whether that is requested (cleared by the call). Idle loops and long kernel loops look here.
-#[inline]
-pub fn work_requested() -> bool {
-    local::here().work.load(Ordering::Acquire) != 0
-}
-
-/// Clear the request, reporting whether there was one.
-#[inline]
-pub fn take_work() -> bool {
-    local::here().work.swap(0, Ordering::AcqRel) != 0
 }
 
 /// [`request_work`] for `cpu`, interrupting it so that it happens soon, also out of idle.
@@ -61,65 +24,12 @@ pub fn kick(cpu: CpuId) {
     if let Some(local) = local::of(cpu)
         && local.work.swap(1, Ordering::AcqRel) == 0
     {
-        smp::interrupt(local);
-    }
-}
-
-/// Wait for an interrupt, unless work is requested; interrupts are on afterwards. No wake-up is lost between the check and the
-/// wait.
-pub fn idle() {
-    irq::disable();
-    if work_requested() {
-        irq::enable();
-    } else {
-        irq::enable_and_halt();
+        ipi::interrupt(local);
     }
 }
 
 /// Run `f` on every processor in `mask` in interrupt context (this one included if set), and wait until all did. `f` must be
 /// short. Panics with interrupts off, since two processors calling each other would wait for ever.
 pub fn call(mask: CpuMask, f: &(dyn Fn() + Sync)) {
-    smp::call(mask, f);
-}
-
-/// A hint inside a spinning loop.
-#[inline]
-pub fn relax() {
-    core::hint::spin_loop();
-}
-
-/// A value per processor. Shared references only: `T` brings its own interior mutability (atomics, [`crate::sync::SpinLock`]).
-pub struct PerCpu<T>([Line<T>; MAX_CPUS]);
-
-/// Keeps neighbours off each other's cache line.
-#[repr(align(64))]
-struct Line<T>(T);
-
-impl<T> PerCpu<T> {
-    /// From one value each: `PerCpu::new([const { AtomicU64::new(0) }; MAX_CPUS])`.
-    pub const fn new(values: [T; MAX_CPUS]) -> Self {
-        let values = core::mem::ManuallyDrop::new(values);
-        let mut lines = [const { core::mem::MaybeUninit::<Line<T>>::uninit() }; MAX_CPUS];
-        let mut cpu = 0;
-        while cpu < MAX_CPUS {
-            // SAFETY: each element is moved out once, and the array is not dropped.
-            lines[cpu].write(Line(unsafe { core::ptr::from_ref(&values).cast::<T>().add(cpu).read() }));
-            cpu += 1;
-        }
-        // SAFETY: all elements were written.
-        Self(unsafe { core::mem::transmute_copy::<[core::mem::MaybeUninit<Line<T>>; MAX_CPUS], _>(&lines) })
-    }
-
-    /// This processor's.
-    #[inline]
-    pub fn here(&self) -> &T {
-        // SAFETY: processors are numbered below `MAX_CPUS` (`smp::start_others` starts no more).
-        unsafe { &self.0.get_unchecked(local::index()).0 }
-    }
-
-    /// Another's.
-    #[inline]
-    pub fn of(&self, cpu: CpuId) -> &T {
-        &self.0[cpu.0 as usize].0
-    }
+    calls::call(mask, f);
 }

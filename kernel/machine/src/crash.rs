@@ -3,14 +3,17 @@
 use core::sync::atomic::Ordering;
 
 use crate::addr::PhysAddr;
-use crate::cpu::{CpuId, CpuMask};
+use crate::processor::{CpuId, CpuMask};
 use crate::time::Nanos;
-use crate::x86_64::regs::{Control, Registers};
-use crate::x86_64::{boot, layout, local, nmi, probe, stacks, stage};
+use crate::x86_64::cpu::local;
+use crate::x86_64::cpu::regs::{Control, Registers};
+use crate::x86_64::interrupts::nmi;
+use crate::x86_64::layout;
+use crate::x86_64::memory::{probe, stacks, stage};
 
-pub use crate::x86_64::leaves::{RawLeaf, leaves, walk};
-pub use crate::x86_64::regs::{control_here, control_of_user, registers_here};
-pub use crate::x86_64::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
+pub use crate::x86_64::cpu::regs::{control_here, control_of_user, registers_here};
+pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, walk};
+pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
 
 /// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how many
 /// leading bytes could be read. Device memory is not touched.
@@ -55,7 +58,7 @@ pub fn nesting(cpu: CpuId) -> Option<(u32, u32)> {
 
 /// The lock a processor was spinning for when it was stopped, or when it crashed.
 pub fn awaited_lock(cpu: CpuId) -> Option<crate::sync::Awaited> {
-    let halted = is_stopped(cpu) || (cpu == crate::cpu::id() && stage::is_mine());
+    let halted = is_stopped(cpu) || (cpu == crate::percpu::id() && stage::is_mine());
     if halted { local::of(cpu)?.awaits.get() } else { None }
 }
 
@@ -107,7 +110,7 @@ pub struct StackArea {
 
 /// The kernel stack whose bytes or guard `at` lies in.
 pub fn stack_at(at: u64) -> Option<StackArea> {
-    let (low, high) = boot::stack_bounds();
+    let (low, high) = stacks::boot_bounds();
     if (low..high).contains(&at) {
         return Some(StackArea { label: "boot", low, high, guard: 0 });
     }

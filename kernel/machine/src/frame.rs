@@ -18,8 +18,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::addr::{FrameNumber, PAGE_SIZE, PhysAddr, UserAddr};
 use crate::hooks::hooks;
 use crate::user::{self, Fault};
+use crate::x86_64::cpu::memory;
 use crate::x86_64::layout::direct;
-use crate::x86_64::memory;
 
 mod magazine;
 mod meta;
@@ -47,7 +47,8 @@ impl Frame {
     #[inline]
     pub fn alloc() -> Result<Self, OutOfFrames> {
         let number = magazine::take().ok_or(OutOfFrames)?;
-        poison::verify(number);
+        // SAFETY: just taken: the note is this reference's.
+        poison::verify(number, || unsafe { note(number) });
         Ok(Self { number })
     }
 
@@ -69,7 +70,10 @@ impl Frame {
         if !meta::claim_block(number, order) {
             return Err(OutOfFrames);
         }
-        (number.0..number.0 + (1 << order)).for_each(|piece| poison::verify(FrameNumber(piece)));
+        for piece in (number.0..number.0 + (1 << order)).map(FrameNumber) {
+            // SAFETY: a frame of the block just claimed.
+            poison::verify(piece, || unsafe { note(piece) });
+        }
         Ok(Self { number })
     }
 

@@ -20,12 +20,14 @@ use talc::base::binning::Binning;
 use talc::source::Source;
 
 use crate::addr::PAGE_SIZE;
-use crate::cpu::{CpuId, PerCpu};
 use crate::frame::{Frame, MAX_ORDER};
 use crate::inject;
+use crate::percpu::PerCpu;
+use crate::processor::{CpuId, MAX_CPUS};
 use crate::sync::SpinLock;
+use crate::x86_64::cpu::local;
 use crate::x86_64::layout::{DIRECT_LIMIT, direct, direct_map};
-use crate::x86_64::{local, spans};
+use crate::x86_64::memory::spans;
 
 mod guard;
 
@@ -69,7 +71,7 @@ type Rack = [Magazine; SIZES.len()];
 
 static RACKS: PerCpu<Rack> = PerCpu::new(
     [const { [const { Magazine { head: AtomicPtr::new(null_mut()), count: AtomicU32::new(0) } }; SIZES.len()] };
-        crate::cpu::MAX_CPUS],
+        MAX_CPUS],
 );
 
 static TALC: SpinLock<Talc<Arenas, DefaultBinning>> = SpinLock::new(Talc::new(Arenas { empty: None }));
@@ -92,7 +94,7 @@ pub struct Usage {
 /// What the heap holds and uses, for `/proc/meminfo`.
 pub fn usage() -> Usage {
     let small = TALC.lock_irq().counters().allocated_bytes;
-    let ready: usize = (0..crate::cpu::MAX_CPUS)
+    let ready: usize = (0..MAX_CPUS)
         .flat_map(|cpu| RACKS.of(CpuId(cpu as u32)).iter().zip(SIZES))
         .map(|(magazine, size)| magazine.count.load(Ordering::Relaxed) as usize * usize::from(size))
         .sum();

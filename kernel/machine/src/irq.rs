@@ -3,16 +3,9 @@
 use core::marker::PhantomData;
 use core::sync::atomic::Ordering;
 
-use crate::x86_64::{irq as hardware, local};
+use crate::x86_64::cpu::{irq as hardware, local};
 
-/// A device interrupt the kernel is told of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Irq {
-    /// The console received something: drain [`crate::console::read`].
-    Console,
-    /// A platform interrupt line.
-    Line(u8),
-}
+pub use crate::trap::Irq;
 
 /// Interrupts are off while this lives; nests.
 pub struct IrqOff {

@@ -11,87 +11,13 @@ use core::panic::PanicInfo;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::addr::FrameNumber;
-use crate::boot::BootInfo;
-use crate::cpu::{self, CpuId, MAX_CPUS};
 use crate::heap;
-use crate::hooks::{self, Hooks, hooks};
-use crate::irq::Irq;
-use crate::note::Note;
+use crate::hooks::{self, Hooks, Kernel, hooks};
+use crate::percpu;
+use crate::processor::{CpuId, MAX_CPUS};
 use crate::thread::{Current, NotParked, Thread};
-use crate::trap::{FatalTrap, PageFault, UserTrap};
-use crate::x86_64::regs::UserFrame;
-use crate::x86_64::thread::{Core, Leave, switch};
-use crate::x86_64::{irq, local};
-
-/// The kernel, as the machine sees it. All methods may be called on any processor at any time after
-/// [`main`](Kernel::main) was entered, within what each one says.
-///
-/// *Thread context*: on a thread's kernel stack, interrupts on, may switch. *Interrupt context*: interrupts off, must
-/// not switch (it panics); allocation works but takes the slow path.
-pub trait Kernel: Sized + Sync + 'static {
-    /// What the kernel keeps per thread; wrapped in [`Thread`], which derefs to it.
-    type Task: Send + Sync + 'static;
-
-    /// Entered once, on the first processor, on the boot stack, interrupts off, one processor running. Frames may be
-    /// claimed once this has told its allocator of `boot.free`; ends in [`Start::enter`].
-    fn main(boot: BootInfo) -> !;
-
-    /// Entered once per further processor, interrupts off, on its idle stack; ends in [`Start::enter`].
-    fn ap_main(cpu: CpuId) -> !;
-
-    /// A system call. Thread context. The result goes into `frame`. `args` are its second and third argument, which are in
-    /// registers anyway: spared a load, where that counts.
-    fn syscall(frame: &mut UserFrame, args: [u64; 2]);
-
-    /// An exception in user mode that is the program's doing, including page faults nobody resolved. Thread context.
-    fn user_trap(frame: &mut UserFrame, trap: UserTrap);
-
-    /// A page fault in user mode: map something and return `true` to retry, or `false` to get
-    /// [`UserTrap::Page`]. Thread context.
-    fn user_fault(fault: &PageFault) -> bool;
-
-    /// A page fault on a user address inside one of the copies of [`crate::user`]. `true` retries; `false` makes the copy
-    /// return its error. Thread context; not called while this processor holds a spin lock (the copy fails instead).
-    fn copy_fault(fault: &PageFault) -> bool;
-
-    /// Called on the way back to user mode when [`crate::cpu::request_work`] was called for this processor (signals,
-    /// rescheduling), and always before a new user thread's first instruction. Thread context. The request is already
-    /// cleared; it is called again until nothing is requested.
-    fn return_work(frame: &mut UserFrame);
-
-    /// This processor's one-shot timer expired. Interrupt context.
-    fn timer();
-
-    /// A device interrupt. Interrupt context.
-    fn interrupt(irq: Irq);
-
-    /// Another processor called [`crate::cpu::kick`], or a call was queued, while this one was in the kernel or idle.
-    /// Interrupt context. The work request is already set; most kernels do nothing here.
-    fn kicked() {}
-
-    /// The machine did something a recorder should know. Any context; must not lock, allocate or switch.
-    fn note(_: &Note) {}
-
-    /// A kernel-mode exception, a non-maskable interrupt or a machine check. Never returns. Interrupts off, on whichever
-    /// stack the exception has (double faults have their own).
-    fn fatal(trap: &FatalTrap) -> !;
-
-    /// A Rust panic.
-    fn panic(info: &PanicInfo<'_>) -> !;
-
-    /// Fill `out` with free single frames, return how many (0: out of memory). Any context.
-    fn take_frames(out: &mut [FrameNumber]) -> usize;
-
-    /// Single frames nobody references any more. Any context.
-    fn give_frames(frames: &[FrameNumber]);
-
-    /// A free block of `2^order` frames aligned to its size. Any context.
-    fn take_block(order: u8) -> Option<FrameNumber>;
-
-    /// A block nobody references any more. Any context.
-    fn give_block(first: FrameNumber, order: u8);
-}
+use crate::x86_64::cpu::{irq, local};
+use crate::x86_64::memory::thread::{Core, Leave, switch};
 
 /// The kernel's handle to the machine, and its heap. One static, marked `#[global_allocator]`.
 pub struct Start<K: Kernel> {
@@ -145,7 +71,7 @@ impl<K: Kernel> Start<K> {
     /// The running thread of any processor, for dumps; `None` for one that has not entered, and for another processor that is
     /// not stopped (see [`crate::crash::stop_others`]), since its thread might end while we look.
     pub fn current_of(&self, cpu: CpuId) -> Option<Current<K::Task>> {
-        if cpu != cpu::id() && !crate::crash::is_stopped(cpu) {
+        if cpu != percpu::id() && !crate::crash::is_stopped(cpu) {
             return None;
         }
         let thread = NonNull::new(self.current.get(cpu.0 as usize)?.load(Ordering::Acquire))?;
@@ -193,7 +119,7 @@ impl<K: Kernel> Start<K> {
         let core = loop {
             match self.claim(&next) {
                 Ok(core) => break core,
-                Err(NotParked) => cpu::relax(),
+                Err(NotParked) => percpu::relax(),
             }
         };
         // Nothing on this stack is dropped any more. The thread owns itself now.
@@ -212,12 +138,12 @@ impl<K: Kernel> Start<K> {
             | local.irq_depth.load(Ordering::Relaxed)
             | local.no_fault.load(Ordering::Relaxed);
         assert!(busy == 0, "switch with a lock held or in interrupt context");
-        if !next.core().claim(cpu::id()) {
+        if !next.core().claim(percpu::id()) {
             return Err(NotParked);
         }
-        next.core().own(next);
+        next.core().own(|| Arc::clone(next).into_reference());
         // The thread keeps itself alive while it runs, so the pointer outlives its use.
-        self.current[cpu::id().0 as usize % MAX_CPUS].store(Arc::as_ptr(next).cast_mut(), Ordering::Release);
+        self.current[percpu::id().0 as usize % MAX_CPUS].store(Arc::as_ptr(next).cast_mut(), Ordering::Release);
         Ok(core::ptr::from_ref(next.core()))
     }
 }
@@ -283,30 +209,9 @@ pub(crate) fn find_and_enter() -> ! {
 }
 
 fn enter<K: Kernel>() -> ! {
-    extern "C" fn syscall<K: Kernel>(frame: &mut UserFrame, second: u64, third: u64) {
-        K::syscall(frame, [second, third]);
-    }
-    let hooks = Hooks {
-        syscall: syscall::<K>,
-        user_trap: K::user_trap,
-        user_fault: K::user_fault,
-        copy_fault: K::copy_fault,
-        return_work: K::return_work,
-        timer: K::timer,
-        interrupt: K::interrupt,
-        kicked: K::kicked,
-        note: K::note,
-        fatal: K::fatal,
-        panic: K::panic,
-        ap_main: K::ap_main,
-        take_frames: K::take_frames,
-        give_frames: K::give_frames,
-        take_block: K::take_block,
-        give_block: K::give_block,
-    };
-    // SAFETY: one processor runs, interrupts are off, and nobody has called up yet.
-    unsafe { hooks::set(hooks) };
-    K::main(crate::boot::info())
+    // SAFETY: one processor runs, interrupts are off, and nothing has called up yet but boot itself.
+    unsafe { hooks::set(Hooks::of::<K>()) };
+    K::main()
 }
 
 #[panic_handler]

@@ -30,8 +30,11 @@ mod hooks;
 pub mod inject;
 pub mod irq;
 mod kernel;
+mod mapping;
 pub mod note;
+mod percpu;
 pub mod power;
+mod processor;
 pub mod random;
 pub mod region;
 pub mod space;
@@ -40,17 +43,19 @@ pub mod thread;
 pub mod time;
 pub mod trap;
 pub mod user;
+mod waiting;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-pub use kernel::{Kernel, Start};
+pub use hooks::Kernel;
+pub use kernel::Start;
 #[cfg(target_arch = "x86_64")]
-pub use x86_64::vdso;
+pub use x86_64::cpu::vdso;
 
 /// The architecture's own names: register files as the signal ABI and the dump format spell them.
 pub mod arch {
     #[cfg(target_arch = "x86_64")]
-    pub use crate::x86_64::guards::{Guards, guards, use_narrow_moves, wide_moves_fit};
+    pub use crate::x86_64::cpu::guards::{Guards, guards, use_narrow_moves, wide_moves_fit};
     #[cfg(target_arch = "x86_64")]
-    pub use crate::x86_64::regs::{Control, Registers, UserFrame};
+    pub use crate::x86_64::cpu::regs::{Control, Registers, UserFrame};
 }

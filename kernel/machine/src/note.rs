@@ -1,6 +1,6 @@
 //! What the machine does by itself that a flight recorder should know, told through [`crate::Kernel::note`].
 
-use crate::cpu::{CpuId, CpuMask};
+use crate::processor::{CpuId, CpuMask};
 
 /// Something that happened. Told in any context, also with locks held and interrupts off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

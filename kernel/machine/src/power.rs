@@ -1,6 +1,7 @@
 //! Ends the machine: power off, restart, or leave QEMU with a status.
 
-use crate::x86_64::{irq, power};
+use crate::x86_64::cpu::irq;
+use crate::x86_64::devices::power;
 
 /// Switch the machine off (ACPI S5, or the platform's own way); halts if nothing answers.
 pub fn off() -> ! {

@@ -4,10 +4,10 @@
 //! reserves it. When the emulator keeps RAM in a file, what is written here is in that file at offset ADDRESS at once, and it
 //! survives a reset. Its contents at boot are whatever the last run left.
 
-use crate::addr::{FrameNumber, PAGE_SHIFT, PhysAddr};
-use crate::boot::FrameRange;
+use crate::addr::{FrameNumber, FrameRange, PAGE_SHIFT, PhysAddr};
 use crate::sync::Once;
-use crate::x86_64::{layout, memory};
+use crate::x86_64::cpu::memory;
+use crate::x86_64::layout;
 
 /// Where it is unless the command line says.
 const DEFAULT_ADDRESS: u64 = 64 << 20;

@@ -1,6 +1,6 @@
 //! User address spaces: page tables that own the frames they map.
 //!
-//! A mapping holds one [`Frame`] reference. Intermediate entries are permissive, leaves are restrictive. All operations
+//! A mapping holds one [`Frame`](crate::frame::Frame) reference. Intermediate entries are permissive, leaves are restrictive. All operations
 //! take `&self` and an internal lock, so they are sound whatever the kernel's own locking; each is atomic to the others.
 //! Changes that take rights away flush this processor's TLB, and shoot down the TLBs of others running the space, before the
 //! frames are released: one flush per call, so pass ranges. A thread whose space it is (see
@@ -8,88 +8,5 @@
 //!
 //! A leaf may be *held*: it owns a frame but grants nothing (`PROT_NONE` over touched pages).
 
-use crate::addr::FrameNumber;
-use crate::frame::OutOfFrames;
-
-pub use crate::x86_64::space::UserSpace;
-
-/// What a leaf allows. `read: false, write: false, exec: false` holds the frame without access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Prot {
-    /// Loads.
-    pub read: bool,
-    /// Stores (implies loads on every supported processor).
-    pub write: bool,
-    /// Instruction fetch.
-    pub exec: bool,
-    /// The kernel's own mark on this page, 0–3: kept in the leaf, never interpreted here.
-    pub tag: u8,
-}
-
-/// A leaf as found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Leaf {
-    /// The frame mapped.
-    pub frame: FrameNumber,
-    /// Rights and tag.
-    pub prot: Prot,
-    /// The processor has used it for any access.
-    pub accessed: bool,
-    /// The processor has written through it.
-    pub dirty: bool,
-    /// A 2 MiB leaf.
-    pub huge: bool,
-}
-
-/// A page-table walk with the raw entries of each level, root first, for audits and dumps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Walk {
-    /// Raw entries; those past `depth` are 0.
-    pub entries: [u64; 5],
-    /// Where each entry lies in physical memory.
-    pub places: [u64; 5],
-    /// Levels visited.
-    pub depth: usize,
-}
-
-/// How [`UserSpace::fork_range`] treats present pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ForkMode {
-    /// Private memory: both sides lose write access and share the frames.
-    CopyOnWrite,
-    /// Shared memory: both sides keep their rights.
-    Share,
-}
-
-/// Why a page could not be mapped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MapError {
-    /// Something is mapped (or held) there already.
-    Occupied,
-    /// No frame for a table.
-    OutOfFrames,
-}
-
-impl From<OutOfFrames> for MapError {
-    fn from(_: OutOfFrames) -> Self {
-        Self::OutOfFrames
-    }
-}
-
-/// Pages affected, in total and by the kernel's tag (index = tag).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Removed {
-    /// Small pages; a 2 MiB leaf counts 512.
-    pub pages: usize,
-    /// The same by tag.
-    pub by_tag: [usize; 4],
-}
-
-impl Removed {
-    /// Count one leaf of `pages` pages.
-    #[inline]
-    pub(crate) fn add(&mut self, tag: u8, pages: usize) {
-        self.pages += pages;
-        self.by_tag[tag as usize & 3] += pages;
-    }
-}
+pub use crate::mapping::{ForkMode, Leaf, MapError, Prot, Removed, Walk};
+pub use crate::x86_64::memory::space::UserSpace;

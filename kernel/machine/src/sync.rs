@@ -11,11 +11,28 @@ use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use crate::cpu::{self, CpuId};
-use crate::hooks::hooks;
 use crate::irq::{self, IrqOff};
-use crate::note::Note;
-use crate::x86_64::{local, tlb};
+use crate::percpu;
+use crate::processor::CpuId;
+use crate::x86_64::cpu::local;
+
+pub use crate::waiting::{Awaited, Holder};
+
+/// What a processor does while it waits for a lock; the layers above register it.
+pub(crate) struct WhileWaiting {
+    /// Called once per wait, before it, with the lock's address and its holder.
+    pub contended: fn(u64, CpuId),
+    /// Called between two attempts. The holder may be waiting for this processor, so what it may wait for is served here.
+    pub relax: fn(),
+}
+
+static WHILE_WAITING: Once<WhileWaiting> = Once::new();
+
+/// Register it. Once, before a second processor runs.
+pub(crate) fn while_waiting(what: WhileWaiting) {
+    // Set by boot alone; a second value would be ignored.
+    let _ = WHILE_WAITING.set(what);
+}
 
 /// Mutual exclusion by spinning.
 pub struct SpinLock<T: ?Sized> {
@@ -23,15 +40,6 @@ pub struct SpinLock<T: ?Sized> {
     holder: AtomicU32,
     place: AtomicPtr<Location<'static>>,
     value: UnsafeCell<T>,
-}
-
-/// Who holds a lock, for dumps: a snapshot.
-#[derive(Clone, Copy, Debug)]
-pub struct Holder {
-    /// The processor.
-    pub cpu: CpuId,
-    /// Where it was taken.
-    pub place: &'static Location<'static>,
 }
 
 impl<T> SpinLock<T> {
@@ -76,7 +84,7 @@ impl<T: ?Sized> SpinLock<T> {
         let place = Location::caller();
         // Counted before it is taken: between the two an interrupt must not find the lock held and the count zero.
         local::lock_taken();
-        let me = cpu::id().0 + 1;
+        let me = percpu::id().0 + 1;
         if self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait(me, place);
         }
@@ -90,7 +98,9 @@ impl<T: ?Sized> SpinLock<T> {
         local::here().awaits.begin(&self.holder, &self.place, place);
         if let Some(holder) = self.holder.load(Ordering::Relaxed).checked_sub(1) {
             let lock = (&raw const self.holder).addr() as u64;
-            (hooks().note)(&Note::LockContended { lock, holder: CpuId(holder) });
+            if let Some(waiting) = WHILE_WAITING.get() {
+                (waiting.contended)(lock, CpuId(holder));
+            }
         }
         self.spin(me, place);
         local::here().awaits.end();
@@ -107,9 +117,10 @@ impl<T: ?Sized> SpinLock<T> {
             if holder == 0 && self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }
-            // The holder may be waiting for this processor to flush.
-            tlb::serve();
-            cpu::relax();
+            if let Some(waiting) = WHILE_WAITING.get() {
+                (waiting.relax)();
+            }
+            percpu::relax();
         }
     }
 
@@ -119,7 +130,7 @@ impl<T: ?Sized> SpinLock<T> {
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let place = Location::caller();
         local::lock_taken();
-        if self.holder.compare_exchange(0, cpu::id().0 + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self.holder.compare_exchange(0, percpu::id().0 + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             local::lock_released();
             return None;
         }
@@ -185,57 +196,6 @@ impl<T: ?Sized> Drop for SpinGuard<'_, T> {
         self.lock.holder.store(0, Ordering::Release);
         local::lock_released();
         drop(self.irq.take());
-    }
-}
-
-/// A lock a processor spins for.
-#[derive(Clone, Copy, Debug)]
-pub struct Awaited {
-    /// Its address.
-    pub lock: u64,
-    /// Where it is wanted.
-    pub place: &'static Location<'static>,
-    /// Who holds it.
-    pub holder: Option<Holder>,
-}
-
-/// What a processor spins for: written by itself alone.
-pub(crate) struct Waiting {
-    lock: AtomicPtr<AtomicU32>,
-    taken: AtomicPtr<AtomicPtr<Location<'static>>>,
-    place: AtomicPtr<Location<'static>>,
-}
-
-impl Waiting {
-    pub(crate) const fn new() -> Self {
-        use core::ptr::null_mut;
-        Self { lock: AtomicPtr::new(null_mut()), taken: AtomicPtr::new(null_mut()), place: AtomicPtr::new(null_mut()) }
-    }
-
-    /// The processor begins to wait. (An interrupt handler that waits meanwhile makes it forget: less is known then.)
-    fn begin(&self, lock: &AtomicU32, taken: &AtomicPtr<Location<'static>>, place: &'static Location<'static>) {
-        self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
-        self.taken.store(core::ptr::from_ref(taken).cast_mut(), Ordering::Relaxed);
-        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
-        self.lock.store(core::ptr::from_ref(lock).cast_mut(), Ordering::Release);
-    }
-
-    /// It got it.
-    fn end(&self) {
-        self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
-    }
-
-    /// What it waits for. Only for a processor that is stopped for good: its lock is alive because somebody spins for it.
-    pub(crate) fn get(&self) -> Option<Awaited> {
-        let lock = self.lock.load(Ordering::Acquire);
-        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for ever.
-        let (count, taken, place) = unsafe {
-            let taken = self.taken.load(Ordering::Relaxed).as_ref()?;
-            (lock.as_ref()?, taken.load(Ordering::Relaxed).as_ref(), self.place.load(Ordering::Relaxed).as_ref()?)
-        };
-        let cpu = count.load(Ordering::Relaxed).checked_sub(1);
-        let holder = cpu.zip(taken).map(|(cpu, place)| Holder { cpu: CpuId(cpu), place });
-        Some(Awaited { lock: lock as u64, place, holder })
     }
 }
 

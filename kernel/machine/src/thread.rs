@@ -12,20 +12,19 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::cpu::CpuId;
 use crate::frame::OutOfFrames;
+use crate::processor::CpuId;
 use crate::space::UserSpace;
-use crate::x86_64::regs::UserFrame;
-use crate::x86_64::thread::{Core, release};
+use crate::x86_64::cpu::regs::UserFrame;
+use crate::x86_64::memory::thread::Core;
 
 pub mod running;
 
-/// Bytes of a kernel stack; below it lies as much unmapped.
-pub const KERNEL_STACK_SIZE: usize = 32 * 1024;
+pub use crate::x86_64::memory::stacks::KERNEL_STACK_SIZE;
 
 /// Bytes of kernel stacks that no thread uses and that are kept for the next ones.
 pub fn idle_stack_bytes() -> usize {
-    crate::x86_64::stacks::idle() * KERNEL_STACK_SIZE
+    crate::x86_64::memory::stacks::idle() * KERNEL_STACK_SIZE
 }
 
 /// A thread with the kernel's data `T` (which it derefs to).
@@ -132,6 +131,13 @@ pub struct ResumePoint {
     pub fp: u64,
 }
 
+impl<T> Thread<T> {
+    /// Another reference, for the thread itself to own.
+    pub(crate) fn into_reference(self: Arc<Self>) -> *const () {
+        Arc::into_raw(self).cast()
+    }
+}
+
 impl<T> Deref for Thread<T> {
     type Target = T;
 
@@ -139,6 +145,15 @@ impl<T> Deref for Thread<T> {
     fn deref(&self) -> &T {
         &self.data
     }
+}
+
+/// Give up the reference a thread owned to itself.
+///
+/// # Safety
+/// `thread` came from [`Thread::into_reference`], and is used once.
+unsafe fn release<T>(thread: *const ()) {
+    // SAFETY: the caller's.
+    drop(unsafe { Arc::from_raw(thread.cast::<Thread<T>>()) });
 }
 
 /// The running thread, borrowed for as long as this kernel stack runs: cannot be sent to another thread.

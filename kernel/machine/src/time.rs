@@ -2,23 +2,13 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::x86_64::{apic, clock, local};
+use crate::x86_64::cpu::local;
+use crate::x86_64::interrupts::{apic, clock};
+
+pub use crate::x86_64::interrupts::clock::ClockParams;
 
 /// Nanoseconds since boot.
 pub type Nanos = u64;
-
-/// How a cycle count becomes nanoseconds: `((cycles - base) * mult) >> shift`, in 128 bits. The vDSO uses the same.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ClockParams {
-    /// Cycle count at time 0.
-    pub base: u64,
-    /// Multiplier.
-    pub mult: u32,
-    /// Shift.
-    pub shift: u32,
-    /// Cycles per second.
-    pub hz: u64,
-}
 
 pub(crate) static WALL_AT_BOOT: AtomicU64 = AtomicU64::new(0);
 

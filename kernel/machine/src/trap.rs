@@ -1,7 +1,7 @@
-//! What went wrong, in architecture-neutral words.
+//! What the processor interrupts for, in architecture-neutral words: traps, faults, devices.
 
 use crate::addr::UserAddr;
-use crate::x86_64::regs::{Control, Registers};
+use crate::x86_64::cpu::regs::{Control, Registers};
 
 /// What an access wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,4 +138,13 @@ pub struct FatalTrap {
     pub code: u64,
     /// It happened in user mode (NMI, machine check).
     pub in_user: bool,
+}
+
+/// A device interrupt the kernel is told of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Irq {
+    /// The console received something: drain [`crate::console::read`].
+    Console,
+    /// A platform interrupt line.
+    Line(u8),
 }

@@ -8,7 +8,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 
 use crate::addr::{USER_END, UserAddr};
-use crate::x86_64::{copy, local};
+use crate::x86_64::cpu::{copy, local};
 
 /// A copy that ended early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

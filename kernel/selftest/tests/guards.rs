@@ -258,6 +258,28 @@ pub(crate) fn compare() {
     say!("{}: {differ} bytes lost, {} loaded", START.current().name, data[..160].iter().filter(|b| **b != 0).count());
 }
 
+/// A table of the image's constants that holds an address, which boot has to move with the image.
+static FUNCTIONS: [fn(bool); 1] = [image];
+
+/// The image is where boot drew it, in steps of 2 MiB, and so are the addresses in its data.
+fn image(fixed: bool) {
+    const LINKED: u64 = 0xffff_ffff_8010_0000;
+    const MIB: u64 = 1 << 20;
+    let [start, text_end, ..] = boot::image_addresses();
+    let slide = boot::image_slide();
+    say!("image at {start:#x}");
+    let moved = if fixed { slide == 0 } else { (32 * MIB..2016 * MIB).contains(&slide) };
+    let moved = moved && start == LINKED + slide && slide.is_multiple_of(2 * MIB);
+    let function = core::hint::black_box(&FUNCTIONS)[0] as usize as u64;
+    let mut byte = [0];
+    let shown = crash::probe_read(LINKED, &mut byte) == 1;
+    say!(
+        "image moved {moved}, data follows {}, shown only there {}",
+        (start..text_end).contains(&function) && function == image as fn(bool) as usize as u64,
+        shown == fixed
+    );
+}
+
 /// The regions of the kernel's half are where boot drew them, and work there.
 pub(super) fn places() {
     let fixed = boot::info().command_line.split(|byte| *byte == b' ').any(|word| word == b"nokaslr");
@@ -268,6 +290,7 @@ pub(super) fn places() {
     // Each stays where it would be without chance in one boot of 65,536, or fewer; two do in none.
     let count = moved.iter().filter(|moved| **moved).count();
     say!("moved {}", if fixed { count == 0 } else { count >= 2 });
+    image(fixed);
     assert!(boot::direct_map().is_multiple_of(1 << 30));
     assert!(large.iter().all(|byte| *byte == 7));
     let last = boot::info().ram.last().expect("there is RAM").end.addr().0 - 8;

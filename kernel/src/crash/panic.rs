@@ -164,6 +164,9 @@ fn tell(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
         say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid(), log::Bytes(&comm[..len])));
     }
     registers(&death.registers);
+    let (offset, id) = (machine::boot::image_slide(), machine::boot::build_id());
+    let linked = machine::boot::image_addresses()[0] - offset;
+    say(format_args!("Kernel Offset: {offset:#x} from {linked:#x}, build-id {}", log::Hex(id)));
     if let Some(addr) = death.fault_addr() {
         say(format_args!("CR2 (fault vaddr) = {addr:016x}"));
     }

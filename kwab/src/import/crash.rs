@@ -122,6 +122,8 @@ pub struct Crash {
     code: Option<(Vec<u8>, Option<u64>, Option<u64>)>,
     /// Run-time minus link-time address of the kernel.
     pub kernel_offset: Option<u64>,
+    /// GNU build-id of the kernel.
+    pub kernel_build_id: Option<Vec<u8>>,
     remarks: Vec<(NoteKind, Vec<u8>)>,
 }
 
@@ -161,6 +163,7 @@ impl Crash {
             stack: Vec::new(),
             code: None,
             kernel_offset: None,
+            kernel_build_id: None,
             remarks: Vec::new(),
         }
     }

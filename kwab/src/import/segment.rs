@@ -214,6 +214,7 @@ impl Segment {
         let identity = Identity {
             kernel_name: boot.kernel.as_deref(),
             kernel_version: boot.version.as_deref(),
+            kernel_build_id: crash.and_then(|crash| crash.kernel_build_id.as_deref()),
             arch: crash.filter(|crash| crash.is_x86()).map(|_| Arch::X86_64),
             command_line: boot.command_line.as_deref(),
             mono_ns: crash.and_then(|crash| crash.ns),

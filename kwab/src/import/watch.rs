@@ -228,6 +228,11 @@ fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
 }
 
 fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
+    if let Some(offset) = linux::kernel_offset(text) {
+        crash.kernel_offset = Some(offset);
+        crash.kernel_build_id = kernel::build_id(text);
+        return true;
+    }
     if let Some((pid, tid, comm)) = kernel::running(text).filter(|_| crash.message.is_some()) {
         (crash.pid, crash.tid) = (crash.pid.or(Some(pid)), crash.tid.or(Some(tid)));
         Crash::say(&mut crash.comm, comm, false);

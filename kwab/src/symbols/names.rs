@@ -48,19 +48,23 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "kernel::crash::panic::",
     "kernel::trace::die",
     "kernel::upper::Kwab as kernel::trace::Fatal>::die",
-    "kernel::upper::Kwab as machine::kernel::Kernel>::panic",
+    "kernel::upper::Kwab as machine::hooks::Kernel>::panic",
     "machine::kernel::panic",
-    "machine::x86_64::stage::",
-    "machine::x86_64::irq::",
-    "machine::x86_64::trap::",
+    "machine::x86_64::memory::stage::",
+    "machine::x86_64::entry::trap::",
     "machine::time::expired",
-    "kernel::upper::Kwab as machine::kernel::Kernel>::timer",
+    "kernel::upper::Kwab as machine::hooks::Kernel>::timer",
     "kernel::crash::watchdog::",
     "kernel::sched::on_timer",
-    // The same in dumps of builds before its layers were named so.
+    // The same in dumps of builds before the layers of its crates were named so.
     "kernel::debug::panic::",
     "kernel::debug::watchdog::",
     "kernel::Kwab as machine::kernel::Kernel>::",
+    "kernel::upper::Kwab as machine::kernel::Kernel>::panic",
+    "kernel::upper::Kwab as machine::kernel::Kernel>::timer",
+    "machine::x86_64::stage::",
+    "machine::x86_64::irq::",
+    "machine::x86_64::trap::",
 ];
 
 /// Names that are machinery by themselves.

@@ -49,9 +49,9 @@ pub fn image(rows: &[Row], padding: usize, consent: Consent) -> Result<(PathBuf,
 
 /// The machine on which one kernel runs the image's benchmarks.
 pub fn machine(kernel: Which, boot: &Path, image: &(PathBuf, u32), timing: Timing) -> Machine {
-    let mut append = format!("{} quiet loglevel=1 rdinit=/sbin/bench norandmaps", kernel.options());
+    let mut append = format!("{} quiet loglevel=1 rdinit=/sbin/bench norandmaps nokaslr", kernel.options());
     if kernel == Which::Linux {
-        append.push_str(" nokaslr mitigations=off");
+        append.push_str(" mitigations=off");
     }
     let mut machine = Machine::new(boot.to_owned(), image.0.clone(), append);
     machine.cpu = "max,-erms";

@@ -46,7 +46,7 @@ pub struct Arguments {
     /// Which kernel.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
-    /// Wait for a debugger on port 1234.
+    /// Wait for a debugger on port 1234; the kernel stays where its file says (`nokaslr`).
     #[arg(long)]
     gdb: bool,
     /// Kill a command after this many seconds.
@@ -158,6 +158,9 @@ pub fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
     }
     if !arguments.command.is_empty() {
         options.push("quiet loglevel=1 rdinit=/sbin/oneshot".into());
+    }
+    if arguments.gdb {
+        options.push("nokaslr".into());
     }
     options.extend(arguments.append.iter().cloned());
     let mut machine = Machine::new(arguments.kernel.image(consent)?, initrd, options.join(" "));

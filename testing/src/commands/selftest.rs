@@ -3,9 +3,11 @@
 //! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
 //! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in that
 //! order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants (and
-//! further words for the command line; `cpu=MODEL` is for QEMU and `safety=fortress` for the build,
-//! and neither is on the command line).
+//! further words for the command line). Four kinds of words are not on the command line: `cpu=MODEL` is for QEMU and
+//! `safety=fortress` for the build; with `differs=WORD` the test is booted four times, and the lines that begin with the word
+//! must not be the same in all of them; with `repeats=WORD` it is booted twice, and they must.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -38,8 +40,19 @@ struct Test {
     cpu: Option<&'static str>,
     /// The profile it needs.
     safety: Safety,
+    /// What is compared between boots.
+    compared: Option<Compared>,
     /// Further words for the command line.
     options: String,
+}
+
+/// Which lines of several boots are compared: those that begin with the word.
+#[derive(Debug, PartialEq, Eq)]
+enum Compared {
+    /// They differ.
+    Differ(String),
+    /// They are the same.
+    Repeat(String),
 }
 
 /// The slowest takes a second on an idle machine.
@@ -79,6 +92,31 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 /// What is wrong with a test, or nothing.
 fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Option<String>> {
+    let (boots, word) = match &test.compared {
+        None => (1, None),
+        Some(Compared::Differ(word)) => (4, Some(word)),
+        Some(Compared::Repeat(word)) => (2, Some(word)),
+    };
+    let mut variants = BTreeSet::new();
+    for _ in 0..boots {
+        match boot(test, program, model, expected)? {
+            Ok(lines) => {
+                variants.insert(lines.into_iter().find(|line| word.is_some_and(|word| line.starts_with(word))))
+            }
+            Err(text) => return Ok(Some(text)),
+        };
+    }
+    let good = match &test.compared {
+        None => true,
+        Some(_) if variants.contains(&None) => false,
+        Some(Compared::Differ(_)) => variants.len() > 1,
+        Some(Compared::Repeat(_)) => variants.len() == 1,
+    };
+    Ok((!good).then(|| format!("{boots} boots printed {variants:?}")))
+}
+
+/// Boots once; the lines printed, or what is wrong.
+fn boot(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Result<Vec<String>, String>> {
     let mut machine =
         Machine::bare(program.to_owned(), format!("test={} {}", test.name, test.options).trim_end().to_owned());
     machine.model = model;
@@ -90,10 +128,12 @@ fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Op
         Next::Go
     })?;
     if let Some(missing) = first_missing(expected, &lines) {
-        return Ok(Some(format!("`{missing}` was not printed in its place; it printed\n{}", lines.join("\n"))));
+        return Ok(Err(format!("`{missing}` was not printed in its place; it printed\n{}", lines.join("\n"))));
     }
-    let good = outcome.ending == Ending::Stopped(Some(test.status));
-    Ok((!good).then(|| format!("ended with {:?}, not with QEMU's status {}", outcome.ending, test.status)))
+    if outcome.ending != Ending::Stopped(Some(test.status)) {
+        return Ok(Err(format!("ended with {:?}, not with QEMU's status {}", outcome.ending, test.status)));
+    }
+    Ok(Ok(lines))
 }
 
 /// The first expected line that does not come after those before it.
@@ -107,15 +147,17 @@ fn list(text: &str) -> Result<Vec<Test>> {
         let mut fields = line.split_whitespace();
         let mut next = || fields.next().with_context(|| format!("kernel/selftest/expected/LIST.txt: `{line}`"));
         let (name, cpus, status) = (next()?.to_owned(), next()?.parse()?, next()?.parse()?);
-        let (mut cpu, mut safety, mut options) = (None, Safety::Balanced, Vec::new());
+        let (mut cpu, mut safety, mut compared, mut options) = (None, Safety::Balanced, None, Vec::new());
         for word in fields {
             match word.split_once('=') {
                 Some(("cpu", name)) => cpu = Some(model(name)?),
                 Some(("safety", name)) => safety = profile(name)?,
+                Some(("differs", word)) => compared = Some(Compared::Differ(word.to_owned())),
+                Some(("repeats", word)) => compared = Some(Compared::Repeat(word.to_owned())),
                 _ => options.push(word),
             }
         }
-        Ok(Test { name, cpus, status, cpu, safety, options: options.join(" ") })
+        Ok(Test { name, cpus, status, cpu, safety, compared, options: options.join(" ") })
     };
     text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')).map(test).collect()
 }
@@ -154,11 +196,15 @@ mod tests {
             status: 1,
             cpu: None,
             safety: Safety::Balanced,
+            compared: None,
             options: String::new(),
         };
         assert_eq!(tests[1], stop);
         let old = &list("boot 1 1 dumpmem=1M cpu=qemu64 safety=fortress\n").unwrap()[0];
         assert_eq!((old.cpu, old.safety, old.options.as_str()), (Some("qemu64"), Safety::Fortress, "dumpmem=1M"));
+        let several = &list("places 1 1 nokaslr repeats=image\n").unwrap()[0];
+        assert_eq!(several.compared, Some(Compared::Repeat("image".into())));
+        assert_eq!(several.options, "nokaslr");
         assert!(list("boot 1 1 cpu=none\n").is_err() && list("boot 1 1 safety=none\n").is_err());
         assert!(list("boot 1\n").is_err());
     }

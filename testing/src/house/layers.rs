@@ -35,8 +35,12 @@ struct Table {
 struct Order {
     /// Its source folder, relative to the workspace.
     root: String,
-    /// Its top-level modules, top to bottom. The crate's root file is above all of them.
+    /// Its layers, top to bottom: top-level modules, and children of the modules in `split`. The crate's root file is above
+    /// all of them.
     order: Vec<String>,
+    /// Top-level modules whose children are layers of their own, written `parent::child`.
+    #[serde(default)]
+    split: Vec<String>,
     /// Imports between top-level modules that still point upwards, as `from -> to`.
     #[serde(default)]
     upwards: Vec<String>,
@@ -54,7 +58,7 @@ pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for order in &table.crates {
         let files = house.rust().filter(|file| file.path.starts_with(&format!("{}/", order.root)));
-        let graph = Graph::read(&order.root, files)?;
+        let graph = Graph::read(&order.root, &order.split, files)?;
         violations.extend(modules(order, &graph));
         violations.extend(upwards(order, &graph));
         violations.extend(files_on_circles(order, &graph));

@@ -7,9 +7,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::meta;
 use crate::addr::FrameNumber;
-use crate::cpu::{CpuId, MAX_CPUS, PerCpu};
 use crate::hooks::hooks;
-use crate::x86_64::local;
+use crate::percpu::PerCpu;
+use crate::processor::{CpuId, MAX_CPUS};
+use crate::x86_64::cpu::local;
 
 /// Frames moved between a magazine and the policy at once.
 const BATCH: usize = 32;

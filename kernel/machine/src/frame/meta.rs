@@ -13,8 +13,7 @@
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::{MAX_ORDER, poison};
-use crate::addr::FrameNumber;
-use crate::boot::FrameRange;
+use crate::addr::{FrameNumber, FrameRange};
 use crate::sync::SpinLock;
 
 const RESERVED: u32 = u32::MAX;
@@ -226,7 +225,10 @@ pub(super) unsafe fn release(number: FrameNumber) -> Option<(FrameNumber, u8)> {
         }
     }
     let order = meta.info.load(Ordering::Relaxed) as u8;
-    (head.0..head.0 + (1 << order)).for_each(|piece| poison::fill(FrameNumber(piece)));
+    for piece in (head.0..head.0 + (1 << order)).map(FrameNumber) {
+        // SAFETY: a frame of the caller's block, whose note is unused while the frame is free.
+        poison::fill(piece, || unsafe { note(piece) });
+    }
     if order != 0 {
         free_tails(head, order);
         meta.info.store(0, Ordering::Relaxed);

@@ -4,13 +4,14 @@
 //! The mark that a frame is poisoned is its note, which belongs to nobody while the frame is free; frames that were never used
 //! have none. In other profiles both functions are empty.
 
+use core::sync::atomic::AtomicU64;
+
 use crate::addr::FrameNumber;
 
 #[cfg(feature = "fortress")]
 mod fortress {
-    use core::sync::atomic::Ordering;
+    use core::sync::atomic::{AtomicU64, Ordering};
 
-    use super::super::meta;
     use super::FrameNumber;
     use crate::addr::PAGE_SIZE;
     use crate::x86_64::layout::direct;
@@ -20,19 +21,17 @@ mod fortress {
     /// An address that faults, should it ever be used as a pointer.
     const POISON: u64 = 0xdead_4bad_dead_4bad;
 
-    pub(in super::super) fn fill(number: FrameNumber) {
+    pub(super) fn fill(number: FrameNumber, note: &AtomicU64) {
         let words = direct(number.addr()).cast::<u64>();
         for index in 0..PAGE_SIZE / 8 {
             // SAFETY: the last reference is gone and the frame is not free yet: its memory is ours alone.
             unsafe { words.add(index).write_volatile(POISON) };
         }
-        // SAFETY: as above: a frame within the table.
-        unsafe { meta::note(number) }.store(MARK, Ordering::Relaxed);
+        note.store(MARK, Ordering::Relaxed);
     }
 
-    pub(in super::super) fn verify(number: FrameNumber) {
-        // SAFETY: the caller has just claimed it.
-        if unsafe { meta::note(number) }.swap(0, Ordering::Relaxed) != MARK {
+    pub(super) fn verify(number: FrameNumber, note: &AtomicU64) {
+        if note.swap(0, Ordering::Relaxed) != MARK {
             return;
         }
         let words = direct(number.addr()).cast::<u64>();
@@ -49,20 +48,20 @@ mod fortress {
     }
 }
 
-/// Overwrites a frame whose last reference is gone, before anybody can take it.
+/// Overwrites a frame whose last reference is gone, before it can be taken. `note` finds the frame's note.
 #[inline(always)]
-pub(super) fn fill(number: FrameNumber) {
+pub(super) fn fill(number: FrameNumber, note: impl FnOnce() -> &'static AtomicU64) {
     #[cfg(feature = "fortress")]
-    fortress::fill(number);
+    fortress::fill(number, note());
     #[cfg(not(feature = "fortress"))]
-    let _ = number;
+    let _ = (number, note);
 }
 
-/// Panics when a frame that was just taken was written to while it was free.
+/// Panics when a frame that was just taken was written to while it was free. `note` finds the frame's note.
 #[inline(always)]
-pub(super) fn verify(number: FrameNumber) {
+pub(super) fn verify(number: FrameNumber, note: impl FnOnce() -> &'static AtomicU64) {
     #[cfg(feature = "fortress")]
-    fortress::verify(number);
+    fortress::verify(number, note());
     #[cfg(not(feature = "fortress"))]
-    let _ = number;
+    let _ = (number, note);
 }

@@ -21,7 +21,7 @@ mod fortress {
     use alloc::alloc::Layout;
     use core::sync::atomic::{AtomicU64, Ordering};
 
-    use super::RED;
+    use crate::heap::guard::RED;
 
     const ZONE: u8 = 0xb5;
     const POISON: u8 = 0xd6;

@@ -4,7 +4,8 @@ use super::BadState;
 use crate::addr::{USER_END, UserAddr};
 use crate::irq;
 use crate::user::{self, Fault};
-use crate::x86_64::{bases, fpu, thread};
+use crate::x86_64::cpu::fpu;
+use crate::x86_64::memory::{bases, thread};
 
 /// Its thread pointer (FS base on x86-64).
 pub fn tls() -> u64 {

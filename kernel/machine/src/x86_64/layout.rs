@@ -4,11 +4,12 @@
 //! |---|---|
 //! | from `0xffff_8000_0000_0000` | *direct map*: physical address + [`direct_map`], RAM write-back, device registers uncached |
 //! | from `0xffff_c080_0000_0000` | kernel stacks, one slot of 64 KiB each: 32 KiB unmapped, 32 KiB stack |
-//! | 128 GiB and more above them | the heap's spans, see [`spans`](super::spans) |
-//! | `0xffff_ffff_8000_0000`… | the kernel image, physical address + [`IMAGE`] |
+//! | 128 GiB and more above them | the heap's spans, see [`spans`](super::memory::spans) |
+//! | from `0xffff_ffff_8000_0000` | the kernel image, physical address + [`image_base`], see [`slide`](super::entry::slide) |
 //!
 //! Direct map, stacks and spans each have a base that [`choose`] draws at boot, unless `nokaslr` is on the command line: 16 bits
 //! of entropy for the direct map in steps of 1 GiB, 27 for the stacks in steps of a slot, 31 for the spans in steps of a page.
+//! The image is moved before: 992 addresses in steps of 2 MiB.
 //!
 //! The root entries of these are made at boot and never change, so every address space copies them once.
 
@@ -72,6 +73,18 @@ pub(crate) fn spans() -> u64 {
     bases().spans
 }
 
+/// Numbers drawn from random bits: a multiplicative generator, which spreads the few bits that each draw uses over all
+/// that follow.
+pub(crate) struct Draws(pub u64);
+
+impl Draws {
+    /// A number below `limit`, which is taken as at least 1.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(0x9e37_79b9_7f4a_7c15);
+        ((u128::from(self.0) * u128::from(limit.max(1))) >> 64) as u64
+    }
+}
+
 /// Draw bases from random bits, for physical memory and device registers below `reach`. Without bits: the lowest of each.
 pub(crate) fn choose(bits: Option<u64>, reach: u64) -> Bases {
     /// Root entries for the direct map, and for stacks and spans.
@@ -83,12 +96,8 @@ pub(crate) fn choose(bits: Option<u64>, reach: u64) -> Bases {
     /// Room for the most stacks there can be, and for all spans.
     const STACKS_ROOM: u64 = GIB;
     const SPANS_ROOM: u64 = 17 * 16 * GIB;
-    let Some(mut bits) = bits else { return bases() };
-    // A multiplicative generator: the few bits each draw uses are spread over all that follow.
-    let mut below = |limit: u64| {
-        bits = bits.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        ((u128::from(bits) * u128::from(limit.max(1))) >> 64) as u64
-    };
+    let Some(mut draws) = bits.map(Draws) else { return bases() };
+    let mut below = |limit| draws.below(limit);
     let free = ROOT_SPAN.saturating_sub(reach) / GIB;
     let direct = KERNEL_HALF + below(DIRECT_SLOTS) * ROOT_SPAN + below(free) * GIB;
     let shared = STACKS + below(STACK_SLOTS) * ROOT_SPAN;
@@ -112,12 +121,15 @@ pub(crate) fn kernel_root_slots() -> [usize; 3] {
     let index = |at: u64| (at >> 39) as usize & 511;
     [index(direct_map()), index(stacks()), 511]
 }
-/// Image virtual address minus physical address; the linker script agrees.
-pub(crate) const IMAGE: u64 = 0xffff_ffff_8000_0000;
+/// Virtual minus physical address of the image as it is linked; the linker script agrees.
+const LINKED: u64 = 0xffff_ffff_8000_0000;
+/// Physical address of the image's first byte; the linker script agrees.
+const LOADED: u64 = 1 << 20;
 /// End of physical memory the direct map can reach (the room of one root entry).
 pub(crate) const DIRECT_LIMIT: u64 = ROOT_SPAN;
 
 unsafe extern "C" {
+    static pvh_start: u8;
     static __kernel_start: u8;
     static __text_end: u8;
     static __rodata_end: u8;
@@ -126,6 +138,25 @@ unsafe extern "C" {
     static __build_id_end: u8;
     static __fixups_start: u8;
     static __fixups_end: u8;
+    static __relocations_start: u8;
+    static __relocations_end: u8;
+}
+
+/// Virtual minus physical address of the image in this boot.
+#[inline(always)]
+pub(crate) fn image_base() -> u64 {
+    // The compiler finds the symbol relative to the instruction, so this is right wherever the image is.
+    (&raw const __kernel_start) as u64 - LOADED
+}
+
+/// How far the image was moved: run-time minus link-time address.
+pub(crate) fn slide() -> u64 {
+    image_base() - LINKED
+}
+
+/// Where the ELF entry point is.
+pub(crate) fn entry() -> u64 {
+    (&raw const pvh_start) as u64
 }
 
 /// The image's bounds, virtual: start, end of text, end of read-only data, end.
@@ -150,6 +181,13 @@ pub(crate) fn fixups() -> &'static [[u64; 2]] {
     let (start, end) = ((&raw const __fixups_start), (&raw const __fixups_end));
     // SAFETY: the linker script aligns the section to 8, and only `fixup!` fills it, with pairs of quads.
     unsafe { core::slice::from_raw_parts(start.cast(), (end as usize - start as usize) / 16) }
+}
+
+/// Where the image's data holds addresses of the image, as words of an ELF section of type `SHT_RELR`.
+pub(super) fn relocations() -> &'static [u64] {
+    let (start, end) = ((&raw const __relocations_start), (&raw const __relocations_end));
+    // SAFETY: the linker script aligns the section to 8 and puts both symbols around it; it is never written.
+    unsafe { core::slice::from_raw_parts(start.cast(), (end as usize - start as usize) / 8) }
 }
 
 /// Where the direct map shows `addr`. Dereferencing it is the caller's responsibility.

@@ -1,46 +1,9 @@
-//! The x86-64 half of the machine.
+//! The x86-64 half of the machine, in the layers of its parents: entry, devices, memory, interrupts, the processor. An
+//! import points from an earlier folder of these to a later one.
 
-pub(crate) mod acpi;
-pub(crate) mod apic;
-pub(crate) mod bases;
-pub(crate) mod boot;
-pub(crate) mod clock;
-pub(crate) mod copy;
-pub(crate) mod cpuinfo;
-pub(crate) mod descriptors;
-pub(crate) mod early;
+pub(crate) mod cpu;
+pub(crate) mod devices;
 pub(crate) mod entry;
-pub(crate) mod features;
-pub(crate) mod fpu;
-pub(crate) mod guards;
-pub(crate) mod ioapic;
-pub(crate) mod irq;
+pub(crate) mod interrupts;
 pub(crate) mod layout;
-pub(crate) mod leaves;
-pub(crate) mod local;
 pub(crate) mod memory;
-mod moves;
-pub(crate) mod msr;
-pub(crate) mod nmi;
-pub(crate) mod paging;
-pub(crate) mod pci;
-pub(crate) mod port;
-pub(crate) mod power;
-pub(crate) mod probe;
-pub(crate) mod pvh;
-pub(crate) mod regs;
-pub(crate) mod rtc;
-pub(crate) mod smp;
-pub(crate) mod space;
-pub(crate) mod spans;
-pub(crate) mod stacks;
-pub(crate) mod stage;
-pub(crate) mod start;
-pub(crate) mod table;
-pub(crate) mod thread;
-pub(crate) mod tlb;
-pub(crate) mod trampoline;
-pub(crate) mod trap;
-pub(crate) mod uart;
-pub mod vdso;
-pub(crate) mod virtio;

@@ -45,10 +45,11 @@ fn kernel(dump: &mut Dump<'_>) -> Result<(), Stop> {
     dump.put(&Image {
         path: Some(b"kernel"),
         build_id: Some(machine::boot::build_id()),
-        load_bias: Some(0),
+        load_bias: Some(machine::boot::image_slide()),
         start: Some(start),
         end: Some(end),
         kind: Some(ImageKind::KERNEL),
+        entry: Some(machine::boot::image_entry()),
         segments: Some(List::new(&segments)),
         ..Image::default()
     })

@@ -31,6 +31,8 @@ struct File {
     path: String,
     /// Its module path; empty for the crate's root.
     module: Vec<String>,
+    /// The layer it belongs to; `None` for the crate's root.
+    layer: Option<String>,
     /// Names it imports or re-exports, with the absolute path each stands for.
     names: BTreeMap<String, Vec<String>>,
     /// All paths it mentions.
@@ -47,15 +49,22 @@ pub(super) struct Graph {
 const HOPS: usize = 8;
 
 impl Graph {
-    /// Reads the files of the crate whose sources lie under `root`.
-    pub(super) fn read<'a>(root: &str, sources: impl Iterator<Item = &'a Source>) -> Result<Self> {
+    /// Reads the files of the crate whose sources lie under `root`. A layer is a top-level module, or, of those in `split`,
+    /// a child of one: `parent::child`.
+    pub(super) fn read<'a>(root: &str, split: &[String], sources: impl Iterator<Item = &'a Source>) -> Result<Self> {
         let mut files = Vec::new();
         for source in sources {
             let Some(module) = module_of(root, &source.path) else { continue };
             let syntax = syn::parse_file(&source.text).with_context(|| format!("parsing {}", source.path))?;
             let mut reader = Reader { module: module.clone(), names: BTreeMap::new(), mentions: Vec::new() };
             reader.visit_file(&syntax);
-            files.push(File { path: source.path.clone(), module, names: reader.names, mentions: reader.mentions });
+            let layer = match module.as_slice() {
+                [top, child, ..] if split.contains(top) => Some(format!("{top}::{child}")),
+                [top, ..] => Some(top.clone()),
+                [] => None,
+            };
+            let (names, mentions) = (reader.names, reader.mentions);
+            files.push(File { path: source.path.clone(), module, layer, names, mentions });
         }
         let mut graph = Self { files, imports: Vec::new() };
         graph.imports = graph.resolve();
@@ -119,12 +128,12 @@ impl Graph {
         &self.files[file].path
     }
 
-    /// The top-level module that a file belongs to; `None` for the crate's root.
+    /// The layer that a file belongs to; `None` for the crate's root.
     pub(super) fn top_of(&self, file: usize) -> Option<&str> {
-        self.files[file].module.first().map(String::as_str)
+        self.files[file].layer.as_deref()
     }
 
-    /// The top-level modules.
+    /// The layers.
     pub(super) fn top_level(&self) -> BTreeSet<&str> {
         (0..self.len()).filter_map(|file| self.top_of(file)).collect()
     }
@@ -224,7 +233,10 @@ impl Reader {
                 TokenTree::Group(group) => self.tokens(group.stream()),
                 TokenTree::Ident(word) if word == "crate" || word == "super" => {
                     let path = path_at(&tokens[at..]);
-                    self.mention(&path, word.span().start().line);
+                    // One word alone is a visibility: `pub(crate)`.
+                    if path.len() > 1 {
+                        self.mention(&path, word.span().start().line);
+                    }
                 }
                 _ => {}
             }

@@ -31,6 +31,8 @@ fn a_path_without_a_use_counts_also_inside_a_macro() {
     assert_eq!(found(TWO, &path).len(), 1);
     let inside = [("x/src/top.rs", ""), ("x/src/low.rs", "fn f() { println!(\"{}\", super::top::g()); }")];
     assert_eq!(found(TWO, &inside).len(), 1);
+    let visibility = [("x/src/top.rs", ""), ("x/src/low.rs", "m! { pub(crate) fn f() {} }")];
+    assert!(found(TWO, &visibility).is_empty());
 }
 
 #[test]
@@ -87,4 +89,26 @@ fn a_circle_of_files_is_found_and_one_with_the_parent_is_not() {
     let texts = found(TWO, &siblings);
     assert!(texts[0].contains("2 files lie on circles"), "{texts:?}");
     assert!(texts[1].contains("x/src/top/a.rs, x/src/top/b.rs"), "{texts:?}");
+}
+
+#[test]
+fn the_children_of_a_split_module_are_layers_of_their_own() {
+    let table = r#"
+        [[crate]]
+        root = "x/src"
+        order = ["arch::high", "top", "arch::low"]
+        split = ["arch"]
+    "#;
+    let files = |low| {
+        [
+            ("x/src/arch/high.rs", "use crate::top::A; use super::low::B;"),
+            ("x/src/top.rs", "use crate::arch::low::B;"),
+            ("x/src/arch/low/mod.rs", low),
+        ]
+    };
+    assert!(found(table, &files("")).is_empty());
+    assert_eq!(
+        found(table, &files("use crate::arch::high::C;")),
+        ["x/src/arch/low/mod.rs:1: imports upwards: arch::low -> arch::high"]
+    );
 }

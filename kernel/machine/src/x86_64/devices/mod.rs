@@ -1,0 +1,9 @@
+//! Devices, and the firmware tables that tell of them.
+
+pub(crate) mod acpi;
+pub(crate) mod ioapic;
+pub(crate) mod pci;
+pub(crate) mod power;
+pub(crate) mod rtc;
+pub(crate) mod uart;
+pub(crate) mod virtio;

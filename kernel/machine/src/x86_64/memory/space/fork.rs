@@ -1,0 +1,100 @@
+//! Giving a child the pages of its parent.
+
+use core::sync::atomic::Ordering::{Relaxed, Release};
+
+use super::{End, HUGE_SPAN, LEAF_SPAN, Tables, UserSpace, decode, span, table};
+use crate::addr::{HUGE_PAGES, PageRange};
+use crate::frame::{Frame, OutOfFrames};
+use crate::mapping::{ForkMode, Removed};
+use crate::x86_64::memory::table::{ACCESSED, DIRTY, Table, WRITE};
+
+impl UserSpace {
+    /// Give `child` this space's pages in `range`, table by table. The child's range must be empty: a page it has already stays.
+    /// With copy-on-write this side loses its write rights too; the caller calls [`flush`](Self::flush) once after the last
+    /// range. Returns pages shared, by tag; without a frame for a table the child has part of them.
+    pub fn fork_range(&self, child: &Self, range: PageRange, mode: ForkMode) -> Result<Removed, OutOfFrames> {
+        let parent = self.tables();
+        let child = child.tables();
+        let mut shared = Removed::default();
+        let mut at = range.start();
+        while at < range.end() {
+            let stop = (at | (HUGE_SPAN - 1)).wrapping_add(1).min(range.end());
+            match parent.end_of_walk(at) {
+                End::Leaves(from, entries) => {
+                    let wanted = span::within(from, table::index(at, 0), table::index(stop - 1, 0));
+                    if !wanted.is_empty() {
+                        let base = at & !(HUGE_SPAN - 1);
+                        share_table(entries, &child, base, wanted, mode, &mut shared)?;
+                    }
+                }
+                End::Huge(_, entries) => share_huge(entries, &child, at, mode, &mut shared)?,
+                End::Nothing { next } => {
+                    at = next;
+                    continue;
+                }
+            }
+            at = stop;
+        }
+        Ok(shared)
+    }
+}
+
+/// Share the leaves `wanted` of one parent table with the child's table for the same addresses.
+fn share_table(
+    from: &Table,
+    child: &Tables<'_>,
+    base: u64,
+    wanted: core::ops::Range<usize>,
+    mode: ForkMode,
+    shared: &mut Removed,
+) -> Result<(), OutOfFrames> {
+    let first = child.make_slot(base + wanted.start as u64 * LEAF_SPAN, 0)?;
+    if first.huge {
+        return Ok(());
+    }
+    // SAFETY: the child's table, just walked to under its lock.
+    let to = unsafe { table::table(first.table.addr()) };
+    let lost = if mode == ForkMode::CopyOnWrite { WRITE } else { 0 };
+    let (start, last) = (wanted.start, wanted.end - 1);
+    let mut count = 0;
+    for index in wanted {
+        let entry = from[index].load(Relaxed);
+        if entry == 0 || to[index].load(Relaxed) != 0 {
+            continue;
+        }
+        if entry & lost != 0 {
+            from[index].store(entry & !lost, Relaxed);
+        }
+        // SAFETY: the parent's leaf owns a reference, and stays while its lock is held; the child's leaf gets one of its own.
+        core::mem::forget(unsafe { Frame::retain(table::frame(entry)) });
+        to[index].store(entry & !(lost | ACCESSED | DIRTY), Relaxed);
+        shared.by_tag[(entry >> table::TAG_SHIFT & 3) as usize] += 1;
+        count += 1;
+    }
+    shared.pages += count;
+    span::used_run(first.table, start, last, count);
+    Ok(())
+}
+
+/// Share one 2 MiB leaf.
+fn share_huge(
+    entries: &Table,
+    child: &Tables<'_>,
+    at: u64,
+    mode: ForkMode,
+    shared: &mut Removed,
+) -> Result<(), OutOfFrames> {
+    let slot = child.make_slot(at, 1)?;
+    if slot.get() != 0 {
+        return Ok(());
+    }
+    child.space.has_huge.store(true, Relaxed);
+    let source = &entries[table::index(at, 1)];
+    let lost = if mode == ForkMode::CopyOnWrite { WRITE } else { 0 };
+    let entry = source.fetch_and(!lost, Release);
+    // SAFETY: as in `share_table`; the reference counts on the block.
+    core::mem::forget(unsafe { Frame::retain(table::frame(entry)) });
+    slot.fill(entry & !(lost | ACCESSED | DIRTY));
+    shared.add(decode(entry, at).prot.tag, HUGE_PAGES);
+    Ok(())
+}
