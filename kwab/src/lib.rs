@@ -26,6 +26,7 @@ pub mod bisect;
 pub mod decode;
 pub mod export;
 pub mod import;
+mod intervals;
 mod magic;
 pub mod model;
 pub mod output;

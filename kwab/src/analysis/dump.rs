@@ -4,7 +4,7 @@
 //! whether that is possible for the kinds of section a conclusion rests on.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -18,8 +18,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use super::keep::Keeper;
+use super::lookup::Lookup;
 use crate::model::memory::Payload;
-use crate::model::{DumpFile, OpenError};
+use crate::model::{DumpFile, OpenError, SectionInfo};
 
 /// The records of a dump that were asked for, in memory.
 #[derive(Debug)]
@@ -153,9 +154,10 @@ impl Dump {
         let mut present: BTreeMap<SectionKind, u32> = BTreeMap::new();
         count_sections(&file, &mut present);
         let mut keeper = Keeper::new(Arc::clone(&file.budget), Needs::Everything);
+        let by_number: HashMap<u32, SectionInfo> = file.sections.iter().map(|info| (info.header.seq, *info)).collect();
         for section in dump.loaded {
-            let info = file.sections.iter().find(|info| info.header.seq == section.number).copied();
-            if let Some(defect) = info.and_then(|info| keeper.add(&info, section.payload)) {
+            let info = by_number.get(&section.number);
+            if let Some(defect) = info.and_then(|info| keeper.add(info, section.payload)) {
                 file.add_defect(defect);
             }
         }
@@ -244,6 +246,7 @@ macro_rules! buckets {
             pub canaries: Vec<Found<CanaryCheck<'a>>>,
             /// Returns of system calls that the dump holds, also those that were not loaded.
             pub returns: usize,
+            pub(super) lookup: Lookup,
             losses: BTreeMap<SectionKind, String>,
             cut: bool,
             unknown_losses: u32,
