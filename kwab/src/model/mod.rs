@@ -14,6 +14,7 @@ pub mod line;
 pub mod log;
 pub mod memory;
 pub mod payloads;
+mod several;
 pub mod stream;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,8 +26,10 @@ use kwab_format::record::{Cause, Identity, Source};
 use kwab_format::wire::RecordType;
 use kwab_format::{AnyRecord, Records, SectionKind};
 
+pub use extents::extents;
 pub use file::{DumpFile, OpenError, SectionInfo};
 use memory::{Payload, not_read};
+pub use several::DumpsOf;
 
 /// How much of a dump is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
