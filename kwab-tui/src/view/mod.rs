@@ -7,6 +7,7 @@ pub mod audit;
 pub mod backtrace;
 pub mod catalogue;
 pub mod compare;
+mod coverage;
 pub mod flame;
 pub mod hex;
 pub mod integrity;
