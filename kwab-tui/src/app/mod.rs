@@ -244,7 +244,7 @@ impl App {
     #[must_use]
     pub fn dump_name(&self) -> String {
         match self.shown_crash() {
-            Some(crash) => crash.path.display().to_string(),
+            Some(crash) => crate::place::in_commands(&crash.path),
             None => self.catalogue.paths.first().map_or_else(|| ".".to_string(), |path| path.display().to_string()),
         }
     }
