@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Inspect(arguments) => inspect::run(&arguments, color),
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
+        Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
