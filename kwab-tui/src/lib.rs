@@ -24,6 +24,7 @@ pub mod list;
 pub mod load;
 pub mod marks;
 pub mod place;
+pub mod target;
 mod terminal;
 pub mod text;
 pub mod theme;

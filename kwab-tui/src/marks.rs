@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::view::Target;
+use crate::target::Target;
 
 /// The longest file with marks that is read.
 const MOST_BYTES: u64 = 16 << 20;

@@ -6,11 +6,14 @@
 mod beside;
 mod crash;
 mod found;
+pub(crate) mod help;
 mod jump;
+pub(crate) mod layout;
 mod look;
 mod overlay;
 mod prompt;
 mod run;
+pub(crate) mod tabs;
 mod update;
 
 use std::collections::BTreeMap;

@@ -76,7 +76,7 @@ impl App {
     }
 
     fn help_key(&mut self, top: usize, key: Key) -> Vec<Effect> {
-        let lines = crate::draw::help_lines(self).len();
+        let lines = super::help::help_lines(self).len();
         let by = match key.code {
             KeyCode::Up | KeyCode::Char('k') => -1,
             KeyCode::Down | KeyCode::Char('j') => 1,
