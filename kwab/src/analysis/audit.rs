@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use kwab_format::SectionKind;
-use kwab_format::record::{FrameInfo, ImageKind, Pte, Task, Vma};
+use kwab_format::record::{FrameInfo, ImageKind, Task, Vma};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dump::{Case, Found, text};
-use super::finding::Evidence;
-use super::forms;
+use super::evidence::Evidence;
+pub use super::space::is_present;
 use super::space::{Mapping, PAGE, Spaces};
 
 /// How bad a finding is.
@@ -55,7 +55,7 @@ pub struct Finding {
     /// The first of them.
     pub witnesses: Vec<Evidence>,
     /// The address of the first, when it is about one.
-    #[serde(serialize_with = "forms::some_word")]
+    #[serde(serialize_with = "crate::text::some_word")]
     #[schemars(with = "Option<String>")]
     pub addr: Option<u64>,
     /// The process it is about.
@@ -481,10 +481,4 @@ fn write_execute(audit: &Audit<'_, '_>, rows: &mut Rows) {
     for vma in audit.case.vmas.iter().filter(|vma| vma.prot.unwrap_or(0) & 6 == 6) {
         rows.add(vma.pid, vma.start, row(vma, vma_text(vma)));
     }
-}
-
-/// Whether a page-table entry is present: by its record, or by the raw entry.
-#[must_use]
-pub fn is_present(pte: &Pte<'_>) -> bool {
-    pte.rights.map_or_else(|| pte.raw.is_none_or(|raw| raw & 1 == 1), |rights| rights & 1 == 1)
 }

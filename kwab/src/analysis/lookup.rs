@@ -1,7 +1,5 @@
 //! Maps from addresses to the records of a case, each built when it is asked for the first time.
 
-use std::sync::OnceLock;
-
 use kwab_format::record::{ImageKind, Memory, Vma};
 
 use super::dump::{Case, Found};
@@ -13,16 +11,6 @@ const NEAR_PRINTED: u64 = 8 << 20;
 const EXECUTE: u32 = 4;
 /// The mapping may be written.
 const WRITE: u32 = 2;
-
-/// The maps of a [`Case`].
-#[derive(Debug, Default)]
-pub(super) struct Lookup {
-    memory: OnceLock<ByProcess>,
-    vmas: OnceLock<ByProcess>,
-    executable: OnceLock<ByProcess>,
-    files: OnceLock<ByProcess>,
-    kernel: OnceLock<IntervalMap>,
-}
 
 /// The half-open range `start..end` with its number; `None` when it is empty.
 fn range(start: u64, end: u64, number: usize) -> Option<Range> {

@@ -5,9 +5,11 @@
 
 use std::cell::Cell;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::backing::Backing;
 use super::space::PAGE;
-use super::verify::Content;
 
 /// The shortest run of bytes that is looked for elsewhere in a file.
 const SHORTEST_RUN: usize = 8;
@@ -17,6 +19,81 @@ const LONGEST_RUN: usize = 64;
 const NEAR: usize = 64 << 10;
 /// Bytes of files that the searches of one dump read.
 const MOST_READ: usize = 2 << 30;
+
+/// What the wrong bytes are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(tag = "content", rename_all = "kebab-case")]
+pub enum Content {
+    /// Nothing but zeros.
+    Zeros,
+    /// One byte over and over, as allocators leave it.
+    Poison {
+        /// The byte.
+        byte: u8,
+    },
+    /// Another page of the same file.
+    SameFile {
+        /// Its offset in the file.
+        #[serde(serialize_with = "crate::text::word")]
+        #[schemars(with = "String")]
+        offset: u64,
+    },
+    /// A page of another file.
+    OtherFile {
+        /// That file.
+        path: String,
+        /// The offset in it.
+        #[serde(serialize_with = "crate::text::word")]
+        #[schemars(with = "String")]
+        offset: u64,
+    },
+    /// The right file, moved by some bytes.
+    Shifted {
+        /// How far: the page holds what belongs this many bytes further on.
+        by: i64,
+    },
+    /// An older state of the cached page.
+    Stale {
+        /// The generation it is of.
+        generation: u64,
+        /// The newest generation in the dump.
+        newest: u64,
+    },
+    /// Something else, or too few bytes to say.
+    Unknown,
+}
+
+impl Content {
+    /// The id of the rule for this kind of content.
+    #[must_use]
+    pub const fn rule(&self) -> &'static str {
+        match self {
+            Self::Zeros => "PG-ZERO",
+            Self::Poison { .. } => "PG-POISON",
+            Self::SameFile { .. } => "PG-SAME-FILE",
+            Self::OtherFile { .. } => "PG-OTHER-FILE",
+            Self::Shifted { .. } => "PG-SHIFT",
+            Self::Stale { .. } => "PG-STALE",
+            Self::Unknown => "PG-DIFF",
+        }
+    }
+
+    /// A few words for it.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Zeros => "zeros".to_owned(),
+            Self::Poison { byte } => format!("poison ({byte:#04x} over and over)"),
+            Self::SameFile { offset } => format!("another page of the same file (+{offset:#x})"),
+            Self::OtherFile { path, offset } => format!("a page of {path} (+{offset:#x})"),
+            Self::Shifted { by } => format!("the same file shifted by {by} bytes"),
+            Self::Stale { generation, newest } => {
+                format!("generation {generation} of the page; the newest is {newest}")
+            }
+            Self::Unknown => "bytes of unknown origin".to_owned(),
+        }
+    }
+}
 
 /// The files that wrong bytes are looked for in, and how much may still be read.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use kwab_format::record::{FrameInfo, Pte, Vma};
 
-use super::audit::is_present;
 use super::dump::{Case, Found};
 use crate::intervals::{IntervalMap, Range};
 
@@ -276,4 +275,10 @@ impl<'c, 'a> CountedFrames<'c, 'a> {
     pub(super) fn mapping(&self, frame: u64) -> Option<Mapping<'c, 'a>> {
         Mapping::of(self.ptes.get(self.first_mappings.at(frame)? as usize)?)
     }
+}
+
+/// Whether a page-table entry is present: by its record, or by the raw entry.
+#[must_use]
+pub fn is_present(pte: &Pte<'_>) -> bool {
+    pte.rights.map_or_else(|| pte.raw.is_none_or(|raw| raw & 1 == 1), |rights| rights & 1 == 1)
 }

@@ -12,84 +12,9 @@ use serde::Serialize;
 
 pub use super::backing::{Backing, BackingError};
 use super::dump::{Case, Found, RecordRef, text};
-use super::forms;
+pub use super::origin::Content;
 use super::origin::Search;
 use super::space::PAGE;
-
-/// What the wrong bytes are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(tag = "content", rename_all = "kebab-case")]
-pub enum Content {
-    /// Nothing but zeros.
-    Zeros,
-    /// One byte over and over, as allocators leave it.
-    Poison {
-        /// The byte.
-        byte: u8,
-    },
-    /// Another page of the same file.
-    SameFile {
-        /// Its offset in the file.
-        #[serde(serialize_with = "forms::word")]
-        #[schemars(with = "String")]
-        offset: u64,
-    },
-    /// A page of another file.
-    OtherFile {
-        /// That file.
-        path: String,
-        /// The offset in it.
-        #[serde(serialize_with = "forms::word")]
-        #[schemars(with = "String")]
-        offset: u64,
-    },
-    /// The right file, moved by some bytes.
-    Shifted {
-        /// How far: the page holds what belongs this many bytes further on.
-        by: i64,
-    },
-    /// An older state of the cached page.
-    Stale {
-        /// The generation it is of.
-        generation: u64,
-        /// The newest generation in the dump.
-        newest: u64,
-    },
-    /// Something else, or too few bytes to say.
-    Unknown,
-}
-
-impl Content {
-    /// The id of the rule for this kind of content.
-    #[must_use]
-    pub const fn rule(&self) -> &'static str {
-        match self {
-            Self::Zeros => "PG-ZERO",
-            Self::Poison { .. } => "PG-POISON",
-            Self::SameFile { .. } => "PG-SAME-FILE",
-            Self::OtherFile { .. } => "PG-OTHER-FILE",
-            Self::Shifted { .. } => "PG-SHIFT",
-            Self::Stale { .. } => "PG-STALE",
-            Self::Unknown => "PG-DIFF",
-        }
-    }
-
-    /// A few words for it.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Zeros => "zeros".to_owned(),
-            Self::Poison { byte } => format!("poison ({byte:#04x} over and over)"),
-            Self::SameFile { offset } => format!("another page of the same file (+{offset:#x})"),
-            Self::OtherFile { path, offset } => format!("a page of {path} (+{offset:#x})"),
-            Self::Shifted { by } => format!("the same file shifted by {by} bytes"),
-            Self::Stale { generation, newest } => {
-                format!("generation {generation} of the page; the newest is {newest}")
-            }
-            Self::Unknown => "bytes of unknown origin".to_owned(),
-        }
-    }
-}
 
 /// A page that is not what its file says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -99,17 +24,17 @@ pub struct WrongPage {
     /// Process.
     pub pid: Option<u32>,
     /// Address of the page.
-    #[serde(serialize_with = "forms::word")]
+    #[serde(serialize_with = "crate::text::word")]
     #[schemars(with = "String")]
     pub vaddr: u64,
     /// The file.
     pub path: String,
     /// Offset of the page in it.
-    #[serde(serialize_with = "forms::some_word")]
+    #[serde(serialize_with = "crate::text::some_word")]
     #[schemars(with = "Option<String>")]
     pub file_offset: Option<u64>,
     /// The first byte that differs, from the start of the page.
-    #[serde(serialize_with = "forms::some_word")]
+    #[serde(serialize_with = "crate::text::some_word")]
     #[schemars(with = "Option<String>")]
     pub first_diff: Option<u64>,
     /// What should be there, from the first difference on, in hexadecimal.

@@ -13,9 +13,9 @@ use kwab_format::{Item, RecordKind};
 
 use super::boot::BootFacts;
 use super::crash::Crash;
-use super::pending::Keeper;
+use super::pending::{Keeper, PendingDump};
 use super::scan::Place;
-use super::segment::{PendingDump, Segment};
+use super::segment::Segment;
 use super::summary::{DumpSummary, ImportReport, SCHEMA};
 use super::{ImportError, Options};
 use crate::output::Unnamed;

@@ -15,6 +15,7 @@ use kwab_format::{Defect, DefectKind, FileHeader, Flags, Item, Reader, Section, 
 
 use super::extents::extents;
 use super::memory::{Budget, Payload};
+use super::section_info::SectionInfo;
 use crate::magic::{self, Kind};
 
 /// A dump no longer than this is read whole and checked completely at once: that costs a few milliseconds.
@@ -66,17 +67,6 @@ pub enum OpenError {
     /// Damaged, and too large to mend.
     #[error("is damaged at byte {0}, and too large to be mended in memory")]
     TooLarge(u64),
-}
-
-/// One section of a dump.
-#[derive(Debug, Clone, Copy)]
-pub struct SectionInfo {
-    /// Its header.
-    pub header: SectionHeader,
-    /// Where the header stands in the file.
-    pub offset: u64,
-    /// Whether the payload's checksum has been found right.
-    pub verified: bool,
 }
 
 /// Where the bytes are.

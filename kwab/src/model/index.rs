@@ -307,7 +307,7 @@ mod tests {
     use kwab_format::{BootId, DumpId, FileHeader};
 
     use super::*;
-    use crate::import::emit::DumpWriter;
+    use crate::model::emit::DumpWriter;
 
     fn payloads(clock: impl Fn(u64) -> Stamp<'static>) -> Payloads {
         let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));

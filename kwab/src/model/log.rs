@@ -145,8 +145,8 @@ mod tests {
     use kwab_format::{BootId, DumpId, FileHeader};
 
     use super::*;
-    use crate::import::emit::DumpWriter;
     use crate::model::DumpFile;
+    use crate::model::emit::DumpWriter;
 
     #[test]
     fn a_chunk_of_many_lines_and_records_of_one_become_lines() {

@@ -84,7 +84,7 @@ mod tests {
     use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
 
     use super::*;
-    use crate::import::emit::DumpWriter;
+    use crate::model::emit::DumpWriter;
 
     fn dump(id: u64) -> Vec<u8> {
         let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(id), BootId([1; 16])));

@@ -1,8 +1,7 @@
 //! Walks a stack frame by frame, choosing at each one the most trustworthy way that works.
 
 use super::Registers;
-use super::tables::{Step, UnwindTables};
-use crate::symbols::Probe;
+use crate::symbols::{Probe, Step, UnwindTables};
 
 /// How a frame was found, most trustworthy first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,8 @@
 //! What analyses cost on dumps made to be expensive, counted in comparisons of the lookups by address.
 
 use super::*;
-use crate::import::emit::DumpWriter;
 use crate::intervals::work;
+use crate::model::emit::DumpWriter;
 
 /// Records of a kind in these dumps.
 const MANY: u64 = 10_000;
