@@ -6,7 +6,7 @@ use common::Driven;
 use kwab::format::record::{Frame, Lock, LockWait, Task, Vma};
 use kwab::format::{BootId, DumpId, FileHeader, SectionKind};
 use kwab::import::emit::DumpWriter;
-use kwab_tui::view::{Slot, View as _};
+use kwab_tui::view::Slot;
 
 /// Records of each kind.
 const MANY: u32 = 400;
