@@ -21,7 +21,7 @@ pub(crate) struct Triage {
     /// The dump; - is stdin.
     pub dump: PathBuf,
     #[command(flatten)]
-    pub which: crate::cli::Which,
+    pub which: Which,
     #[command(flatten)]
     pub symbols: SymbolOptions,
     /// Initramfs or directory with the files behind the pages.
@@ -57,7 +57,7 @@ pub(crate) struct AuditVm {
     #[arg(required_unless_present = "rules")]
     pub dump: Option<PathBuf>,
     #[command(flatten)]
-    pub which: crate::cli::Which,
+    pub which: Which,
     /// Only these rules, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "ID,…")]
     pub rule: Vec<String>,
@@ -75,7 +75,7 @@ pub(crate) struct VerifyPages {
     /// The dump; - is stdin.
     pub dump: PathBuf,
     #[command(flatten)]
-    pub which: crate::cli::Which,
+    pub which: Which,
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,
@@ -101,4 +101,12 @@ pub(crate) struct Tui {
     /// Leave the mouse to the terminal.
     #[arg(long)]
     pub no_mouse: bool,
+}
+
+/// Which dump of a file.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Which {
+    /// Which dump of a file that holds several, from 1.
+    #[arg(long = "dump", default_value_t = 1, value_name = "N")]
+    pub number: usize,
 }

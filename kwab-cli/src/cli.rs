@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::analyses::Which;
+
 /// Crash dumps of kernels: import them from serial logs, look at them, check them.
 #[derive(Debug, Parser)]
 #[command(
@@ -36,14 +38,6 @@ fn size(text: &str) -> Result<u64, String> {
         };
     let number: u64 = digits.parse().map_err(|_| "expected a number of bytes, as 1048576, 64M or 2G".to_owned())?;
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "out of range".to_owned())
-}
-
-/// Which dump of a file.
-#[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct Which {
-    /// Which dump of a file that holds several, from 1.
-    #[arg(long = "dump", default_value_t = 1, value_name = "N")]
-    pub number: usize,
 }
 
 /// When to use colours.

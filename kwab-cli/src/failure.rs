@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use kwab::output::OutputError;
 use kwab::plain;
 
-use crate::output;
+use crate::paint::remark;
 
 /// An analysis found something wrong with what died.
 pub(crate) const FINDINGS: u8 = 1;
@@ -52,7 +52,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
 
 /// Says an error on stderr, in one line.
 pub(crate) fn say(error: &anyhow::Error) {
-    output::remark(&format!("kwab: {}\n", plain::line(&format!("{error:#}").replace('\n', " "))));
+    remark(&format!("kwab: {}\n", plain::line(&format!("{error:#}").replace('\n', " "))));
 }
 
 /// An error about a file, in the words of a person: `serial.log: no such file`.
@@ -63,7 +63,11 @@ pub(crate) fn about(path: &Path, error: impl std::fmt::Display) -> anyhow::Error
 /// An error about an output.
 pub(crate) fn about_output(path: &Path, error: OutputError) -> anyhow::Error {
     let name = if is_stdio(path) { "stdout".to_string() } else { shown(path) };
-    anyhow::anyhow!("{name}: {}", output::of_output(&error))
+    let error = match error {
+        OutputError::Io(error) => system(&error),
+        error => error.to_string(),
+    };
+    anyhow::anyhow!("{name}: {error}")
 }
 
 /// The name of a file as the user gave it; stdin has a name too.

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod failure;
 mod output;
+mod paint;
 mod render;
 
 use std::process::ExitCode;

@@ -1,19 +1,18 @@
 //! Writes results: to stdout with its width and colours, or to a file that is whole or absent.
 //!
-//! Text passes [`kwab::plain`] here, so nothing from a dump, a log or a file name can steer the terminal. The program's own
-//! colours carry a mark that no input can know ([`sgr`]).
+//! Text passes [`crate::paint`] on its way, so nothing from a dump, a log or a file name can steer the terminal.
 
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use anyhow::Result;
-use kwab::output::{Inputs, OutputError, Replace, Target, Unnamed};
+use kwab::output::{Inputs, Replace, Target, Unnamed};
 use kwab::plain;
 
 use crate::cli::Color;
 use crate::failure::{Gone, about, about_output, system};
+use crate::paint::printable;
+pub(crate) use crate::paint::{columns, one_line, remark, sgr};
 
 /// How stdout wants its text.
 #[derive(Debug, Clone, Copy)]
@@ -42,51 +41,9 @@ impl Style {
     }
 }
 
-/// The program's own control sequence `CSI code m`; [`text`] prints it as such and escapes every other.
-pub(crate) fn sgr(code: &str) -> String {
-    format!("{}{code}m", mark())
-}
-
-/// What begins an own control sequence: escape and 64 bits that differ from run to run.
-fn mark() -> &'static str {
-    static MARK: OnceLock<String> = OnceLock::new();
-    MARK.get_or_init(|| format!("\u{1b}{:016x}[", std::hash::RandomState::new().build_hasher().finish()))
-}
-
-/// `text` in one line, its own control sequences kept for [`text`].
-pub(crate) fn one_line(text: &str) -> String {
-    own_and_others(text, sgr, |rest| plain::line(rest).into_owned())
-}
-
-/// Columns of `text` without own control sequences.
-pub(crate) fn columns(text: &str) -> usize {
-    own_and_others(text, |_| String::new(), str::to_owned).chars().count()
-}
-
-fn own_and_others(text: &str, own: impl Fn(&str) -> String, other: impl Fn(&str) -> String) -> String {
-    let mut pieces = text.split(mark());
-    let mut out = other(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        let (code, rest) = piece.split_once('m').unwrap_or(("0", piece));
-        out.push_str(&own(code));
-        out.push_str(&other(rest));
-    }
-    out
-}
-
-/// A page as it is printed: own control sequences as such, everything else that is no line end escaped.
-fn printable(page: &str) -> String {
-    own_and_others(page, |code| format!("\u{1b}[{code}m"), |rest| plain::page(rest).into_owned())
-}
-
 /// Prints a page of text.
 pub(crate) fn text(page: &str) -> Result<()> {
     to_stdout(|out| out.write_all(printable(page).as_bytes()))
-}
-
-/// Says something on stderr; that it cannot be said is not worth an error.
-pub(crate) fn remark(text: &str) {
-    let _ = io::stderr().write_all(printable(text).as_bytes());
 }
 
 /// Writes `body` to stdout, byte by byte as it is.
@@ -180,13 +137,5 @@ impl Output {
             Target::File(path) => file.name(path, self.replace).map_err(|error| about(&self.path, system(&error))),
             _ => self.write(|out| file.copy_to(out).map(drop)),
         }
-    }
-}
-
-/// An output error in the words of this program.
-pub(crate) fn of_output(error: &OutputError) -> String {
-    match error {
-        OutputError::Io(error) => system(error),
-        error => error.to_string(),
     }
 }

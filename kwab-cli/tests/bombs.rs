@@ -1,10 +1,8 @@
 //! Dumps of a few kilobytes that claim to be gigabytes: every command stays within its promise and says what it left out.
 
 mod common;
-
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+#[path = "common/peak.rs"]
+mod peak;
 
 use common::{folder, run, text};
 use kwab::format::armour::{LINE_LEN, encode_line};
@@ -98,27 +96,6 @@ const COMMANDS: &[&[&str]] = &[
     &["export", "--to", "folded", "bomb.kwab"],
 ];
 
-/// Runs the binary to its end; its status and the peak of its memory in bytes, as the kernel saw it.
-fn peak(folder: &Path, arguments: &[&str]) -> (Option<i32>, u64) {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
-    command.current_dir(folder).args(arguments);
-    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("the binary runs");
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    loop {
-        if let Ok(text) = std::fs::read_to_string(&status) {
-            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            let now = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0);
-            peak = peak.max(now << 10);
-        }
-        if let Some(status) = child.try_wait().expect("the child can be waited for") {
-            return (status.code(), peak);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
 #[test]
 fn every_command_reads_every_bomb_within_64_mib_and_four_times_the_file() {
     let mut over = Vec::new();
@@ -127,7 +104,7 @@ fn every_command_reads_every_bomb_within_64_mib_and_four_times_the_file() {
         std::fs::write(folder.path().join("bomb.kwab"), &bytes).expect("written");
         let promised = (64 << 20) + 4 * bytes.len() as u64;
         for arguments in COMMANDS {
-            let (status, peak) = peak(folder.path(), arguments);
+            let (status, peak) = peak::of(folder.path(), arguments);
             // 1: findings, 2: nothing that this form could be made of.
             let orderly = matches!(status, Some(0..=3));
             println!("{name}, {} bytes: {} MiB, status {status:?}: {arguments:?}", bytes.len(), peak >> 20);
@@ -168,7 +145,7 @@ fn an_armoured_line_with_a_far_position_costs_what_it_holds() {
         log.extend_from_slice(encode_line(DumpId(number), u32::MAX - 4096, &[1; 48], &mut out));
     }
     std::fs::write(folder.path().join("far.log"), &log).expect("written");
-    let (status, peak) = peak(folder.path(), &["import", "--dry-run", "far.log"]);
+    let (status, peak) = peak::of(folder.path(), &["import", "--dry-run", "far.log"]);
     assert_eq!(status, Some(0));
     assert!(peak < 48 << 20, "{} MiB", peak >> 20);
 }

@@ -1,21 +1,22 @@
 //! Writes the rows that are shown as text that can be grepped and pasted: full width, one row per line.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use kwab::output::OutputError;
+use kwab::output::{Inputs, OutputError};
 use kwab::plain;
 
 use crate::list::ListState;
 use crate::text::{pad, width};
 use crate::view::View;
 
-/// Writes a text so that the file is whole or as it was; a device, a socket or a symbolic link is never replaced.
+/// Writes a text so that the file is whole or as it was; a device, a socket, a symbolic link or one of `inputs` is never
+/// replaced.
 ///
 /// # Errors
 /// Why there is no such file, in a few words.
-pub fn write(path: &Path, text: &str) -> Result<(), OutputError> {
-    kwab::output::replace(path, text.as_bytes())
+pub fn write(path: &Path, text: &str, inputs: &[PathBuf]) -> Result<(), OutputError> {
+    kwab::output::replace(path, text.as_bytes(), &Inputs::of(inputs.iter().map(PathBuf::as_path)))
 }
 
 /// Rows that are looked at for the width of columns.

@@ -23,13 +23,15 @@ pub mod keys;
 pub mod list;
 pub mod load;
 pub mod marks;
+pub mod place;
+pub mod target;
 mod terminal;
 pub mod text;
 pub mod theme;
 pub mod view;
 
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use app::App;
 use config::Config;
@@ -81,7 +83,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         return Err(Error::NoTerminal);
     }
     let single = match options.paths.as_slice() {
-        [path] if !path.is_dir() => Some(path.clone()),
+        [path] if !path.is_dir() && !holds_several(path) => Some(path.clone()),
         _ => None,
     };
     let config = Config::of_user(options.colours);
@@ -95,4 +97,9 @@ pub fn run(options: Options) -> Result<(), Error> {
 /// [`Error::Terminal`]; the terminal is as it was before.
 pub fn run_app(app: App, first: Vec<app::Effect>, mouse: bool) -> Result<(), Error> {
     Ok(terminal::run(app, first, mouse)?)
+}
+
+/// Whether a file holds several dumps: then they are listed, and none is chosen for the user.
+fn holds_several(path: &Path) -> bool {
+    kwab::model::DumpsOf::open(path).is_ok_and(|dumps| dumps.count_all() > 1)
 }

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::view::Target;
+use crate::target::Target;
+
+/// The longest file with marks that is read.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A marked row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,18 @@ impl Marks {
         let mut name = dump.as_os_str().to_os_string();
         name.push(".marks");
         PathBuf::from(name)
+    }
+
+    /// The marks that were kept of a dump; `None` when there is no such file. Anything but a regular file of moderate
+    /// length is refused: a FIFO would never end.
+    #[must_use]
+    pub fn beside(dump: &Path) -> Option<Result<Self, String>> {
+        let path = Self::path(dump);
+        let meta = std::fs::metadata(&path).ok()?;
+        if !meta.is_file() || meta.len() > MOST_BYTES {
+            return Some(Err(format!("not a regular file of at most {MOST_BYTES} bytes")));
+        }
+        Some(std::fs::read_to_string(&path).map_err(|error| error.to_string()).and_then(|text| Self::parse(&text)))
     }
 
     /// Reads what [`text`](Self::text) wrote.

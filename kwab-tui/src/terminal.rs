@@ -233,7 +233,7 @@ impl Screen {
                 Effect::Copy(text) => copy(&text)?,
                 Effect::Write { path, text } => {
                     let written = match text {
-                        Some(text) => crate::export::write(&path, &text),
+                        Some(text) => kwab::output::replace_own(&path, text.as_bytes()),
                         None => std::fs::remove_file(&path).or(Ok(())),
                     };
                     if let Err(error) = written {

@@ -12,6 +12,7 @@
 //!   that borrow from it), and knows how to say a record as JSON, as a line, as an strace-like call.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
 //! * [`plain`] makes strings of strangers safe to print, for every front end.
+//! * [`text`] reads JSON and console text; it knows no dump.
 //! * [`report`] concludes: the inspection page, integrity, salvage, catalogue, the signature of a crash. Reports are values
 //!   with a JSON schema; this crate prints nothing and never touches a terminal.
 //!
@@ -26,12 +27,14 @@ pub mod bisect;
 pub mod decode;
 pub mod export;
 pub mod import;
+mod intervals;
 mod magic;
 pub mod model;
 pub mod output;
 pub mod plain;
 pub mod report;
 pub mod symbols;
+pub mod text;
 pub mod unwind;
 
 /// The bytes of a dump, for front ends that show or copy sections as they are.

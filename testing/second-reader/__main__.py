@@ -1,12 +1,14 @@
 """A second reader of the kwab dump format, written from FORMAT.md and RECORDS.md; it shares nothing with the first.
 
     python3 testing/second-reader FILE...      one line of JSON per file
-    python3 testing/second-reader --batch FILE one line for each dump in FILE, where a dump stands behind its length (4
+    python3 testing/second-reader --batch FILE one line for each file in FILE, where a file stands behind its length (4
                                                bytes, little-endian)
     python3 testing/second-reader --armour FILE    one line for each dump in the armoured lines of FILE
 
-The line of a dump: the file header, the sound sections with their records in order of place, and the defects sorted by
-offset, name, length and sequence number. Bytes are hexadecimal. A dump that a reader refuses is {"refused": reason}.
+The line of a file: "stream", where the dumps lie that a stream of these bytes holds, and "dumps", those that the file
+holds. A dump: the file header, the sound sections with their records in order of place, the defects sorted by offset,
+name, length and sequence number, and what its end section counts wrongly. Bytes are hexadecimal. A dump that a reader
+refuses is {"refused": reason}.
 """
 
 import json
@@ -15,6 +17,8 @@ import sys
 import armour
 import lz4
 import records
+import stream
+import totals
 from layout import COMPRESSED, MAX_PAYLOAD
 from schema import Schema
 from walk import Refused, Walk
@@ -28,6 +32,12 @@ class Reader:
     def __init__(self):
         self.schema = Schema()
         self.cache = {}
+
+    def file(self, data):
+        """What there is to say about a file, as one line of JSON."""
+        pieces = [[piece.dump_id, piece.start, piece.end] for piece in stream.pieces(data)]
+        dumps = [self.line(data[start:end]) for start, end in stream.extents(data)]
+        return f'{{"stream":{dump_json(pieces)},"dumps":[{",".join(dumps)}]}}'
 
     def line(self, data):
         """What there is to say about a dump, as one line of JSON."""
@@ -49,11 +59,12 @@ class Reader:
                 "position": header.position, "count": header.records,
             })
             sections.append(f'{{"header":{head},"records":{body}}}')
+        wrong = totals.judge(self.schema, data, walk, defects)
         defects.sort(key=lambda d: (d["offset"], d["name"], d["length"], d.get("first", -1), d.get("by", d.get("record", 0))))
         file = None
         if walk.file:
             file = {"minor": walk.file.minor, "dump_id": walk.file.dump_id, "boot_id": walk.file.boot_id.hex()}
-        return f'{{"file":{dump_json(file)},"sections":[{",".join(sections)}],"defects":{dump_json(defects)}}}'
+        return f'{{"file":{dump_json(file)},"sections":[{",".join(sections)}],"defects":{dump_json(defects)},"totals":{dump_json(wrong)}}}'
 
     def content(self, header, payload):
         """The records of a sound section as JSON, and the defects within."""
@@ -101,7 +112,7 @@ def main():
     if sys.argv[1:2] == ["--batch"]:
         with open(sys.argv[2], "rb") as source:
             while length := source.read(4):
-                print(reader.line(source.read(int.from_bytes(length, "little"))))
+                print(reader.file(source.read(int.from_bytes(length, "little"))))
         return
     if sys.argv[1:2] == ["--armour"]:
         with open(sys.argv[2], "rb") as source:
@@ -110,7 +121,7 @@ def main():
         return
     for name in sys.argv[1:]:
         with open(name, "rb") as file:
-            print(reader.line(file.read()))
+            print(reader.file(file.read()))
 
 
 main()

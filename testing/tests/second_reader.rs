@@ -2,6 +2,7 @@
 //!
 //! A slice: `cargo xtask second-reader` reads ten times as many.
 
+use serde_json::Value;
 use testing::paths;
 use testing::second::{Sample, armoured, corpus, disagreements, first, mutate};
 
@@ -43,4 +44,18 @@ fn a_field_that_is_read_differently_is_named() {
     let other = samples.iter().find(|sample| sample.name.ends_with("every-kind.kwab")).expect("the vector");
     let (one, two) = (&smallest.bytes, &other.bytes);
     assert_ne!(first::report(one), first::report(two));
+}
+
+#[test]
+fn several_dumps_and_wrong_totals_are_among_what_is_compared() {
+    let samples = corpus().expect("the dumps");
+    let mutated: Vec<_> = (0..CASES).map(|number| first::file(&mutate::mutated(&samples, 1, number).bytes)).collect();
+    let dumps = |file: &Value| file["dumps"].as_array().map_or(0, Vec::len);
+    assert!(mutated.iter().filter(|file| dumps(file) > 1).count() > 20);
+    let totals = |dump: &Value| dump["totals"].as_array().map_or(0, Vec::len);
+    let wrong =
+        mutated.iter().filter(|file| file["dumps"].as_array().is_some_and(|all| all.iter().any(|d| totals(d) > 0)));
+    assert!(wrong.count() > 10);
+    let whole = samples.iter().find(|sample| sample.name == "three dumps").expect("it is made");
+    assert_eq!(dumps(&first::file(&whole.bytes)), 3);
 }

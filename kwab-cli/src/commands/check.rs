@@ -9,31 +9,26 @@ use std::process::ExitCode;
 use anyhow::Result;
 use kwab::report::check::{CheckReports, SCHEMA, check};
 
-use super::open_file;
+use super::open_all;
 use crate::cli::Check;
-use crate::failure::{DAMAGED, FAILED, is_stdio, say, shown};
+use crate::failure::{DAMAGED, FAILED, say, shown};
 use crate::{output, render};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
     let (mut reports, mut unreadable) = (Vec::new(), Vec::new());
     for path in &arguments.dumps {
-        let mut number = 1;
-        loop {
-            let mut file = match open_file(path, number) {
-                Ok(file) => file,
+        for opened in open_all(path) {
+            match opened {
+                Ok(mut file) => {
+                    let number = file.number;
+                    let name = if file.dumps > 1 { format!("{}, dump {number}", shown(path)) } else { shown(path) };
+                    reports.push(check(&mut file, &name));
+                }
                 Err(error) => {
                     say(&error);
                     unreadable.push(error.to_string());
-                    break;
                 }
-            };
-            let name = if file.dumps > 1 { format!("{}, dump {number}", shown(path)) } else { shown(path) };
-            reports.push(check(&mut file, &name));
-            number += 1;
-            // What stdin held is gone; its other dumps are not read.
-            if number > file.dumps || is_stdio(path) {
-                break;
             }
         }
     }

@@ -25,9 +25,6 @@ const COLUMNS: &[&str] = &["line", "seq", "cpu", "ns", "tsc", "pid", "type", "se
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
-    if matches!(arguments.to, Form::ElfCore | Form::ChromeTrace | Form::Folded) {
-        return super::export_other::run(arguments);
-    }
     let output = destination(arguments)?;
     for wanted in &arguments.section {
         if !SectionKind::NAMES.iter().any(|(_, name)| name == wanted) {

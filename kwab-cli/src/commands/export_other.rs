@@ -17,6 +17,11 @@ use crate::analyses::SymbolOptions;
 use crate::cli::{Export, Form};
 use crate::failure::{DAMAGED, about, say};
 
+/// Whether this module writes a form.
+pub(super) const fn writes(form: Form) -> bool {
+    matches!(form, Form::ElfCore | Form::ChromeTrace | Form::Folded)
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     if !arguments.section.is_empty() {

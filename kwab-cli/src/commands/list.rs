@@ -5,11 +5,11 @@
 //! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be read;
 //! the others are listed all the same.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump, DumpFile};
+use kwab::model::{Depth, Dump, DumpsOf};
 use kwab::report::catalogue::{Catalogue, Entry, FIELDS, entry, unreadable};
 use kwab::report::filter::Filter;
 
@@ -30,11 +30,13 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
             continue;
         }
         // A file that was named must be a dump; one that was found may be anything.
-        match super::open_file(path, 1) {
-            Ok(file) => read_all(file, path, &mut entries),
-            Err(error) => {
-                say(&error);
-                readable = false;
+        for dump in super::open_all(path) {
+            match dump {
+                Ok(file) => entries.push(entry(&Dump::load(file, Depth::Catalogue), &shown(path))),
+                Err(error) => {
+                    say(&error);
+                    readable = false;
+                }
             }
         }
     }
@@ -54,26 +56,20 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }))
 }
 
-fn dumps_in(folder: &std::path::Path) -> Vec<PathBuf> {
+fn dumps_in(folder: &Path) -> Vec<PathBuf> {
     let all = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let dumps = all.filter(|found| found.file_type().is_file());
     dumps.map(walkdir::DirEntry::into_path).filter(|path| path.extension().is_some_and(|end| end == "kwab")).collect()
 }
 
-fn read(path: &std::path::Path, entries: &mut Vec<Entry>) {
-    match DumpFile::open(path) {
-        Ok(file) => read_all(file, path, entries),
-        Err(error) => entries.push(unreadable(&shown(path), &error.to_string())),
-    }
-}
-
-/// The entries of all dumps in a file of which the first is open.
-fn read_all(first: DumpFile, path: &std::path::Path, entries: &mut Vec<Entry>) {
+/// The entries of all dumps of a file that was found.
+fn read(path: &Path, entries: &mut Vec<Entry>) {
     let name = shown(path);
-    let dumps = first.dumps;
-    entries.push(entry(&Dump::load(first, Depth::Catalogue), &name));
-    for number in 2..=dumps {
-        let Ok(file) = DumpFile::open_number(path, number) else { continue };
-        entries.push(entry(&Dump::load(file, Depth::Catalogue), &name));
+    match DumpsOf::open(path) {
+        Ok(dumps) => entries.extend(dumps.map(|dump| match dump {
+            Ok(file) => entry(&Dump::load(file, Depth::Catalogue), &name),
+            Err(error) => unreadable(&name, &error.to_string()),
+        })),
+        Err(error) => entries.push(unreadable(&name, &error.to_string())),
     }
 }

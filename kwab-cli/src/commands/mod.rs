@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump, DumpFile, OpenError};
+use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
 
 use crate::cli::{Arguments, Command};
 use crate::failure::{about, is_stdio, shown, system};
@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Inspect(arguments) => inspect::run(&arguments, color),
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
+        Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
@@ -47,18 +48,34 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 /// Opens dump `number` of a file or of stdin; errors name the file.
 fn open_file(path: &Path, number: usize) -> Result<DumpFile> {
     let opened = if is_stdio(path) {
-        let mut bytes = Vec::new();
-        match std::io::stdin().lock().read_to_end(&mut bytes) {
-            Ok(_) => DumpFile::number_of(bytes, number),
-            Err(error) => Err(OpenError::Io(error)),
-        }
+        stdin().and_then(|bytes| DumpFile::number_of(bytes, number))
     } else {
         DumpFile::open_number(path, number)
     };
-    opened.map_err(|error| match error {
+    opened.map_err(|error| not_opened(path, error))
+}
+
+/// Opens every dump of a file or of stdin; errors name the file, and one that concerns the whole file is the only item.
+fn open_all(path: &Path) -> impl Iterator<Item = Result<DumpFile>> {
+    let opened = if is_stdio(path) { stdin().and_then(DumpsOf::within) } else { DumpsOf::open(path) };
+    let (dumps, error) = match opened {
+        Ok(dumps) => (Some(dumps), None),
+        Err(error) => (None, Some(Err(error))),
+    };
+    dumps.into_iter().flatten().chain(error).map(|dump| dump.map_err(|error| not_opened(path, error)))
+}
+
+fn stdin() -> Result<Vec<u8>, OpenError> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn not_opened(path: &Path, error: OpenError) -> anyhow::Error {
+    match error {
         OpenError::Io(error) => about(path, system(&error)),
         error => about(path, error),
-    })
+    }
 }
 
 /// Says on stderr when a file holds more dumps than the one that is looked at.

@@ -8,6 +8,7 @@ use kwab::report::catalogue::Entry;
 
 use crate::list::ListState;
 use crate::load::{Found, Job};
+use crate::place;
 use crate::view::View as _;
 use crate::view::catalogue::{CatalogueView, Listed};
 
@@ -19,11 +20,21 @@ const AT_ONCE: usize = 64;
 /// What is known of a dump.
 struct Known {
     found: Found,
-    entry: Option<Arc<Entry>>,
+    /// What each of its dumps says; absent until the file has been read.
+    entries: Option<Vec<Arc<Entry>>>,
     /// The scan that saw it last.
     seen: u64,
     /// Whether it has to be read once it stays as it is.
     stale: bool,
+}
+
+impl Known {
+    /// The dumps of the file: their names, and what they say. A file that has not been read counts as one.
+    fn dumps(&self, file: &Path) -> impl Iterator<Item = (PathBuf, Option<Arc<Entry>>)> {
+        let entries = self.entries.as_deref().unwrap_or_default();
+        let count = entries.len().max(1);
+        (1..=count).map(move |number| (place::named(file, number, count), entries.get(number - 1).cloned()))
+    }
 }
 
 /// All dumps.
@@ -77,7 +88,12 @@ impl Catalogue {
     /// Whether everything has been found and read.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.scans > 0 && !self.scanning && self.known.values().all(|known| known.entry.is_some())
+        self.scans > 0 && !self.scanning && self.known.values().all(|known| known.entries.is_some())
+    }
+
+    /// The dumps and logs that were found.
+    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.known.keys().chain(&self.logs)
     }
 
     pub(super) fn scan(&mut self) -> Job {
@@ -126,7 +142,7 @@ impl Catalogue {
                     if first_scan {
                         read.push(found.path.clone());
                     }
-                    self.known.insert(found.path.clone(), Known { found, entry: None, seen, stale: !first_scan });
+                    self.known.insert(found.path.clone(), Known { found, entries: None, seen, stale: !first_scan });
                     self.dirty = true;
                 }
             }
@@ -147,10 +163,10 @@ impl Catalogue {
     }
 
     /// Takes what dumps say.
-    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Entry)>) {
-        for (path, entry) in entries {
+    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Vec<Entry>)>) {
+        for (path, entries) in entries {
             if let Some(known) = self.known.get_mut(&path) {
-                known.entry = Some(Arc::new(entry));
+                known.entries = Some(entries.into_iter().map(Arc::new).collect());
                 self.dirty = true;
             }
         }
@@ -158,12 +174,14 @@ impl Catalogue {
 
     /// Dumps to compare one with, those of the same crash first: what each says, and its path.
     pub(super) fn others(&self, path: &Path, signature: Option<&str>) -> Vec<(String, PathBuf)> {
-        let known = self.known.iter().filter(|(other, _)| other.as_path() != path);
+        let known = self.known.iter().flat_map(|(file, known)| known.dumps(file));
         let mut others: Vec<(bool, String, PathBuf)> = known
-            .filter_map(|(other, known)| {
-                let entry = known.entry.as_ref().filter(|entry| entry.kind != "unreadable")?;
+            .filter(|(other, _)| other.as_path() != path)
+            .filter_map(|(other, entry)| {
+                let entry = entry.filter(|entry| entry.kind != "unreadable")?;
                 let name = other.file_name().unwrap_or(other.as_os_str()).to_string_lossy();
-                Some((Some(entry.signature.as_str()) != signature, format!("{name}  {}", entry.cause), other.clone()))
+                let label = format!("{name}  {}", entry.cause);
+                Some((Some(entry.signature.as_str()) != signature, label, other.clone()))
             })
             .collect();
         others.sort();
@@ -188,7 +206,8 @@ impl Catalogue {
         let dumps = self
             .known
             .iter()
-            .map(|(path, known)| Listed { path: path.display().to_string(), entry: known.entry.clone() });
+            .flat_map(|(file, known)| known.dumps(file))
+            .map(|(path, entry)| Listed { path: path.display().to_string(), entry });
         let imported = |log: &Path| self.known.keys().any(|dump| made_of(dump, log));
         let logs = self.logs.iter().filter(|log| self.known.len() > 1000 || !imported(log));
         let logs = logs.map(|log| log.display().to_string()).collect();

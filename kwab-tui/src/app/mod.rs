@@ -6,11 +6,14 @@
 mod beside;
 mod crash;
 mod found;
+pub(crate) mod help;
 mod jump;
+pub(crate) mod layout;
 mod look;
 mod overlay;
 mod prompt;
 mod run;
+pub(crate) mod tabs;
 mod update;
 
 use std::collections::BTreeMap;
@@ -244,7 +247,7 @@ impl App {
     #[must_use]
     pub fn dump_name(&self) -> String {
         match self.shown_crash() {
-            Some(crash) => crash.path.display().to_string(),
+            Some(crash) => crate::place::in_commands(&crash.path),
             None => self.catalogue.paths.first().map_or_else(|| ".".to_string(), |path| path.display().to_string()),
         }
     }

@@ -76,7 +76,7 @@ impl App {
     }
 
     fn help_key(&mut self, top: usize, key: Key) -> Vec<Effect> {
-        let lines = crate::draw::help_lines(self).len();
+        let lines = super::help::help_lines(self).len();
         let by = match key.code {
             KeyCode::Up | KeyCode::Char('k') => -1,
             KeyCode::Down | KeyCode::Char('j') => 1,
@@ -162,9 +162,20 @@ impl App {
                 let Some(view) = self.view().filter(|_| !input.is_empty()) else { return Vec::new() };
                 let list = Box::new(self.list().clone());
                 self.say(Tone::Dim, format!("writing {input}"));
-                vec![Effect::Job(crate::load::Job::Export { path: PathBuf::from(input), view, list })]
+                let inputs = self.inputs();
+                vec![Effect::Job(crate::load::Job::Export { path: PathBuf::from(input), view, list, inputs })]
             }
         }
+    }
+
+    /// Every file that is read here: dumps, logs, images and the files behind pages.
+    fn inputs(&self) -> Vec<PathBuf> {
+        let sources = self.sources.symbols.iter().chain(&self.sources.backing);
+        let crash = self.crash.iter().flat_map(|crash| {
+            let second = crash.second.iter().map(|second| &second.path);
+            std::iter::once(&crash.path).chain(second).map(|name| crate::place::split(name).0)
+        });
+        self.catalogue.files().chain(sources).cloned().chain(crash).collect()
     }
 
     fn note(&mut self, note: String) -> Vec<Effect> {

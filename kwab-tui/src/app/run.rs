@@ -116,7 +116,7 @@ impl App {
     }
 
     fn page(&self) -> isize {
-        let rows = crate::draw::layout(self).rows.height;
+        let rows = super::layout::layout(self).rows.height;
         isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
     }
 

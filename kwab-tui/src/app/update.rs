@@ -68,8 +68,8 @@ impl App {
     }
 
     fn click(&mut self, column: u16, row: u16) -> Vec<Effect> {
-        let layout = crate::draw::layout(self);
-        if let Some(tab) = crate::draw::tab_at(self, &layout, column, row) {
+        let layout = super::layout::layout(self);
+        if let Some(tab) = super::tabs::tab_at(self, &layout, column, row) {
             return self.run(crate::action::Command::Tab(u8::try_from(tab).unwrap_or(0)));
         }
         if let Some(picture) = layout.picture.filter(|area| area.contains((column, row).into())) {

@@ -1,15 +1,14 @@
 //! Draws the interface: looks at [`App`] and at nothing else, changes nothing, and draws only what is seen.
 
 mod header;
-mod layout;
 mod overlay;
 mod paint;
 mod pair;
 mod table;
 
-pub use header::tab_at;
-pub use layout::{Layout, layout};
-pub use overlay::help_lines;
+pub use crate::app::help::help_lines;
+pub use crate::app::layout::{Layout, layout};
+pub use crate::app::tabs::tab_at;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -32,7 +31,7 @@ pub fn render(app: &App, area: Rect, buffer: &mut Buffer) {
         put(buffer, area, 0, 0, "kwab", app.config.theme.style(Tone::Head));
         return;
     }
-    let layout = layout::of(app, area);
+    let layout = crate::app::layout::of(app, area);
     header::draw(app, &layout, buffer);
     body(app, &layout, buffer);
     header::footer(app, &layout, buffer);

@@ -4,9 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::paint::{line as paint_line, put};
-use crate::action::{ACTIONS, Place};
+use crate::app::help::help_lines;
 use crate::app::{App, Overlay, matching};
-use crate::keys::fits;
 use crate::text::{Line, pad};
 use crate::theme::Tone;
 
@@ -29,21 +28,6 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         }
         Some(Overlay::Prompt { .. }) | None => {}
     }
-}
-
-/// The lines of help: actions that make sense here, with their keys.
-#[must_use]
-pub fn help_lines(app: &App) -> Vec<Line> {
-    let here = app.place();
-    let mut lines = Vec::new();
-    for row in ACTIONS.iter().filter(|row| fits(row.place, here)) {
-        let keys = app.config.keys.keys_of(row.command).join(" ");
-        lines.push(Line::of(Tone::Match, pad(&keys, 18, false)).and(Tone::Plain, format!(" {}", row.about)));
-    }
-    if here != Place::Catalogue {
-        lines.push(Line::of(Tone::Dim, "a filter: words, name:value, name>number, -term turns round, \"two words\""));
-    }
-    lines
 }
 
 fn palette(app: &App, input: &str, selected: usize, area: Rect, buffer: &mut Buffer) {

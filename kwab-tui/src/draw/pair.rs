@@ -3,10 +3,10 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::layout::Layout;
 use super::paint::{line as paint_line, put};
 use super::table::{Drawn, draw_row, headings, scrollbar, widths};
 use crate::app::App;
+use crate::app::layout::Layout;
 use crate::text::{Line, cut};
 use crate::theme::Tone;
 use crate::view::pair::PairView;

@@ -3,9 +3,9 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::layout::Layout;
 use super::paint::put;
 use crate::app::App;
+use crate::app::layout::Layout;
 use crate::text::{cut, pad, width};
 use crate::theme::Tone;
 use crate::view::{Column, Slot, View};

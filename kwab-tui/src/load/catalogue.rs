@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use kwab::model::{Depth, Dump};
+use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
 use kwab::report::catalogue::{Entry, entry, unreadable};
 
 use super::{Found, Generations, Message};
@@ -48,16 +48,20 @@ pub(super) fn read(generation: u64, files: &[PathBuf], current: &Generations, se
         if !current.is_catalogue(generation) {
             return;
         }
-        entries.push((file.clone(), entry_of(file)));
+        entries.push((file.clone(), entries_of(file)));
     }
     send(Message::Entries { generation, entries });
 }
 
-/// What a file says about itself; damage and files that are no dumps are entries too.
-pub(crate) fn entry_of(path: &Path) -> Entry {
+/// What the dumps of a file say about themselves; damage and files that are no dumps are entries too.
+fn entries_of(path: &Path) -> Vec<Entry> {
     let name = path.display().to_string();
-    match Dump::open(path, Depth::Catalogue) {
-        Ok(dump) => entry(&dump, &name),
+    let said = |dump: Result<DumpFile, OpenError>| match dump {
+        Ok(file) => entry(&Dump::load(file, Depth::Catalogue), &name),
         Err(error) => unreadable(&name, &error.to_string()),
+    };
+    match DumpsOf::open(path) {
+        Ok(dumps) => dumps.map(said).collect(),
+        Err(error) => vec![said(Err(error))],
     }
 }

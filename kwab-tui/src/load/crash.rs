@@ -10,13 +10,14 @@ use kwab::export::{span_tree, ticks_per_us};
 use kwab::model::index::EventIndex;
 use kwab::model::log::LogIndex;
 use kwab::model::payloads::Payloads;
-use kwab::model::{Depth, Dump, DumpFile};
+use kwab::model::{Depth, Dump, DumpFile, OpenError};
 use kwab::report::check::check;
 use kwab::report::inspect::{Options, Report, inspect};
 use kwab::symbols::{Finder, IndexCache};
 
 use super::{Generations, Job, Message, Sources, Watch};
 use crate::marks::Marks;
+use crate::place;
 use crate::text::grouped;
 use crate::view::hex::HexView;
 use crate::view::log::LogView;
@@ -41,15 +42,15 @@ pub(super) fn open(
     send: &mut dyn FnMut(Message),
 ) -> Vec<Job> {
     let name = path.display().to_string();
-    let file = match DumpFile::open(&path) {
+    let file = match open_named(&path) {
         Ok(file) => file,
         Err(error) => {
             send(Message::Failed { generation, text: format!("{name}: {error}") });
             return Vec::new();
         }
     };
-    if let Ok(text) = std::fs::read_to_string(Marks::path(&path)) {
-        send(Message::Marks { generation, marks: Marks::parse(&text) });
+    if let Some(marks) = Marks::beside(&path) {
+        send(Message::Marks { generation, marks });
     }
     let long = file.len > WHOLE;
     let dump = Dump::load(file, if long { Depth::Digest } else { Depth::All });
@@ -64,6 +65,12 @@ pub(super) fn open(
     }
     conclude(generation, &name, dump, &report, sources, current, send);
     vec![index]
+}
+
+/// Opens the dump of a name: a file, or one of several in it.
+fn open_named(name: &Path) -> Result<DumpFile, OpenError> {
+    let (file, number) = place::split(name);
+    DumpFile::open_number(&file, number)
 }
 
 /// Says what the crash is about, and what it spent its time on.
@@ -84,7 +91,7 @@ pub(super) fn conclude_long(
     send: &mut dyn FnMut(Message),
 ) {
     let name = path.display().to_string();
-    let file = match DumpFile::open(path) {
+    let file = match open_named(path) {
         Ok(file) => file,
         Err(error) => {
             send(Message::Failed { generation, text: format!("{name}: {error}") });
@@ -169,7 +176,7 @@ pub(super) fn index(
     current: &Generations,
     send: &mut dyn FnMut(Message),
 ) {
-    let file = match DumpFile::open(path) {
+    let file = match open_named(path) {
         Ok(file) => file,
         Err(error) => {
             send(Message::Failed { generation, text: format!("{}: {error}", path.display()) });
@@ -181,6 +188,7 @@ pub(super) fn index(
     let events = EventIndex::build(&payloads, &mut |done, total| watch.told(done, total));
     watch.finished();
     let Some(events) = events.map(Arc::new) else { return };
+    say_left_out(generation, "events", events.left_out, send);
     let timeline = TimelineView::new(Arc::clone(&payloads), Arc::clone(&events));
     send(Message::List { generation, slot: Slot::Timeline, view: Arc::new(timeline) });
     let calls = SyscallsView::new(Arc::clone(&payloads), events, &report.syscalls);
@@ -189,14 +197,26 @@ pub(super) fn index(
     let log = LogIndex::build(&payloads, &mut |done, total| watch.told(done, total));
     watch.finished();
     let Some(log) = log else { return };
+    say_left_out(generation, "console lines", log.left_out, send);
     send(Message::List { generation, slot: Slot::Log, view: Arc::new(LogView::new(Arc::clone(&payloads), log)) });
-    send(Message::List { generation, slot: Slot::Hex, view: Arc::new(HexView::new(Arc::clone(&payloads))) });
+    let hex = HexView::new(Arc::clone(&payloads));
+    say_left_out(generation, "pieces of memory", hex.left_out, send);
+    send(Message::List { generation, slot: Slot::Hex, view: Arc::new(hex) });
     verify(generation, path, report, current, send);
+}
+
+/// Says that a list is not whole, and what makes it whole.
+fn say_left_out(generation: u64, what: &str, left_out: usize, send: &mut dyn FnMut(Message)) {
+    if left_out > 0 {
+        let count = grouped(left_out as u64);
+        let text = format!("the memory limit is reached: {count} {what} are not listed; kwab tui --max-mem raises it");
+        send(Message::Failed { generation, text });
+    }
 }
 
 /// Checks every checksum, the long ones with progress.
 fn verify(generation: u64, path: &Path, report: &Report, current: &Generations, send: &mut dyn FnMut(Message)) {
-    let Ok(mut file) = DumpFile::open(path) else { return };
+    let Ok(mut file) = open_named(path) else { return };
     let total = file.sections.len();
     if file.verified() < total {
         let mut watch = Watch { generation, what: "checksums", current, send };

@@ -129,6 +129,8 @@ pub enum Job {
         view: Arc<dyn View>,
         /// Which of its rows are shown.
         list: Box<ListState>,
+        /// Files that are never overwritten.
+        inputs: Vec<PathBuf>,
     },
     /// Make dumps of a serial log.
     Import {
@@ -174,8 +176,8 @@ pub enum Message {
     Entries {
         /// For which catalogue.
         generation: u64,
-        /// Path and what it says.
-        entries: Vec<(PathBuf, Entry)>,
+        /// Each file, and what its dumps say.
+        entries: Vec<(PathBuf, Vec<Entry>)>,
     },
     /// What a crash is about, before anything is concluded.
     Head {
@@ -332,8 +334,8 @@ pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -
             let row = list::search(view.as_ref(), &filter, from, forward, &mut |_| current.is_question(number));
             send(Message::Sought { list, number, row: row.ok().flatten() });
         }
-        Job::Export { path, view, list } => {
-            let written = crate::export::write(&path, &crate::export::text(view.as_ref(), &list));
+        Job::Export { path, view, list, inputs } => {
+            let written = crate::export::write(&path, &crate::export::text(view.as_ref(), &list), &inputs);
             let name = path.display();
             send(match written {
                 Ok(()) => Message::Told { text: format!("written to {name}") },

@@ -1,5 +1,6 @@
 //! Who called whom: the trace of the death with inlined frames, then every other processor and task, code beside each.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use kwab::analysis::{Context, RecordRef, TraceFrame, View as Space, stacks};
@@ -31,7 +32,8 @@ const COLUMNS: &[Column] = &[
 #[must_use]
 pub fn backtrace(report: &Report, ctx: &Context<'_, '_>) -> Table {
     let sources = SourceLines::new(vec![PathBuf::from(".")]);
-    let mut traces = Traces { ctx, rows: Vec::new(), sources, with_code: 0, whose: String::new() };
+    let owners = ctx.case.registers.iter().map(|set| (set.at, set.pid)).collect();
+    let mut traces = Traces { ctx, rows: Vec::new(), sources, with_code: 0, whose: String::new(), owners };
     // A trace that is nothing but what the kernel printed is shown once, with what it guessed.
     let only_printed = ctx.trace.iter().all(|frame| frame.at.is_some()) && !report.backtraces.is_empty();
     if !ctx.trace.is_empty() && !only_printed {
@@ -67,6 +69,8 @@ struct Traces<'r, 'c, 'a> {
     with_code: usize,
     /// Whose trace the rows are of.
     whose: String,
+    /// The process of each set of registers.
+    owners: HashMap<RecordRef, Option<u32>>,
 }
 
 impl Traces<'_, '_, '_> {
@@ -125,7 +129,7 @@ impl Traces<'_, '_, '_> {
         if let Some(more @ 1..) = stack.owners.len().checked_sub(NAMED) {
             title.push_str(&format!("; and {more} more like it"));
         }
-        let pid = self.ctx.case.registers.iter().find(|set| Some(set.at) == stack.at).and_then(|set| set.pid);
+        let pid = stack.at.and_then(|at| self.owners.get(&at).copied()).flatten();
         let tasks = stack.owners.iter().filter_map(|owner| {
             let (_, rest) = owner.split_once('[')?;
             let tid: u32 = rest.split_once(']')?.0.parse().ok()?;

@@ -21,7 +21,12 @@ pub struct HexView {
     payloads: Arc<Payloads>,
     pieces: Vec<Piece>,
     rows: usize,
+    /// Pieces that the dump's memory limit left no room for.
+    pub left_out: usize,
 }
+
+/// What a piece takes of the dump's budget: its place, its label, and room to grow.
+const PRICE: u64 = 3 * size_of::<Piece>() as u64;
 
 /// A captured piece.
 struct Piece {
@@ -52,7 +57,7 @@ impl HexView {
     /// Looks for captured memory in all sections that may hold some; user pieces of other processes come last.
     #[must_use]
     pub fn new(payloads: Arc<Payloads>) -> Self {
-        let mut pieces = Vec::new();
+        let (mut pieces, mut left_out) = (Vec::new(), 0);
         let file = payloads.file();
         let may_hold = |kind| {
             matches!(
@@ -74,7 +79,11 @@ impl HexView {
                 if raw.kind == Memory::KIND
                     && let Ok(AnyRecord::Memory(memory)) = raw.decode()
                 {
-                    pieces.extend(piece(&memory, section, offset));
+                    if file.budget.take(PRICE) {
+                        pieces.extend(piece(&memory, section, offset));
+                    } else {
+                        left_out += 1;
+                    }
                 }
             }
         }
@@ -84,7 +93,7 @@ impl HexView {
             piece.first = rows;
             rows += piece.rows();
         }
-        Self { payloads, pieces, rows }
+        Self { payloads, pieces, rows, left_out }
     }
 
     fn piece_of(&self, row: usize) -> Option<&Piece> {

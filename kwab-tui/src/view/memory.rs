@@ -1,11 +1,14 @@
 //! The memory map: mappings with protection and backing, what is wrong with them, and a picture of the address space.
 
+use std::collections::BTreeMap;
+
 use kwab::analysis::audit::Finding;
 use kwab::analysis::verify::WrongPage;
 use kwab::analysis::{Case, Context, Found, RecordRef};
 use kwab::format::record::Vma;
 use kwab::report::filter::FieldValue;
 
+use super::coverage::Coverage;
 use super::{Column, Link, Look, Row, Slot, Target, View, number, text};
 use crate::text::{Line, address, memory, pad};
 use crate::theme::Tone;
@@ -43,39 +46,37 @@ impl MappingsView {
     /// All mappings of the dump, those of the dead process first, with what audit and page checks say about them.
     #[must_use]
     pub fn new(ctx: &Context<'_, '_>) -> Self {
-        let mut rows: Vec<Mapping> = ctx.case.vmas.iter().map(|vma| mapping(vma, ctx)).collect();
+        let captured = captured(ctx.case);
+        let mut rows: Vec<Mapping> = ctx.case.vmas.iter().map(|vma| mapping(vma, ctx, &captured)).collect();
         let dead = ctx.death.pid;
         rows.sort_by_key(|row| (row.pid != dead, row.pid, row.start));
         for finding in &ctx.audit {
             mark(&mut rows, finding);
         }
-        for page in &ctx.pages {
-            mark_page(&mut rows, page);
-        }
+        mark_pages(&mut rows, &ctx.pages);
         count_resident(&mut rows, ctx.case);
         Self { rows }
     }
 }
 
-fn mapping(vma: &Found<Vma<'_>>, ctx: &Context<'_, '_>) -> Mapping {
+/// What was captured of each process.
+fn captured(case: &Case<'_>) -> BTreeMap<Option<u32>, Coverage> {
+    let mut ranges: BTreeMap<Option<u32>, Vec<(u64, u64)>> = BTreeMap::new();
+    for memory in &case.memory {
+        if let (Some(addr), Some(bytes)) = (memory.vaddr, memory.bytes) {
+            ranges.entry(memory.pid).or_default().push((addr, addr.saturating_add(bytes.len() as u64)));
+        }
+    }
+    ranges.into_iter().map(|(pid, ranges)| (pid, Coverage::of(ranges))).collect()
+}
+
+fn mapping(vma: &Found<Vma<'_>>, ctx: &Context<'_, '_>, captured: &BTreeMap<Option<u32>, Coverage>) -> Mapping {
     let (start, end) = (vma.start.unwrap_or(0), vma.end.unwrap_or(0));
-    let own = vma.pid.is_none() || ctx.death.pid.is_none() || vma.pid == ctx.death.pid;
-    let holds = |addr: Option<u64>| own && addr.is_some_and(|addr| (start..end).contains(&addr));
+    let dying = vma.pid.is_none() || ctx.death.pid.is_none() || vma.pid == ctx.death.pid;
+    let holds = |addr: Option<u64>| dying && addr.is_some_and(|addr| (start..end).contains(&addr));
     let said = vma.path.filter(|path| !path.is_empty()).or(vma.name);
-    let overlap = |memory: &kwab::format::record::Memory<'_>| {
-        let from = memory.vaddr?.max(start);
-        let to = memory.vaddr?.saturating_add(memory.bytes?.len() as u64).min(end);
-        Some(to.saturating_sub(from))
-    };
-    let first_byte = ctx
-        .case
-        .memory
-        .iter()
-        .filter(|memory| memory.pid.is_none() || memory.pid == vma.pid)
-        .filter(|memory| overlap(memory).is_some_and(|bytes| bytes > 0))
-        .filter_map(|memory| memory.vaddr.map(|addr| addr.max(start)))
-        .min();
-    let seen = ctx.case.memory.iter().filter(|memory| memory.pid.is_none() || memory.pid == vma.pid);
+    let own = if vma.pid.is_some() { captured.get(&vma.pid) } else { None };
+    let seen = || captured.get(&None).into_iter().chain(own);
     Mapping {
         at: vma.at,
         pid: vma.pid,
@@ -85,8 +86,8 @@ fn mapping(vma: &Found<Vma<'_>>, ctx: &Context<'_, '_>) -> Mapping {
         name: said.map_or_else(|| "[anon]".to_string(), |name| kwab::analysis::text(Some(name))),
         offset: vma.file_offset.filter(|_| vma.path.is_some_and(|path| !path.is_empty())),
         resident: vma.resident,
-        captured: seen.filter_map(|memory| overlap(memory)).sum(),
-        first_byte: first_byte.filter(|addr| *addr < end),
+        captured: seen().fold(0, |sum, seen| sum.saturating_add(seen.bytes(start, end))),
+        first_byte: seen().filter_map(|seen| seen.first(start, end)).min(),
         first_page: None,
         wrong: Vec::new(),
         fault: holds(ctx.death.fault_addr),
@@ -102,9 +103,26 @@ fn mark(rows: &mut [Mapping], finding: &Finding) {
     }
 }
 
-fn mark_page(rows: &mut [Mapping], page: &WrongPage) {
-    for row in rows.iter_mut().filter(|row| row.pid == page.pid && (row.start..row.end).contains(&page.vaddr)) {
-        row.wrong.push(format!("{}: page {:#x} holds {}", page.rule, page.vaddr, page.content.describe()));
+/// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a dump
+/// in which every mapping holds every page would take memory for each pair.
+fn mark_pages(rows: &mut [Mapping], pages: &[WrongPage]) {
+    let mut by_place: BTreeMap<Option<u32>, Vec<&WrongPage>> = BTreeMap::new();
+    for page in pages {
+        by_place.entry(page.pid).or_default().push(page);
+    }
+    for of_process in by_place.values_mut() {
+        of_process.sort_by_key(|page| page.vaddr);
+    }
+    let mut room = 4 * pages.len();
+    for row in rows {
+        let Some(of_process) = by_place.get(&row.pid) else { continue };
+        let first = of_process.partition_point(|page| page.vaddr < row.start);
+        let held = of_process[first..].iter().take_while(|page| page.vaddr < row.end).take(room);
+        let before = row.wrong.len();
+        let said =
+            |page: &&WrongPage| format!("{}: page {:#x} holds {}", page.rule, page.vaddr, page.content.describe());
+        row.wrong.extend(held.map(said));
+        room -= row.wrong.len() - before;
     }
 }
 
@@ -118,20 +136,16 @@ fn count_resident(rows: &mut [Mapping], case: &Case<'_>) {
         let first = pages.get(pages.partition_point(|page| *page < (row.pid, row.start)));
         row.first_page = first.filter(|(pid, addr)| *pid == row.pid && *addr < row.end).map(|(_, addr)| *addr);
     }
-    let mut runs: Vec<(Option<u32>, u64, u64)> = case
-        .ptes
-        .iter()
-        .filter(|pte| kwab::analysis::audit::is_present(pte))
-        .filter_map(|pte| Some((pte.pid, pte.vaddr?, pte.size.unwrap_or(4096).saturating_mul(pte.count.unwrap_or(1)))))
-        .collect();
-    runs.sort_unstable();
+    let mut runs: BTreeMap<Option<u32>, Vec<(u64, u64)>> = BTreeMap::new();
+    for pte in case.ptes.iter().filter(|pte| kwab::analysis::audit::is_present(pte)) {
+        let Some(addr) = pte.vaddr else { continue };
+        let bytes = pte.size.unwrap_or(4096).saturating_mul(pte.count.unwrap_or(1));
+        runs.entry(pte.pid).or_default().push((addr, addr.saturating_add(bytes)));
+    }
+    let present: BTreeMap<Option<u32>, Coverage> =
+        runs.into_iter().map(|(pid, runs)| (pid, Coverage::of(runs))).collect();
     for row in rows.iter_mut().filter(|row| row.resident.is_none()) {
-        let from =
-            runs.partition_point(|(pid, addr, bytes)| (*pid, addr.saturating_add(*bytes)) <= (row.pid, row.start));
-        let here = runs[from..].iter().take_while(|(pid, addr, _)| *pid == row.pid && *addr < row.end);
-        let inside = here
-            .map(|(_, addr, bytes)| addr.saturating_add(*bytes).min(row.end).saturating_sub((*addr).max(row.start)));
-        let bytes = inside.fold(0u64, u64::saturating_add);
+        let bytes = present.get(&row.pid).map_or(0, |present| present.bytes(row.start, row.end));
         row.resident = Some(bytes / 4096);
     }
 }

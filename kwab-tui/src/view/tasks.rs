@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use kwab::analysis::{Case, text as of_bytes};
-use kwab::format::record::{Frame, LockKind, TaskState};
+use kwab::analysis::{Case, Found, text as of_bytes};
+use kwab::format::record::{Frame, LockKind, LockWait, TaskState};
 
 use super::table::{Table, TableRow};
 use super::timeline::dash;
@@ -21,6 +21,9 @@ const TASKS: &[Column] = &[
     Column::rest("where it waits"),
 ];
 
+/// Frames that are listed of a task.
+const MOST_FRAMES: usize = 64;
+
 /// Tasks as rows, with their frames.
 #[must_use]
 pub fn tasks(case: &Case<'_>) -> Table {
@@ -31,7 +34,8 @@ pub fn tasks(case: &Case<'_>) -> Table {
     let dead = case.causes.first().and_then(|cause| cause.pid);
     let rows = case.tasks.iter().map(|task| {
         let own = frames.get(&(task.pid, task.tid)).or_else(|| frames.get(&(task.pid, None)));
-        let own: &[&Frame<'_>] = own.map_or(&[], |frames| frames.as_slice());
+        // Of tasks that share a number each would list the frames of all.
+        let own: &[&Frame<'_>] = own.map_or(&[], |frames| &frames[..frames.len().min(MOST_FRAMES)]);
         let state = task.state.and_then(TaskState::name).map_or_else(|| of_bytes(task.state_text), str::to_string);
         let place = place(task.wait_reason, own);
         let name = of_bytes(task.comm.or(task.cmdline));
@@ -125,10 +129,13 @@ const LOCKS: &[Column] = &[
 #[must_use]
 pub fn locks(case: &Case<'_>) -> Table {
     let mut rows = Vec::new();
-    let mut known: Vec<u64> = Vec::new();
+    // Who waits for each lock; listed below its first record only.
+    let mut waits: BTreeMap<u64, Vec<&Found<LockWait<'_>>>> = BTreeMap::new();
+    for wait in &case.waits {
+        waits.entry(wait.addr.unwrap_or(0)).or_default().push(wait);
+    }
     for lock in &case.locks {
         let addr = lock.addr.unwrap_or(0);
-        known.push(addr);
         let kind = lock.kind.and_then(LockKind::name).unwrap_or("lock");
         let who = Who {
             word: "held by",
@@ -144,9 +151,9 @@ pub fn locks(case: &Case<'_>) -> Table {
             held.detail.push(Line::of(Tone::Care, "interrupts were off while it was taken"));
         }
         rows.push(held);
-        rows.extend(case.waits.iter().filter(|wait| wait.addr == lock.addr).map(|wait| waiting(wait, kind)));
+        rows.extend(waits.remove(&addr).into_iter().flatten().map(|wait| waiting(wait, kind)));
     }
-    for wait in case.waits.iter().filter(|wait| !known.contains(&wait.addr.unwrap_or(0))) {
+    for wait in case.waits.iter().filter(|wait| waits.contains_key(&wait.addr.unwrap_or(0))) {
         rows.push(waiting(wait, wait.kind.and_then(LockKind::name).unwrap_or("lock")));
     }
     Table {
@@ -170,7 +177,7 @@ struct Who<'a> {
     place: Option<&'a [u8]>,
 }
 
-fn waiting(wait: &kwab::format::record::LockWait<'_>, kind: &str) -> TableRow {
+fn waiting(wait: &LockWait<'_>, kind: &str) -> TableRow {
     let who = Who {
         word: "awaited",
         tid: wait.waiter_tid.or(wait.waiter_pid),

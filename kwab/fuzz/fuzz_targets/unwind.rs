@@ -15,9 +15,9 @@ struct Fuzzed<'a> {
 }
 
 impl Space for Fuzzed<'_> {
-    fn word(&self, addr: u64) -> Option<u64> {
-        let at = usize::try_from(addr.checked_sub(STACK)?).ok()?;
-        self.stack.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))
+    fn captured(&self, addr: u64) -> &[u8] {
+        let at = addr.checked_sub(STACK).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.stack.get(at..)).unwrap_or_default()
     }
 
     fn is_code(&self, addr: u64) -> bool {

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use kwab_format::SectionKind;
-use kwab_format::record::{FrameInfo, ImageKind, Pte, Task, Vma};
+use kwab_format::record::{FrameInfo, ImageKind, Task, Vma};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dump::{Case, Found, text};
-use super::finding::Evidence;
-use super::forms;
+use super::evidence::Evidence;
+pub use super::space::is_present;
 use super::space::{Mapping, PAGE, Spaces};
 
 /// How bad a finding is.
@@ -55,7 +55,7 @@ pub struct Finding {
     /// The first of them.
     pub witnesses: Vec<Evidence>,
     /// The address of the first, when it is about one.
-    #[serde(serialize_with = "forms::some_word")]
+    #[serde(serialize_with = "crate::text::some_word")]
     #[schemars(with = "Option<String>")]
     pub addr: Option<u64>,
     /// The process it is about.
@@ -322,28 +322,30 @@ fn mapped_free(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    let mapped = audit.spaces.count_by_frame();
-    for (frame, (count, mapping)) in &mapped {
-        let info = audit.spaces.frame(*frame);
+    let mapped = audit.spaces.counted_frames();
+    for run in &mapped.runs {
+        let Some(mapping) = mapped.mapping(run.first) else { continue };
+        let info = audit.spaces.frame(run.first.saturating_mul(PAGE));
         let counted = info.and_then(|info| info.refcount).or(mapping.refcount);
         // The page cache holds a reference of its own.
         let cached = info.is_some_and(|info| info.flags.unwrap_or(0) & 2 != 0);
-        let least = *count + u64::from(cached);
-        if let Some(refs) = counted.filter(|refs| *refs < least && *refs > 0) {
-            let holder = if cached { " and cached" } else { "" };
+        let least = run.count + u64::from(cached);
+        let Some(refs) = counted.filter(|refs| *refs < least && *refs > 0) else { continue };
+        let holder = if cached { " and cached" } else { "" };
+        let count = run.count;
+        for frame in (run.first..).take(MAX_WITNESSES).take(usize::try_from(run.frames).unwrap_or(usize::MAX)) {
+            let frame = frame.saturating_mul(PAGE);
             let text =
                 format!("frame {frame:#x}: {refs} references, mapped {count} times{holder} (at {:#x})", mapping.start);
             rows.add(mapping.pid, Some(mapping.start), row(mapping.source, text));
         }
+        rows.count += run.frames.saturating_sub(MAX_WITNESSES as u64);
     }
     for info in &audit.case.frame_infos {
         let (Some(refs), Some(maps), Some(number)) = (info.refcount, info.mapped, info.frame) else { continue };
-        if refs < maps && !mapped.contains_key(&(number * PAGE)) {
-            rows.add(
-                None,
-                None,
-                row(info, format!("frame {:#x}: {refs} references, mapped {maps} times", number * PAGE)),
-            );
+        if refs < maps && mapped.mapping(number).is_none() {
+            let frame = number.saturating_mul(PAGE);
+            rows.add(None, None, row(info, format!("frame {frame:#x}: {refs} references, mapped {maps} times")));
         }
     }
 }
@@ -479,10 +481,4 @@ fn write_execute(audit: &Audit<'_, '_>, rows: &mut Rows) {
     for vma in audit.case.vmas.iter().filter(|vma| vma.prot.unwrap_or(0) & 6 == 6) {
         rows.add(vma.pid, vma.start, row(vma, vma_text(vma)));
     }
-}
-
-/// Whether a page-table entry is present: by its record, or by the raw entry.
-#[must_use]
-pub fn is_present(pte: &Pte<'_>) -> bool {
-    pte.rights.map_or_else(|| pte.raw.is_none_or(|raw| raw & 1 == 1), |rights| rights & 1 == 1)
 }

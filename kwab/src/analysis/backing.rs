@@ -1,11 +1,12 @@
-//! The files behind the pages of a dump: an initramfs or a directory, with an index of page contents.
+//! The files behind the pages of a dump: an initramfs or a directory, with their pages in order of content.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use walkdir::WalkDir;
 
+use super::page_order::PageOrder;
 use super::space::PAGE;
 use crate::symbols::cpio;
 
@@ -31,8 +32,10 @@ pub enum BackingError {
 /// Files by path.
 #[derive(Debug, Default)]
 pub struct Backing {
-    files: HashMap<String, Vec<u8>>,
-    pages: OnceLock<HashMap<u32, Vec<(String, u64)>>>,
+    /// Path and content, in order of path.
+    files: Vec<(String, Vec<u8>)>,
+    /// Their pages by content; built when a page is looked for.
+    order: OnceLock<PageOrder>,
 }
 
 impl Backing {
@@ -63,13 +66,15 @@ impl Backing {
     /// Uses these files: absolute path and content.
     #[must_use]
     pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Self {
-        Self { files: files.into_iter().collect(), pages: OnceLock::new() }
+        // Of several with the same path the last counts, as it does for the kernel that unpacks an archive.
+        let files: BTreeMap<String, Vec<u8>> = files.into_iter().collect();
+        Self { files: files.into_iter().collect(), order: OnceLock::new() }
     }
 
     /// The content of a file.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&[u8]> {
-        self.files.get(path).map(Vec::as_slice)
+        self.files.get(self.number(path)?).map(|(_, bytes)| bytes.as_slice())
     }
 
     /// Whether there are any files.
@@ -80,39 +85,18 @@ impl Backing {
 
     /// A page that holds `bytes` from `in_page` on to its end: file and offset of the first byte. Pages of `prefer` win.
     pub(super) fn page_with(&self, bytes: &[u8], in_page: u64, prefer: &str) -> Option<(String, u64)> {
-        let rest = usize::try_from(PAGE - in_page).ok()?;
+        let rest = usize::try_from(PAGE.checked_sub(in_page)?).ok()?;
         // A run that fits many pages by chance says nothing.
-        if bytes.len() < rest || rest < 32 {
-            return None;
-        }
-        let bytes = &bytes[..rest];
-        let exact = |path: &str, page: u64| {
-            let start = usize::try_from(page + in_page).ok()?;
-            (self.files.get(path)?.get(start..start + rest)? == bytes).then_some((path.to_owned(), page + in_page))
-        };
-        if in_page == 0 {
-            let places = self.index().get(&crc32fast::hash(bytes))?;
-            let own = places.iter().filter(|(path, _)| path == prefer);
-            return own.chain(places).find_map(|(path, page)| exact(path, *page));
-        }
-        let own = self.files.get_key_value(prefer).into_iter();
-        own.chain(&self.files)
-            .find_map(|(path, file)| (0..file.len() as u64 / PAGE).find_map(|page| exact(path, page * PAGE)))
+        let end = bytes.get(..rest).filter(|end| end.len() >= 32)?;
+        let order = self.order.get_or_init(|| PageOrder::of(&self.files));
+        let (file, page) = order.ending_with(&self.files, end, self.number(prefer))?;
+        let (path, _) = self.files.get(file as usize)?;
+        Some((path.clone(), u64::from(page) * PAGE + in_page))
     }
 
-    fn index(&self) -> &HashMap<u32, Vec<(String, u64)>> {
-        self.pages.get_or_init(|| {
-            let mut pages: HashMap<u32, Vec<(String, u64)>> = HashMap::new();
-            for (path, file) in &self.files {
-                for (number, page) in file.chunks_exact(PAGE as usize).enumerate() {
-                    pages.entry(crc32fast::hash(page)).or_default().push((path.clone(), number as u64 * PAGE));
-                }
-            }
-            for places in pages.values_mut() {
-                places.sort();
-            }
-            pages
-        })
+    /// Which of the files has this path.
+    fn number(&self, path: &str) -> Option<usize> {
+        self.files.binary_search_by(|(known, _)| known.as_str().cmp(path)).ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by address.
 
-use kwab_format::record::{CauseKind, Frame, FrameTrust, ImageKind, Memory, MemoryKind, RegId, StackBounds, Vma};
+use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, RegId, StackBounds, Vma};
 
 use super::audit;
 use super::death::Death;
@@ -12,8 +12,6 @@ use crate::unwind::{self, Trust, UnwindTables};
 
 /// Frames that a backtrace may have.
 const MAX_FRAMES: usize = 128;
-/// How far code can lie from a printed frame when the dump does not say where the kernel is.
-const NEAR_PRINTED: u64 = 8 << 20;
 
 /// Everything a rule may look at.
 #[derive(Debug)]
@@ -99,10 +97,7 @@ impl<'c, 'a> Context<'c, 'a> {
     /// The mapping of the dead process that holds an address.
     #[must_use]
     pub fn vma_at(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
-        let pid = self.death.pid;
-        let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
-        let holds = |vma: &&Found<Vma<'_>>| vma.start.is_some_and(|s| s <= addr) && vma.end.is_some_and(|e| addr < e);
-        self.case.vmas.iter().filter(own).find(holds)
+        self.case.vma_holding(self.death.pid, addr)
     }
 
     /// The first mapping behind an address.
@@ -186,42 +181,23 @@ impl<'c, 'a> View<'c, 'a> {
     /// The record with the byte at an address, and how far into it.
     #[must_use]
     pub fn memory_at(&self, addr: u64) -> Option<(&Found<Memory<'a>>, usize)> {
-        self.case.memory.iter().find_map(|memory| {
-            // Kernel memory looks the same from every process; user memory is one process's own.
-            let visible = memory.pid.is_none() || self.pid.is_none() || memory.pid == self.pid || addr >> 63 == 1;
-            let skip = usize::try_from(addr.checked_sub(memory.vaddr?)?).ok()?;
-            (visible && skip < memory.bytes?.len()).then_some((memory, skip))
-        })
+        // Kernel memory looks the same from every process; user memory is one process's own.
+        let memory = self.case.memory_holding(self.pid, addr)?;
+        let skip = usize::try_from(addr.checked_sub(memory.vaddr?)?).ok()?;
+        (skip < memory.bytes?.len()).then_some((memory, skip))
     }
 }
 
 impl unwind::Space for View<'_, '_> {
-    fn word(&self, addr: u64) -> Option<u64> {
-        self.bytes(addr).first_chunk::<8>().copied().map(u64::from_le_bytes)
+    fn captured(&self, addr: u64) -> &[u8] {
+        self.bytes(addr)
     }
 
     fn is_code(&self, addr: u64) -> bool {
         if self.symbols.is_code(addr, self.pid) {
             return true;
         }
-        let within =
-            |low: Option<u64>, high: Option<u64>| low.is_some_and(|l| l <= addr) && high.is_some_and(|h| addr < h);
-        if self.pid.is_some() {
-            let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || vma.pid == self.pid;
-            return self
-                .case
-                .vmas
-                .iter()
-                .filter(own)
-                .any(|vma| within(vma.start, vma.end) && vma.prot.unwrap_or(0) & 4 != 0);
-        }
-        let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
-        let mut images = self.case.images.iter().filter(|image| kernel(image.kind)).peekable();
-        if images.peek().is_some() {
-            return images.any(|image| within(image.start, image.end));
-        }
-        let printed = self.case.frames.iter().filter_map(|frame| frame.addr).filter(|addr| addr >> 63 == 1);
-        printed.into_iter().any(|frame| frame.abs_diff(addr) < NEAR_PRINTED)
+        if self.pid.is_some() { self.case.is_executable(self.pid, addr) } else { self.case.is_kernel_code(addr) }
     }
 
     fn bytes_before(&self, addr: u64) -> Vec<u8> {

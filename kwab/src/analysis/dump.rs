@@ -1,4 +1,4 @@
-//! Opens a dump for the analyses: its sound records by kind, each with its place, and what damage took away.
+//! The records of a dump for the analyses: sound ones by kind, each with its place, and what damage took away.
 //!
 //! A record that is here passed its section's checksum. What is *not* here may have been lost; [`Case::weakness`] says
 //! whether that is possible for the kinds of section a conclusion rests on.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use kwab_format::record::*;
 use kwab_format::{
@@ -17,9 +17,8 @@ use kwab_format::{
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
-use super::keep::Keeper;
+use crate::intervals::{ByProcess, IntervalMap};
 use crate::model::memory::Payload;
-use crate::model::{DumpFile, OpenError};
 
 /// The records of a dump that were asked for, in memory.
 #[derive(Debug)]
@@ -54,12 +53,6 @@ pub enum Needs {
     /// Those that the rules of triage, audit and page verification look at; of system calls and page faults of each
     /// process the last few.
     Rules,
-}
-
-fn count_sections(file: &DumpFile, present: &mut BTreeMap<SectionKind, u32>) {
-    for section in file.sections.iter().chain(&file.tables) {
-        *present.entry(section.header.kind).or_default() += 1;
-    }
 }
 
 /// Where a record stands: which section and which record of it.
@@ -116,52 +109,6 @@ impl<T> Deref for Found<T> {
 }
 
 impl Dump {
-    /// Reads all sections, keeping the sound ones and noting what is wrong with the others.
-    ///
-    /// # Errors
-    /// [`OpenError`] when the bytes are no dump.
-    pub fn open(bytes: Vec<u8>) -> Result<Self, OpenError> {
-        Ok(Self::of_file(DumpFile::from_bytes(bytes)?, Needs::Everything))
-    }
-
-    /// Reads the sections one by one and keeps the records that are needed, as far as the dump's budget goes. What is left
-    /// out is among the defects.
-    #[must_use]
-    pub fn of_file(mut file: DumpFile, needs: Needs) -> Self {
-        let mut keeper = Keeper::new(Arc::clone(&file.budget), needs);
-        for index in 0..file.sections.len() {
-            match file.payload(index) {
-                Ok(payload) => {
-                    if let Some(defect) = keeper.add(&file.sections[index], payload) {
-                        file.add_defect(defect);
-                    }
-                }
-                Err(defect) => file.add_defect(defect),
-            }
-        }
-        keeper.add_end(&file.end);
-        let mut present = BTreeMap::new();
-        count_sections(&file, &mut present);
-        keeper.finish(file.defects, present, file.ended)
-    }
-
-    /// Takes the sections that were loaded of a dump, for dumps too long to hold whole; those that were left out count
-    /// as sound, and conclusions rest on what was loaded.
-    #[must_use]
-    pub fn of_loaded(dump: crate::model::Dump) -> Self {
-        let mut file = dump.file;
-        let mut present: BTreeMap<SectionKind, u32> = BTreeMap::new();
-        count_sections(&file, &mut present);
-        let mut keeper = Keeper::new(Arc::clone(&file.budget), Needs::Everything);
-        for section in dump.loaded {
-            let info = file.sections.iter().find(|info| info.header.seq == section.number).copied();
-            if let Some(defect) = info.and_then(|info| keeper.add(&info, section.payload)) {
-                file.add_defect(defect);
-            }
-        }
-        keeper.finish(file.defects, present, file.ended)
-    }
-
     /// Every record that can be decoded, in the order of the dump.
     pub fn records(&self) -> impl Iterator<Item = Found<AnyRecord<'_>>> {
         self.raw_records().filter_map(|found| Some(Found { at: found.at, record: found.record.decode().ok()? }))
@@ -233,6 +180,16 @@ impl<'a, T: RecordType<'a>> Lazy<'a, T> {
     }
 }
 
+/// Maps from addresses to the records of a [`Case`], each built when it is asked for the first time.
+#[derive(Debug, Default)]
+pub(super) struct Lookup {
+    pub(super) memory: OnceLock<ByProcess>,
+    pub(super) vmas: OnceLock<ByProcess>,
+    pub(super) executable: OnceLock<ByProcess>,
+    pub(super) files: OnceLock<ByProcess>,
+    pub(super) kernel: OnceLock<IntervalMap>,
+}
+
 macro_rules! buckets {
     (decoded { $($field:ident: $kind:ident,)* } lazy { $($late:ident: $late_kind:ident,)* }) => {
         /// The records of a dump that conclusions are drawn from, and what is known to be missing.
@@ -244,6 +201,7 @@ macro_rules! buckets {
             pub canaries: Vec<Found<CanaryCheck<'a>>>,
             /// Returns of system calls that the dump holds, also those that were not loaded.
             pub returns: usize,
+            pub(super) lookup: Lookup,
             losses: BTreeMap<SectionKind, String>,
             cut: bool,
             unknown_losses: u32,

@@ -3,23 +3,12 @@
 //! A score is one minus the product of what each piece of evidence leaves open, times what each counter-argument leaves:
 //! two independent pieces of weight 0.5 make 0.75. Every weight can be shown, so every score can be explained.
 
+use kwab_format::SectionKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::dump::{Case, RecordRef};
-use super::rules::Rule;
-
-/// A fact that a claim rests on, or that speaks against it.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Evidence {
-    /// The fact.
-    pub text: String,
-    /// The record that says so; absent for what follows from the absence of records.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<RecordRef>,
-    /// How much it counts, from 0 (context) to 1.
-    pub weight: f64,
-}
+pub use super::evidence::Evidence;
 
 /// What may have happened.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -49,6 +38,19 @@ pub struct Hypothesis {
 pub const WEAKENED: f64 = 0.8;
 /// No claim is certain: the best score.
 pub const BEST: f64 = 0.99;
+
+/// What a rule brings into each of its hypotheses.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    /// Its name.
+    pub id: &'static str,
+    /// The kind of bug.
+    pub class: &'static str,
+    /// The kinds of section its conclusion rests on.
+    pub rests_on: &'static [SectionKind],
+    /// What to run next; `RULE` stands for what the claim is about.
+    pub next: &'static [&'static str],
+}
 
 /// A hypothesis in the making, as rules build it.
 #[derive(Clone, Debug, Default)]
@@ -98,7 +100,7 @@ impl Claim {
 
     /// The hypothesis, its score lowered by what is lost of the sections it rests on.
     #[must_use]
-    pub fn finish(mut self, rule: &Rule, case: &Case<'_>) -> Hypothesis {
+    pub fn finish(mut self, rule: Named, case: &Case<'_>) -> Hypothesis {
         let open: f64 = self.evidence.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product();
         let left: f64 = self.against.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product();
         let weakened = case.weakness(rule.rests_on);

@@ -6,13 +6,12 @@
 
 use kwab_format::SectionKind;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::audit::{self, Finding};
 use super::dump::Case;
 use super::triage::Triage;
 use super::verify::{self, Backing, Verified, WrongPage};
-use crate::report::inspect::address;
 
 /// The version of the three forms.
 pub const SCHEMA: u32 = 2;
@@ -99,14 +98,4 @@ impl VerifyReport {
         let (verified, losses) = (verify::verified(case, backing), case.losses());
         Self { schema: SCHEMA, file: file.to_owned(), verified, wrong, losses, weakened: case.weakness(rests_on) }
     }
-}
-
-/// Writes a word as a string of full width.
-pub(super) fn word<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&address(*value))
-}
-
-/// Writes a word, or null.
-pub(super) fn some_word<S: Serializer>(value: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-    value.map(address).serialize(serializer)
 }

@@ -1,12 +1,11 @@
 //! Mappings, page-table entries and frames of a dump, indexed so that they can be compared by address.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use kwab_format::record::{FrameInfo, Pte, Vma};
 
-use super::audit::is_present;
 use super::dump::{Case, Found};
+use crate::intervals::{IntervalMap, Range};
 
 /// Bytes of the smallest page.
 pub(super) const PAGE: u64 = 4096;
@@ -14,8 +13,6 @@ pub(super) const PAGE: u64 = 4096;
 const FRAME_BITS: u64 = 0x000f_ffff_ffff_f000;
 /// The most pages that a run of entries is believed to hold: 2^48 bytes of address space.
 const MAX_RUN: u64 = 1 << 36;
-/// The most pages whose mappings are counted: 1 GiB.
-const MAX_COUNTED: u64 = 1 << 18;
 
 /// What an entry allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -221,21 +218,67 @@ impl<'c, 'a> Spaces<'c, 'a> {
         (number - first < info.count.unwrap_or(1)).then_some(*info)
     }
 
-    /// How often each user frame is mapped, with the first entry that maps it. Pages beyond [`MAX_COUNTED`] are not counted,
-    /// which can hide a wrong count but never make one up.
-    pub(super) fn count_by_frame(&self) -> BTreeMap<u64, (u64, Rc<Mapping<'c, 'a>>)> {
-        let mut counts: BTreeMap<u64, (u64, Rc<Mapping<'c, 'a>>)> = BTreeMap::new();
-        let mut left = MAX_COUNTED;
-        for mapping in self.mappings().filter(|m| m.rights.user && m.size == PAGE).map(Rc::new) {
-            for page in 0..(mapping.end - mapping.start) / PAGE {
-                if left == 0 {
-                    return counts;
-                }
-                left -= 1;
-                let frame = mapping.frame.wrapping_add(page * PAGE);
-                counts.entry(frame).and_modify(|(count, _)| *count += 1).or_insert_with(|| (1, Rc::clone(&mapping)));
+    /// The user frames that entries of one page map, in runs of frames with the same count and the same record.
+    pub(super) fn counted_frames(&self) -> CountedFrames<'c, 'a> {
+        let mut ranges: Vec<Range> = Vec::new();
+        for (number, mapping) in (0_u32..).zip(self.ptes).filter_map(|(number, pte)| Some((number, Mapping::of(pte)?)))
+        {
+            if mapping.rights.user && mapping.size == PAGE && mapping.end > mapping.start {
+                let first = mapping.frame / PAGE;
+                ranges.push((first, first.saturating_add((mapping.end - mapping.start) / PAGE - 1), number));
             }
         }
-        counts
+        // Where counts and records change: the number of mappings that begin or end there.
+        let mut changes: Vec<(u64, i64)> = Vec::with_capacity(2 * (ranges.len() + self.frames.len()));
+        for (first, last, _) in &ranges {
+            changes.extend([(*first, 1), (last.saturating_add(1), -1)]);
+        }
+        for (first, info) in &self.frames {
+            changes.extend([(*first, 0), (first.saturating_add(info.count.unwrap_or(1)), 0)]);
+        }
+        changes.sort_unstable();
+        let mut runs = Vec::new();
+        let mut count = 0_i64;
+        for (at, change) in changes.iter().enumerate() {
+            count += change.1;
+            let next = changes.get(at + 1).map_or(change.0, |next| next.0);
+            if count > 0 && next > change.0 {
+                runs.push(FrameRun { first: change.0, frames: next - change.0, count: count.unsigned_abs() });
+            }
+        }
+        CountedFrames { runs, first_mappings: IntervalMap::of(ranges), ptes: self.ptes }
     }
+}
+
+/// Frames behind each other that the same number of entries maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FrameRun {
+    /// Number of the first frame.
+    pub(super) first: u64,
+    /// How many frames.
+    pub(super) frames: u64,
+    /// Entries that map each of them.
+    pub(super) count: u64,
+}
+
+/// How often frames are mapped.
+#[derive(Debug)]
+pub(super) struct CountedFrames<'c, 'a> {
+    /// Every frame that is mapped, in order.
+    pub(super) runs: Vec<FrameRun>,
+    first_mappings: IntervalMap,
+    ptes: &'c [Found<Pte<'a>>],
+}
+
+impl<'c, 'a> CountedFrames<'c, 'a> {
+    /// The first entry that maps a frame; `None` when none does.
+    pub(super) fn mapping(&self, frame: u64) -> Option<Mapping<'c, 'a>> {
+        Mapping::of(self.ptes.get(self.first_mappings.at(frame)? as usize)?)
+    }
+}
+
+/// Whether a page-table entry is present: by its record, or by the raw entry.
+#[must_use]
+pub fn is_present(pte: &Pte<'_>) -> bool {
+    pte.rights.map_or_else(|| pte.raw.is_none_or(|raw| raw & 1 == 1), |rights| rights & 1 == 1)
 }

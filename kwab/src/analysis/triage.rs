@@ -64,7 +64,7 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
         .iter()
         .flat_map(|rule| {
             let claims = (rule.judge)(ctx).into_iter();
-            claims.map(|claim| claim.finish(rule, case))
+            claims.map(|claim| claim.finish(rule.named(), case))
         })
         .filter(|found| found.score >= LEAST)
         .collect();

@@ -6,89 +6,15 @@
 use std::collections::HashMap;
 
 use kwab_format::SectionKind;
-use kwab_format::record::{CheckResult, Memory, Vma};
+use kwab_format::record::{CheckResult, Memory};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use super::backing::{Backing, BackingError};
 use super::dump::{Case, Found, RecordRef, text};
-use super::forms;
+pub use super::origin::Content;
+use super::origin::Search;
 use super::space::PAGE;
-
-/// What the wrong bytes are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(tag = "content", rename_all = "kebab-case")]
-pub enum Content {
-    /// Nothing but zeros.
-    Zeros,
-    /// One byte over and over, as allocators leave it.
-    Poison {
-        /// The byte.
-        byte: u8,
-    },
-    /// Another page of the same file.
-    SameFile {
-        /// Its offset in the file.
-        #[serde(serialize_with = "forms::word")]
-        #[schemars(with = "String")]
-        offset: u64,
-    },
-    /// A page of another file.
-    OtherFile {
-        /// That file.
-        path: String,
-        /// The offset in it.
-        #[serde(serialize_with = "forms::word")]
-        #[schemars(with = "String")]
-        offset: u64,
-    },
-    /// The right file, moved by some bytes.
-    Shifted {
-        /// How far: the page holds what belongs this many bytes further on.
-        by: i64,
-    },
-    /// An older state of the cached page.
-    Stale {
-        /// The generation it is of.
-        generation: u64,
-        /// The newest generation in the dump.
-        newest: u64,
-    },
-    /// Something else, or too few bytes to say.
-    Unknown,
-}
-
-impl Content {
-    /// The id of the rule for this kind of content.
-    #[must_use]
-    pub const fn rule(&self) -> &'static str {
-        match self {
-            Self::Zeros => "PG-ZERO",
-            Self::Poison { .. } => "PG-POISON",
-            Self::SameFile { .. } => "PG-SAME-FILE",
-            Self::OtherFile { .. } => "PG-OTHER-FILE",
-            Self::Shifted { .. } => "PG-SHIFT",
-            Self::Stale { .. } => "PG-STALE",
-            Self::Unknown => "PG-DIFF",
-        }
-    }
-
-    /// A few words for it.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Zeros => "zeros".to_owned(),
-            Self::Poison { byte } => format!("poison ({byte:#04x} over and over)"),
-            Self::SameFile { offset } => format!("another page of the same file (+{offset:#x})"),
-            Self::OtherFile { path, offset } => format!("a page of {path} (+{offset:#x})"),
-            Self::Shifted { by } => format!("the same file shifted by {by} bytes"),
-            Self::Stale { generation, newest } => {
-                format!("generation {generation} of the page; the newest is {newest}")
-            }
-            Self::Unknown => "bytes of unknown origin".to_owned(),
-        }
-    }
-}
 
 /// A page that is not what its file says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -98,17 +24,17 @@ pub struct WrongPage {
     /// Process.
     pub pid: Option<u32>,
     /// Address of the page.
-    #[serde(serialize_with = "forms::word")]
+    #[serde(serialize_with = "crate::text::word")]
     #[schemars(with = "String")]
     pub vaddr: u64,
     /// The file.
     pub path: String,
     /// Offset of the page in it.
-    #[serde(serialize_with = "forms::some_word")]
+    #[serde(serialize_with = "crate::text::some_word")]
     #[schemars(with = "Option<String>")]
     pub file_offset: Option<u64>,
     /// The first byte that differs, from the start of the page.
-    #[serde(serialize_with = "forms::some_word")]
+    #[serde(serialize_with = "crate::text::some_word")]
     #[schemars(with = "Option<String>")]
     pub first_diff: Option<u64>,
     /// What should be there, from the first difference on, in hexadecimal.
@@ -136,20 +62,19 @@ pub struct Verified {
 
 /// Bytes of a difference that are shown.
 const SHOWN: usize = 16;
-/// The shortest run of bytes that is looked for elsewhere in a file.
-const SHORTEST_RUN: usize = 8;
 
 /// Every page that differs, in order of address.
 #[must_use]
 pub fn verify(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
-    let mut wrong = kernel_checks(case, backing);
+    let search = Search::new(backing);
+    let mut wrong = kernel_checks(case, &search);
     wrong.extend(events(case));
-    wrong.extend(captured(case, backing));
+    wrong.extend(captured(case, &search));
     wrong.sort_by_key(|page| (page.pid, page.vaddr, page.at));
     wrong.dedup_by_key(|page| (page.pid, page.vaddr, page.file_offset));
     let weakened = case.weakness(&[SectionKind::PAGE_CHECKS]);
     for page in &mut wrong {
-        page.weakened.clone_from(&weakened);
+        page.weakened.extend(weakened.iter().cloned());
     }
     wrong
 }
@@ -167,7 +92,7 @@ pub fn verified(case: &Case<'_>, backing: &Backing) -> Verified {
     Verified { by_kernel, here, not_comparable: pages.len() as u64 - here + failed }
 }
 
-fn kernel_checks(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
+fn kernel_checks(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
     let mut newest: HashMap<(String, u64), u64> = HashMap::new();
     for check in &case.checks {
         if let (Some(path), Some(offset), Some(generation)) = (check.path, check.file_offset, check.generation) {
@@ -185,9 +110,9 @@ fn kernel_checks(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
         let actual = check.actual.unwrap_or_default();
         let latest = newest.get(&(path.clone(), offset.unwrap_or(0))).copied();
         let stale = check.generation.zip(latest).filter(|(generation, latest)| generation < latest);
-        let content = match stale {
-            Some((generation, newest)) => Content::Stale { generation, newest },
-            None => identify(actual, &path, offset.map(|offset| offset + first), backing),
+        let (content, weakened) = match stale {
+            Some((generation, newest)) => (Content::Stale { generation, newest }, Vec::new()),
+            None => search.identify(actual, &path, offset.and_then(|offset| offset.checked_add(first))),
         };
         WrongPage {
             rule: content.rule(),
@@ -200,18 +125,14 @@ fn kernel_checks(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
             actual: hex(actual),
             content,
             at: check.at,
-            weakened: Vec::new(),
+            weakened,
         }
     };
     differing.map(page).collect()
 }
 
 fn events(case: &Case<'_>) -> Vec<WrongPage> {
-    let path_at = |pid: Option<u32>, addr: Option<u64>| {
-        let addr = addr?;
-        let holds = |vma: &&Found<Vma<'_>>| vma.pid == pid && vma.start <= Some(addr) && vma.end > Some(addr);
-        case.vmas.iter().find(holds).map(|vma| text(vma.path))
-    };
+    let path_at = |pid: Option<u32>, addr: Option<u64>| case.vma_owned(pid, addr?).map(|vma| text(vma.path));
     let content = |actual: Option<u64>| match actual {
         Some(0) => Content::Zeros,
         _ => Content::Unknown,
@@ -258,14 +179,7 @@ struct FilePage<'c, 'a> {
 fn file_pages<'c, 'a>(case: &'c Case<'a>) -> impl Iterator<Item = FilePage<'c, 'a>> {
     case.memory.iter().filter_map(|memory| {
         let (vaddr, bytes) = (memory.vaddr?, memory.bytes?);
-        let holds = |vma: &&Found<Vma<'_>>| {
-            let inside = vma.start.is_some_and(|s| s <= vaddr) && vma.end.is_some_and(|e| vaddr < e);
-            inside
-                && vma.path.is_some()
-                && vma.prot.unwrap_or(0) & 2 == 0
-                && (vma.pid == memory.pid || vma.pid.is_none())
-        };
-        let vma = case.vmas.iter().find(holds)?;
+        let vma = case.file_holding(memory.pid, vaddr)?;
         let skip = vaddr - vma.start?;
         let room = usize::try_from(vma.end? - vaddr).unwrap_or(usize::MAX);
         let bytes = &bytes[..bytes.len().min(room)];
@@ -279,17 +193,18 @@ fn file_pages<'c, 'a>(case: &'c Case<'a>) -> impl Iterator<Item = FilePage<'c, '
     })
 }
 
-fn captured(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
+fn captured(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
     let mut wrong = Vec::new();
     for page in file_pages(case) {
-        let Some(file) = backing.file(&page.path) else { continue };
+        let Some(file) = search.files().file(&page.path) else { continue };
         let start = usize::try_from(page.offset).unwrap_or(usize::MAX).min(file.len());
         // What a mapping has beyond the end of its file is zeros, unless the segment is larger in memory; then unknown.
         let expected = &file[start..file.len().min(start.saturating_add(page.bytes.len()))];
         let Some(diff) = expected.iter().zip(page.bytes).position(|(want, have)| want != have) else { continue };
         let (at_page, in_page) = ((page.vaddr + diff as u64) / PAGE * PAGE, (page.vaddr + diff as u64) % PAGE);
         let end = (diff + (PAGE - in_page) as usize).min(page.bytes.len());
-        let content = identify(&page.bytes[diff..end], &page.path, Some(page.offset + diff as u64), backing);
+        let offset = page.offset.checked_add(diff as u64);
+        let (content, weakened) = search.identify(&page.bytes[diff..end], &page.path, offset);
         wrong.push(WrongPage {
             rule: content.rule(),
             pid: page.memory.pid,
@@ -301,42 +216,10 @@ fn captured(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
             actual: hex(&page.bytes[diff..]),
             content,
             at: page.memory.at,
-            weakened: Vec::new(),
+            weakened,
         });
     }
     wrong
-}
-
-/// What bytes are that should be those of `path` from `offset` on.
-fn identify(actual: &[u8], path: &str, offset: Option<u64>, backing: &Backing) -> Content {
-    let Some(&first) = actual.first() else { return Content::Unknown };
-    if actual.iter().all(|&byte| byte == first) && (first == 0 || actual.len() >= SHORTEST_RUN) {
-        return if first == 0 { Content::Zeros } else { Content::Poison { byte: first } };
-    }
-    let Some(offset) = offset else { return Content::Unknown };
-    let in_page = offset % PAGE;
-    // The rest of a whole page, at the same place of another page, is that page.
-    if let Some((other, found)) = backing.page_with(actual, in_page, path) {
-        let found = found - in_page;
-        return if other == path {
-            Content::SameFile { offset: found }
-        } else {
-            Content::OtherFile { path: other, offset: found }
-        };
-    }
-    if actual.len() >= SHORTEST_RUN
-        && let Some(found) = backing.file(path).and_then(|file| nearest(file, actual, offset))
-    {
-        return Content::Shifted { by: found as i64 - offset as i64 };
-    }
-    Content::Unknown
-}
-
-/// Where `run` occurs in `file` nearest to `offset`.
-fn nearest(file: &[u8], run: &[u8], offset: u64) -> Option<u64> {
-    let run = &run[..run.len().min(64)];
-    let found = memchr::memmem::find_iter(file, run).map(|at| at as u64);
-    found.min_by_key(|at| at.abs_diff(offset))
 }
 
 fn hex(bytes: &[u8]) -> String {

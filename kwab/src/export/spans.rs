@@ -163,7 +163,7 @@ mod tests {
     use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
 
     use super::*;
-    use crate::import::emit::DumpWriter;
+    use crate::model::emit::DumpWriter;
 
     #[test]
     fn spans_are_paired_by_name_and_processor_and_nest_no_deeper_than_is_shown() {

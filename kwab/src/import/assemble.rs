@@ -1,29 +1,44 @@
 //! Puts a dump that came as armoured lines back together.
 //!
-//! Lines may come torn, twice, out of order or not at all. What came is written to its place in a temporary file, so that
-//! a dump of any size costs little memory; the ranges that came are remembered, up to `MOST_RANGES` of them.
+//! Lines may come torn, twice, out of order or not at all. The bytes of each line are appended to a temporary file, so that
+//! a dump of any size costs little memory and no input costs more disk than its own length; where in the dump they belong
+//! is remembered, up to `MOST_PIECES` runs of them.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use kwab_format::armour::Chunk;
 
-/// Ranges that are remembered; more holes than this mean that the input is no dump worth keeping apart.
-const MOST_RANGES: usize = 1 << 16;
-
+/// Runs of bytes that are remembered; more of them mean that the input is too fragmented to reassemble.
+const MOST_PIECES: usize = 1 << 16;
 /// The longest hole that is always kept as zeros.
 const LONGEST_HOLE: u64 = 64 << 10;
 /// The most bytes of a dump that are put together.
 const MOST_BYTES: u64 = 32 << 20;
+
+/// A run of bytes that came.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    /// Position behind its last byte in the dump.
+    end: u64,
+    /// Where it lies in the temporary file.
+    at: u64,
+}
 
 /// A dump in the making.
 #[derive(Debug)]
 pub struct Assembly {
     /// The short id of the dump.
     pub dump: u32,
-    file: File,
-    /// Sorted, disjoint ranges that have come.
-    ranges: Vec<(u64, u64)>,
+    file: BufWriter<File>,
+    /// Bytes in the file.
+    written: u64,
+    /// Disjoint runs by their position in the dump.
+    pieces: BTreeMap<u64, Piece>,
+    /// Bytes of all runs.
+    came: u64,
     /// Lines that came.
     pub lines: u64,
     failed: Option<io::Error>,
@@ -35,48 +50,74 @@ impl Assembly {
     /// # Errors
     /// When no temporary file can be made.
     pub fn new(chunk: &Chunk) -> io::Result<Self> {
-        let mut assembly =
-            Self { dump: chunk.dump, file: tempfile::tempfile()?, ranges: Vec::new(), lines: 0, failed: None };
+        let mut assembly = Self {
+            dump: chunk.dump,
+            file: BufWriter::with_capacity(4096, tempfile::tempfile()?),
+            written: 0,
+            pieces: BTreeMap::new(),
+            came: 0,
+            lines: 0,
+            failed: None,
+        };
         assembly.add(chunk);
         Ok(assembly)
     }
 
-    /// Takes a line of this dump.
+    /// Takes a line of this dump; of bytes that came before the first line counts.
     pub fn add(&mut self, chunk: &Chunk) {
         self.lines += 1;
         let start = u64::from(chunk.position);
         let end = start + chunk.bytes().len() as u64;
-        let written = self.file.seek(SeekFrom::Start(start)).and_then(|_| self.file.write_all(chunk.bytes()));
-        match written {
-            Ok(()) => self.cover(start, end),
-            Err(error) => self.failed = Some(error),
+        for fresh in self.fresh(start..end) {
+            let bytes = &chunk.bytes()[(fresh.start - start) as usize..(fresh.end - start) as usize];
+            match self.file.write_all(bytes) {
+                Ok(()) => self.cover(fresh),
+                Err(error) => self.failed = Some(error),
+            }
         }
     }
 
-    fn cover(&mut self, start: u64, end: u64) {
-        // The usual line goes on where the last one ended.
-        if let Some(last) = self.ranges.last_mut()
-            && last.1 == start
+    /// The parts of a range that have not come yet.
+    fn fresh(&self, range: Range<u64>) -> Vec<Range<u64>> {
+        let mut fresh = Vec::new();
+        let mut at = range.start;
+        let before = self.pieces.range(..=range.start).next_back();
+        for (start, piece) in
+            before.into_iter().chain(self.pieces.range(range.start + 1..range.end.max(range.start + 1)))
         {
-            last.1 = end;
+            if *start > at {
+                fresh.push(at..*start);
+            }
+            at = at.max(piece.end);
+        }
+        if at < range.end {
+            fresh.push(at..range.end);
+        }
+        fresh
+    }
+
+    /// Remembers that a range was appended to the file.
+    fn cover(&mut self, range: Range<u64>) {
+        let at = self.written;
+        self.written += range.end - range.start;
+        // The usual line goes on where the last one ended, in the dump and in the file.
+        if let Some((start, last)) = self.pieces.range_mut(..range.start).next_back()
+            && last.end == range.start
+            && last.at + (last.end - start) == at
+        {
+            last.end = range.end;
+        } else if self.pieces.len() < MOST_PIECES {
+            self.pieces.insert(range.start, Piece { end: range.end, at });
+        } else {
             return;
         }
-        let at = self.ranges.partition_point(|range| range.1 < start);
-        let touching = self.ranges[at..].iter().take_while(|range| range.0 <= end).count();
-        let joined = self.ranges[at..at + touching]
-            .iter()
-            .fold((start, end), |sum, range| (sum.0.min(range.0), sum.1.max(range.1)));
-        if touching == 0 && self.ranges.len() >= MOST_RANGES {
-            return;
-        }
-        self.ranges.splice(at..at + touching, [joined]);
+        self.came += range.end - range.start;
     }
 
     /// Bytes that came, and bytes that are missing before the last of them.
     pub fn coverage(&self) -> (u64, u64) {
-        let came = self.ranges.iter().map(|range| range.1 - range.0).sum();
-        let end = self.ranges.last().map_or(0, |range| range.1);
-        (came, end - came)
+        let end = self.pieces.last_key_value().map_or(0, |(_, last)| last.end);
+        (self.came, end - self.came)
     }
 
     /// The bytes, missing ones as zeros; a hole that is longer than everything that came is shortened, so that a line which
@@ -84,22 +125,22 @@ impl Assembly {
     ///
     /// # Errors
     /// Those of the temporary file, also earlier ones.
-    pub fn read(mut self) -> io::Result<Vec<u8>> {
+    pub fn read(self) -> io::Result<Vec<u8>> {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let (came, _) = self.coverage();
-        let mut zeros = came + LONGEST_HOLE;
+        let mut zeros = self.came + LONGEST_HOLE;
+        let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
         let mut bytes = Vec::new();
         let mut at = 0;
-        for (start, end) in self.ranges {
+        for (start, piece) in self.pieces {
             let hole = (start - at).min(zeros);
             zeros -= hole;
             bytes.resize(bytes.len() + usize::try_from(hole).unwrap_or(0), 0);
-            self.file.seek(SeekFrom::Start(start))?;
+            file.seek(SeekFrom::Start(piece.at))?;
             let room = MOST_BYTES.saturating_sub(bytes.len() as u64);
-            (&self.file).take((end - start).min(room)).read_to_end(&mut bytes)?;
-            at = end;
+            (&file).take((piece.end - start).min(room)).read_to_end(&mut bytes)?;
+            at = piece.end;
         }
         Ok(bytes)
     }
@@ -127,5 +168,29 @@ mod tests {
         let bytes = assembly.read().expect("readable");
         assert_eq!(bytes.len(), 154);
         assert_eq!((bytes[47], bytes[48], bytes[96], bytes[150]), (1, 2, 0, 4));
+    }
+
+    #[test]
+    fn lines_at_far_positions_cost_the_disk_no_more_than_their_own_bytes() {
+        let mut assembly = Assembly::new(&chunk(0, &[1; 48])).expect("a temporary file");
+        for number in 1..1000 {
+            assembly.add(&chunk(number * 4_000_000, &[3; 48]));
+            assembly.add(&chunk(number * 4_000_000, &[3; 48]));
+        }
+        assembly.file.flush().expect("written");
+        let length = assembly.file.get_ref().metadata().expect("it is open").len();
+        assert_eq!(length, 1000 * 48, "each byte lies in the file once");
+        assert_eq!(assembly.coverage().0, 1000 * 48);
+    }
+
+    #[test]
+    fn a_line_that_overlaps_others_adds_what_is_new_of_it() {
+        let mut assembly = Assembly::new(&chunk(10, &[1; 10])).expect("a temporary file");
+        assembly.add(&chunk(30, &[2; 10]));
+        assembly.add(&chunk(5, &[3; 40]));
+        assembly.add(&chunk(0, &[4; 10]));
+        let expected = [[4; 5].as_slice(), &[3; 5], &[1; 10], &[3; 10], &[2; 10], &[3; 5]].concat();
+        assert_eq!(assembly.coverage(), (45, 0));
+        assert_eq!(assembly.read().expect("readable"), expected);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The kernel has written them whole; here they are only found and cut out. Anything may stand between them.
 
+use std::collections::HashMap;
 use std::io::Write as _;
 
 use kwab_format::reader::Reader;
@@ -12,9 +13,9 @@ use kwab_format::{Item, RecordKind};
 
 use super::boot::BootFacts;
 use super::crash::Crash;
-use super::pending::Keeper;
+use super::pending::{Keeper, PendingDump};
 use super::scan::Place;
-use super::segment::{PendingDump, Segment};
+use super::segment::Segment;
 use super::summary::{DumpSummary, ImportReport, SCHEMA};
 use super::{ImportError, Options};
 use crate::output::Unnamed;
@@ -47,26 +48,21 @@ pub fn import_channel(bytes: &[u8], options: &Options) -> Result<(ImportReport, 
     };
     let mut dumps = Vec::new();
     let mut keeper = Keeper::default();
-    let mut boots: Vec<[u8; 16]> = Vec::new();
+    let mut boots: HashMap<[u8; 16], u32> = HashMap::new();
     // Bytes that merely look like a section of a dump, somewhere in old memory, do not make one: only a header of a file does.
     let whole = |found: &Found<'_>| found.bytes.first_chunk::<FILE_HEADER_LEN>().map(FileHeader::decode);
     for found in Dumps::new(bytes) {
         let Some(Ok(header)) = whole(&found) else { continue };
-        let boot = match boots.iter().position(|known| *known == header.boot_id.0) {
-            Some(at) => at,
-            None => {
-                boots.push(header.boot_id.0);
-                boots.len() - 1
-            }
-        };
+        let next = boots.len() as u32 + 1;
+        let boot = *boots.entry(header.boot_id.0).or_insert(next);
         let number = dumps.len() as u32 + 1;
-        dumps.push(one(&found, number, boot as u32 + 1, options, &mut keeper).map_err(ImportError::Write)?);
+        dumps.push(one(&found, number, boot, options, &mut keeper).map_err(ImportError::Write)?);
     }
     report.boots = boots.len() as u32;
-    for at in 0..dumps.len() {
-        let same = |dump: &&PendingDump| dump.summary.signature == dumps[at].summary.signature;
-        let first = dumps.iter().find(same).map(|dump| dump.summary.number);
-        dumps[at].summary.same_as = first.filter(|first| *first != dumps[at].summary.number);
+    let mut first: HashMap<String, u32> = HashMap::new();
+    for PendingDump { summary, .. } in &mut dumps {
+        let first = *first.entry(summary.signature.clone()).or_insert(summary.number);
+        summary.same_as = Some(first).filter(|first| *first != summary.number);
     }
     report.dumps = dumps.iter().map(|dump| dump.summary.clone()).collect();
     Ok((report, dumps))

@@ -1,9 +1,9 @@
 //! Turns a serial log into dumps: one per crash, or one recording when nothing crashed.
 //!
-//! The way of a byte: [`input`] unpacks a compressed log and refuses what is none, [`lines`] cuts the stream, [`scan`] tells events from text and mends what is torn, [`event`] and
-//! [`lex`] read the events, [`text`] recognises what kernels print around a death, [`watch`] follows it from line to
-//! line, and [`recorder`] decides which dump ([`segment`]) everything belongs to. [`crash`] says what one crash is;
-//! [`emit`] makes sections of the records.
+//! The way of a byte: [`input`] unpacks a compressed log and refuses what is not a log, [`lines`] cuts the stream, [`scan`]
+//! tells events from text and mends what is torn, [`event`] and [`lex`] read the events, [`text`] recognises what kernels
+//! print around a death, [`watch`] follows it from line to line, and [`recorder`] decides which dump ([`segment`])
+//! everything belongs to. [`crash`] says what one crash is; [`emit`] makes sections of the records.
 //!
 //! Nothing is lost silently: what could not be understood is counted, named in [`ImportReport`], and kept in the dump.
 //! Memory stays bounded whatever the log holds.
@@ -12,10 +12,8 @@ pub mod assemble;
 pub mod boot;
 pub mod channel;
 pub mod crash;
-pub mod emit;
 pub mod event;
 pub mod input;
-pub mod lex;
 pub mod lines;
 pub mod pending;
 pub mod recorder;
@@ -25,13 +23,15 @@ pub mod summary;
 pub mod text;
 pub mod watch;
 
+pub use crate::model::emit;
+pub use crate::text::lex;
+
 use std::io::{self, Read};
 use std::path::PathBuf;
 
 pub use channel::{import_channel, is_channel};
 pub use input::{InputError, LogInput};
-pub use pending::PendingFile;
-pub use segment::PendingDump;
+pub use pending::{PendingDump, PendingFile};
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 
 use lines::Lines;

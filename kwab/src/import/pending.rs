@@ -9,8 +9,16 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::segment::PendingDump;
 use super::summary::DumpSummary;
+
+/// A dump that is complete but has no name yet.
+#[derive(Debug)]
+pub struct PendingDump {
+    /// The file; `None` in a dry run.
+    pub file: Option<PendingFile>,
+    /// What is in it.
+    pub summary: DumpSummary,
+}
 use crate::output::{Replace, Unnamed, folder_of};
 
 /// Dumps that keep a file each.

@@ -10,9 +10,9 @@ use kwab_format::record::{Stamp, TextKind};
 use memchr::memmem::Finder;
 
 use super::event::{EventSink, Extra, read_event};
-use super::lex::Lexer;
 use super::lines::{Line, MAX_LINE};
 use super::text::clean;
+use crate::text::lex::Lexer;
 
 /// How an event begins.
 const MARK: &[u8] = b"DBG {";

@@ -15,7 +15,6 @@ use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
-use super::pending::PendingFile;
 use super::scan::Place;
 use super::summary::DumpSummary;
 use crate::output::Unnamed;
@@ -44,15 +43,6 @@ impl Write for Out {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// A dump that is complete but has no name yet.
-#[derive(Debug)]
-pub struct PendingDump {
-    /// The file; `None` in a dry run.
-    pub file: Option<PendingFile>,
-    /// What is in it.
-    pub summary: DumpSummary,
 }
 
 /// A dump that grows.

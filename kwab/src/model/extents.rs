@@ -7,8 +7,9 @@ use kwab_format::FileHeader;
 use kwab_format::section::FILE_HEADER_LEN;
 use kwab_format::stream::Dumps;
 
-/// Where each dump begins and ends; together they cover all bytes. Empty when nothing in them looks like a dump.
-pub(super) fn extents(bytes: &[u8]) -> Vec<Range<usize>> {
+/// Where each dump of a file begins and ends; together they cover all bytes. Empty when nothing in them looks like a dump.
+#[must_use]
+pub fn extents(bytes: &[u8]) -> Vec<Range<usize>> {
     let begins = |bytes: &[u8]| bytes.first_chunk::<FILE_HEADER_LEN>().is_some_and(|h| FileHeader::decode(h).is_ok());
     let mut starts: Vec<usize> = Vec::new();
     // A dump whose sections come again behind a file header was not over: that header lies in a damaged payload of it.

@@ -15,10 +15,11 @@ use kwab_format::{Defect, DefectKind, FileHeader, Flags, Item, Reader, Section, 
 
 use super::extents::extents;
 use super::memory::{Budget, Payload};
+use super::section_info::SectionInfo;
 use crate::magic::{self, Kind};
 
 /// A dump no longer than this is read whole and checked completely at once: that costs a few milliseconds.
-const READ_WHOLE: u64 = 8 << 20;
+pub(super) const READ_WHOLE: u64 = 8 << 20;
 /// A damaged dump longer than this is not mended in memory.
 const LARGEST_DAMAGED: u64 = 2 << 30;
 /// Defects that are listed one by one: a defect takes more memory than the bytes that can bring it.
@@ -66,17 +67,6 @@ pub enum OpenError {
     /// Damaged, and too large to mend.
     #[error("is damaged at byte {0}, and too large to be mended in memory")]
     TooLarge(u64),
-}
-
-/// One section of a dump.
-#[derive(Debug, Clone, Copy)]
-pub struct SectionInfo {
-    /// Its header.
-    pub header: SectionHeader,
-    /// Where the header stands in the file.
-    pub offset: u64,
-    /// Whether the payload's checksum has been found right.
-    pub verified: bool,
 }
 
 /// Where the bytes are.
@@ -198,8 +188,20 @@ impl DumpFile {
         Ok(file)
     }
 
-    /// Takes one dump.
-    fn alone(bytes: Vec<u8>) -> Result<Self, OpenError> {
+    /// Takes one of the `dumps` of a file, of which `held` further bytes are in memory.
+    pub(super) fn part(bytes: Vec<u8>, number: usize, dumps: usize, held: usize) -> Result<Self, OpenError> {
+        let length = bytes.len() as u64;
+        let mut file = Self::alone(bytes)?;
+        (file.number, file.dumps) = (number, dumps);
+        file.budget = Arc::new(Budget::of(length.max(held as u64), length + held as u64));
+        Ok(file)
+    }
+
+    /// Takes bytes that hold one dump, whatever else looks like the beginning of one in them.
+    ///
+    /// # Errors
+    /// [`OpenError`]; damage is no error.
+    pub fn alone(bytes: Vec<u8>) -> Result<Self, OpenError> {
         use kwab_format::reader::OpenError as Why;
         let reader = match Reader::new(&bytes) {
             Ok(reader) => reader,

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use kwab_format::record::{Cause, CrashReport, Identity, Panic, SyscallEntry, SyscallExit};
 use kwab_format::{AnyRecord, Fields as _, RawRecord, RecordKind, RecordType, Records, SectionKind};
 
+use super::memory::Budget;
 use super::payloads::Payloads;
 use super::{DumpFile, line};
 
@@ -95,25 +96,30 @@ pub struct EventIndex {
     pub cpus: Vec<u8>,
     /// Sections that could not be read.
     pub lost: usize,
+    /// Events that the dump's memory limit left no room for.
+    pub left_out: usize,
 }
+
+/// What an event takes of the dump's budget: its place, and room to grow and to sort.
+const PRICE: u64 = 3 * size_of::<Event>() as u64;
 
 /// Sections that hold events.
 const SECTIONS: &[SectionKind] = &[SectionKind::EVENTS, SectionKind::FLIGHT, SectionKind::SYSCALLS, SectionKind::CAUSE];
 
 impl EventIndex {
-    /// Reads all sections with events. `progress` is told the sections done and all; breaking off gives `None`.
+    /// Reads all sections with events, as many as the dump's budget has room for. `progress` is told the sections done and all; breaking off gives `None`.
     pub fn build(payloads: &Payloads, progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>) -> Option<Self> {
         let file = payloads.file();
         let wanted: Vec<usize> =
             (0..file.sections.len()).filter(|index| SECTIONS.contains(&file.sections[*index].header.kind)).collect();
         let clock = choose_clock(file, &wanted);
-        let mut index = Self { clock, events: Vec::new(), cpus: Vec::new(), lost: 0 };
+        let mut index = Self { clock, events: Vec::new(), cpus: Vec::new(), lost: 0, left_out: 0 };
         for (done, section) in wanted.iter().enumerate() {
             if progress(done, wanted.len()).is_break() {
                 return None;
             }
             match file.payload(*section) {
-                Ok(payload) => index.add(*section, &payload),
+                Ok(payload) => index.add(*section, &payload, &file.budget),
                 Err(_) => index.lost += 1,
             }
         }
@@ -126,7 +132,7 @@ impl EventIndex {
         Some(index)
     }
 
-    fn add(&mut self, section: usize, payload: &[u8]) {
+    fn add(&mut self, section: usize, payload: &[u8], budget: &Budget) {
         let mut records = Records::new(payload);
         let mut at = 0;
         let mut order =
@@ -138,6 +144,10 @@ impl EventIndex {
                 continue;
             }
             let Ok(record) = raw.decode() else { continue };
+            if !budget.take(PRICE) {
+                self.left_out += 1;
+                continue;
+            }
             // An event without the clock belongs to the one before it.
             order = self.clock.of(&record).unwrap_or(order.saturating_add(u64::from(self.clock == Clock::Ordinal)));
             self.events.push(event(&record, raw, order, section, offset));
@@ -297,7 +307,7 @@ mod tests {
     use kwab_format::{BootId, DumpId, FileHeader};
 
     use super::*;
-    use crate::import::emit::DumpWriter;
+    use crate::model::emit::DumpWriter;
 
     fn payloads(clock: impl Fn(u64) -> Stamp<'static>) -> Payloads {
         let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
@@ -330,6 +340,18 @@ mod tests {
         assert_eq!((index.events[20].pair, index.events[21].pair), (21, 20));
         let number = payloads.file().sections[0].header.seq;
         assert_eq!(index.at(&payloads, number, 5), Some(5));
+    }
+
+    #[test]
+    fn events_are_charged_and_those_without_room_are_counted() {
+        let payloads = payloads(|number| Stamp { ns: Some(number), ..Stamp::default() });
+        let budget = &payloads.file().budget;
+        // The payload takes some of the room while it is read.
+        let length = payloads.file().payload(0).unwrap().len() as u64;
+        assert!(budget.take(budget.left() - length - 5 * PRICE));
+        let index = EventIndex::build(&payloads, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        assert_eq!((index.events.len(), index.left_out, index.lost), (5, 17, 0));
+        assert_eq!(budget.left(), length);
     }
 
     #[test]

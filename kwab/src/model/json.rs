@@ -9,8 +9,8 @@ use kwab_format::wire::{FieldIter, Fields, Raw, unzigzag};
 use kwab_format::{FieldSchema, RawRecord, RecordSchema, Shape};
 use serde_json::{Map, Value};
 
-use crate::import::event::EventKind;
-use crate::import::lex::{Lexer, Malformed};
+use crate::text::dialect::EventKind;
+use crate::text::lex::{Lexer, Malformed};
 
 /// Fields that hold words rather than counts.
 const WORDS: &[&str] = &[

@@ -95,7 +95,7 @@ pub fn pid(record: &AnyRecord<'_>) -> Option<u32> {
 
 /// Text without control characters, escape sequences removed.
 pub fn printable(bytes: &[u8]) -> String {
-    let cleaned = crate::import::text::clean(bytes);
+    let cleaned = crate::text::console::clean(bytes);
     let text = String::from_utf8_lossy(cleaned.as_deref().unwrap_or(bytes)).into_owned();
     let text = text.trim_end_matches(char::is_control);
     text.chars().map(|character| if character.is_control() && character != '\t' { '·' } else { character }).collect()

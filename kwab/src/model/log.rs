@@ -10,6 +10,7 @@ use kwab_format::record::{LogChunk, Text, TextKind};
 use kwab_format::{AnyRecord, RawRecord, RecordType, Records, SectionKind};
 
 use super::line::printable;
+use super::memory::Budget;
 use super::payloads::Payloads;
 
 /// A line's place.
@@ -38,6 +39,9 @@ pub struct LogText {
     pub text: String,
 }
 
+/// What a line takes of the dump's budget: its place, and room to grow and to sort.
+const PRICE: u64 = 3 * size_of::<(u64, LogLine)>() as u64;
+
 /// All lines.
 #[derive(Debug, Clone, Default)]
 pub struct LogIndex {
@@ -45,6 +49,8 @@ pub struct LogIndex {
     pub lines: Vec<LogLine>,
     /// Sections that could not be read.
     pub lost: usize,
+    /// Lines that the dump's memory limit left no room for.
+    pub left_out: usize,
 }
 
 impl LogIndex {
@@ -55,18 +61,18 @@ impl LogIndex {
         let wanted: Vec<usize> =
             (0..file.sections.len()).filter(|index| is_log(file.sections[*index].header.kind)).collect();
         let mut found: Vec<(u64, LogLine)> = Vec::new();
-        let mut lost = 0;
+        let (mut lost, mut left_out) = (0, 0);
         for (done, section) in wanted.iter().enumerate() {
             if progress(done, wanted.len()).is_break() {
                 return None;
             }
             match file.payload(*section) {
-                Ok(payload) => add(*section, &payload, &mut found),
+                Ok(payload) => left_out += add(*section, &payload, &file.budget, &mut found),
                 Err(_) => lost += 1,
             }
         }
         found.sort_by_key(|(line, _)| *line);
-        Some(Self { lines: found.into_iter().map(|(_, line)| line).collect(), lost })
+        Some(Self { lines: found.into_iter().map(|(_, line)| line).collect(), lost, left_out })
     }
 
     /// The text of a line.
@@ -95,10 +101,10 @@ fn bytes_of<'a>(record: &AnyRecord<'a>) -> Option<&'a [u8]> {
     }
 }
 
-fn add(section: usize, payload: &[u8], found: &mut Vec<(u64, LogLine)>) {
+/// Adds the lines of a section; gives how many had no room.
+fn add(section: usize, payload: &[u8], budget: &Budget, found: &mut Vec<(u64, LogLine)>) -> usize {
     let mut records = Records::new(payload);
-    let mut at = 0;
-    let mut number = 0;
+    let (mut at, mut number, mut left_out) = (0, 0, 0);
     while let Some(raw) = records.next() {
         let offset = at;
         at = payload.len() - records.rest().len();
@@ -114,11 +120,16 @@ fn add(section: usize, payload: &[u8], found: &mut Vec<(u64, LogLine)>) {
             if !(piece.is_empty() && last && start > 0) {
                 let place = [section, offset, start, piece.len()].map(|part| u32::try_from(part).unwrap_or(u32::MAX));
                 let [section, offset, start, length] = place;
-                found.push((number, LogLine { section, offset, start, length }));
+                if budget.take(PRICE) {
+                    found.push((number, LogLine { section, offset, start, length }));
+                } else {
+                    left_out += 1;
+                }
             }
             start += piece.len() + 1;
         }
     }
+    left_out
 }
 
 fn line_and_bytes(raw: RawRecord<'_>) -> Option<(Option<u64>, Cow<'_, [u8]>)> {
@@ -134,8 +145,8 @@ mod tests {
     use kwab_format::{BootId, DumpId, FileHeader};
 
     use super::*;
-    use crate::import::emit::DumpWriter;
     use crate::model::DumpFile;
+    use crate::model::emit::DumpWriter;
 
     #[test]
     fn a_chunk_of_many_lines_and_records_of_one_become_lines() {
@@ -148,6 +159,11 @@ mod tests {
         let index = LogIndex::build(&payloads, &mut |_, _| ControlFlow::Continue(())).unwrap();
         let texts: Vec<_> = (0..index.lines.len()).map(|at| index.text(&payloads, at).unwrap().text).collect();
         assert_eq!(texts, ["one", "", "three", "four"]);
-        assert_eq!(index.text(&payloads, 9), None);
+        assert_eq!((index.text(&payloads, 9), index.left_out), (None, 0));
+        let budget = &payloads.file().budget;
+        let length = payloads.file().payload(0).unwrap().len() as u64;
+        assert!(budget.take(budget.left() - length - PRICE));
+        let short = LogIndex::build(&payloads, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        assert_eq!((short.lines.len(), short.left_out), (1, 3));
     }
 }

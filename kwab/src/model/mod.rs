@@ -6,6 +6,7 @@
 //! [`index`] orders millions of events in little memory, and [`payloads`] reads them back one section at a time.
 
 pub mod call;
+pub mod emit;
 mod extents;
 pub mod file;
 pub mod index;
@@ -14,6 +15,8 @@ pub mod line;
 pub mod log;
 pub mod memory;
 pub mod payloads;
+mod section_info;
+mod several;
 pub mod stream;
 
 use std::collections::{BTreeMap, HashMap};
@@ -25,8 +28,11 @@ use kwab_format::record::{Cause, Identity, Source};
 use kwab_format::wire::RecordType;
 use kwab_format::{AnyRecord, Records, SectionKind};
 
-pub use file::{DumpFile, OpenError, SectionInfo};
+pub use extents::extents;
+pub use file::{DumpFile, OpenError};
 use memory::{Payload, not_read};
+pub use section_info::SectionInfo;
+pub use several::DumpsOf;
 
 /// How much of a dump is loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,8 @@ use super::memory::Payload;
 
 /// Bytes of payloads that are kept.
 const KEPT: usize = 16 << 20;
+/// Payloads that are kept, however small: each look goes through them.
+const MOST_KEPT: usize = 64;
 
 /// A dump whose sections are read as they are needed; may be shared between threads.
 #[derive(Debug)]
@@ -49,7 +51,7 @@ impl Payloads {
         recent.retain(|(number, _)| *number != index);
         recent.push((index, Arc::clone(&payload)));
         let mut bytes: usize = recent.iter().map(|(_, payload)| payload.len()).sum();
-        while bytes > KEPT && recent.len() > 1 {
+        while (bytes > KEPT || recent.len() > MOST_KEPT) && recent.len() > 1 {
             bytes -= recent.remove(0).1.len();
         }
         Ok(payload)

@@ -17,18 +17,31 @@ pub use unnamed::Unnamed;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file and keeps a symbolic link.
+/// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file that is not among `inputs`, and
+/// keeps a symbolic link.
 ///
 /// # Errors
 /// [`OutputError`]; nothing is left behind then.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    match Target::of(path, Replace::Force, &Inputs::default())? {
+pub fn replace(path: &Path, bytes: &[u8], inputs: &Inputs) -> Result<(), OutputError> {
+    match Target::of(path, Replace::Force, inputs)? {
         Target::File(path) => {
             let mut file = Unnamed::in_folder(folder_of(&path))?;
             file.write_all(bytes)?;
             Ok(file.name(&path, Replace::Force)?)
         }
         target => Ok(target.open_stream()?.write_all(bytes)?),
+    }
+}
+
+/// Writes a file that belongs to the program, beside a file of the user: the name is free or a regular file. A symbolic
+/// link is refused: the supplier of the folder would decide which file is overwritten.
+///
+/// # Errors
+/// [`OutputError`]; nothing is left behind then.
+pub fn replace_own(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() => Err(OutputError::NotOwn),
+        _ => replace(path, bytes, &Inputs::default()),
     }
 }
 

@@ -43,6 +43,9 @@ pub enum OutputError {
     /// The path names a file that the command reads.
     #[error("is an input of this command; it is never overwritten, name another output")]
     Input,
+    /// A file of the program's own is to stand there, and something else does.
+    #[error("is not a regular file; it is never replaced")]
+    NotOwn,
     /// A directory.
     #[error("is a directory; name a file")]
     Directory,
@@ -255,6 +258,25 @@ mod tests {
         for name in ["log", "hard", "soft"] {
             let refused = Target::of(&at(name), Replace::Force, &inputs);
             assert!(matches!(refused, Err(OutputError::Input)), "{name}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn an_own_file_replaces_itself_and_nothing_that_another_put_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("victim"), "mine").unwrap();
+        symlink("victim", at("link")).unwrap();
+        symlink("nothing", at("dangling")).unwrap();
+        for name in ["link", "dangling"] {
+            let refused = super::super::replace_own(&at(name), b"marks");
+            assert!(matches!(refused, Err(OutputError::NotOwn)), "{name}: {refused:?}");
+        }
+        assert_eq!(fs::read(at("victim")).unwrap(), b"mine");
+        assert!(!at("nothing").exists());
+        for text in ["marks", "more marks"] {
+            super::super::replace_own(&at("own"), text.as_bytes()).unwrap();
+            assert_eq!(fs::read(at("own")).unwrap(), text.as_bytes());
         }
     }
 }

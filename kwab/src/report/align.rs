@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use crate::intervals::work;
+
 /// Rows of each side that are compared each with each.
 const BLOCK: usize = 384;
 
@@ -164,6 +166,7 @@ fn common(left: &[u64], right: &[u64]) -> Vec<(usize, usize)> {
     let mut longest = vec![0u16; (left.len() + 1) * wide];
     for at in (0..left.len()).rev() {
         for other in (0..right.len()).rev() {
+            work::count();
             longest[at * wide + other] = if left[at] == right[other] {
                 longest[(at + 1) * wide + other + 1] + 1
             } else {
@@ -232,6 +235,20 @@ mod tests {
             assert!(both.len() > left.len() / 3, "{alphabet}: {} of {}", both.len(), left.len());
         }
         assert_eq!(align(&of("a b c"), &of("x y z"), &mut || false), None);
+    }
+
+    #[test]
+    fn lists_that_share_no_order_cost_a_bounded_number_of_comparisons_per_row() {
+        let rows = 12_000_u64;
+        // Rows that repeat, so that none anchors the others; and two alphabets that have nothing in common.
+        // Periods of the two lists, and what separates their alphabets.
+        for (period, other, apart) in [(2, 4, 0), (50, 7, 0), (3, 3, 9)] {
+            let left: Vec<u64> = (0..rows).map(|row| row % period).collect();
+            let right: Vec<u64> = (0..rows).map(|row| apart + row * 3 % other).collect();
+            let (aligned, comparisons) = work::of(|| align(&left, &right, &mut || true));
+            assert!(aligned.is_some());
+            assert!(comparisons <= 2 * rows * (2 * BLOCK as u64), "{comparisons} comparisons");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Integrity alone: every checksum, every record, the totals of the end section, and what is wrong with them.
 
+use std::collections::HashMap;
+
 use kwab_format::defect::Counted;
 use kwab_format::record::{End, KindTotal};
 use kwab_format::{AnyRecord, Defect, DefectKind, Records, SectionKind};
@@ -158,41 +160,61 @@ fn check_records(info: &SectionInfo, payload: &[u8]) -> Vec<Defect> {
     found
 }
 
-/// Compares what the end section counts with what is there. Where sections are lost, their defects say so already.
+/// What there is of a kind of section, or of all.
+#[derive(Debug, Clone, Copy, Default)]
+struct There {
+    sections: u64,
+    records: u64,
+    bytes: u64,
+}
+
+/// Compares what the last end section counts with what is there. Where sections are lost, their defects say so already.
 fn check_totals(file: &mut DumpFile) {
     if file.defects.iter().any(|defect| defect.sections.is_some()) {
         return;
     }
-    let Some(end) = file.tables.iter().find(|info| info.header.kind == SectionKind::END).copied() else { return };
-    let before: Vec<&SectionInfo> =
-        file.sections.iter().chain(&file.tables).filter(|info| info.header.kind != SectionKind::END).collect();
-    let mut found = Vec::new();
+    let Some(end) = file.tables.iter().rfind(|info| info.header.kind == SectionKind::END).copied() else { return };
+    let mut all = There { bytes: end.offset, ..There::default() };
+    let mut kinds: HashMap<SectionKind, There> = HashMap::new();
+    for info in file.sections.iter().chain(&file.tables).filter(|info| info.header.kind != SectionKind::END) {
+        let of_kind = kinds.entry(info.header.kind).or_default();
+        of_kind.bytes += u64::from(info.header.payload_len);
+        for there in [of_kind, &mut all] {
+            there.sections += 1;
+            there.records += u64::from(info.header.records);
+        }
+    }
+    let (mut found, mut last) = (Vec::new(), Vec::new());
     for record in Records::new(&file.end).filter_map(|raw| raw.decode().ok()) {
         match record {
-            AnyRecord::KindTotal(total) => compare_kind(&total, &before, &end, &mut found),
-            AnyRecord::End(total) => compare_all(&total, &before, &end, &mut found),
+            // Kind 0 sums up the kinds for which the writer had no room.
+            AnyRecord::KindTotal(KindTotal { kind: Some(kind @ 1..), sections, records, bytes, .. }) => {
+                let kind = SectionKind(kind);
+                let there = kinds.get(&kind).copied().unwrap_or_default();
+                compare((sections, records, bytes), there, Some(kind), &end, &mut found);
+            }
+            // Of several the last counts.
+            AnyRecord::End(End { sections, records, bytes, .. }) => {
+                last.clear();
+                compare((sections, records, bytes), all, None, &end, &mut last);
+            }
             _ => {}
         }
     }
-    found.into_iter().for_each(|defect| file.add_defect(defect));
+    found.into_iter().chain(last).for_each(|defect| file.add_defect(defect));
 }
 
-fn compare_kind(total: &KindTotal<'_>, before: &[&SectionInfo], end: &SectionInfo, found: &mut Vec<Defect>) {
-    // Kind 0 sums up the kinds for which the writer had no room.
-    let Some(kind) = total.kind.filter(|kind| *kind != 0).map(SectionKind) else { return };
-    let of_kind = || before.iter().filter(|info| info.header.kind == kind);
-    let records = of_kind().map(|info| u64::from(info.header.records)).sum();
-    let bytes = of_kind().map(|info| u64::from(info.header.payload_len)).sum();
-    differ(Counted::Sections, total.sections.map(u64::from), of_kind().count() as u64, Some(kind), end, found);
-    differ(Counted::Records, total.records, records, Some(kind), end, found);
-    differ(Counted::Bytes, total.bytes, bytes, Some(kind), end, found);
-}
-
-fn compare_all(total: &End<'_>, before: &[&SectionInfo], end: &SectionInfo, found: &mut Vec<Defect>) {
-    let records = before.iter().map(|info| u64::from(info.header.records)).sum();
-    differ(Counted::Sections, total.sections.map(u64::from), before.len() as u64, None, end, found);
-    differ(Counted::Records, total.records, records, None, end, found);
-    differ(Counted::Bytes, total.bytes, end.offset, None, end, found);
+/// Compares counted sections, records and bytes with what is there.
+fn compare(
+    (sections, records, bytes): (Option<u32>, Option<u64>, Option<u64>),
+    there: There,
+    kind: Option<SectionKind>,
+    end: &SectionInfo,
+    found: &mut Vec<Defect>,
+) {
+    differ(Counted::Sections, sections.map(u64::from), there.sections, kind, end, found);
+    differ(Counted::Records, records, there.records, kind, end, found);
+    differ(Counted::Bytes, bytes, there.bytes, kind, end, found);
 }
 
 fn differ(

@@ -7,8 +7,8 @@ use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::import::emit::DumpWriter;
 use crate::model::DumpFile;
+use crate::model::emit::DumpWriter;
 
 /// The version of [`SalvageReport`]'s JSON form.
 pub const SCHEMA: u32 = 1;

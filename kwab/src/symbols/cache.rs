@@ -49,7 +49,7 @@ impl IndexCache {
         if fs::create_dir_all(dir).is_err() {
             return false;
         }
-        crate::output::replace(&path, bytes).is_ok()
+        crate::output::replace_own(&path, bytes).is_ok()
     }
 
     /// Forgets an index that turned out to be damaged.

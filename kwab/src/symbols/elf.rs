@@ -7,7 +7,7 @@ use std::io::BufReader;
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SymbolKind};
 
-use super::image::ImageBytes;
+use super::bytes::ImageBytes;
 
 /// A parsed ELF file, as handed to [`with_elf`].
 pub(super) type Elf<'data, R> = object::File<'data, R>;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use walkdir::WalkDir;
 
+use super::bytes::ImageBytes;
 use super::elf::{ReadHeaders, with_elf};
-use super::image::ImageBytes;
 use super::{BuildId, cpio};
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.

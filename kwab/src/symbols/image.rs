@@ -2,49 +2,18 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use object::{Object, ObjectSection};
 
 use super::build::BuildIndex;
+use super::bytes::ImageBytes;
 use super::cache::IndexCache;
+use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
 use super::{BuildId, Location, Probe, SymbolError};
-use crate::unwind::UnwindTables;
-
-/// Where the bytes of an image are.
-#[derive(Clone, Debug)]
-pub enum ImageBytes {
-    /// A file of its own.
-    File(PathBuf),
-    /// Taken out of an archive, or made by a test.
-    Memory {
-        /// What to call it.
-        name: String,
-        /// The bytes of the ELF file.
-        bytes: Arc<[u8]>,
-    },
-}
-
-impl ImageBytes {
-    /// Its path, or the name it goes by.
-    #[must_use]
-    pub fn name(&self) -> String {
-        match self {
-            Self::File(path) => path.display().to_string(),
-            Self::Memory { name, .. } => name.clone(),
-        }
-    }
-
-    fn size(&self) -> std::io::Result<u64> {
-        match self {
-            Self::File(path) => Ok(std::fs::metadata(path)?.len()),
-            Self::Memory { bytes, .. } => Ok(bytes.len() as u64),
-        }
-    }
-}
 
 /// An ELF image that can answer for its addresses.
 #[derive(Debug)]

@@ -8,7 +8,9 @@
 //! Addresses are either *link* addresses (as in the ELF file) or *run-time* addresses; the difference is the load bias.
 
 mod build;
+mod bytes;
 mod cache;
+mod cfi;
 pub mod cpio;
 mod dwarf;
 mod elf;
@@ -17,17 +19,21 @@ mod image;
 mod index;
 mod layout;
 mod names;
+mod registers;
 mod resolve;
 mod source;
 
 #[cfg(test)]
 mod tests;
 
+pub use bytes::ImageBytes;
 pub use cache::IndexCache;
+pub use cfi::{Step, UnwindTables};
 pub use find::{FindError, Finder, Wanted};
-pub use image::{Image, ImageBytes};
+pub use image::Image;
 pub use index::{Index, IndexError};
 pub use names::{demangle, is_machinery};
+pub use registers::Registers;
 pub use resolve::{Loaded, Symbols, short};
 pub use source::SourceLines;
 

@@ -1,8 +1,9 @@
 //! Puts images where a dump had them loaded, and answers for run-time addresses.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Image, Location, Probe, SourceFrame};
+use crate::intervals::ByProcess;
 
 /// An image at the addresses of one address space.
 #[derive(Clone, Debug)]
@@ -38,18 +39,21 @@ impl Loaded {
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     loaded: Vec<Loaded>,
+    /// Where each of them lies; built when an address is asked for.
+    places: OnceLock<ByProcess>,
 }
 
 impl Symbols {
     /// No images yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { loaded: Vec::new() }
+        Self { loaded: Vec::new(), places: OnceLock::new() }
     }
 
     /// Adds an image.
     pub fn add(&mut self, loaded: Loaded) {
         self.loaded.push(loaded);
+        self.places = OnceLock::new();
     }
 
     /// All images, in the order they were added.
@@ -61,8 +65,14 @@ impl Symbols {
     /// The image at an address, as seen by a process (`None`: by the kernel).
     #[must_use]
     pub fn image_at(&self, addr: u64, pid: Option<u32>) -> Option<&Loaded> {
-        let visible = |loaded: &&Loaded| loaded.pid.is_none() || loaded.pid == pid;
-        self.loaded.iter().filter(visible).find(|loaded| (loaded.start..loaded.end).contains(&addr))
+        let places =
+            self.places.get_or_init(|| {
+                let numbered = (0_u32..).zip(&self.loaded);
+                ByProcess::of(numbered.filter_map(|(number, loaded)| {
+                    Some((loaded.pid, (loaded.start, loaded.end.checked_sub(1)?, number)))
+                }))
+            });
+        self.loaded.get(places.seen_by(pid, addr)? as usize)
     }
 
     /// Everything known about an address; empty when no image is there or its symbols cannot be read.

@@ -8,7 +8,8 @@ use crate::symbols::{Image, IndexCache};
 
 struct Case {
     image: Image,
-    stack: BTreeMap<u64, u64>,
+    /// Words by address, as they lie in memory.
+    stack: BTreeMap<u64, [u8; 8]>,
     start: Registers,
     expected: Vec<u64>,
     use_tables: bool,
@@ -33,7 +34,7 @@ fn fixture(kind: &str) -> Case {
             case.expected.push(hex(words[1]));
         } else if let Some((addr, values)) = line.split_once(":\t") {
             for (at, value) in values.split_whitespace().enumerate() {
-                case.stack.insert(hex(addr) + at as u64 * 8, hex(value));
+                case.stack.insert(hex(addr) + at as u64 * 8, hex(value).to_le_bytes());
             }
         } else if let Some((_, number)) = names.iter().find(|(name, _)| words.first() == Some(name)) {
             case.start.set(*number, Some(hex(words[1])));
@@ -43,8 +44,8 @@ fn fixture(kind: &str) -> Case {
 }
 
 impl Space for Case {
-    fn word(&self, addr: u64) -> Option<u64> {
-        self.stack.get(&addr).copied()
+    fn captured(&self, addr: u64) -> &[u8] {
+        self.stack.get(&addr).map_or(&[], |word| word.as_slice())
     }
 
     fn is_code(&self, addr: u64) -> bool {
@@ -122,7 +123,7 @@ fn a_frame_pointer_that_points_at_itself_ends_the_walk() {
     let mut case = fixture("fp");
     case.use_tables = false;
     let rbp = case.start.get(Registers::RBP).unwrap();
-    case.stack.insert(rbp, rbp);
+    case.stack.insert(rbp, rbp.to_le_bytes());
     let trace = backtrace(&case, &case.start, 1000);
     assert!(trace.frames.len() < 20, "{} frames", trace.frames.len());
     let stacks: Vec<_> = trace.frames.iter().filter_map(|frame| frame.sp).collect();
@@ -143,7 +144,8 @@ fn registers_and_stacks_of_garbage_end_without_a_panic() {
         case.use_tables = round % 3 != 0;
         for value in case.stack.values_mut() {
             if random() % 4 == 0 {
-                *value = if random() % 2 == 0 { 0x40_1000 + random() % 0x100 } else { random() };
+                let word = if random() % 2 == 0 { 0x40_1000 + random() % 0x100 } else { random() };
+                *value = word.to_le_bytes();
             }
         }
         for number in [6, 7, 16] {

@@ -1,8 +1,7 @@
 //! Walks a stack frame by frame, choosing at each one the most trustworthy way that works.
 
 use super::Registers;
-use super::tables::{Step, UnwindTables};
-use crate::symbols::Probe;
+use crate::symbols::{Probe, Step, UnwindTables};
 
 /// How a frame was found, most trustworthy first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,8 +88,12 @@ pub struct Backtrace {
 
 /// What a walk must know about the address space.
 pub trait Space {
+    /// The captured bytes from an address on, as far as they lie together; empty when there are none.
+    fn captured(&self, addr: u64) -> &[u8];
     /// The little-endian word at an address, when the dump has it.
-    fn word(&self, addr: u64) -> Option<u64>;
+    fn word(&self, addr: u64) -> Option<u64> {
+        self.captured(addr).first_chunk().map(|word| u64::from_le_bytes(*word))
+    }
     /// Whether the address can hold code.
     fn is_code(&self, addr: u64) -> bool;
     /// The bytes before an address (at most 8, the last one directly before it); fewer when they are not known.
@@ -177,11 +180,17 @@ fn by_frame_pointer(space: &dyn Space, callee: &Registers) -> Option<Registers> 
 
 fn by_scan(space: &dyn Space, callee: &Registers, sp: u64) -> Result<Registers, Stopped> {
     let first = sp.checked_next_multiple_of(8).ok_or(Stopped::NoCaller)?;
+    let mut run: &[u8] = &[];
     for step in 0..SCAN_WORDS {
         let Some(addr) = first.checked_add(step * 8) else { return Err(Stopped::NoCaller) };
-        let Some(word) = space.word(addr) else {
+        if run.len() < 8 {
+            run = space.captured(addr);
+        }
+        let Some((word, rest)) = run.split_first_chunk::<8>() else {
             return Err(if step == 0 { Stopped::NotCaptured(addr) } else { Stopped::NoCaller });
         };
+        let word = u64::from_le_bytes(*word);
+        run = rest;
         // Without the code bytes a scan would take every function pointer for a caller.
         if space.is_code(word) && is_after_call(space, word) == Some(true) {
             return Ok(moved(callee, word, addr.saturating_add(8)));

@@ -3,8 +3,11 @@
 //! Fields are shown as they come out of the decoded record: it is written again, and the bytes of that are shown after
 //! the schema. So a value that the decoder lost or changed differs from what the second reader shows.
 
+use kwab::model::{DumpFile, extents};
+use kwab::report::check::check;
 use kwab_format::reader::OpenError;
 use kwab_format::record::{SCHEMA, Stamp};
+use kwab_format::stream::Dumps;
 use kwab_format::wire::{FieldIter, Raw, unzigzag};
 use kwab_format::{
     AnyRecord, BootId, Defect, DefectKind, DumpId, FieldSchema, FileHeader, Item, RawRecord, Reader, Records, Section,
@@ -17,6 +20,32 @@ type Decoded<'a> = (RawRecord<'a>, Result<AnyRecord<'a>, WireError>);
 
 /// Room for the headers and the end section around records that are written again.
 const SLACK: usize = 4096;
+
+/// What there is to say about a file: the dumps of a stream of its bytes, and the dumps that it holds as a file.
+#[must_use]
+pub fn file(bytes: &[u8]) -> Value {
+    let stream =
+        Dumps::new(bytes).map(|found| json!([found.dump_id.0, found.offset, found.offset + found.bytes.len()]));
+    let mut extents = extents(bytes);
+    if extents.is_empty() {
+        extents.push(0..bytes.len());
+    }
+    let dumps = extents.into_iter().map(|extent| report(&bytes[extent]));
+    json!({ "stream": stream.collect::<Vec<_>>(), "dumps": dumps.collect::<Vec<_>>() })
+}
+
+/// What the end section counts wrongly, as `kwab check` finds it.
+fn totals(bytes: &[u8]) -> Vec<Value> {
+    let Ok(mut file) = DumpFile::alone(bytes.to_vec()) else { return Vec::new() };
+    let _ = check(&mut file, "");
+    let wrong = file.defects.iter().filter_map(|defect| match defect.kind {
+        DefectKind::Totals { what, claimed, found } => Some(json!({
+            "what": what.to_string(), "kind": defect.section_kind.map(|kind| kind.0), "claimed": claimed, "found": found,
+        })),
+        _ => None,
+    });
+    wrong.collect()
+}
 
 /// What there is to say about a dump.
 #[must_use]
@@ -39,10 +68,11 @@ pub fn report(bytes: &[u8]) -> Value {
         let first = defect.sections.map_or(-1, |(first, _)| i64::from(first));
         (defect.offset, defect.kind.name(), defect.length, first, detail(defect).map_or(0, |(_, number)| number))
     });
+    let totals = totals(bytes);
     let file = reader
         .file_header()
         .map(|file| json!({ "minor": file.minor, "dump_id": file.dump_id.0, "boot_id": hex(&file.boot_id.0) }));
-    json!({ "file": file, "sections": sections, "defects": defects.iter().map(defect).collect::<Vec<_>>() })
+    json!({ "file": file, "sections": sections, "defects": defects.iter().map(defect).collect::<Vec<_>>(), "totals": totals })
 }
 
 const fn refusal(error: OpenError) -> &'static str {

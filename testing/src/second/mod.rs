@@ -3,7 +3,7 @@
 //!
 //! Where they disagree, one of them or the document is wrong. [`corpus`] gives the dumps of this repository,
 //! [`mutate`] makes damaged and re-sealed ones of them, [`first`] renders what kwab-format reads, [`disagreements`]
-//! compares.
+//! compares: the dumps of the stream and of the file, sections, values, defects, and what end sections count wrongly.
 
 pub mod first;
 pub mod mutate;
@@ -60,7 +60,21 @@ pub fn corpus() -> Result<Vec<Sample>> {
         }
     }
     samples.push(vectors()?);
+    samples.extend(several(&samples));
     Ok(samples)
+}
+
+/// Files that hold several dumps: one behind the other, and as a channel with other bytes around them.
+fn several(samples: &[Sample]) -> [Sample; 2] {
+    let first: Vec<&[u8]> = samples.iter().map(|sample| sample.bytes.as_slice()).take(3).collect();
+    let behind = first.concat();
+    let mut channel = vec![0; 512];
+    for dump in &first {
+        channel.extend_from_slice(dump);
+        channel.extend_from_slice(&[0xf5, 0x89, 0, b'K']);
+        channel.resize(channel.len().next_multiple_of(512), 0);
+    }
+    [("three dumps", behind), ("a channel", channel)].map(|(name, bytes)| Sample { name: name.into(), bytes })
 }
 
 /// The records of `kwab-format/vectors/records.txt`, as bytes, in one section.
@@ -103,7 +117,7 @@ pub fn disagreements(samples: &[Sample], scratch: &Path) -> Result<Vec<Disagreem
     let mut found = Vec::new();
     for (sample, line) in samples.iter().zip(lines) {
         let second: Value = serde_json::from_str(line).with_context(|| format!("the answer for {}", sample.name))?;
-        let first = first::report(&sample.bytes);
+        let first = first::file(&sample.bytes);
         if first != second {
             let mut text = String::new();
             difference(&first, &second, "", &mut text);

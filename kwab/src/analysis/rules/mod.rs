@@ -16,7 +16,7 @@ use kwab_format::SectionKind;
 
 use super::audit;
 use super::context::Context;
-use super::finding::Claim;
+use super::finding::{Claim, Named};
 
 /// A rule of the triage.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +35,14 @@ pub struct Rule {
     pub is_bug: bool,
     /// Judges a case.
     pub judge: fn(&Context<'_, '_>) -> Vec<Claim>,
+}
+
+impl Rule {
+    /// What it brings into each of its hypotheses.
+    #[must_use]
+    pub const fn named(&self) -> Named {
+        Named { id: self.id, class: self.class, rests_on: self.rests_on, next: self.next }
+    }
 }
 
 const CAUSE: SectionKind = SectionKind::CAUSE;

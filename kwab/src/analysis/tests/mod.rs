@@ -6,6 +6,7 @@ mod evidence;
 mod logs;
 mod triage;
 mod verify;
+mod work;
 
 use kwab_format::record::*;
 use kwab_format::wire::RecordType;

@@ -6,9 +6,9 @@ use kwab_format::record::{
     SyscallProfile, SyscallProfileEntry, UcopyEntry, UcopyTraceDump, VmAudit,
 };
 
-use super::super::lex::{Lexer, Malformed};
 use super::members::{Extra, Take, array, keep, member, members, next_name, objects, special};
 use super::{EventKind, EventSink};
+use crate::text::lex::{Lexer, Malformed};
 
 /// An event of plain members and one list of objects.
 macro_rules! list_event {

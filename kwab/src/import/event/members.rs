@@ -3,7 +3,7 @@
 //! Prediction first: [`members!`] compares the input with the members in the order in which the dialects write them, and
 //! goes on by name from the first one that differs. Nothing is lost: see [`Extra`].
 
-use super::super::lex::{Lexer, Malformed, Number};
+use crate::text::lex::{Lexer, Malformed, Number};
 
 /// Members that no field holds, kept as they stood.
 #[derive(Debug, Default)]

@@ -12,13 +12,14 @@ use kwab_format::record::{
 };
 use kwab_format::wire::RecordType;
 
-use super::lex::{Lexer, Malformed};
+use crate::text::lex::{Lexer, Malformed};
 use members::{Take, array, keep, member, members, next_name};
 
 mod lists;
 mod members;
 mod notice;
 
+pub use crate::text::dialect::EventKind;
 pub use lists::register;
 pub use members::Extra;
 pub use notice::{Notable, Notice};
@@ -27,68 +28,6 @@ pub use notice::{Notable, Notice};
 pub trait EventSink {
     /// Takes one record; what it borrows is gone afterwards.
     fn event<'a, T: RecordType<'a> + Notable<'a>>(&mut self, kind: EventKind, record: &T);
-}
-
-/// Declares the kinds of events, their names on the wire, and the reader of those that have only plain members.
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident = $text:literal,)*) => {
-        /// The types of events that this version knows; `Other` is any other type.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum EventKind {
-            $(#[doc = concat!("`", $text, "`")] $name,)*
-            /// A type without a record of its own.
-            Other,
-        }
-
-        impl EventKind {
-            /// Every kind, `Other` last.
-            pub const ALL: &'static [EventKind] = &[$(EventKind::$name,)* EventKind::Other];
-
-            /// The name in the log.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(EventKind::$name => $text,)*
-                    EventKind::Other => "other",
-                }
-            }
-
-            #[inline]
-            fn from_name(name: &[u8]) -> EventKind {
-                $(if name == $text.as_bytes() { return EventKind::$name; })*
-                EventKind::Other
-            }
-        }
-    };
-}
-
-// The most frequent come first: names are compared in this order.
-kinds! {
-    SyscallEntry = "syscall_entry",
-    SyscallExit = "syscall_exit",
-    CanaryCheck = "canary_check",
-    Htrace = "htrace",
-    PageFault = "page_fault",
-    Usercopy = "usercopy",
-    Signal = "signal",
-    ProcessFork = "process_fork",
-    ProcessExec = "process_exec",
-    ProcessExit = "process_exit",
-    UnimplementedSyscall = "unimplemented_syscall",
-    UserFault = "user_fault",
-    UsercopyFault = "usercopy_fault",
-    UcopyTraceDump = "ucopy_trace_dump",
-    SignalStackWrite = "signal_stack_write",
-    CrashReport = "crash_report",
-    Panic = "panic",
-    SyscallProfile = "syscall_profile",
-    PageFaults = "page_faults",
-    SpanProfile = "span_profile",
-    HtraceSummary = "htrace_summary",
-    PageVerifyFail = "page_verify_fail",
-    HugePageVerifyFail = "huge_page_verify_fail",
-    PageVerifyOk = "page_verify_ok",
-    VmAudit = "vm_audit",
-    ExecPrefault = "exec_prefault",
 }
 
 /// Reads one event whose `{` comes next and gives its record to `sink`. `stamp` says where in the log it stands.

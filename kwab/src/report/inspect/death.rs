@@ -137,7 +137,7 @@ pub(super) fn signature(dump: &Dump, cause: &Option<Cause<'_>>) -> String {
         dump.records::<Frame<'_>>().filter(|frame| is_of_death(frame, dump)).take(MOST_FRAMES).collect();
     let first = frames.iter().filter(|frame| frame.trust != Some(FrameTrust::SCAN));
     let mut symbols: Vec<&[u8]> = first.filter_map(|frame| frame.symbol).collect();
-    if let Some(location) = cause.location.and_then(crate::import::text::location) {
+    if let Some(location) = cause.location.and_then(crate::text::console::location) {
         symbols.insert(0, location.symbol);
     }
     signature::of(&Parts {

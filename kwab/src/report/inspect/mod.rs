@@ -431,10 +431,7 @@ pub fn cause_of(dump: &Dump) -> Option<CauseReport> {
     death::cause(dump).map(|cause| death::report(dump, &cause, &[]))
 }
 
-/// An address or word as it can be grepped: full width.
-pub(crate) fn address(value: u64) -> String {
-    format!("0x{value:016x}")
-}
+pub(crate) use crate::text::address;
 
 /// Text of a record.
 pub(crate) fn text(bytes: &[u8]) -> String {

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::App;
+use super::App;
 use crate::view::Slot;
 
 /// Terminals at least this wide have the detail beside the list; narrower ones below it.
@@ -46,7 +46,7 @@ pub fn layout(app: &App) -> Layout {
 }
 
 /// The layout of an area.
-pub(super) fn of(app: &App, area: Rect) -> Layout {
+pub(crate) fn of(app: &App, area: Rect) -> Layout {
     let mut rest = area;
     let header = take_top(&mut rest, 1);
     let footer = take_bottom(&mut rest, 1);

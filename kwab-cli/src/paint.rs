@@ -1,0 +1,52 @@
+//! Makes text safe for a terminal and keeps the program's own colours in it.
+//!
+//! Text passes [`kwab::plain`] here, so nothing from a dump, a log or a file name can steer the terminal. The program's own
+//! colours carry a mark that no input can know ([`sgr`]).
+
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::{self, Write as _};
+use std::sync::OnceLock;
+
+use kwab::plain;
+
+/// The program's own control sequence `CSI code m`; [`printable`] prints it as such and escapes every other.
+pub(crate) fn sgr(code: &str) -> String {
+    format!("{}{code}m", mark())
+}
+
+/// What begins an own control sequence: escape and 64 bits that differ from run to run.
+fn mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| format!("\u{1b}{:016x}[", std::hash::RandomState::new().build_hasher().finish()))
+}
+
+/// `text` in one line, its own control sequences kept for [`printable`].
+pub(crate) fn one_line(text: &str) -> String {
+    own_and_others(text, sgr, |rest| plain::line(rest).into_owned())
+}
+
+/// Columns of `text` without own control sequences.
+pub(crate) fn columns(text: &str) -> usize {
+    own_and_others(text, |_| String::new(), str::to_owned).chars().count()
+}
+
+fn own_and_others(text: &str, own: impl Fn(&str) -> String, other: impl Fn(&str) -> String) -> String {
+    let mut pieces = text.split(mark());
+    let mut out = other(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (code, rest) = piece.split_once('m').unwrap_or(("0", piece));
+        out.push_str(&own(code));
+        out.push_str(&other(rest));
+    }
+    out
+}
+
+/// A page as it is printed: own control sequences as such, everything else that is no line end escaped.
+pub(crate) fn printable(page: &str) -> String {
+    own_and_others(page, |code| format!("\u{1b}[{code}m"), |rest| plain::page(rest).into_owned())
+}
+
+/// Says something on stderr; that it cannot be said is not worth an error.
+pub(crate) fn remark(text: &str) {
+    let _ = io::stderr().write_all(printable(text).as_bytes());
+}

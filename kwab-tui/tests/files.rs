@@ -1,0 +1,97 @@
+//! Which files the interface reads and writes: every dump of a file has its row, and nothing that is read is overwritten.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Driven, folder};
+use kwab_tui::action::Command;
+use kwab_tui::app::{Action, Overlay};
+use kwab_tui::marks::Marks;
+use kwab_tui::view::View as _;
+use tempfile::TempDir;
+
+/// A folder with one file that holds two dumps of different crashes.
+fn two_in_one() -> (TempDir, PathBuf) {
+    let crashes = folder().join("crashes");
+    let read = |name: &str| std::fs::read(crashes.join(name)).expect("a dump");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("two.kwab");
+    std::fs::write(&file, [read("rich.kwab"), read("null-dereference.kwab")].concat()).expect("written");
+    (folder, file)
+}
+
+#[test]
+fn each_dump_of_a_file_has_its_row_and_opens_as_itself() {
+    let (folder, file) = two_in_one();
+    let mut driven = Driven::new(folder.path(), (100, 30));
+    let view = driven.app.catalogue.view();
+    let named: Vec<&str> = (0..view.len()).filter_map(|row| view.path(row)).collect();
+    let names = [format!("{}#1", file.display()), format!("{}#2", file.display())];
+    assert!(names.iter().all(|name| named.contains(&name.as_str())), "{named:?}");
+    let mut headlines = Vec::new();
+    for name in &names {
+        let row = (0..view.len()).find(|row| view.path(*row) == Some(name)).expect("a row");
+        driven.app.catalogue.list.selected = row;
+        driven.act(Action::Command(Command::Follow));
+        let crash = driven.app.crash.as_ref().expect("it is open");
+        assert_eq!((crash.failed.as_deref(), crash.path.to_str()), (None, Some(name.as_str())));
+        let report = crash.report.as_ref().expect("it is read");
+        headlines.push(report.headline.clone());
+        let number = name.rsplit('#').next().expect("a number");
+        assert_eq!(driven.app.dump_name(), format!("{} --dump {number}", file.display()));
+        driven.act(Action::Command(Command::Catalogue));
+    }
+    assert_ne!(headlines[0], headlines[1]);
+}
+
+#[test]
+fn a_file_that_changes_shows_the_dumps_that_it_then_holds() {
+    let (folder, file) = two_in_one();
+    let mut driven = Driven::new(folder.path(), (100, 30));
+    assert_eq!(driven.app.catalogue.view().len(), 2);
+    std::fs::copy(self::folder().join("crashes/rich.kwab"), &file).expect("copied");
+    // A file is read when two looks found it the same: until then it may still be written.
+    driven.act(Action::Command(Command::Reload));
+    driven.act(Action::Command(Command::Reload));
+    let view = driven.app.catalogue.view();
+    assert_eq!((view.len(), view.path(0)), (1, file.to_str()));
+}
+
+/// Exports the list that is shown to `path`; what the interface then says.
+fn export(driven: &mut Driven, path: &Path) -> String {
+    driven.act(Action::Command(Command::Export));
+    assert!(matches!(driven.app.overlay, Some(Overlay::Prompt { .. })));
+    // The proposed name goes first.
+    driven.keys(&["ctrl-u"]).text(path.to_str().expect("a text")).keys(&["enter"]);
+    driven.screen()
+}
+
+#[test]
+fn an_export_never_replaces_a_dump_or_a_log_that_is_listed_or_open() {
+    let (folder, file) = two_in_one();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("serial.log"), "a log\n").expect("written");
+    std::os::unix::fs::symlink("two.kwab", at("link.txt")).expect("linked");
+    std::fs::hard_link(&file, at("hard.txt")).expect("linked");
+    let before = std::fs::read(&file).expect("readable");
+    let mut driven = Driven::new(folder.path(), (160, 30));
+    driven.act(Action::Command(Command::Follow));
+    for name in ["two.kwab", "link.txt", "hard.txt", "serial.log"] {
+        let said = export(&mut driven, &at(name));
+        assert!(said.contains("never overwritten"), "{name}: {said}");
+    }
+    assert_eq!(std::fs::read(&file).expect("readable"), before);
+    assert_eq!(std::fs::read(at("serial.log")).expect("readable"), b"a log\n");
+    export(&mut driven, &at("free.txt"));
+    assert!(at("free.txt").is_file());
+}
+
+#[test]
+fn marks_are_read_from_a_regular_file_only() {
+    let (folder, file) = two_in_one();
+    assert!(Marks::beside(&file).is_none());
+    let path = Marks::path(&file);
+    std::os::unix::fs::symlink("/dev/zero", &path).expect("linked");
+    assert!(matches!(Marks::beside(&file), Some(Err(_))), "{}", folder.path().display());
+}
