@@ -11,6 +11,7 @@ use machine::cpu::{self, CpuId};
 use machine::sync::Once;
 use machine::thread::{FpuStart, UserStart};
 
+use crate::fs::dentry::Moment;
 use crate::fs::mount::{self, FileSystem, Mount};
 use crate::fs::open::{self, How};
 use crate::fs::tmpfs::{self, TmpFs};
@@ -113,7 +114,7 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
 
 fn open_console(me: &Thread, context: &FsContext) {
     const O_RDWR: u32 = 2;
-    let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0, began: None };
+    let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0, began: Moment::ANY };
     let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR, mode: 0 }) else {
         log::warn!("Warning: unable to open an initial console.");
         return;

@@ -61,6 +61,8 @@ pub struct DirMap<T> {
     /// Slot numbers, `EMPTY` or `GONE`; a power of two long, or empty while there are few slots.
     index: Vec<u32>,
     index_used: usize,
+    /// Hashes depend on it, so that who does not know it cannot choose names of one hash.
+    key: u64,
 }
 
 const EMPTY: u32 = u32::MAX;
@@ -74,14 +76,14 @@ pub const MOST_NAMES: usize = 600_000;
 
 impl<T> Default for DirMap<T> {
     fn default() -> Self {
-        Self::new()
+        Self::new(0)
     }
 }
 
 impl<T> DirMap<T> {
-    /// An empty directory.
-    pub const fn new() -> Self {
-        Self { slots: Slots::new(), free: Vec::new(), index: Vec::new(), index_used: 0 }
+    /// An empty directory whose hashes depend on `key`.
+    pub const fn new(key: u64) -> Self {
+        Self { slots: Slots::new(), free: Vec::new(), index: Vec::new(), index_used: 0, key }
     }
 
     /// Number of names.
@@ -102,13 +104,13 @@ impl<T> DirMap<T> {
     /// What `name` stands for.
     #[inline]
     pub fn get(&self, name: &[u8]) -> Option<&T> {
-        let slot = self.find(hash(name), name)?;
+        let slot = self.find(hash(self.key, name), name)?;
         self.slots.get(slot).map(|slot| &slot.value)
     }
 
     /// Adds `name`; gives `value` back if the name exists or the directory is full.
     pub fn insert(&mut self, name: &[u8], value: T) -> Result<(), T> {
-        let hash = hash(name);
+        let hash = hash(self.key, name);
         if self.find(hash, name).is_some() || self.is_full() {
             return Err(value);
         }
@@ -130,13 +132,13 @@ impl<T> DirMap<T> {
 
     /// Makes the existing `name` stand for `value` and returns what it stood for.
     pub fn replace(&mut self, name: &[u8], value: T) -> Option<T> {
-        let at = self.find(hash(name), name)?;
+        let at = self.find(hash(self.key, name), name)?;
         self.slots.get_mut(at)?.as_mut().map(|slot| core::mem::replace(&mut slot.value, value))
     }
 
     /// Removes `name` and returns what it stood for.
     pub fn remove(&mut self, name: &[u8]) -> Option<T> {
-        let hash = hash(name);
+        let hash = hash(self.key, name);
         let at = self.find(hash, name)?;
         if let Some(place) = self.index_place(hash, at as u32) {
             self.index[place] = GONE;
@@ -144,7 +146,7 @@ impl<T> DirMap<T> {
         let slot = self.slots.get_mut(at)?.take()?;
         self.free.push(at as u32);
         if self.is_empty() {
-            *self = Self::new();
+            *self = Self::new(self.key);
         }
         Some(slot.value)
     }
@@ -157,7 +159,13 @@ impl<T> DirMap<T> {
 
     /// Takes everything out.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
-        core::mem::take(self).slots.chunks.into_iter().flatten().flatten().map(|slot| slot.value)
+        core::mem::replace(self, Self::new(self.key))
+            .slots
+            .chunks
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|slot| slot.value)
     }
 
     #[inline]
@@ -223,19 +231,29 @@ impl<T> DirMap<T> {
     }
 }
 
-/// Mixes the name four bytes at a time; directories are small, so speed counts for more than spread.
+/// Mixes the name eight bytes at a time by multiplications whose halves are folded; a last word overlaps the one before.
+/// Without the key nothing is known of any step, so names that collide cannot be chosen: many of them would make each
+/// look under the directory's lock one at all of them.
 #[inline]
-fn hash(name: &[u8]) -> u32 {
-    let mut value = name.len() as u32;
-    let mut words = name.chunks_exact(4);
-    for word in &mut words {
-        let word = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-        value = (value.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b1);
-    }
-    for &byte in words.remainder() {
-        value = (value.rotate_left(5) ^ u32::from(byte)).wrapping_mul(0x9e37_79b1);
-    }
-    value ^ value >> 15
+fn hash(key: u64, name: &[u8]) -> u32 {
+    let fold = |value: u64| {
+        let product = u128::from(value) * 0x9e37_79b9_7f4a_7c15;
+        product as u64 ^ (product >> 64) as u64
+    };
+    let length = (name.len() as u64) << 56;
+    let value = match (name.last_chunk(), name.first_chunk(), name.last_chunk()) {
+        (Some(&last), ..) => {
+            let words = name.chunks_exact(8).filter_map(|word| word.first_chunk().copied());
+            let value = words.fold(key, |value, word| fold(value ^ u64::from_le_bytes(word)));
+            fold(value ^ u64::from_le_bytes(last) ^ length)
+        }
+        (_, Some(&first), Some(&last)) => {
+            let (first, last) = (u32::from_le_bytes(first), u32::from_le_bytes(last));
+            fold(key ^ u64::from(first) ^ u64::from(last) << 32 ^ length)
+        }
+        _ => fold(key ^ name.iter().fold(length, |word, &byte| word << 8 | u64::from(byte)) ^ length),
+    };
+    value as u32 ^ (value >> 32) as u32
 }
 
 #[cfg(test)]
@@ -246,8 +264,20 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn names_that_collide_under_one_key_are_spread_under_another() {
+        let place = |key, name: &str| hash(key, name.as_bytes()) as usize % 256;
+        let chosen: Vec<_> = (0..100_000).map(|n: u32| n.to_string()).filter(|name| place(1, name) == 0).collect();
+        assert!(chosen.len() > 200, "{} names were found", chosen.len());
+        for key in [0, 2, 3, 1 << 63] {
+            let mut places = [0; 256];
+            chosen.iter().for_each(|name| places[place(key, name)] += 1);
+            assert!(places.iter().all(|&count| count < 16), "{:?} names at one place", places.iter().max());
+        }
+    }
+
+    #[test]
     fn removing_while_listing_skips_nobody_who_stays() {
-        let mut dir = DirMap::new();
+        let mut dir = DirMap::new(7);
         for number in 0..100 {
             dir.insert(number.to_string().as_bytes(), number).unwrap();
         }
@@ -266,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_name_exists_once() {
-        let mut dir = DirMap::new();
+        let mut dir = DirMap::new(7);
         assert_eq!(dir.insert(b"a", 1), Ok(()));
         assert_eq!(dir.insert(b"a", 2), Err(2));
         assert_eq!(dir.replace(b"a", 3), Some(1));
@@ -275,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_full_directory_takes_no_more_and_still_finds_its_names() {
-        let mut dir = DirMap::new();
+        let mut dir = DirMap::new(7);
         for number in 0..MOST_NAMES as u32 {
             dir.insert(&number.to_le_bytes(), number).unwrap();
         }
@@ -289,7 +319,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_map(steps in proptest::collection::vec((any::<bool>(), 0_u32..60), 0..400)) {
-            let mut dir = DirMap::new();
+            let mut dir = DirMap::new(7);
             let mut model = BTreeMap::new();
             for (add, number) in steps {
                 let name = alloc::format!("name-{number}");

@@ -15,9 +15,6 @@ pub const FIXED: u64 = 2;
 /// `MREMAP_DONTUNMAP`
 pub const DONT_UNMAP: u64 = 4;
 
-/// No file reaches further.
-pub const FARTHEST: u64 = i64::MAX as u64;
-
 impl AddressSpace {
     /// Resizes or moves the mapping at `old`. All lengths are whole pages; `old_len` 0 duplicates a shared mapping.
     pub fn mremap(
@@ -44,14 +41,6 @@ impl AddressSpace {
         }
         if vma.end - old < old_len {
             return Err(Errno::EFAULT);
-        }
-        if let Backing::File { offset, .. } = &vma.backing
-            && (old - vma.start)
-                .checked_add(new_len)
-                .and_then(|len| offset.checked_add(len))
-                .is_none_or(|end| end > FARTHEST)
-        {
-            return Err(Errno::EINVAL);
         }
         let more = (new_len.saturating_sub(old_len)) / PAGE;
         if map.vmas.pages() + more > limit / PAGE {

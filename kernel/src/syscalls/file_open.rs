@@ -64,7 +64,7 @@ fn open_at(call: &Call<'_>, dir: i32, path: u64, how: How, restrict: u32) -> Sys
         walk.base = Some(call.task.files().get(dir)?.path.clone());
     }
     walk.restrict = restrict;
-    walk.began = (restrict != 0).then(Moment::now);
+    walk.began = Moment::now();
     let file = open(&walk, &path, how)?;
     install(call, file, how.flags & O_CLOEXEC as u32 != 0)
 }

@@ -90,8 +90,8 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
-        // No file reaches further, so no page of a mapping has a number that wraps.
-        if offset.checked_add(len).is_none_or(|end| end > remap::FARTHEST) {
+        // No file reaches further. Nor can a mapping grow by enough for the number of a page to wrap.
+        if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
             return Err(Errno::EOVERFLOW);
         }
         match mapped::backing(file, offset, prot, shared)? {

@@ -10,6 +10,7 @@ use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW};
 use machine::addr::UserAddr;
 
 use super::Call;
+use crate::fs::dentry::Moment;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, FsContext, Path};
 use crate::task::Creds;
@@ -87,7 +88,7 @@ impl Walker {
     pub fn walk(&self, call: &Call<'_>, dir: i32, path: &[u8]) -> Result<Walk<'_>, Errno> {
         let absolute = path.first() == Some(&b'/');
         let base = if dir == AT_FDCWD || absolute { None } else { Some(call.task.files().get(dir)?.path.clone()) };
-        Ok(Walk { who: self.caller(), context: &self.context, base, restrict: 0, began: None })
+        Ok(Walk { who: self.caller(), context: &self.context, base, restrict: 0, began: Moment::ANY })
     }
 
     /// The place that `dir`, `path` and `AT_*` flags name together (stat and its kin).

@@ -20,6 +20,7 @@ use super::loader::{self, Given, Loaded, Program};
 use super::process::Actions;
 use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
+use crate::fs::dentry::Moment;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
 use crate::fs::open;
@@ -113,7 +114,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
 fn walk_from<R>(me: &Thread, base: Option<Path>, run: impl FnOnce(&Walk<'_>) -> R) -> R {
     let creds = me.creds();
     let context = me.fs();
-    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0, began: None })
+    run(&Walk { who: caller(&creds), context: &context, base, restrict: 0, began: Moment::ANY })
 }
 
 fn caller(creds: &Creds) -> Caller<'_> {

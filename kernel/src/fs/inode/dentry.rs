@@ -4,7 +4,7 @@
 //! procfs makes them when asked). A dentry holds its parent, never its children, so a place stays nameable while it is open.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
 use machine::sync::SpinLock;
 
@@ -39,7 +39,7 @@ impl Name {
 }
 
 /// Sequence count of renames: odd while one runs.
-static MOVES: AtomicU64 = AtomicU64::new(0);
+static MOVES: AtomicU32 = AtomicU32::new(0);
 
 /// Held during a rename, of which one runs at a time.
 pub struct Moving(());
@@ -60,9 +60,12 @@ impl Drop for Moving {
 
 /// A value of the sequence count of renames: [`Moment::holds`] tells whether any dentry may have another parent since.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment(u64);
+pub struct Moment(u32);
 
 impl Moment {
+    /// None in particular: for walks without restrictions, which are never compared.
+    pub const ANY: Self = Self(0);
+
     /// Now.
     pub fn now() -> Self {
         Self(MOVES.load(SeqCst))

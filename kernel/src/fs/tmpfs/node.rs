@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
 use machine::frame::Frame;
-use machine::sync::SpinLock;
+use machine::sync::{Once, SpinLock};
 
 use super::Pool;
 use super::data::{FileData, PAGE};
@@ -23,6 +23,7 @@ use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
 use crate::mm::ReverseMap;
 use crate::upper::Kwab;
+use crate::{options, random};
 
 /// What a node is.
 pub enum Body {
@@ -40,8 +41,24 @@ pub enum Body {
 
 impl Body {
     /// An empty directory.
-    pub const fn directory() -> Self {
-        Self::Directory(SpinLock::new(DirMap::new()))
+    pub fn directory() -> Self {
+        Self::Directory(SpinLock::new(DirMap::new(name_key())))
+    }
+}
+
+/// What the hashes of names depend on: chosen at boot, 0 under `norandmaps`, which makes boots alike.
+fn name_key() -> u64 {
+    static KEY: Once<u64> = Once::new();
+    loop {
+        if let Some(key) = KEY.get() {
+            return *key;
+        }
+        let mut key = [0; 8];
+        if !options::get().norandmaps {
+            random::fill(&mut key);
+        }
+        // Of two that come here at once, one is used.
+        let _ = KEY.set(u64::from_le_bytes(key));
     }
 }
 
