@@ -8,7 +8,7 @@ use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
 use linux_abi::syscalls::nr;
 
-use super::memory_advice::{madvise, populate_error};
+use super::memory_advice::populate_error;
 use super::{Call, Calls, SysResult};
 use crate::fs::mapped;
 use crate::mm::map::{Placement, Request, shared_memory};
@@ -29,7 +29,6 @@ pub const CALLS: Calls = &[
     (nr::mremap, mremap),
     (nr::msync, msync),
     (nr::mincore, mincore),
-    (nr::madvise, madvise),
     (nr::mlock, mlock),
     (nr::mlock2, mlock),
     (nr::munlock, munlock),

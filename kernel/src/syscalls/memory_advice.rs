@@ -6,13 +6,17 @@ use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
 use linux_abi::flags::file::{FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE};
 use linux_abi::flags::memory as abi;
+use linux_abi::syscalls::nr;
 
-use super::{Call, SysResult};
+use super::{Call, Calls, SysResult};
 use crate::fs::MappedFile;
 use crate::mm::fault::Unresolved;
 use crate::mm::{AddressSpace, Backing, Vma};
 
-pub(super) fn madvise(call: &mut Call<'_>) -> SysResult {
+/// This area's calls.
+pub const CALLS: Calls = &[(nr::madvise, madvise)];
+
+fn madvise(call: &mut Call<'_>) -> SysResult {
     if !ADVICE.iter().any(|range| range.contains(&call.arg(2))) {
         return Err(Errno::EINVAL);
     }

@@ -88,6 +88,7 @@ const AREAS: &[Calls] = &[
     poll::CALLS,
     socket::CALLS,
     memory::CALLS,
+    memory_advice::CALLS,
     mqueue::CALLS,
     process::CALLS,
     process_compare::CALLS,

@@ -105,6 +105,50 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
                 mm.dumpable.store(value == 1, Ordering::Relaxed);
             }
         }),
+        // PR_SET_NAME, PR_GET_NAME
+        15 => {
+            let mut name = [0; 15];
+            let len = read_name(value, &mut name)?;
+            me.set_comm(&name[..len]);
+        }
+        16 => {
+            let name = *me.name.lock();
+            user::write_bytes(value, &name)?;
+        }
+        // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
+        29 => {
+            let slack = if (value as i64) <= 0 { me.sched.default_slack } else { value };
+            me.sched.slack.store(slack, Ordering::Relaxed);
+        }
+        30 => return Ok(me.sched.slack.load(Ordering::Relaxed) as usize),
+        // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
+        36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
+        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
+        // PR_GET_TID_ADDRESS
+        40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
+        // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
+        41 => me.process.thp_disabled.store(value != 0, Ordering::Relaxed),
+        42 => return Ok(usize::from(me.process.thp_disabled.load(Ordering::Relaxed))),
+        // PR_GET_TIMING, PR_SET_TIMING: PR_TIMING_STATISTICAL is the only one.
+        13 => {}
+        14 if value == 0 => {}
+        // PR_GET_SECCOMP: no filters.
+        21 => {}
+        // PR_GET_TSC, PR_SET_TSC: PR_TSC_ENABLE.
+        25 => UserPtr::<u32>::new(value).write(1)?,
+        26 if value == 1 => {}
+        // PR_MCE_KILL (PR_MCE_KILL_CLEAR), PR_MCE_KILL_GET: the policy is the default, 2.
+        33 if value == 0 => {}
+        34 => return Ok(2),
+        _ => return identity_option(call, option, value),
+    }
+    Ok(0)
+}
+
+/// The options of prctl(2) about whom the caller acts as.
+fn identity_option(call: &Call<'_>, option: i32, value: u64) -> SysResult {
+    let me = &call.task;
+    match option {
         // PR_GET_KEEPCAPS, PR_SET_KEEPCAPS
         7 => return Ok(usize::from(me.creds.with(|creds| creds.has_secure(secure::KEEP_CAPS)))),
         8 if value <= 1 => {
@@ -115,16 +159,6 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
             access::change_creds(me, |creds| {
                 creds.securebits = if keep { creds.securebits | bit } else { creds.securebits & !bit }
             });
-        }
-        // PR_SET_NAME, PR_GET_NAME
-        15 => {
-            let mut name = [0; 15];
-            let len = read_name(value, &mut name)?;
-            me.set_comm(&name[..len]);
-        }
-        16 => {
-            let name = *me.name.lock();
-            user::write_bytes(value, &name)?;
         }
         // PR_CAPBSET_READ, PR_CAPBSET_DROP
         23 if value <= 40 => return Ok(me.creds.with(|creds| creds.bounding >> value & 1) as usize),
@@ -144,34 +178,9 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
             changed.set_securebits(value)?;
             access::change_creds(me, |creds| creds.securebits = changed.securebits);
         }
-        // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
-        29 => {
-            let slack = if (value as i64) <= 0 { me.sched.default_slack } else { value };
-            me.sched.slack.store(slack, Ordering::Relaxed);
-        }
-        30 => return Ok(me.sched.slack.load(Ordering::Relaxed) as usize),
-        // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
-        36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
-        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
         // PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS
         38 if value == 1 => access::change_creds(me, |creds| creds.no_new_privs = true),
         39 => return Ok(usize::from(me.creds.with(|creds| creds.no_new_privs))),
-        // PR_GET_TID_ADDRESS
-        40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
-        // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
-        41 => me.process.thp_disabled.store(value != 0, Ordering::Relaxed),
-        42 => return Ok(usize::from(me.process.thp_disabled.load(Ordering::Relaxed))),
-        // PR_GET_TIMING, PR_SET_TIMING: PR_TIMING_STATISTICAL is the only one.
-        13 => {}
-        14 if value == 0 => {}
-        // PR_GET_SECCOMP: no filters.
-        21 => {}
-        // PR_GET_TSC, PR_SET_TSC: PR_TSC_ENABLE.
-        25 => UserPtr::<u32>::new(value).write(1)?,
-        26 if value == 1 => {}
-        // PR_MCE_KILL (PR_MCE_KILL_CLEAR), PR_MCE_KILL_GET: the policy is the default, 2.
-        33 if value == 0 => {}
-        34 => return Ok(2),
         // PR_CAP_AMBIENT: there is no inheritable capability that could be raised, so the set is empty.
         47 => return ambient(value, call.arg(2)),
         _ => return Err(Errno::EINVAL),

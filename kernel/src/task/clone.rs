@@ -11,7 +11,7 @@ use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
 use machine::trap::TrapCode;
 
-use super::account::Kind;
+use super::account::{Charge, Kind};
 use super::creds::cap;
 use super::process::Actions;
 use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
@@ -87,8 +87,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     let tid = taken.as_ref().map_or_else(tree::allocate, |taken| Ok(taken.id()))?;
     let process = if is_thread { me.process.clone() } else { child_process(me, tid, request) };
     let vfork = asked(flags::CLONE_VFORK).then(|| Arc::new(VforkDone::default()));
-    let mut task = child_task(me, tid, process.clone(), mm.clone(), request, vfork.clone());
-    task.counted = SpinLock::new(counted);
+    let task = child_task(me, tid, process.clone(), mm.clone(), request, (vfork.clone(), counted));
     drop(family);
     let mut start = *frame;
     start.set_result(0);
@@ -186,7 +185,7 @@ fn child_task(
     process: Arc<Process>,
     mm: Arc<AddressSpace>,
     request: &Request,
-    vfork: Option<Arc<VforkDone>>,
+    (vfork, counted): (Option<Arc<VforkDone>>, Option<Charge>),
 ) -> Task {
     let asked = |flag: u64| request.flags & flag != 0;
     let files = if asked(flags::CLONE_FILES) { me.files.get() } else { me.files.get().map(|files| files.fork()) };
@@ -213,7 +212,7 @@ fn child_task(
         files: OptionSlot::new(files),
         fs: OptionSlot::new(fs),
         creds: Slot::new(me.creds.get()),
-        counted: SpinLock::new(None),
+        counted: SpinLock::new(counted),
         identity: SpinLock::new(()),
         name: SpinLock::new(*me.name.lock()),
         clear_child_tid: on(flags::CLONE_CHILD_CLEARTID, request.child_tid),

@@ -61,8 +61,10 @@ fn leave(me: &Task, code: u8) {
     let process = me.process.clone();
     *process.last_creds.lock() = Some(me.creds());
     let counted = me.counted.lock().take();
-    let waiting = core::mem::take(&mut *me.signals.pending.lock());
-    drop(waiting);
+    if !me.signals.pending_set().is_empty() {
+        let waiting = core::mem::take(&mut *me.signals.pending.lock());
+        drop(waiting);
+    }
     {
         let mut usage = process.usage.lock();
         let (user, system) = clock::split_time(me);

@@ -199,8 +199,10 @@ pub fn remove_process(pid: Pid) -> bool {
     drop(tree);
     // Not left to its last reference, which a thread that is just ending may hold.
     drop(gone.process.counted.lock().take());
-    let waiting = core::mem::take(&mut *gone.process.pending.lock());
-    drop(waiting);
+    if gone.process.pending_bits.load(Ordering::Acquire) != 0 {
+        let waiting = core::mem::take(&mut *gone.process.pending.lock());
+        drop(waiting);
+    }
     drop(gone);
     true
 }

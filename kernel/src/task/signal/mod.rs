@@ -340,12 +340,12 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         discard(process, SigSet::STOPS);
     }
     let disposition = process.actions.with(|actions| actions.get(info.signal));
-    let blocked = match thread {
-        Some(thread) => thread.signals.blocked().has(info.signal),
-        None => process.threads.lock().iter().all(|thread| thread.signals.blocked().has(info.signal)),
-    };
-    let waited_for = |thread: &Thread| SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
-    let wanted = process.threads.lock().iter().any(|thread| waited_for(thread));
+    let (mut blocked, mut wanted) = (true, false);
+    for thread in process.threads.lock().iter() {
+        blocked &= thread.signals.blocked().has(info.signal);
+        wanted |= SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
+    }
+    let blocked = thread.map_or(blocked, |thread| thread.signals.blocked().has(info.signal));
     if !blocked && !wanted {
         if disposition.ignores(info.signal) {
             return false;
