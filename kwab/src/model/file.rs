@@ -267,7 +267,11 @@ impl DumpFile {
     /// As [`payload`](Self::payload).
     pub fn packed_payload(&self, index: usize) -> Result<Payload, Defect> {
         let info = &self.sections[index];
-        Payload::new(&self.budget, info, info.header.payload_len as usize, || match self.whole(index)? {
+        self.packed_of(info)
+    }
+
+    fn packed_of(&self, info: &SectionInfo) -> Result<Payload, Defect> {
+        Payload::new(&self.budget, info, info.header.payload_len as usize, || match self.whole(info)? {
             Cow::Borrowed(whole) => Ok(whole[SECTION_HEADER_LEN..whole.len() - SECTION_TRAILER_LEN].to_vec()),
             Cow::Owned(mut whole) => {
                 whole.truncate(whole.len() - SECTION_TRAILER_LEN);
@@ -282,14 +286,18 @@ impl DumpFile {
     /// # Errors
     /// The defect that makes them unusable; a failing read counts as one, and so does a budget without room for them.
     pub fn payload(&self, index: usize) -> Result<Payload, Defect> {
-        let info = &self.sections[index];
+        self.payload_of(&self.sections[index])
+    }
+
+    /// The same for a section that may also be an index or end section.
+    pub(crate) fn payload_of(&self, info: &SectionInfo) -> Result<Payload, Defect> {
         if info.header.version != 0 {
-            return self.whole(index).map(|_| Payload::default());
+            return self.whole(info).map(|_| Payload::default());
         }
         if !info.header.flags.contains(Flags::COMPRESSED) {
-            return self.packed_payload(index);
+            return self.packed_of(info);
         }
-        let whole = self.whole(index)?;
+        let whole = self.whole(info)?;
         let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
         Payload::new(&self.budget, info, section.unpacked_len(), || {
             let mut unpacked = vec![0; section.unpacked_len()];
@@ -300,8 +308,7 @@ impl DumpFile {
     }
 
     /// Header, payload and checksum of a section, checked.
-    fn whole(&self, index: usize) -> Result<Cow<'_, [u8]>, Defect> {
-        let info = &self.sections[index];
+    fn whole(&self, info: &SectionInfo) -> Result<Cow<'_, [u8]>, Defect> {
         let total = info.header.total_len() as usize;
         let whole = match &self.bytes {
             Bytes::Memory(bytes) => {
@@ -329,7 +336,7 @@ impl DumpFile {
             if self.sections[index].verified {
                 continue;
             }
-            match self.whole(index).map(|_| ()) {
+            match self.whole(&self.sections[index]).map(|_| ()) {
                 Ok(()) => self.sections[index].verified = true,
                 Err(defect) => self.add_defect(defect),
             }

@@ -113,19 +113,15 @@ pub fn check(file: &mut DumpFile, name: &str) -> CheckReport {
 
 /// Unpacks every payload and decodes every record in it.
 fn check_sections(file: &mut DumpFile) {
-    for index in 0..file.sections.len() {
+    // Index and end sections hold records like any other.
+    for at in 0..file.sections.len() + file.tables.len() {
         // What the payload of a later version holds is not known.
-        if file.sections[index].header.version != 0 {
-            continue;
-        }
-        let found = match file.payload(index) {
-            Ok(payload) => check_records(&file.sections[index], &payload),
+        let info = file.sections.get(at).or_else(|| file.tables.get(at - file.sections.len()));
+        let Some(info) = info.copied().filter(|info| info.header.version == 0) else { continue };
+        let found = match file.payload_of(&info) {
+            Ok(payload) => check_records(&info, &payload),
             Err(defect) => vec![defect],
         };
-        found.into_iter().for_each(|defect| file.add_defect(defect));
-    }
-    if let Some(info) = file.tables.iter().find(|info| info.header.kind == SectionKind::END).copied() {
-        let found = check_records(&info, &file.end);
         found.into_iter().for_each(|defect| file.add_defect(defect));
     }
 }
