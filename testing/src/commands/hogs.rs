@@ -2,7 +2,7 @@
 //!
 //! For each kind of memory (`testing/guest/hog.c`: pages, pipes, sockets, sockets in each other, files, names, page tables,
 //! ranges, timers, signals, queues, locks, threads, ...) a user's processes take until they are refused, in a machine of
-//! [`MEMORY`]. A daemon of root and a program of another user must survive and go on: what bounds a kind is a limit, or the
+//! `MEMORY`. A daemon of root and a program of another user must survive and go on: what bounds a kind is a limit, or the
 //! choice of the one who holds the memory when there is none left.
 
 use std::process::ExitCode;
