@@ -43,6 +43,17 @@ pub enum End {
     Lost(String),
 }
 
+/// What [`End::Lost`] says of kernels that panicked.
+const GAVE_UP: &str = "the kernel gave up";
+const STOPPED: &str = "the machine stopped by itself";
+
+impl End {
+    /// Whether the kernel died, unlike one that was only too slow to answer.
+    pub fn is_death(&self) -> bool {
+        matches!(self, Self::Lost(reason) if reason.contains(GAVE_UP) || reason.contains(STOPPED))
+    }
+}
+
 /// What one job did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -136,10 +147,10 @@ fn keep(guest: &Guest<'_>, boot: u32, serial: &[u8]) -> Result<PathBuf> {
 
 fn words(ending: &Ending) -> String {
     match ending {
-        Ending::Panicked(line) => format!("the kernel gave up ({line})"),
+        Ending::Panicked(line) => format!("{GAVE_UP} ({line})"),
         Ending::Hung => "the machine hung".into(),
         Ending::TimedOut => "the machine ran out of time".into(),
-        Ending::Stopped(code) => format!("the machine stopped by itself (QEMU: {code:?})"),
+        Ending::Stopped(code) => format!("{STOPPED} (QEMU: {code:?})"),
         Ending::Exited(status) => format!("the runner ended early with {status}"),
         Ending::Enough => "the run was ended".into(),
     }
@@ -256,5 +267,7 @@ mod tests {
         let mut scribe = scribe(&["CONTRACT-BEGIN a", "CONTRACT-END a exit 0"]);
         scribe.lose("it hung".into());
         assert_eq!(scribe.reports[0].end, End::Lost("after it: it hung".into()));
+        assert!(!scribe.reports[0].end.is_death());
+        assert!(End::Lost(format!("after it: {}", words(&Ending::Stopped(Some(97))))).is_death());
     }
 }

@@ -136,14 +136,18 @@ fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
 }
 
 /// Runs every contract that differs once more under both kernels: on a busy machine a program's margins may not have
-/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail.
+/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail. A machine that
+/// stopped by itself is not asked again: no load excuses a panic.
 fn second_look(
     batch: &Batch,
     boot: &Path,
     mut rows: Vec<Row>,
     excuses: &BTreeMap<String, Difference>,
 ) -> Result<Vec<Row>> {
-    let differs = |name: &str| rows.iter().any(|row| row.name == name && matches!(row.verdict, Verdict::Differs(_)));
+    let differs = |name: &str| {
+        let row = rows.iter().find(|row| row.name == name);
+        row.is_some_and(|row| matches!(row.verdict, Verdict::Differs(_)) && !row.ours.end.is_death())
+    };
     let again: Vec<Contract> = batch.contracts.iter().filter(|contract| differs(&contract.name)).cloned().collect();
     if again.is_empty() {
         return Ok(rows);
