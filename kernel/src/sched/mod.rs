@@ -259,33 +259,50 @@ pub fn schedule() {
             Next::Stay => return,
             Next::Run(next) => next,
         };
+        let Some(next) = parked(next) else { continue };
         take_turn(here, &next, now);
         flight::switch(me.sched().state(), &next, now);
         match START.switch_to(&next) {
             Ok(()) => return,
+            Err(_) if next.sched().idle => {}
             Err(_) => {
-                // It is still leaving another processor: leave it to its queue and look again.
+                // Its memory is being exchanged.
                 next.sched().state.set(ThreadState::Queued);
-                let cpu = if next.sched().idle { continue } else { next.last_cpu() };
-                place::enqueue_on(cpu, next, Arrival::Preempted);
+                place::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
             }
         }
     }
+}
+
+/// `next`, unless it is still leaving another processor: then it is left to the queue of that one.
+///
+/// Its turn must not begin before: it may not sleep after all, and takes a state of `Running` for its own, so that it would go on
+/// there and stand in a queue as well.
+fn parked(next: ThreadRef) -> Option<ThreadRef> {
+    if next.is_parked() || next.sched().idle {
+        return Some(next);
+    }
+    place::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
+    None
 }
 
 /// Ends the running thread.
 pub fn exit() -> ! {
     let me = current();
     me.sched().state.set(ThreadState::Dead);
-    let here = here();
-    let now = charge(&me);
-    let next = match pick(here, &me, now) {
-        Next::Run(next) => next,
-        Next::Stay => idle_of(here),
-    };
-    take_turn(here, &next, now);
-    flight::switch(me.sched().state(), &next, now);
-    START.exit_to(next)
+    loop {
+        let here = here();
+        let now = charge(&me);
+        let next = match pick(here, &me, now) {
+            Next::Run(next) => next,
+            Next::Stay => idle_of(here),
+        };
+        if let Some(next) = parked(next) {
+            take_turn(here, &next, now);
+            flight::switch(me.sched().state(), &next, now);
+            START.exit_to(next)
+        }
+    }
 }
 
 /// What [`machine::Kernel::return_work`] does for the scheduler: expired timers, console input, a finished turn.
