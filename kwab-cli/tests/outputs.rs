@@ -192,7 +192,10 @@ fn an_existing_target_is_refused_before_a_byte_is_read() {
 
 /// Starts an import that has much to write and no end, and waits until it has read a good part.
 fn endless(folder: &Path) -> (std::process::Child, std::process::ChildStdin) {
-    let mut command = command(folder, &["import", "-", "-o", "x.kwab"]);
+    // A shell may have started this test in the background, where SIGINT is ignored.
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT,TERM").arg(assert_cmd::cargo::cargo_bin("kwab"));
+    command.args(["import", "-", "-o", "x.kwab"]).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.stdin(Stdio::piped()).spawn().expect("started");
     let mut pipe = child.stdin.take().expect("a pipe");
     let log = fs::read(log("kevlar-segv-children")).expect("the log is there");
