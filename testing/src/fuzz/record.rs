@@ -41,16 +41,23 @@ pub struct Record {
 
 /// Calls that an unprivileged program cannot make succeed, and why. One that does succeed is looked at as a finding.
 pub const NEVER: &[(&str, &str)] = &[
+    ("acct", "CAP_SYS_PACCT"),
     ("chroot", "CAP_SYS_CHROOT"),
     ("clock_settime", "CAP_SYS_TIME"),
+    ("fremovexattr", "CAP_SYS_ADMIN for all attributes that a tmpfs has"),
+    ("fsetxattr", "CAP_SYS_ADMIN for all attributes that a tmpfs has"),
+    ("lremovexattr", "CAP_SYS_ADMIN for all attributes that a tmpfs has"),
+    ("lsetxattr", "CAP_SYS_ADMIN for all attributes that a tmpfs has"),
     ("mount", "CAP_SYS_ADMIN"),
     ("pause", "EINTR is its only end"),
     ("reboot", "CAP_SYS_BOOT"),
+    ("removexattr", "CAP_SYS_ADMIN for all attributes that a tmpfs has"),
     ("restart_syscall", "nothing to restart"),
     ("rt_sigsuspend", "EINTR is its only end"),
     ("setdomainname", "CAP_SYS_ADMIN"),
     ("setgroups", "CAP_SETGID"),
     ("sethostname", "CAP_SYS_ADMIN"),
+    ("setxattr", "CAP_SYS_ADMIN for all attributes that a tmpfs has"),
     ("settimeofday", "CAP_SYS_TIME"),
     ("syslog", "CAP_SYSLOG"),
     ("umount2", "CAP_SYS_ADMIN"),
