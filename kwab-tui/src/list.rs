@@ -136,16 +136,18 @@ impl ListState {
     pub fn show(&mut self, rows: Option<Vec<u32>>) {
         self.pending = false;
         self.shown = rows.map(Arc::new);
-        if let Some(shown) = &self.shown
-            && self.sort.is_none()
-            && !shown.is_empty()
-        {
-            let wanted = u32::try_from(self.selected).unwrap_or(u32::MAX);
-            if shown.binary_search(&wanted).is_err() {
-                let at = shown.partition_point(|row| *row < wanted).min(shown.len() - 1);
-                self.selected = shown[at] as usize;
-                self.detail = 0;
-            }
+        let Some(shown) = self.shown.as_deref().filter(|shown| !shown.is_empty()) else { return };
+        let wanted = u32::try_from(self.selected).unwrap_or(u32::MAX);
+        let instead = if self.sort.is_some() {
+            // In another order no row is next to it.
+            if shown.contains(&wanted) { None } else { shown.first() }
+        } else {
+            let at = shown.partition_point(|row| *row < wanted).min(shown.len() - 1);
+            shown.get(at).filter(|row| **row != wanted)
+        };
+        if let Some(row) = instead {
+            self.selected = *row as usize;
+            self.detail = 0;
         }
     }
 }

@@ -204,3 +204,13 @@ fn a_filter_that_is_being_typed_keeps_its_dumps_when_the_list_is_sorted() {
     assert_eq!(steps.len(), 4);
     drive(driven, &steps);
 }
+
+#[test]
+fn the_order_turned_round_keeps_the_row_that_a_filter_left() {
+    let command = |name| Step::Command(ACTIONS.iter().position(|action| action.name == name).expect("an action"));
+    let last = Step::Special(5);
+    run(
+        "crashes/damaged-cut.kwab",
+        &[command("locks"), command("sort"), last, Step::Key('/'), Step::Key('y'), command("reverse")],
+    );
+}
