@@ -56,7 +56,7 @@ impl Waiting {
         self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
 
-    /// What it waits for. Only for a processor that is stopped for good: its lock is alive because somebody spins for it.
+    /// What it waits for. Only for a processor that is stopped for good: its lock is alive while it spins.
     pub(crate) fn get(&self) -> Option<Awaited> {
         let lock = self.lock.load(Ordering::Acquire);
         // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for ever.

@@ -101,7 +101,7 @@ pub fn open_shared(kind: &'static str, ops: Arc<dyn FileOps>, flags: u32) -> Arc
         if let Some(inode) = SHARED.get() {
             break inode.clone();
         }
-        // Of two that come here at once, one is used. Root's, whoever is first: it is everybody's.
+        // Of two that come here at once, one is used. It belongs to root: all processes share it.
         let _ = SHARED.set(Arc::new(AnonInode { attr: Attr::new(mount().fs.dev(), 0o600, 0, 0, 0) }));
     };
     open(mount(), kind, inode, ops, flags)

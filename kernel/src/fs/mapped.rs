@@ -107,7 +107,7 @@ pub fn backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> Result
         Mapping::Refused => Err(Errno::ENODEV),
         Mapping::Zeros => Ok((Backing::Anonymous, flags)),
         Mapping::Pages => {
-            // Whoever maps a file means to read it (mmap(2)).
+            // Mapping a file counts as reading it (mmap(2)).
             if !file.is_noatime() {
                 file.inode().attr().touch_accessed();
             }

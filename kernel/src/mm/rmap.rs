@@ -16,7 +16,7 @@ use super::{AddressSpace, Backing, Map, Mapped as _, Vma, page_up};
 pub struct ReverseMap(SpinLock<Vec<Weak<AddressSpace>>>);
 
 impl ReverseMap {
-    /// Nobody has mapped the file.
+    /// No address space has mapped the file.
     pub const fn new() -> Self {
         Self(SpinLock::new(Vec::new()))
     }

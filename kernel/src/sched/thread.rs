@@ -216,7 +216,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// User and system time of a thread that has run for `total`; what nobody has looked at counts as user time.
+    /// User and system time of a thread that has run for `total`; time that no sample covers counts as user time.
     pub fn at(&self, total: Nanos) -> (Nanos, Nanos) {
         self.note(total, true);
         (self.user.load(Ordering::Relaxed), self.system.load(Ordering::Relaxed))

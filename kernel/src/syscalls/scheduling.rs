@@ -92,7 +92,7 @@ fn permit(call: &Call<'_>, thread: &Task) -> Result<(), Errno> {
     }
 }
 
-/// Schedules `thread` by `policy`, and lets its children inherit that unless `resets`. Limits are those of `thread`, whoever asks
+/// Schedules `thread` by `policy`, and lets its children inherit that unless `resets`. Limits are those of `thread`
 /// (sched(7), "Privileges and resource limits").
 fn apply(call: &Call<'_>, thread: &Task, policy: Policy, resets: bool) -> SysResult {
     permit(call, thread)?;

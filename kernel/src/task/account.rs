@@ -1,7 +1,7 @@
 //! What each user has the kernel keep for it: threads, queued signals, epoll watches, message queues.
 //!
 //! A user is a real user id. Credentials hold the [`Account`] of theirs, so counting needs no look-up; what was counted is a
-//! [`Charge`], given back when it is dropped, whoever the process has become meanwhile. Root's account is always there.
+//! [`Charge`], given back to the same user when it is dropped, also after setuid(2). Root's account is always there.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};

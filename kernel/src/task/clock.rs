@@ -18,7 +18,7 @@ pub fn set_realtime(wall: Nanos) -> i64 {
     moved
 }
 
-/// Woken when the wall clock is set: whoever sleeps until a moment of it must look again.
+/// Woken when the wall clock is set: threads that sleep until a time of it check again.
 static WALL_MOVED: WaitQueue = WaitQueue::new();
 
 /// Sleeps, interruptibly, until `clock` reads `until`, however the clock is moved meanwhile.

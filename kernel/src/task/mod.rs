@@ -126,11 +126,11 @@ pub trait Above {
     fn release_futexes(thread: &Thread, exec: bool);
     /// The leader of a session with this terminal ended.
     fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
-    /// Pages of what `user` has sent through sockets and nobody has received.
+    /// Pages that `user` has sent through sockets and that were not received yet.
     fn pages_in_flight(user: u32) -> u64;
 }
 
-/// What is told of threads and programs to whoever looks after crashes.
+/// Events of threads and programs that the crash layer acts on.
 pub trait Observer {
     /// A signal ends the running thread's process, whose registers are `user`.
     fn process_dies(thread: &Thread, user: &UserFrame, info: &SigInfo);

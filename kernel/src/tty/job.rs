@@ -113,7 +113,7 @@ pub(super) fn signal_foreground(tty: &Tty, signal: u8) {
     send_group(control.foreground, control.session, signal);
 }
 
-/// Signals the members of a group in `session`. The group may be gone and its number another session's: nobody is told then.
+/// Signals the members of a group in `session`. The group may be gone and its number another session's: none is told then.
 fn send_group(group: Pid, session: Pid, signal: u8) {
     for process in tree::group_members(group).iter().filter(|process| group != 0 && process.sid() == session) {
         // It may be ending.

@@ -126,7 +126,7 @@ pub trait Notice: Default + Send + Sync + 'static {
     fn stop(self: &Arc<Self>, file: &File);
 }
 
-/// Somebody who is told of the end of a description.
+/// Is told when a description is closed for good.
 pub trait Watcher: Send + Sync + 'static {
     /// `file` is closed for good.
     fn forget(&self, file: &File);

@@ -25,7 +25,7 @@ struct Call {
     pending: AtomicU64,
 }
 
-// SAFETY: `body` is written by the holder of `CALLING` while nobody is pending, and read only by pending processors.
+// SAFETY: `body` is written by the holder of `CALLING` while none is pending, and read only by pending processors.
 unsafe impl Sync for Call {}
 
 static CALL: Call = Call { body: UnsafeCell::new(None), pending: AtomicU64::new(0) };
@@ -36,7 +36,7 @@ pub(crate) fn call(mask: CpuMask, f: &(dyn Fn() + Sync)) {
     assert!(irq::enabled(), "a call to other processors with interrupts off");
     let held = CALLING.lock();
     let others = mask & processor::online() & !(1 << percpu::id().0);
-    // SAFETY: the lifetime ends after all pending processors are done, which is waited for below; nobody is pending now.
+    // SAFETY: the lifetime ends after all pending processors are done, which is waited for below; none is pending now.
     unsafe { *CALL.body.get() = Some(core::mem::transmute::<&(dyn Fn() + Sync), &'static (dyn Fn() + Sync)>(f)) };
     CALL.pending.store(others, Ordering::SeqCst);
     fence(Ordering::SeqCst);
