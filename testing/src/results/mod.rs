@@ -81,7 +81,7 @@ pub fn verdict(failures: &[String]) -> Result<ExitCode> {
 
 /// Keeps the same for CI, beside the JSON.
 pub fn keep_junit(name: &str, complete: bool, cases: &[junit::Case]) -> Result<()> {
-    paths::write(&file(&named(name, complete), "xml")?, junit::text(name, cases).as_bytes())
+    paths::write(&file(&named(name, complete), "xml")?, junit::text(name, cases)?.as_bytes())
 }
 
 /// The last complete results of this name; `None` when there are none.
