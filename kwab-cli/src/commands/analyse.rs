@@ -138,7 +138,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
     };
     for wanted in &arguments.rule {
         if !RULES.iter().any(|rule| rule.id == wanted) {
-            bail!("{wanted} is no rule of the audit; kwab audit-vm --rules lists them");
+            bail!("unknown audit rule {wanted}; kwab audit-vm --rules lists them");
         }
     }
     let dump = open_dump(path, arguments.which.number, Needs::Rules)?;

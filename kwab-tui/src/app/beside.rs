@@ -16,7 +16,7 @@ const OFFERED: usize = 8;
 
 /// The other crash of a comparison, and what has arrived of both.
 pub struct Second {
-    /// Its file.
+    /// Path of the dump, or of one of the dumps in a file.
     pub path: PathBuf,
     /// The generation that its jobs carry.
     pub generation: u64,
@@ -48,7 +48,7 @@ impl App {
         let signature = crash.report.as_ref().map(|report| report.signature.clone());
         let others = self.catalogue.others(&path, signature.as_deref());
         if others.is_empty() {
-            self.say(Tone::Care, "there is no other dump here to compare with");
+            self.say(Tone::Care, "no other dump in the list to compare with");
             return Vec::new();
         }
         let more = others.len() > OFFERED;
@@ -64,7 +64,7 @@ impl App {
     fn choose_in_catalogue(&mut self) -> Vec<Effect> {
         let row = self.selected();
         let Some(path) = row.and_then(|row| self.catalogue.view().path(row).map(PathBuf::from)) else {
-            self.say(Tone::Care, "there is no dump in this row");
+            self.say(Tone::Care, "this row has no dump");
             return Vec::new();
         };
         match self.chosen.take() {

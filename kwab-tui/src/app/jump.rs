@@ -145,7 +145,7 @@ impl App {
             return Ok(self.go(&target));
         }
         let number = kwab::report::filter::number(input).or_else(|| u64::from_str_radix(input, 16).ok());
-        let Some(number) = number else { return Err(format!("{input} is no address, line or row")) };
+        let Some(number) = number else { return Err(format!("expected an address, line or row, got {input}")) };
         let looks_like_address = input.starts_with("0x") || number > 0xf_ffff;
         if looks_like_address {
             let places = [Target::Bytes(number), Target::Page(number), Target::Mapping(number)];
@@ -176,7 +176,7 @@ impl App {
                 self.turn_to(slot, row, None);
                 Ok(Vec::new())
             }
-            None => Err(format!("there is no row {number} here")),
+            None => Err(format!("row {number} does not exist in this list")),
         }
     }
 }

@@ -61,7 +61,7 @@ pub enum Action {
 /// What the mouse did, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mouse {
-    /// A click.
+    /// Left button at column, row.
     Click(u16, u16),
     /// The wheel, up.
     Up,
@@ -77,7 +77,7 @@ pub enum Effect {
     Copy(String),
     /// A file to be written.
     Write {
-        /// Where.
+        /// The file.
         path: PathBuf,
         /// What; absent removes the file.
         text: Option<String>,
@@ -86,7 +86,7 @@ pub enum Effect {
     Redraw,
     /// To the shell.
     Suspend,
-    /// The end.
+    /// Ends the program.
     Quit,
 }
 
@@ -96,7 +96,7 @@ pub struct App {
     pub size: (u16, u16),
     /// Keys and colours.
     pub config: Config,
-    /// All dumps.
+    /// The dumps and logs that were found.
     pub catalogue: Catalogue,
     /// The open crash.
     pub crash: Option<Crash>,

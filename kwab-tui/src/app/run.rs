@@ -94,7 +94,7 @@ impl App {
                         self.say(Tone::Dim, format!("importing {}", log.display()));
                         return vec![Effect::Job(Job::Import { log })];
                     }
-                    None => self.say(Tone::Dim, "there is no serial log in this row"),
+                    None => self.say(Tone::Dim, "this row has no serial log"),
                 }
             }
             _ => {}

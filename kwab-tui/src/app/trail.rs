@@ -14,7 +14,7 @@ pub(super) struct Spot {
     pub(super) dump: Option<PathBuf>,
     /// The dump that it was compared with.
     pub(super) second: Option<PathBuf>,
-    /// The list.
+    /// The list that was shown.
     pub(super) slot: Slot,
     /// The selected row.
     pub(super) row: usize,
