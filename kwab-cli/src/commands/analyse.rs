@@ -174,7 +174,8 @@ mod tests {
             word => word,
         });
         let parsed = Arguments::try_parse_from(words);
-        parsed.unwrap_or_else(|error| panic!("{command}: {error}")).command
+        let arguments = parsed.unwrap_or_else(|error| panic!("{command}: {error}"));
+        arguments.command.unwrap_or_else(|| panic!("{command}: names no command"))
     }
 
     #[test]
