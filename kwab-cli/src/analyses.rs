@@ -30,7 +30,7 @@ pub(crate) struct Triage {
     /// Show how each score comes about.
     #[arg(long)]
     pub explain: bool,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct AuditVm {
     /// List the rules and end.
     #[arg(long)]
     pub rules: bool,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
 }
@@ -79,7 +79,7 @@ pub(crate) struct VerifyPages {
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
 }

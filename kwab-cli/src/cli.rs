@@ -12,6 +12,9 @@ use crate::analyses::Which;
     name = "kwab",
     version,
     max_term_width = 100,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_help = crate::failure::STATUSES
 )]
 pub(crate) struct Arguments {
@@ -22,8 +25,11 @@ pub(crate) struct Arguments {
     /// left out and named.
     #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
     pub max_mem: Option<u64>,
+    /// A dump or a serial log to judge as triage does, or directories and several files to browse or list.
+    #[arg(value_name = "FILE|LOG|DIR", required = true)]
+    pub paths: Vec<PathBuf>,
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// A number of bytes with an optional K, M or G.
@@ -43,16 +49,16 @@ fn size(text: &str) -> Result<u64, String> {
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal.
+    /// Colours when stdout is a terminal.
     #[default]
     Auto,
-    /// Always.
+    /// Colours in every output.
     Always,
-    /// Never.
+    /// Plain text in every output.
     Never,
 }
 
-/// The commands.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make dumps of a serial log: one per crash, or one recording when nothing crashed.
@@ -126,7 +132,7 @@ pub(crate) struct Inspect {
     pub wide: bool,
     #[command(flatten)]
     pub symbols: crate::analyses::SymbolOptions,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
 }
@@ -142,7 +148,7 @@ pub(crate) enum Part {
     Bt,
     /// The code around the fault.
     Code,
-    /// Registers.
+    /// Registers of every thread that has any.
     Regs,
     /// Captured bytes: stack, code.
     Memory,
@@ -156,9 +162,9 @@ pub(crate) enum Part {
     Events,
     /// Flight recorder and function trace.
     Trace,
-    /// Profiles.
+    /// Counters and profiles.
     Profile,
-    /// Tasks.
+    /// Tasks with state and wait.
     Tasks,
     /// The end of the console log.
     Log,
@@ -204,7 +210,7 @@ pub(crate) struct Export {
     pub dump: PathBuf,
     #[command(flatten)]
     pub which: Which,
-    /// Form.
+    /// Format of the output.
     #[arg(long, value_enum)]
     pub to: Form,
     /// Where to; without it or with -, stdout.
@@ -224,9 +230,9 @@ pub(crate) struct Export {
 /// Forms of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// One document.
+    /// One JSON document.
     Json,
-    /// One object per line.
+    /// One JSON object per line.
     Jsonl,
     /// One row per record.
     Csv,
@@ -244,7 +250,7 @@ pub(crate) struct Check {
     /// The dumps; - is stdin.
     #[arg(required = true)]
     pub dumps: Vec<PathBuf>,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
     /// Print nothing; the status says it.
@@ -266,7 +272,7 @@ pub(crate) struct Salvage {
     /// Overwrite an existing file.
     #[arg(short, long)]
     pub force: bool,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
 }
@@ -277,7 +283,7 @@ pub(crate) struct List {
     /// Dumps, and directories that hold some.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// Print JSON.
+    /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
     /// Do not cut rows at the width of the terminal.
@@ -308,7 +314,7 @@ pub(crate) struct Cat {
 /// `kwab schema`
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// Whose output.
+    /// The command whose output the schema describes.
     #[arg(value_enum)]
     pub command: SchemaOf,
 }
@@ -339,7 +345,7 @@ pub(crate) enum SchemaOf {
 /// `kwab completions`
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell.
+    /// The shell to write completions for.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }

@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    if !matches!(arguments.command, cli::Command::Tui(_)) {
+    if !commands::takes_the_terminal(&arguments) {
         kwab::output::signals::prepare();
     }
     match commands::run(arguments) {

@@ -41,7 +41,7 @@ fn own_and_others(text: &str, own: impl Fn(&str) -> String, other: impl Fn(&str)
     out
 }
 
-/// A page as it is printed: own control sequences as such, everything else that is no line end escaped.
+/// A page as it is printed: own control sequences as such, other control characters except line ends escaped.
 pub(crate) fn printable(page: &str) -> String {
     own_and_others(page, |code| format!("\u{1b}[{code}m"), |rest| plain::page(rest).into_owned())
 }

@@ -43,8 +43,8 @@ fn files_of_the_wrong_kind_are_named_and_told_what_they_are() {
     refused(at, &["import", "empty.log"], "empty.log: is empty: 0 bytes");
     refused(at, &["import", "absent.log"], "absent.log: no such file");
     refused(at, &["import", &dump], "is a kwab dump already, not a log; kwab inspect shows it");
-    refused(at, &["cat", &dump, "nonsense"], "there is no section nonsense; it holds");
-    refused(at, &["export", &dump, "--to", "json", "--section", "nonsense"], "nonsense is no kind of section");
+    refused(at, &["cat", &dump, "nonsense"], "section nonsense does not exist; the dump holds");
+    refused(at, &["export", &dump, "--to", "json", "--section", "nonsense"], "unknown kind of section nonsense");
     assert!(!at.join("good.kwab").exists());
 }
 

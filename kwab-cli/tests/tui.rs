@@ -406,3 +406,14 @@ fn a_raw_log_is_escaped_on_a_terminal_and_raw_when_asked_for_or_piped() {
     assert!(session.ends().success());
     assert!(common::stdout_of(folder.path(), &["cat", "x.kwab", "log"]).contains("a \u{1b}[31mred"));
 }
+
+#[test]
+fn a_directory_alone_opens_the_interface_on_a_terminal() {
+    let folder = folder();
+    let _dump = imported(folder.path(), "kevlar-panic-socket");
+    let mut session = Session::start(folder.path(), &[env!("CARGO_BIN_EXE_kwab"), "."], 24, 80);
+    session.until("the list of dumps", |session| session.screen().contains("kevlar-panic-socket.kwab"));
+    assert!(session.is_taken());
+    session.press("q");
+    session.ends();
+}

@@ -57,17 +57,17 @@ pub enum Command {
     DetailDown,
     /// Scroll the detail up.
     DetailUp,
-    /// Nearer.
+    /// Halves the visible extent around the selected row.
     ZoomIn,
-    /// Farther.
+    /// Doubles the visible extent around the selected row.
     ZoomOut,
-    /// Everything.
+    /// Shows the whole extent again.
     ZoomAll,
     /// Go to an address, a row or a line.
     Goto,
     /// Bytes of a word.
     WordSize,
-    /// Byte order.
+    /// Switches words in the hex list between little and big endian.
     Endian,
     /// Copy to the clipboard.
     Copy,
@@ -85,7 +85,7 @@ pub enum Command {
     Whole,
     /// Import the serial log of the row.
     Import,
-    /// All actions.
+    /// Opens the palette, which lists every action by name.
     Palette,
     /// The keys of this place.
     Help,
@@ -95,14 +95,14 @@ pub enum Command {
     Redraw,
     /// To the shell, and back with `fg`.
     Suspend,
-    /// Leave.
+    /// Ends the program.
     Quit,
 }
 
 /// Where an action makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Everywhere.
+    /// Keys that work in every list.
     Anywhere,
     /// In the list of dumps.
     Catalogue,
@@ -119,7 +119,7 @@ pub enum Place {
 /// A row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionRow {
-    /// The action.
+    /// What is done when it is chosen.
     pub command: Command,
     /// Its name, in the palette and in the config file.
     pub name: &'static str,

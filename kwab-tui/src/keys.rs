@@ -7,7 +7,7 @@ use crate::action::{ACTIONS, Command, Place};
 /// A key with its modifiers, as the table and config files write it: `ctrl-d`, `G`, `pgdn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// The key.
+    /// Key without its modifiers.
     pub code: KeyCode,
     /// What is held down with it; shift is part of a letter.
     pub modifiers: KeyModifiers,
@@ -96,13 +96,15 @@ impl KeyMap {
     /// The name of an action or a key that is not known.
     pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), String> {
         let row = ACTIONS.iter().position(|row| row.name == action);
-        let row = row.ok_or_else(|| format!("{action} is no action; the help (?) names them"))?;
+        let row = row.ok_or_else(|| format!("unknown action {action}; the help (?) lists them"))?;
         let parsed: Result<Vec<(Key, String, usize)>, String> = keys
             .iter()
-            .map(|name| Key::parse(name).map(|key| (key, name.clone(), row)).ok_or_else(|| format!("{name} is no key")))
+            .map(|name| {
+                Key::parse(name).map(|key| (key, name.clone(), row)).ok_or_else(|| format!("unknown key {name}"))
+            })
             .collect();
         let parsed = parsed?;
-        // A key that is given away is no longer what it was.
+        // A key that is assigned loses its default action.
         self.bound.retain(|(key, _, of)| *of != row && !parsed.iter().any(|(new, ..)| new == key));
         self.bound.extend(parsed);
         Ok(())

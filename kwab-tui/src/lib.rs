@@ -52,16 +52,16 @@ pub struct Options {
     pub colours: bool,
 }
 
-/// Why the interface could not be run.
+/// Why `kwab tui` did not start or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Output or input is no terminal.
+    /// Standard input or output is not a terminal.
     #[error("kwab tui needs a terminal; kwab inspect and kwab list print to anything")]
     NoTerminal,
     /// A path that is not there.
     #[error("{}: {error}", path.display())]
     Path {
-        /// The path.
+        /// Path as given on the command line.
         path: PathBuf,
         /// What the system said.
         error: io::Error,
@@ -71,7 +71,7 @@ pub enum Error {
     Terminal(#[from] io::Error),
 }
 
-/// Runs the interface until somebody leaves it.
+/// Runs the interface until the user quits.
 ///
 /// # Errors
 /// [`Error`]; the terminal is as it was before.
@@ -91,7 +91,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     run_app(app, first, options.mouse)
 }
 
-/// The same for an interface that somebody has made, with the first things to do.
+/// Runs an interface that the caller has built; `effects` are carried out first.
 ///
 /// # Errors
 /// [`Error::Terminal`]; the terminal is as it was before.

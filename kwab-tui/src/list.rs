@@ -35,7 +35,7 @@ pub struct ListState {
     pub sort: Option<(usize, bool)>,
     /// How the list is looked at.
     pub look: Look,
-    /// Whether the selected row is somebody's choice, rather than just the first.
+    /// Whether a person or a link selected the row, rather than its being the first.
     pub placed: bool,
 }
 

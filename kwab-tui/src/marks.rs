@@ -16,7 +16,7 @@ pub struct Mark {
     pub target: Target,
     /// The row as it looked.
     pub row: String,
-    /// What somebody wrote there.
+    /// The user's note.
     pub note: String,
 }
 

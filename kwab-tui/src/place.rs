@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use kwab::report::command;
+
 /// The name of dump `number`, from 1, of a file that holds `dumps`.
 #[must_use]
 pub fn named(file: &Path, number: usize, dumps: usize) -> PathBuf {
@@ -33,8 +35,8 @@ pub fn split(name: &Path) -> (PathBuf, usize) {
 #[must_use]
 pub fn in_commands(name: &Path) -> String {
     match split(name) {
-        (file, number) if file != name => format!("{} --dump {number}", file.display()),
-        _ => name.display().to_string(),
+        (file, number) if file != name => command::arguments(&file, number),
+        _ => command::arguments(name, 1),
     }
 }
 

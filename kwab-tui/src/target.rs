@@ -19,9 +19,9 @@ pub enum Target {
     Mapping(u64),
     /// The page of an address.
     Page(u64),
-    /// A task.
+    /// The task with this pid.
     Task(u32),
-    /// A lock.
+    /// The lock at this address.
     Lock(u64),
     /// A row of a tab.
     Row(Slot, usize),
@@ -82,39 +82,39 @@ impl Target {
 pub enum Slot {
     /// Hypotheses with their evidence.
     Triage,
-    /// Frames.
+    /// Stack frames of the crash.
     Backtrace,
-    /// Registers.
+    /// Registers of each thread that has any.
     Registers,
-    /// System calls.
+    /// System calls in the order of their ends.
     Syscalls,
-    /// Events.
+    /// Events in the order of time.
     Timeline,
-    /// Mappings.
+    /// Mappings of the address space.
     Mappings,
     /// Page-table entries.
     Pages,
-    /// Violated rules.
+    /// Violations found by `audit-vm`.
     Audit,
-    /// Wrong pages.
+    /// Pages whose bytes differ from what `verify-pages` expects.
     Checks,
-    /// Captured bytes.
+    /// Captured memory, 16 bytes a row.
     Hex,
-    /// Tasks.
+    /// Tasks with state and wait.
     Tasks,
-    /// The console.
+    /// Console lines.
     Log,
     /// Sections and damage.
     Integrity,
-    /// Locks.
+    /// Locks with owner and waiters.
     Locks,
-    /// Costs.
+    /// Profile: counters and where time went.
     Profile,
-    /// Spans.
+    /// Spans of the tracer, as a flame graph.
     Spans,
     /// Marks and notes.
     Marks,
-    /// Two crashes.
+    /// Facts of two crashes side by side.
     Compare,
 }
 

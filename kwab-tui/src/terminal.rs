@@ -73,7 +73,7 @@ impl Drop for Taken {
     }
 }
 
-/// Runs the interface until somebody leaves it.
+/// Runs the interface until the user quits.
 ///
 /// # Errors
 /// When the terminal cannot be taken or drawn to, or the system gives no threads.
@@ -111,7 +111,7 @@ fn listen_to_terminal(send: Sender<Wake>) -> io::Result<()> {
                 return;
             }
         }
-        // The terminal is gone: as if somebody had hung up.
+        // The terminal is gone: treated as SIGHUP.
         let _ = send.send(Wake::Signal(SIGHUP));
     };
     std::thread::Builder::new().name("terminal".to_string()).spawn(read).map(drop)
@@ -207,10 +207,10 @@ impl Screen {
                 return Ok(false);
             }
             Wake::Signal(SIGCONT) => {
-                // Somebody may have stopped us without asking and changed the terminal.
+                // After SIGSTOP and SIGCONT another program may have changed the terminal's modes.
                 crossterm::terminal::disable_raw_mode()?;
                 take(self.mouse)?;
-                self.anew(app)?;
+                self.enter_again(app)?;
                 return Ok(false);
             }
             Wake::Signal(signal) => {
@@ -241,7 +241,7 @@ impl Screen {
                         app.update(Action::Loaded(Message::Failed { generation: 0, text }));
                     }
                 }
-                Effect::Redraw => self.anew(app)?,
+                Effect::Redraw => self.enter_again(app)?,
                 Effect::Suspend => self.suspend(app)?,
                 Effect::Quit => return Ok(true),
             }
@@ -249,17 +249,17 @@ impl Screen {
         Ok(false)
     }
 
-    /// Gives the terminal back, stops, and takes it again when somebody says `fg`.
+    /// Gives the terminal back, stops, and takes it again after `fg`.
     fn suspend(&mut self, app: &mut App) -> io::Result<()> {
         give_back();
         signal_hook::low_level::emulate_default_handler(SIGTSTP)?;
         take(self.mouse)?;
-        self.anew(app)
+        self.enter_again(app)
     }
 
     /// Draws every cell at the next picture, on a terminal that may have changed its size. `Terminal::clear` would ask
     /// where the cursor is, and the thread that reads the keys would take the answer.
-    fn anew(&mut self, app: &mut App) -> io::Result<()> {
+    fn enter_again(&mut self, app: &mut App) -> io::Result<()> {
         let size = self.terminal.size()?;
         self.terminal.resize(Rect::new(0, 0, size.width, size.height))?;
         app.update(Action::Resize(size.width, size.height));
@@ -267,7 +267,7 @@ impl Screen {
     }
 }
 
-/// Puts a text into the clipboard of the terminal that somebody sits at, through SSH and tmux.
+/// Puts a text into the clipboard of the user's own terminal (OSC 52), through SSH and tmux.
 fn copy(text: &str) -> io::Result<()> {
     let mut text = text;
     while text.len() > LONGEST_COPY * 3 / 4 {

@@ -35,7 +35,7 @@ impl Line {
         Self::of(Tone::Dim, format!("{name:<9} ")).and(Tone::Plain, value)
     }
 
-    /// Its text.
+    /// The text without its colours.
     #[must_use]
     pub fn text(&self) -> String {
         self.pieces.iter().map(|(_, text)| text.as_str()).collect()

@@ -5,7 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 /// What a piece of text means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tone {
-    /// Ordinary text.
+    /// Text without emphasis.
     #[default]
     Plain,
     /// A heading, the name of a column.
@@ -75,7 +75,7 @@ impl Theme {
     /// The word that is not known, or the name of a tone that is not.
     pub fn set(&mut self, name: &str, words: &str) -> Result<(), String> {
         let tone = Tone::ALL.iter().find(|(known, _)| *known == name).map(|(_, tone)| *tone);
-        let tone = tone.ok_or_else(|| format!("{name} is no tone of the theme"))?;
+        let tone = tone.ok_or_else(|| format!("unknown tone {name}"))?;
         let mut style = Style::new();
         for word in words.split_whitespace() {
             style = match (modifier(word), colour(word)) {

@@ -13,6 +13,7 @@ use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::verify::Backing;
 use kwab::analysis::{Dump, Needs, images, triage};
 use kwab::plain;
+use kwab::report::command;
 use kwab::symbols::{Finder, IndexCache};
 use serde::Serialize;
 
@@ -124,7 +125,8 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
-    let triage = triage(&case, &images.symbols, &backing, &file);
+    let named = command::arguments(&arguments.dump, arguments.which.number);
+    let triage = triage(&case, &images.symbols, &backing, &named);
     let report = TriageReport::of(triage, &file);
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::triage(&report.triage, arguments.explain, style))?;
@@ -138,7 +140,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
     };
     for wanted in &arguments.rule {
         if !RULES.iter().any(|rule| rule.id == wanted) {
-            bail!("{wanted} is no rule of the audit; kwab audit-vm --rules lists them");
+            bail!("unknown audit rule {wanted}; kwab audit-vm --rules lists them");
         }
     }
     let dump = open_dump(path, arguments.which.number, Needs::Rules)?;
@@ -172,7 +174,8 @@ mod tests {
             word => word,
         });
         let parsed = Arguments::try_parse_from(words);
-        parsed.unwrap_or_else(|error| panic!("{command}: {error}")).command
+        let arguments = parsed.unwrap_or_else(|error| panic!("{command}: {error}"));
+        arguments.command.unwrap_or_else(|| panic!("{command}: names no command"))
     }
 
     #[test]

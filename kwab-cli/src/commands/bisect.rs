@@ -138,7 +138,7 @@ impl Trial<'_> {
             remove_stale(dump)?;
         }
         let mut words = self.arguments.command.iter().map(|word| word.replace("{}", setting));
-        let program = words.next().context("there is no command")?;
+        let program = words.next().context("missing command")?;
         let mut command = Command::new(&program);
         command.args(words).stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
         let status = command.status().with_context(|| program.clone())?;

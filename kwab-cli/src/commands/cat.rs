@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Cat) -> Result<ExitCode> {
         kinds.sort();
         kinds.dedup();
         let held = if kinds.is_empty() { "no sound section".to_string() } else { kinds.join(", ") };
-        bail!("{}: there is no section {}; it holds {held}", shown(&arguments.dump), arguments.section);
+        bail!("{}: section {} does not exist; the dump holds {held}", shown(&arguments.dump), arguments.section);
     }
     let mut damaged = false;
     let escape = !arguments.raw && io::stdout().is_terminal();

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     for wanted in &arguments.section {
         if !SectionKind::NAMES.iter().any(|(_, name)| name == wanted) {
             let names: Vec<_> = SectionKind::NAMES.iter().map(|(_, name)| *name).collect();
-            bail!("{wanted} is no kind of section; there are {}", names.join(", "));
+            bail!("unknown kind of section {wanted}; expected one of {}", names.join(", "));
         }
     }
     let file = open_file(&arguments.dump, arguments.which.number)?;

@@ -85,7 +85,7 @@ fn print(paths: &[PathBuf]) -> Result<()> {
 }
 
 /// What there is to import.
-enum Input {
+pub(super) enum Input {
     /// A log's bytes and, for a file, its length.
     Log(LogInput<'static>, Option<u64>),
     /// A dump channel.
@@ -93,7 +93,7 @@ enum Input {
 }
 
 /// Imports a log, with a bar.
-fn import_log(
+pub(super) fn import_log(
     log: LogInput<'_>,
     length: Option<u64>,
     options: &Options,
@@ -116,7 +116,7 @@ fn import_log(
 const LONGEST_CHANNEL: u64 = 1 << 30;
 
 /// The log, or the channel.
-fn open(path: &Path) -> Result<Input> {
+pub(super) fn open(path: &Path) -> Result<Input> {
     if is_stdio(path) {
         return Ok(Input::Log(log(path, io::stdin().lock())?, None));
     }
@@ -145,14 +145,14 @@ fn open(path: &Path) -> Result<Input> {
 }
 
 /// An input as a log, or what else it is.
-fn log(path: &Path, input: impl Read + 'static) -> Result<LogInput<'static>> {
+pub(super) fn log(path: &Path, input: impl Read + 'static) -> Result<LogInput<'static>> {
     LogInput::open(input).map_err(|error| match error {
         InputError::Io(error) => about(path, system(&error)),
         error => about(path, error),
     })
 }
 
-fn source_name(path: &Path) -> String {
+pub(super) fn source_name(path: &Path) -> String {
     if is_stdio(path) {
         return "stdin".to_string();
     }
@@ -246,7 +246,7 @@ fn chosen(
             1 => "1 crash".to_string(),
             more => format!("{more} crashes"),
         };
-        bail!("{} holds {held}; there is no crash {wanted}", shown(&arguments.log));
+        bail!("{}: crash {wanted} does not exist; the log holds {held}", shown(&arguments.log));
     }
     report.dumps.retain(|dump| dump.number == wanted);
     Ok(dumps)

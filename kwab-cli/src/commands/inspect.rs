@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use kwab::analysis;
 use kwab::model::Depth;
+use kwab::report::command;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
 use kwab::symbols::SourceLines;
 
@@ -48,6 +49,7 @@ fn report(arguments: &Inspect) -> Result<Report> {
     report.completeness.leave_out(dump.defects());
     let case = dump.case();
     let images = load_images(&case, symbols)?;
-    conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()));
+    let named = command::arguments(&arguments.dump, arguments.which.number);
+    conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()), &named);
     Ok(report)
 }

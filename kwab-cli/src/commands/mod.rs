@@ -9,7 +9,9 @@ mod export_other;
 mod import;
 mod inspect;
 mod list;
+mod log;
 mod manual;
+mod open;
 mod salvage;
 mod tui;
 
@@ -27,7 +29,8 @@ use crate::failure::{about, is_stdio, shown, system};
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let color = arguments.color;
     kwab::model::memory::set_limit(arguments.max_mem);
-    match arguments.command {
+    let Some(command) = arguments.command else { return open::run(arguments) };
+    match command {
         Command::Import(arguments) => import::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments, color),
         Command::Analysis(analysis) => analyse::run(&analysis, color),
@@ -45,14 +48,36 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Opens dump `number` of a file or of stdin; errors name the file.
+/// Whether the interface runs, which handles signals itself.
+pub(crate) fn takes_the_terminal(arguments: &Arguments) -> bool {
+    match &arguments.command {
+        Some(command) => matches!(command, Command::Tui(_)),
+        None => open::browses(&arguments.paths),
+    }
+}
+
+/// Opens dump `number` of a file or of stdin, or makes it of crash `number` when that is a log; errors name the file.
 fn open_file(path: &Path, number: usize) -> Result<DumpFile> {
-    let opened = if is_stdio(path) {
-        stdin().and_then(|bytes| DumpFile::number_of(bytes, number))
+    let (opened, text) = if is_stdio(path) {
+        let bytes = stdin().map_err(|error| not_opened(path, error))?;
+        let text = log::may_be(&bytes).then(|| bytes.clone());
+        (DumpFile::number_of(bytes, number), text)
     } else {
-        DumpFile::open_number(path, number)
+        (DumpFile::open_number(path, number), None)
     };
-    opened.map_err(|error| not_opened(path, error))
+    match opened {
+        Ok(file) => Ok(file),
+        Err(
+            error @ (OpenError::Text
+            | OpenError::Foreign { .. }
+            | OpenError::NotADump(_)
+            | OpenError::NoSuchDump { .. }),
+        ) => match log::crash(path, text, number)? {
+            Some(file) => Ok(file),
+            None => Err(not_opened(path, error)),
+        },
+        Err(error) => Err(not_opened(path, error)),
+    }
 }
 
 /// Opens every dump of a file or of stdin; errors name the file, and one that concerns the whole file is the only item.

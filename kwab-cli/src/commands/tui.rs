@@ -1,6 +1,6 @@
 //! `kwab tui PATH… [--goto ADDRESS] [--symbols PATH] [--backing INITRAMFS|DIR] [--no-mouse]`
 //!
-//! Browses crashes in the terminal. Status 0 when somebody leaves it, 2 when a path is not there or there is no terminal.
+//! Browses crashes in the terminal. Status 0 when the user quits, 2 when a path is not there or there is no terminal.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &Tui, color: Color) -> Result<ExitCode> {
     let goto = match &arguments.goto {
         Some(text) => match kwab::report::filter::number(text) {
             Some(address) => Some(address),
-            None => bail!("{text} is no address; write 0x51c000"),
+            None => bail!("expected an address such as 0x51c000, got {text}"),
         },
         None => None,
     };

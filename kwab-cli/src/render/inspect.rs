@@ -283,7 +283,7 @@ fn profiles(profiles: &[Profile], style: Style, out: &mut String) {
     }
 }
 
-/// The tasks that are told when nobody asked for all: those that run, and a few more.
+/// The tasks of the short form: those that run, and a few more.
 const FEW_TASKS: usize = 12;
 
 fn tasks(tasks: &[TaskRow], style: Style, all: bool, out: &mut String) {

@@ -14,7 +14,7 @@ use crate::output::{Style, sgr};
 /// Colours by meaning.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Tone {
-    /// A heading.
+    /// Headings and column names.
     Head,
     /// What matters most.
     Alarm,

@@ -39,7 +39,7 @@ pub(crate) fn salvage(report: &SalvageReport) -> String {
     out
 }
 
-/// The catalogue.
+/// Renders the list of dumps as a table.
 pub(crate) fn list(catalogue: &Catalogue, style: Style) -> String {
     let mut out = String::new();
     let head = format!("{:>4}  {:<9}  {:<12}  {}", "n", "signature", "first", "what and where");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kwab::report::inspect::Report;
 
-use super::{App, Effect, MenuAction, Overlay};
+use super::{App, Crash, Effect, MenuAction, Overlay};
 use crate::load::{Job, Message};
 use crate::theme::Tone;
 use crate::view::{Slot, View};
@@ -16,7 +16,7 @@ const OFFERED: usize = 8;
 
 /// The other crash of a comparison, and what has arrived of both.
 pub struct Second {
-    /// Its file.
+    /// Path of the dump, or of one of the dumps in a file.
     pub path: PathBuf,
     /// The generation that its jobs carry.
     pub generation: u64,
@@ -40,7 +40,7 @@ impl App {
         let Some(crash) = self.crash.as_ref() else { return Vec::new() };
         if crash.second.is_some() {
             self.remember();
-            self.part();
+            self.end_comparison();
             self.say(Tone::Good, "one crash alone again; c compares");
             return Vec::new();
         }
@@ -48,7 +48,7 @@ impl App {
         let signature = crash.report.as_ref().map(|report| report.signature.clone());
         let others = self.catalogue.others(&path, signature.as_deref());
         if others.is_empty() {
-            self.say(Tone::Care, "there is no other dump here to compare with");
+            self.say(Tone::Care, "no other dump in the list to compare with");
             return Vec::new();
         }
         let more = others.len() > OFFERED;
@@ -64,7 +64,7 @@ impl App {
     fn choose_in_catalogue(&mut self) -> Vec<Effect> {
         let row = self.selected();
         let Some(path) = row.and_then(|row| self.catalogue.view().path(row).map(PathBuf::from)) else {
-            self.say(Tone::Care, "there is no dump in this row");
+            self.say(Tone::Care, "this row has no dump");
             return Vec::new();
         };
         match self.chosen.take() {
@@ -108,71 +108,33 @@ impl App {
         self.in_crash = true;
         let now = self.crash.as_ref().and_then(|crash| Some(crash.second.as_ref()?.path.clone()));
         if now != second {
-            self.part();
+            self.end_comparison();
             if let (Some(path), Some(crash)) = (second, self.crash.as_mut()) {
                 // Lines of two crashes are not the rows of one.
                 crash.lists.values_mut().for_each(|list| *list = crate::list::ListState::default());
-                effects.extend(self.put_beside(path));
+                effects.extend(self.open_beside(path));
             }
         }
         effects
     }
 
-    pub(super) fn put_beside(&mut self, path: PathBuf) -> Vec<Effect> {
-        let generation = self.fresh_generation();
-        let sources = self.sources.clone();
+    /// Opens a dump beside the open crash.
+    pub(super) fn open_beside(&mut self, path: PathBuf) -> Vec<Effect> {
         let Some(crash) = self.crash.as_mut() else { return Vec::new() };
-        let left: BTreeMap<_, _> =
-            Slot::ALL.iter().filter(|slot| !alone(**slot)).filter_map(|slot| crash.views.remove_entry(slot)).collect();
-        let second = Second { path: path.clone(), generation, report: None, left, right: BTreeMap::new() };
-        crash.second = Some(second);
-        crash.views.remove(&Slot::Compare);
-        crash.turn_to(Slot::Compare);
-        vec![Effect::Job(Job::Open { generation, path, sources })]
+        let generation = self.issued.next_generation();
+        crash.compare_with(path.clone(), generation);
+        vec![Effect::Job(Job::Open { generation, path, sources: self.sources.clone() })]
     }
 
-    /// Ends a comparison: the first crash alone, each of its lists at the row where it was.
-    pub(super) fn part(&mut self) {
-        let Some(crash) = self.crash.as_mut() else { return };
-        let Some(second) = crash.second.take() else { return };
-        for (slot, list) in &mut crash.lists {
-            let view = crash.views.get(slot);
-            let row = view.and_then(|view| view.pair()?.sides(list.selected).0);
-            if !alone(*slot) {
-                *list =
-                    crate::list::ListState { selected: row.unwrap_or(0), placed: row.is_some(), ..Default::default() };
-            }
+    fn end_comparison(&mut self) {
+        if let Some(crash) = self.crash.as_mut() {
+            crash.end_comparison();
         }
-        crash.views.retain(|slot, _| alone(*slot) && *slot != Slot::Compare);
-        for (slot, view) in second.left {
-            crash.install_placed(slot, view);
-        }
-        if crash.extra == Some(Slot::Compare) {
-            crash.extra = None;
-        }
-    }
-
-    /// Whether a list has to be put beside another before it is shown.
-    pub(super) fn is_half(&self, slot: Slot, view: &dyn View) -> bool {
-        let second = self.crash.as_ref().and_then(|crash| crash.second.as_ref());
-        second.is_some() && view.pair().is_none() && !alone(slot)
-    }
-
-    /// Takes a list of one of the two crashes; when both are there they are put beside each other.
-    pub(super) fn half_arrived(&mut self, slot: Slot, view: Arc<dyn View>, is_second: bool) -> Vec<Effect> {
-        let generation = self.generation;
-        let Some(crash) = self.crash.as_mut() else { return Vec::new() };
-        let Some(second) = crash.second.as_mut().filter(|_| !alone(slot)) else { return Vec::new() };
-        let side = if is_second { &mut second.right } else { &mut second.left };
-        side.insert(slot, view);
-        let (Some(left), Some(right)) = (second.left.get(&slot), second.right.get(&slot)) else { return Vec::new() };
-        let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let names = (name(&crash.path), name(&second.path));
-        vec![Effect::Job(Job::Beside { generation, slot, left: Arc::clone(left), right: Arc::clone(right), names })]
     }
 
     /// Takes what the second crash of a comparison is made of.
     pub(super) fn loaded_of_second(&mut self, message: Message) -> Vec<Effect> {
+        let first = self.issued.crash();
         let Some(crash) = self.crash.as_mut() else { return Vec::new() };
         let Some(second) = crash.second.as_mut() else { return Vec::new() };
         match message {
@@ -181,7 +143,8 @@ impl App {
                 return self.compare_heads();
             }
             Message::List { generation, slot, view } if generation == second.generation => {
-                return self.half_arrived(slot, view, true);
+                let pairing = crash.half_arrived(slot, view, true, first);
+                return pairing.map(Effect::Job).into_iter().collect();
             }
             _ => {}
         }
@@ -190,10 +153,66 @@ impl App {
 
     /// The facts of both side by side, once both are known.
     pub(super) fn compare_heads(&mut self) -> Vec<Effect> {
-        let Some(crash) = self.crash.as_ref() else { return Vec::new() };
-        let second = crash.second.as_ref().and_then(|second| second.report.as_ref());
-        let (Some(own), Some(other)) = (&crash.report, second) else { return Vec::new() };
-        let facts = Arc::new(crate::view::compare::comparison(own, other));
-        self.arrived(Slot::Compare, facts)
+        let facts = self.crash.as_ref().and_then(Crash::compared_heads);
+        facts.map(|facts| self.arrived(Slot::Compare, facts)).unwrap_or_default()
+    }
+}
+
+impl Crash {
+    /// Begins a comparison with the crash of a dump, whose jobs carry `generation`.
+    fn compare_with(&mut self, path: PathBuf, generation: u64) {
+        let compared = Slot::ALL.iter().filter(|slot| !alone(**slot));
+        let left: BTreeMap<_, _> = compared.filter_map(|slot| self.views.remove_entry(slot)).collect();
+        self.second = Some(Second { path, generation, report: None, left, right: BTreeMap::new() });
+        self.views.remove(&Slot::Compare);
+        self.turn_to(Slot::Compare);
+    }
+
+    /// Ends a comparison: the first crash alone, each of its lists at the row where it was.
+    fn end_comparison(&mut self) {
+        let Some(second) = self.second.take() else { return };
+        for (slot, list) in &mut self.lists {
+            let view = self.views.get(slot);
+            let row = view.and_then(|view| view.pair()?.sides(list.selected).0);
+            if !alone(*slot) {
+                *list =
+                    crate::list::ListState { selected: row.unwrap_or(0), placed: row.is_some(), ..Default::default() };
+            }
+        }
+        self.views.retain(|slot, _| alone(*slot) && *slot != Slot::Compare);
+        for (slot, view) in second.left {
+            self.install_placed(slot, view);
+        }
+        if self.extra == Some(Slot::Compare) {
+            self.extra = None;
+        }
+    }
+
+    /// Whether a list has to be put beside another before it is shown.
+    pub(super) fn is_half(&self, slot: Slot, view: &dyn View) -> bool {
+        self.second.is_some() && view.pair().is_none() && !alone(slot)
+    }
+
+    /// Takes a list of one of the two crashes; gives the job that puts both side by side when both are there.
+    pub(super) fn half_arrived(
+        &mut self,
+        slot: Slot,
+        view: Arc<dyn View>,
+        is_second: bool,
+        generation: u64,
+    ) -> Option<Job> {
+        let second = self.second.as_mut().filter(|_| !alone(slot))?;
+        let side = if is_second { &mut second.right } else { &mut second.left };
+        side.insert(slot, view);
+        let (left, right) = (Arc::clone(second.left.get(&slot)?), Arc::clone(second.right.get(&slot)?));
+        let name = |path: &Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let names = (name(&self.path), name(&second.path));
+        Some(Job::Beside { generation, slot, left, right, names })
+    }
+
+    /// What the two crashes are about, side by side; `None` until both are known.
+    fn compared_heads(&self) -> Option<Arc<dyn View>> {
+        let other = self.second.as_ref()?.report.as_ref()?;
+        Some(Arc::new(crate::view::compare::comparison(self.report.as_ref()?, other)))
     }
 }

@@ -29,7 +29,7 @@ pub const TABS: &[(&str, &[Slot])] = &[
 
 /// An open crash.
 pub struct Crash {
-    /// Its file.
+    /// Path of the dump, or of one of the dumps in a file.
     pub path: PathBuf,
     /// What it is about, once that is known.
     pub report: Option<Arc<Report>>,
@@ -37,13 +37,13 @@ pub struct Crash {
     pub views: BTreeMap<Slot, Arc<dyn View>>,
     /// How each is looked at.
     pub lists: BTreeMap<Slot, ListState>,
-    /// The tab.
+    /// Index of the shown tab in [`TABS`].
     pub tab: usize,
     /// Which list of each tab.
     pub modes: [usize; 12],
     /// A list that lies over the tabs: marks, comparison.
     pub extra: Option<Slot>,
-    /// Its marks.
+    /// Marks and notes that are kept beside the dump.
     pub marks: Marks,
     /// Why it cannot be opened.
     pub failed: Option<String>,
@@ -102,7 +102,7 @@ impl Crash {
         self.views.insert(slot, view);
     }
 
-    /// Takes a list that is shown for the first time: where nobody chose a row, that of the last moments of a recording.
+    /// Takes a list that is shown for the first time: without a chosen row, the last moments of a recording are selected.
     pub fn install_placed(&mut self, slot: Slot, view: Arc<dyn View>) {
         let death = self.report.as_ref().and_then(|report| report.cause.as_ref()?.line);
         let list = self.lists.entry(slot).or_default();

@@ -37,7 +37,7 @@ impl Known {
     }
 }
 
-/// All dumps.
+/// The dumps and logs that were found, as the list of dumps shows them.
 pub struct Catalogue {
     /// Files and directories that were named.
     pub paths: Vec<PathBuf>,
@@ -121,7 +121,7 @@ impl Catalogue {
     }
 
     /// Takes what a scan found; gives what has to be read. A dump that appears or changes later is read when two looks
-    /// found it the same: until then somebody is still writing it.
+    /// found it the same: until then it may still be written to.
     pub(super) fn found(&mut self, dumps: Vec<Found>, logs: Vec<PathBuf>, done: bool, now: u64) -> Vec<Job> {
         let first_scan = self.scans == 0;
         let mut read = Vec::new();
@@ -201,7 +201,7 @@ impl Catalogue {
         }
         let look = crate::view::Look::default();
         let target = self.view.target(self.list.selected, &look).filter(|_| self.view.len() > self.list.selected);
-        // Somebody who has chosen nothing yet stays at the top of what is still being found.
+        // Without a choice of the user, the selection stays at the top while dumps are being found.
         let at_top = self.list.selected == 0 && !self.list.placed;
         let dumps = self
             .known

@@ -5,23 +5,21 @@ use std::path::PathBuf;
 use kwab::analysis::RecordRef;
 use kwab::format::SectionKind;
 
-use super::{App, Crash, Effect, MenuAction, Overlay, Spot};
+use super::trail::Spot;
+use super::{App, Crash, Effect, MenuAction, Overlay};
 use crate::theme::Tone;
 use crate::view::{Link, Slot, Target};
-
-/// Places that are remembered.
-const HISTORY: usize = 256;
 
 impl App {
     /// Opens a dump; what was loading before is given up.
     pub(super) fn open(&mut self, path: PathBuf) -> Vec<Effect> {
-        self.generation = self.fresh_generation();
+        let generation = self.issued.next_crash();
         self.progress.clear();
         self.overlay = None;
         self.crash = Some(Crash::new(path.clone()));
         self.in_crash = true;
         let sources = self.sources.clone();
-        vec![Effect::Job(crate::load::Job::Open { generation: self.generation, path, sources })]
+        vec![Effect::Job(crate::load::Job::Open { generation, path, sources })]
     }
 
     /// Follows the links of the row: the only one at once, several through a menu.
@@ -115,29 +113,21 @@ impl App {
     /// Remembers where one is before going elsewhere.
     pub(super) fn remember(&mut self) {
         let spot = self.spot();
-        if self.history.last() != Some(&spot) {
-            self.history.push(spot);
-        }
-        if self.history.len() > HISTORY {
-            self.history.remove(0);
-        }
-        self.future.clear();
+        self.trail.leave(spot);
     }
 
     /// Back, or forward again.
     pub(super) fn travel(&mut self, back: bool) -> Vec<Effect> {
         let here = self.spot();
-        let from = if back { &mut self.history } else { &mut self.future };
-        let Some(spot) = from.pop() else {
+        let spot = if back { self.trail.back(here.clone()) } else { self.trail.forward(here.clone()) };
+        let Some(spot) = spot else {
             // Back from the first place of a crash is the list of dumps.
             if back && self.in_crash {
                 self.in_crash = false;
-                self.future.push(here);
+                self.trail.back_to_start(here);
             }
             return Vec::new();
         };
-        let to = if back { &mut self.future } else { &mut self.history };
-        to.push(here);
         let Some(path) = spot.dump else {
             self.in_crash = false;
             return Vec::new();
@@ -148,14 +138,14 @@ impl App {
         effects
     }
 
-    /// Goes to what somebody typed: an address, a line of the log, a row.
+    /// Goes to what was typed: an address, a line of the log, a row.
     pub(super) fn goto(&mut self, input: &str) -> Result<Vec<Effect>, String> {
         let input = input.trim();
         if let Some(target) = Target::parse(input) {
             return Ok(self.go(&target));
         }
         let number = kwab::report::filter::number(input).or_else(|| u64::from_str_radix(input, 16).ok());
-        let Some(number) = number else { return Err(format!("{input} is no address, line or row")) };
+        let Some(number) = number else { return Err(format!("expected an address, line or row, got {input}")) };
         let looks_like_address = input.starts_with("0x") || number > 0xf_ffff;
         if looks_like_address {
             let places = [Target::Bytes(number), Target::Page(number), Target::Mapping(number)];
@@ -186,7 +176,7 @@ impl App {
                 self.turn_to(slot, row, None);
                 Ok(Vec::new())
             }
-            None => Err(format!("there is no row {number} here")),
+            None => Err(format!("row {number} does not exist in this list")),
         }
     }
 }

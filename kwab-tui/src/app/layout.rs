@@ -29,7 +29,7 @@ pub struct Layout {
     pub summary: Option<Rect>,
     /// The names of the columns.
     pub heading: Option<Rect>,
-    /// The rows.
+    /// Area of the list's rows.
     pub rows: Rect,
     /// The line between list and detail.
     pub rule: Option<Rect>,

@@ -1,12 +1,13 @@
 //! Everything the interface knows: what is found, which crash is open, what is selected, what lies over it.
 //!
-//! [`App`] is changed in one place, [`App::update`], which takes an [`Action`] and gives the [`Effect`]s that somebody
-//! with a terminal and threads has to carry out. It reads no clock, no file and no terminal, so tests drive all of it.
+//! [`App`] is changed in one place, [`App::update`], which takes an [`Action`] and gives the [`Effect`]s that a
+//! caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so tests drive all of it.
 
 mod beside;
 mod crash;
 mod found;
 pub(crate) mod help;
+mod issued;
 mod jump;
 pub(crate) mod layout;
 mod look;
@@ -14,6 +15,7 @@ mod overlay;
 mod prompt;
 mod run;
 pub(crate) mod tabs;
+mod trail;
 mod update;
 
 use std::collections::BTreeMap;
@@ -27,6 +29,9 @@ pub use beside::Second;
 pub use crash::{Crash, TABS};
 pub use found::Catalogue;
 pub use overlay::{MenuAction, Overlay, PromptKind, matching};
+
+use issued::Issued;
+use trail::Trail;
 
 use crate::action::{Command, Place};
 use crate::config::Config;
@@ -56,7 +61,7 @@ pub enum Action {
 /// What the mouse did, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mouse {
-    /// A click.
+    /// Left button at column, row.
     Click(u16, u16),
     /// The wheel, up.
     Up,
@@ -72,7 +77,7 @@ pub enum Effect {
     Copy(String),
     /// A file to be written.
     Write {
-        /// Where.
+        /// The file.
         path: PathBuf,
         /// What; absent removes the file.
         text: Option<String>,
@@ -81,23 +86,8 @@ pub enum Effect {
     Redraw,
     /// To the shell.
     Suspend,
-    /// The end.
+    /// Ends the program.
     Quit,
-}
-
-/// Where one was, for going back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
-    /// The open dump, when a crash was looked at.
-    pub dump: Option<PathBuf>,
-    /// The dump that it was compared with.
-    pub second: Option<PathBuf>,
-    /// The list.
-    pub slot: Slot,
-    /// The selected row.
-    pub row: usize,
-    /// The byte in it.
-    pub byte: u8,
 }
 
 /// The state of the interface.
@@ -106,7 +96,7 @@ pub struct App {
     pub size: (u16, u16),
     /// Keys and colours.
     pub config: Config,
-    /// All dumps.
+    /// The dumps and logs that were found.
     pub catalogue: Catalogue,
     /// The open crash.
     pub crash: Option<Crash>,
@@ -122,16 +112,12 @@ pub struct App {
     pub progress: BTreeMap<&'static str, (usize, usize)>,
     /// Milliseconds since the start.
     pub now: u64,
-    history: Vec<Spot>,
-    future: Vec<Spot>,
-    generation: u64,
-    question: u64,
+    trail: Trail,
+    issued: Issued,
     sources: Sources,
     goto: Option<Target>,
     /// The first of two dumps to compare, chosen in the list.
     pub chosen: Option<PathBuf>,
-    /// Generations that have been given out.
-    generations: u64,
 }
 
 impl App {
@@ -156,14 +142,11 @@ impl App {
             detail: true,
             progress: BTreeMap::new(),
             now: 0,
-            history: Vec::new(),
-            future: Vec::new(),
-            generation: 1,
-            question: 0,
+            trail: Trail::default(),
+            issued: Issued::default(),
             sources,
             goto: goto.map(Target::Bytes),
             chosen: None,
-            generations: 1,
         };
         let mut effects = vec![Effect::Job(app.catalogue.scan())];
         if let Some(path) = single {
@@ -231,16 +214,16 @@ impl App {
     /// The generation of the crash that is looked at.
     #[must_use]
     pub const fn generation(&self) -> u64 {
-        self.generation
+        self.issued.crash()
     }
 
     /// Tells the threads what is looked at now, so that work for anything else is given up.
     pub fn publish(&self, current: &Generations) {
         current.catalogue.store(self.catalogue.generation(), Ordering::Relaxed);
-        current.crash.store(self.generation, Ordering::Relaxed);
+        current.crash.store(self.issued.crash(), Ordering::Relaxed);
         let second = self.crash.as_ref().and_then(|crash| crash.second.as_ref());
         current.second.store(second.map_or(0, |second| second.generation), Ordering::Relaxed);
-        current.question.store(self.question, Ordering::Relaxed);
+        current.question.store(self.issued.question(), Ordering::Relaxed);
     }
 
     /// The dump as commands name it.
@@ -255,17 +238,14 @@ impl App {
     /// Whether a generation is that of what is looked at: the crash, the one beside it, or no crash at all.
     fn is_current(&self, generation: u64) -> bool {
         let second = self.crash.as_ref().and_then(|crash| crash.second.as_ref());
-        generation == self.generation || generation == 0 || second.is_some_and(|second| second.generation == generation)
-    }
-
-    fn fresh_generation(&mut self) -> u64 {
-        self.generations += 1;
-        self.generations
+        generation == self.issued.crash()
+            || generation == 0
+            || second.is_some_and(|second| second.generation == generation)
     }
 
     fn list_id(&self) -> ListId {
         match self.slot() {
-            Some(slot) => ListId::Crash(self.generation, slot),
+            Some(slot) => ListId::Crash(self.issued.crash(), slot),
             None => ListId::Catalogue,
         }
     }

@@ -23,7 +23,7 @@ pub enum Overlay {
     },
     /// A line to type into.
     Prompt {
-        /// What for.
+        /// What the input is used for.
         kind: PromptKind,
         /// What is typed.
         input: String,
@@ -34,9 +34,9 @@ pub enum Overlay {
     Menu {
         /// What is chosen.
         title: String,
-        /// The choices.
+        /// Choices: label and action.
         items: Vec<(String, MenuAction)>,
-        /// Which.
+        /// Index of the selected choice.
         selected: usize,
     },
 }
@@ -44,11 +44,11 @@ pub enum Overlay {
 /// What a line is typed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptKind {
-    /// A filter.
+    /// Filter expression for the shown list.
     Filter,
     /// A place to go to.
     Goto,
-    /// A note.
+    /// Note for the mark of the selected row.
     Note,
     /// Where the rows are written.
     Export,
@@ -59,7 +59,7 @@ pub enum PromptKind {
 pub enum MenuAction {
     /// Copies a text.
     Copy(String),
-    /// Goes somewhere.
+    /// Goes to a target.
     Go(Target),
     /// Puts the open crash beside a dump.
     Beside(PathBuf),

@@ -94,7 +94,7 @@ impl App {
                         self.say(Tone::Dim, format!("importing {}", log.display()));
                         return vec![Effect::Job(Job::Import { log })];
                     }
-                    None => self.say(Tone::Dim, "there is no serial log in this row"),
+                    None => self.say(Tone::Dim, "this row has no serial log"),
                 }
             }
             _ => {}
@@ -104,7 +104,7 @@ impl App {
 
     /// Concludes again, from every section of a long recording.
     fn conclude_from_all(&mut self) -> Vec<Effect> {
-        let (generation, sources) = (self.generation, self.sources.clone());
+        let (generation, sources) = (self.issued.crash(), self.sources.clone());
         let Some(crash) = self.crash.as_ref().filter(|_| self.in_crash) else { return Vec::new() };
         if crash.skipped.is_empty() {
             self.say(Tone::Good, "conclusions rest on everything that is in this dump");
@@ -217,8 +217,8 @@ impl App {
         let (Some(view), Some(from)) = (self.view(), self.selected()) else { return Vec::new() };
         let id = self.list_id();
         if view.len() > crate::list::AT_ONCE {
-            self.question += 1;
-            return vec![Effect::Job(Job::Seek { list: id, number: self.question, view, filter, from, forward })];
+            let number = self.issued.next_question();
+            return vec![Effect::Job(Job::Seek { list: id, number, view, filter, from, forward })];
         }
         match crate::list::search(view.as_ref(), &filter, from, forward, &mut |_| true) {
             Ok(Some(row)) => self.list_mut().select(row, view.len()),
@@ -239,7 +239,7 @@ impl App {
             let list = self.list_mut();
             list.show_all();
             list.selected = row.unwrap_or(list.selected);
-            self.question += 1;
+            self.issued.next_question();
         } else if let Some(crash) = self.crash.as_mut().filter(|crash| crash.extra.is_some()) {
             crash.extra = None;
         }
@@ -300,7 +300,7 @@ impl App {
                 crash.lists = lists.collect();
                 crash.marks = before.marks;
                 if let Some(path) = before.second.map(|second| second.path) {
-                    effects.extend(self.put_beside(path));
+                    effects.extend(self.open_beside(path));
                 }
             }
             if let Some(crash) = self.crash.as_mut() {

@@ -110,10 +110,9 @@ impl App {
     pub(super) fn ask(&mut self, id: ListId) -> Vec<Effect> {
         let Some(view) = self.view_of(id) else { return Vec::new() };
         let question = question(self.list_of(id));
-        self.question += 1;
+        let number = self.issued.next_question();
         if view.len() > crate::list::AT_ONCE && (!question.filter.is_empty() || question.sort.is_some()) {
             self.list_of(id).pending = true;
-            let number = self.question;
             return vec![Effect::Job(Job::Answer { list: id, number, view, question })];
         }
         let rows = crate::list::answer(view.as_ref(), &question, &mut |_| true);
@@ -142,7 +141,7 @@ impl App {
     fn view_of(&self, id: ListId) -> Option<Arc<dyn crate::view::View>> {
         match id {
             ListId::Catalogue => Some(self.catalogue.view()),
-            ListId::Crash(generation, slot) if generation == self.generation => {
+            ListId::Crash(generation, slot) if generation == self.issued.crash() => {
                 self.crash.as_ref()?.views.get(&slot).cloned()
             }
             ListId::Crash(..) => None,
@@ -174,18 +173,20 @@ impl App {
                 }
             }
             Message::Failed { generation, text } if self.is_current(generation) => {
-                let generation = if generation == self.generation { generation } else { 0 };
+                let generation = if generation == self.issued.crash() { generation } else { 0 };
                 if let Some(crash) = self.crash.as_mut().filter(|crash| generation > 0 && crash.report.is_none()) {
                     crash.failed = Some(text.clone());
                 }
                 self.say(Tone::Alarm, text);
             }
             Message::Told { text } => self.say(Tone::Good, text),
-            Message::Answer { list, number, rows } if number == self.question => self.answered(list, rows),
-            Message::Sought { list, number, row } if number == self.question => match (row, self.view_of(list)) {
-                (Some(row), Some(view)) => self.list_of(list).select(row, view.len()),
-                _ => self.say(Tone::Care, "no other row holds"),
-            },
+            Message::Answer { list, number, rows } if number == self.issued.question() => self.answered(list, rows),
+            Message::Sought { list, number, row } if number == self.issued.question() => {
+                match (row, self.view_of(list)) {
+                    (Some(row), Some(view)) => self.list_of(list).select(row, view.len()),
+                    _ => self.say(Tone::Care, "no other row holds"),
+                }
+            }
             Message::Imported { text, .. } => {
                 self.say(Tone::Good, text);
                 return vec![Effect::Job(self.catalogue.reload())];
@@ -196,7 +197,7 @@ impl App {
     }
 
     fn loaded_of_crash(&mut self, message: Message) -> Vec<Effect> {
-        let generation = self.generation;
+        let generation = self.issued.crash();
         let Some(crash) = self.crash.as_mut() else { return Vec::new() };
         match message {
             Message::Head { generation: of, report } if of == generation => {
@@ -216,19 +217,20 @@ impl App {
 
     /// A list of the crash has arrived: the selection of a place that waited for it is made.
     pub(super) fn arrived(&mut self, slot: Slot, view: Arc<dyn crate::view::View>) -> Vec<Effect> {
-        if self.is_half(slot, view.as_ref()) {
-            return self.half_arrived(slot, view, false);
-        }
+        let generation = self.issued.crash();
         let Some(crash) = self.crash.as_mut() else { return Vec::new() };
+        if crash.is_half(slot, view.as_ref()) {
+            return crash.half_arrived(slot, view, false, generation).map(Effect::Job).into_iter().collect();
+        }
         crash.install_placed(slot, view);
         let waiting = self.goto.clone().filter(|target| self.place_of(target).is_some());
         if let Some(target) = waiting {
             self.goto = None;
             return self.go(&target);
         }
-        let list = self.list_of(ListId::Crash(self.generation, slot));
+        let list = self.list_of(ListId::Crash(generation, slot));
         if !list.filter.is_empty() || list.sort.is_some() {
-            return self.ask(ListId::Crash(self.generation, slot));
+            return self.ask(ListId::Crash(generation, slot));
         }
         Vec::new()
     }

@@ -19,7 +19,7 @@ use crate::text::Line;
 use crate::theme::Tone;
 use paint::{line as paint_line, put};
 
-/// Draws everything.
+/// Draws one frame of the whole interface; reads `app` and changes nothing.
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
     let area = frame.area();
     render(app, area, frame.buffer_mut());

@@ -50,14 +50,14 @@ pub enum Job {
     Read {
         /// For which catalogue.
         generation: u64,
-        /// Which.
+        /// The dumps to read the heads of.
         files: Vec<PathBuf>,
     },
     /// Open a crash and conclude.
     Open {
         /// For which crash.
         generation: u64,
-        /// Its file.
+        /// Path of the dump, or of one of the dumps in a file.
         path: PathBuf,
         /// Where images and files come from.
         sources: Sources,
@@ -66,7 +66,7 @@ pub enum Job {
     Index {
         /// For which crash.
         generation: u64,
-        /// Its file.
+        /// Path of the dump, or of one of the dumps in a file.
         path: PathBuf,
         /// What is already known of it.
         report: Arc<Report>,
@@ -75,7 +75,7 @@ pub enum Job {
     Conclude {
         /// For which crash.
         generation: u64,
-        /// Its file.
+        /// Path of the dump, or of one of the dumps in a file.
         path: PathBuf,
         /// Where images and files come from.
         sources: Sources,
@@ -86,7 +86,7 @@ pub enum Job {
     Beside {
         /// For which crash.
         generation: u64,
-        /// Which list.
+        /// The list of which both crashes have a view.
         slot: Slot,
         /// This crash's.
         left: Arc<dyn View>,
@@ -97,35 +97,35 @@ pub enum Job {
     },
     /// Which rows of a list are to be shown.
     Answer {
-        /// Which list.
+        /// The list that the rows are for.
         list: ListId,
         /// The question's number.
         number: u64,
-        /// The list.
+        /// The rows that are filtered and sorted.
         view: Arc<dyn View>,
-        /// The question.
+        /// Filter and order to apply.
         question: Question,
     },
     /// The next row that a filter holds for.
     Seek {
-        /// Which list.
+        /// The list that the row is for.
         list: ListId,
         /// The question's number.
         number: u64,
-        /// The list.
+        /// The rows that are searched.
         view: Arc<dyn View>,
-        /// The filter.
+        /// Filter expression that the row has to match.
         filter: String,
-        /// From where.
+        /// Row at which the search begins; it is not a result itself.
         from: usize,
-        /// Which way.
+        /// Whether later rows are searched, rather than earlier ones.
         forward: bool,
     },
     /// Write the rows of a list to a file.
     Export {
-        /// The file.
+        /// File to write.
         path: PathBuf,
-        /// The list.
+        /// The rows to write.
         view: Arc<dyn View>,
         /// Which of its rows are shown.
         list: Box<ListState>,
@@ -134,7 +134,7 @@ pub enum Job {
     },
     /// Make dumps of a serial log.
     Import {
-        /// The log.
+        /// Path of the serial log.
         log: PathBuf,
     },
 }
@@ -142,7 +142,7 @@ pub enum Job {
 /// A list that rows are asked of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListId {
-    /// The catalogue.
+    /// The list of dumps and logs.
     Catalogue,
     /// A list of the crash of a generation.
     Crash(u64, Slot),
@@ -151,9 +151,9 @@ pub enum ListId {
 /// A file, and what tells whether it has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Bytes.
+    /// Size of the file in bytes.
     pub len: u64,
     /// When it was last written to.
     pub modified: Option<SystemTime>,
@@ -165,9 +165,9 @@ pub enum Message {
     Found {
         /// For which catalogue.
         generation: u64,
-        /// Dumps.
+        /// Dumps found since the last message.
         dumps: Vec<Found>,
-        /// Serial logs.
+        /// Serial logs found since the last message.
         logs: Vec<PathBuf>,
         /// Whether these are all.
         done: bool,
@@ -183,7 +183,7 @@ pub enum Message {
     Head {
         /// For which crash.
         generation: u64,
-        /// The inspection.
+        /// What `kwab inspect` says of the dump.
         report: Arc<Report>,
     },
     /// The marks that were kept of a dump.
@@ -197,9 +197,9 @@ pub enum Message {
     List {
         /// For which crash.
         generation: u64,
-        /// Which list.
+        /// The list that is ready.
         slot: Slot,
-        /// It.
+        /// Its rows.
         view: Arc<dyn View>,
     },
     /// What of a long recording conclusions do not rest on.
@@ -227,14 +227,14 @@ pub enum Message {
         generation: u64,
         /// What is being done.
         what: &'static str,
-        /// Done.
+        /// Units of work done, of `total`.
         done: usize,
         /// Of how much.
         total: usize,
     },
     /// Rows that answer a question.
     Answer {
-        /// Which list.
+        /// The list that was filtered or sorted.
         list: ListId,
         /// The question's number.
         number: u64,
@@ -243,7 +243,7 @@ pub enum Message {
     },
     /// The row that was looked for.
     Sought {
-        /// Which list.
+        /// The list that was searched.
         list: ListId,
         /// The question's number.
         number: u64,
@@ -262,13 +262,13 @@ pub enum Message {
 /// What is looked at now: jobs for anything older are of no use.
 #[derive(Debug, Default)]
 pub struct Generations {
-    /// The catalogue.
+    /// Generation of the list of dumps.
     pub catalogue: AtomicU64,
-    /// The crash.
+    /// Generation of the open crash.
     pub crash: AtomicU64,
     /// The crash beside it.
     pub second: AtomicU64,
-    /// The question.
+    /// Number of the last question.
     pub question: AtomicU64,
 }
 

@@ -17,7 +17,7 @@ use crate::theme::Tone;
 
 /// Instructions shown before and behind an address.
 const AROUND: (usize, usize) = (6, 6);
-/// Frames that are shown with their code: enough for every stack that somebody reads.
+/// Frames that are shown with their code: enough for every stack that is read by eye.
 const WITH_CODE: usize = 2_000;
 
 const COLUMNS: &[Column] = &[

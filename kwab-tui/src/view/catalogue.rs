@@ -24,7 +24,7 @@ pub struct CatalogueView {
 /// A dump that was found.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// Its path.
+    /// Path of the file.
     pub path: String,
     /// What it says; absent until it has been read.
     pub entry: Option<Arc<Entry>>,

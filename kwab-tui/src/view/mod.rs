@@ -36,7 +36,7 @@ use crate::theme::Tone;
 /// A column of a view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading.
+    /// Heading of the column.
     pub name: &'static str,
     /// Its width; 0 takes what the others leave.
     pub width: u16,
@@ -104,17 +104,17 @@ impl Row {
     }
 }
 
-/// A link of a row.
+/// A link from a row to another place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// What it says.
+    /// Label that a menu shows.
     pub label: String,
     /// Where it leads.
     pub target: Target,
 }
 
 impl Link {
-    /// A link.
+    /// Makes a link with the label that a menu shows.
     pub fn new(label: impl Into<String>, target: Target) -> Self {
         Self { label: label.into(), target }
     }
@@ -141,7 +141,7 @@ impl Default for Look {
 
 /// A list of rows about a dump.
 pub trait View: Send + Sync {
-    /// Its columns.
+    /// Columns of the list, from left to right.
     fn columns(&self) -> &[Column];
     /// How many rows it has.
     fn len(&self) -> usize;
@@ -149,7 +149,7 @@ pub trait View: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// A row.
+    /// Cells of a row; `index` is less than `len`.
     fn row(&self, index: usize, look: &Look) -> Row;
     /// What is shown beside or below a row.
     fn detail(&self, index: usize, look: &Look) -> Vec<Line>;
@@ -238,19 +238,19 @@ pub trait View: Send + Sync {
 /// What rows are sorted by.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
-    /// Nothing is known; comes first.
+    /// Value unknown; sorts first.
     Nothing,
-    /// A number.
+    /// Sorts by value.
     Number(u64),
-    /// A text.
+    /// Sorts by bytes.
     Text(String),
 }
 
 /// A row, as the filter of the library sees it.
 pub struct RowFields<'v> {
-    /// The view.
+    /// View that the row is of.
     pub view: &'v dyn View,
-    /// The row.
+    /// Index of the row in the view.
     pub index: usize,
 }
 

@@ -11,11 +11,11 @@ use crate::text::Line;
 pub struct Table {
     /// Which list it is.
     pub slot: Slot,
-    /// Its columns.
+    /// Columns of the list, from left to right.
     pub columns: &'static [Column],
     /// The fields a filter can name, in the order of the rows' values.
     pub fields: &'static [&'static str],
-    /// The rows.
+    /// Rows in the order of the dump.
     pub rows: Vec<TableRow>,
     /// The command that prints the same; `DUMP` stands for the dump.
     pub command: &'static str,

@@ -4,7 +4,7 @@
 //! common file: a log with thousands of crashes must not need thousands of descriptors.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek as _, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,6 +48,23 @@ impl PendingFile {
                 own.name(path, replace)
             }
         }
+    }
+
+    /// The dump in a file of its own without a name, whose position is at the beginning.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn into_file(self) -> io::Result<File> {
+        let mut file: File = match self.0 {
+            Kept::Own(file) => file.into(),
+            Kept::Part { file, start, length } => {
+                let mut own = Unnamed::in_folder(&std::env::temp_dir())?;
+                io::copy(&mut Part { file: &file, at: start, left: length }, &mut own)?;
+                own.into()
+            }
+        };
+        file.rewind()?;
+        Ok(file)
     }
 
     /// Copies the dump into a stream.

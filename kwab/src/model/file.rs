@@ -116,7 +116,14 @@ impl DumpFile {
     /// # Errors
     /// [`OpenError`]; damage is no error.
     pub fn open_number(path: &Path, number: usize) -> Result<Self, OpenError> {
-        let mut file = File::open(path)?;
+        Self::of_file(File::open(path)?, number)
+    }
+
+    /// Takes dump `number`, from 1, of an open file, whose position is at its beginning.
+    ///
+    /// # Errors
+    /// [`OpenError`]; damage is no error.
+    pub fn of_file(mut file: File, number: usize) -> Result<Self, OpenError> {
         let meta = file.metadata()?;
         if meta.is_dir() {
             return Err(OpenError::Directory);

@@ -7,6 +7,7 @@
 pub mod align;
 pub mod catalogue;
 pub mod check;
+pub mod command;
 pub mod compare;
 pub mod filter;
 pub mod inspect;

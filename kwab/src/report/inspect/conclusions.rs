@@ -9,10 +9,11 @@ use crate::unwind::{Stopped, Trust};
 /// Hypotheses that head the page; `kwab triage` has all of them.
 const HEAD: usize = 3;
 
-/// Judges the case and writes the conclusions into the report of the same dump.
-pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources: &mut SourceLines) {
+/// Judges the case and writes the conclusions into the report of the same dump, which commands call `named`
+/// ([`command::arguments`](crate::report::command::arguments)).
+pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources: &mut SourceLines, named: &str) {
     let ctx = Context::new(case, symbols, &Backing::none());
-    let mut triage = judge(&ctx, &report.file);
+    let mut triage = judge(&ctx, named);
     triage.hypotheses.truncate(HEAD);
     report.hypotheses = triage.hypotheses;
     // A trace that was walked has no records behind its frames.

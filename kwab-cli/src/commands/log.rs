@@ -1,0 +1,71 @@
+//! Crashes of serial logs where a dump is expected: `kwab triage serial.log` judges what `kwab import` would make of it.
+//!
+//! The dump is made in a file without a name; `kwab import` keeps it. A text in which nothing is recognised stays an error,
+//! because a conclusion from an arbitrary text would say nothing.
+
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+
+use anyhow::Result;
+use kwab::import::{ImportError, Options};
+use kwab::model::{DumpFile, OpenError};
+
+use super::import::{Input, import_log, log, open, source_name};
+use crate::failure::{about, shown, system};
+
+/// Whether bytes begin as no dump does, so that they may be a log.
+pub(super) fn may_be(bytes: &[u8]) -> bool {
+    !bytes.starts_with(&kwab::format::section::FILE_MAGIC)
+}
+
+/// Crash `number`, from 1, of a log: of `text`, or of the file at `path`. `None` when nothing in it is recognised.
+///
+/// # Errors
+/// When the log cannot be read, or has fewer crashes.
+pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result<Option<DumpFile>> {
+    let opened = match text {
+        Some(text) => {
+            let length = text.len() as u64;
+            log(path, Cursor::new(text)).map(|log| (log, Some(length)))
+        }
+        None => match open(path) {
+            Ok(Input::Log(log, length)) => Ok((log, length)),
+            Ok(Input::Channel(_)) => return Ok(None),
+            Err(error) => Err(error),
+        },
+    };
+    // What is neither a dump nor a log is described as the dump it is not.
+    let Ok((log, length)) = opened else { return Ok(None) };
+    let options = Options { source: source_name(path), folder: Some(std::env::temp_dir()) };
+    let (report, dumps) = import_log(log, length, &options).map_err(|error| match error {
+        ImportError::Read { error, .. } => about(path, system(&error)),
+        ImportError::Write(error) => about(&std::env::temp_dir(), system(&error)),
+    })?;
+    let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
+    if crashes == 0 && report.events == 0 && report.unexplained.is_none() {
+        return Ok(None);
+    }
+    let held = dumps.len();
+    let missing = || about(path, OpenError::NoSuchDump { held, wanted: number });
+    let wanted = number.checked_sub(1).and_then(|index| dumps.into_iter().nth(index)).ok_or_else(missing)?;
+    let file = wanted.file.ok_or_else(missing)?.into_file().map_err(|error| about(path, system(&error)))?;
+    let mut file = DumpFile::of_file(file, 1).map_err(|error| about(path, error))?;
+    (file.number, file.dumps) = (number, held);
+    say(path, crashes, report.cut.as_deref());
+    Ok(Some(file))
+}
+
+/// Says on stderr what was read and how to keep it.
+fn say(path: &Path, crashes: usize, cut: Option<&str>) {
+    let name = shown(path);
+    let found = match crashes {
+        0 => "a recording without a crash".to_owned(),
+        1 => "1 crash".to_owned(),
+        more => format!("{more} crashes"),
+    };
+    let cut = cut.map(|cut| format!("; {cut}")).unwrap_or_default();
+    let text = format!("kwab: {name}: a log with {found}{cut}; kwab import writes dumps of it\n");
+    // Nothing can be done about a closed stderr.
+    let _ = std::io::stderr().write_all(kwab::plain::line(text.trim_end()).as_bytes());
+    let _ = std::io::stderr().write_all(b"\n");
+}
