@@ -4,6 +4,8 @@
 //! cache stays, so two runs compare the same Linux. Without apt, `KWAB_LINUX` names a bzImage and `KWAB_BUSYBOX` a static
 //! BusyBox.
 
+mod apt;
+
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
@@ -13,10 +15,12 @@ use crate::paths;
 use crate::process::Call;
 use crate::setup::{self, Consent, Tool};
 
-/// A source package that could not be had. Whether that is a failure is the caller's to say: many machines reach a mirror
-/// of binary packages only.
+pub use apt::Apt;
+
+/// A package that could not be had. Whether that is a failure is the caller's to say: many machines reach no mirror, or one of
+/// binary packages only.
 #[derive(Debug, thiserror::Error)]
-#[error("Debian's source package {0} cannot be fetched here")]
+#[error("Debian's package {0} cannot be fetched here")]
 pub struct NoSource(String);
 
 impl NoSource {
@@ -54,7 +58,19 @@ pub fn busybox(consent: Consent) -> Result<PathBuf> {
     if let Some(program) = env::var_os("KWAB_BUSYBOX") {
         return existing(PathBuf::from(program), "KWAB_BUSYBOX");
     }
-    let tree = unpacked("busybox-static", consent)?;
+    busybox_in(&unpacked("busybox-static", consent)?)
+}
+
+/// Debian's static BusyBox for another architecture.
+pub fn busybox_for(architecture: &str) -> Result<PathBuf> {
+    let tree = paths::cache("packages")?.join(format!("busybox-static-{architecture}"));
+    if !tree.is_dir() {
+        unpacked_together(&[(&Apt::of(architecture)?, "busybox-static".to_owned())], &tree, |_| Ok(()))?;
+    }
+    busybox_in(&tree)
+}
+
+fn busybox_in(tree: &Path) -> Result<PathBuf> {
     ["bin/busybox", "usr/bin/busybox"]
         .iter()
         .map(|path| tree.join(path))
@@ -70,16 +86,34 @@ pub fn unpacked(package: &str, consent: Consent) -> Result<PathBuf> {
     }
     need_apt(package)?;
     setup::require(&[Tool::Dpkg], consent)?;
-    let folder = paths::cache("packages")?.join(format!("{package}.fetch-{}", std::process::id()));
-    fs::create_dir_all(&folder)?;
-    let fetched = fetch(package, &folder);
-    let result = fetched.and_then(|file| {
-        let part = folder.join("tree");
+    unpacked_together(&[(&Apt::native(), package.to_owned())], &tree, |_| Ok(()))?;
+    Ok(tree)
+}
+
+/// Unpacks several packages into one new tree, which appears whole, after `finish` has worked on it, or not at all.
+pub fn unpacked_together(
+    packages: &[(&Apt, String)],
+    tree: &Path,
+    finish: impl FnOnce(&Path) -> Result<()>,
+) -> Result<()> {
+    let folder = paths::part(tree);
+    let part = folder.join("tree");
+    fs::create_dir_all(&part).with_context(|| format!("cannot create {}", paths::shown(&part)))?;
+    let one = |(apt, package): &(&Apt, String)| {
+        let fetched = folder.join(package);
+        fs::create_dir_all(&fetched)?;
+        let file = apt.download(package, &fetched)?;
         Call::new("dpkg-deb").arg("-x").arg(&file).arg(&part).capture()?;
-        fs::rename(&part, &tree).with_context(|| format!("cannot keep {}", paths::shown(&tree)))
-    });
+        fs::remove_dir_all(&fetched).with_context(|| format!("cannot remove {}", paths::shown(&fetched)))
+    };
+    let each = |entry: &(&Apt, String)| one(entry).with_context(|| format!("fetching Debian's package {}", entry.1));
+    let result = packages
+        .iter()
+        .try_for_each(each)
+        .and_then(|()| finish(&part))
+        .and_then(|()| fs::rename(&part, tree).with_context(|| format!("cannot keep {}", paths::shown(tree))));
     fs::remove_dir_all(&folder)?;
-    result.map(|()| tree).with_context(|| format!("fetching Debian's package {package}"))
+    result
 }
 
 /// A source package, unpacked into the cache with Debian's patches applied.
@@ -147,40 +181,12 @@ fn with_sources(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Downloads a package; when apt does not know where from, its lists are read again once.
-fn fetch(package: &str, folder: &Path) -> Result<PathBuf> {
-    eprintln!("fetching Debian's {package}");
-    let download = Call::new("apt-get").args(["-qq", "download", package]).folder(folder);
-    if download.capture().is_err() {
-        update();
-        download.capture()?;
-    }
-    fs::read_dir(folder)?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
-        .with_context(|| format!("apt-get download {package} left no .deb"))
-}
-
-/// Reads apt's lists again where that is allowed; a failure shows in the download that follows.
-fn update() {
-    let _ = Call::new("apt-get").args(["-qq", "update"]).capture_any();
-}
-
 /// The real package behind the meta package `linux-image-cloud-amd64`.
 fn newest_linux_package(consent: Consent) -> Result<String> {
     const META: &str = "linux-image-cloud-amd64";
     need_apt(META)?;
     setup::require(&[Tool::Dpkg], consent)?;
-    let depends = |()| Call::new("apt-cache").args(["depends", META]).capture_any();
-    let name = |text: &str| {
-        let names = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
-        names.map(str::trim).find(|name| name.starts_with("linux-image-")).map(str::to_owned)
-    };
-    if let Some(package) = name(&depends(())?.stdout) {
-        return Ok(package);
-    }
-    update();
-    name(&depends(())?.stdout).with_context(|| format!("apt does not know {META}"))
+    Apt::native().newest(&[META.to_owned()], "linux-image-")
 }
 
 fn need_apt(what: &str) -> Result<()> {

@@ -24,6 +24,10 @@ pub enum Tool {
     Make,
     /// Unpacks the suites' sources.
     DpkgSource,
+    /// The emulator of arm64 machines.
+    QemuArm,
+    /// The C compiler for arm64.
+    Arm64Gcc,
 }
 
 /// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
@@ -33,6 +37,8 @@ const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
     (Tool::Dpkg, "dpkg-deb", &["dpkg"], "unpacks Debian's Linux and BusyBox"),
     (Tool::Make, "make", &["make"], "builds the third-party suites"),
     (Tool::DpkgSource, "dpkg-source", &["dpkg-dev", "xz-utils", "patch"], "unpacks the suites' sources"),
+    (Tool::QemuArm, "qemu-system-aarch64", &["qemu-system-arm"], "boots arm64 kernels"),
+    (Tool::Arm64Gcc, "aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"], "builds a module for arm64"),
 ];
 
 /// The compilation targets that the tests build for, beside the host's own.
@@ -45,9 +51,9 @@ pub struct Consent {
     pub yes: bool,
 }
 
-/// All tools of the table.
+/// The tools that any command on this machine's own architecture needs.
 pub fn all() -> Vec<Tool> {
-    TOOLS.iter().map(|row| row.0).collect()
+    TOOLS.iter().map(|row| row.0).filter(|tool| !matches!(tool, Tool::QemuArm | Tool::Arm64Gcc)).collect()
 }
 
 /// Makes sure that these tools are there; installs what is missing when allowed, or says what to install.

@@ -18,6 +18,7 @@ pub mod house_rules;
 pub mod image;
 pub mod kernel;
 pub mod linux;
+pub mod linux_crashes;
 pub mod lost;
 pub mod readers;
 pub mod results;
@@ -98,6 +99,8 @@ enum Command {
     Image(image::Arguments),
     /// Fetch Debian's Linux and print where it lies.
     Linux,
+    /// Let Debian's Linux die in known ways and compare what kwab says of its logs with the truth.
+    LinuxCrashes(linux_crashes::Arguments),
     /// Build our kernel and print where it lies.
     Kernel(kernel::Arguments),
 }
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Results(arguments) => results::run(&arguments),
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
+        Command::LinuxCrashes(arguments) => linux_crashes::run(&arguments, consent),
         Command::Kernel(arguments) => kernel::run(&arguments),
     };
     result.unwrap_or_else(|error| {

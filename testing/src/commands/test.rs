@@ -2,7 +2,7 @@
 //!
 //! The steps run in the order of the table below; a step that fails does not keep the later ones from running. What failed
 //! is said again at the end, where a log that was cut still has it, and the last line counts tests and steps: `N passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step
-//! that needs source packages where only binary ones can be had is SKIPPED: said aloud, counted apart, never passed.
+//! that needs packages which cannot be fetched here (source packages of some suites, a kernel's headers) is SKIPPED: said aloud, counted apart, never passed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::ExitCode;
@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::{
-    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, lost, selftest, sizes,
-    suite,
+    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, linux_crashes, lost,
+    selftest, sizes, suite,
 };
 use crate::boot::Options;
 use crate::debian::NoSource;
@@ -83,6 +83,10 @@ const STEPS: &[Step] = &[
         run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::Arguments::slice(), consent).map(drop),
     },
     Step { name: "hogs", run: |consent, _| hogs::run(&hogs::Arguments::all(), consent).map(drop) },
+    Step {
+        name: "linux-crashes",
+        run: |consent, _| linux_crashes::run(&linux_crashes::Arguments::slice(), consent).map(drop),
+    },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
     Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
 ];

@@ -25,6 +25,9 @@ pub enum Model {
     Q35,
     /// The small machine that boots fastest.
     Microvm,
+    /// The arm64 machine.
+    #[value(skip)]
+    Virt,
 }
 
 /// Whose time the guest sees.
@@ -122,7 +125,8 @@ impl Machine {
 
     /// The QEMU command.
     pub fn call(&self) -> Call {
-        let mut call = Call::new("qemu-system-x86_64").args(self.flags());
+        let program = if self.model == Model::Virt { "qemu-system-aarch64" } else { "qemu-system-x86_64" };
+        let mut call = Call::new(program).args(self.flags());
         call = call.arg("-kernel").arg(&self.kernel).arg("-append").arg(&self.append);
         if let Some(initrd) = &self.initrd {
             call = call.arg("-initrd").arg(initrd);
@@ -154,7 +158,9 @@ impl Machine {
         }
         let quiet = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
         flags.extend(quiet.map(String::from));
-        flags.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"].map(String::from));
+        if self.model != Model::Virt {
+            flags.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"].map(String::from));
+        }
         if let Some(file) = &self.dumps {
             // Three nodes, the second in a file: their memory lies in one piece. The initramfs is loaded at the top.
             let (file, rest) = (file.display(), self.memory_mib - DUMP_MIB - DUMPS_AT_MIB);
@@ -178,6 +184,7 @@ impl fmt::Display for Model {
             Self::Pc => "pc",
             Self::Q35 => "q35",
             Self::Microvm => "microvm",
+            Self::Virt => "virt",
         })
     }
 }

@@ -1,0 +1,261 @@
+//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--out DIR] [--kept] [--json]`: lets Debian's Linux die in known ways
+//! and compares what `kwab` says of each serial log with the truth.
+//!
+//! A row per way of `testing/linux-crashes/ways.toml`: whether the log shows what was asked for, and whether `kwab`
+//! recognises a death, names its class, its function, its processor and its task. A cell is `ok`, `WRONG`, `open` (listed in
+//! the table as not passed yet), `ok (open)` (to be taken off that list) or `-` (the way has no truth for it). Healthy boots must be recordings without a death. Any
+//! `WRONG` fails the command.
+//!
+//! The logs, `truth.json`, `table.json` and the module with its debugging information lie in `--out`, by default
+//! `build/linux-crashes/ARCH`. `--kept` asks again about the logs that lie there and boots nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::linux_crashes::kit::{Architecture, Kit};
+use crate::linux_crashes::score::{self, Answer};
+use crate::linux_crashes::ways::{self, Check, Healthy, Table, Way};
+use crate::linux_crashes::{Log, healthy, provoke};
+use crate::paths;
+use crate::results::junit::{Case, Outcome};
+use crate::results::{self, Circumstances};
+use crate::setup::Consent;
+
+/// Its arguments.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Which machine.
+    #[arg(long, value_enum, default_value_t)]
+    arch: Architecture,
+    /// Only these ways and healthy boots.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Where logs and tables go.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Boot nothing: ask again about the logs that lie there.
+    #[arg(long)]
+    kept: bool,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Arguments {
+    /// Three boots, for the test of everything.
+    pub fn slice() -> Self {
+        let only = ["null-read", "kfence-uaf", "plain"].map(str::to_owned).to_vec();
+        Self { arch: Architecture::Amd64, only, out: None, kept: false, json: false }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    class: String,
+    /// Whether Linux printed what was asked for.
+    provoked: bool,
+    checks: BTreeMap<Check, Cell>,
+    answer: Answer,
+}
+
+/// A cell of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Cell {
+    /// Passed.
+    Ok,
+    /// Passed, although it is listed as not passed yet.
+    Stale,
+    /// Not passed, as it is listed.
+    Open,
+    /// Not passed.
+    Wrong,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+    let began = Circumstances::now();
+    let table = ways::table()?;
+    let kwab = score::program()?;
+    let out = match &arguments.out {
+        Some(folder) => folder.clone(),
+        None => paths::build("linux-crashes")?.join(arguments.arch.name()).join("logs"),
+    };
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", paths::shown(&out)))?;
+    let kit = if arguments.kept { None } else { Some(Kit::prepare(arguments.arch, consent)?) };
+    if let Some(kit) = &kit {
+        fs::copy(&kit.module, out.join("crashme.ko")).context("cannot keep the module")?;
+        paths::write(&out.join("release"), kit.release.as_bytes())?;
+    }
+    let session = Session { arguments, table: &table, kwab: &kwab, out: &out, kit: kit.as_ref() };
+    let rows = session.rows()?;
+    ensure!(!rows.is_empty(), "no way of that name");
+    paths::write(&out.join("truth.json"), &serde_json::to_vec_pretty(&truths(&table, arguments.arch))?)?;
+    paths::write(&out.join("table.json"), &serde_json::to_vec_pretty(&rows)?)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&rows)?);
+    } else {
+        totals(&rows);
+    }
+    let name = format!("linux-crashes-{}", arguments.arch.name());
+    let complete = arguments.only.is_empty() && !arguments.kept;
+    let cases: Vec<Case> = rows.iter().map(|row| row.case(&name)).collect();
+    results::keep_junit(&name, complete, &cases)?;
+    results::keep(&name, complete, began, &rows)?;
+    results::verdict(&cases.iter().filter_map(Case::failure).collect::<Vec<_>>())
+}
+
+/// What one run of the command works with.
+struct Session<'a> {
+    arguments: &'a Arguments,
+    table: &'a Table,
+    kwab: &'a Path,
+    out: &'a Path,
+    /// Absent when nothing is booted.
+    kit: Option<&'a Kit>,
+}
+
+impl Session<'_> {
+    fn rows(&self) -> Result<Vec<Row>> {
+        if !self.arguments.json {
+            println!("{:<20} {:<24} {}", "way", "class", columns().map(|name| format!("{name:<11}")).concat());
+        }
+        let mut rows = Vec::new();
+        for way in self.table.ways.iter().filter(|way| self.wants(&way.name) && self.can(way)) {
+            rows.extend(self.died(way)?);
+        }
+        for boot in self.table.healthy.iter().filter(|boot| self.wants(&boot.name)) {
+            rows.extend(self.lived(boot)?);
+        }
+        Ok(rows)
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.arguments.only.is_empty() || self.arguments.only.iter().any(|only| only == name)
+    }
+
+    /// Whether the kernel can die so.
+    fn can(&self, way: &Way) -> bool {
+        let configured = |kit: &Kit| way.needs.as_deref().is_none_or(|option| kit.has(option));
+        way.says(self.arguments.arch).is_some() && self.kit.is_none_or(configured)
+    }
+
+    fn died(&self, way: &Way) -> Result<Option<Row>> {
+        let log = match self.kit {
+            Some(kit) => provoke(kit, way, self.out)?,
+            None => Log { file: self.out.join(&way.name).with_extension("log"), provoked: true },
+        };
+        if !log.file.is_file() {
+            return Ok(None);
+        }
+        let answer = score::ask(self.kwab, &log.file, self.out)?;
+        let passed = score::compare(way, self.arguments.arch, &self.table.classes, &answer);
+        let checks = passed.into_iter().map(|(check, passed)| (check, Cell::of(passed, way.open.contains(&check))));
+        let class = way.class(self.arguments.arch).to_owned();
+        let row = Row { name: way.name.clone(), class, provoked: log.provoked, checks: checks.collect(), answer };
+        self.show(&row);
+        Ok(Some(row))
+    }
+
+    fn lived(&self, boot: &Healthy) -> Result<Option<Row>> {
+        let log = match self.kit {
+            Some(kit) => healthy(kit, boot, self.out)?,
+            None => Log { file: self.out.join(format!("healthy-{}.log", boot.name)), provoked: true },
+        };
+        if !log.file.is_file() {
+            return Ok(None);
+        }
+        let answer = score::ask(self.kwab, &log.file, self.out)?;
+        let checks = BTreeMap::from([(Check::Recognised, Cell::of(!answer.died, false))]);
+        let row = Row { name: boot.name.clone(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };
+        self.show(&row);
+        Ok(Some(row))
+    }
+
+    fn show(&self, row: &Row) {
+        if !self.arguments.json {
+            let cells = [if row.provoked { "ok" } else { "WRONG" }].into_iter();
+            let cells = cells.chain(Check::ALL.map(|check| row.checks.get(&check).map_or("-", |cell| cell.word())));
+            let cells: String = cells.map(|word| format!("{word:<11}")).collect();
+            println!("{:<20} {:<24} {}", row.name, row.class, cells.trim_end());
+        }
+    }
+}
+
+impl Cell {
+    fn of(passed: bool, open: bool) -> Self {
+        match (passed, open) {
+            (true, false) => Self::Ok,
+            (true, true) => Self::Stale,
+            (false, true) => Self::Open,
+            (false, false) => Self::Wrong,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Stale => "ok (open)",
+            Self::Open => "open",
+            Self::Wrong => "WRONG",
+        }
+    }
+}
+
+impl Row {
+    fn case(&self, judge: &str) -> Case {
+        let wrong = self.checks.iter().filter(|(_, cell)| **cell == Cell::Wrong).map(|(check, _)| check.name());
+        let unprovoked = (!self.provoked).then_some("not provoked");
+        let wrong: Vec<&str> = unprovoked.into_iter().chain(wrong).collect();
+        let outcome = match wrong.as_slice() {
+            [] => Outcome::Pass,
+            _ => Outcome::Failure(format!("{} ({})", wrong.join(", "), self.answer.headline)),
+        };
+        Case { class: judge.to_owned(), name: self.name.clone(), outcome }
+    }
+}
+
+/// The titles of the columns behind the class.
+fn columns() -> [&'static str; 6] {
+    let [recognised, class, function, cpu, comm] = Check::ALL.map(Check::name);
+    ["provoked", recognised, class, function, cpu, comm]
+}
+
+/// Prints how many rows pass each check, of those that have a truth for it.
+fn totals(rows: &[Row]) {
+    let died: Vec<&Row> = rows.iter().filter(|row| row.class != "healthy").collect();
+    let provoked = died.iter().filter(|row| row.provoked).count();
+    let mut line = format!("{:<20} {:<24} {:<11}", "in all", "", format!("{provoked}/{}", died.len()));
+    for check in Check::ALL {
+        let cells: Vec<Cell> = died.iter().filter_map(|row| row.checks.get(&check).copied()).collect();
+        let right = cells.iter().filter(|cell| matches!(cell, Cell::Ok | Cell::Stale)).count();
+        line.push_str(&format!("{:<11}", format!("{right}/{}", cells.len())));
+    }
+    println!("{}", line.trim_end());
+    let lived: Vec<&Row> = rows.iter().filter(|row| row.class == "healthy").collect();
+    let false_deaths = lived.iter().filter(|row| row.answer.died).count();
+    println!("{} healthy boots, {false_deaths} taken for deaths", lived.len());
+}
+
+/// The truth about every log, for whoever reads the logs without this command.
+fn truths(table: &Table, on: Architecture) -> Vec<Value> {
+    let truth = |way: &Way| {
+        json!({
+            "name": way.name,
+            "class": way.class(on),
+            "function": way.function(),
+            "cpu": way.cpu(),
+            "comm": way.comm(),
+        })
+    };
+    table.ways.iter().filter(|way| way.says(on).is_some()).map(truth).collect()
+}

@@ -1,0 +1,96 @@
+//! Lets Debian's Linux die in known ways and asks `kwab` what the serial log says: a judge whose logs no author of ours wrote.
+//!
+//! `testing/linux-crashes` holds the guest's side: a kernel module with a function per way to die, the init that provokes
+//! one, and `ways.toml`, the table of ways with the truth about each. [`kit`] fetches the kernel with its headers and builds
+//! the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`] compares what `kwab` says
+//! with the truth.
+//!
+//! Each way gets a machine of its own, so that a log holds one death. Healthy boots must give no death at all.
+
+pub mod kit;
+pub mod score;
+pub mod ways;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+use crate::paths;
+use crate::qemu::{self, Limits, Machine, Model, run::Next};
+use kit::{Architecture, Kit};
+use ways::{Healthy, Way};
+
+/// Seconds that one boot may take: an idle machine needs 10, a busy one several times as many.
+const LIMIT: u64 = 240;
+
+/// How often a way is booted until it happens: several emulated processors sometimes run code that Linux just patched,
+/// and die of that instead.
+const ATTEMPTS: u32 = 3;
+
+/// A log and whether what was asked for happened in it.
+#[derive(Debug)]
+pub struct Log {
+    /// The file.
+    pub file: PathBuf,
+    /// Whether Linux printed what shows that it happened.
+    pub provoked: bool,
+}
+
+/// Boots one way to die and keeps the serial log in `folder`.
+pub fn provoke(kit: &Kit, way: &Way, folder: &Path) -> Result<Log> {
+    let options = format!("{} crashme.way={} crashme.wait={}", way.options, way.asked(), way.wait);
+    let mut machine = machine(kit, &options, 2, MEMORY_MIB);
+    if way.bare {
+        machine.initrd = None;
+    }
+    let file = folder.join(&way.name).with_extension("log");
+    let mut provoked = false;
+    for _ in 0..ATTEMPTS {
+        let text = captured(&machine, &file)?;
+        provoked = way.says(kit.architecture).is_some_and(|says| text.contains(says));
+        if provoked {
+            break;
+        }
+    }
+    Ok(Log { file, provoked })
+}
+
+/// Boots a machine in which nothing dies; [`Log::provoked`] says whether it reached its end.
+pub fn healthy(kit: &Kit, healthy: &Healthy, folder: &Path) -> Result<Log> {
+    let machine = machine(kit, &format!("{} crashme.way=none", healthy.options), healthy.cpus, healthy.memory);
+    let file = folder.join(format!("healthy-{}.log", healthy.name));
+    let text = captured(&machine, &file)?;
+    Ok(Log { file, provoked: text.contains("way none") })
+}
+
+/// Memory of a machine, where a way or a healthy boot says nothing else.
+const MEMORY_MIB: u32 = 256;
+
+fn machine(kit: &Kit, options: &str, cpus: u32, memory: u32) -> Machine {
+    let (console, extra) = match kit.architecture {
+        // On a busy host Linux would otherwise distrust an emulated timer that comes late.
+        Architecture::Amd64 => ("ttyS0", "tsc=reliable no_timer_check"),
+        Architecture::Arm64 => ("ttyAMA0", ""),
+    };
+    let append = format!("console={console} panic=-1 {extra} {options}");
+    let words: Vec<&str> = append.split_whitespace().collect();
+    let mut machine = Machine::new(kit.kernel.clone(), kit.initramfs.clone(), words.join(" "));
+    if kit.architecture == Architecture::Arm64 {
+        machine.model = Model::Virt;
+        machine.cpu = "max,pauth-impdef=on";
+    }
+    machine.cpus = cpus;
+    machine.memory_mib = memory;
+    machine
+}
+
+/// Runs a machine and keeps what its console said, without the last word of the init, which is the harness's.
+fn captured(machine: &Machine, file: &Path) -> Result<String> {
+    let outcome = qemu::run(machine, Limits::seconds(LIMIT), |_| Next::Go)?;
+    let text = String::from_utf8_lossy(&outcome.serial).into_owned();
+    let end = text.find("KWAB-EXIT").unwrap_or(text.len());
+    fs::write(file, &outcome.serial[..end.min(outcome.serial.len())])
+        .with_context(|| format!("cannot write {}", paths::shown(file)))?;
+    Ok(text)
+}
