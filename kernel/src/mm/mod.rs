@@ -25,12 +25,14 @@ mod cut;
 pub mod fault;
 pub mod frames;
 mod held;
+mod limits;
 pub mod map;
 pub mod remap;
 mod remote;
 pub mod rmap;
 mod shared;
 
+pub use limits::MemoryLimits;
 pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
 
@@ -74,8 +76,10 @@ pub trait Above {
 
 /// What memory needs of a thread.
 pub trait Owner {
-    /// How far its stack may grow, in bytes (`RLIMIT_STACK`).
-    fn stack_limit(&self) -> u64;
+    /// How large its memory may become.
+    fn memory_limits(&self) -> MemoryLimits;
+    /// Whether it may lock any amount of memory (`CAP_IPC_LOCK`).
+    fn locks_any_memory(&self) -> bool;
     /// Whether it may take what is kept back from other programs (`CAP_SYS_RESOURCE`).
     fn exceeds_limits(&self) -> bool;
 }

@@ -6,7 +6,7 @@ use machine::addr::PageRange;
 use machine::space::MapError;
 
 use super::map::vma_errno;
-use super::{AddressSpace, Backing, Map, Vma, frames};
+use super::{AddressSpace, Backing, Map, MemoryLimits, Vma, frames};
 
 /// `MREMAP_MAYMOVE`
 pub const MAY_MOVE: u64 = 1;
@@ -24,7 +24,7 @@ impl AddressSpace {
         new_len: u64,
         flags: u64,
         fixed: u64,
-        limit: u64,
+        limits: &MemoryLimits,
     ) -> Result<u64, Errno> {
         frames::spare()?;
         let mut map = self.lock();
@@ -42,8 +42,15 @@ impl AddressSpace {
         if vma.end - old < old_len {
             return Err(Errno::EFAULT);
         }
-        let more = (new_len.saturating_sub(old_len)) / PAGE;
-        if map.vmas.pages() + more > limit / PAGE {
+        // With MREMAP_DONTUNMAP the old range stays.
+        let more = if flags & DONT_UNMAP != 0 { old_len } else { new_len.saturating_sub(old_len) } / PAGE;
+        // A lock moves: what is left behind is not locked.
+        let more_locked = if flags & DONT_UNMAP != 0 { 0 } else { more };
+        if vma.flags.has(VmaFlags::LOCKED) && more_locked > 0 && !map.may_lock(limits, more_locked) {
+            return Err(Errno::EAGAIN);
+        }
+        let replaced = if flags & FIXED != 0 { map.pages_in(fixed, fixed + new_len) } else { 0 };
+        if more > 0 && !map.may_expand(limits, vma.prot, vma.flags, more.saturating_sub(replaced)) {
             return Err(Errno::ENOMEM);
         }
         let end = old + old_len;
@@ -95,7 +102,10 @@ impl AddressSpace {
                 MapError::OutOfFrames => Errno::ENOMEM,
             })?;
         }
-        if flags & DONT_UNMAP == 0 && old_len != 0 {
+        if flags & DONT_UNMAP != 0 {
+            let unlock = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::LOCKED);
+            map.vmas.edit(old, old + old_len, unlock).map_err(vma_errno)?;
+        } else if old_len != 0 {
             map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(old, old + old_len);
         }

@@ -6,7 +6,7 @@ use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 
 use super::PID_MAX;
-use crate::mm::frames;
+use crate::mm::{MemoryLimits, frames};
 use crate::time::SECOND;
 
 /// `RLIM_INFINITY`
@@ -109,6 +109,13 @@ impl Limits {
         limits[resource::NICE] = both(0);
         limits[resource::RTPRIO] = both(0);
         Self(limits)
+    }
+
+    /// The enforced limits of memory.
+    pub fn of_memory(&self) -> MemoryLimits {
+        let [space, data, stack, locked] =
+            [resource::AS, resource::DATA, resource::STACK, resource::MEMLOCK].map(|resource| self.soft(resource));
+        MemoryLimits { space, data, stack, locked }
     }
 
     /// The enforced limit of a resource.
