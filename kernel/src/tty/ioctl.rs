@@ -1,6 +1,8 @@
 //! Requests to a terminal (ioctl_tty(2)).
 
 use alloc::sync::Arc;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{TERMIOS_SIZE, Termios};
@@ -22,6 +24,7 @@ const TCXONC: u32 = 0x540a;
 const TCFLSH: u32 = 0x540b;
 const TIOCEXCL: u32 = 0x540c;
 const TIOCNXCL: u32 = 0x540d;
+const TIOCGEXCL: u32 = 0x8004_5440;
 const TIOCSCTTY: u32 = 0x540e;
 const TIOCGPGRP: u32 = 0x540f;
 const TIOCSPGRP: u32 = 0x5410;
@@ -74,7 +77,8 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usiz
             read_bytes(argument, &mut bytes)?;
             set(tty, from_termio(&tty.termios(), &bytes), request == TCSETAF)
         }
-        TCSBRK | TCSBRKP | TIOCEXCL | TIOCNXCL => Ok(0),
+        TCSBRK | TCSBRKP => Ok(0),
+        TIOCEXCL | TIOCNXCL | TIOCGEXCL => exclusive(&tty.exclusive, request, argument),
         TCXONC => flow(tty, argument),
         TCFLSH => flush(tty, argument),
         TIOCGWINSZ | TIOCSWINSZ => window(tty, request, argument),
@@ -103,8 +107,21 @@ pub(super) fn handle_master(tty: &Arc<Tty>, request: u32, argument: u64, waiting
             session => write_int(argument, session as i32),
         },
         TIOCSCTTY | TIOCNOTTY | TIOCSTI => Err(Errno::ENOTTY),
+        TIOCEXCL | TIOCNXCL | TIOCGEXCL => match &tty.wire {
+            Some(wire) => exclusive(&wire.exclusive, request, argument),
+            None => Err(Errno::ENOTTY),
+        },
         _ => handle(tty, request, argument),
     }
+}
+
+/// Requests about exclusive use, of either end's own flag.
+fn exclusive(flag: &AtomicBool, request: u32, argument: u64) -> Result<usize, Errno> {
+    if request == TIOCGEXCL {
+        return write_int(argument, i32::from(flag.load(Relaxed)));
+    }
+    flag.store(request == TIOCEXCL, Relaxed);
+    Ok(0)
 }
 
 fn set(tty: &Arc<Tty>, termios: Termios, flush: bool) -> Result<usize, Errno> {

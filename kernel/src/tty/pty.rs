@@ -50,6 +50,8 @@ pub struct Wire {
     used: AtomicBool,
     /// Not to be opened yet (`TIOCSPTLCK`).
     locked: AtomicBool,
+    /// `TIOCEXCL` of the master, which nothing can open again.
+    pub(super) exclusive: AtomicBool,
 }
 
 static PAIRS: SpinLock<BTreeMap<u32, Arc<Tty>>> = SpinLock::new(BTreeMap::new());
@@ -133,6 +135,7 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
         slaves: AtomicU32::new(0),
         used: AtomicBool::new(false),
         locked: AtomicBool::new(true),
+        exclusive: AtomicBool::new(false),
     };
     let tty = Tty::new(number(MAJOR, u64::from(index)), Termios::pseudo(), Some(wire));
     pairs.insert(index, tty.clone());
@@ -154,6 +157,7 @@ pub fn open_slave(index: u32, flags: u64) -> Result<Arc<dyn FileOps>, Errno> {
     if tty.wire.as_ref().is_none_or(|wire| wire.locked.load(Relaxed)) {
         return Err(Errno::EIO);
     }
+    tty.check_exclusive()?;
     if flags & O_NOCTTY == 0 {
         job::adopt_if_free(&tty);
     }
