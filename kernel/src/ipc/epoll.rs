@@ -20,7 +20,8 @@ use machine::time::Nanos;
 use crate::fs::file::{File, FileOps};
 use crate::fs::{self, anon};
 use crate::mm::frames;
-use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
+use crate::sched::breathe;
+use crate::sync::wait::{HookId, WaitError, WaitQueue, Waiter, Wake};
 use crate::task::account::{Account, Charge, Kind};
 use crate::task::current;
 
@@ -42,6 +43,7 @@ pub struct Epoll {
 
 struct Item {
     this: Weak<Item>,
+    id: HookId,
     epoll: Weak<Epoll>,
     file: Weak<File>,
     key: Key,
@@ -99,6 +101,10 @@ pub fn create() -> Arc<File> {
 }
 
 impl Wake for Item {
+    fn id(&self) -> HookId {
+        self.id
+    }
+
     fn wake(&self) {
         self.sequence.fetch_add(1, AcqRel);
         self.list();
@@ -175,6 +181,7 @@ impl Epoll {
         let watch = self.account.charge(Kind::Watches, 1, max_user_watches()).ok_or(Errno::ENOSPC)?;
         let item = Arc::new_cyclic(|this| Item {
             this: this.clone(),
+            id: HookId::new(),
             epoll: Arc::downgrade(self),
             file: Arc::downgrade(file),
             key: key(fd, file),
@@ -301,6 +308,7 @@ impl Epoll {
             if let Some(file) = item.file.upgrade() {
                 item.unhook(&file);
             }
+            breathe();
         }
     }
 

@@ -12,7 +12,8 @@ use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
 
 use crate::fs::{self, File};
-use crate::sync::wait::{Waiter, Wake};
+use crate::sync::mutex::Mutex;
+use crate::sync::wait::{HookId, Waiter, Wake};
 use crate::task::signal;
 use crate::task::signal::permit::Asker;
 use crate::task::{Process, tree};
@@ -29,6 +30,9 @@ pub struct Notice {
     /// The descriptor O_ASYNC was set through.
     fd: AtomicI32,
     hooked: AtomicBool,
+    /// Held while the hook is queued or taken out.
+    changes: Mutex,
+    id: HookId,
 }
 
 /// `SIGIO`.
@@ -67,6 +71,7 @@ impl Notice {
 
     /// Begins or ends telling, as O_ASYNC on descriptor `fd` of `file` says.
     pub fn set_active(self: &Arc<Self>, file: &File, fd: i32, on: bool) {
+        let _changes = self.changes.lock();
         self.fd.store(fd, Relaxed);
         if self.hooked.swap(on, Relaxed) == on {
             return;
@@ -83,6 +88,10 @@ impl fs::Notice for Notice {
 }
 
 impl Wake for Notice {
+    fn id(&self) -> HookId {
+        self.id
+    }
+
     fn wake(&self) {
         let chosen = self.signal();
         let info = if chosen == 0 {
