@@ -232,7 +232,14 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
         return Err(Errno::EBADF);
     }
     let lock = Lock { first: wanted.first, last: wanted.last, kind, owner };
-    filelock::set(file, Family::Record, lock, wait).map(|()| 0)
+    filelock::set(file, Family::Record, lock, wait)?;
+    // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was a lock.
+    let is_still_open = call.task.files().get(call.int(0)).is_ok_and(|now| core::ptr::eq(&*now, file));
+    if !is_still_open && matches!(owner, Owner::Process(..)) {
+        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
+        return Err(Errno::EBADF);
+    }
+    Ok(0)
 }
 
 fn flock(call: &mut Call<'_>) -> SysResult {
