@@ -85,7 +85,7 @@ fn init_thread() -> ThreadRef {
     let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: None };
     let thread = Thread::user(task, &start).expect("memory for the first thread at boot");
     process.threads.lock().push(thread.clone());
-    tree::add_process(&process, None, &thread);
+    tree::add_process(&process, thread.tid(), None, &thread);
     thread
 }
 

@@ -234,6 +234,7 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
         no_hang: options & abi::WNOHANG != 0,
         keep: false,
         kind: kind_of(options),
+        of_thread: options & abi::__WNOTHREAD != 0,
     };
     let Some(report) = wait::wait(&call.task, &wanted)? else { return Ok(0) };
     let status = match report.change {
@@ -292,6 +293,7 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
         no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
         kind: kind_of(options),
+        of_thread: options & abi::__WNOTHREAD != 0,
     };
     let report = wait::wait(&call.task, &wanted)?;
     if impatient && report.is_none() { Err(Errno::EAGAIN) } else { Ok(report) }

@@ -121,7 +121,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     if is_thread {
         tree::add_thread(&thread);
     } else {
-        tree::add_process(&process, asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
+        tree::add_process(&process, me.tid(), asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
         trace::event::fork(me.pid(), tid);
     }
     trace::flight::fork(me.pid(), tid);
