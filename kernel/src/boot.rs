@@ -20,6 +20,7 @@ use crate::fs::{Caller, FdTable, FsContext, initramfs};
 use crate::mm::frames;
 use crate::sched;
 use crate::task::exec::{self, Request};
+use crate::task::limits::{self, resource};
 use crate::task::process::Actions;
 use crate::task::{OptionSlot, Process, Task, Thread, ThreadRef, tree};
 use crate::time;
@@ -109,7 +110,15 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
     let context = Arc::new(FsContext::new(mount.top()));
     drop(me.fs.set(Some(context.clone())));
     open_console(me, &context);
+    permit_dumps(me);
     run_init(me, frame);
+}
+
+/// Lets programs be dumped where the command line gave dumps a place. Without one the soft limit is Linux's default, 0.
+fn permit_dumps(me: &Thread) {
+    if crash::dumps_processes() {
+        me.process.limits.lock().0[resource::CORE].soft = limits::INFINITY;
+    }
 }
 
 fn open_console(me: &Thread, context: &FsContext) {
