@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::arch::UserFrame;
 use machine::boot::BootInfo;
 use machine::cpu::{self, CpuId};
@@ -122,9 +123,8 @@ fn permit_dumps(me: &Thread) {
 }
 
 fn open_console(me: &Thread, context: &FsContext) {
-    const O_RDWR: u32 = 2;
     let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0, began: Moment::ANY };
-    let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR, mode: 0 }) else {
+    let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR as u32, mode: 0 }) else {
         log::warn!("Warning: unable to open an initial console.");
         return;
     };

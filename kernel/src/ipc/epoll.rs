@@ -13,6 +13,7 @@ use core::sync::atomic::{
 
 use kernel_logic::readiness::{EDGE, ERR, EXCLUSIVE, HUP, IN, Interest, ONESHOT, OUT, RDNORM, WAKEUP};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
@@ -73,7 +74,7 @@ pub fn set_max_user_watches(most: u64) {
 }
 
 /// `O_RDWR`.
-const READ_WRITE: u32 = 2;
+const READ_WRITE: u32 = O_RDWR as u32;
 
 /// One event to report.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,6 +9,7 @@ use alloc::sync::{Arc, Weak};
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo, SigSet};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 
 use crate::fs::anon;
@@ -26,7 +27,7 @@ pub struct SignalFd {
 }
 
 /// `O_RDWR`
-const READ_WRITE: u32 = 2;
+const READ_WRITE: u32 = O_RDWR as u32;
 /// `sizeof(struct signalfd_siginfo)`
 const RECORD: usize = 128;
 

@@ -6,13 +6,14 @@ use core::sync::atomic::Ordering;
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
+use linux_abi::numbers::MAP_TYPE;
 use linux_abi::syscalls::nr;
 
 use super::memory_advice::populate_error;
 use super::{Call, Calls, SysResult};
 use crate::fs::mapped;
 use crate::mm::map::{Placement, Request, shared_memory};
-use crate::mm::{AddressSpace, Backing, MemoryLimits, Owner as _, page_up, remap};
+use crate::mm::{AddressSpace, Backing, MemoryLimits, Owner as _, page_up};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::tree;
@@ -139,9 +140,6 @@ fn check_may_lock(call: &Call<'_>, limits: &MemoryLimits) -> Result<(), Errno> {
     if limits.locked == 0 && !call.task.locks_any_memory() { Err(Errno::EPERM) } else { Ok(()) }
 }
 
-/// The bits that say shared or private.
-const MAP_TYPE: u64 = 0xf;
-
 fn mprotect(call: &mut Call<'_>) -> SysResult {
     let prot = protection(call.arg(2))?;
     let (mut start, end) = call.range(Errno::ENOMEM)?;
@@ -177,28 +175,28 @@ fn brk(call: &mut Call<'_>) -> SysResult {
 
 fn mremap(call: &mut Call<'_>) -> SysResult {
     let (old, flags, fixed) = (call.arg(0), call.arg(3), call.arg(4));
-    let known = remap::MAY_MOVE | remap::FIXED | remap::DONT_UNMAP;
-    let needs_move = flags & (remap::FIXED | remap::DONT_UNMAP) != 0;
+    let known = abi::MREMAP_MAYMOVE | abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP;
+    let needs_move = flags & (abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP) != 0;
     let old_len = page_up(call.arg(1)).ok_or(Errno::EINVAL)?;
     let new_len = page_up(call.arg(2)).filter(|len| *len != 0).ok_or(Errno::EINVAL)?;
     if flags & !known != 0
         || !old.is_multiple_of(PAGE)
-        || (needs_move && flags & remap::MAY_MOVE == 0)
-        || (flags & remap::DONT_UNMAP != 0 && old_len != new_len)
-        || (flags & remap::FIXED != 0 && !fixed.is_multiple_of(PAGE))
+        || (needs_move && flags & abi::MREMAP_MAYMOVE == 0)
+        || (flags & abi::MREMAP_DONTUNMAP != 0 && old_len != new_len)
+        || (flags & abi::MREMAP_FIXED != 0 && !fixed.is_multiple_of(PAGE))
     {
         return Err(Errno::EINVAL);
     }
-    if new_len > USER_END && flags & remap::FIXED == 0 {
+    if new_len > USER_END && flags & abi::MREMAP_FIXED == 0 {
         return Err(Errno::ENOMEM);
     }
-    if flags & remap::FIXED != 0 && fixed < old.saturating_add(old_len) && old < fixed.saturating_add(new_len) {
+    if flags & abi::MREMAP_FIXED != 0 && fixed < old.saturating_add(old_len) && old < fixed.saturating_add(new_len) {
         return Err(Errno::EINVAL);
     }
     if new_len > USER_END || old.checked_add(old_len).is_none_or(|end| end > USER_END) {
         return Err(Errno::EINVAL);
     }
-    if flags & remap::FIXED != 0 && fixed.checked_add(new_len).is_none_or(|end| end > USER_END) {
+    if flags & abi::MREMAP_FIXED != 0 && fixed.checked_add(new_len).is_none_or(|end| end > USER_END) {
         return Err(Errno::EINVAL);
     }
     Ok(call.mm()?.mremap(old, old_len, new_len, flags, fixed, &call.task.memory_limits())? as usize)
@@ -283,19 +281,18 @@ fn munlock(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// Says how pages are locked, and nothing alone.
-const MCL_ONFAULT: u64 = 4;
-
 fn mlockall(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(0);
-    if flags == 0 || flags & !7 != 0 || flags == MCL_ONFAULT {
+    let known = abi::MCL_CURRENT | abi::MCL_FUTURE | abi::MCL_ONFAULT;
+    // How pages are locked says nothing alone.
+    if flags == 0 || flags & !known != 0 || flags == abi::MCL_ONFAULT {
         return Err(Errno::EINVAL);
     }
     let limits = call.task.memory_limits();
     check_may_lock(call, &limits)?;
     let mm = call.mm()?;
-    mm.lock_all(flags & 1 != 0, flags & 2 != 0, &limits)?;
-    if flags & 5 == 1 {
+    mm.lock_all(flags & abi::MCL_CURRENT != 0, flags & abi::MCL_FUTURE != 0, &limits)?;
+    if flags & (abi::MCL_CURRENT | abi::MCL_ONFAULT) == abi::MCL_CURRENT {
         let ranges: Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
         for (start, end) in ranges {
             // Ranges without access cannot be populated and need not be.
@@ -311,23 +308,21 @@ fn munlockall(call: &mut Call<'_>) -> SysResult {
 }
 
 fn membarrier(call: &mut Call<'_>) -> SysResult {
-    const QUERY: u64 = 0;
-    const GLOBAL: u64 = 1;
-    const PRIVATE_EXPEDITED: u64 = 8;
-    const REGISTER_PRIVATE_EXPEDITED: u64 = 16;
     if call.arg(1) != 0 {
         return Err(Errno::EINVAL);
     }
     match call.arg(0) {
-        QUERY => Ok((GLOBAL | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED) as usize),
-        PRIVATE_EXPEDITED if !call.mm()?.expedited.load(Ordering::Relaxed) => Err(Errno::EPERM),
-        GLOBAL | PRIVATE_EXPEDITED => {
+        abi::MEMBARRIER_CMD_QUERY => Ok((abi::MEMBARRIER_CMD_GLOBAL
+            | abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED
+            | abi::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) as usize),
+        abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED if !call.mm()?.expedited.load(Ordering::Relaxed) => Err(Errno::EPERM),
+        abi::MEMBARRIER_CMD_GLOBAL | abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED => {
             machine::cpu::call(machine::cpu::online(), &|| {
                 core::sync::atomic::fence(Ordering::SeqCst);
             });
             Ok(0)
         }
-        REGISTER_PRIVATE_EXPEDITED => {
+        abi::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED => {
             call.mm()?.expedited.store(true, Ordering::Relaxed);
             Ok(0)
         }

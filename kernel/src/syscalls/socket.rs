@@ -7,7 +7,7 @@ use linux_abi::Errno;
 use linux_abi::flags::socket::{
     AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
     MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
-    SOCK_STREAM,
+    SOCK_STREAM, SOL_SOCKET,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -300,8 +300,6 @@ fn each_message(call: &Call<'_>, one: fn(&Call<'_>, u64, u64) -> SysResult) -> S
     }
     Ok(most as usize)
 }
-
-const SOL_SOCKET: u64 = 1;
 
 fn getsockopt(call: &mut Call<'_>) -> SysResult {
     let (_file, socket) = socket(call)?;

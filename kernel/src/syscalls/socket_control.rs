@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
-use linux_abi::flags::socket::{MSG_CMSG_CLOEXEC, MSG_CTRUNC};
+use linux_abi::flags::socket::{self, MSG_CMSG_CLOEXEC, MSG_CTRUNC};
+use linux_abi::numbers::{SCM_CREDENTIALS, SCM_RIGHTS};
 
 use super::Call;
 use super::file_open::fd_limit;
@@ -12,9 +13,7 @@ use crate::task::creds::cap;
 use crate::task::tree;
 use crate::user::{UserPtr, read_bytes, write_words};
 
-const SOL_SOCKET: u32 = 1;
-const SCM_RIGHTS: u32 = 1;
-const SCM_CREDENTIALS: u32 = 2;
+const SOL_SOCKET: u32 = socket::SOL_SOCKET as u32;
 /// Bytes of a `struct cmsghdr`: length, level, type.
 const HEADER: usize = 16;
 /// Longest control buffer (`net.core.optmem_max`).

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigSet};
 use linux_abi::Errno;
 use linux_abi::flags::process as flags;
+pub use linux_abi::numbers::CLONE_CLEAR_SIGHAND;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
@@ -242,6 +243,3 @@ fn wait_for_vfork(vfork: &VforkDone) {
         Ok(()) | Err(WaitError::Interrupted | WaitError::TimedOut) => {}
     }
 }
-
-/// `CLONE_CLEAR_SIGHAND`, clone3 only.
-pub const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

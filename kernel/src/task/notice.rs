@@ -10,6 +10,8 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::R
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
+use linux_abi::numbers::SI_KERNEL;
+use linux_abi::signals::{POLL_IN, Signal};
 
 use crate::fs::{self, File};
 use crate::sync::mutex::Mutex;
@@ -34,11 +36,6 @@ pub struct Notice {
     changes: Mutex,
     id: HookId,
 }
-
-/// `SIGIO`.
-const SIGIO: u8 = 29;
-/// `POLL_IN`.
-const POLL_IN: i32 = 1;
 
 impl Notice {
     /// Who is told.
@@ -95,7 +92,7 @@ impl Wake for Notice {
     fn wake(&self) {
         let chosen = self.signal();
         let info = if chosen == 0 {
-            SigInfo { signal: SIGIO, code: 0x80, errno: 0, cause: Cause::None }
+            SigInfo { signal: Signal::SIGIO.number(), code: SI_KERNEL, errno: 0, cause: Cause::None }
         } else {
             let cause = Cause::Poll { band: u64::from(IN | RDNORM), fd: self.fd.load(Relaxed) };
             SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause }

@@ -364,7 +364,7 @@ impl FileOps for TtyFile {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         if self.tty.wire.as_ref().is_some_and(pty::Wire::is_cut) {
             return Err(Errno::EIO);
         }

@@ -13,6 +13,7 @@ use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{ICANON, Termios};
 use linux_abi::Errno;
 use linux_abi::flags::file::{O_CLOEXEC, O_NOCTTY};
+use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCSPTLCK};
 use machine::sync::{Once, SpinLock};
 
 use super::{Trust, Tty, TtyFile, ioctl, job};
@@ -260,12 +261,7 @@ impl FileOps for Master {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
-        const TIOCGPTN: u32 = 0x8004_5430;
-        const TIOCSPTLCK: u32 = 0x4004_5431;
-        const TIOCGPTLCK: u32 = 0x8004_5439;
-        const TIOCGPTPEER: u32 = 0x5441;
-        const TIOCSIG: u32 = 0x4004_5436;
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         let wire = self.wire()?;
         let int = UserPtr::<i32>::new(argument);
         match request {
