@@ -1,13 +1,13 @@
-//! How large a program's memory may become (setrlimit(2)): checked, under the map's lock, by each operation that enlarges it.
+//! How large a program's memory may become (setrlimit(2)): checked, under the map's lock, by each operation that
+//! enlarges it.
 //!
-//! Linux's rules: `RLIMIT_AS` bounds all that is mapped, `RLIMIT_DATA` what is private, writable and does not grow down,
-//! `RLIMIT_MEMLOCK` what is locked unless the program has `CAP_IPC_LOCK`.
+//! Linux's rules: `RLIMIT_AS` bounds all that is mapped, `RLIMIT_DATA` what is private, writable and does not grow
+//! down, `RLIMIT_MEMLOCK` what is locked unless the program has `CAP_IPC_LOCK`.
 
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
 
-use super::map::vma_errno;
-use super::{AddressSpace, Map, Owner as _, Vma, frames};
+use super::{AddressSpace, Map, Owner as _, Vma, frames, vma_errno};
 use crate::upper::current;
 
 /// The limits of a program's memory, in bytes; `u64::MAX` for none.
@@ -75,7 +75,8 @@ fn inside(vma: &Vma, start: u64, end: u64) -> u64 {
 }
 
 impl AddressSpace {
-    /// Locks `start..end` (mlock(2)). `ENOMEM` beyond the limit, and over a hole, after the ranges around it were locked.
+    /// Locks `start..end` (mlock(2)). `ENOMEM` beyond the limit, and over a hole, after the ranges around it were
+    /// locked.
     pub fn lock_range(&self, start: u64, end: u64, limits: &MemoryLimits) -> Result<(), Errno> {
         frames::spare()?;
         let mut map = self.lock();

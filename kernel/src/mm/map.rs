@@ -2,12 +2,14 @@
 
 use alloc::sync::Arc;
 
-use kernel_logic::vma::{PAGE, Prot, USER_END, VmaError, VmaFlags};
+use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 use machine::space::Leaf;
 
-use super::{AddressSpace, Backing, Map, MemoryLimits, SharedMemory, Vma, frames, page_down, page_up, rights};
+use super::{
+    AddressSpace, Backing, Map, MemoryLimits, SharedMemory, Vma, frames, page_down, page_up, rights, vma_errno,
+};
 use crate::trace::flight;
 
 /// Lowest address a program may map (`vm.mmap_min_addr`).
@@ -42,14 +44,6 @@ pub struct Request {
     pub limits: MemoryLimits,
     /// May exceed what memory could ever hold (`MAP_NORESERVE`).
     pub no_reserve: bool,
-}
-
-/// What a refused edit of the set is to a program.
-pub(crate) fn vma_errno(error: VmaError) -> Errno {
-    match error {
-        VmaError::NoMemory => Errno::ENOMEM,
-        VmaError::Access => Errno::EACCES,
-    }
 }
 
 /// The backing of a shared anonymous mapping.

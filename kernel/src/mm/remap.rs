@@ -6,8 +6,7 @@ use linux_abi::flags::memory::{MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE};
 use machine::addr::PageRange;
 use machine::space::MapError;
 
-use super::map::vma_errno;
-use super::{AddressSpace, Backing, Map, MemoryLimits, Vma, frames};
+use super::{AddressSpace, Backing, Map, MemoryLimits, Vma, frames, vma_errno};
 
 impl AddressSpace {
     /// Resizes or moves the mapping at `old`. All lengths are whole pages; `old_len` 0 duplicates a shared mapping.
