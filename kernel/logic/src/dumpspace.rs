@@ -1,8 +1,8 @@
 //! Decides which dying programs get a piece of the space for process dumps.
 //!
-//! Pieces are filled in order and never overwritten, so the first dumps of a fault are kept. Ordinary users cannot use up what
-//! the dumps of system services need: one user gets at most a quarter of the pieces in one boot, all ordinary users together
-//! at most half. What is refused is counted, and each reason is announced once.
+//! Pieces are filled in order and never overwritten, so the first dumps of a fault are kept. Ordinary users cannot use
+//! up what the dumps of system services need: one user gets at most a quarter of the pieces in one boot, all ordinary
+//! users together at most half. What is refused is counted, and each reason is announced once.
 
 /// Most pieces that one space is cut into.
 pub const MOST_PIECES: usize = 32;

@@ -1,5 +1,5 @@
-//! How often something took how long: four numbers that any processor adds to without a lock ([`Meter`]); and work that may
-//! take only a share of the time ([`Share`]).
+//! How often something took how long: four numbers that any processor adds to without a lock ([`Meter`]); and work that
+//! may take only a share of the time ([`Share`]).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,7 +72,8 @@ impl Reading {
     }
 }
 
-/// Bounds the share of time that optional work takes: after work of some length, none is done for that length times a factor.
+/// Bounds the share of time that optional work takes: after work of some length, none is done for that length times a
+/// factor.
 #[derive(Debug)]
 pub struct Share {
     factor: u64,

@@ -1,8 +1,9 @@
 //! Where dumps go: a slot of the memory region, a disk, the console in armour, or a buffer.
 //!
-//! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the first is
-//! only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in equal pieces that
-//! are filled once, each user its share of them ([`kernel_logic::dumpspace`]). Whoever collects the dumps empties the region.
+//! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the
+//! first is only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in
+//! equal pieces that are filled once, each user its share of them ([`kernel_logic::dumpspace`]). Whoever collects the
+//! dumps empties the region.
 //!
 //! The disk ([`machine::disk`]) is overwritten from its first sector on, so it is used only with `dumpdisk` on the command
 //! line, and without a region. It is cut likewise. Processes that die take turns at driving it.
@@ -256,7 +257,8 @@ pub enum NotDumped {
     Refused(Refusal),
 }
 
-/// Where the dump of a process of real user `uid` is written to: the region, or without one the disk. It takes `most` bytes.
+/// Where the dump of a process of real user `uid` is written to: the region, or without one the disk. It takes `most`
+/// bytes.
 pub fn for_process(uid: u32, most: u64) -> Result<Target, NotDumped> {
     let Some(region) = usable() else { return for_process_on_disk(uid, most) };
     let half = (region.size() / 2) & !4095;

@@ -1,8 +1,8 @@
 //! Advisory locks: flock(2), POSIX record locks and open file description locks (fcntl(2)).
 //!
-//! Locks hang off inodes in one table, keyed by the inode; the rules are in `kernel_logic::filelock`. A whole-file flock is a
-//! lock of its own family: it never conflicts with record locks. Waiters sleep on a queue of their file and try again when one
-//! of its locks goes. A file is forgotten once it has neither locks nor waiters.
+//! Locks hang off inodes in one table, keyed by the inode; the rules are in `kernel_logic::filelock`. A whole-file
+//! flock is a lock of its own family: it never conflicts with record locks. Waiters sleep on a queue of their file and
+//! try again when one of its locks goes. A file is forgotten once it has neither locks nor waiters.
 //!
 //! Deadlocks are looked for among the record locks of processes only, as on Linux: a description may be closed or used by
 //! several processes, so waiting for its lock proves nothing. Who waits for whom is not kept but derived from the locks held

@@ -1,7 +1,7 @@
 //! Signals that are read (signalfd(2)): a reader takes pending signals of the set from its thread and its process.
 //!
-//! Readers wait in a queue of their process, so a signal wakes only readers of the process that gets it. A hook (epoll, fasync)
-//! is queued at the process that adds it, as on Linux, and found again when another process takes it out.
+//! Readers wait in a queue of their process, so a signal wakes only readers of the process that gets it. A hook (epoll,
+//! fasync) is queued at the process that adds it, as on Linux, and found again when another process takes it out.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};

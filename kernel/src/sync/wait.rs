@@ -114,8 +114,8 @@ pub struct WaitQueue {
     entries: SpinLock<Entries>,
 }
 
-/// Who waits. A user may have hundreds of thousands of hooks in one queue, so finding one takes no walk; most queues have one at
-/// most, which needs no heap.
+/// Who waits. A user may have hundreds of thousands of hooks in one queue, so finding one takes no walk; most queues
+/// have one at most, which needs no heap.
 struct Entries {
     threads: VecDeque<ThreadRef>,
     hook: Option<Arc<dyn Wake>>,
@@ -261,7 +261,8 @@ impl WaitQueue {
 /// A file's `poll(waiter)` calls [`Waiter::add`] for each queue whose waking may change its answer; the caller looks at the
 /// answers after all queues were added, then [`Waiter::sleep`]s and asks again. Dropping it leaves every queue.
 ///
-/// A queue that is added again is left as it is: a thread that polls one file under thousands of numbers is in its queue once.
+/// A queue that is added again is left as it is: a thread that polls one file under thousands of numbers is in its
+/// queue once.
 pub struct Waiter<'q> {
     mode: Mode,
     queues: Vec<&'q WaitQueue>,

@@ -1,6 +1,6 @@
 /*
- * poll(2), epoll(7): many threads that each poll one file under thousands of numbers, and tens of thousands of watches of one
- * file, come and go in a time that grows with their number, not with its square.
+ * poll(2), epoll(7): many threads that each poll one file under thousands of numbers, and tens of thousands of watches
+ * of one file, come and go in a time that grows with their number, not with its square.
  * contract: timeout=30
  */
 #include "contract.h"

@@ -1,6 +1,6 @@
 /*
- * core(5), wait(2): the status has the core bit only when a dump was written: RLIMIT_CORE permits at least a page, the program is
- * dumpable, and the signal is one that dumps.
+ * core(5), wait(2): the status has the core bit only when a dump was written: RLIMIT_CORE permits at least a page, the
+ * program is dumpable, and the signal is one that dumps.
  */
 #include "contract.h"
 #include <sys/prctl.h>

@@ -1,6 +1,6 @@
 /*
- * wait(2), prctl(2): __WNOTHREAD finds only children of the calling thread. When the thread ends, its children become another
- * thread's, and those that asked for it (PR_SET_PDEATHSIG) get their signal although the process goes on.
+ * wait(2), prctl(2): __WNOTHREAD finds only children of the calling thread. When the thread ends, its children become
+ * another thread's, and those that asked for it (PR_SET_PDEATHSIG) get their signal although the process goes on.
  */
 #include "contract.h"
 #include <sys/prctl.h>

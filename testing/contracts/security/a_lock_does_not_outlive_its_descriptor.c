@@ -1,6 +1,6 @@
 /*
- * fcntl(2): closing a descriptor of a file gives up the process's record locks on it, also one that another thread is just
- * setting through that descriptor: either there is no lock in the end, or the descriptor is still open.
+ * fcntl(2): closing a descriptor of a file gives up the process's record locks on it, also one that another thread is
+ * just setting through that descriptor: either there is no lock in the end, or the descriptor is still open.
  */
 #include "security.h"
 #include <stdatomic.h>

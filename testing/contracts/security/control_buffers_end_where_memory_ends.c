@@ -1,6 +1,7 @@
 /*
- * recvmsg(2), unix(7): of a buffer for control messages that lies at the end of the address space, or beyond what a program may
- * use, only MSG_CTRUNC tells. The bytes arrive, the files are closed, and no sum of its address and length wraps.
+ * recvmsg(2), unix(7): of a buffer for control messages that lies at the end of the address space, or beyond what a
+ * program may use, only MSG_CTRUNC tells. The bytes arrive, the files are closed, and no sum of its address and length
+ * wraps.
  */
 #include "security.h"
 #include <sys/socket.h>

@@ -1,6 +1,6 @@
 /*
- * ioctl_tty(2): after TIOCEXCL a further open of the terminal fails with EBUSY unless the caller has CAP_SYS_ADMIN, until
- * TIOCNXCL; TIOCGEXCL tells which. Each end of a pseudo-terminal has a flag of its own.
+ * ioctl_tty(2): after TIOCEXCL a further open of the terminal fails with EBUSY unless the caller has CAP_SYS_ADMIN,
+ * until TIOCNXCL; TIOCGEXCL tells which. Each end of a pseudo-terminal has a flag of its own.
  */
 #include "contract.h"
 #include <sys/ioctl.h>

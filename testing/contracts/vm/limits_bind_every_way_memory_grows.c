@@ -1,7 +1,7 @@
 /*
- * setrlimit(2), mmap(2), mremap(2), mlockall(2): RLIMIT_AS, RLIMIT_DATA, RLIMIT_STACK and RLIMIT_MEMLOCK bind every operation
- * that enlarges a program's memory: mmap, brk, mprotect, mremap in place, moving and with MREMAP_DONTUNMAP, growth of a
- * MAP_GROWSDOWN range, execution. What a fixed mapping replaces makes room for it.
+ * setrlimit(2), mmap(2), mremap(2), mlockall(2): RLIMIT_AS, RLIMIT_DATA, RLIMIT_STACK and RLIMIT_MEMLOCK bind every
+ * operation that enlarges a program's memory: mmap, brk, mprotect, mremap in place, moving and with MREMAP_DONTUNMAP,
+ * growth of a MAP_GROWSDOWN range, execution. What a fixed mapping replaces makes room for it.
  */
 #include "contract.h"
 #include <sys/resource.h>

@@ -1,10 +1,10 @@
 //! `cargo xtask hogs [KIND...]`: an unprivileged user takes all the memory it can get, and the machine goes on.
 //!
-//! For each kind of memory (`testing/guest/hog.c`: pages, pipes, sockets, sockets in each other, files, names, page tables,
-//! ranges, timers, signals, queues, locks, threads, ...) a user's processes take until they are refused, in a machine of
-//! `MEMORY`. A daemon of root and a program of another user must survive and go on: what bounds a kind is a limit, or the
-//! choice of the one who holds the memory when there is none left. Nor may the user take the room for dumps: when all is over, a
-//! program of root dies, and its dump must be in the machine's memory for dumps.
+//! For each kind of memory (`testing/guest/hog.c`: pages, pipes, sockets, sockets in each other, files, names, page
+//! tables, ranges, timers, signals, queues, locks, threads, ...) a user's processes take until they are refused, in a
+//! machine of `MEMORY`. A daemon of root and a program of another user must survive and go on: what bounds a kind is a
+//! limit, or the choice of the one who holds the memory when there is none left. Nor may the user take the room for
+//! dumps: when all is over, a program of root dies, and its dump must be in the machine's memory for dumps.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! Wants each number of Linux declared once, in linux-abi: a constant of the kernel crates with one of Linux's names takes its
-//! value from there.
+//! Wants each number of Linux declared once, in linux-abi: a constant of the kernel crates with one of Linux's names
+//! takes its value from there.
 
 use std::collections::BTreeSet;
 

@@ -74,8 +74,8 @@ pub(super) fn arrived(files: &[Arc<File>]) {
 
 /// Looks for circles and ends them: after a socket was closed. No lock held.
 ///
-/// A look costs as much as there is in flight, so the time spent on looking is bounded ([`Share`]): while the last look is too
-/// recent, this does nothing, and a later call finds what there is to find.
+/// A look costs as much as there is in flight, so the time spent on looking is bounded ([`Share`]): while the last look
+/// is too recent, this does nothing, and a later call finds what there is to find.
 pub(super) fn collect() {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
