@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::arch::UserFrame;
 use machine::boot::BootInfo;
 use machine::cpu::{self, CpuId};
@@ -20,6 +21,7 @@ use crate::fs::{Caller, FdTable, FsContext, initramfs};
 use crate::mm::frames;
 use crate::sched;
 use crate::task::exec::{self, Request};
+use crate::task::limits::{self, resource};
 use crate::task::process::Actions;
 use crate::task::{OptionSlot, Process, Task, Thread, ThreadRef, tree};
 use crate::time;
@@ -85,7 +87,7 @@ fn init_thread() -> ThreadRef {
     let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: None };
     let thread = Thread::user(task, &start).expect("memory for the first thread at boot");
     process.threads.lock().push(thread.clone());
-    tree::add_process(&process, None, &thread);
+    tree::add_process(&process, thread.tid(), None, &thread);
     thread
 }
 
@@ -109,13 +111,20 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
     let context = Arc::new(FsContext::new(mount.top()));
     drop(me.fs.set(Some(context.clone())));
     open_console(me, &context);
+    permit_dumps(me);
     run_init(me, frame);
 }
 
+/// Lets programs be dumped where the command line gave dumps a place. Without one the soft limit is Linux's default, 0.
+fn permit_dumps(me: &Thread) {
+    if crash::dumps_processes() {
+        me.process.limits.lock().0[resource::CORE].soft = limits::INFINITY;
+    }
+}
+
 fn open_console(me: &Thread, context: &FsContext) {
-    const O_RDWR: u32 = 2;
     let walk = Walk { who: Caller::KERNEL, context, base: None, restrict: 0, began: Moment::ANY };
-    let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR, mode: 0 }) else {
+    let Ok(file) = open::open(&walk, b"/dev/console", How { flags: O_RDWR as u32, mode: 0 }) else {
         log::warn!("Warning: unable to open an initial console.");
         return;
     };

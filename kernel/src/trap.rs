@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::{SigInfo, code, sig};
+use linux_abi::signals::FPE_FLTINV;
 use machine::arch::UserFrame;
 use machine::trap::{PageFault, UserTrap};
 
@@ -52,6 +53,7 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
         UserTrap::Protection { .. } => ("general_protection", SigInfo::kernel(sig::SEGV)),
         UserTrap::StackSegment => ("stack_segment", SigInfo::kernel(sig::BUS)),
         UserTrap::Alignment => ("alignment", SigInfo::fault(sig::BUS, code::BUS_ADRALN, ip)),
+        // The status word that would tell more is in the signal frame.
         UserTrap::FloatingPoint { .. } => ("floating_point", SigInfo::fault(sig::FPE, FPE_FLTINV, ip)),
         UserTrap::Other { .. } => ("other", SigInfo::kernel(sig::SEGV)),
     };
@@ -60,9 +62,6 @@ pub fn user(frame: &mut UserFrame, trap: &UserTrap) {
     }
     signal::force(info);
 }
-
-/// `FPE_FLTINV`: the status word that would tell more is in the signal frame.
-const FPE_FLTINV: i32 = 7;
 
 fn page_signal(addr: u64, why: Unresolved) -> SigInfo {
     match why {

@@ -297,13 +297,23 @@ static void descriptors(void) {
     while (open("/dev/null", O_RDONLY) != -1) {}
 }
 
+/* Programs that crash, more than there is room for dumps. */
+static void dumps(void) {
+    for (int i = 0; i < 40; i++) {
+        pid_t child = fork();
+        if (child == -1) return;
+        if (child == 0) raise(SIGSEGV);
+        waitpid(child, NULL, 0);
+    }
+}
+
 static const struct { const char *name; void (*take)(void); } kinds[] = {
     { "memory", memory }, { "pipes", pipes }, { "sockets", sockets }, { "datagrams", datagrams },
     { "in-flight", in_flight }, { "backlog", backlog }, { "tmpfs", tmpfs }, { "names", names }, { "links", links }, { "memfds", memfds },
     { "shared-memory", shared_memory }, { "tables", tables }, { "ranges", ranges }, { "timers", timers },
     { "signals", signals }, { "watches", watches }, { "queues", queues }, { "locks", locks }, { "threads", threads },
     { "arguments", arguments }, { "texts", texts }, { "ptys", ptys }, { "zombies", zombies },
-    { "descriptors", descriptors },
+    { "descriptors", descriptors }, { "dumps", dumps },
 };
 
 /* ---- Who must go on. ---- */

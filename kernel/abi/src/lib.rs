@@ -9,12 +9,14 @@
 //! | [`capabilities`] | capability numbers |
 //! | [`errno`] | error numbers, names, texts |
 //! | [`signals`] | signals, default actions, `si_code`s |
+//! | [`numbers`] | numbers in structures and arguments that belong to no set of flags |
 //! | [`flags`] | names of flag bits and command values, as constants and as tables |
 #![no_std]
 
 pub mod capabilities;
 pub mod errno;
 pub mod flags;
+pub mod numbers;
 pub mod signals;
 pub mod syscalls;
 

@@ -56,6 +56,11 @@ impl<T> FdTable<T> {
         Ok(fd as u32)
     }
 
+    /// Whether [`Self::install`] would find a number below `limit`.
+    pub fn has_room(&mut self, limit: u32) -> bool {
+        self.lowest_free(0) < limit as usize
+    }
+
     /// Puts `value` at `fd` exactly and returns what stood there (dup2, dup3).
     pub fn replace(&mut self, fd: u32, value: T, limit: u32, close_on_exec: bool) -> Result<Option<T>, NoDescriptor> {
         if fd >= limit {

@@ -11,6 +11,7 @@ pub mod chacha;
 pub mod cpio;
 pub mod dirent;
 pub mod dirmap;
+pub mod dumpspace;
 pub mod elf;
 pub mod fault;
 pub mod fdtable;

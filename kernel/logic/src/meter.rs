@@ -1,4 +1,5 @@
-//! How often something took how long: four numbers that any processor adds to without a lock.
+//! How often something took how long: four numbers that any processor adds to without a lock ([`Meter`]); and work that
+//! may take only a share of the time ([`Share`]).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -71,9 +72,62 @@ impl Reading {
     }
 }
 
+/// Bounds the share of time that optional work takes: after work of some length, none is done for that length times a
+/// factor.
+#[derive(Debug)]
+pub struct Share {
+    factor: u64,
+    /// When work may be done again.
+    next: AtomicU64,
+}
+
+impl Share {
+    /// Work may take one part in `factor` of the time that it does not take.
+    #[must_use]
+    pub const fn new(factor: u64) -> Self {
+        Self { factor, next: AtomicU64::new(0) }
+    }
+
+    /// Whether work may begin at `now`.
+    pub fn admits(&self, now: u64) -> bool {
+        now >= self.next.load(Ordering::Relaxed)
+    }
+
+    /// Notes work from `begun` to `now`.
+    pub fn spent(&self, begun: u64, now: u64) {
+        let pause = now.saturating_sub(begun).saturating_mul(self.factor);
+        self.next.store(now.saturating_add(pause), Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_that_grows_with_what_there_is_takes_a_bounded_share_of_the_time() {
+        let (share, mut now, mut worked, mut times) = (Share::new(16), 0, 0, 0);
+        for closed in 0..4000 {
+            now += 3;
+            if share.admits(now) {
+                let begun = now;
+                now += 4000 - closed;
+                worked += now - begun;
+                times += 1;
+                share.spent(begun, now);
+            }
+        }
+        assert!(worked * 16 <= now + 4000 * 16, "{worked} of {now}");
+        assert!((1..10).contains(&times), "{times}");
+    }
+
+    #[test]
+    fn cheap_work_is_not_put_off_for_long() {
+        let share = Share::new(16);
+        share.spent(100, 102);
+        assert!(!share.admits(133));
+        assert!(share.admits(134));
+    }
 
     #[test]
     fn a_reading_has_everything_since_the_last_and_nothing_twice() {

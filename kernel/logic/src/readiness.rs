@@ -4,32 +4,34 @@
 //! raises). Level-triggered interests report whenever wished bits are set; edge-triggered ones only if the sequence moved since
 //! their last report; one-shot ones fall silent after one report until they are modified. Sources: poll(2), select(2), epoll(7).
 
+use linux_abi::flags::socket;
+
 /// There is data to read.
-pub const IN: u32 = 0x001;
+pub const IN: u32 = socket::EPOLLIN as u32;
 /// Urgent data.
-pub const PRI: u32 = 0x002;
+pub const PRI: u32 = socket::EPOLLPRI as u32;
 /// Writing will not block.
-pub const OUT: u32 = 0x004;
+pub const OUT: u32 = socket::EPOLLOUT as u32;
 /// Error; reported whether wished or not.
-pub const ERR: u32 = 0x008;
+pub const ERR: u32 = socket::EPOLLERR as u32;
 /// Hang-up; reported whether wished or not.
-pub const HUP: u32 = 0x010;
+pub const HUP: u32 = socket::EPOLLHUP as u32;
 /// Not an open descriptor (poll only).
-pub const NVAL: u32 = 0x020;
+pub const NVAL: u32 = socket::POLLNVAL as u32;
 /// Same as `IN`.
-pub const RDNORM: u32 = 0x040;
+pub const RDNORM: u32 = socket::EPOLLRDNORM as u32;
 /// Same as `OUT`.
-pub const WRNORM: u32 = 0x100;
+pub const WRNORM: u32 = socket::EPOLLWRNORM as u32;
 /// The peer shut its writing side.
-pub const RDHUP: u32 = 0x2000;
+pub const RDHUP: u32 = socket::EPOLLRDHUP as u32;
 /// Only one of several epolls is woken.
-pub const EXCLUSIVE: u32 = 1 << 28;
+pub const EXCLUSIVE: u32 = socket::EPOLLEXCLUSIVE as u32;
 /// Keeps the system awake; accepted and ignored.
-pub const WAKEUP: u32 = 1 << 29;
+pub const WAKEUP: u32 = socket::EPOLLWAKEUP as u32;
 /// Report once.
-pub const ONESHOT: u32 = 1 << 30;
+pub const ONESHOT: u32 = socket::EPOLLONESHOT as u32;
 /// Edge-triggered.
-pub const EDGE: u32 = 1 << 31;
+pub const EDGE: u32 = socket::EPOLLET as u32;
 
 /// What select(2) takes for readable.
 pub const SELECT_IN: u32 = IN | RDNORM | HUP | ERR;

@@ -11,40 +11,42 @@ use alloc::sync::Arc;
 mod tests;
 
 /// Highest signal number.
-pub const MAX_SIGNAL: u8 = 64;
+pub const MAX_SIGNAL: u8 = linux_abi::Signal::MAX;
 /// First real-time signal.
-pub const FIRST_RT: u8 = 32;
+pub const FIRST_RT: u8 = linux_abi::Signal::RT_MIN;
 
 /// Signal numbers the rules need (x86_64 and aarch64 agree on all of them).
 pub mod sig {
     #![allow(missing_docs, reason = "the names are signal(7)'s own")]
-    pub const HUP: u8 = 1;
-    pub const INT: u8 = 2;
-    pub const QUIT: u8 = 3;
-    pub const ILL: u8 = 4;
-    pub const TRAP: u8 = 5;
-    pub const ABRT: u8 = 6;
-    pub const BUS: u8 = 7;
-    pub const FPE: u8 = 8;
-    pub const KILL: u8 = 9;
-    pub const USR1: u8 = 10;
-    pub const SEGV: u8 = 11;
-    pub const PIPE: u8 = 13;
-    pub const ALRM: u8 = 14;
-    pub const TERM: u8 = 15;
-    pub const CHLD: u8 = 17;
-    pub const CONT: u8 = 18;
-    pub const STOP: u8 = 19;
-    pub const TSTP: u8 = 20;
-    pub const TTIN: u8 = 21;
-    pub const TTOU: u8 = 22;
-    pub const URG: u8 = 23;
-    pub const XCPU: u8 = 24;
-    pub const XFSZ: u8 = 25;
-    pub const VTALRM: u8 = 26;
-    pub const PROF: u8 = 27;
-    pub const WINCH: u8 = 28;
-    pub const SYS: u8 = 31;
+    use linux_abi::Signal;
+
+    pub const HUP: u8 = Signal::SIGHUP.number();
+    pub const INT: u8 = Signal::SIGINT.number();
+    pub const QUIT: u8 = Signal::SIGQUIT.number();
+    pub const ILL: u8 = Signal::SIGILL.number();
+    pub const TRAP: u8 = Signal::SIGTRAP.number();
+    pub const ABRT: u8 = Signal::SIGABRT.number();
+    pub const BUS: u8 = Signal::SIGBUS.number();
+    pub const FPE: u8 = Signal::SIGFPE.number();
+    pub const KILL: u8 = Signal::SIGKILL.number();
+    pub const USR1: u8 = Signal::SIGUSR1.number();
+    pub const SEGV: u8 = Signal::SIGSEGV.number();
+    pub const PIPE: u8 = Signal::SIGPIPE.number();
+    pub const ALRM: u8 = Signal::SIGALRM.number();
+    pub const TERM: u8 = Signal::SIGTERM.number();
+    pub const CHLD: u8 = Signal::SIGCHLD.number();
+    pub const CONT: u8 = Signal::SIGCONT.number();
+    pub const STOP: u8 = Signal::SIGSTOP.number();
+    pub const TSTP: u8 = Signal::SIGTSTP.number();
+    pub const TTIN: u8 = Signal::SIGTTIN.number();
+    pub const TTOU: u8 = Signal::SIGTTOU.number();
+    pub const URG: u8 = Signal::SIGURG.number();
+    pub const XCPU: u8 = Signal::SIGXCPU.number();
+    pub const XFSZ: u8 = Signal::SIGXFSZ.number();
+    pub const VTALRM: u8 = Signal::SIGVTALRM.number();
+    pub const PROF: u8 = Signal::SIGPROF.number();
+    pub const WINCH: u8 = Signal::SIGWINCH.number();
+    pub const SYS: u8 = Signal::SIGSYS.number();
 }
 
 /// A set of signals.
@@ -126,22 +128,21 @@ pub fn default_action(signal: u8) -> DefaultAction {
     }
 }
 
-/// `SIG_DFL`
-pub const SIG_DFL: u64 = 0;
-/// `SIG_IGN`
-pub const SIG_IGN: u64 = 1;
+pub use linux_abi::numbers::{SIG_DFL, SIG_IGN};
 
 /// `sa_flags` bits, x86_64.
 pub mod sa {
     #![allow(missing_docs, reason = "the names are sigaction(2)'s own")]
-    pub const NOCLDSTOP: u64 = 1;
-    pub const NOCLDWAIT: u64 = 2;
-    pub const SIGINFO: u64 = 4;
-    pub const RESTORER: u64 = 0x0400_0000;
-    pub const ONSTACK: u64 = 0x0800_0000;
-    pub const RESTART: u64 = 0x1000_0000;
-    pub const NODEFER: u64 = 0x4000_0000;
-    pub const RESETHAND: u64 = 0x8000_0000;
+    use linux_abi::flags::process as abi;
+
+    pub const NOCLDSTOP: u64 = abi::SA_NOCLDSTOP;
+    pub const NOCLDWAIT: u64 = abi::SA_NOCLDWAIT;
+    pub const SIGINFO: u64 = abi::SA_SIGINFO;
+    pub const RESTORER: u64 = abi::SA_RESTORER;
+    pub const ONSTACK: u64 = abi::SA_ONSTACK;
+    pub const RESTART: u64 = abi::SA_RESTART;
+    pub const NODEFER: u64 = abi::SA_NODEFER;
+    pub const RESETHAND: u64 = abi::SA_RESETHAND;
 }
 
 /// What the program asked for one signal; the kernel's `struct sigaction` in its own order.
@@ -215,24 +216,18 @@ pub fn deliver(signal: u8, disposition: &Disposition, protected: bool) -> Delive
 /// `si_code` values.
 pub mod code {
     #![allow(missing_docs, reason = "the names are sigaction(2)'s own")]
-    pub const USER: i32 = 0;
-    pub const KERNEL: i32 = 0x80;
-    pub const QUEUE: i32 = -1;
-    pub const TIMER: i32 = -2;
-    pub const TKILL: i32 = -6;
-    pub const SEGV_MAPERR: i32 = 1;
-    pub const SEGV_ACCERR: i32 = 2;
-    pub const BUS_ADRALN: i32 = 1;
-    pub const BUS_ADRERR: i32 = 2;
-    pub const ILL_ILLOPN: i32 = 2;
-    pub const FPE_INTDIV: i32 = 1;
-    pub const TRAP_BRKPT: i32 = 1;
-    pub const TRAP_TRACE: i32 = 2;
-    pub const CLD_EXITED: i32 = 1;
-    pub const CLD_KILLED: i32 = 2;
-    pub const CLD_DUMPED: i32 = 3;
-    pub const CLD_STOPPED: i32 = 5;
-    pub const CLD_CONTINUED: i32 = 6;
+    pub use linux_abi::signals::{
+        BUS_ADRALN, BUS_ADRERR, CLD_CONTINUED, CLD_DUMPED, CLD_EXITED, CLD_KILLED, CLD_STOPPED, FPE_INTDIV, ILL_ILLOPN,
+        SEGV_ACCERR, SEGV_MAPERR, TRAP_BRKPT, TRAP_TRACE,
+    };
+
+    use linux_abi::numbers;
+
+    pub const USER: i32 = numbers::SI_USER;
+    pub const KERNEL: i32 = numbers::SI_KERNEL;
+    pub const QUEUE: i32 = numbers::SI_QUEUE;
+    pub const TIMER: i32 = numbers::SI_TIMER;
+    pub const TKILL: i32 = numbers::SI_TKILL;
 }
 
 /// The part of a siginfo that depends on `si_code`.

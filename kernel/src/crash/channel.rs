@@ -1,16 +1,17 @@
 //! Where dumps go: a slot of the memory region, a disk, the console in armour, or a buffer.
 //!
-//! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the first is
-//! only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in equal pieces that
-//! are filled once. Whoever collects the dumps empties the region.
+//! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the
+//! first is only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in
+//! equal pieces that are filled once, each user its share of them ([`kernel_logic::dumpspace`]). Whoever collects the
+//! dumps empties the region.
 //!
 //! The disk ([`machine::disk`]) is overwritten from its first sector on, so it is used only with `dumpdisk` on the command
 //! line, and without a region. It is cut likewise. Processes that die take turns at driving it.
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
+use kernel_logic::dumpspace::{MOST_PIECES, Pieces, Refusal};
 use kwab_format::armour::{LINE_BYTES, LINE_LEN, encode_line};
 use kwab_format::record::Memory;
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SectionHeader};
@@ -19,7 +20,7 @@ use kwab_format::{BootId, DumpId, FileHeader, SectionKind, Writer, stream};
 use machine::crash::Stage;
 use machine::disk::{self, Disk, MOST, SECTOR, Turn};
 use machine::region::{self, Region};
-use machine::sync::Once;
+use machine::sync::SpinLock;
 use machine::time::Nanos;
 
 use crate::sched::Sleep;
@@ -247,31 +248,39 @@ const TURNS: u32 = 2_000;
 /// Sectors of a process's piece of the disk.
 const PIECE_SECTORS: u64 = 512;
 
-/// Where a process's dump is written to on the disk, if there is room and the disk was offered.
-fn for_process_on_disk() -> Option<Target> {
-    let mut disk = crate::options::get().dump_disk.then(drive).flatten()?;
+/// Why a process is not dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotDumped {
+    /// There is no channel for processes.
+    NoChannel,
+    /// The channel has no piece for it.
+    Refused(Refusal),
+}
+
+/// Where the dump of a process of real user `uid` is written to: the region, or without one the disk. It takes `most`
+/// bytes.
+pub fn for_process(uid: u32, most: u64) -> Result<Target, NotDumped> {
+    let Some(region) = usable() else { return for_process_on_disk(uid, most) };
+    let half = (region.size() / 2) & !4095;
+    let piece = ((half / MOST_PIECES) & !4095).max(PIECE);
+    let kept = || (0..half / piece).take_while(|n| is_used(&region, half + n * piece)).count();
+    let start = half + take_piece(uid, half / piece, kept)? * piece;
+    let len = usize::try_from(most).map_or(piece, |most| most.min(piece));
+    Ok(Target::Region { start, end: start + len })
+}
+
+/// [`for_process`] on the disk, if it was offered.
+fn for_process_on_disk(uid: u32, most: u64) -> Result<Target, NotDumped> {
+    let mut disk = crate::options::get().dump_disk.then(drive).flatten().ok_or(NotDumped::NoChannel)?;
     let (start, end) = (2 * slot_of(&disk), disk.sectors());
-    let pieces = (end.saturating_sub(start) / PIECE_SECTORS).min(MOST_PIECES);
+    let pieces = (end.saturating_sub(start) / PIECE_SECTORS).min(MOST_PIECES as u64);
     let mut is_used = |number: u64| {
         let mut sector = [0; SECTOR];
         disk.read(start + number * PIECE_SECTORS, &mut sector) && stream::slot_is_used(&sector)
     };
-    let number = next_piece(|| (0..pieces).take_while(|number| is_used(*number)).count()) as u64;
-    let first = start + number * PIECE_SECTORS;
-    (number < pieces).then_some(Target::Disk { first, end: first + PIECE_SECTORS })
-}
-
-/// Most pieces for processes, on any channel.
-const MOST_PIECES: u64 = 32;
-
-/// Where a process's dump is written to, if there is room in the region, or without one on the disk.
-pub fn for_process() -> Option<Target> {
-    let Some(region) = usable() else { return for_process_on_disk() };
-    let half = (region.size() / 2) & !4095;
-    let piece = ((half / MOST_PIECES as usize) & !4095).max(PIECE);
-    let number = next_piece(|| (0..half / piece).take_while(|n| is_used(&region, half + n * piece)).count());
-    let start = half + number * piece;
-    (start + piece <= region.size()).then_some(Target::Region { start, end: start + piece })
+    let kept = || (0..pieces).take_while(|number| is_used(*number)).count();
+    let first = start + take_piece(uid, pieces as usize, kept)? as u64 * PIECE_SECTORS;
+    Ok(Target::Disk { first, end: first + (most / SECTOR as u64).min(PIECE_SECTORS) })
 }
 
 /// Whether there is a channel that programs may be dumped to.
@@ -279,24 +288,27 @@ pub fn takes_processes() -> bool {
     usable().is_some() || crate::options::get().dump_disk
 }
 
-/// The number of the next free piece; `used` counts those that hold something from before the last reset, which is kept.
-fn next_piece(used: impl FnOnce() -> usize) -> usize {
-    let first = match FIRST_FREE.get() {
-        Some(first) => *first,
-        None => {
-            // Of two that look at once, both see the same.
-            let used = used();
-            let _ = FIRST_FREE.set(used);
-            used
-        }
-    };
-    first + TAKEN.fetch_add(1, Ordering::Relaxed)
+/// The number of the piece for a program of `uid`; `kept` counts those that hold something from before the last reset.
+fn take_piece(uid: u32, total: usize, kept: impl FnOnce() -> usize) -> Result<usize, NotDumped> {
+    // Counted without the lock, for that may sleep. Of two that count at once, both count the same.
+    let new = if PIECES.lock().is_none() { Some(Pieces::new(total, kept())) } else { None };
+    let mut pieces = PIECES.lock();
+    match (pieces.as_mut(), new) {
+        (Some(pieces), _) => pieces.take(uid),
+        (None, new) => pieces.insert(new.unwrap_or(Pieces::new(total, 0))).take(uid),
+    }
+    .map_err(NotDumped::Refused)
+}
+
+/// How many programs got no piece; `None` while the pieces are locked.
+pub fn refused() -> Option<u64> {
+    PIECES.try_lock().map(|pieces| pieces.as_ref().map_or(0, Pieces::refused))
 }
 
 /// Least bytes of a process's piece.
 const PIECE: usize = 64 << 10;
-static FIRST_FREE: Once<usize> = Once::new();
-static TAKEN: AtomicUsize = AtomicUsize::new(0);
+/// The pieces of the channel in use; `None` before the first program is dumped.
+static PIECES: SpinLock<Option<Pieces>> = SpinLock::new(None);
 
 /// Says at boot what the region is and what it holds.
 pub fn announce() {

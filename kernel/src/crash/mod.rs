@@ -26,6 +26,8 @@ mod sysrq;
 mod verify;
 pub mod watchdog;
 
+pub use parts::dumps_processes;
+
 impl Fatal for Kwab {
     fn die(kind: CauseKind, reason: Reason, message: fmt::Arguments<'_>) -> ! {
         panic::die(kind, reason, message)

@@ -8,28 +8,28 @@ use core::sync::atomic::{
 };
 
 use linux_abi::Errno;
+use linux_abi::flags::file;
+pub use linux_abi::numbers::S_IFMT;
 use machine::sync::{SpinGuard, SpinLock};
 
 use super::Caller;
 use crate::trace::Traced as _;
 use crate::upper::current;
 
-/// Bits of `st_mode` that are the file type.
-pub const S_IFMT: u32 = 0o170_000;
 /// Socket.
-pub const S_IFSOCK: u32 = 0o140_000;
+pub const S_IFSOCK: u32 = file::S_IFSOCK as u32;
 /// Symbolic link.
-pub const S_IFLNK: u32 = 0o120_000;
+pub const S_IFLNK: u32 = file::S_IFLNK as u32;
 /// Regular file.
-pub const S_IFREG: u32 = 0o100_000;
+pub const S_IFREG: u32 = file::S_IFREG as u32;
 /// Block device.
-pub const S_IFBLK: u32 = 0o060_000;
+pub const S_IFBLK: u32 = file::S_IFBLK as u32;
 /// Directory.
-pub const S_IFDIR: u32 = 0o040_000;
+pub const S_IFDIR: u32 = file::S_IFDIR as u32;
 /// Character device.
-pub const S_IFCHR: u32 = 0o020_000;
+pub const S_IFCHR: u32 = file::S_IFCHR as u32;
 /// FIFO.
-pub const S_IFIFO: u32 = 0o010_000;
+pub const S_IFIFO: u32 = file::S_IFIFO as u32;
 
 /// Nanoseconds since 1970; years 1677 to 2262, other times are clamped as Linux clamps to what a file system can store.
 pub type WallNanos = i64;

@@ -72,6 +72,11 @@ impl FdTable {
         }
     }
 
+    /// `EMFILE` when no number below `limit` is free: for calls that take something before they install it.
+    pub fn check_room(&self, limit: u32) -> Result<(), Errno> {
+        if self.slots.lock().has_room(limit) { Ok(()) } else { Err(Errno::EMFILE) }
+    }
+
     /// dup2 and dup3: makes `to` the same as `from`, closing what was there.
     pub fn replace(&self, from: i32, to: i32, limit: u32, close_on_exec: bool) -> Result<(), Errno> {
         frames::spare()?;

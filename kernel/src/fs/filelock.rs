@@ -1,14 +1,15 @@
 //! Advisory locks: flock(2), POSIX record locks and open file description locks (fcntl(2)).
 //!
-//! Locks hang off inodes in one table, keyed by the inode; the rules are in `kernel_logic::filelock`. A whole-file flock is a
-//! lock of its own family: it never conflicts with record locks. Waiters sleep on one queue and try again when any lock goes:
-//! lock waits are rare and short.
+//! Locks hang off inodes in one table, keyed by the inode; the rules are in `kernel_logic::filelock`. A whole-file
+//! flock is a lock of its own family: it never conflicts with record locks. Waiters sleep on a queue of their file and
+//! try again when one of its locks goes. A file is forgotten once it has neither locks nor waiters.
 //!
 //! Deadlocks are looked for among the record locks of processes only, as on Linux: a description may be closed or used by
 //! several processes, so waiting for its lock proves nothing. Who waits for whom is not kept but derived from the locks held
 //! at the moment of the question, so that a waiter whose lock has become free, but who has not run yet, waits for none.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -46,6 +47,15 @@ impl PartialEq for Owner {
 struct FileLocks {
     records: Locks<Owner>,
     whole: Locks<Owner>,
+    /// Woken when a lock goes; made by the first who waits.
+    released: Option<Arc<WaitQueue>>,
+}
+
+impl FileLocks {
+    fn is_in_use(&self) -> bool {
+        let waited_for = self.released.as_ref().is_some_and(|queue| Arc::strong_count(queue) > 1);
+        !self.records.is_empty() || !self.whole.is_empty() || waited_for
+    }
 }
 
 type Key = (u64, u64);
@@ -57,7 +67,6 @@ const MOST: usize = 1 << 15;
 static RANGES: AtomicUsize = AtomicUsize::new(0);
 
 static LOCKS: SpinLock<BTreeMap<Key, FileLocks>> = SpinLock::new(BTreeMap::new());
-static RELEASED: WaitQueue = WaitQueue::new();
 /// Processes that wait for record locks. Taken with [`LOCKS`] held, never before it.
 static WAITING: SpinLock<Vec<Waiting>> = SpinLock::new(Vec::new());
 
@@ -110,7 +119,7 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
     let attempt = || change(LOCKS.lock().entry(key).or_default(), family, |locks| locks.set(lock)).is_ok();
     if attempt() {
         // A weaker lock than before may let others in.
-        RELEASED.wake_all();
+        wake_waiters(key);
         return Ok(());
     }
     if family == Family::Whole {
@@ -126,7 +135,8 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
     }
     let number = NUMBERS.fetch_add(1, Relaxed);
     let looks = family == Family::Record && matches!(lock.owner, Owner::Process(..));
-    let waited = RELEASED.wait(|| {
+    let released = LOCKS.lock().entry(key).or_default().released.get_or_insert_default().clone();
+    let waited = released.wait(|| {
         let mut table = LOCKS.lock();
         let set = change(table.entry(key).or_default(), family, |locks| locks.set(lock));
         let Err(holder) = set else { return Some(Ok(())) };
@@ -145,6 +155,7 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
     if looks {
         WAITING.lock().retain(|wait| wait.number != number);
     }
+    drop(released);
     if !matches!(waited, Ok(Ok(()))) {
         forget_if_unlocked(key);
     }
@@ -173,8 +184,15 @@ pub fn clear(file: &impl Lockable, family: Family, owner: Owner, first: u64, las
     let changed = table.get_mut(&key).is_some_and(|locks| change(locks, family, clear));
     drop(table);
     if changed {
+        wake_waiters(key);
         forget_if_unlocked(key);
-        RELEASED.wake_all();
+    }
+}
+
+fn wake_waiters(key: Key) {
+    let released = LOCKS.lock().get(&key).and_then(|locks| locks.released.clone());
+    if let Some(released) = released {
+        released.wake_all();
     }
 }
 
@@ -194,8 +212,8 @@ pub fn release_process(file: &impl Lockable, table: u64) {
     };
     change(found, Family::Record, |records| records.clear(owner, 0, TO_END));
     drop(locks);
+    wake_waiters(key);
     forget_if_unlocked(key);
-    RELEASED.wake_all();
 }
 
 /// The description is gone: its flock and its own record locks go.
@@ -237,7 +255,7 @@ fn is_privileged() -> bool {
 
 fn forget_if_unlocked(key: Key) {
     let mut table = LOCKS.lock();
-    if table.get(&key).is_some_and(|locks| locks.records.is_empty() && locks.whole.is_empty()) {
+    if table.get(&key).is_some_and(|locks| !locks.is_in_use()) {
         table.remove(&key);
     }
 }

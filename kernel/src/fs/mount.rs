@@ -8,22 +8,23 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
+use linux_abi::flags::system;
 use machine::sync::SpinLock;
 
 use super::dentry::Dentry;
 
 /// Mounted read-only.
-pub const MS_RDONLY: u32 = 1;
+pub const MS_RDONLY: u32 = system::MS_RDONLY as u32;
 /// Set-user-ID bits are ignored.
-pub const MS_NOSUID: u32 = 2;
+pub const MS_NOSUID: u32 = system::MS_NOSUID as u32;
 /// Device nodes cannot be opened.
-pub const MS_NODEV: u32 = 4;
+pub const MS_NODEV: u32 = system::MS_NODEV as u32;
 /// Programs cannot be executed.
-pub const MS_NOEXEC: u32 = 8;
+pub const MS_NOEXEC: u32 = system::MS_NOEXEC as u32;
 /// Access times are not kept.
-pub const MS_NOATIME: u32 = 1024;
+pub const MS_NOATIME: u32 = system::MS_NOATIME as u32;
 /// Access times are kept if they lag behind the modification.
-pub const MS_RELATIME: u32 = 1 << 21;
+pub const MS_RELATIME: u32 = system::MS_RELATIME as u32;
 /// The flags of a mount that the kernel keeps.
 pub const KEPT_FLAGS: u32 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_RELATIME;
 

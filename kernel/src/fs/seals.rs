@@ -6,18 +6,19 @@
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
 
 use linux_abi::Errno;
+use linux_abi::flags::file;
 
 /// No further seals.
-pub const SEAL_SEAL: u32 = 1;
+pub const SEAL_SEAL: u32 = file::F_SEAL_SEAL as u32;
 /// The file does not shrink.
-pub const SEAL_SHRINK: u32 = 2;
+pub const SEAL_SHRINK: u32 = file::F_SEAL_SHRINK as u32;
 /// The file does not grow.
-pub const SEAL_GROW: u32 = 4;
+pub const SEAL_GROW: u32 = file::F_SEAL_GROW as u32;
 /// Contents do not change.
-pub const SEAL_WRITE: u32 = 8;
+pub const SEAL_WRITE: u32 = file::F_SEAL_WRITE as u32;
 /// Contents do not change but through mappings that exist.
-pub const SEAL_FUTURE_WRITE: u32 = 16;
-const ALL: u32 = 0x1f;
+pub const SEAL_FUTURE_WRITE: u32 = file::F_SEAL_FUTURE_WRITE as u32;
+const ALL: u32 = SEAL_SEAL | SEAL_SHRINK | SEAL_GROW | SEAL_WRITE | SEAL_FUTURE_WRITE;
 /// Count of writable mappings once there may be none.
 const DENIED: i32 = -1;
 

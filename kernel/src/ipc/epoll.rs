@@ -13,6 +13,7 @@ use core::sync::atomic::{
 
 use kernel_logic::readiness::{EDGE, ERR, EXCLUSIVE, HUP, IN, Interest, ONESHOT, OUT, RDNORM, WAKEUP};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
@@ -20,7 +21,8 @@ use machine::time::Nanos;
 use crate::fs::file::{File, FileOps};
 use crate::fs::{self, anon};
 use crate::mm::frames;
-use crate::sync::wait::{WaitError, WaitQueue, Waiter, Wake};
+use crate::sched::breathe;
+use crate::sync::wait::{HookId, WaitError, WaitQueue, Waiter, Wake};
 use crate::task::account::{Account, Charge, Kind};
 use crate::task::current;
 
@@ -42,6 +44,7 @@ pub struct Epoll {
 
 struct Item {
     this: Weak<Item>,
+    id: HookId,
     epoll: Weak<Epoll>,
     file: Weak<File>,
     key: Key,
@@ -71,7 +74,7 @@ pub fn set_max_user_watches(most: u64) {
 }
 
 /// `O_RDWR`.
-const READ_WRITE: u32 = 2;
+const READ_WRITE: u32 = O_RDWR as u32;
 
 /// One event to report.
 #[derive(Clone, Copy, Debug, Default)]
@@ -99,6 +102,10 @@ pub fn create() -> Arc<File> {
 }
 
 impl Wake for Item {
+    fn id(&self) -> HookId {
+        self.id
+    }
+
     fn wake(&self) {
         self.sequence.fetch_add(1, AcqRel);
         self.list();
@@ -175,6 +182,7 @@ impl Epoll {
         let watch = self.account.charge(Kind::Watches, 1, max_user_watches()).ok_or(Errno::ENOSPC)?;
         let item = Arc::new_cyclic(|this| Item {
             this: this.clone(),
+            id: HookId::new(),
             epoll: Arc::downgrade(self),
             file: Arc::downgrade(file),
             key: key(fd, file),
@@ -301,6 +309,7 @@ impl Epoll {
             if let Some(file) = item.file.upgrade() {
                 item.unhook(&file);
             }
+            breathe();
         }
     }
 

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use kernel_logic::readiness::{ERR, IN, OUT, RDNORM, WRNORM};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 
 use crate::fs::anon;
@@ -20,7 +21,7 @@ pub struct EventFd {
 }
 
 /// `O_RDWR`.
-const READ_WRITE: u32 = 2;
+const READ_WRITE: u32 = O_RDWR as u32;
 /// The highest value: one more would be the overflow mark.
 const MOST: u64 = u64::MAX - 1;
 

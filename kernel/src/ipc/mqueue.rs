@@ -13,6 +13,7 @@ use kernel_logic::mqueue::{Messages, Refused};
 use kernel_logic::readiness::{IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
+use linux_abi::numbers::SI_MESGQ;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
@@ -227,9 +228,6 @@ impl Drop for Queue {
         COUNT.fetch_sub(1, Relaxed);
     }
 }
-
-/// `si_code` of a notification.
-const SI_MESGQ: i32 = -3;
 
 impl Inode for Queue {
     fn attr(&self) -> &Attr {

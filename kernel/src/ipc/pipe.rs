@@ -10,6 +10,7 @@ use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::{Cause, SigInfo, sig};
 use linux_abi::Errno;
 use linux_abi::flags::file::{O_DIRECT, O_NONBLOCK, O_RDONLY, O_WRONLY};
+use linux_abi::flags::system::FIONREAD;
 use machine::addr::PAGE_SIZE;
 use machine::sync::{Once, SpinLock};
 
@@ -30,8 +31,6 @@ pub const PIPE_BUF: usize = 4096;
 const DEFAULT_CAPACITY: usize = 16 * PAGE_SIZE;
 /// The most F_SETPIPE_SZ grants without privilege (`/proc/sys/fs/pipe-max-size`).
 pub const MAX_CAPACITY: usize = 1 << 20;
-/// `FIONREAD`.
-const FIONREAD: u32 = 0x541b;
 
 /// What both ends share.
 pub struct Pipe {
@@ -362,7 +361,7 @@ impl FileOps for PipeEnd {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         match request {
             FIONREAD => {
                 let held = self.pipe.state.lock().ring.len();

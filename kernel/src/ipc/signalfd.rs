@@ -1,32 +1,39 @@
-//! Signals that are read (signalfd(2)): whoever reads takes pending signals of the set from itself and its process.
+//! Signals that are read (signalfd(2)): a reader takes pending signals of the set from its thread and its process.
+//!
+//! Readers wait in a queue of their process, so a signal wakes only readers of the process that gets it. A hook (epoll,
+//! fasync) is queued at the process that adds it, as on Linux, and found again when another process takes it out.
 
-use alloc::sync::Arc;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
 
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo, SigSet};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 
 use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
-use crate::sync::wait::Waiter;
+use crate::sync::wait::{HookId, Mode, WaitQueue, Waiter};
 use crate::task::current;
 use crate::task::signal;
 
 /// A set of signals to read.
 pub struct SignalFd {
     set: SpinLock<SigSet>,
+    /// Hooks, each with the queue it is in.
+    hooks: SpinLock<BTreeMap<HookId, Weak<WaitQueue>>>,
 }
 
 /// `O_RDWR`
-const READ_WRITE: u32 = 2;
+const READ_WRITE: u32 = O_RDWR as u32;
 /// `sizeof(struct signalfd_siginfo)`
 const RECORD: usize = 128;
 
 /// Makes a reader of `set`; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(set: SigSet, flags: u32) -> Arc<File> {
-    let reader = SignalFd { set: SpinLock::new(readable(set)) };
+    let reader = SignalFd { set: SpinLock::new(readable(set)), hooks: SpinLock::new(BTreeMap::new()) };
     anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE)
 }
 
@@ -38,7 +45,25 @@ impl SignalFd {
     /// Reads another set from now on.
     pub fn replace(&self, set: SigSet) {
         *self.set.lock() = readable(set);
-        signal::ARRIVED.wake_all();
+        current().process.readers().wake_all();
+    }
+
+    /// Does what `waiter` is for at the calling process's queue.
+    fn queue(&self, waiter: &mut Waiter<'_>) {
+        match waiter.mode() {
+            Mode::Thread => waiter.add_shared(current().process.readers().clone()),
+            Mode::AddHook(hook) => {
+                let process = &current().process;
+                self.hooks.lock().insert(hook.id(), Arc::downgrade(process.readers()));
+                process.readers().add_hook(hook.clone());
+            }
+            Mode::RemoveHook(hook) => {
+                let queue = self.hooks.lock().remove(&hook.id());
+                if let Some(queue) = queue.and_then(|queue| queue.upgrade()) {
+                    queue.remove_hook(hook);
+                }
+            }
+        }
     }
 
     fn take(&self) -> Option<SigInfo> {
@@ -59,7 +84,7 @@ impl FileOps for SignalFd {
         let first = match self.take() {
             Some(info) => info,
             None if file.is_nonblocking() => return Err(Errno::EAGAIN),
-            None => signal::ARRIVED.wait(|| self.take())?,
+            None => current().process.readers().wait(|| self.take())?,
         };
         sink.put(&record(&first))?;
         while sink.left() >= RECORD
@@ -72,7 +97,7 @@ impl FileOps for SignalFd {
 
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
         if let Some(waiter) = waiter {
-            waiter.add(&signal::ARRIVED);
+            self.queue(waiter);
         }
         let set = *self.set.lock();
         if signal::waits(&current(), set) { IN | RDNORM } else { 0 }

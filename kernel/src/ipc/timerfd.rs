@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use kernel_logic::readiness::{IN, RDNORM};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
@@ -58,7 +59,7 @@ pub struct Plan {
 static ON_THE_WALL: SpinLock<Vec<Weak<TimerFd>>> = SpinLock::new(Vec::new());
 
 /// `O_RDWR`
-const READ_WRITE: u32 = 2;
+const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {

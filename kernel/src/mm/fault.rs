@@ -99,8 +99,14 @@ impl AddressSpace {
         if addr < MIN_ADDR {
             return Err(Unresolved::NotMapped);
         }
-        let limit = current().stack_limit();
-        map.vmas.grow_down(addr, limit, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
+        let limits = current().memory_limits();
+        let range = map.vmas.find_at_or_above(addr).ok_or(Unresolved::NotMapped)?;
+        let (prot, flags, more) = (range.prot, range.flags, (range.start - page_down(addr)) / PAGE);
+        let locks = flags.has(VmaFlags::LOCKED);
+        if !map.may_expand(&limits, prot, flags, more) || (locks && !map.may_lock(&limits, more)) {
+            return Err(Unresolved::NotMapped);
+        }
+        map.vmas.grow_down(addr, limits.stack, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
     }
 
     fn apply(&self, vma: &Vma, page: UserPage, action: Action) -> Result<(), Unresolved> {

@@ -2,12 +2,14 @@
 
 use alloc::sync::Arc;
 
-use kernel_logic::vma::{PAGE, Prot, USER_END, VmaError, VmaFlags};
+use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 use machine::space::Leaf;
 
-use super::{AddressSpace, Backing, Map, SharedMemory, Vma, frames, page_down, page_up, rights};
+use super::{
+    AddressSpace, Backing, Map, MemoryLimits, SharedMemory, Vma, frames, page_down, page_up, rights, vma_errno,
+};
 use crate::trace::flight;
 
 /// Lowest address a program may map (`vm.mmap_min_addr`).
@@ -38,20 +40,10 @@ pub struct Request {
     pub backing: Backing,
     /// No higher than this, for `MAP_32BIT`.
     pub ceiling: Option<u64>,
-    /// `RLIMIT_AS`
-    pub limit: u64,
-    /// `RLIMIT_DATA`, which private writable memory counts against.
-    pub data_limit: u64,
+    /// How large the memory may become.
+    pub limits: MemoryLimits,
     /// May exceed what memory could ever hold (`MAP_NORESERVE`).
     pub no_reserve: bool,
-}
-
-/// What a refused edit of the set is to a program.
-pub(crate) fn vma_errno(error: VmaError) -> Errno {
-    match error {
-        VmaError::NoMemory => Errno::ENOMEM,
-        VmaError::Access => Errno::EACCES,
-    }
 }
 
 /// The backing of a shared anonymous mapping.
@@ -66,14 +58,19 @@ impl AddressSpace {
         let mut map = self.lock();
         let start = choose(&mut map, &request)?;
         let end = start + request.len;
-        if map.vmas.pages() + request.len / PAGE > request.limit / PAGE {
-            return Err(Errno::ENOMEM);
+        let mut flags = request.flags;
+        if map.lock_future {
+            flags = flags.with(VmaFlags::LOCKED);
         }
-        if request.data_limit != u64::MAX && is_data(request.prot, request.flags) {
-            let data = map.vmas.iter().filter(|vma| is_data(vma.prot, vma.flags));
-            if data.map(Vma::bytes).sum::<u64>() + request.len > request.data_limit {
-                return Err(Errno::ENOMEM);
-            }
+        let pages = request.len / PAGE;
+        if flags.has(VmaFlags::LOCKED) && !map.may_lock(&request.limits, pages) {
+            return Err(Errno::EAGAIN);
+        }
+        // What is replaced makes room, which is counted only where it matters.
+        if !map.may_expand(&request.limits, request.prot, flags, pages)
+            && !map.may_expand(&request.limits, request.prot, flags, pages - map.pages_in(start, end))
+        {
+            return Err(Errno::ENOMEM);
         }
         let anonymous = matches!(request.backing, Backing::Anonymous);
         if anonymous && !request.no_reserve && request.len / PAGE > frames::total() as u64 {
@@ -86,10 +83,6 @@ impl AddressSpace {
             map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
             flight::munmap(start, request.len);
             self.unmap_pages(start, end);
-        }
-        let mut flags = request.flags;
-        if map.lock_future {
-            flags = flags.with(VmaFlags::LOCKED);
         }
         self.enter(&request.backing)?;
         map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
@@ -114,9 +107,12 @@ impl AddressSpace {
     }
 
     /// Changes the protection of `start..end`.
-    pub fn mprotect(&self, start: u64, end: u64, prot: Prot) -> Result<(), Errno> {
+    pub fn mprotect(&self, start: u64, end: u64, prot: Prot, limits: &MemoryLimits) -> Result<(), Errno> {
         frames::spare()?;
         let mut map = self.lock();
+        if prot.has(Prot::WRITE) {
+            map.may_become_data(limits, start, end)?;
+        }
         let mut reached = start;
         let outcome = map.vmas.protect(start, end, prot, |vma, _| reached = vma.end);
         if let Some(range) = PageRange::new(start, reached)
@@ -130,8 +126,8 @@ impl AddressSpace {
         outcome.map_err(vma_errno)
     }
 
-    /// Moves the program break; where it is afterwards. `data_limit` is `RLIMIT_DATA`.
-    pub fn set_brk(&self, wanted: u64, data_limit: u64, space_limit: u64) -> u64 {
+    /// Moves the program break; where it is afterwards.
+    pub fn set_brk(&self, wanted: u64, limits: &MemoryLimits) -> u64 {
         let mut map = self.lock();
         if wanted < map.brk_start || wanted >= USER_END {
             return map.brk;
@@ -147,14 +143,15 @@ impl AddressSpace {
         }
         if new_end > old_end {
             let more = (new_end - old_end) / PAGE;
-            let too_much = wanted - map.brk_start > data_limit
-                || map.vmas.pages() + more > space_limit / PAGE
+            let flags = if map.lock_future { VmaFlags::HEAP.with(VmaFlags::LOCKED) } else { VmaFlags::HEAP };
+            let prot = Prot::READ.with(Prot::WRITE);
+            let too_much = wanted - map.brk_start > limits.data
+                || !map.may_expand(limits, prot, flags, more)
+                || (map.lock_future && !map.may_lock(limits, more))
                 || more > frames::total() as u64;
             if too_much || !map.vmas.is_free(old_end, new_end + PAGE) {
                 return map.brk;
             }
-            let flags = if map.lock_future { VmaFlags::HEAP.with(VmaFlags::LOCKED) } else { VmaFlags::HEAP };
-            let prot = Prot::READ.with(Prot::WRITE);
             let vma = Vma { start: old_end, end: new_end, prot, flags, backing: Backing::Anonymous };
             if map.vmas.insert(vma).is_err() {
                 return map.brk;
@@ -198,35 +195,6 @@ impl AddressSpace {
         }
         Ok(())
     }
-
-    /// `mlockall`/`munlockall` over everything there is.
-    pub fn lock_all(&self, current: bool, future: bool) -> Result<(), Errno> {
-        let mut map = self.lock();
-        map.lock_future = future;
-        let (add, remove) =
-            if current { (VmaFlags::LOCKED, VmaFlags::default()) } else { (VmaFlags::default(), VmaFlags::LOCKED) };
-        if current || !future {
-            map.vmas.edit(0, USER_END, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
-        }
-        Ok(())
-    }
-
-    /// Pages of `start..end` that are `mlock`ed.
-    pub fn locked_in(&self, start: u64, end: u64) -> u64 {
-        let map = self.lock();
-        let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
-        locked.map(|vma| (vma.end.min(end) - vma.start.max(start)) / PAGE).sum()
-    }
-
-    /// Pages that are `mlock`ed.
-    pub fn locked_pages(&self) -> u64 {
-        self.lock().vmas.iter().filter(|vma| vma.flags.has(VmaFlags::LOCKED)).map(|vma| vma.bytes() / PAGE).sum()
-    }
-}
-
-/// Whether a range counts against `RLIMIT_DATA`.
-fn is_data(prot: Prot, flags: VmaFlags) -> bool {
-    prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED) && !flags.has(VmaFlags::STACK)
 }
 
 fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {

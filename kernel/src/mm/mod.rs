@@ -25,12 +25,14 @@ mod cut;
 pub mod fault;
 pub mod frames;
 mod held;
+mod limits;
 pub mod map;
 pub mod remap;
 mod remote;
 pub mod rmap;
 mod shared;
 
+pub use limits::MemoryLimits;
 pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
 
@@ -74,8 +76,10 @@ pub trait Above {
 
 /// What memory needs of a thread.
 pub trait Owner {
-    /// How far its stack may grow, in bytes (`RLIMIT_STACK`).
-    fn stack_limit(&self) -> u64;
+    /// How large its memory may become.
+    fn memory_limits(&self) -> MemoryLimits;
+    /// Whether it may lock any amount of memory (`CAP_IPC_LOCK`).
+    fn locks_any_memory(&self) -> bool;
     /// Whether it may take what is kept back from other programs (`CAP_SYS_RESOURCE`).
     fn exceeds_limits(&self) -> bool;
 }
@@ -304,7 +308,7 @@ impl AddressSpace {
 
 impl Map {
     fn try_clone(&self) -> Result<Self, Errno> {
-        let vmas = self.vmas.try_clone().map_err(map::vma_errno)?;
+        let vmas = self.vmas.try_clone().map_err(vma_errno)?;
         Ok(Self { vmas, aux: self.aux.clone(), exe: self.exe.clone(), ..*self })
     }
 }
@@ -350,7 +354,7 @@ fn leave_out(map: &mut Map) -> Result<(), Errno> {
     }
     // Locks are not inherited (mlock(2)).
     let unlock = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::LOCKED);
-    map.vmas.edit(0, vma::USER_END, unlock).map_err(map::vma_errno)?;
+    map.vmas.edit(0, vma::USER_END, unlock).map_err(vma_errno)?;
     let ranges: Vec<(u64, u64)> = map.vmas.iter().filter(|vma| left_out(vma)).map(|v| (v.start, v.end)).collect();
     for (start, end) in ranges {
         map.vmas.remove(start, end, |_| ()).map_err(|_| Errno::ENOMEM)?;
@@ -375,6 +379,14 @@ fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(Frame,
         Backing::File { file, offset } => Ok((file.page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
         Backing::Shared { memory, offset } => Ok((memory.page((offset + bytes) / PAGE)?, TAG_SHMEM)),
         Backing::Vdso { index } => Ok((crate::time::vdso::page(index + bytes / PAGE)?, TAG_FILE)),
+    }
+}
+
+/// What a refused edit of the set is to a program.
+pub(crate) fn vma_errno(error: vma::VmaError) -> Errno {
+    match error {
+        vma::VmaError::NoMemory => Errno::ENOMEM,
+        vma::VmaError::Access => Errno::EACCES,
     }
 }
 

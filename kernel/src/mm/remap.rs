@@ -2,18 +2,11 @@
 
 use kernel_logic::vma::{Backing as _, PAGE, USER_END, VmaFlags};
 use linux_abi::Errno;
+use linux_abi::flags::memory::{MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE};
 use machine::addr::PageRange;
 use machine::space::MapError;
 
-use super::map::vma_errno;
-use super::{AddressSpace, Backing, Map, Vma, frames};
-
-/// `MREMAP_MAYMOVE`
-pub const MAY_MOVE: u64 = 1;
-/// `MREMAP_FIXED`
-pub const FIXED: u64 = 2;
-/// `MREMAP_DONTUNMAP`
-pub const DONT_UNMAP: u64 = 4;
+use super::{AddressSpace, Backing, Map, MemoryLimits, Vma, frames, vma_errno};
 
 impl AddressSpace {
     /// Resizes or moves the mapping at `old`. All lengths are whole pages; `old_len` 0 duplicates a shared mapping.
@@ -24,7 +17,7 @@ impl AddressSpace {
         new_len: u64,
         flags: u64,
         fixed: u64,
-        limit: u64,
+        limits: &MemoryLimits,
     ) -> Result<u64, Errno> {
         frames::spare()?;
         let mut map = self.lock();
@@ -32,7 +25,7 @@ impl AddressSpace {
         if old_len == 0 && !vma.flags.has(VmaFlags::SHARED) {
             return Err(Errno::EINVAL);
         }
-        if flags & FIXED == 0 && flags & DONT_UNMAP == 0 && new_len <= old_len {
+        if flags & MREMAP_FIXED == 0 && flags & MREMAP_DONTUNMAP == 0 && new_len <= old_len {
             if new_len < old_len {
                 map.vmas.remove(old + new_len, old + old_len, |_| ()).map_err(vma_errno)?;
                 self.unmap_pages(old + new_len, old + old_len);
@@ -42,12 +35,19 @@ impl AddressSpace {
         if vma.end - old < old_len {
             return Err(Errno::EFAULT);
         }
-        let more = (new_len.saturating_sub(old_len)) / PAGE;
-        if map.vmas.pages() + more > limit / PAGE {
+        // With MREMAP_DONTUNMAP the old range stays.
+        let more = if flags & MREMAP_DONTUNMAP != 0 { old_len } else { new_len.saturating_sub(old_len) } / PAGE;
+        // A lock moves: what is left behind is not locked.
+        let more_locked = if flags & MREMAP_DONTUNMAP != 0 { 0 } else { more };
+        if vma.flags.has(VmaFlags::LOCKED) && more_locked > 0 && !map.may_lock(limits, more_locked) {
+            return Err(Errno::EAGAIN);
+        }
+        let replaced = if flags & MREMAP_FIXED != 0 { map.pages_in(fixed, fixed + new_len) } else { 0 };
+        if more > 0 && !map.may_expand(limits, vma.prot, vma.flags, more.saturating_sub(replaced)) {
             return Err(Errno::ENOMEM);
         }
         let end = old + old_len;
-        let grows_in_place = flags & (FIXED | DONT_UNMAP) == 0
+        let grows_in_place = flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) == 0
             && old_len != 0
             && vma.end == end
             && old + new_len <= USER_END
@@ -57,7 +57,7 @@ impl AddressSpace {
             map.vmas.insert(Vma { start: end, end: old + new_len, backing, ..vma }).map_err(vma_errno)?;
             return Ok(old);
         }
-        if flags & MAY_MOVE == 0 {
+        if flags & MREMAP_MAYMOVE == 0 {
             return Err(Errno::ENOMEM);
         }
         self.relocate(&mut map, &vma, (old, old_len), new_len, (flags, fixed))
@@ -71,7 +71,7 @@ impl AddressSpace {
         new_len: u64,
         (flags, fixed): (u64, u64),
     ) -> Result<u64, Errno> {
-        let to = if flags & FIXED != 0 {
+        let to = if flags & MREMAP_FIXED != 0 {
             if fixed < super::map::MIN_ADDR {
                 return Err(Errno::EPERM);
             }
@@ -95,7 +95,10 @@ impl AddressSpace {
                 MapError::OutOfFrames => Errno::ENOMEM,
             })?;
         }
-        if flags & DONT_UNMAP == 0 && old_len != 0 {
+        if flags & MREMAP_DONTUNMAP != 0 {
+            let unlock = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::LOCKED);
+            map.vmas.edit(old, old + old_len, unlock).map_err(vma_errno)?;
+        } else if old_len != 0 {
             map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(old, old + old_len);
         }

@@ -297,6 +297,9 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
         writeln!(out, "CapEff:\t{:016x}\nCapBnd:\t{:016x}\nCapAmb:\t{:016x}", creds.effective, creds.bounding, 0)?;
         writeln!(out, "NoNewPrivs:\t{}\nSeccomp:\t0", u8::from(creds.no_new_privs))?;
         writeln!(out, "Cpus_allowed:\t{:x}", thread.sched.affinity() & machine::cpu::online())?;
+        let [voluntary, involuntary] =
+            [&thread.sched.voluntary, &thread.sched.involuntary].map(|count| count.load(Relaxed));
+        writeln!(out, "voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}")?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@
 //! that stay queued until they are taken out (epoll). Waking wakes everybody: whoever finds nothing left sleeps again.
 //! Hooks run after the queue is unlocked: one that is taken out at that moment may still run once.
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
 use linux_abi::Errno;
 use machine::sync::SpinLock;
@@ -60,21 +60,36 @@ pub fn sleep_until(deadline: Nanos, kind: Sleep) -> Result<(), WaitError> {
 pub trait Wake: Send + Sync {
     /// The queue was woken.
     fn wake(&self);
+    /// Names the hook among all hooks ([`HookId::new`]).
+    fn id(&self) -> HookId;
 }
 
-enum Who {
-    Thread(ThreadRef),
-    Hook(Arc<dyn Wake>),
+/// Names a hook; hooks of a queue run in this order, that of their creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HookId(u64);
+
+impl HookId {
+    /// One that no other hook has.
+    pub fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Default for HookId {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Hooks of a queue that is being woken, to run once it is unlocked. A few need no heap.
 #[derive(Default)]
-struct Hooks {
+struct Woken {
     few: [Option<Arc<dyn Wake>>; 4],
     more: Vec<Arc<dyn Wake>>,
 }
 
-impl Hooks {
+impl Woken {
     fn push(&mut self, hook: &Arc<dyn Wake>) {
         match self.few.iter_mut().find(|slot| slot.is_none()) {
             Some(slot) => *slot = Some(hook.clone()),
@@ -96,7 +111,21 @@ impl Hooks {
 /// A queue of waiters.
 pub struct WaitQueue {
     waiting: AtomicUsize,
-    entries: SpinLock<VecDeque<Who>>,
+    entries: SpinLock<Entries>,
+}
+
+/// Who waits. A user may have hundreds of thousands of hooks in one queue, so finding one takes no walk; most queues
+/// have one at most, which needs no heap.
+struct Entries {
+    threads: VecDeque<ThreadRef>,
+    hook: Option<Arc<dyn Wake>>,
+    more_hooks: BTreeMap<HookId, Arc<dyn Wake>>,
+}
+
+impl Entries {
+    fn len(&self) -> usize {
+        self.threads.len() + usize::from(self.hook.is_some()) + self.more_hooks.len()
+    }
 }
 
 impl Default for WaitQueue {
@@ -106,31 +135,28 @@ impl Default for WaitQueue {
 }
 
 impl WaitQueue {
-    /// Nobody waits.
+    /// Without waiters.
     pub const fn new() -> Self {
-        Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(VecDeque::new()) }
+        let entries = Entries { threads: VecDeque::new(), hook: None, more_hooks: BTreeMap::new() };
+        Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
     }
 
-    /// Wakes everybody who waits.
+    /// Wakes all waiters.
     pub fn wake_all(&self) {
         if !self.has_waiters() {
             return;
         }
-        let mut hooks = Hooks::default();
+        let mut woken = Woken::default();
         let mut entries = self.entries.lock();
-        entries.retain(|who| match who {
-            Who::Hook(hook) => {
-                hooks.push(hook);
-                true
-            }
-            Who::Thread(thread) => {
-                sched::wake(thread);
-                false
-            }
-        });
+        for thread in entries.threads.drain(..) {
+            sched::wake(&thread);
+        }
+        for hook in entries.hook.iter().chain(entries.more_hooks.values()) {
+            woken.push(hook);
+        }
         self.waiting.store(entries.len(), Ordering::SeqCst);
         drop(entries);
-        hooks.run();
+        woken.run();
     }
 
     /// Whether anybody waits. Exact only under the caller's own lock.
@@ -182,35 +208,47 @@ impl WaitQueue {
         }
     }
 
-    /// Queues a hook until [`WaitQueue::remove_hook`].
+    /// Queues a hook until [`WaitQueue::remove_hook`]; one that is queued already stays queued once.
     pub fn add_hook(&self, hook: Arc<dyn Wake>) {
         let mut entries = self.entries.lock();
-        entries.push_back(Who::Hook(hook));
+        let replaced = match &entries.hook {
+            Some(first) if first.id() != hook.id() => entries.more_hooks.insert(hook.id(), hook),
+            None if !entries.more_hooks.is_empty() => entries.more_hooks.insert(hook.id(), hook),
+            _ => entries.hook.replace(hook),
+        };
         self.waiting.store(entries.len(), Ordering::SeqCst);
+        drop(entries);
+        drop(replaced);
     }
 
     /// Takes a hook out; one that is not queued is ignored.
     pub fn remove_hook(&self, hook: &Arc<dyn Wake>) {
-        self.remove(|who| matches!(who, Who::Hook(queued) if Arc::ptr_eq(queued, hook)));
-    }
-
-    fn add_thread(&self, thread: ThreadRef) {
-        let mut entries = self.entries.lock();
-        entries.push_back(Who::Thread(thread));
-        self.waiting.store(entries.len(), Ordering::SeqCst);
-    }
-
-    fn remove_thread(&self, me: &Thread) {
-        self.remove(|who| matches!(who, Who::Thread(thread) if core::ptr::eq(&**thread, me)));
-    }
-
-    fn remove(&self, found: impl Fn(&Who) -> bool) {
         if self.waiting.load(Ordering::Relaxed) == 0 {
             return;
         }
         let mut entries = self.entries.lock();
-        if let Some(at) = entries.iter().position(found) {
-            let gone = entries.remove(at);
+        let gone = match &entries.hook {
+            Some(first) if first.id() == hook.id() => entries.hook.take(),
+            _ => entries.more_hooks.remove(&hook.id()),
+        };
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+        drop(entries);
+        drop(gone);
+    }
+
+    fn add_thread(&self, thread: ThreadRef) {
+        let mut entries = self.entries.lock();
+        entries.threads.push_back(thread);
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+    }
+
+    fn remove_thread(&self, me: &Thread) {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut entries = self.entries.lock();
+        if let Some(at) = entries.threads.iter().position(|thread| core::ptr::eq(&**thread, me)) {
+            let gone = entries.threads.remove(at);
             self.waiting.store(entries.len(), Ordering::SeqCst);
             drop(entries);
             drop(gone);
@@ -222,43 +260,83 @@ impl WaitQueue {
 ///
 /// A file's `poll(waiter)` calls [`Waiter::add`] for each queue whose waking may change its answer; the caller looks at the
 /// answers after all queues were added, then [`Waiter::sleep`]s and asks again. Dropping it leaves every queue.
+///
+/// A queue that is added again is left as it is: a thread that polls one file under thousands of numbers is in its
+/// queue once.
 pub struct Waiter<'q> {
     mode: Mode,
     queues: Vec<&'q WaitQueue>,
+    /// Addresses of `queues` once there are more than [`FEW`].
+    known: BTreeSet<usize>,
+    /// Queues that are not the file's own.
+    shared: Vec<Arc<WaitQueue>>,
 }
 
-enum Mode {
+/// What a [`Waiter`] does at each queue.
+pub enum Mode {
+    /// Queues the running thread until it leaves.
     Thread,
+    /// Queues a hook, to stay.
     AddHook(Arc<dyn Wake>),
+    /// Takes a hook out.
     RemoveHook(Arc<dyn Wake>),
 }
 
 impl<'q> Waiter<'q> {
     /// Will queue the running thread.
     pub fn new() -> Self {
-        Self { mode: Mode::Thread, queues: Vec::new() }
+        Self::with(Mode::Thread)
     }
 
     /// Queues `hook`, to stay, wherever the waiter is taken (`EPOLL_CTL_ADD`).
     pub fn adding(hook: Arc<dyn Wake>) -> Self {
-        Self { mode: Mode::AddHook(hook), queues: Vec::new() }
+        Self::with(Mode::AddHook(hook))
     }
 
     /// Takes `hook` out wherever the waiter is taken (`EPOLL_CTL_DEL`).
     pub fn removing(hook: Arc<dyn Wake>) -> Self {
-        Self { mode: Mode::RemoveHook(hook), queues: Vec::new() }
+        Self::with(Mode::RemoveHook(hook))
+    }
+
+    fn with(mode: Mode) -> Self {
+        Self { mode, queues: Vec::new(), known: BTreeSet::new(), shared: Vec::new() }
+    }
+
+    /// What it does at a queue, for files whose queue depends on who asks.
+    pub fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    /// Queues the running thread at a queue that is not the file's own.
+    pub fn add_shared(&mut self, queue: Arc<WaitQueue>) {
+        queue.add_thread(current().to_arc());
+        self.shared.push(queue);
     }
 
     /// Queues at `queue`.
     pub fn add(&mut self, queue: &'q WaitQueue) {
         match &self.mode {
             Mode::Thread => {
-                queue.add_thread(current().to_arc());
-                self.queues.push(queue);
+                if self.is_new(queue) {
+                    queue.add_thread(current().to_arc());
+                    self.queues.push(queue);
+                }
             }
             Mode::AddHook(hook) => queue.add_hook(hook.clone()),
             Mode::RemoveHook(hook) => queue.remove_hook(hook),
         }
+    }
+
+    /// Whether the thread is not in the queue yet.
+    fn is_new(&mut self, queue: &WaitQueue) -> bool {
+        let address = |queue: &WaitQueue| core::ptr::from_ref(queue).addr();
+        if self.queues.len() < FEW {
+            return !self.queues.iter().any(|known| core::ptr::eq(*known, queue));
+        }
+        if self.known.is_empty() {
+            self.known.extend(self.queues.iter().map(|known| address(known)));
+        }
+        self.known.insert(address(queue))
     }
 
     /// Marks the running thread asleep. Call before adding queues and looking at the condition; follow with
@@ -291,11 +369,20 @@ impl<'q> Waiter<'q> {
 
     fn leave(&mut self) {
         let me = current();
+        self.known.clear();
         for queue in self.queues.drain(..) {
+            queue.remove_thread(&me);
+            // Each may hold a thousand other threads.
+            sched::breathe();
+        }
+        for queue in self.shared.drain(..) {
             queue.remove_thread(&me);
         }
     }
 }
+
+/// Queues that a [`Waiter`] looks through one by one.
+const FEW: usize = 16;
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {

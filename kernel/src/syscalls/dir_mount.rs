@@ -4,6 +4,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
+use linux_abi::flags::system::{
+    MNT_DETACH, MNT_EXPIRE, MNT_FORCE, MS_BIND, MS_MOVE, MS_PRIVATE, MS_REMOUNT, MS_SHARED, MS_SLAVE, MS_UNBINDABLE,
+    UMOUNT_NOFOLLOW,
+};
 use linux_abi::syscalls::nr;
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
@@ -21,16 +25,8 @@ use crate::user::read_string;
 /// The calls of this area.
 pub const CALLS: Calls = &[(nr::mount, mount_call), (nr::umount2, umount)];
 
-const MS_REMOUNT: u64 = 32;
-const MS_BIND: u64 = 4096;
-const MS_MOVE: u64 = 8192;
-const MS_SHARED: u64 = 1 << 20;
-/// MS_UNBINDABLE, MS_PRIVATE and MS_SLAVE are one: no mounts come from others. MS_SHARED makes them spread.
-const PROPAGATION: u64 = 1 << 17 | 1 << 18 | 1 << 19 | MS_SHARED;
-const MNT_FORCE: u64 = 1;
-const MNT_DETACH: u64 = 2;
-const MNT_EXPIRE: u64 = 4;
-const UMOUNT_NOFOLLOW: u64 = 8;
+/// The first three are one: no mounts come from others. The last makes them spread.
+const PROPAGATION: u64 = MS_UNBINDABLE | MS_PRIVATE | MS_SLAVE | MS_SHARED;
 
 fn mount_call(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(3);

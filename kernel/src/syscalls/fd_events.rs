@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use kernel_logic::signal::SigSet;
 use linux_abi::Errno;
 use linux_abi::flags::file::{O_CLOEXEC, O_NONBLOCK};
+use linux_abi::flags::time as abi;
 use linux_abi::syscalls::nr;
 
 use super::clock::may_wake;
@@ -30,11 +31,11 @@ pub const CALLS: Calls = &[
 ];
 
 fn timerfd_create(call: &mut Call<'_>) -> SysResult {
-    const REALTIME: i32 = 0;
-    const MONOTONIC: i32 = 1;
-    const BOOTTIME: i32 = 7;
-    const REALTIME_ALARM: i32 = 8;
-    const BOOTTIME_ALARM: i32 = 9;
+    const REALTIME: i32 = abi::CLOCK_REALTIME as i32;
+    const MONOTONIC: i32 = abi::CLOCK_MONOTONIC as i32;
+    const BOOTTIME: i32 = abi::CLOCK_BOOTTIME as i32;
+    const REALTIME_ALARM: i32 = abi::CLOCK_REALTIME_ALARM as i32;
+    const BOOTTIME_ALARM: i32 = abi::CLOCK_BOOTTIME_ALARM as i32;
     let flags = call.arg(1);
     only(flags, O_NONBLOCK | O_CLOEXEC)?;
     let clock = match call.int(0) {
@@ -53,23 +54,21 @@ fn timer(call: &Call<'_>) -> Result<Arc<TimerFd>, Errno> {
 }
 
 fn timerfd_settime(call: &mut Call<'_>) -> SysResult {
-    const ABSOLUTE: u64 = 1;
-    const CANCEL_ON_SET: u64 = 2;
     let flags = call.arg(1);
     let [is, ins, vs, vns] = read_words(call.arg(2))?;
-    only(flags, ABSOLUTE | CANCEL_ON_SET)?;
+    only(flags, abi::TFD_TIMER_ABSTIME | abi::TFD_TIMER_CANCEL_ON_SET)?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);
     let timer = timer(call)?;
     if timer.wakes() {
         may_wake(&call.task, 8)?;
     }
-    let absolute = flags & ABSOLUTE != 0;
+    let absolute = flags & abi::TFD_TIMER_ABSTIME != 0;
     let next = match (value, absolute) {
         (0, _) => 0,
         (at, true) => at,
         (after, false) => timer.clock().read()?.saturating_add(after),
     };
-    let cancel_on_set = absolute && flags & CANCEL_ON_SET != 0 && timer.clock() == Clock::Real;
+    let cancel_on_set = absolute && flags & abi::TFD_TIMER_CANCEL_ON_SET != 0 && timer.clock() == Clock::Real;
     let old = timer.set(Plan { next, interval, absolute, cancel_on_set })?;
     if call.arg(3) != 0 {
         write_left(call.arg(3), old)?;

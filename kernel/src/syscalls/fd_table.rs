@@ -9,6 +9,8 @@ use linux_abi::flags::file::{
     F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
 };
 use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
+use linux_abi::flags::system::{FIOASYNC, FIOCLEX, FIONBIO, FIONCLEX, FIONREAD};
+use linux_abi::numbers::{F_RDLCK, F_UNLCK, F_WRLCK};
 use linux_abi::syscalls::nr;
 
 use super::file_open::{fd_limit, install};
@@ -161,10 +163,6 @@ fn process_owner(call: &Call<'_>) -> Owner {
     Owner::Process(call.task.files().owner(), call.task.pid())
 }
 
-const F_RDLCK: u16 = 0;
-const F_WRLCK: u16 = 1;
-const F_UNLCK: u16 = 2;
-
 /// `struct flock` (asm-generic/fcntl.h), its start made absolute.
 struct Wanted {
     kind: u16,
@@ -232,7 +230,14 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
         return Err(Errno::EBADF);
     }
     let lock = Lock { first: wanted.first, last: wanted.last, kind, owner };
-    filelock::set(file, Family::Record, lock, wait).map(|()| 0)
+    filelock::set(file, Family::Record, lock, wait)?;
+    // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was a lock.
+    let is_still_open = call.task.files().get(call.int(0)).is_ok_and(|now| core::ptr::eq(&*now, file));
+    if !is_still_open && matches!(owner, Owner::Process(..)) {
+        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
+        return Err(Errno::EBADF);
+    }
+    Ok(0)
 }
 
 fn flock(call: &mut Call<'_>) -> SysResult {
@@ -258,18 +263,12 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     filelock::set(&*file, Family::Whole, filelock::whole(kind, owner), operation & LOCK_NB == 0).map(|()| 0)
 }
 
-const FIOCLEX: u32 = 0x5451;
-const FIONCLEX: u32 = 0x5450;
-const FIONBIO: u32 = 0x5421;
-const FIOASYNC: u32 = 0x5452;
-const FIONREAD: u32 = 0x541b;
-
 fn ioctl(call: &mut Call<'_>) -> SysResult {
     let file = call.file(0)?;
     if file.is_path_only() {
         return Err(Errno::EBADF);
     }
-    let (request, argument) = (call.arg(1) as u32, call.arg(2));
+    let (request, argument) = (u64::from(call.arg(1) as u32), call.arg(2));
     match request {
         FIOCLEX | FIONCLEX => call.task.files().set_close_on_exec(call.int(0), request == FIOCLEX).map(|()| 0),
         FIONBIO => {

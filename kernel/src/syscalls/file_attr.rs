@@ -2,6 +2,7 @@
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLLOW};
+use linux_abi::numbers::{UTIME_NOW, UTIME_OMIT};
 use linux_abi::syscalls::nr;
 
 use super::place::{AT_FDCWD, PathName, Walker, only};
@@ -153,8 +154,6 @@ fn read_timevals(addr: u64) -> Result<Times, Errno> {
 }
 
 fn utimensat(call: &mut Call<'_>) -> SysResult {
-    const UTIME_NOW: u64 = (1 << 30) - 1;
-    const UTIME_OMIT: u64 = (1 << 30) - 2;
     let flags = call.arg(3);
     only(flags, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     let stamp = |seconds, nanos| match nanos {

@@ -6,17 +6,16 @@ use core::sync::atomic::Ordering;
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
+use linux_abi::numbers::MAP_TYPE;
 use linux_abi::syscalls::nr;
 
 use super::memory_advice::populate_error;
 use super::{Call, Calls, SysResult};
 use crate::fs::mapped;
 use crate::mm::map::{Placement, Request, shared_memory};
-use crate::mm::{AddressSpace, Backing, page_up, remap};
+use crate::mm::{AddressSpace, Backing, MemoryLimits, Owner as _, page_up};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
-use crate::task::creds::cap;
-use crate::task::limits::resource;
 use crate::task::tree;
 use crate::user;
 
@@ -119,15 +118,13 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let ceiling = (flags & abi::MAP_32BIT != 0).then_some(1 << 31);
-    let limit = call.task.process.limit(resource::AS);
-    let data_limit = call.task.process.limit(resource::DATA);
+    let limits = call.task.memory_limits();
     let no_reserve = flags & abi::MAP_NORESERVE != 0;
-    let mm = call.mm()?;
-    if flags & abi::MAP_LOCKED != 0 || mm.lock().lock_future {
-        check_locking(call, &mm, flags & abi::MAP_LOCKED != 0, len)?;
+    if flags & abi::MAP_LOCKED != 0 {
+        check_may_lock(call, &limits)?;
     }
-    let at =
-        mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limit, data_limit, no_reserve })?;
+    let mm = call.mm()?;
+    let at = mm.mmap(Request { placement, len, prot, flags: vma_flags, backing, ceiling, limits, no_reserve })?;
     if flags & (abi::MAP_POPULATE | abi::MAP_LOCKED) != 0 && flags & abi::MAP_NONBLOCK == 0 {
         // Populating is best effort: the mapping exists.
         let _ = mm.populate(at, at + len);
@@ -138,20 +135,10 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
 /// Flags that every file's mapping knows (`LEGACY_MAP_MASK`): MAP_SHARED_VALIDATE refuses others, MAP_SYNC among them.
 const KNOWN_TO_FILES: u64 = 0x7c07_f973;
 
-/// Whether the caller may lock `len` bytes more: EPERM without any right to it, if asked for by flag; EAGAIN beyond the limit.
-fn check_locking(call: &Call<'_>, mm: &AddressSpace, asked: bool, len: u64) -> Result<(), Errno> {
-    let limit = call.task.process.limit(resource::MEMLOCK) / PAGE;
-    if call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK)) {
-        return Ok(());
-    }
-    if asked && limit == 0 {
-        return Err(Errno::EPERM);
-    }
-    if mm.locked_pages() + len / PAGE > limit { Err(Errno::EAGAIN) } else { Ok(()) }
+/// `EPERM` for a caller that may lock no memory at all.
+fn check_may_lock(call: &Call<'_>, limits: &MemoryLimits) -> Result<(), Errno> {
+    if limits.locked == 0 && !call.task.locks_any_memory() { Err(Errno::EPERM) } else { Ok(()) }
 }
-
-/// The bits that say shared or private.
-const MAP_TYPE: u64 = 0xf;
 
 fn mprotect(call: &mut Call<'_>) -> SysResult {
     let prot = protection(call.arg(2))?;
@@ -169,7 +156,7 @@ fn mprotect(call: &mut Call<'_>) -> SysResult {
         let found = call.mm()?.lock().vmas.find(start).map(|vma| (vma.start, vma.flags.has(grows)));
         start = found.filter(|(_, grows)| down && *grows).ok_or(Errno::EINVAL)?.0;
     }
-    call.mm()?.mprotect(start, end, prot)?;
+    call.mm()?.mprotect(start, end, prot, &call.task.memory_limits())?;
     Ok(0)
 }
 
@@ -183,44 +170,36 @@ fn munmap(call: &mut Call<'_>) -> SysResult {
 }
 
 fn brk(call: &mut Call<'_>) -> SysResult {
-    let process = &call.task.process;
-    let (data, space) = (process.limit(resource::DATA), process.limit(resource::AS));
-    Ok(call.mm()?.set_brk(call.arg(0), data, space) as usize)
+    Ok(call.mm()?.set_brk(call.arg(0), &call.task.memory_limits()) as usize)
 }
 
 fn mremap(call: &mut Call<'_>) -> SysResult {
     let (old, flags, fixed) = (call.arg(0), call.arg(3), call.arg(4));
-    let known = remap::MAY_MOVE | remap::FIXED | remap::DONT_UNMAP;
-    let needs_move = flags & (remap::FIXED | remap::DONT_UNMAP) != 0;
+    let known = abi::MREMAP_MAYMOVE | abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP;
+    let needs_move = flags & (abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP) != 0;
     let old_len = page_up(call.arg(1)).ok_or(Errno::EINVAL)?;
     let new_len = page_up(call.arg(2)).filter(|len| *len != 0).ok_or(Errno::EINVAL)?;
     if flags & !known != 0
         || !old.is_multiple_of(PAGE)
-        || (needs_move && flags & remap::MAY_MOVE == 0)
-        || (flags & remap::DONT_UNMAP != 0 && old_len != new_len)
-        || (flags & remap::FIXED != 0 && !fixed.is_multiple_of(PAGE))
+        || (needs_move && flags & abi::MREMAP_MAYMOVE == 0)
+        || (flags & abi::MREMAP_DONTUNMAP != 0 && old_len != new_len)
+        || (flags & abi::MREMAP_FIXED != 0 && !fixed.is_multiple_of(PAGE))
     {
         return Err(Errno::EINVAL);
     }
-    if new_len > USER_END && flags & remap::FIXED == 0 {
+    if new_len > USER_END && flags & abi::MREMAP_FIXED == 0 {
         return Err(Errno::ENOMEM);
     }
-    if flags & remap::FIXED != 0 && fixed < old.saturating_add(old_len) && old < fixed.saturating_add(new_len) {
+    if flags & abi::MREMAP_FIXED != 0 && fixed < old.saturating_add(old_len) && old < fixed.saturating_add(new_len) {
         return Err(Errno::EINVAL);
     }
     if new_len > USER_END || old.checked_add(old_len).is_none_or(|end| end > USER_END) {
         return Err(Errno::EINVAL);
     }
-    if flags & remap::FIXED != 0 && fixed.checked_add(new_len).is_none_or(|end| end > USER_END) {
+    if flags & abi::MREMAP_FIXED != 0 && fixed.checked_add(new_len).is_none_or(|end| end > USER_END) {
         return Err(Errno::EINVAL);
     }
-    let limit = call.task.process.limit(resource::AS);
-    let mm = call.mm()?;
-    let locked = mm.lock().vmas.find(old).is_some_and(|vma| vma.flags.has(VmaFlags::LOCKED));
-    if locked && new_len > old_len {
-        check_locking(call, &mm, false, new_len - old_len)?;
-    }
-    Ok(mm.mremap(old, old_len, new_len, flags, fixed, limit)? as usize)
+    Ok(call.mm()?.mremap(old, old_len, new_len, flags, fixed, &call.task.memory_limits())? as usize)
 }
 
 fn msync(call: &mut Call<'_>) -> SysResult {
@@ -272,26 +251,19 @@ fn pages_around(slack: u64, len: u64) -> u64 {
 
 fn mlock(call: &mut Call<'_>) -> SysResult {
     let on_fault = call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & 1 != 0;
-    let limit = call.task.process.limit(resource::MEMLOCK) / PAGE;
-    let privileged = call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK));
     if call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & !1 != 0 {
         return Err(Errno::EINVAL);
     }
-    if !privileged && limit == 0 {
-        return Err(Errno::EPERM);
-    }
+    let limits = call.task.memory_limits();
+    check_may_lock(call, &limits)?;
     let slack = call.arg(0) % PAGE;
     let start = call.arg(0) - slack;
     let end = start.checked_add(pages_around(slack, call.arg(1))).ok_or(Errno::EINVAL)?;
-    let mm = call.mm()?;
-    // What is locked already counts once.
-    if !privileged && mm.locked_pages() + (end - start) / PAGE > limit + mm.locked_in(start, end) {
-        return Err(Errno::ENOMEM);
-    }
     if start == end {
         return Ok(0);
     }
-    mm.set_flags(start, end, VmaFlags::LOCKED, VmaFlags::default())?;
+    let mm = call.mm()?;
+    mm.lock_range(start, end, &limits)?;
     if !on_fault {
         mm.populate(start, end).map_err(populate_error)?;
     }
@@ -309,24 +281,18 @@ fn munlock(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// Says how pages are locked, and nothing alone.
-const MCL_ONFAULT: u64 = 4;
-
 fn mlockall(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(0);
-    if flags == 0 || flags & !7 != 0 || flags == MCL_ONFAULT {
+    let known = abi::MCL_CURRENT | abi::MCL_FUTURE | abi::MCL_ONFAULT;
+    // How pages are locked says nothing alone.
+    if flags == 0 || flags & !known != 0 || flags == abi::MCL_ONFAULT {
         return Err(Errno::EINVAL);
     }
-    let privileged = call.task.creds.with(|creds| creds.capable(cap::IPC_LOCK));
-    if !privileged && call.task.process.limit(resource::MEMLOCK) == 0 {
-        return Err(Errno::EPERM);
-    }
+    let limits = call.task.memory_limits();
+    check_may_lock(call, &limits)?;
     let mm = call.mm()?;
-    if !privileged && flags & 1 != 0 && mm.lock().vmas.pages() > call.task.process.limit(resource::MEMLOCK) / PAGE {
-        return Err(Errno::ENOMEM);
-    }
-    mm.lock_all(flags & 1 != 0, flags & 2 != 0)?;
-    if flags & 5 == 1 {
+    mm.lock_all(flags & abi::MCL_CURRENT != 0, flags & abi::MCL_FUTURE != 0, &limits)?;
+    if flags & (abi::MCL_CURRENT | abi::MCL_ONFAULT) == abi::MCL_CURRENT {
         let ranges: Vec<(u64, u64)> = mm.lock().vmas.iter().map(|vma| (vma.start, vma.end)).collect();
         for (start, end) in ranges {
             // Ranges without access cannot be populated and need not be.
@@ -337,28 +303,26 @@ fn mlockall(call: &mut Call<'_>) -> SysResult {
 }
 
 fn munlockall(call: &mut Call<'_>) -> SysResult {
-    call.mm()?.lock_all(false, false)?;
+    call.mm()?.lock_all(false, false, &call.task.memory_limits())?;
     Ok(0)
 }
 
 fn membarrier(call: &mut Call<'_>) -> SysResult {
-    const QUERY: u64 = 0;
-    const GLOBAL: u64 = 1;
-    const PRIVATE_EXPEDITED: u64 = 8;
-    const REGISTER_PRIVATE_EXPEDITED: u64 = 16;
     if call.arg(1) != 0 {
         return Err(Errno::EINVAL);
     }
     match call.arg(0) {
-        QUERY => Ok((GLOBAL | PRIVATE_EXPEDITED | REGISTER_PRIVATE_EXPEDITED) as usize),
-        PRIVATE_EXPEDITED if !call.mm()?.expedited.load(Ordering::Relaxed) => Err(Errno::EPERM),
-        GLOBAL | PRIVATE_EXPEDITED => {
+        abi::MEMBARRIER_CMD_QUERY => Ok((abi::MEMBARRIER_CMD_GLOBAL
+            | abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED
+            | abi::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) as usize),
+        abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED if !call.mm()?.expedited.load(Ordering::Relaxed) => Err(Errno::EPERM),
+        abi::MEMBARRIER_CMD_GLOBAL | abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED => {
             machine::cpu::call(machine::cpu::online(), &|| {
                 core::sync::atomic::fence(Ordering::SeqCst);
             });
             Ok(0)
         }
-        REGISTER_PRIVATE_EXPEDITED => {
+        abi::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED => {
             call.mm()?.expedited.store(true, Ordering::Relaxed);
             Ok(0)
         }

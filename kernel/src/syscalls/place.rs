@@ -7,6 +7,7 @@ use core::ops::Deref;
 use kernel_logic::path::PATH_MAX;
 use linux_abi::Errno;
 use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW};
+pub use linux_abi::numbers::AT_FDCWD;
 use machine::addr::UserAddr;
 
 use super::Call;
@@ -15,9 +16,6 @@ use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, FsContext, Path};
 use crate::task::Creds;
 use crate::user;
-
-/// `AT_FDCWD`.
-pub const AT_FDCWD: i32 = -100;
 
 /// Bytes of a path that need no heap: nearly all do not.
 const SHORT: usize = 64;

@@ -131,7 +131,7 @@ fn restarting(error: Errno) -> Errno {
 /// Descriptors of one poll that memory is found for.
 const MOST_WISHES: usize = 1 << 16;
 /// Bytes of a `struct pollfd`.
-const POLLFD: usize = 8;
+const POLLFD_BYTES: usize = 8;
 
 fn poll_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     let (array, count) = (call.arg(0), call.arg(1) as u32 as usize);
@@ -151,7 +151,7 @@ fn poll_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     }
     let found = poll::wait(&mut wishes, deadline)?;
     for (at, wish) in wishes.iter().enumerate() {
-        UserPtr::<u16>::new(array + (at * POLLFD + 6) as u64).write(wish.ready as u16)?;
+        UserPtr::<u16>::new(array + (at * POLLFD_BYTES + 6) as u64).write(wish.ready as u16)?;
     }
     Ok(found)
 }
@@ -207,11 +207,11 @@ fn epoll_of(call: &Call<'_>, index: usize) -> Result<(Arc<File>, Arc<epoll::Epol
 }
 
 /// Bytes of a `struct epoll_event`, which is packed on x86-64.
-const EPOLL_EVENT: usize = 12;
+const EVENT_BYTES: usize = 12;
 
 fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
     let operation = call.arg(1) & 0xffff_ffff;
-    let mut event = [0; EPOLL_EVENT];
+    let mut event = [0; EVENT_BYTES];
     if operation != EPOLL_CTL_DEL {
         read_bytes(call.arg(3), &mut event)?;
     }
@@ -238,7 +238,7 @@ fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
 /// Room for this many events is made without asking how many there can be.
 const FEW: usize = 64;
 /// `EP_MAX_EVENTS`
-const MOST_EVENTS: usize = i32::MAX as usize / EPOLL_EVENT;
+const MOST_EVENTS: usize = i32::MAX as usize / EVENT_BYTES;
 
 fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     let asked = usize::try_from(call.int(2)).ok().filter(|most| (1..=MOST_EVENTS).contains(most));
@@ -252,10 +252,10 @@ fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     let mut events = alloc::vec![Event::default(); room];
     let found = if deadline == Some(0) { epoll.collect(&mut events) } else { epoll.wait(&mut events, deadline)? };
     for (at, event) in events[..found].iter().enumerate() {
-        let mut bytes = [0; EPOLL_EVENT];
+        let mut bytes = [0; EVENT_BYTES];
         bytes[..4].copy_from_slice(&event.events.to_ne_bytes());
         bytes[4..].copy_from_slice(&event.data.to_ne_bytes());
-        let written = write_bytes(call.arg(1).wrapping_add((at * EPOLL_EVENT) as u64), &bytes);
+        let written = write_bytes(call.arg(1).wrapping_add((at * EVENT_BYTES) as u64), &bytes);
         if let Err(error) = written {
             // What could not be told is still to be told.
             epoll.take_back(&events[at..found]);

@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use kernel_logic::signal::MAX_SIGNAL;
 use linux_abi::Errno;
+use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_NOFOLLOW};
 use linux_abi::flags::process as abi;
+use linux_abi::numbers::{AT_FDCWD, CLONE_INTO_CGROUP};
 use linux_abi::syscalls::nr;
 
 use super::file_open::install;
@@ -76,7 +78,6 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     const KNOWN: usize = 88;
     /// `MAX_PID_NS_LEVEL`
     const MOST_IDS: u64 = 32;
-    const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
     let size = call.arg(1);
     if size < FIRST_VERSION {
         return Err(Errno::EINVAL);
@@ -150,9 +151,6 @@ fn execve(call: &mut Call<'_>) -> SysResult {
 }
 
 fn execveat(call: &mut Call<'_>) -> SysResult {
-    const AT_FDCWD: i32 = -100;
-    const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
-    const AT_EMPTY_PATH: u64 = 0x1000;
     let (fd, flags) = (call.int(0), call.arg(4));
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
         return Err(Errno::EINVAL);
@@ -234,6 +232,7 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
         no_hang: options & abi::WNOHANG != 0,
         keep: false,
         kind: kind_of(options),
+        of_thread: options & abi::__WNOTHREAD != 0,
     };
     let Some(report) = wait::wait(&call.task, &wanted)? else { return Ok(0) };
     let status = match report.change {
@@ -292,6 +291,7 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
         no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
         kind: kind_of(options),
+        of_thread: options & abi::__WNOTHREAD != 0,
     };
     let report = wait::wait(&call.task, &wanted)?;
     if impatient && report.is_none() { Err(Errno::EAGAIN) } else { Ok(report) }

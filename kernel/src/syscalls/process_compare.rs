@@ -24,7 +24,7 @@ const PLACES: i32 = 3;
 const HANDLERS: i32 = 4;
 const IO: i32 = 5;
 const SEMAPHORES: i32 = 6;
-const EPOLL_TARGET: i32 = 7;
+const WATCHED: i32 = 7;
 
 fn kcmp(call: &mut Call<'_>) -> SysResult {
     let find = |pid: i32| tree::thread(pid as Pid).ok_or(Errno::ESRCH);
@@ -44,7 +44,7 @@ fn kcmp(call: &mut Call<'_>) -> SysResult {
         HANDLERS => of(|task| address(&task.process.actions.get())),
         // No thread has any.
         IO | SEMAPHORES => Ok(0),
-        EPOLL_TARGET => {
+        WATCHED => {
             let one = address(&file(&pair[0], call.arg(3))?);
             Ok(order([one, epoll_target(&pair[1], call.arg(4))?]))
         }

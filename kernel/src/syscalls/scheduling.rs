@@ -5,6 +5,7 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::runqueue::Policy;
 use linux_abi::Errno;
+use linux_abi::flags::process;
 use linux_abi::syscalls::nr;
 use machine::addr::PAGE_SIZE;
 use machine::cpu;
@@ -38,12 +39,12 @@ pub const CALLS: Calls = &[
     (nr::setpriority, setpriority),
 ];
 
-const SCHED_OTHER: i32 = 0;
-const SCHED_FIFO: i32 = 1;
-const SCHED_RR: i32 = 2;
-const SCHED_BATCH: i32 = 3;
-const SCHED_IDLE: i32 = 5;
-const RESET_ON_FORK: i32 = 0x4000_0000;
+const SCHED_OTHER: i32 = process::SCHED_OTHER as i32;
+const SCHED_FIFO: i32 = process::SCHED_FIFO as i32;
+const SCHED_RR: i32 = process::SCHED_RR as i32;
+const SCHED_BATCH: i32 = process::SCHED_BATCH as i32;
+const SCHED_IDLE: i32 = process::SCHED_IDLE as i32;
+const RESET_ON_FORK: i32 = process::SCHED_RESET_ON_FORK as i32;
 
 /// The thread argument 0 names.
 fn target(call: &Call<'_>) -> Result<ThreadRef, Errno> {

@@ -7,13 +7,13 @@ use linux_abi::Errno;
 use linux_abi::flags::socket::{
     AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
     MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
-    SOCK_STREAM,
+    SOCK_STREAM, SOL_SOCKET,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
 
 use super::fd_table::install_pair;
-use super::file_open::install;
+use super::file_open::{fd_limit, install};
 use super::file_rw::read_vectors;
 use super::place::{AT_FDCWD, Walker};
 use super::{Call, Calls, SysResult, socket_control};
@@ -161,6 +161,8 @@ fn write_sender(to: u64, length_at: u64, address: &Address) -> Result<(), Errno>
 
 fn accept(call: &Call<'_>, modes: u64) -> SysResult {
     let (file, listener) = socket(call)?;
+    // A connection that finds no number stays where it is.
+    call.task.files().check_room(fd_limit(call))?;
     let accepted = listener.accept(file.is_nonblocking())?;
     if call.arg(1) != 0 {
         let peer = accepted.peer_address().unwrap_or(Address(None));
@@ -268,9 +270,9 @@ fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
     }
     let mut writer = socket_control::Writer::new(control, room);
     if let Some(sender) = received.sender.filter(|_| socket.passes_credentials()) {
-        writer.credentials(&sender)?;
+        writer.credentials(&sender);
     }
-    writer.rights(call, &received.rights, bits)?;
+    writer.rights(call, &received.rights, bits);
     let marks = if received.cut { MSG_TRUNC as i32 } else { 0 };
     write_words(header + 40, &[writer.used])?;
     UserPtr::<i32>::new(header + 48).write(marks | writer.marks)?;
@@ -298,8 +300,6 @@ fn each_message(call: &Call<'_>, one: fn(&Call<'_>, u64, u64) -> SysResult) -> S
     }
     Ok(most as usize)
 }
-
-const SOL_SOCKET: u64 = 1;
 
 fn getsockopt(call: &mut Call<'_>) -> SysResult {
     let (_file, socket) = socket(call)?;

@@ -3,7 +3,8 @@
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
-use linux_abi::flags::socket::{MSG_CMSG_CLOEXEC, MSG_CTRUNC};
+use linux_abi::flags::socket::{self, MSG_CMSG_CLOEXEC, MSG_CTRUNC};
+use linux_abi::numbers::{SCM_CREDENTIALS, SCM_RIGHTS};
 
 use super::Call;
 use super::file_open::fd_limit;
@@ -12,9 +13,7 @@ use crate::task::creds::cap;
 use crate::task::tree;
 use crate::user::{UserPtr, read_bytes, write_words};
 
-const SOL_SOCKET: u32 = 1;
-const SCM_RIGHTS: u32 = 1;
-const SCM_CREDENTIALS: u32 = 2;
+const SOL_SOCKET: u32 = socket::SOL_SOCKET as u32;
 /// Bytes of a `struct cmsghdr`: length, level, type.
 const HEADER: usize = 16;
 /// Longest control buffer (`net.core.optmem_max`).
@@ -90,44 +89,49 @@ impl Writer {
         self.room - self.used
     }
 
+    /// Where the data behind the next header goes. The buffer may lie anywhere.
+    fn data(&self) -> u64 {
+        self.at.wrapping_add(self.used + HEADER as u64)
+    }
+
     fn cut(&mut self) {
         self.marks |= MSG_CTRUNC as i32;
     }
 
     fn head(&self, length: u64, kind: u32) -> Result<(), Errno> {
-        write_words(self.at + self.used, &[length, u64::from(SOL_SOCKET) | u64::from(kind) << 32])
+        write_words(self.at.wrapping_add(self.used), &[length, u64::from(SOL_SOCKET) | u64::from(kind) << 32])
     }
 
-    /// Who sent the message.
-    pub(super) fn credentials(&mut self, sender: &Credentials) -> Result<(), Errno> {
+    /// Who sent the message. As on Linux, nothing is said about a buffer that cannot be written.
+    pub(super) fn credentials(&mut self, sender: &Credentials) {
         const LENGTH: u64 = HEADER as u64 + 12;
         if self.left() < LENGTH {
-            self.cut();
-            return Ok(());
+            return self.cut();
         }
-        self.head(LENGTH, SCM_CREDENTIALS)?;
-        for (index, word) in [sender.pid, sender.uid, sender.gid].into_iter().enumerate() {
-            UserPtr::<u32>::new(self.at + self.used + HEADER as u64).add(index).write(word)?;
+        let ids = UserPtr::<u32>::new(self.data());
+        let words = [sender.pid, sender.uid, sender.gid];
+        let mut stores = words.into_iter().enumerate().map(|(index, word)| ids.add(index).write(word));
+        if self.head(LENGTH, SCM_CREDENTIALS).is_ok() && stores.all(|stored| stored.is_ok()) {
+            self.used += LENGTH.next_multiple_of(8).min(self.left());
         }
-        self.used += LENGTH.next_multiple_of(8).min(self.left());
-        Ok(())
     }
 
-    /// The files that came along, as descriptors of the caller; those without room are closed.
-    pub(super) fn rights(&mut self, call: &Call<'_>, rights: &Rights, bits: u64) -> Result<(), Errno> {
+    /// The files that came along, as descriptors of the caller; those without room, or whose number cannot be stored, are
+    /// closed.
+    pub(super) fn rights(&mut self, call: &Call<'_>, rights: &Rights, bits: u64) {
         if rights.is_empty() {
-            return Ok(());
+            return;
         }
         let room = (self.left().saturating_sub(HEADER as u64) / 4) as usize;
         let files = call.task.files();
-        let numbers = UserPtr::<i32>::new(self.at + self.used + HEADER as u64);
+        let numbers = UserPtr::<i32>::new(self.data());
         let mut count = 0;
         for file in rights.files().iter().take(room) {
             let Ok(fd) = files.install(file.clone(), 0, fd_limit(call), bits & MSG_CMSG_CLOEXEC != 0) else { break };
-            if let Err(errno) = numbers.add(count).write(fd) {
-                // It was installed just now; somebody else may have closed it already.
+            if numbers.add(count).write(fd).is_err() {
+                // It was installed just now; another thread may have closed it already.
                 let _ = files.close(fd);
-                return Err(errno);
+                break;
             }
             count += 1;
         }
@@ -136,9 +140,9 @@ impl Writer {
         }
         if count > 0 {
             let length = (HEADER + 4 * count) as u64;
-            self.head(length, SCM_RIGHTS)?;
-            self.used += length.next_multiple_of(8).min(self.left());
+            if self.head(length, SCM_RIGHTS).is_ok() {
+                self.used += length.next_multiple_of(8).min(self.left());
+            }
         }
-        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigSet};
 use linux_abi::Errno;
 use linux_abi::flags::process as flags;
+pub use linux_abi::numbers::CLONE_CLEAR_SIGHAND;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
 use machine::thread::{FpuStart, UserStart, running};
@@ -121,7 +122,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     if is_thread {
         tree::add_thread(&thread);
     } else {
-        tree::add_process(&process, asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
+        tree::add_process(&process, me.tid(), asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
         trace::event::fork(me.pid(), tid);
     }
     trace::flight::fork(me.pid(), tid);
@@ -242,6 +243,3 @@ fn wait_for_vfork(vfork: &VforkDone) {
         Ok(()) | Err(WaitError::Interrupted | WaitError::TimedOut) => {}
     }
 }
-
-/// `CLONE_CLEAR_SIGHAND`, clone3 only.
-pub const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;

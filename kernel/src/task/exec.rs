@@ -26,6 +26,7 @@ use crate::fs::mount::MS_NOSUID;
 use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
+use crate::mm::Owner as _;
 use crate::sched::{self, Sleep};
 use crate::task::signal::AltStack;
 use crate::trace;
@@ -91,6 +92,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
         creds: &creds,
         secure,
         stack_limit: if secure { old_stack.min(SECURE_STACK) } else { old_stack },
+        limits: me.memory_limits(),
     };
     let loaded = loader::load(&program, &given)?;
     let alone = span(Id::ExecAlone);

@@ -75,7 +75,9 @@ fn leave(me: &Task, code: u8) {
         usage.voluntary += me.sched.voluntary.load(Ordering::Relaxed);
         usage.involuntary += me.sched.involuntary.load(Ordering::Relaxed);
     }
-    tree::remove_thread(me.tid());
+    for child in tree::remove_thread(&process, me.tid()) {
+        announce_parents_death(&child);
+    }
     let last = {
         let mut threads = process.threads.lock();
         let at = threads.iter().position(|thread| thread.tid() == me.tid());
@@ -130,11 +132,7 @@ fn leave_session(process: &Arc<Process>) {
 fn orphan_children(process: &Arc<Process>) {
     if let Some((heir, orphans)) = tree::reparent_children(process) {
         for orphan in &orphans {
-            let wanted = orphan.any_thread().map_or(0, |t| t.parent_death_signal.load(Ordering::Relaxed));
-            if wanted != 0 && signal::permit::permit(&current(), orphan, wanted as u8).is_ok() {
-                // The orphan may be ending itself.
-                let _ = signal::send_process(orphan, SigInfo::kernel(wanted as u8));
-            }
+            announce_parents_death(orphan);
             hang_up_if_orphaned(orphan.pgid(), 0);
         }
         if orphans.iter().any(|orphan| orphan.is_zombie()) {
@@ -146,6 +144,18 @@ fn orphan_children(process: &Arc<Process>) {
         && parent.sid() == process.sid()
     {
         hang_up_if_orphaned(process.pgid(), process.pid);
+    }
+}
+
+/// Sends the signals that threads of `child` asked for when the thread that made it ends (`PR_SET_PDEATHSIG`).
+fn announce_parents_death(child: &Arc<Process>) {
+    let me = current();
+    for thread in child.live_threads() {
+        let wanted = thread.parent_death_signal.load(Ordering::Relaxed) as u8;
+        if wanted != 0 && signal::permit::permit(&me, child, wanted).is_ok() {
+            // The child may be ending itself.
+            let _ = signal::send_process(child, SigInfo::kernel(wanted));
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 
 use super::PID_MAX;
-use crate::mm::frames;
+use crate::mm::{MemoryLimits, frames};
 use crate::time::SECOND;
 
 /// `RLIM_INFINITY`
@@ -15,22 +15,24 @@ pub const INFINITY: u64 = u64::MAX;
 /// Resources by number (asm-generic/resource.h).
 pub mod resource {
     #![allow(missing_docs, dead_code, reason = "the names are getrlimit(2)'s own, and the list is what it is")]
-    pub const CPU: usize = 0;
-    pub const FSIZE: usize = 1;
-    pub const DATA: usize = 2;
-    pub const STACK: usize = 3;
-    pub const CORE: usize = 4;
-    pub const RSS: usize = 5;
-    pub const NPROC: usize = 6;
-    pub const NOFILE: usize = 7;
-    pub const MEMLOCK: usize = 8;
-    pub const AS: usize = 9;
-    pub const LOCKS: usize = 10;
-    pub const SIGPENDING: usize = 11;
-    pub const MSGQUEUE: usize = 12;
-    pub const NICE: usize = 13;
-    pub const RTPRIO: usize = 14;
-    pub const RTTIME: usize = 15;
+    use linux_abi::flags::process as abi;
+
+    pub const CPU: usize = abi::RLIMIT_CPU as usize;
+    pub const FSIZE: usize = abi::RLIMIT_FSIZE as usize;
+    pub const DATA: usize = abi::RLIMIT_DATA as usize;
+    pub const STACK: usize = abi::RLIMIT_STACK as usize;
+    pub const CORE: usize = abi::RLIMIT_CORE as usize;
+    pub const RSS: usize = abi::RLIMIT_RSS as usize;
+    pub const NPROC: usize = abi::RLIMIT_NPROC as usize;
+    pub const NOFILE: usize = abi::RLIMIT_NOFILE as usize;
+    pub const MEMLOCK: usize = abi::RLIMIT_MEMLOCK as usize;
+    pub const AS: usize = abi::RLIMIT_AS as usize;
+    pub const LOCKS: usize = abi::RLIMIT_LOCKS as usize;
+    pub const SIGPENDING: usize = abi::RLIMIT_SIGPENDING as usize;
+    pub const MSGQUEUE: usize = abi::RLIMIT_MSGQUEUE as usize;
+    pub const NICE: usize = abi::RLIMIT_NICE as usize;
+    pub const RTPRIO: usize = abi::RLIMIT_RTPRIO as usize;
+    pub const RTTIME: usize = abi::RLIMIT_RTTIME as usize;
     pub const COUNT: usize = 16;
 }
 
@@ -109,6 +111,13 @@ impl Limits {
         limits[resource::NICE] = both(0);
         limits[resource::RTPRIO] = both(0);
         Self(limits)
+    }
+
+    /// The enforced limits of memory.
+    pub fn of_memory(&self) -> MemoryLimits {
+        let [space, data, stack, locked] =
+            [resource::AS, resource::DATA, resource::STACK, resource::MEMLOCK].map(|resource| self.soft(resource));
+        MemoryLimits { space, data, stack, locked }
     }
 
     /// The enforced limit of a resource.

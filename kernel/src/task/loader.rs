@@ -18,8 +18,8 @@ use super::Creds;
 use crate::fs::io::Sink;
 use crate::fs::{File, MappedFile, PageUse};
 use crate::inject::{self, Fault};
-use crate::mm::map::{MIN_ADDR, vma_errno};
-use crate::mm::{AddressSpace, Backing, Map, TAG_ANON, Vma, page_down, page_up};
+use crate::mm::map::MIN_ADDR;
+use crate::mm::{AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, page_down, page_up, vma_errno};
 use crate::options;
 use crate::random;
 use crate::time::vdso;
@@ -62,6 +62,8 @@ pub struct Given<'a> {
     pub secure: bool,
     /// `RLIMIT_STACK`
     pub stack_limit: u64,
+    /// How large its memory may be.
+    pub limits: MemoryLimits,
 }
 
 /// Reads and checks the headers of an ELF file.
@@ -121,6 +123,9 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
     map_vdso(map)?;
     let aux = auxiliary(map, program, given, base, interpreter_base, entry);
     let sp = build_stack(mm, map, stack_top, program, given, &aux)?;
+    if !map.fits(&given.limits) {
+        return Err(Errno::ENOMEM);
+    }
     map.aux = aux;
     map.exe = Some(program.file.clone());
     Ok((start, sp))

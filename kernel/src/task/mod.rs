@@ -18,7 +18,7 @@ use machine::trap::TrapCode;
 use crate::fs::closing::Closing;
 use crate::fs::{Actor, FdTable, FsContext};
 use crate::inject::{self, Fault};
-use crate::mm::{AddressSpace, Owner};
+use crate::mm::{AddressSpace, MemoryLimits, Owner};
 use crate::sched::{SchedState, Schedulable, Sleep};
 use crate::trace::Traced;
 use crate::trace::ring::Calls;
@@ -178,8 +178,12 @@ impl Actor for Task {
 }
 
 impl Owner for Task {
-    fn stack_limit(&self) -> u64 {
-        self.process.limit(limits::resource::STACK)
+    fn memory_limits(&self) -> MemoryLimits {
+        self.process.limits.lock().of_memory()
+    }
+
+    fn locks_any_memory(&self) -> bool {
+        self.creds.with(|creds| creds.capable(creds::cap::IPC_LOCK))
     }
 
     fn exceeds_limits(&self) -> bool {

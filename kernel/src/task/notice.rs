@@ -10,9 +10,12 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::R
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
+use linux_abi::numbers::SI_KERNEL;
+use linux_abi::signals::{POLL_IN, Signal};
 
 use crate::fs::{self, File};
-use crate::sync::wait::{Waiter, Wake};
+use crate::sync::mutex::Mutex;
+use crate::sync::wait::{HookId, Waiter, Wake};
 use crate::task::signal;
 use crate::task::signal::permit::Asker;
 use crate::task::{Process, tree};
@@ -29,12 +32,10 @@ pub struct Notice {
     /// The descriptor O_ASYNC was set through.
     fd: AtomicI32,
     hooked: AtomicBool,
+    /// Held while the hook is queued or taken out.
+    changes: Mutex,
+    id: HookId,
 }
-
-/// `SIGIO`.
-const SIGIO: u8 = 29;
-/// `POLL_IN`.
-const POLL_IN: i32 = 1;
 
 impl Notice {
     /// Who is told.
@@ -67,6 +68,7 @@ impl Notice {
 
     /// Begins or ends telling, as O_ASYNC on descriptor `fd` of `file` says.
     pub fn set_active(self: &Arc<Self>, file: &File, fd: i32, on: bool) {
+        let _changes = self.changes.lock();
         self.fd.store(fd, Relaxed);
         if self.hooked.swap(on, Relaxed) == on {
             return;
@@ -83,10 +85,14 @@ impl fs::Notice for Notice {
 }
 
 impl Wake for Notice {
+    fn id(&self) -> HookId {
+        self.id
+    }
+
     fn wake(&self) {
         let chosen = self.signal();
         let info = if chosen == 0 {
-            SigInfo { signal: SIGIO, code: 0x80, errno: 0, cause: Cause::None }
+            SigInfo { signal: Signal::SIGIO.number(), code: SI_KERNEL, errno: 0, cause: Cause::None }
         } else {
             let cause = Cause::Poll { band: u64::from(IN | RDNORM), fd: self.fd.load(Relaxed) };
             SigInfo { signal: chosen, code: POLL_IN, errno: 0, cause }

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use kernel_logic::readiness::{IN, RDNORM};
 use linux_abi::Errno;
+use linux_abi::flags::file::{O_NONBLOCK, O_RDWR};
 
 use super::{Process, Task};
 use crate::fs::File;
@@ -26,9 +27,7 @@ impl FileOps for PidFile {
 
 /// Opens a descriptor of `me` for `process`; it is closed on exec.
 pub fn open(me: &Task, process: &Arc<Process>, nonblocking: bool) -> Result<i32, Errno> {
-    const O_RDWR: u32 = 2;
-    const O_NONBLOCK: u32 = 0o4000;
-    let flags = O_RDWR | if nonblocking { O_NONBLOCK } else { 0 };
+    let flags = (O_RDWR | if nonblocking { O_NONBLOCK } else { 0 }) as u32;
     let file = anon::open_shared("anon_inode:[pidfd]", Arc::new(PidFile(process.clone())), flags);
     let limit = me.process.limit(resource::NOFILE).min(u64::from(u32::MAX)) as u32;
     me.files().install(file, 0, limit, true)

@@ -141,14 +141,16 @@ pub fn allocate() -> Result<Pid, Errno> {
     Err(Errno::EAGAIN)
 }
 
-/// Enters a new process with its first thread, as a child of its parent; as a sibling of `sibling`, if given
-/// (`CLONE_PARENT`).
-pub fn add_process(process: &Arc<Process>, sibling: Option<&Process>, thread: &ThreadRef) {
+/// Enters a new process with its first thread, made by the thread `maker`, as a child of its parent; as a sibling of
+/// `sibling`, if given (`CLONE_PARENT`).
+pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>, thread: &ThreadRef) {
     let mut tree = TREE.lock();
+    process.parent_thread.store(maker, Ordering::Relaxed);
     if let Some(sibling) = sibling {
         // Read under the lock: their parent may have ended since the clone began, and its number may belong to another.
         // It has not asked for this child: it hears of its end what it chose to hear of the sibling's.
         process.parent.store(sibling.ppid(), Ordering::Relaxed);
+        process.parent_thread.store(sibling.parent_thread.load(Ordering::Relaxed), Ordering::Relaxed);
         process.exit_signal.store(sibling.exit_signal.load(Ordering::Relaxed), Ordering::Relaxed);
         process.parent_executions.store(sibling.parent_executions.load(Ordering::Relaxed), Ordering::Relaxed);
     }
@@ -164,18 +166,36 @@ pub fn add_thread(thread: &ThreadRef) {
     TREE.lock().threads.insert(thread.tid(), thread.clone());
 }
 
-/// A thread ended.
-pub fn remove_thread(tid: Tid) {
-    let gone = TREE.lock().threads.remove(&tid);
+/// A thread ended: its children now belong to another thread of its process, unless it was the last. Returns them.
+pub fn remove_thread(process: &Process, tid: Tid) -> Vec<Arc<Process>> {
+    let mut tree = TREE.lock();
+    let gone = tree.threads.remove(&tid);
+    let children = hand_over_children(&tree, process, tid);
+    drop(tree);
     drop(gone);
+    children
+}
+
+fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
+    let Some(node) = tree.nodes.get(&process.pid).filter(|node| !node.children.is_empty()) else { return Vec::new() };
+    let goes_on = |tid: &Tid| *tid != from && tree.threads.contains_key(tid);
+    let Some(heir) = process.threads.lock().iter().map(|thread| thread.tid()).find(goes_on) else { return Vec::new() };
+    let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
+    let own = children.filter(|child| child.parent_thread.load(Ordering::Relaxed) == from);
+    own.inspect(|child| child.parent_thread.store(heir, Ordering::Relaxed)).cloned().collect()
 }
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
 pub fn take_over(thread: &super::Thread) {
     let mut tree = TREE.lock();
+    let pid = thread.process.pid;
     if let Some(me) = tree.threads.remove(&thread.tid()) {
-        thread.set_tid(thread.process.pid);
-        tree.threads.insert(thread.process.pid, me);
+        thread.set_tid(pid);
+        tree.threads.insert(pid, me);
+    }
+    let children = tree.nodes.get(&pid).map_or(&[][..], |node| &node.children);
+    for child in children.iter().filter_map(|child| tree.nodes.get(child)) {
+        child.process.parent_thread.store(pid, Ordering::Relaxed);
     }
 }
 
@@ -225,8 +245,10 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     let heir = heir.max(1);
     let processes: Vec<Arc<Process>> =
         orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
+    let heirs_thread = tree.nodes.get(&heir)?.process.any_thread().map_or(heir, |thread| thread.tid());
     for orphan in &processes {
         orphan.parent.store(heir, Ordering::Relaxed);
+        orphan.parent_thread.store(heirs_thread, Ordering::Relaxed);
         // The heir has chosen no signal for it.
         orphan.exit_signal.store(kernel_logic::signal::sig::CHLD, Ordering::Relaxed);
     }

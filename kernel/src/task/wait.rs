@@ -39,6 +39,8 @@ pub struct Wanted {
     pub keep: bool,
     /// By what they tell their parent.
     pub kind: Kind,
+    /// Only children of the calling thread (`__WNOTHREAD`).
+    pub of_thread: bool,
 }
 
 /// Children by the signal of their end (wait(2), `__WCLONE`).
@@ -121,7 +123,8 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             Kind::Clones => !ordinary,
             Kind::All => true,
         };
-        if !matches || !of_kind {
+        let own = !wanted.of_thread || child.parent_thread.load(Ordering::Relaxed) == me.tid();
+        if !matches || !of_kind || !own {
             return None;
         }
         // What has ended neither stops nor continues any more.

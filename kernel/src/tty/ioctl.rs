@@ -1,45 +1,22 @@
 //! Requests to a terminal (ioctl_tty(2)).
 
 use alloc::sync::Arc;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{TERMIOS_SIZE, Termios};
 use linux_abi::Errno;
+use linux_abi::flags::system::{
+    FIONREAD, TCFLSH, TCGETA, TCGETS, TCGETS2, TCSBRK, TCSBRKP, TCSETA, TCSETAF, TCSETS, TCSETS2, TCSETSF, TCSETSF2,
+    TCXONC, TIOCEXCL, TIOCGDEV, TIOCGETD, TIOCGEXCL, TIOCGPGRP, TIOCGSID, TIOCGWINSZ, TIOCMGET, TIOCNOTTY, TIOCNXCL,
+    TIOCOUTQ, TIOCSCTTY, TIOCSETD, TIOCSPGRP, TIOCSTI, TIOCSWINSZ,
+};
 
 use super::{Trust, Tty, job};
 use crate::task::creds::cap;
 use crate::task::{self, Pid, tree};
 use crate::user::{UserPtr, read_bytes, write_bytes};
-
-const TCGETS: u32 = 0x5401;
-const TCSETS: u32 = 0x5402;
-const TCSETSF: u32 = 0x5404;
-const TCGETA: u32 = 0x5405;
-const TCSETA: u32 = 0x5406;
-const TCSETAF: u32 = 0x5408;
-const TCSBRK: u32 = 0x5409;
-const TCXONC: u32 = 0x540a;
-const TCFLSH: u32 = 0x540b;
-const TIOCEXCL: u32 = 0x540c;
-const TIOCNXCL: u32 = 0x540d;
-const TIOCSCTTY: u32 = 0x540e;
-const TIOCGPGRP: u32 = 0x540f;
-const TIOCSPGRP: u32 = 0x5410;
-const TIOCOUTQ: u32 = 0x5411;
-const TIOCSTI: u32 = 0x5412;
-const TIOCGWINSZ: u32 = 0x5413;
-const TIOCSWINSZ: u32 = 0x5414;
-const TIOCMGET: u32 = 0x5415;
-const FIONREAD: u32 = 0x541b;
-const TIOCGETD: u32 = 0x5424;
-const TIOCSETD: u32 = 0x5423;
-const TCSBRKP: u32 = 0x5425;
-const TIOCNOTTY: u32 = 0x5422;
-const TIOCGSID: u32 = 0x5429;
-const TCGETS2: u32 = 0x802c_542a;
-const TCSETS2: u32 = 0x402c_542b;
-const TCSETSF2: u32 = 0x402c_542d;
-const TIOCGDEV: u32 = 0x8004_5432;
 
 /// The speed a pseudo-terminal has.
 const B38400: u32 = 0o17;
@@ -47,7 +24,7 @@ const B38400: u32 = 0o17;
 /// Size of the old `struct termio`, whose flags are 16 bits wide.
 const TERMIO_SIZE: usize = 18;
 
-pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
+pub(super) fn handle(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
     match request {
         TCGETS => write_bytes(argument, &tty.termios().to_bytes()).map(|()| 0),
         TCSETS..=TCSETSF => {
@@ -74,7 +51,8 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usiz
             read_bytes(argument, &mut bytes)?;
             set(tty, from_termio(&tty.termios(), &bytes), request == TCSETAF)
         }
-        TCSBRK | TCSBRKP | TIOCEXCL | TIOCNXCL => Ok(0),
+        TCSBRK | TCSBRKP => Ok(0),
+        TIOCEXCL | TIOCNXCL | TIOCGEXCL => exclusive(&tty.exclusive, request, argument),
         TCXONC => flow(tty, argument),
         TCFLSH => flush(tty, argument),
         TIOCGWINSZ | TIOCSWINSZ => window(tty, request, argument),
@@ -94,7 +72,7 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usiz
 }
 
 /// Requests to the master of a pseudo-terminal: they mean the terminal, whoever asks. `waiting` is what could be read.
-pub(super) fn handle_master(tty: &Arc<Tty>, request: u32, argument: u64, waiting: usize) -> Result<usize, Errno> {
+pub(super) fn handle_master(tty: &Arc<Tty>, request: u64, argument: u64, waiting: usize) -> Result<usize, Errno> {
     match request {
         FIONREAD => write_int(argument, waiting as i32),
         TIOCGPGRP => write_int(argument, tty.control.lock().foreground as i32),
@@ -103,8 +81,21 @@ pub(super) fn handle_master(tty: &Arc<Tty>, request: u32, argument: u64, waiting
             session => write_int(argument, session as i32),
         },
         TIOCSCTTY | TIOCNOTTY | TIOCSTI => Err(Errno::ENOTTY),
+        TIOCEXCL | TIOCNXCL | TIOCGEXCL => match &tty.wire {
+            Some(wire) => exclusive(&wire.exclusive, request, argument),
+            None => Err(Errno::ENOTTY),
+        },
         _ => handle(tty, request, argument),
     }
+}
+
+/// Requests about exclusive use, of either end's own flag.
+fn exclusive(flag: &AtomicBool, request: u64, argument: u64) -> Result<usize, Errno> {
+    if request == TIOCGEXCL {
+        return write_int(argument, i32::from(flag.load(Relaxed)));
+    }
+    flag.store(request == TIOCEXCL, Relaxed);
+    Ok(0)
 }
 
 fn set(tty: &Arc<Tty>, termios: Termios, flush: bool) -> Result<usize, Errno> {
@@ -147,7 +138,7 @@ fn flush(tty: &Arc<Tty>, queue: u64) -> Result<usize, Errno> {
     }
 }
 
-fn window(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
+fn window(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
     let mut bytes = [0; 8];
     if request == TIOCGWINSZ {
         for (place, value) in bytes.chunks_exact_mut(2).zip(*tty.window.lock()) {
@@ -178,7 +169,7 @@ fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
     Ok(0)
 }
 
-fn control(tty: &Arc<Tty>, request: u32, argument: u64) -> Result<usize, Errno> {
+fn control(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
     let task = task::current();
     let process = &task.process;
     let privileged = || task.creds.with(|creds| creds.capable(cap::SYS_ADMIN));

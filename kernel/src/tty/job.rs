@@ -5,13 +5,11 @@ use alloc::sync::Arc;
 
 use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, sig};
 use linux_abi::Errno;
+use linux_abi::numbers::SI_KERNEL;
 
 use super::{Control, Tty};
 use crate::task::signal;
 use crate::task::{self, Pid, Process, Task, tree};
-
-/// `SI_KERNEL`.
-const FROM_KERNEL: i32 = 0x80;
 
 /// Makes `tty` the caller's controlling terminal if it leads a session that has none and nobody else's is `tty`.
 pub(super) fn adopt_if_free(tty: &Arc<Tty>) {
@@ -117,7 +115,7 @@ pub(super) fn signal_foreground(tty: &Tty, signal: u8) {
 fn send_group(group: Pid, session: Pid, signal: u8) {
     for process in tree::group_members(group).iter().filter(|process| group != 0 && process.sid() == session) {
         // It may be ending.
-        let _ = signal::send_process(process, SigInfo { signal, code: FROM_KERNEL, errno: 0, cause: Cause::None });
+        let _ = signal::send_process(process, SigInfo { signal, code: SI_KERNEL, errno: 0, cause: Cause::None });
     }
 }
 

@@ -8,6 +8,8 @@ mod job;
 pub mod pty;
 
 use alloc::sync::Arc;
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
@@ -25,6 +27,7 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::wait::{WaitError, WaitQueue, Waiter};
+use crate::task::creds::cap;
 use crate::task::{self, Pid};
 
 /// Rows, columns and their sizes in pixels (`struct winsize`).
@@ -43,6 +46,8 @@ pub struct Tty {
     writable: WaitQueue,
     /// What a pseudo-terminal is connected to; the console has none.
     wire: Option<pty::Wire>,
+    /// `TIOCEXCL`: only a program with `CAP_SYS_ADMIN` may open it again.
+    exclusive: AtomicBool,
 }
 
 /// Whose terminal it is.
@@ -81,9 +86,11 @@ pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
     if !console_node && rdev != TTY_S0 {
         let session = task::current().process.session.get();
         let tty = session.terminal.lock().clone().ok_or(Errno::ENXIO)?;
+        tty.check_exclusive()?;
         return Ok(TtyFile::new(tty));
     }
     let tty = console().clone();
+    tty.check_exclusive()?;
     // Opening the console device itself never makes it anybody's controlling terminal.
     if !console_node && flags & O_NOCTTY as u32 == 0 {
         job::adopt_if_free(&tty);
@@ -173,7 +180,14 @@ impl Tty {
             readable: WaitQueue::new(),
             writable: WaitQueue::new(),
             wire,
+            exclusive: AtomicBool::new(false),
         })
+    }
+
+    /// Whether the calling program may open the terminal: `EBUSY` while it is exclusive (`TIOCEXCL`).
+    fn check_exclusive(&self) -> Result<(), Errno> {
+        let privileged = || task::current().creds.with(|creds| creds.capable(cap::SYS_ADMIN));
+        if self.exclusive.load(Relaxed) && !privileged() { Err(Errno::EBUSY) } else { Ok(()) }
     }
 
     /// Shows bytes as they are; [`Tty::shown`] follows once the discipline is unlocked.
@@ -350,7 +364,7 @@ impl FileOps for TtyFile {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         if self.tty.wire.as_ref().is_some_and(pty::Wire::is_cut) {
             return Err(Errno::EIO);
         }

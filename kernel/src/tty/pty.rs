@@ -13,6 +13,7 @@ use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{ICANON, Termios};
 use linux_abi::Errno;
 use linux_abi::flags::file::{O_CLOEXEC, O_NOCTTY};
+use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCSPTLCK};
 use machine::sync::{Once, SpinLock};
 
 use super::{Trust, Tty, TtyFile, ioctl, job};
@@ -50,6 +51,8 @@ pub struct Wire {
     used: AtomicBool,
     /// Not to be opened yet (`TIOCSPTLCK`).
     locked: AtomicBool,
+    /// `TIOCEXCL` of the master, which nothing can open again.
+    pub(super) exclusive: AtomicBool,
 }
 
 static PAIRS: SpinLock<BTreeMap<u32, Arc<Tty>>> = SpinLock::new(BTreeMap::new());
@@ -133,6 +136,7 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
         slaves: AtomicU32::new(0),
         used: AtomicBool::new(false),
         locked: AtomicBool::new(true),
+        exclusive: AtomicBool::new(false),
     };
     let tty = Tty::new(number(MAJOR, u64::from(index)), Termios::pseudo(), Some(wire));
     pairs.insert(index, tty.clone());
@@ -154,6 +158,7 @@ pub fn open_slave(index: u32, flags: u64) -> Result<Arc<dyn FileOps>, Errno> {
     if tty.wire.as_ref().is_none_or(|wire| wire.locked.load(Relaxed)) {
         return Err(Errno::EIO);
     }
+    tty.check_exclusive()?;
     if flags & O_NOCTTY == 0 {
         job::adopt_if_free(&tty);
     }
@@ -256,12 +261,7 @@ impl FileOps for Master {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
-        const TIOCGPTN: u32 = 0x8004_5430;
-        const TIOCSPTLCK: u32 = 0x4004_5431;
-        const TIOCGPTLCK: u32 = 0x8004_5439;
-        const TIOCGPTPEER: u32 = 0x5441;
-        const TIOCSIG: u32 = 0x4004_5436;
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         let wire = self.wire()?;
         let int = UserPtr::<i32>::new(argument);
         match request {

@@ -11,6 +11,7 @@ mod fence;
 mod headers;
 mod layers;
 mod lints;
+mod numbers;
 mod places;
 mod syscalls;
 
@@ -60,6 +61,7 @@ pub const RULES: &[Rule] = &[
         demand: "every crate inherits the workspace's lints, and a lint turned off says why",
         check: lints::check,
     },
+    Rule { name: "numbers", demand: "a number of Linux is declared once, in linux-abi", check: numbers::check },
     Rule { name: "syscalls", demand: "the system call table rises by number", check: syscalls::check },
     Rule {
         name: "places",

@@ -31,7 +31,7 @@ mod tasks;
 pub use cause::{brief, exception_name};
 pub use dump::{Dump, Stop, boot_id, new_dump_id, sabotage};
 pub use live::live;
-pub use process::dump as dump_process;
+pub use process::{dump as dump_process, has_channel as dumps_processes};
 pub use report::fatal_signal;
 
 /// What died, as far as it is known before anything is looked at. Plain data: it outlives faults in the crash path.

@@ -5,7 +5,7 @@ use machine::cpu::{self, CpuId};
 use machine::thread::KERNEL_STACK_SIZE;
 
 use super::dump::COST;
-use super::{Dump, Stop, Subject};
+use super::{Dump, Stop, Subject, process};
 use crate::fs::tmpfs;
 use crate::mm::frames;
 use crate::task::tree;
@@ -50,6 +50,9 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
         // It always fits.
         let _ = core::fmt::Write::write_fmt(&mut name, format_args!("switches on cpu {number}"));
         put("scheduler", core::str::from_utf8(name.bytes()).unwrap_or("switches"), switches, "")?;
+    }
+    if let Some(left_out) = process::left_out() {
+        put("dumps", "of processes left out", left_out, "")?;
     }
     put("calls", "not implemented", calls::unimplemented_count(), "")?;
     let blocks = dump.get(frames::try_blocks)?;

@@ -1,6 +1,7 @@
 //! The memory devices: null, zero, full, random (null(4), full(4), random(4)).
 
 use linux_abi::Errno;
+use linux_abi::flags::system::RNDGETENTCNT;
 use machine::addr::PAGE_SIZE;
 
 use crate::fs::file::{File, FileOps, Seeking};
@@ -17,9 +18,6 @@ pub(super) enum Memory {
     Full,
     Random,
 }
-
-/// `RNDGETENTCNT`.
-const GET_ENTROPY_COUNT: u32 = 0x8004_5200;
 
 impl FileOps for Memory {
     #[inline]
@@ -45,9 +43,9 @@ impl FileOps for Memory {
         Seeking::Ignored
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         match (self, request) {
-            (Self::Random, GET_ENTROPY_COUNT) => UserPtr::<i32>::new(argument).write(256).map(|()| 0),
+            (Self::Random, RNDGETENTCNT) => UserPtr::<i32>::new(argument).write(256).map(|()| 0),
             _ => Err(Errno::ENOTTY),
         }
     }

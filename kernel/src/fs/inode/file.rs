@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use linux_abi::flags::file as abi;
+pub use linux_abi::numbers::O_ACCMODE;
 use machine::sync::{Once, SpinLock};
 
 use super::{Emit, Inode};
@@ -22,8 +23,6 @@ use crate::sync::Mutex;
 use crate::sync::wait::Waiter;
 use crate::upper::Kwab;
 
-/// Access mode bits of the flags.
-pub const O_ACCMODE: u32 = 3;
 /// Flags fcntl F_SETFL may change.
 const SETTABLE: u32 = (abi::O_APPEND | abi::O_NONBLOCK | abi::O_DIRECT | abi::O_NOATIME | abi::O_ASYNC) as u32;
 /// Flags that are for open alone and not kept.
@@ -71,7 +70,7 @@ pub trait FileOps: Any + Send + Sync {
     }
 
     /// A device request.
-    fn ioctl(&self, _file: &File, _request: u32, _argument: u64) -> Result<usize, Errno> {
+    fn ioctl(&self, _file: &File, _request: u64, _argument: u64) -> Result<usize, Errno> {
         Err(Errno::ENOTTY)
     }
 

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Rel
 
 use kernel_logic::filemap::FileMap;
 use linux_abi::Errno;
+use linux_abi::flags::file::{FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE};
 use machine::addr::PAGE_SIZE;
 use machine::frame::Frame;
 use machine::sync::SpinLock;
@@ -33,8 +34,6 @@ pub trait Archive: Send + Sync {
 pub(super) const PAGE: u64 = PAGE_SIZE as u64;
 /// How often the crash path asks for a file's lock: whoever runs lets go of it sooner, whoever is stopped never does.
 const ATTEMPTS: u32 = 10_000;
-const FALLOC_KEEP_SIZE: u64 = 1;
-const FALLOC_PUNCH_HOLE: u64 = 2;
 
 /// The contents of a regular file.
 pub struct FileData {
@@ -336,7 +335,7 @@ impl FileData {
         // Seals are checked under the gate that F_ADD_SEALS takes.
         let _turn = self.writers.lock();
         match mode {
-            0 | FALLOC_KEEP_SIZE => {
+            0 | FALLOC_FL_KEEP_SIZE => {
                 if mode == 0 && end > self.size() {
                     self.check_seals(SEAL_GROW)?;
                 }
@@ -364,7 +363,7 @@ impl FileData {
 
     /// Whether a mode of fallocate(2) makes a hole.
     pub const fn is_hole(mode: u64) -> bool {
-        mode == FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE
+        mode == FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
     }
 
     fn punch(&self, pool: &Pool, start: u64, end: u64) -> Result<(), Errno> {

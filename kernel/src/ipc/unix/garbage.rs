@@ -14,7 +14,9 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use kernel_logic::meter::Share;
 use machine::sync::SpinLock;
+use machine::time::now;
 
 use super::{Role, Socket, of};
 use crate::fs::file::File;
@@ -30,6 +32,8 @@ struct Sent {
 static IN_FLIGHT: SpinLock<BTreeMap<usize, Sent>> = SpinLock::new(BTreeMap::new());
 /// Entries of it.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// How much time goes into looking: a sixteenth of one processor's.
+static SHARE: Share = Share::new(16);
 /// Somebody collects, and somebody asked for it meanwhile.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 static AGAIN: AtomicBool = AtomicBool::new(false);
@@ -69,15 +73,25 @@ pub(super) fn arrived(files: &[Arc<File>]) {
 }
 
 /// Looks for circles and ends them: after a socket was closed. No lock held.
+///
+/// A look costs as much as there is in flight, so the time spent on looking is bounded ([`Share`]): while the last look
+/// is too recent, this does nothing, and a later call finds what there is to find.
 pub(super) fn collect() {
     if COUNT.load(Ordering::Relaxed) == 0 {
         return;
     }
     AGAIN.store(true, Ordering::SeqCst);
     // Files that are dropped below may be sockets, whose closing comes here again: the first does the work of all.
-    while AGAIN.load(Ordering::SeqCst) && !RUNNING.swap(true, Ordering::SeqCst) {
+    if RUNNING.load(Ordering::SeqCst) || !SHARE.admits(now()) {
+        return;
+    }
+    let mut found = true;
+    while found && AGAIN.load(Ordering::SeqCst) && !RUNNING.swap(true, Ordering::SeqCst) {
         AGAIN.store(false, Ordering::SeqCst);
+        let begun = now();
         let garbage = unreachable();
+        SHARE.spent(begun, now());
+        found = !garbage.is_empty();
         let mut rights = Vec::new();
         for socket in &garbage {
             for inbox_of in with_waiting(socket) {

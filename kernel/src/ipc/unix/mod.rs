@@ -427,7 +427,7 @@ impl FileOps for SocketFile {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u32, argument: u64) -> Result<usize, Errno> {
+    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
         options::ioctl(&self.0, request, argument)
     }
 

@@ -8,6 +8,7 @@ use linux_abi::flags::socket::{
     SO_ACCEPTCONN, SO_DOMAIN, SO_ERROR, SO_PASSCRED, SO_PEERCRED, SO_PROTOCOL, SO_RCVBUF, SO_RCVBUFFORCE, SO_RCVTIMEO,
     SO_SNDBUF, SO_SNDBUFFORCE, SO_SNDTIMEO, SO_TYPE,
 };
+use linux_abi::flags::system::{FIONREAD, TIOCOUTQ};
 
 use super::{DEFAULT_BUFFER, Kind, Role, Socket, waiting_bytes};
 use crate::task::creds::cap;
@@ -20,8 +21,6 @@ const LEAST_RECEIVE: usize = 2304;
 /// Half the largest buffer an `int` can tell.
 const LARGEST_FORCED: usize = i32::MAX as usize / 2;
 
-const FIONREAD: u32 = 0x541b;
-const TIOCOUTQ: u32 = 0x5411;
 /// Options that change nothing between processes of one machine, and are accepted: SO_REUSEADDR, SO_DONTROUTE, SO_BROADCAST,
 /// SO_KEEPALIVE, SO_OOBINLINE, SO_PRIORITY, SO_LINGER, SO_REUSEPORT, SO_TIMESTAMP.
 const INERT: &[u64] = &[2, 5, 6, 9, 10, 12, 13, 15, 29];
@@ -109,7 +108,7 @@ fn set_buffer(socket: &Socket, sends: bool, wanted: usize) {
     }
 }
 
-pub(super) fn ioctl(socket: &Arc<Socket>, request: u32, argument: u64) -> Result<usize, Errno> {
+pub(super) fn ioctl(socket: &Arc<Socket>, request: u64, argument: u64) -> Result<usize, Errno> {
     match request {
         FIONREAD => UserPtr::<i32>::new(argument).write(waiting_bytes(socket) as i32).map(|()| 0),
         TIOCOUTQ => {

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
-use machine::sync::SpinLock;
+use machine::sync::{Once, SpinLock};
 use machine::time::Nanos;
 
 use super::account::{Charge, Pending};
@@ -33,6 +33,8 @@ pub struct Process {
     pub session: Slot<Session>,
     /// Parent's id; changed under the tree's lock.
     pub parent: AtomicU32,
+    /// The parent's thread that made it, or that inherited it from a thread that ended; changed under the tree's lock.
+    pub parent_thread: AtomicU32,
     /// When it began, on the monotonic clock.
     pub started: Nanos,
     /// Signal dispositions, shared by `CLONE_SIGHAND`.
@@ -41,6 +43,8 @@ pub struct Process {
     pub pending: SpinLock<Pending>,
     /// Bits of `pending`'s set, readable without the lock.
     pub pending_bits: AtomicU64,
+    /// Where its readers of signals (signalfd) wait; made by the first.
+    readers: Once<Arc<WaitQueue>>,
     /// Its live threads.
     pub threads: SpinLock<Vec<ThreadRef>>,
     /// How it goes on: running, stopped, ending, gone.
@@ -215,10 +219,12 @@ impl Process {
             pgid: inherit(|p| &p.pgid, pid),
             session: Slot::new(like.map_or_else(|| Session::new(pid), |parent| parent.session.get())),
             parent: AtomicU32::new(like.map_or(0, |parent| parent.pid)),
+            parent_thread: AtomicU32::new(0),
             started: machine::time::now(),
             actions: Slot::new(actions),
             pending: SpinLock::new(Pending::new()),
             pending_bits: AtomicU64::new(0),
+            readers: Once::new(),
             threads: SpinLock::new(Vec::new()),
             life: SpinLock::new(Life::default()),
             ending: AtomicBool::new(false),
@@ -245,6 +251,26 @@ impl Process {
             oom_score: inherit(|p| &p.oom_score, 1000),
             oom_floor: inherit(|p| &p.oom_floor, 1000),
         })
+    }
+
+    /// The queue of its readers of signals.
+    pub fn readers(&self) -> &Arc<WaitQueue> {
+        loop {
+            if let Some(queue) = self.readers.get() {
+                return queue;
+            }
+            // Of two threads that come here at once, one queue is used.
+            let _ = self.readers.set(Arc::default());
+        }
+    }
+
+    /// Wakes its readers of signals, once a signal is queued for it or one of its threads.
+    pub fn wake_readers(&self) {
+        // A reader makes the queue before it looks for signals.
+        fence(Ordering::SeqCst);
+        if let Some(queue) = self.readers.get() {
+            queue.wake_all();
+        }
     }
 
     /// Whether it is init, which no signal kills by default.

@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::{self as rule, Delivery, Disposition, Interrupted, Resume, SigInfo, SigSet, sa, sig};
+use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 use machine::arch::UserFrame;
@@ -45,8 +46,7 @@ fn act(me: &Thread, user: &mut UserFrame, info: &SigInfo) {
         Delivery::Drop => {}
         Delivery::Kill { core } => {
             <Kwab as Observer>::process_dies(me, user, info);
-            // The core bit says that a dump was written, so a limit of 0 clears it (wait(2), core(5)).
-            let core = core && me.process.limit(resource::CORE) != 0;
+            let core = core && may_dump(me);
             super::end_process(&me.process, Ended::Killed { signal: info.signal, core });
             exit::exit_thread(0);
         }
@@ -57,6 +57,12 @@ fn act(me: &Thread, user: &mut UserFrame, info: &SigInfo) {
         }
         Delivery::Handle(disposition) => handle(me, user, info, &disposition),
     }
+}
+
+/// Whether a core dump of the process would be written (core(5)): its limit permits a page, and it is dumpable.
+fn may_dump(me: &Thread) -> bool {
+    let dumpable = || me.mm.with(|mm| mm.is_some_and(|mm| mm.dumpable.load(Ordering::Relaxed)));
+    me.process.limit(resource::CORE) >= PAGE && dumpable()
 }
 
 /// Enters the handler: restart rule, frame, mask. A frame that cannot be written ends the process with `SIGSEGV`.

@@ -6,6 +6,7 @@
 
 use kernel_logic::signal::{Disposition, SIGINFO_WORDS, SigInfo, SigSet, sa};
 use linux_abi::Errno;
+pub use linux_abi::flags::process::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK};
 use machine::addr::UserAddr;
 use machine::arch::{Registers, UserFrame};
 use machine::thread::running;
@@ -184,9 +185,3 @@ const SIGINFO: usize = SIGMASK + 1;
 /// The whole frame without FPU state.
 const FRAME_WORDS: usize = SIGINFO + SIGINFO_WORDS;
 const FRAME_BYTES: usize = 8 * FRAME_WORDS;
-/// `SS_ONSTACK`
-pub const SS_ONSTACK: u64 = 1;
-/// `SS_DISABLE`
-pub const SS_DISABLE: u64 = 2;
-/// `SS_AUTODISARM`
-pub const SS_AUTODISARM: u64 = 1 << 31;

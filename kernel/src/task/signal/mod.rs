@@ -43,9 +43,6 @@ pub struct ThreadSignals {
     pub arrived: WaitQueue,
 }
 
-/// Woken by every signal that is queued, for those who read signals: whose it is only the reader can tell.
-pub static ARRIVED: WaitQueue = WaitQueue::new();
-
 /// An alternate signal stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AltStack {
@@ -222,7 +219,7 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
         process.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
     continue_if_asked(process, signal);
-    ARRIVED.wake_all();
+    process.wake_readers();
     let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
@@ -256,7 +253,7 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
         thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
     }
     continue_if_asked(&thread.process, signal);
-    ARRIVED.wake_all();
+    thread.process.wake_readers();
     tell(thread, signal);
     Ok(true)
 }
