@@ -57,16 +57,15 @@
     )
 )]
 
-#[macro_use]
-mod schema;
-
 pub mod armour;
 pub mod defect;
 mod gaps;
 mod list;
 pub mod lz4;
+mod payload;
 pub mod reader;
 pub mod record;
+mod schema;
 pub mod section;
 pub mod sink;
 pub mod stream;

@@ -9,8 +9,10 @@
 
 use crate::defect::{Defect, DefectKind};
 use crate::gaps::Gaps;
-use crate::reader::{Reader, Section};
-use crate::section::{FILE_HEADER_LEN, Flags, SECTION_HEADER_LEN, SYNC_MARK, SectionHeader, SectionKind};
+use crate::payload::Section;
+use crate::section::{
+    DumpId, FILE_HEADER_LEN, FileHeader, Flags, SECTION_HEADER_LEN, SYNC_MARK, SectionHeader, SectionKind,
+};
 
 /// A header can bring a gap, a displacement, a lost number, itself, and a warning about its kind or what follows it.
 const PENDING: usize = 6;
@@ -18,7 +20,7 @@ const PENDING: usize = 6;
 /// What a walk over a dump finds.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
-    /// A section with a sound header (and, from [`Reader::sections`], a sound payload).
+    /// A section with a sound header (and, from [`Reader::sections`](crate::Reader::sections), a sound payload).
     Section(Section<'a>),
     /// Something wrong.
     Defect(Defect),
@@ -27,7 +29,9 @@ pub enum Item<'a> {
 /// Walks the sections of a dump.
 #[derive(Clone, Copy, Debug)]
 pub struct Sections<'a> {
-    reader: Reader<'a>,
+    bytes: &'a [u8],
+    file: Option<FileHeader>,
+    dump_id: Option<DumpId>,
     verify: bool,
     pos: usize,
     stage: Stage,
@@ -58,12 +62,15 @@ enum Stage {
 }
 
 impl<'a> Sections<'a> {
-    pub(crate) const fn new(reader: Reader<'a>, verify: bool) -> Self {
-        let budget = reader.bytes.len().saturating_mul(4);
+    /// Starts at the front of `bytes`; `dump_id` is the file header's, or else the first sound section's.
+    pub(crate) const fn new(bytes: &'a [u8], file: Option<FileHeader>, dump_id: Option<DumpId>, verify: bool) -> Self {
+        let budget = bytes.len().saturating_mul(4);
         let pending = [None; PENDING];
         let (gaps, stage) = (Gaps::new(), Stage::FileHeader);
         Self {
-            reader,
+            bytes,
+            file,
+            dump_id,
             verify,
             pos: 0,
             stage,
@@ -85,24 +92,23 @@ impl<'a> Sections<'a> {
 
     fn file_header(&mut self) -> Option<Item<'a>> {
         self.stage = Stage::Walking;
-        let len = self.reader.bytes.len();
-        if self.reader.file.is_some() {
+        let len = self.bytes.len();
+        if self.file.is_some() {
             self.pos = FILE_HEADER_LEN;
             return None;
         }
-        if len < FILE_HEADER_LEN && self.reader.dump_id.is_none() {
+        if len < FILE_HEADER_LEN && self.dump_id.is_none() {
             (self.pos, self.stage) = (len, Stage::NoEnd);
             let cut = DefectKind::Cut { claimed: FILE_HEADER_LEN as u64, remain: len as u64 };
             return Some(Item::Defect(Defect::new(cut, 0, len as u64)));
         }
         // A damaged header still has its length, unless a section starts earlier: then bytes of it are lost.
-        self.pos =
-            find_header(self.reader.bytes, 0, |_| true).map_or(FILE_HEADER_LEN, |(at, _)| at.min(FILE_HEADER_LEN));
+        self.pos = find_header(self.bytes, 0, |_| true).map_or(FILE_HEADER_LEN, |(at, _)| at.min(FILE_HEADER_LEN));
         Some(Item::Defect(Defect::new(DefectKind::BadFileHeader, 0, self.pos as u64)))
     }
 
     fn step(&mut self) -> Option<Item<'a>> {
-        let rest = self.reader.bytes.get(self.pos..).unwrap_or_default();
+        let rest = self.bytes.get(self.pos..).unwrap_or_default();
         if rest.is_empty() {
             self.stage = Stage::NoEnd;
             return None;
@@ -135,13 +141,13 @@ impl<'a> Sections<'a> {
 
     fn is_ours(&self, header: &SectionHeader) -> bool {
         let new = u64::from(header.seq) >= self.expected || self.gaps.hold(header.seq);
-        self.reader.dump_id.is_none_or(|id| id == header.dump_id) && new
+        self.dump_id.is_none_or(|id| id == header.dump_id) && new
     }
 
     /// A section that is not wanted is skipped; one that is not sound may have overwritten others or be overwritten by
     /// them, so they are searched within its claim.
     fn foreign(&mut self, header: &SectionHeader, rest: &'a [u8]) -> Item<'a> {
-        let ours = self.reader.dump_id.is_none_or(|id| id == header.dump_id);
+        let ours = self.dump_id.is_none_or(|id| id == header.dump_id);
         let kind = if ours { DefectKind::Repeated } else { DefectKind::Foreign { dump_id: header.dump_id } };
         let offset = self.pos;
         let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
@@ -164,7 +170,7 @@ impl<'a> Sections<'a> {
     fn section(&mut self, header: SectionHeader, rest: &'a [u8]) {
         let total = usize::try_from(header.total_len()).unwrap_or(usize::MAX);
         let offset = self.pos;
-        self.reader.dump_id = Some(header.dump_id);
+        self.dump_id = Some(header.dump_id);
         let Some(section) = Section::parse(rest, offset) else {
             self.lose(header.seq);
             let cut = self.cut_section(&header, rest.len());
@@ -222,9 +228,9 @@ impl<'a> Sections<'a> {
 
     /// Goes on at the first header of this dump at or behind `start`, or ends.
     fn find_or_end(&mut self, start: usize) {
-        match find_header(self.reader.bytes, start, |header| self.is_ours(header)) {
+        match find_header(self.bytes, start, |header| self.is_ours(header)) {
             Some((at, _)) => self.pos = at,
-            None => (self.pos, self.stage) = (self.reader.bytes.len(), Stage::NoEnd),
+            None => (self.pos, self.stage) = (self.bytes.len(), Stage::NoEnd),
         }
     }
 
@@ -254,7 +260,7 @@ impl<'a> Sections<'a> {
     /// After a payload with a wrong CRC: go on behind it, or, when bytes of it were lost, at the next header within.
     fn after_bad_payload(&mut self, offset: usize, end: usize) {
         self.pos = end;
-        let rest = self.reader.bytes.get(end..).unwrap_or_default();
+        let rest = self.bytes.get(end..).unwrap_or_default();
         let next = rest.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
         let sound = matches!(next, Some(Ok(header)) if self.is_ours(&header));
         let within = end.saturating_sub(offset);
@@ -263,7 +269,7 @@ impl<'a> Sections<'a> {
         }
         self.budget = self.budget.saturating_sub(within);
         let start = offset.saturating_add(SECTION_HEADER_LEN);
-        let window = self.reader.bytes.get(..end.saturating_add(SECTION_HEADER_LEN)).unwrap_or(self.reader.bytes);
+        let window = self.bytes.get(..end.saturating_add(SECTION_HEADER_LEN)).unwrap_or(self.bytes);
         if let Some((at, _)) = find_header(window, start, |header| self.is_ours(header)) {
             self.pos = at;
         }
@@ -272,7 +278,7 @@ impl<'a> Sections<'a> {
     /// No sound header at `self.pos`: goes on at the next one, and blames what lies between.
     fn resync(&mut self, kind: DefectKind) -> Item<'a> {
         let start = self.pos;
-        match find_header(self.reader.bytes, start.saturating_add(1), |header| self.is_ours(header)) {
+        match find_header(self.bytes, start.saturating_add(1), |header| self.is_ours(header)) {
             Some((at, header)) => {
                 self.pos = at;
                 let lost = u64::from(header.seq) > self.expected;
@@ -288,7 +294,7 @@ impl<'a> Sections<'a> {
                 Item::Defect(defect.blame(first, last, None))
             }
             None => {
-                let len = self.reader.bytes.len();
+                let len = self.bytes.len();
                 (self.pos, self.stage) = (len, Stage::NoEnd);
                 let defect = Defect::new(kind, start as u64, len.saturating_sub(start) as u64);
                 Item::Defect(defect.blame(self.next_seq(), self.next_seq(), None))
@@ -298,7 +304,7 @@ impl<'a> Sections<'a> {
 
     /// Behind the end section only padding with zeros is in order; sections of this dump that stand there are read.
     fn note_trailing(&mut self) {
-        let rest = self.reader.bytes.get(self.pos..).unwrap_or_default();
+        let rest = self.bytes.get(self.pos..).unwrap_or_default();
         let next = rest.first_chunk::<SECTION_HEADER_LEN>().map(SectionHeader::decode);
         if matches!(next, Some(Ok(header)) if self.is_ours(&header)) {
             return;
@@ -307,8 +313,8 @@ impl<'a> Sections<'a> {
             self.stage = Stage::NoEnd;
             return;
         }
-        let ours = find_header(self.reader.bytes, self.pos, |header| self.is_ours(header));
-        let end = ours.map_or(self.reader.bytes.len(), |(at, _)| at);
+        let ours = find_header(self.bytes, self.pos, |header| self.is_ours(header));
+        let end = ours.map_or(self.bytes.len(), |(at, _)| at);
         let length = end.saturating_sub(self.pos);
         self.push(Item::Defect(Defect::new(DefectKind::Trailing, self.pos as u64, length as u64)));
         match ours {

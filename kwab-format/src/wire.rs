@@ -84,10 +84,14 @@ pub trait Fields<'a>: Copy + Default + PartialEq + core::fmt::Debug {
     }
 }
 
+/// The number in a record header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordKind(pub u8);
+
 /// A kind of record: fields under a record header.
 pub trait RecordType<'a>: Fields<'a> {
     /// The number that stands in the record header.
-    const KIND: crate::RecordKind;
+    const KIND: RecordKind;
 }
 
 /// The raw value of one field.

@@ -9,14 +9,16 @@
 //! [`abandon`](Writer::abandon) it.
 
 use crate::lz4;
-use crate::record::{AnyRecord, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind};
+pub use crate::record::DropReason;
+use crate::record::{
+    AnyRecord, DroppedSection, End, IndexEntry, KindTotal, MAX_BODY_LEN, RECORD_HEADER_LEN, RawRecord, RecordKind,
+};
 use crate::section::{
     self, FILE_HEADER_LEN, FileHeader, Flags, MAX_PAYLOAD_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
     SectionKind,
 };
 use crate::sink::{Sink, SinkError};
-pub use crate::totals::DropReason;
-use crate::totals::{self, DroppedSection, End, IndexEntry, KindTotal, Totals};
+use crate::totals::{self, Totals};
 use crate::wire::{Encoder, Fields, RecordType};
 use core::fmt;
 

@@ -12,9 +12,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::commands::kernel::Which;
 use crate::evidence;
 use crate::image::Image;
+use crate::kernel::Which;
 use crate::paths;
 use crate::qemu::{self, Ending, Limits, Machine, run::Next};
 

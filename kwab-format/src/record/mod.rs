@@ -3,10 +3,14 @@
 //! A record is four bytes, kind in the low byte and body length in the upper three, then the body: numbered fields. The
 //! list of kinds below is the only one; the submodules hold the fields. Every record carries a [`Stamp`].
 
+#[macro_use]
+mod table;
+
 mod cause;
 mod events;
 mod faults;
 mod identity;
+mod index;
 mod kept;
 mod memory;
 mod profile;
@@ -18,6 +22,7 @@ pub use cause::{Cause, CauseKind, Frame, FrameTrust, Reg, RegId, RegisterRole, R
 pub use events::*;
 pub use faults::*;
 pub use identity::{Arch, Cpu, CpuState, Identity, Image, ImageKind, Reason, Segment, Source};
+pub use index::{DropReason, DroppedSection, End, IndexEntry, KindTotal};
 pub use kept::{Drops, LogChunk, Note, NoteKind, Text, TextKind, UnknownEvent};
 pub use memory::*;
 pub use profile::*;
@@ -26,17 +31,13 @@ pub use syscalls::*;
 pub use system::*;
 
 use crate::schema::RecordSchema;
-pub use crate::totals::{DroppedSection, End, IndexEntry, KindTotal};
+pub use crate::wire::RecordKind;
 use crate::wire::{Fields, RecordType, WireError};
 
 /// Bytes of a record header.
 pub const RECORD_HEADER_LEN: usize = 4;
 /// The longest body that a record header can state.
 pub const MAX_BODY_LEN: usize = 0xFF_FFFF;
-
-/// The number in a record header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordKind(pub u8);
 
 macro_rules! kinds {
     ($($num:literal $name:ident,)*) => {

@@ -352,7 +352,7 @@ impl Case<'_> {
         }
         for drop in &self.left_out {
             let Some(kind) = drop.kind.map(SectionKind) else { continue };
-            let why = drop.reason.and_then(kwab_format::DropReason::name).unwrap_or("unknown reason");
+            let why = drop.reason.and_then(DropReason::name).unwrap_or("unknown reason");
             let text = format!("the writer left out part of {}: {why}", name(kind));
             self.losses.entry(kind).or_insert(text);
         }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use super::{Conditions, Figure, Row, Run};
-use crate::commands::kernel::Which;
 use crate::image::{self, Node};
+use crate::kernel::Which;
 use crate::qemu::{self, Clock, Ending, Limits, Machine, run::Next};
 use crate::setup::Consent;
 use crate::{evidence, guest, paths};

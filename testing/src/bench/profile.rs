@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::compare::number;
 use super::method::{self, Timing};
 use super::{Figure, Row};
-use crate::commands::kernel::Which;
+use crate::kernel::Which;
 use crate::paths;
 use crate::process::Call;
 use crate::setup::{self, Consent, Tool};

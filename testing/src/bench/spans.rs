@@ -18,7 +18,7 @@ use kwab_format::record::{PageFaults, SpanProfile, SyscallProfile};
 use super::compare::number;
 use super::method::{self, Timing};
 use super::{Figure, Row};
-use crate::commands::kernel::Which;
+use crate::kernel::Which;
 use crate::{evidence, paths};
 
 /// One line of the kernel's own accounts.

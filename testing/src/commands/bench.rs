@@ -23,10 +23,10 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum as _};
 
-use super::kernel::{self, Safety, Selection, Which};
 use crate::bench::baseline::{Baseline, Regression, SLICE};
 use crate::bench::method::{self, Timing};
 use crate::bench::{Row, Run, compare, profile, spans, table};
+use crate::kernel::{self, Safety, Selection, Which};
 use crate::results::Circumstances;
 use crate::results::junit::{Case, Outcome};
 use crate::setup::{self, Consent, Tool};

@@ -12,10 +12,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use super::kernel::{Selection, Which};
-use super::{boot, kernel};
+use crate::kernel::{Selection, Which};
 use crate::qemu::{self, Limits, Machine, Model};
 use crate::setup::{self, Consent, Tool};
+use crate::{boot, kernel};
 
 /// Its arguments.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         if *which == Which::Linux && arguments.machine == Model::Microvm {
             continue;
         }
-        let mut options = boot::Arguments::once(*which, &[]);
+        let mut options = boot::Options::once(*which, &[]);
         options.machine_model(arguments.machine);
         let mut machine = boot::machine(&options, consent)?;
         machine.serial = qemu::Serial::Captured;

@@ -14,7 +14,6 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use clap::Args;
 
-use super::kernel::{self, Safety, Selection, Which};
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
 use crate::contracts::program::{self, Contract};
@@ -22,6 +21,7 @@ use crate::contracts::results::{self, Row};
 use crate::contracts::verdict::{self, Difference, Verdict};
 use crate::image::Image;
 use crate::jobs::{self, Guest, Report};
+use crate::kernel::{self, Safety, Selection, Which};
 use crate::paths;
 use crate::results::{self as judged, Circumstances};
 use crate::setup::{self, Consent, Tool};
@@ -156,7 +156,7 @@ fn second_look(
     let linux = run_under(batch, Which::Linux, &batch.linux, &again)?;
     for row in &mut rows {
         let (Some(ours), Some(linux)) = (ours.get(&row.name), linux.get(&row.name)) else { continue };
-        let verdict = match verdict::judge(ours, linux, excuses.get(&row.name), &verdict::today()) {
+        let verdict = match verdict::judge(ours, linux, excuses.get(&row.name), &judged::today()) {
             Verdict::Same => Verdict::Unsteady(format!("agrees when run again; first {}", row.verdict)),
             verdict => verdict,
         };
@@ -201,7 +201,7 @@ fn rows(
     excuses: &BTreeMap<String, Difference>,
     rule: impl Fn(&Contract, u64) -> Option<Report>,
 ) -> Result<Vec<Row>> {
-    let today = verdict::today();
+    let today = judged::today();
     let row = |(contract, key): (&Contract, &u64)| {
         let name = contract.name.clone();
         let ours = ours.remove(&name).with_context(|| format!("{name} has no report"))?;

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::boot;
-use super::kernel::Which;
+use crate::boot;
+use crate::kernel::Which;
 use crate::paths;
 use crate::process::Call;
 use crate::qemu::{self, Limits, run::Next};
@@ -35,7 +35,7 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
         "$ cargo xtask boot --debug process,signal,panic --dumpmem {} -- sh -c \"{SCRIPT}\" >{}",
         shown.0, shown.1
     );
-    let arguments = boot::Arguments::once(Which::Ours, &["sh", "-c", SCRIPT]).debugging("process,signal,panic");
+    let arguments = boot::Options::once(Which::Ours, &["sh", "-c", SCRIPT]).debugging("process,signal,panic");
     let mut machine = boot::machine(&arguments, consent)?;
     machine.keep_dumps_in(&memory)?;
     let outcome = qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;

@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::boot;
-use super::kernel::Which;
+use crate::boot;
+use crate::kernel::Which;
 use crate::process::Call;
 use crate::qemu::{self, Ending, Limits, run::Next};
 use crate::setup::{self, Consent, Tool};
@@ -64,7 +64,7 @@ const FORBIDDEN: &[&str] = &["dropped", "page_verify_fail", "panic"];
 pub fn run(consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     Call::cargo().args(["build", "--quiet", "--locked", "-p", "kwab-cli"]).folder(paths::root()).show()?;
-    let arguments = boot::Arguments::once(Which::Ours, &["sh", "-c", SCRIPT]).debugging("all").processors(2);
+    let arguments = boot::Options::once(Which::Ours, &["sh", "-c", SCRIPT]).debugging("all").processors(2);
     let outcome = qemu::run(&boot::machine(&arguments, consent)?, Limits::seconds(240), |_| Next::Go)?;
     let log = paths::build("events")?.join("serial.log");
     paths::write(&log, &outcome.serial)?;
@@ -114,7 +114,7 @@ fn clamour(categories: Option<&str>, calls: u64, consent: Consent) -> Result<()>
     let file = paths::build("images")?.join("events.cpio");
     paths::write(&file, &image.archive())?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let mut arguments = boot::Arguments::once(Which::Ours, &words).from_initramfs(file);
+    let mut arguments = boot::Options::once(Which::Ours, &words).from_initramfs(file);
     if let Some(list) = categories {
         arguments = arguments.debugging(list);
     }

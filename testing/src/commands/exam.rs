@@ -12,9 +12,9 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::kernel::Which;
 use crate::exam::row::Row;
 use crate::exam::{self, QUESTIONS, Question, Room};
+use crate::kernel::Which;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
@@ -106,7 +106,7 @@ fn room(question: &Question, consent: Consent) -> Result<Room> {
     let mut tree = image::base(consent)?;
     tree.program("/bin/exam", &guest::program("exam", consent)?)?;
     let words: Vec<String> = ["/bin/exam"].iter().chain(question.programs).map(|word| (*word).to_owned()).collect();
-    super::boot::put_command(&mut tree, &words);
+    crate::boot::put_command(&mut tree, &words);
     let folder = paths::build("exam")?;
     let initrd = folder.join(format!("{}.cpio", question.name()));
     paths::write(&initrd, &tree.archive())?;

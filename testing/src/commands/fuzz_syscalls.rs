@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 
-use super::kernel::Which;
 use crate::contracts::coverage;
 use crate::fuzz::record::{self, Record};
 use crate::fuzz::{Bench, Case, shrink};
+use crate::kernel::Which;
 use crate::paths;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::boot;
-use super::kernel::Which;
+use crate::boot;
+use crate::kernel::Which;
 use crate::qemu::{self, Limits, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     boot::put_command(&mut image, &words.map(str::to_owned));
     let file = paths::build("images")?.join("hogs.cpio");
     paths::write(&file, &image.archive())?;
-    let once = boot::Arguments::once(arguments.kernel, &words).memory(arguments.mem).from_initramfs(file);
+    let once = boot::Options::once(arguments.kernel, &words).memory(arguments.mem).from_initramfs(file);
     let outcome = qemu::run(&boot::machine(&once, consent)?, Limits::seconds(SECONDS), |line| {
         if line.contains("ended by") || line.contains("hogs are over") {
             println!("{line}");

@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use kwab::model::{Depth, Dump};
 use kwab_format::record::{Cause, CauseKind};
 
-use super::kernel::Which;
 use crate::image::Image;
 use crate::jobs::{self, End, Guest, Job, Report};
+use crate::kernel::Which;
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
 

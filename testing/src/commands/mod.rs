@@ -51,7 +51,7 @@ enum Command {
     /// Install everything that any command needs.
     Setup,
     /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
-    Boot(boot::Arguments),
+    Boot(crate::boot::Options),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::Arguments),
     /// Run the contracts under our kernel and compare with Linux.

@@ -13,7 +13,7 @@ use kwab::analysis::{Dump, images};
 use kwab::export::{core_stacks, elf_core};
 use kwab::symbols::{BuildId, Finder, IndexCache};
 
-use super::kernel::Which;
+use crate::kernel::Which;
 use crate::paths;
 use crate::readers::{READERS, Stacks, stacks_of};
 use crate::setup::Consent;

@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::exam::row;
 use crate::paths;
-use crate::results::{self, page};
+use crate::{page, results};
 
 /// Its arguments.
 #[derive(Debug, Args)]

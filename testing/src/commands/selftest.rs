@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
-use super::kernel::{self, Safety};
+use crate::kernel::{self, Safety};
 use crate::paths;
 use crate::qemu::{self, Ending, Limits, Machine, Model, run::Next};
 use crate::results;

@@ -5,8 +5,8 @@
 
 use anyhow::{Result, ensure};
 
-use super::boot;
-use super::kernel::Which;
+use crate::boot;
+use crate::kernel::Which;
 use crate::qemu::{self, Ending, Limits, run::Next};
 use crate::setup::{self, Consent, Tool};
 
@@ -44,7 +44,7 @@ fn total_kib(mib: u32, fill: u32, consent: Consent) -> Result<u64> {
         }
     };
     let script = format!("grep MemTotal /proc/meminfo; mount -t tmpfs none /tmp 2>/dev/null; {write} echo done");
-    let arguments = boot::Arguments::once(Which::Ours, &["sh", "-c", &script]).memory(mib);
+    let arguments = boot::Options::once(Which::Ours, &["sh", "-c", &script]).memory(mib);
     let machine = boot::machine(&arguments, consent)?;
     let mut lines = Vec::new();
     let outcome = qemu::run(&machine, Limits::seconds(300), |line| {

@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::boot;
-use super::kernel::Which;
+use crate::boot;
+use crate::kernel::Which;
 use crate::qemu::{self, Ending, Limits, Machine, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};

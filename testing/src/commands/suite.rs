@@ -12,9 +12,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
-use super::kernel::{Selection, Which};
 use crate::image::Image;
 use crate::jobs::{self, Guest, Job, Report};
+use crate::kernel::{Selection, Which};
 use crate::results::Circumstances;
 use crate::results::junit::Case;
 use crate::setup::{self, Consent, Tool};

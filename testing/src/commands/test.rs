@@ -11,12 +11,13 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
-use super::kernel::Which;
 use super::{
     bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, lost, selftest, sizes,
     suite,
 };
+use crate::boot::Options;
 use crate::debian::NoSource;
+use crate::kernel::Which;
 use crate::process::Call;
 use crate::setup::{self, Consent};
 use crate::suites::Suite;
@@ -212,7 +213,7 @@ fn readme_commands() -> Result<()> {
 
 /// The kernel, the image and the one-shot protocol work: a program's own status comes back.
 fn boot(kernel: Which, consent: Consent) -> Result<()> {
-    let arguments = boot::Arguments::once(kernel, &["sh", "-c", "grep -c ^root: /etc/passwd && exit 7"]);
+    let arguments = Options::once(kernel, &["sh", "-c", "grep -c ^root: /etc/passwd && exit 7"]);
     let code = boot::run(&arguments, consent)?;
     ensure!(code == ExitCode::from(7), "the status of a command in the guest did not come back");
     Ok(())

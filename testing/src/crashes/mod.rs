@@ -20,7 +20,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use kwab::import::{Options, PendingFile, import_channel};
 
-use crate::commands::{boot, kernel::Which};
+use crate::boot;
+use crate::kernel::Which;
 use crate::paths;
 use crate::qemu::Machine;
 use crate::setup::Consent;
@@ -34,7 +35,7 @@ pub fn machine(way: &str, cpus: u32, consent: Consent) -> Result<Machine> {
 
 /// A machine whose shell runs `script`.
 pub fn guest(script: &str, cpus: u32, consent: Consent) -> Result<Machine> {
-    let mut machine = boot::machine(&boot::Arguments::once(Which::Ours, &["sh", "-c", script]), consent)?;
+    let mut machine = boot::machine(&boot::Options::once(Which::Ours, &["sh", "-c", script]), consent)?;
     machine.cpus = cpus;
     Ok(machine)
 }

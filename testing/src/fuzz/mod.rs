@@ -16,10 +16,10 @@ use std::thread;
 
 use anyhow::{Context as _, Result};
 
-use crate::commands::boot;
-use crate::commands::kernel::Which;
+use crate::boot;
 use crate::exam::{self, Room};
 use crate::image::{self, Image, Node};
+use crate::kernel::Which;
 use crate::process::Call;
 use crate::qemu::{self, Ending, Limits, Machine, run::Next};
 use crate::setup::Consent;

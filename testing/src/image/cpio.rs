@@ -1,9 +1,11 @@
 //! Writes a newc cpio archive, the form in which a kernel takes its first file system.
 //!
 //! The archive is a function of its entries alone: times are zero, inode numbers count up, the owner is root, and the
-//! caller's order is kept. The layout is the kernel's `Documentation/driver-api/early-userspace/buffer-format.rst`: a
-//! header of thirteen eight-digit hex fields after the magic `070701`, the name with its NUL, the data, each padded to
-//! four bytes; an entry named `TRAILER!!!` ends it.
+//! caller's order is kept. The crate `cpio` lays out the bytes; this module says which numbers an entry gets.
+
+use std::io::Write as _;
+
+use cpio::newc;
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,46 +30,32 @@ pub struct Archive {
 impl Archive {
     /// Appends one entry. `name` has no leading slash; `permissions` are the low twelve bits of the mode.
     pub fn add(&mut self, name: &str, permissions: u32, node: &Node) {
-        let (kind, data, device) = match node {
+        let (kind, data, (major, minor)) = match node {
             Node::Folder => (0o040_000, &[][..], (0, 0)),
             Node::File(content) => (0o100_000, &content[..], (0, 0)),
             Node::Link(target) => (0o120_000, target.as_bytes(), (0, 0)),
             Node::Device(major, minor) => (0o020_000, &[][..], (*major, *minor)),
         };
         let links = if *node == Node::Folder { 2 } else { 1 };
-        self.entry(name, kind | (permissions & 0o7777), links, data, device);
+        // A guest program over 4 GiB is not a thing to handle but a mistake to notice.
+        let size = u32::try_from(data.len()).expect("an initramfs file has at most 4 GiB");
+        self.entries += 1;
+        let entry = newc::Builder::new(name).ino(self.entries).mode(kind | (permissions & 0o7777)).nlink(links);
+        let mut writer = entry.rdev_major(major).rdev_minor(minor).write(&mut self.bytes, size);
+        writer.write_all(data).and_then(|()| writer.finish().map(drop)).expect(TO_MEMORY);
     }
 
     /// Ends the archive, padded to 512 bytes as cpio does.
     #[must_use]
     pub fn finish(mut self) -> Vec<u8> {
-        self.entries = u32::MAX;
-        self.entry("TRAILER!!!", 0, 1, &[], (0, 0));
-        self.pad(512);
+        newc::trailer(&mut self.bytes).expect(TO_MEMORY);
+        self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
         self.bytes
     }
-
-    fn entry(&mut self, name: &str, mode: u32, links: u32, data: &[u8], device: (u32, u32)) {
-        self.entries = self.entries.wrapping_add(1);
-        // A guest program over 4 GiB is not a thing to handle but a mistake to notice.
-        let size = u32::try_from(data.len()).expect("an initramfs file has at most 4 GiB");
-        let name_size = u32::try_from(name.len() + 1).expect("a file name has at most 4 GiB");
-        let fields = [self.entries, mode, 0, 0, links, 0, size, 0, 0, device.0, device.1, name_size, 0];
-        self.bytes.extend_from_slice(b"070701");
-        for field in fields {
-            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
-        }
-        self.bytes.extend_from_slice(name.as_bytes());
-        self.bytes.push(0);
-        self.pad(4);
-        self.bytes.extend_from_slice(data);
-        self.pad(4);
-    }
-
-    fn pad(&mut self, unit: usize) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(unit), 0);
-    }
 }
+
+/// Why writing an archive cannot fail.
+const TO_MEMORY: &str = "a vector takes every byte";
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! JUnit's XML, the form that CI systems read: a suite of cases that pass, fail or were left out.
 
-use std::fmt::Write as _;
+use anyhow::{Context as _, Result};
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 /// How one case went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,43 +36,36 @@ impl Case {
 }
 
 /// The whole document.
-pub fn text(suite: &str, cases: &[Case]) -> String {
-    let count = |wanted: fn(&Outcome) -> bool| cases.iter().filter(|case| wanted(&case.outcome)).count();
-    let failures = count(|outcome| matches!(outcome, Outcome::Failure(_)));
-    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(
-        text,
-        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\">",
-        escaped(suite),
-        cases.len()
-    );
-    for case in cases {
-        let _ = write!(text, "  <testcase classname=\"{}\" name=\"{}\"", escaped(&case.class), escaped(&case.name));
-        let _ = match &case.outcome {
-            Outcome::Pass => writeln!(text, "/>"),
-            Outcome::Skipped(why) => writeln!(text, "><skipped message=\"{}\"/></testcase>", escaped(why)),
-            Outcome::Failure(how) => writeln!(text, "><failure message=\"{}\"/></testcase>", escaped(how)),
-        };
-    }
-    text.push_str("</testsuite>\n");
-    text
+pub fn text(suite: &str, cases: &[Case]) -> Result<String> {
+    let mut group = TestSuite::new(plain(suite));
+    group.add_test_cases(cases.iter().map(element));
+    let mut report = Report::new(plain(suite));
+    report.add_test_suite(group);
+    report.to_string().context("writing JUnit's XML")
 }
 
-/// Text for an attribute; control characters, which XML cannot hold, become question marks.
-fn escaped(text: &str) -> String {
-    let mut result = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => result.push_str("&amp;"),
-            '<' => result.push_str("&lt;"),
-            '>' => result.push_str("&gt;"),
-            '"' => result.push_str("&quot;"),
-            c if c.is_control() => result.push('?'),
-            c => result.push(c),
+fn element(case: &Case) -> TestCase {
+    let status = match &case.outcome {
+        Outcome::Pass => TestCaseStatus::success(),
+        Outcome::Skipped(why) => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(plain(why));
+            status
         }
-    }
-    result
+        Outcome::Failure(how) => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+            status.set_message(plain(how));
+            status
+        }
+    };
+    let mut element = TestCase::new(plain(&case.name), status);
+    element.set_classname(plain(&case.class));
+    element
+}
+
+/// Text for an attribute, with a question mark for each control character: a program's escape sequences shall show.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -82,10 +76,17 @@ mod tests {
     fn a_program_that_prints_markup_does_not_break_the_report() {
         let case = |name: &str, outcome| Case { class: "a".into(), name: name.into(), outcome };
         let failure = Outcome::Failure("`<x>` & \"y\"\u{7}".into());
-        let xml =
-            text("contracts", &[case("b", failure), case("c", Outcome::Pass), case("d", Outcome::Skipped("x".into()))]);
-        assert!(xml.contains("tests=\"3\" failures=\"1\" skipped=\"1\""), "{xml}");
-        assert!(xml.contains("message=\"`&lt;x&gt;` &amp; &quot;y&quot;?\""), "{xml}");
-        assert!(xml.contains("<testcase classname=\"a\" name=\"c\"/>"), "{xml}");
+        let cases = [case("b", failure), case("c", Outcome::Pass), case("d", Outcome::Skipped("x".into()))];
+        let xml = text("contracts", &cases).unwrap();
+        assert!(xml.contains(r#"<testsuite name="contracts" tests="3" skipped="1" errors="0" failures="1">"#), "{xml}");
+        let read = Report::deserialize_from_str(&xml).unwrap();
+        let [suite] = &read.test_suites[..] else { panic!("{xml}") };
+        let names: Vec<_> = suite.test_cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names, ["b", "c", "d"]);
+        assert!(suite.test_cases.iter().all(|case| case.classname.as_ref().is_some_and(|class| class.as_str() == "a")));
+        let TestCaseStatus::NonSuccess { message: Some(message), .. } = &suite.test_cases[0].status else {
+            panic!("{xml}")
+        };
+        assert_eq!(message.as_str(), "`<x>` & \"y\"?");
     }
 }

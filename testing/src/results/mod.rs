@@ -2,20 +2,19 @@
 //!
 //! A [`Kept`] is a judge's rows with their [`Circumstances`]. Only a complete run is kept under the judge's own name; a
 //! filtered one lies beside it as `<name>-partial`, so that a look at one row never replaces a table. [`junit`] writes the
-//! same for CI, [`page`] turns what is kept into `testing/RESULTS.md`.
+//! same for CI, [`page`](crate::page) turns what is kept into `testing/RESULTS.md`.
 
 pub mod junit;
-pub mod page;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::verdict;
 use crate::paths;
 use crate::process::Call;
 
@@ -47,7 +46,7 @@ impl Circumstances {
         let qemu = said(Call::new("qemu-system-x86_64").arg("--version")).unwrap_or_default();
         let version = qemu.split_whitespace().nth(3).unwrap_or_default();
         Self {
-            date: verdict::today(),
+            date: today(),
             commit: commit + mark,
             linux: linux.unwrap_or_default().trim().to_owned(),
             qemu: version.to_owned(),
@@ -82,7 +81,7 @@ pub fn verdict(failures: &[String]) -> Result<ExitCode> {
 
 /// Keeps the same for CI, beside the JSON.
 pub fn keep_junit(name: &str, complete: bool, cases: &[junit::Case]) -> Result<()> {
-    paths::write(&file(&named(name, complete), "xml")?, junit::text(name, cases).as_bytes())
+    paths::write(&file(&named(name, complete), "xml")?, junit::text(name, cases)?.as_bytes())
 }
 
 /// The last complete results of this name; `None` when there are none.
@@ -100,4 +99,35 @@ fn named(name: &str, complete: bool) -> String {
 
 fn file(name: &str, extension: &str) -> Result<PathBuf> {
     Ok(paths::build("results")?.join(format!("{name}.{extension}")))
+}
+
+/// Today's date in UTC, `YYYY-MM-DD`.
+pub fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (year, month, day) = civil(seconds / 86_400);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// Year, month and day of a day number since 1970-01-01, by counting eras of 400 years from 0000-03-01.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(19_782), (2024, 2, 29));
+        assert_eq!(civil(20_777), (2026, 11, 20));
+    }
 }

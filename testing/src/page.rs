@@ -9,16 +9,16 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-use super::{Circumstances, Kept, kept};
 use crate::bench::compare::{self, Pair, number};
 use crate::bench::{self, Row as BenchRow, Run};
-use crate::commands::kernel::Safety;
 use crate::contracts::coverage;
 use crate::contracts::results::Row;
 use crate::contracts::verdict::Verdict;
 use crate::exam::row as exam;
 use crate::fuzz::record::Record;
+use crate::kernel::Safety;
 use crate::paths;
+use crate::results::{Circumstances, Kept, kept};
 use crate::suites::{Compared, Suite};
 
 /// The rendered page.
