@@ -7,8 +7,6 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -18,7 +16,7 @@ use kwab::symbols::{Finder, IndexCache};
 use kwab_format::record::CauseKind;
 use kwab_format::stream::Dumps;
 
-use crate::qemu::{self, Limits, Machine, run::Next};
+use crate::qemu::{self, Limits, Machine, OnSilence, run::Next};
 
 pub mod row;
 
@@ -126,7 +124,7 @@ const MEMORY: u32 = 192;
 /// The longest run.
 const LIMITS: Limits = Limits { total: Duration::from_secs(240), silence: Duration::from_secs(120) };
 /// A guest that said nothing for so long hangs.
-const SILENCE: Duration = Duration::from_secs(20);
+pub const SILENCE: Duration = Duration::from_secs(20);
 
 /// Boots a guest with the bug, and judges what it leaves behind. `None` when it leaves nothing.
 ///
@@ -141,16 +139,11 @@ pub fn sit(question: &Question, room: &Room) -> Result<(Option<Answer>, Vec<u8>)
     std::fs::remove_file(&memory).ok();
     machine.keep_dumps_in(&memory)?;
     machine.extra = vec!["-qmp".to_owned(), format!("unix:{},server=on,wait=off", socket.display())];
-    let (heard, silence) = mpsc::channel::<()>();
-    let (hangs, asked) = (question.hangs, socket.clone());
-    let watcher = thread::spawn(move || watch(hangs, &silence, &asked));
-    let outcome = qemu::run(&machine, LIMITS, |line| {
-        // The watcher ends when it has asked; then nobody listens.
-        let _ = heard.send(());
+    let mut ask = || ask_for_dump(&socket);
+    let on_silence = question.hangs.then_some(OnSilence { after: SILENCE, act: &mut ask });
+    let outcome = qemu::run_asking(&machine, LIMITS, on_silence, |line| {
         if line.contains("kwab: dump of ") { Next::Stop } else { Next::Go }
     })?;
-    drop(heard);
-    watcher.join().ok();
     let region = std::fs::read(&memory).context("the guest's memory for dumps")?;
     std::fs::remove_file(&memory).ok();
     std::fs::remove_file(&socket).ok();
@@ -167,20 +160,10 @@ fn options(question: &Question, room: &Room) -> String {
     format!("{} quiet loglevel=4 watchdog=15 hung_task=10 rdinit=/sbin/oneshot{inject}", room.options)
 }
 
-/// Asks for a dump by an NMI if `hangs` and nothing was heard for some seconds; ends when the sender of `silence` is gone.
-pub fn watch(hangs: bool, silence: &mpsc::Receiver<()>, socket: &Path) {
-    loop {
-        match silence.recv_timeout(SILENCE) {
-            Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) if hangs => {
-                // A guest that is gone meanwhile needs no dump.
-                nmi(socket).ok();
-                return;
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-    }
+/// Asks a guest that hangs for a dump, by an NMI through QEMU's monitor at `socket`.
+pub fn ask_for_dump(socket: &Path) {
+    // A guest that is gone meanwhile needs no dump.
+    nmi(socket).ok();
 }
 
 /// QEMU's machine protocol: a greeting, then one line of JSON for each command.

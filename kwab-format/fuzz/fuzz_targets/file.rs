@@ -3,7 +3,9 @@
 //! The input is also read a second time with all its checksums put right, so that the fuzzer gets past them.
 #![no_main]
 
-use kwab_format::{Item, Reader, section};
+use std::collections::BTreeSet;
+
+use kwab_format::{DefectKind, Item, Reader, section};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -14,15 +16,15 @@ fuzz_target!(|data: &[u8]| {
 fn walk(data: &[u8]) {
     let Ok(reader) = Reader::new(data) else { return };
     let mut end = 0;
-    let mut last = None;
+    let (mut read, mut late, mut out_of_order) = (BTreeSet::new(), false, false);
     let mut scratch = [0; 600];
     for item in reader.sections() {
         match item {
             Item::Section(section) => {
                 assert!(section.offset >= end, "sections overlap");
-                assert!(last.is_none_or(|last| section.header.seq > last), "sequence numbers fall");
+                late |= read.last().is_some_and(|last| section.header.seq < *last);
+                assert!(read.insert(section.header.seq), "a section is read twice");
                 end = section.offset + section.header.total_len() as usize;
-                last = Some(section.header.seq);
                 assert!(end <= data.len());
                 section.verify().expect("sections() yields sound sections");
                 for record in section.records() {
@@ -32,9 +34,11 @@ fn walk(data: &[u8]) {
             }
             Item::Defect(defect) => {
                 assert!(defect.offset + defect.length <= data.len() as u64, "{defect}");
+                out_of_order |= matches!(defect.kind, DefectKind::OutOfOrder { .. });
             }
         }
     }
+    assert!(!late || out_of_order, "a late section is read without a word");
     let _ = reader.headers().count();
     let _ = kwab_format::tail::find_end(data).map(|end| kwab_format::tail::end_record(&end));
 }

@@ -11,8 +11,6 @@ pub mod shrink;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
 
 use anyhow::{Context as _, Result};
 
@@ -21,7 +19,7 @@ use crate::exam::{self, Room};
 use crate::image::{self, Image, Node};
 use crate::kernel::Which;
 use crate::process::Call;
-use crate::qemu::{self, Ending, Limits, Machine, run::Next};
+use crate::qemu::{self, Ending, Limits, Machine, OnSilence, run::Next};
 use crate::setup::Consent;
 use crate::{contracts, crashes, guest, paths};
 
@@ -96,18 +94,13 @@ impl Bench {
             machine.keep_dumps_in(&memory)?;
             machine.extra = crashes::qmp::arguments(&socket).to_vec();
         }
-        let (heard, silence) = mpsc::channel::<()>();
-        let asked = socket.clone();
-        let watcher = thread::spawn(move || exam::watch(ours, &silence, &asked));
+        let mut ask = || exam::ask_for_dump(&socket);
+        let on_silence = ours.then_some(OnSilence { after: exam::SILENCE, act: &mut ask });
         let mut report = Report::default();
-        let outcome = qemu::run(&machine, limits(case), |line| {
-            // The watcher ends when it has asked for a dump.
-            let _ = heard.send(());
+        let outcome = qemu::run_asking(&machine, limits(case), on_silence, |line| {
             report.line(line);
             if line.contains("kwab: dump of ") && !line.contains("live") { Next::Stop } else { Next::Go }
         })?;
-        drop(heard);
-        watcher.join().ok();
         fs::remove_file(&socket).ok();
         if let Some((kind, text)) = lost(&outcome.ending, &outcome.serial) {
             let programs = report.last_programs(case.workers);

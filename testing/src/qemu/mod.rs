@@ -4,6 +4,7 @@
 //! virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one guest
 //! instruction is one nanosecond and a rerun is bit-identical; the second works with one CPU only.
 
+mod quiet;
 pub mod run;
 
 use std::fmt;
@@ -13,7 +14,7 @@ use anyhow::{Result, ensure};
 
 use crate::process::Call;
 
-pub use run::{Ending, Limits, Outcome, run};
+pub use run::{Ending, Limits, OnSilence, Outcome, run, run_asking};
 
 /// QEMU's machine types that are used here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

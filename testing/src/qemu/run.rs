@@ -1,7 +1,8 @@
 //! Watches one captured run: hands out the serial console line by line and decides how the run ended.
 //!
 //! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic, after
-//! the rest of the report had time to come; silence past a limit is a hang. In each case QEMU is killed by its process
+//! the rest of the report had time to come; silence past a limit is a hang. Time in which the host gave the guest no
+//! processor is not counted ([`super::quiet`]). In each case QEMU is killed by its process
 //! id: the host never waits for a guest to switch itself off.
 
 use std::io::Read as _;
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use super::Machine;
+use super::quiet::{Quiet, waited};
 
 /// How long a run may take.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +78,32 @@ const LONGEST_REPORT: Duration = Duration::from_secs(120);
 /// What a kernel prints when it gives up, ours and Linux.
 const PANICS: &[&str] = &["Kernel panic - not syncing", "kernel panic:", "panicked at ", "KWAB-PANIC"];
 
+/// What is done once when a guest has been silent, such as asking it for a dump.
+pub struct OnSilence<'a> {
+    /// After how long.
+    pub after: Duration,
+    /// What; the run goes on behind it.
+    pub act: &'a mut dyn FnMut(),
+}
+
 /// Runs a machine with its console captured. `on_line` gets each line without its end.
-pub fn run(machine: &Machine, limits: Limits, mut on_line: impl FnMut(&str) -> Next) -> Result<Outcome> {
+pub fn run(machine: &Machine, limits: Limits, on_line: impl FnMut(&str) -> Next) -> Result<Outcome> {
+    run_asking(machine, limits, None, on_line)
+}
+
+/// The same with something to do when the guest falls silent.
+pub fn run_asking(
+    machine: &Machine,
+    limits: Limits,
+    mut on_silence: Option<OnSilence<'_>>,
+    mut on_line: impl FnMut(&str) -> Next,
+) -> Result<Outcome> {
     let call = machine.call();
     let started = Instant::now();
     let mut child = call.spawn()?;
     let console = reader(&mut child)?;
-    let mut watch = Watch::default();
-    let ending = watch.until_end(&console, limits, started, &mut on_line);
+    let mut watch = Watch::new(child.id());
+    let ending = watch.until_end(&console, limits, &mut on_silence, &mut on_line);
     let ending = match ending {
         Some(ending) => {
             child.kill().and_then(|()| child.wait()).with_context(|| format!("cannot end `{call}`"))?;
@@ -132,27 +152,39 @@ fn reader(child: &mut Child) -> Result<Receiver<Vec<u8>>> {
     Ok(receive)
 }
 
-#[derive(Default)]
 struct Watch {
+    process: u32,
+    started: Instant,
+    quiet: Quiet,
     serial: Vec<u8>,
     line_start: usize,
     panic: Option<(String, Instant)>,
 }
 
 impl Watch {
+    fn new(process: u32) -> Self {
+        let (started, quiet) = (Instant::now(), Quiet::of(process));
+        Self { process, started, quiet, serial: Vec::new(), line_start: 0, panic: None }
+    }
+
+    /// Whether the guest has had its time; a host without time for it gets four times as much.
+    fn is_late(&self, total: Duration) -> bool {
+        let elapsed = self.started.elapsed();
+        elapsed >= total && elapsed.saturating_sub(waited(self.process).min(total * 3)) >= total
+    }
+
     /// Reads until something ends the run; `None` when the console was closed.
     fn until_end(
         &mut self,
         console: &Receiver<Vec<u8>>,
         limits: Limits,
-        started: Instant,
+        on_silence: &mut Option<OnSilence<'_>>,
         on_line: &mut impl FnMut(&str) -> Next,
     ) -> Option<Ending> {
-        let mut heard = Instant::now();
         loop {
             match console.recv_timeout(Duration::from_millis(50)) {
                 Ok(chunk) => {
-                    heard = Instant::now();
+                    self.quiet.broken();
                     self.serial.extend_from_slice(&chunk);
                     if let Some(ending) = self.lines(on_line) {
                         return Some(ending);
@@ -163,17 +195,20 @@ impl Watch {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
+            let silent = self.quiet.lasted();
+            let late = self.is_late(limits.total);
             if let Some((line, since)) = &self.panic
-                && (heard.elapsed() >= LAST_WORDS
-                    || since.elapsed() >= LONGEST_REPORT
-                    || started.elapsed() >= limits.total)
+                && (silent >= LAST_WORDS || since.elapsed() >= LONGEST_REPORT || late)
             {
                 return Some(Ending::Panicked(line.clone()));
             }
-            if self.panic.is_none() && heard.elapsed() >= limits.silence {
+            if let Some(asked) = on_silence.take_if(|on_silence| silent >= on_silence.after) {
+                (asked.act)();
+            }
+            if self.panic.is_none() && silent >= limits.silence {
                 return Some(Ending::Hung);
             }
-            if started.elapsed() >= limits.total {
+            if late {
                 return Some(Ending::TimedOut);
             }
         }
@@ -209,7 +244,7 @@ mod tests {
         drop(send);
         let mut seen = Vec::new();
         let limits = Limits::seconds(5);
-        let ending = Watch::default().until_end(&receive, limits, Instant::now(), &mut |line| {
+        let ending = Watch::new(std::process::id()).until_end(&receive, limits, &mut None, &mut |line| {
             seen.push(line.to_owned());
             Next::Go
         });
