@@ -57,9 +57,9 @@ impl PendingFile {
     pub fn into_file(self) -> io::Result<File> {
         let mut file: File = match self.0 {
             Kept::Own(file) => file.into(),
-            Kept::Part { file, start, length } => {
+            Kept::FileRange { file, start, length } => {
                 let mut own = Unnamed::in_folder(&std::env::temp_dir())?;
-                io::copy(&mut Part { file: &file, at: start, left: length }, &mut own)?;
+                io::copy(&mut FileRange { file: &file, at: start, left: length }, &mut own)?;
                 own.into()
             }
         };
