@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kwab::report::inspect::Report;
-
+use super::crash::Second;
 use super::{App, Crash, Effect, MenuAction, Overlay};
 use crate::load::{Job, Message};
 use crate::theme::Tone;
@@ -13,18 +12,6 @@ use crate::view::{Slot, View};
 
 /// Dumps that a menu offers to compare with; the list of dumps has all.
 const OFFERED: usize = 8;
-
-/// The other crash of a comparison, and what has arrived of both.
-pub struct Second {
-    /// Path of the dump, or of one of the dumps in a file.
-    pub path: PathBuf,
-    /// The generation that its jobs carry.
-    pub generation: u64,
-    /// What it is about, once that is known.
-    pub report: Option<Arc<Report>>,
-    left: BTreeMap<Slot, Arc<dyn View>>,
-    right: BTreeMap<Slot, Arc<dyn View>>,
-}
 
 /// Lists that are about one dump by nature.
 const fn alone(slot: Slot) -> bool {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use kwab::report::inspect::Report;
 
-use super::beside::Second;
 use crate::list::ListState;
 use crate::marks::Marks;
 use crate::view::{Slot, View};
@@ -26,6 +25,20 @@ pub const TABS: &[(&str, &[Slot])] = &[
     ("Locks", &[Slot::Locks]),
     ("Profile", &[Slot::Profile, Slot::Spans]),
 ];
+
+/// The other crash of a comparison, and what has arrived of both.
+pub struct Second {
+    /// Path of the dump, or of one of the dumps in a file.
+    pub path: PathBuf,
+    /// The generation that its jobs carry.
+    pub generation: u64,
+    /// What it is about, once that is known.
+    pub report: Option<Arc<Report>>,
+    /// Lists of the first that have arrived.
+    pub(super) left: BTreeMap<Slot, Arc<dyn View>>,
+    /// Lists of the second that have arrived.
+    pub(super) right: BTreeMap<Slot, Arc<dyn View>>,
+}
 
 /// An open crash.
 pub struct Crash {

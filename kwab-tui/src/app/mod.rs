@@ -25,8 +25,7 @@ use std::sync::atomic::Ordering;
 
 use crossterm::event::KeyEvent;
 
-pub use beside::Second;
-pub use crash::{Crash, TABS};
+pub use crash::{Crash, Second, TABS};
 pub use found::Catalogue;
 pub use overlay::{MenuAction, Overlay, PromptKind, matching};
 
