@@ -17,6 +17,7 @@ pub mod input;
 pub mod lines;
 pub mod pending;
 pub mod recorder;
+pub mod reports;
 pub mod scan;
 pub mod segment;
 pub mod summary;
