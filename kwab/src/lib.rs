@@ -7,7 +7,7 @@
 //! ```
 //!
 //! * [`import`] reads logs of any mixture (events, console text, panics, armoured dumps) and cuts them into one dump per
-//!   crash. What one crash is, is written in [`import::crash`]; how a log is cut, in [`import::recorder`].
+//!   crash. What one crash is, is written in [`import::crash`]; how a log is cut, in [`import::segments`].
 //! * [`model`] opens a dump ([`model::DumpFile`]: sections and defects), loads what is needed ([`model::Dump`]: typed records
 //!   that borrow from it), and knows how to say a record as JSON, as a line, as an strace-like call.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.

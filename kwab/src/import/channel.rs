@@ -13,10 +13,11 @@ use kwab_format::{Item, RecordKind};
 
 use super::boot::BootFacts;
 use super::crash::Crash;
+use super::lines::Place;
 use super::pending::{Keeper, PendingDump};
-use super::scan::Place;
 use super::segment::Segment;
 use super::summary::{DumpSummary, ImportReport, SCHEMA};
+use super::tally::mark_repetitions;
 use super::{ImportError, Options};
 use crate::output::Unnamed;
 
@@ -59,11 +60,7 @@ pub fn import_channel(bytes: &[u8], options: &Options) -> Result<(ImportReport, 
         dumps.push(one(&found, number, boot, options, &mut keeper).map_err(ImportError::Write)?);
     }
     report.boots = boots.len() as u32;
-    let mut first: HashMap<String, u32> = HashMap::new();
-    for PendingDump { summary, .. } in &mut dumps {
-        let first = *first.entry(summary.signature.clone()).or_insert(summary.number);
-        summary.same_as = Some(first).filter(|first| *first != summary.number);
-    }
+    mark_repetitions(&mut dumps);
     report.dumps = dumps.iter().map(|dump| dump.summary.clone()).collect();
     Ok((report, dumps))
 }

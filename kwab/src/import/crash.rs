@@ -22,7 +22,7 @@ use linux_abi::signals::DefaultAction;
 
 use super::emit::DumpWriter;
 use super::event::register;
-use super::scan::Place;
+use super::lines::Place;
 use super::text::{Location, location};
 use crate::decode::{has_address, vector_of};
 use crate::report::signature::Parts;

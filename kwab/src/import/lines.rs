@@ -1,4 +1,4 @@
-//! Cuts a stream of any size into lines, holding one window of it in memory.
+//! Cuts a stream of any size into lines, holding one window of it in memory: the first stage of an import.
 //!
 //! A line is what lies between two `\n`; a final line without one is a line too. A line longer than [`MAX_LINE`] comes in
 //! pieces of that size, so that a gigabyte without a newline costs no more memory than any other log: each piece but the
@@ -10,6 +10,15 @@ use std::io::{self, Read};
 pub const MAX_LINE: usize = 1 << 20;
 /// Bytes asked of the stream at once.
 const READ_SIZE: usize = 512 << 10;
+
+/// Where a piece of the log stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Offset of its first byte in the log.
+    pub offset: u64,
+    /// Its line, from 1.
+    pub line: u64,
+}
 
 /// One line, or a piece of an overlong one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +48,17 @@ pub struct Lines<R> {
     number: u64,
     continued: bool,
     finished: bool,
+    current: Current,
+}
+
+/// Where the current line lies in the window, and what is known about it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Current {
+    start: usize,
+    len: usize,
+    number: u64,
+    continued: bool,
+    ended: bool,
 }
 
 impl<R: Read> Lines<R> {
@@ -53,35 +73,46 @@ impl<R: Read> Lines<R> {
             number: 1,
             continued: false,
             finished: false,
+            current: Current::default(),
         }
     }
 
-    /// Bytes handed out so far, line ends included.
-    pub fn offset(&self) -> u64 {
-        self.offset
+    /// Where the lines up to the current one end: bytes handed out, line ends included, and the line that comes next.
+    #[inline]
+    pub fn end(&self) -> Place {
+        Place { offset: self.offset, line: self.number + u64::from(self.continued) }
     }
 
-    /// The next line, or `None` at the end.
+    /// Goes to the next line; `false` at the end, where the current line is empty.
     ///
     /// # Errors
     /// Those of the stream; an interrupted read is tried again.
     #[inline]
-    pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        let Some((len, ended)) = self.find_end()? else { return Ok(None) };
-        let start = self.start;
-        let line = Line {
-            bytes: &self.window[start..start + len],
-            offset: self.offset,
-            number: self.number,
-            continued: self.continued,
-            ended,
+    pub fn advance(&mut self) -> io::Result<bool> {
+        let Some((len, ended)) = self.find_end()? else {
+            self.current = Current { number: self.number, ..Current::default() };
+            return Ok(false);
         };
+        self.current = Current { start: self.start, len, number: self.number, continued: self.continued, ended };
         let taken = len + usize::from(ended);
         self.start += taken;
         self.offset += taken as u64;
         self.number += u64::from(ended);
         self.continued = !ended;
-        Ok(Some(line))
+        Ok(true)
+    }
+
+    /// The current line; an empty one before the first [`Lines::advance`].
+    #[inline(always)]
+    pub fn line(&self) -> Line<'_> {
+        let Current { start, len, number, continued, ended } = self.current;
+        Line {
+            bytes: self.window.get(start..start + len).unwrap_or_default(),
+            offset: self.offset - (len + usize::from(ended)) as u64,
+            number,
+            continued,
+            ended,
+        }
     }
 
     /// Length of the next line and whether a line end follows it.
@@ -132,7 +163,8 @@ mod tests {
     fn all(input: &[u8]) -> Vec<(Vec<u8>, u64, u64, bool, bool)> {
         let mut lines = Lines::new(input);
         let mut out = Vec::new();
-        while let Some(line) = lines.next_line().expect("a slice does not fail") {
+        while lines.advance().expect("a slice does not fail") {
+            let line = lines.line();
             out.push((line.bytes.to_vec(), line.offset, line.number, line.continued, line.ended));
         }
         out

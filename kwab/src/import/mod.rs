@@ -1,9 +1,19 @@
 //! Turns a serial log into dumps: one per crash, or one recording when nothing crashed.
 //!
-//! The way of a byte: [`input`] unpacks a compressed log and refuses what is not a log, [`lines`] cuts the stream, [`scan`]
-//! tells events from text and mends what is torn, [`event`] and [`lex`] read the events, [`text`] recognises what kernels
-//! print around a death, [`watch`] follows it from line to line, and [`recorder`] decides which dump ([`segment`])
-//! everything belongs to. [`crash`] says what one crash is; [`emit`] makes sections of the records.
+//! A pipeline in which each stage pulls from the one before it:
+//!
+//! | stage | takes | gives |
+//! |---|---|---|
+//! | [`input`] | bytes | text: unpacked, and refused when it is not a log |
+//! | [`lines::Lines`] | text | lines with their places |
+//! | [`tokens::Tokens`] | lines | text, or the mark of an event and what follows it |
+//! | [`events::Events`] | tokens | [`item::LogItem`]: typed events ([`event`]), text, armoured lines, what is lost ([`mend`]) |
+//! | [`crashes::Crashes`] | items | one recorded [`segment`] of the log per crash |
+//! | [`dumps::Dumps`] | segments | finished dumps |
+//!
+//! [`crashes`] records every item in the segment that [`segments`] says it belongs to. What a line of console text means
+//! is read by [`console`] with the grammars of [`text`]; [`processes`] remembers programs and faults, [`boot`] the facts
+//! about the running kernel, [`crash`] says what one crash is, and [`tally`] counts everything for the report.
 //!
 //! Nothing is lost silently: what could not be understood is counted, named in [`ImportReport`], and kept in the dump.
 //! Memory stays bounded whatever the log holds.
@@ -11,18 +21,26 @@
 pub mod assemble;
 pub mod boot;
 pub mod channel;
+pub mod console;
 pub mod crash;
+pub mod crashes;
+pub mod dumps;
 pub mod event;
+pub mod events;
 pub mod input;
+pub mod item;
 pub mod lines;
+pub mod mend;
 pub mod pending;
-pub mod recorder;
+pub mod printed;
+pub mod processes;
 pub mod reports;
-pub mod scan;
 pub mod segment;
+pub mod segments;
 pub mod summary;
+pub mod tally;
 pub mod text;
-pub mod watch;
+pub mod tokens;
 
 pub use crate::model::emit;
 pub use crate::text::lex;
@@ -35,9 +53,13 @@ pub use input::{InputError, LogInput};
 pub use pending::{PendingDump, PendingFile};
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 
+use crashes::Crashes;
+use dumps::Dumps;
+use events::Events;
 use lines::Lines;
-use recorder::Recorder;
-use scan::{Place, Scanner};
+use segments::Segments;
+use tally::Tally;
+use tokens::Tokens;
 
 /// What an import needs to know.
 #[derive(Debug, Clone)]
@@ -88,26 +110,16 @@ fn import_from(
     let read = |error| ImportError::Read { offset: 0, error };
     Read::take(&mut *input, HEAD).read_to_end(&mut head).map_err(read)?;
     let seed = hash(&head) ^ hash(options.source.as_bytes()).rotate_left(32);
-    let mut lines = Lines::new(io::Cursor::new(head).chain(input));
-    let mut scanner = Scanner::new();
-    let mut recorder = Recorder::new(options.folder.clone(), &options.source, seed).map_err(ImportError::Write)?;
-    let mut next_check = 0;
-    let mut end = Place { offset: 0, line: 1 };
-    loop {
-        if end.offset >= next_check {
-            recorder.check().map_err(ImportError::Write)?;
-            progress(end.offset);
-            next_check = end.offset + (4 << 20);
-        }
-        let line = lines.next_line().map_err(|error| ImportError::Read { offset: end.offset, error })?;
-        let Some(line) = line else { break };
-        scanner.line(&line, &mut recorder);
-        end.offset = line.offset + line.bytes.len() as u64 + u64::from(line.ended);
-        end.line = line.number + 1;
+    let segments = Segments::new(options.folder.clone(), seed).map_err(ImportError::Write)?;
+    let lines = Lines::new(io::Cursor::new(head).chain(input));
+    let crashes = Crashes::new(Events::new(Tokens::new(lines)), segments, Tally::new(&options.source));
+    let mut dumps = Dumps::new(crashes, options);
+    let mut done = Vec::new();
+    while let Some(dump) = dumps.next_dump(progress)? {
+        done.push(dump);
     }
-    scanner.finish(&mut recorder);
-    progress(end.offset);
-    recorder.finish(end).map_err(ImportError::Write)
+    let report = dumps.report(&mut done);
+    Ok((report, done))
 }
 
 /// Bytes at the front of a log that its dumps are named after.

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::summary::DumpSummary;
+use crate::output::{Replace, Unnamed, folder_of};
 
 /// A dump that is complete but has no name yet.
 #[derive(Debug)]
@@ -19,7 +20,6 @@ pub struct PendingDump {
     /// What is in it.
     pub summary: DumpSummary,
 }
-use crate::output::{Replace, Unnamed, folder_of};
 
 /// Dumps that keep a file each.
 const OWN_FILES: usize = 64;
@@ -31,7 +31,7 @@ pub struct PendingFile(Kept);
 #[derive(Debug)]
 enum Kept {
     Own(Unnamed),
-    Part { file: Arc<File>, start: u64, length: u64 },
+    FileRange { file: Arc<File>, start: u64, length: u64 },
 }
 
 impl PendingFile {
@@ -42,9 +42,9 @@ impl PendingFile {
     pub fn name(self, path: &Path, replace: Replace) -> io::Result<()> {
         match self.0 {
             Kept::Own(file) => file.name(path, replace),
-            Kept::Part { file, start, length } => {
+            Kept::FileRange { file, start, length } => {
                 let mut own = Unnamed::in_folder(folder_of(path))?;
-                io::copy(&mut Part { file: &file, at: start, left: length }, &mut own)?;
+                io::copy(&mut FileRange { file: &file, at: start, left: length }, &mut own)?;
                 own.name(path, replace)
             }
         }
@@ -57,19 +57,21 @@ impl PendingFile {
     pub fn copy_to(&mut self, out: &mut dyn Write) -> io::Result<u64> {
         match &mut self.0 {
             Kept::Own(file) => file.copy_to(out),
-            Kept::Part { file, start, length } => io::copy(&mut Part { file, at: *start, left: *length }, out),
+            Kept::FileRange { file, start, length } => {
+                io::copy(&mut FileRange { file, at: *start, left: *length }, out)
+            }
         }
     }
 }
 
 /// A stretch of a file, read without moving its position.
-struct Part<'a> {
+struct FileRange<'a> {
     file: &'a File,
     at: u64,
     left: u64,
 }
 
-impl Read for Part<'_> {
+impl Read for FileRange<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let most = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let count = self.file.read_at(&mut bytes[..most], self.at)?;
@@ -119,6 +121,6 @@ impl Keeper {
         let length = file.copy_to(&mut &**common)?;
         let start = *end;
         *end += length;
-        Ok(PendingFile(Kept::Part { file: Arc::clone(common), start, length }))
+        Ok(PendingFile(Kept::FileRange { file: Arc::clone(common), start, length }))
     }
 }

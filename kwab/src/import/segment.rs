@@ -15,7 +15,7 @@ use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
-use super::scan::Place;
+use super::lines::Place;
 use super::summary::DumpSummary;
 use crate::output::Unnamed;
 use crate::report::signature;

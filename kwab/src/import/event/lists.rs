@@ -1,19 +1,21 @@
 //! Reads the rare events that hold lists: crash reports, panics, profiles, audits.
 
-use kwab_format::List;
 use kwab_format::record::{
     AuditVma, CrashReport, CrashSyscall, CrashVma, Panic, PanicFrame, Reg, RegId, SpanProfile, SpanProfileEntry, Stamp,
     SyscallProfile, SyscallProfileEntry, UcopyEntry, UcopyTraceDump, VmAudit,
 };
 
+use super::listed::{
+    CrashReportEvent, PanicEvent, SpanProfileEvent, SyscallProfileEvent, UcopyTraceDumpEvent, VmAuditEvent,
+};
 use super::members::{Extra, Take, array, keep, member, members, next_name, objects, special};
-use super::{EventKind, EventSink};
+use super::{Event, EventKind};
 use crate::text::lex::{Lexer, Malformed};
 
 /// An event of plain members and one list of objects.
 macro_rules! list_event {
-    ($record:ident { $($field:ident),* }, $list:ident: $element:ident { $($key:literal => $efield:ident,)* };
-     $lexer:ident, $kind:ident, $stamp:ident, $first:ident, $extra:ident, $sink:ident) => {{
+    ($event:ident: $record:ident { $($field:ident),* }, $list:ident: $element:ident { $($key:literal => $efield:ident,)* };
+     $lexer:ident, $stamp:ident, $first:ident, $extra:ident, $slot:ident) => {{
         let mut record = $record { stamp: $stamp, ..$record::default() };
         let mut items: Vec<$element<'a>> = Vec::new();
         let mut already = false;
@@ -22,12 +24,8 @@ macro_rules! list_event {
         } special {
             $list => objects!(items, already, $element { $($key => $efield,)* }),
         });
-        let mut done = record;
-        if already {
-            done.$list = Some(List::new(&items));
-        }
-        done.stamp.extra = $extra.bytes();
-        $sink.event($kind, &done);
+        record.stamp.extra = $extra.bytes();
+        *$slot = Some(Event::$record(Box::new($event { plain: record, $list: already.then_some(items) })));
         Ok(())
     }};
 }
@@ -38,33 +36,33 @@ pub(super) fn with_lists<'a>(
     kind: EventKind,
     stamp: Stamp<'a>,
     first: bool,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
     match kind {
-        EventKind::CrashReport => crash_report(lexer, stamp, first, extra, sink),
-        EventKind::Panic => panic_event(lexer, stamp, first, extra, sink),
+        EventKind::CrashReport => crash_report(lexer, stamp, first, extra, slot),
+        EventKind::Panic => panic_event(lexer, stamp, first, extra, slot),
         EventKind::UcopyTraceDump => {
-            list_event!(UcopyTraceDump { pid, trigger, total_calls }, entries: UcopyEntry {
+            list_event!(UcopyTraceDumpEvent: UcopyTraceDump { pid, trigger, total_calls }, entries: UcopyEntry {
                 "dst" => dst, "src" => src, "len" => len, "ret" => ret,
-            }; lexer, kind, stamp, first, extra, sink)
+            }; lexer, stamp, first, extra, slot)
         }
         EventKind::SyscallProfile => {
-            list_event!(SyscallProfile { tsc_freq_hz }, entries: SyscallProfileEntry {
+            list_event!(SyscallProfileEvent: SyscallProfile { tsc_freq_hz }, entries: SyscallProfileEntry {
                 "nr" => nr, "name" => name, "calls" => calls, "total_ns" => total_ns, "avg_ns" => avg_ns,
                 "min_ns" => min_ns, "max_ns" => max_ns,
-            }; lexer, kind, stamp, first, extra, sink)
+            }; lexer, stamp, first, extra, slot)
         }
         EventKind::SpanProfile => {
-            list_event!(SpanProfile { tsc_freq_hz }, entries: SpanProfileEntry {
+            list_event!(SpanProfileEvent: SpanProfile { tsc_freq_hz }, entries: SpanProfileEntry {
                 "id" => id, "name" => name, "calls" => calls, "total_ns" => total_ns, "avg_ns" => avg_ns,
                 "min_ns" => min_ns, "max_ns" => max_ns,
-            }; lexer, kind, stamp, first, extra, sink)
+            }; lexer, stamp, first, extra, slot)
         }
-        _ => list_event!(VmAudit { pid }, vmas: AuditVma {
+        _ => list_event!(VmAuditEvent: VmAudit { pid }, vmas: AuditVma {
             "start" => start, "end" => end, "prot" => prot, "mapped" => mapped, "unmapped" => unmapped,
             "perm_mismatch" => perm_mismatch,
-        }; lexer, kind, stamp, first, extra, sink),
+        }; lexer, stamp, first, extra, slot),
     }
 }
 
@@ -72,8 +70,8 @@ fn crash_report<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
     first: bool,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
     let mut record = CrashReport { stamp, ..CrashReport::default() };
     let mut regs: Vec<Reg<'a>> = Vec::new();
@@ -105,12 +103,13 @@ fn crash_report<'a>(
             "start" => start, "end" => end, "type" => kind, "prot" => prot, "file" => file, "offset" => file_offset,
         }),
     });
-    let mut done = record;
-    done.regs = regs_seen.then_some(List::new(&regs));
-    done.syscalls = syscalls_seen.then_some(List::new(&syscalls));
-    done.vmas = vmas_seen.then_some(List::new(&vmas));
-    done.stamp.extra = extra.bytes();
-    sink.event(EventKind::CrashReport, &done);
+    record.stamp.extra = extra.bytes();
+    *slot = Some(Event::CrashReport(Box::new(CrashReportEvent {
+        plain: record,
+        regs: regs_seen.then_some(regs),
+        syscalls: syscalls_seen.then_some(syscalls),
+        vmas: vmas_seen.then_some(vmas),
+    })));
     Ok(())
 }
 
@@ -138,8 +137,8 @@ fn panic_event<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
     first: bool,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
     let mut record = Panic { stamp, ..Panic::default() };
     let mut frames: Vec<PanicFrame<'a>> = Vec::new();
@@ -151,9 +150,7 @@ fn panic_event<'a>(
     } special {
         backtrace => objects!(frames, seen, PanicFrame { "addr" => addr, "sym" => sym, "off" => off, }),
     });
-    let mut done = record;
-    done.backtrace = seen.then_some(List::new(&frames));
-    done.stamp.extra = extra.bytes();
-    sink.event(EventKind::Panic, &done);
+    record.stamp.extra = extra.bytes();
+    *slot = Some(Event::Panic(Box::new(PanicEvent { plain: record, backtrace: seen.then_some(frames) })));
     Ok(())
 }

@@ -10,50 +10,49 @@ use kwab_format::record::{
     PageVerifyOk, ProcessExec, ProcessExit, ProcessFork, Signal, SignalStackWrite, Stamp, SyscallEntry, SyscallExit,
     UnimplementedSyscall, UnknownEvent, UserFault, Usercopy, UsercopyFault,
 };
-use kwab_format::wire::RecordType;
 
 use crate::text::lex::{Lexer, Malformed};
 use members::{Take, array, keep, member, members, next_name};
 
+mod listed;
 mod lists;
 mod members;
-mod notice;
+mod types;
 
 pub use crate::text::dialect::EventKind;
+pub use listed::{
+    CrashReportEvent, PanicEvent, SpanProfileEvent, SyscallProfileEvent, UcopyTraceDumpEvent, VmAuditEvent,
+};
 pub use lists::register;
 pub use members::Extra;
-pub use notice::{Notable, Notice};
+pub(crate) use types::with_record;
+pub use types::{Event, EventRecord};
 
-/// Receives the records of a log; generic because every event type is a type of its own.
-pub trait EventSink {
-    /// Takes one record; what it borrows is gone afterwards.
-    fn event<'a, T: RecordType<'a> + Notable<'a>>(&mut self, kind: EventKind, record: &T);
-}
-
-/// Reads one event whose `{` comes next and gives its record to `sink`. `stamp` says where in the log it stands.
+/// Reads one event whose `{` comes next into `slot`. `stamp` says where in the log it stands; `extra` keeps the members
+/// that its record has no field for.
 ///
 /// # Errors
-/// [`Malformed`] when the input is no complete object with a `type`; the lexer then stands where it failed, and nothing
-/// was given to `sink`.
+/// [`Malformed`] when the input is no complete object with a `type`; the lexer then stands where it failed, and `slot`
+/// holds nothing of use.
 #[inline]
 pub fn read_event<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
     extra.clear();
     let start = lexer.at();
     if !lexer.eat(b"{\"type\":\"") {
-        return read_disordered(lexer, stamp, extra, sink);
+        return read_disordered(lexer, stamp, extra, slot);
     }
     let name = lexer.word_until_quote()?;
     let kind = EventKind::from_name(name);
     if kind == EventKind::Other {
         lexer.rewind(start);
-        return read_unknown(lexer, name, stamp, sink);
+        return read_unknown(lexer, name, stamp, slot);
     }
-    dispatch(lexer, kind, stamp, false, extra, sink)
+    dispatch(lexer, kind, stamp, false, extra, slot)
 }
 
 /// An object in which `type` is not the first member, or that has white space.
@@ -61,8 +60,8 @@ pub fn read_event<'a>(
 fn read_disordered<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
     let start = lexer.at();
     lexer.expect(b'{')?;
@@ -80,10 +79,10 @@ fn read_disordered<'a>(
     let kind = EventKind::from_name(name);
     if kind == EventKind::Other {
         lexer.rewind(start);
-        return read_unknown(lexer, name, stamp, sink);
+        return read_unknown(lexer, name, stamp, slot);
     }
     lexer.rewind(body);
-    dispatch(lexer, kind, stamp, true, extra, sink)
+    dispatch(lexer, kind, stamp, true, extra, slot)
 }
 
 /// An event of a type without a record: kept whole.
@@ -92,7 +91,7 @@ fn read_unknown<'a>(
     lexer: &mut Lexer<'a>,
     type_name: &'a [u8],
     stamp: Stamp<'a>,
-    sink: &mut impl EventSink,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
     let start = lexer.at();
     lexer.skip_value()?;
@@ -115,7 +114,7 @@ fn read_unknown<'a>(
             }
         }
     }
-    sink.event(EventKind::Other, &record);
+    *slot = Some(Event::Other(record));
     Ok(())
 }
 
@@ -126,24 +125,22 @@ fn dispatch<'a>(
     kind: EventKind,
     stamp: Stamp<'a>,
     first: bool,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
-    /// Reads a record of plain members and hands it over.
+    /// Reads a record of plain members where it will stay: a record is too long to be moved for nothing.
     macro_rules! plain {
         ($record:ident { $($field:ident),* }) => {{
-            let mut record = $record { stamp, ..$record::default() };
+            *slot = Some(Event::$record($record { stamp, ..$record::default() }));
+            let Some(Event::$record(record)) = slot else { return Err(Malformed) };
             members!(lexer, extra, first, stamp record, {
                 $($field => record.$field,)*
             });
-            // From here on the record may borrow for less long than the line.
-            let mut done = record;
-            done.stamp.extra = extra.bytes();
-            sink.event(kind, &done);
+            record.stamp.extra = extra.bytes();
         }};
     }
     match kind {
-        EventKind::SyscallEntry => return syscall_entry(lexer, stamp, first, extra, sink),
+        EventKind::SyscallEntry => return syscall_entry(lexer, stamp, first, extra, slot),
         EventKind::SyscallExit => plain!(SyscallExit { pid, tid, name, nr, result, errno, duration_ns }),
         EventKind::CanaryCheck => plain!(CanaryCheck { pid, fsbase, expected, found, corrupted, when, syscall }),
         EventKind::Htrace => plain!(Htrace { id, name, depth, dir, data }),
@@ -178,7 +175,7 @@ fn dispatch<'a>(
         | EventKind::Panic
         | EventKind::SyscallProfile
         | EventKind::SpanProfile
-        | EventKind::VmAudit => return lists::with_lists(lexer, kind, stamp, first, extra, sink),
+        | EventKind::VmAudit => return lists::with_lists(lexer, kind, stamp, first, extra, slot),
         EventKind::Other => return Err(Malformed),
     }
     Ok(())
@@ -189,10 +186,11 @@ fn syscall_entry<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
     first: bool,
-    extra: &mut Extra,
-    sink: &mut impl EventSink,
+    extra: &'a mut Extra,
+    slot: &mut Option<Event<'a>>,
 ) -> Result<(), Malformed> {
-    let mut record = SyscallEntry { stamp, ..SyscallEntry::default() };
+    *slot = Some(Event::SyscallEntry(SyscallEntry { stamp, ..SyscallEntry::default() }));
+    let Some(Event::SyscallEntry(record)) = slot else { return Err(Malformed) };
     let mut args = None;
     members!(lexer, extra, first, stamp record, {
         pid => record.pid,
@@ -201,10 +199,10 @@ fn syscall_entry<'a>(
         nr => record.nr,
         args => args,
     });
-    let Args(args) = args.unwrap_or_default();
-    let mut record = record.with_args(args);
+    let Args([arg0, arg1, arg2, arg3, arg4, arg5]) = args.unwrap_or_default();
+    (record.arg0, record.arg1, record.arg2) = (arg0, arg1, arg2);
+    (record.arg3, record.arg4, record.arg5) = (arg3, arg4, arg5);
     record.stamp.extra = extra.bytes();
-    sink.event(EventKind::SyscallEntry, &record);
     Ok(())
 }
 

@@ -1,20 +1,14 @@
-//! Follows the text around a death from line to line: which block a line belongs to, and what it adds to the crash.
+//! Reads the text around a death line by line: which block a line belongs to, and what it adds to the crash.
 //!
-//! [`Watch::alarm`] says whether a line announces a death, before anything is recorded; [`Watch::learn`] then takes what
-//! the line says. A line that fits no block ends the block; it is console text like any other.
+//! [`ConsoleParser::announces`] says whether a line announces a death, before anything is recorded;
+//! [`ConsoleParser::line`] then takes what the line says about it and gives the record that the line is, if it is one.
+//! A line that fits no block ends the block; it is console text like any other.
 
-use std::io::Write;
-
-use base64::Engine as _;
-use kwab_format::SectionKind;
-use kwab_format::record::{
-    CauseKind, FlightEvent, FlightKind, Frame, FrameTrust, NoteKind, Stamp, SyscallRecord, Task, TaskState, Text,
-    TextKind,
-};
+use kwab_format::record::{CauseKind, FrameTrust, NoteKind, TextKind};
 
 use super::crash::{Crash, Victim};
-use super::emit::DumpWriter;
-use super::scan::Place;
+use super::lines::Place;
+use super::printed::{FlightHead, PrintedRecord};
 use super::text::{kernel, linux};
 
 /// The longest printed base64 dump that is decoded.
@@ -31,7 +25,7 @@ enum Block {
     /// The message and frames below a `[PANIC]` line.
     Panic,
     /// The flight recorder; the base, and the event whose detail line comes next.
-    Flight(u64, Option<(u64, u32, Vec<u8>)>),
+    Flight(u64, Option<FlightHead>),
     /// The ring of system calls of a process.
     Ring(u32),
     /// A kernel log in base64.
@@ -44,24 +38,39 @@ enum Block {
 
 /// The state between lines.
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct ConsoleParser {
     block: Block,
     tasks: u32,
 }
 
 /// A death that a line announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlarmLine {
+pub struct Announced {
     /// Who dies.
     pub victim: Victim,
     /// What kind of death.
     pub kind: CauseKind,
 }
 
-impl Watch {
+/// What a line of console text is.
+#[derive(Debug)]
+pub struct ConsoleLine<'a> {
+    /// What kind of text.
+    pub kind: TextKind,
+    /// The record that a kernel would have written instead of printing the line.
+    pub record: Option<PrintedRecord<'a>>,
+}
+
+impl From<TextKind> for ConsoleLine<'_> {
+    fn from(kind: TextKind) -> Self {
+        Self { kind, record: None }
+    }
+}
+
+impl ConsoleParser {
     /// Whether a line announces a death.
-    pub fn alarm(&self, text: &[u8]) -> Option<AlarmLine> {
-        let kernel = |kind| Some(AlarmLine { victim: Victim::Kernel, kind });
+    pub fn announces(&self, text: &[u8]) -> Option<Announced> {
+        let kernel = |kind| Some(Announced { victim: Victim::Kernel, kind });
         match text.first()? {
             b'[' if kernel::panic_head(text).is_some() => kernel(CauseKind::PANIC),
             b'k' if is_register_head(text) => kernel(CauseKind::EXCEPTION),
@@ -72,47 +81,55 @@ impl Watch {
                 Some(linux::Alarm::Lockup(_)) => kernel(CauseKind::SOFT_LOCKUP),
                 Some(linux::Alarm::HungTask(_)) => kernel(CauseKind::HUNG_TASK),
                 None => linux::segfault(text)
-                    .map(|fault| AlarmLine { victim: Victim::Process(fault.pid), kind: CauseKind::FATAL_SIGNAL }),
+                    .map(|fault| Announced { victim: Victim::Process(fault.pid), kind: CauseKind::FATAL_SIGNAL }),
             },
         }
     }
 
-    /// Takes what a line says; gives what kind of text it is.
-    pub fn learn<W: Write>(
+    /// Takes what a line says about `crash`, the death that the text around it is about.
+    pub fn line<'a>(
         &mut self,
-        text: &[u8],
+        text: &'a [u8],
         ns: Option<u64>,
         place: Place,
         crash: Option<&mut Crash>,
-        out: &mut DumpWriter<W>,
-    ) -> TextKind {
-        if let Some(kind) = self.open_block(text, place, out) {
+    ) -> ConsoleLine<'a> {
+        if let Some(line) = self.open_block(text) {
             if let Some(crash) = crash {
-                opening_line(text, ns, place, crash);
+                opening_line(text, ns, crash);
             }
-            return kind;
+            return line;
         }
+        let mut record = None;
         let (kind, over) = match &mut self.block {
-            Block::Console => return self.console(text, ns, place, crash),
+            Block::Console => return console_line(text, ns, place, crash),
             Block::Registers => (TextKind::REGISTERS, crash.is_none_or(|crash| !register_line(text, place, crash))),
             Block::Panic => (TextKind::PANIC, crash.is_none_or(|crash| !panic_line(text, place, crash))),
-            Block::Flight(base, pending) => (TextKind::FLIGHT, !flight_line(text, place, base, pending, out)),
-            Block::Ring(pid) => (TextKind::SYSCALLS, !ring_line(text, *pid, place, out)),
-            Block::Base64(digits) => (TextKind::LOG_DUMP, !base64_line(text, digits, place, out)),
+            Block::Flight(base, head) => (TextKind::FLIGHT, !flight_line(text, base, head, &mut record)),
+            Block::Ring(pid) => {
+                record = kernel::ring_entry(text).map(|entry| PrintedRecord::Syscall { pid: *pid, entry });
+                (TextKind::SYSCALLS, record.is_none())
+            }
+            Block::Base64(digits) => (TextKind::LOG_DUMP, !base64_line(text, digits, &mut record)),
             Block::Linux { user } => (TextKind::PANIC, crash.is_none_or(|crash| !linux_line(text, user, place, crash))),
             Block::LinuxTask { pid, trace, index } => {
-                (TextKind::CONSOLE, !task_frame(text, *pid, *trace, index, place, out))
+                if let Some((reliable, at)) = linux::frame(text) {
+                    record = Some(PrintedRecord::TaskFrame { pid: *pid, trace: *trace, index: *index, reliable, at });
+                    *index += 1;
+                }
+                (TextKind::CONSOLE, record.is_none() && !is_linux_block(text))
             }
         };
         if over {
             self.block = Block::Console;
-            return TextKind::CONSOLE;
+            return ConsoleLine { kind: TextKind::CONSOLE, record };
         }
-        kind
+        ConsoleLine { kind, record }
     }
 
     /// Begins a block, if the line is the head of one.
-    fn open_block<W: Write>(&mut self, text: &[u8], place: Place, out: &mut DumpWriter<W>) -> Option<TextKind> {
+    fn open_block<'a>(&mut self, text: &'a [u8]) -> Option<ConsoleLine<'a>> {
+        let mut record = None;
         let (block, kind) = match text.first()? {
             b'[' if text.starts_with(b"[PANIC]") => (Block::Panic, TextKind::PANIC),
             b'[' if text.starts_with(b"[FLIGHT RECORDER") => (Block::Flight(0, None), TextKind::FLIGHT),
@@ -122,7 +139,7 @@ impl Watch {
             b'=' => (Block::Ring(kernel::ring_head(text)?), TextKind::SYSCALLS),
             b't' if text.starts_with(b"task:") => {
                 let task = linux::task(text)?;
-                write_task(&task, place, out);
+                record = Some(PrintedRecord::Task(task));
                 self.tasks += 1;
                 (Block::LinuxTask { pid: task.pid, trace: self.tasks, index: 0 }, TextKind::CONSOLE)
             }
@@ -130,29 +147,29 @@ impl Watch {
             _ => return None,
         };
         self.block = block;
-        Some(kind)
+        Some(ConsoleLine { kind, record })
     }
+}
 
-    /// Lines outside of blocks that tell something about a death all the same.
-    fn console(&mut self, text: &[u8], ns: Option<u64>, place: Place, crash: Option<&mut Crash>) -> TextKind {
-        let Some(crash) = crash else { return TextKind::CONSOLE };
-        if let Some(fault) = linux::segfault(text) {
-            if crash.victim == Victim::Process(fault.pid) {
-                crash.ns = crash.ns.or(ns);
-                Crash::say(&mut crash.comm, fault.comm, false);
-                crash.signal.get_or_insert((11, b"SIGSEGV".to_vec()));
-                crash.fault_addr = crash.fault_addr.or(fault.address);
-                crash.ip = crash.ip.or(Some(fault.ip));
-                crash.sp = crash.sp.or(Some(fault.sp));
-                crash.error_code = crash.error_code.or(Some(fault.error));
-                Crash::say(&mut crash.message, text, false);
-            }
-        } else if crash.victim == Victim::Kernel && crash.kind != CauseKind::PANIC {
-            let mut user = false;
-            linux_line(text, &mut user, place, crash);
+/// Lines outside of blocks that tell something about a death all the same.
+fn console_line<'a>(text: &'a [u8], ns: Option<u64>, place: Place, crash: Option<&mut Crash>) -> ConsoleLine<'a> {
+    let Some(crash) = crash else { return TextKind::CONSOLE.into() };
+    if let Some(fault) = linux::segfault(text) {
+        if crash.victim == Victim::Process(fault.pid) {
+            crash.ns = crash.ns.or(ns);
+            Crash::say(&mut crash.comm, fault.comm, false);
+            crash.signal.get_or_insert((11, b"SIGSEGV".to_vec()));
+            crash.fault_addr = crash.fault_addr.or(fault.address);
+            crash.ip = crash.ip.or(Some(fault.ip));
+            crash.sp = crash.sp.or(Some(fault.sp));
+            crash.error_code = crash.error_code.or(Some(fault.error));
+            Crash::say(&mut crash.message, text, false);
         }
-        TextKind::CONSOLE
+    } else if crash.victim == Victim::Kernel && crash.kind != CauseKind::PANIC {
+        let mut user = false;
+        linux_line(text, &mut user, place, crash);
     }
+    TextKind::CONSOLE.into()
 }
 
 fn is_register_head(text: &[u8]) -> bool {
@@ -160,7 +177,7 @@ fn is_register_head(text: &[u8]) -> bool {
 }
 
 /// The head of a block says something about the death itself.
-fn opening_line(text: &[u8], ns: Option<u64>, place: Place, crash: &mut Crash) {
+fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
     if let Some((cpu, file, line)) = kernel::panic_place(text) {
         crash.cpu = crash.cpu.or(Some(cpu));
         crash.source.get_or_insert((file.to_vec(), line));
@@ -204,7 +221,6 @@ fn opening_line(text: &[u8], ns: Option<u64>, place: Place, crash: &mut Crash) {
         }
         None => {}
     }
-    let _ = place;
 }
 
 fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
@@ -260,103 +276,33 @@ fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
     false
 }
 
-fn flight_line<W: Write>(
-    text: &[u8],
-    place: Place,
+/// A line of the flight recorder: its base, the head of an event, or the detail of the event before it.
+fn flight_line<'a>(
+    text: &'a [u8],
     base: &mut u64,
-    pending: &mut Option<(u64, u32, Vec<u8>)>,
-    out: &mut DumpWriter<W>,
+    head: &mut Option<FlightHead>,
+    record: &mut Option<PrintedRecord<'a>>,
 ) -> bool {
     if let Some(value) = kernel::flight_base(text) {
         *base = value;
         return true;
     }
     if let Some((ticks, cpu, name)) = kernel::flight_event(text) {
-        if let Some(event) = pending.replace((ticks, cpu, name.to_vec())) {
-            write_flight(*base, &event, None, place, out);
-        }
+        let before = head.replace(FlightHead { ticks, cpu, name: name.to_vec() });
+        *record = before.map(|head| PrintedRecord::Flight { base: *base, head, detail: None });
         return true;
     }
-    let Some(event) = pending.take() else { return false };
-    let detail = kernel::flight_detail(text, &event.2);
-    write_flight(*base, &event, detail, place, out);
+    let Some(head) = head.take() else { return false };
+    let detail = kernel::flight_detail(text, &head.name);
+    *record = Some(PrintedRecord::Flight { base: *base, head, detail });
     detail.is_some()
 }
 
-/// Names of flight-recorder events as kernels print them.
-const FLIGHT_NAMES: &[(&[u8], FlightKind)] = &[
-    (b"CTX_SWITCH", FlightKind::CONTEXT_SWITCH),
-    (b"IPI_SEND", FlightKind::IPI_SEND),
-    (b"IPI_RECV", FlightKind::IPI_RECEIVE),
-    (b"TLB_SEND", FlightKind::TLB_SEND),
-    (b"TLB_RECV", FlightKind::TLB_RECEIVE),
-    (b"PAGE_FAULT", FlightKind::PAGE_FAULT),
-    (b"MMAP", FlightKind::MMAP),
-    (b"MUNMAP", FlightKind::MUNMAP),
-    (b"MPROTECT", FlightKind::MPROTECT),
-    (b"SIGNAL_SEND", FlightKind::SIGNAL_SEND),
-    (b"SIGNAL_DELIVER", FlightKind::SIGNAL_DELIVER),
-    (b"FORK", FlightKind::FORK),
-    (b"EXEC", FlightKind::EXEC),
-    (b"EXIT", FlightKind::EXIT),
-    (b"IRQ", FlightKind::IRQ),
-    (b"LOCK_CONTENDED", FlightKind::LOCK_CONTENDED),
-    (b"IDLE_ENTER", FlightKind::IDLE_ENTER),
-    (b"IDLE_EXIT", FlightKind::IDLE_EXIT),
-];
-
-fn write_flight<W: Write>(
-    base: u64,
-    (ticks, cpu, name): &(u64, u32, Vec<u8>),
-    detail: Option<&[u8]>,
-    place: Place,
-    out: &mut DumpWriter<W>,
-) {
-    let number = |wanted: &[u8]| detail.and_then(|detail| kernel::detail_number(detail, wanted));
-    let kind = FLIGHT_NAMES.iter().find(|(known, _)| known == name).map(|(_, kind)| *kind);
-    let record = FlightEvent {
-        kind,
-        name: Some(name),
-        pid: number(b"pid").and_then(|pid| u32::try_from(pid).ok()),
-        a: number(b"from_pid"),
-        b: number(b"to_pid"),
-        detail,
-        delta_ticks: Some(*ticks),
-        stamp: Stamp {
-            cpu: Some(*cpu),
-            tsc: base.checked_add(*ticks).filter(|_| base != 0),
-            line: Some(place.line),
-            ..Stamp::default()
-        },
-        ..FlightEvent::default()
-    };
-    out.put(SectionKind::FLIGHT, &record);
-}
-
-fn ring_line<W: Write>(text: &[u8], pid: u32, place: Place, out: &mut DumpWriter<W>) -> bool {
-    let Some(entry) = kernel::ring_entry(text) else { return false };
-    let mut args = [None; 6];
-    for (to, from) in args.iter_mut().zip(&entry.args) {
-        *to = Some(*from);
-    }
-    let record = SyscallRecord {
-        pid: Some(pid),
-        nr: Some(entry.nr),
-        name: Some(entry.name),
-        result: entry.result,
-        index: Some(entry.index),
-        in_progress: entry.result.is_none().then_some(true),
-        stamp: Stamp { line: Some(place.line), ..Stamp::default() },
-        ..SyscallRecord::default()
-    };
-    out.put(SectionKind::SYSCALLS, &record.with_args(args));
-    true
-}
-
-fn base64_line<W: Write>(text: &[u8], digits: &mut Vec<u8>, place: Place, out: &mut DumpWriter<W>) -> bool {
+/// A line of a kernel log in base64: more digits, or its end.
+fn base64_line(text: &[u8], digits: &mut Vec<u8>, record: &mut Option<PrintedRecord<'_>>) -> bool {
     let trimmed = text.trim_ascii();
     if trimmed.starts_with(b"===") {
-        write_log_dump(digits, place, out);
+        *record = Some(PrintedRecord::LogDump { digits: std::mem::take(digits) });
         return false;
     }
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
@@ -364,27 +310,6 @@ fn base64_line<W: Write>(text: &[u8], digits: &mut Vec<u8>, place: Place, out: &
         digits.extend_from_slice(trimmed);
     }
     true
-}
-
-/// The magic number of the base64 kernel-log dump.
-const LOG_DUMP_MAGIC: u32 = 0xdead_beee;
-
-/// Decodes {u32 magic, u32 length, log bytes}.
-fn write_log_dump<W: Write>(digits: &[u8], place: Place, out: &mut DumpWriter<W>) {
-    let whole = &digits[..digits.len() / 4 * 4];
-    let decoded = base64::engine::general_purpose::STANDARD.decode(whole).unwrap_or_default();
-    let word = |at: usize| decoded.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
-    let (log, problem) = match (word(0), word(4)) {
-        (Some(LOG_DUMP_MAGIC), Some(length)) => {
-            let log = decoded.get(8..).unwrap_or_default();
-            let cut = log.len() < length as usize;
-            (&log[..log.len().min(length as usize)], cut.then_some(&b"shorter than it claims"[..]))
-        }
-        _ => (&decoded[..], Some(&b"no magic number at its front"[..])),
-    };
-    let stamp = Stamp { line: Some(place.line), offset: Some(place.offset), ..Stamp::default() };
-    let record = Text { kind: Some(TextKind::LOG_DUMP), bytes: Some(log), problem, stamp, ..Text::default() };
-    out.put(SectionKind::KEPT, &record);
 }
 
 /// A line below a Linux alarm.
@@ -442,51 +367,62 @@ fn is_linux_block(text: &[u8]) -> bool {
         || matches!(trimmed, [b'<', .., b'>'])
 }
 
-/// A frame of a task that Linux lists.
-fn task_frame<W: Write>(
-    text: &[u8],
-    pid: u32,
-    trace: u32,
-    index: &mut u32,
-    place: Place,
-    out: &mut DumpWriter<W>,
-) -> bool {
-    let Some((reliable, at)) = linux::frame(text) else { return is_linux_block(text) };
-    let record = Frame {
-        trace: Some(trace),
-        index: Some(*index),
-        symbol: Some(at.symbol),
-        symbol_offset: Some(at.offset),
-        symbol_size: at.size,
-        module: at.module,
-        trust: Some(if reliable { FrameTrust::PRINTED } else { FrameTrust::SCAN }),
-        pid: Some(pid),
-        stamp: Stamp { line: Some(place.line), ..Stamp::default() },
-        ..Frame::default()
-    };
-    *index += 1;
-    out.put(SectionKind::TASKS, &record);
-    true
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn write_task<W: Write>(task: &linux::TaskLine<'_>, place: Place, out: &mut DumpWriter<W>) {
-    let state = match task.state.first() {
-        Some(b'R') => Some(TaskState::RUNNING),
-        Some(b'S') => Some(TaskState::SLEEPING),
-        Some(b'D') => Some(TaskState::BLOCKED),
-        Some(b'T' | b't') => Some(TaskState::STOPPED),
-        Some(b'Z' | b'X') => Some(TaskState::ZOMBIE),
-        Some(b'I') => Some(TaskState::IDLE),
-        _ => None,
-    };
-    let record = Task {
-        pid: Some(task.pid),
-        ppid: task.ppid,
-        comm: Some(task.comm),
-        state,
-        state_text: Some(task.state),
-        stamp: Stamp { line: Some(place.line), ..Stamp::default() },
-        ..Task::default()
-    };
-    out.put(SectionKind::TASKS, &record);
+    /// The kinds of all lines, and how many records they are.
+    fn all(lines: &[&str], crash: &mut Option<Crash>) -> (Vec<TextKind>, usize) {
+        let mut parser = ConsoleParser::default();
+        let mut records = 0;
+        let mut kinds = Vec::new();
+        for (number, text) in lines.iter().enumerate() {
+            let place = Place { offset: 0, line: number as u64 + 1 };
+            if let Some(announced) = parser.announces(text.as_bytes()) {
+                crash.get_or_insert_with(|| Crash::new(announced.victim, announced.kind, place));
+            }
+            let line = parser.line(text.as_bytes(), None, place, crash.as_mut());
+            records += usize::from(line.record.is_some());
+            kinds.push(line.kind);
+        }
+        (kinds, records)
+    }
+
+    #[test]
+    fn an_oops_is_announced_by_its_first_line_and_ends_at_foreign_text() {
+        let lines = [
+            "hello",
+            "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+            "CPU: 1 PID: 7 Comm: sh Not tainted 6.1.0 #1",
+            "RIP: 0010:oops_init+0x16/0x20",
+            "login:",
+        ];
+        let mut crash = None;
+        let (kinds, records) = all(&lines, &mut crash);
+        use TextKind as Kind;
+        assert_eq!(kinds, [Kind::CONSOLE, Kind::PANIC, Kind::PANIC, Kind::PANIC, Kind::CONSOLE]);
+        assert_eq!(records, 0);
+        let crash = crash.expect("an oops");
+        assert_eq!((crash.kind, crash.place.line, crash.cpu, crash.pid), (CauseKind::OOPS, 2, Some(1), Some(7)));
+        assert_eq!((crash.fault_addr, crash.location.as_deref()), (Some(0x10), Some(&b"oops_init+0x16"[..])));
+    }
+
+    #[test]
+    fn rings_flight_events_and_tasks_are_records() {
+        let ring = ["=== PID 1 last 32 syscalls ===", "[ 12] writev(n=20) args=(0x1,0x9ffffea30,0x2) -> 17", "other"];
+        assert_eq!(all(&ring, &mut None), (vec![TextKind::SYSCALLS, TextKind::SYSCALLS, TextKind::CONSOLE], 1));
+        let flight = [
+            "[FLIGHT RECORDER] 2 events",
+            "  (base TSC=0x1ad2cd8a, showing 2 events)",
+            "  +52922766 ticks  CPU=0  EXIT ",
+            "  +52922770 ticks  CPU=0  CTX_SWITCH ",
+            "  CPU=0 CTX_SWITCH  from_pid=0 to_pid=1",
+        ];
+        assert_eq!(all(&flight, &mut None), (vec![TextKind::FLIGHT; 5], 2));
+        let task = [
+            "task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008",
+            " schedule+0x68/0x83",
+        ];
+        assert_eq!(all(&task, &mut None), (vec![TextKind::CONSOLE; 2], 2));
+    }
 }

@@ -1,0 +1,360 @@
+//! Finds the crashes of a log: the fourth stage of an import pulls items and gives a segment per crash.
+//!
+//! Everything is recorded in the segment it belongs to ([`Segments`]). On the way, the rare events that mean something
+//! for a death and the lines of console text ([`ConsoleParser`]) add to the crash at hand.
+
+use std::io::{self, Read};
+
+use kwab_format::SectionKind;
+use kwab_format::armour::Chunk;
+use kwab_format::record::{
+    CauseKind, CrashReport, FrameTrust, Panic, ProcessExit, Reg, RegId, Signal, Stamp, Text, TextKind,
+};
+
+use super::ImportError;
+use super::console::ConsoleParser;
+use super::crash::{Crash, Victim};
+use super::event::{Event, EventRecord, with_record};
+use super::events::Events;
+use super::item::LogItem;
+use super::lines::Place;
+use super::pending::PendingDump;
+use super::processes::Processes;
+use super::segments::{ClosedSegment, Segments};
+use super::summary::ImportReport;
+use super::tally::Tally;
+use super::text::{Location, announces_death, clean, kernel, linux};
+
+/// Bytes of the log between two looks at the output, and two calls of `progress`.
+const CHECK_EVERY: u64 = 4 << 20;
+
+/// The crashes of a log, in its order; or one recording when there is none.
+#[derive(Debug)]
+pub struct Crashes<R> {
+    events: Events<R>,
+    follower: Follower,
+    next_check: u64,
+    ended: bool,
+}
+
+impl<R: Read> Crashes<R> {
+    /// Reads `events`; the crashes are recorded in `segments`, and everything is counted in `tally`.
+    pub fn new(events: Events<R>, segments: Segments, tally: Tally) -> Self {
+        let (console, processes) = (ConsoleParser::default(), Processes::default());
+        Self { events, follower: Follower { segments, tally, console, processes }, next_check: 0, ended: false }
+    }
+
+    /// Reads on until a segment is closed; `None` at the end. `progress` hears the offset now and then.
+    ///
+    /// # Errors
+    /// [`ImportError`].
+    pub fn next_segment(&mut self, progress: &mut dyn FnMut(u64)) -> Result<Option<ClosedSegment>, ImportError> {
+        loop {
+            if let Some(closed) = self.follower.segments.next_closed() {
+                return Ok(Some(closed));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.read_on(progress)?;
+        }
+    }
+
+    /// Reads until the next check, a closed segment, or the end.
+    fn read_on(&mut self, progress: &mut dyn FnMut(u64)) -> Result<(), ImportError> {
+        let follower = &mut self.follower;
+        loop {
+            let offset = self.events.end().offset;
+            if offset >= self.next_check {
+                follower.segments.current().out.check().map_err(ImportError::Write)?;
+                progress(offset);
+                self.next_check = offset + CHECK_EVERY;
+            }
+            let mut slot = None;
+            match self.events.next_item(&mut slot) {
+                Ok(Some(LogItem::Event { line })) => {
+                    if let Some(event) = &slot {
+                        follower.event(event, line).map_err(ImportError::Write)?;
+                    }
+                }
+                Ok(Some(item)) => follower.other(item).map_err(ImportError::Write)?,
+                Ok(None) => break,
+                Err(error) => return Err(ImportError::Read { offset: self.events.end().offset, error }),
+            }
+            if follower.segments.has_closed() {
+                return Ok(());
+            }
+        }
+        let end = self.events.end();
+        progress(end.offset);
+        self.ended = true;
+        follower.segments.current().out.check().map_err(ImportError::Write)?;
+        follower.segments.finish(end).map_err(ImportError::Write)
+    }
+
+    /// What the log has been written in, as far as it has been read.
+    pub fn dialect(&self) -> &'static str {
+        let seen = self.events.spellings();
+        match (seen.bare, seen.quoted, self.follower.tally.linux_seen()) {
+            (true, true, _) => "dbg-hex, dbg-json",
+            (true, false, _) => "dbg-hex",
+            (false, true, _) => "dbg-json",
+            (false, false, true) => "linux",
+            (false, false, false) => "text",
+        }
+    }
+
+    /// The report of a log that has been read to its end.
+    pub fn report(mut self, dumps: &mut [PendingDump]) -> ImportReport {
+        let boots = self.follower.segments.boot().number;
+        self.follower.tally.report(self.events.end(), boots, self.events.rejoined(), dumps)
+    }
+}
+
+/// What is known while the items of a log go by.
+#[derive(Debug)]
+struct Follower {
+    segments: Segments,
+    tally: Tally,
+    console: ConsoleParser,
+    processes: Processes,
+}
+
+impl Follower {
+    /// Takes an event.
+    #[inline(always)]
+    fn event(&mut self, event: &Event<'_>, line: Place) -> io::Result<()> {
+        with_record!(event, record => self.record(event, record, line))
+    }
+
+    /// Records an event; an exit closes the crash of its process behind itself.
+    #[inline(always)]
+    fn record<'a, T: EventRecord<'a>>(&mut self, event: &Event<'_>, record: &T, line: Place) -> io::Result<()> {
+        let stamp = record.stamp();
+        if self.segments.boot().is_new_boot(stamp) {
+            self.begin_boot(Place { line: stamp.line.unwrap_or(line.line), ..line })?;
+            self.segments.boot().is_new_boot(stamp);
+        }
+        let is_interpreted = record.is_interpreted();
+        if is_interpreted {
+            self.interpret(event, Place { line: stamp.line.unwrap_or(line.line), ..line })?;
+        }
+        self.tally.event(T::EVENT);
+        let segment = self.segments.current();
+        segment.events += 1;
+        segment.out.put(T::SECTION, record);
+        match event {
+            Event::ProcessExit(ProcessExit { pid: Some(pid), .. }) if is_interpreted => {
+                self.segments.exited(*pid, line)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes an item that is no event.
+    fn other(&mut self, item: LogItem<'_>) -> io::Result<()> {
+        match item {
+            LogItem::Text { bytes, place, ends_line } => self.text(bytes, place, ends_line),
+            LogItem::Armour { chunk, line } => self.armour(chunk, line),
+            LogItem::Lost { kind, bytes, place, problem } => {
+                self.lost(kind, bytes, place, problem);
+                Ok(())
+            }
+            LogItem::Event { .. } | LogItem::Nothing => Ok(()),
+        }
+    }
+
+    fn text(&mut self, bytes: &[u8], place: Place, ends_line: bool) -> io::Result<()> {
+        let cleaned = clean(bytes);
+        let text = cleaned.as_deref().unwrap_or(bytes);
+        let (ns, text) = match linux::timestamp(text) {
+            Some((ns, text)) => (Some(ns), text),
+            None => (None, text),
+        };
+        self.tally.text(ends_line, ns.is_some());
+        self.read_ahead(text, place)?;
+        let segment = self.segments.current();
+        let line = self.console.line(text, ns, place, segment.crash.as_mut());
+        if let Some(record) = line.record {
+            record.write(place, &mut segment.out);
+        }
+        if segment.crash.is_none() && !self.tally.has_unexplained() && announces_death(text) {
+            self.tally.unexplained(text, place);
+        }
+        let stamp = Stamp { ns, line: Some(place.line), ..Stamp::default() };
+        let record = Text {
+            kind: Some(line.kind),
+            bytes: Some(bytes),
+            continues: (!ends_line).then_some(true),
+            stamp,
+            ..Text::default()
+        };
+        segment.out.put(SectionKind::LOG, &record);
+        Ok(())
+    }
+
+    /// What a console line says before it is recorded: a new boot, a fault, a death.
+    fn read_ahead(&mut self, text: &[u8], place: Place) -> io::Result<()> {
+        if self.segments.boot().line(text) {
+            self.begin_boot(place)?;
+            self.segments.boot().line(text);
+        }
+        if let Some(init) = &self.segments.boot().init {
+            self.processes.init(init);
+        }
+        if let Some(notice) = kernel::fault_notice(text) {
+            self.processes.printed_fault(&notice, place.line);
+        }
+        if let Some(announced) = self.console.announces(text) {
+            let by_init = matches!(linux::alarm(text), Some(linux::Alarm::Panic(message)) if message.starts_with(b"Attempted to kill init"));
+            let init_died = |crash: &Crash| crash.victim == Victim::Process(1);
+            if !(by_init && self.segments.current().crash.as_ref().is_some_and(init_died)) {
+                self.announce(announced.victim, announced.kind, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn armour(&mut self, chunk: &Chunk, line: Place) -> io::Result<()> {
+        if !self.segments.add_armour(chunk) && self.segments.begin_armour(chunk, line)? {
+            self.announce(Victim::Kernel, CauseKind::PANIC, line)?;
+        }
+        Ok(())
+    }
+
+    fn lost(&mut self, kind: TextKind, bytes: &[u8], place: Place, problem: &str) {
+        self.tally.lost(kind, place, problem);
+        let stamp = Stamp { line: Some(place.line), offset: Some(place.offset), ..Stamp::default() };
+        let record =
+            Text { kind: Some(kind), bytes: Some(bytes), problem: Some(problem.as_bytes()), stamp, ..Text::default() };
+        self.segments.current().out.put(SectionKind::KEPT, &record);
+    }
+
+    #[cold]
+    fn begin_boot(&mut self, place: Place) -> io::Result<()> {
+        self.processes.clear();
+        self.segments.begin_boot(place)
+    }
+
+    /// A death is announced. Gives the crash it belongs to, unless that is not the one at hand.
+    fn announce(&mut self, victim: Victim, kind: CauseKind, place: Place) -> io::Result<Option<&mut Crash>> {
+        if let Some(crash) = self.segments.announce(victim, kind, place)? {
+            self.processes.describe(crash);
+        }
+        Ok(self.segments.current().crash.as_mut())
+    }
+
+    /// Concludes what an event means for processes and crashes.
+    #[cold]
+    fn interpret(&mut self, event: &Event<'_>, place: Place) -> io::Result<()> {
+        match event {
+            Event::Signal(signal) => return self.signal(signal, place),
+            Event::CrashReport(report) => return self.crash_report(&report.record(), place),
+            Event::Panic(panic) => return self.panic(&panic.record(), place),
+            Event::ProcessExit(exit) => return self.exit(exit, place),
+            Event::PageFault(fault) => self.processes.page_fault(fault, place.line),
+            Event::UserFault(fault) => self.processes.user_fault(fault, place.line),
+            Event::ProcessExec(exec) => self.processes.exec(exec),
+            Event::ProcessFork(fork) => self.processes.fork(fork),
+            Event::UnimplementedSyscall(call) => {
+                let name = call.name.unwrap_or_default();
+                self.segments.current().unimplemented(call.nr.unwrap_or(-1), name, call.pid.unwrap_or(0), place);
+            }
+            Event::SyscallProfile(profile) => self.clock(profile.record().tsc_freq_hz),
+            Event::SpanProfile(profile) => self.clock(profile.record().tsc_freq_hz),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn clock(&mut self, hz: Option<u64>) {
+        let boot = self.segments.boot();
+        boot.tsc_hz = hz.or(boot.tsc_hz);
+    }
+
+    fn signal(&mut self, signal: &Signal<'_>, place: Place) -> io::Result<()> {
+        let number = signal.signal.unwrap_or(0);
+        let ends = signal.action.is_some_and(|action| matches!(action, b"terminate" | b"core" | b"coredump" | b"kill"));
+        let Some(pid) = signal.pid.filter(|_| ends) else { return Ok(()) };
+        let name = signal.signal_name.map_or_else(|| signal_name(number), <[u8]>::to_vec);
+        if !Crash::is_fatal_signal(number) {
+            let text = format!("pid {pid} was ended by {} ({number}); not a crash", String::from_utf8_lossy(&name));
+            self.segments.current().remark(place, text);
+            return Ok(());
+        }
+        let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)? else { return Ok(()) };
+        crash.signal.get_or_insert((u32::try_from(number).unwrap_or(0), name));
+        // Some kernels send the signal before they know the instruction, and print 0.
+        crash.ip = crash.ip.or(signal.ip.filter(|ip| *ip != 0));
+        crash.ns = crash.ns.or(signal.stamp.ns);
+        crash.cpu = crash.cpu.or(signal.stamp.cpu);
+        Ok(())
+    }
+
+    fn crash_report(&mut self, report: &CrashReport<'_>, place: Place) -> io::Result<()> {
+        let pid = report.pid.unwrap_or(0);
+        let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)? else { return Ok(()) };
+        crash.reported = true;
+        if let Some(number) = report.signal {
+            let name = report.signal_name.map_or_else(|| signal_name(number), <[u8]>::to_vec);
+            crash.signal = Some((u32::try_from(number).unwrap_or(0), name));
+        }
+        crash.signal_code = report.signal_code;
+        crash.tid = report.tid;
+        crash.fault_addr = report.fault_addr.or(crash.fault_addr);
+        crash.ip = report.ip.or(crash.ip);
+        crash.ns = crash.ns.or(report.stamp.ns);
+        crash.cpu = crash.cpu.or(report.stamp.cpu);
+        if let Some(cmdline) = report.cmdline {
+            Crash::say(&mut crash.cmdline, cmdline, true);
+        }
+        let rsp = |reg: &Reg<'_>| reg.id == Some(RegId::RSP);
+        crash.sp = report.regs.and_then(|regs| regs.iter().find(rsp)).and_then(|reg| reg.value).or(crash.sp);
+        Ok(())
+    }
+
+    fn panic(&mut self, panic: &Panic<'_>, place: Place) -> io::Result<()> {
+        let Some(crash) = self.announce(Victim::Kernel, CauseKind::PANIC, place)? else { return Ok(()) };
+        crash.ns = crash.ns.or(panic.stamp.ns);
+        crash.cpu = crash.cpu.or(panic.stamp.cpu);
+        if let Some(message) = panic.message {
+            Crash::say(&mut crash.message, message, true);
+        }
+        if let (Some(file), Some(line)) = (panic.file, panic.source_line) {
+            crash.source.get_or_insert((file.to_vec(), line));
+        }
+        let trace = crash.traces();
+        for frame in panic.backtrace.iter().flat_map(kwab_format::List::iter) {
+            let at = frame.sym.map(|symbol| Location {
+                symbol: symbol.trim_ascii(),
+                offset: frame.off.unwrap_or(0),
+                size: None,
+                module: None,
+            });
+            crash.frame(trace, frame.addr, at, FrameTrust::PRINTED, place);
+        }
+        Ok(())
+    }
+
+    fn exit(&mut self, exit: &ProcessExit<'_>, place: Place) -> io::Result<()> {
+        let Some(pid) = exit.pid else { return Ok(()) };
+        let died = self.segments.current().crash.as_ref().is_some_and(|crash| crash.is_same(Victim::Process(pid)));
+        if died || exit.by_signal != Some(true) {
+            return Ok(());
+        }
+        let status = exit.status.unwrap_or(0);
+        let number = if status > 128 { status - 128 } else { status & 0x7f };
+        if Crash::is_fatal_signal(number)
+            && let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)?
+        {
+            crash.signal.get_or_insert((number as u32, signal_name(number)));
+        }
+        Ok(())
+    }
+}
+
+/// The name of a signal by its number.
+fn signal_name(number: i64) -> Vec<u8> {
+    let signal = u64::try_from(number).ok().and_then(linux_abi::Signal::new);
+    signal.map_or_else(|| format!("signal {number}"), |signal| signal.to_string()).into_bytes()
+}
