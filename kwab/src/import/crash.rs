@@ -11,6 +11,8 @@
 //!
 //! Everything is bounded: a log that prints a million frames gives the first `MOST_FRAMES` and a remark.
 
+mod adopt;
+
 use std::io::Write;
 
 use kwab_format::record::{
@@ -26,6 +28,8 @@ use super::lines::Place;
 use super::text::{Location, location};
 use crate::decode::{has_address, vector_of};
 use crate::report::signature::Parts;
+
+pub use adopt::cause_kind;
 
 /// Frames that are kept of one crash.
 const MOST_FRAMES: usize = 512;

@@ -13,13 +13,14 @@ use kwab_format::record::{
 
 use super::ImportError;
 use super::console::ConsoleParser;
-use super::crash::{Crash, Victim};
+use super::crash::{Crash, Victim, cause_kind};
 use super::event::{Event, EventRecord, with_record};
 use super::events::Events;
 use super::item::LogItem;
 use super::lines::Place;
 use super::pending::PendingDump;
 use super::processes::Processes;
+use super::reported::Reported;
 use super::segments::{ClosedSegment, Segments};
 use super::summary::ImportReport;
 use super::tally::Tally;
@@ -40,8 +41,9 @@ pub struct Crashes<R> {
 impl<R: Read> Crashes<R> {
     /// Reads `events`; the crashes are recorded in `segments`, and everything is counted in `tally`.
     pub fn new(events: Events<R>, segments: Segments, tally: Tally) -> Self {
-        let (console, processes) = (ConsoleParser::default(), Processes::default());
-        Self { events, follower: Follower { segments, tally, console, processes }, next_check: 0, ended: false }
+        let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::default());
+        let follower = Follower { segments, tally, console, processes, reported };
+        Self { events, follower, next_check: 0, ended: false }
     }
 
     /// Reads on until a segment is closed; `None` at the end. `progress` hears the offset now and then.
@@ -88,6 +90,7 @@ impl<R: Read> Crashes<R> {
         let end = self.events.end();
         progress(end.offset);
         self.ended = true;
+        follower.end_reports().map_err(ImportError::Write)?;
         follower.segments.current().out.check().map_err(ImportError::Write)?;
         follower.segments.finish(end).map_err(ImportError::Write)
     }
@@ -118,6 +121,7 @@ struct Follower {
     tally: Tally,
     console: ConsoleParser,
     processes: Processes,
+    reported: Reported,
 }
 
 impl Follower {
@@ -173,8 +177,15 @@ impl Follower {
         };
         self.tally.text(ends_line, ns.is_some());
         self.read_ahead(text, place)?;
+        let belongs = self.recognise(bytes, place)?;
+        let told = self.reported.has_main();
         let segment = self.segments.current();
-        let line = self.console.line(text, ns, place, segment.crash.as_mut());
+        // A crash that a report tells about takes nothing from the lines of the next one.
+        let crash = segment.crash.as_mut().filter(|crash| !told || crash.victim != Victim::Kernel);
+        let mut line = self.console.line(text, ns, place, crash);
+        if belongs && line.kind == TextKind::CONSOLE {
+            line.kind = TextKind::PANIC;
+        }
         if let Some(record) = line.record {
             record.write(place, &mut segment.out);
         }
@@ -193,6 +204,39 @@ impl Follower {
         Ok(())
     }
 
+    /// Offers a line to the recogniser of reports; says whether the line is part of one.
+    fn recognise(&mut self, bytes: &[u8], place: Place) -> io::Result<bool> {
+        if self.tally.has_events() {
+            self.reported.leave();
+        }
+        let heard = self.reported.line(bytes, place);
+        self.give_reports()?;
+        if let Some(kind) = heard.opens {
+            self.announce(Victim::Kernel, kind, place)?;
+        }
+        Ok(heard.belongs)
+    }
+
+    /// Gives the finished reports to the crash of the kernel.
+    fn give_reports(&mut self) -> io::Result<()> {
+        while let Some(report) = self.reported.next_report() {
+            if self.segments.kernel_crash().is_none() {
+                let place = Place { offset: report.first.offset, line: report.first.line };
+                self.announce(Victim::Kernel, cause_kind(report.class, report.family == "linux"), place)?;
+            }
+            if let Some(crash) = self.segments.kernel_crash() {
+                self.reported.give(&report, crash);
+            }
+        }
+        Ok(())
+    }
+
+    /// The boot or the log ends: finishes the reports that are open.
+    fn end_reports(&mut self) -> io::Result<()> {
+        self.reported.finish();
+        self.give_reports()
+    }
+
     /// What a console line says before it is recorded: a new boot, a fault, a death.
     fn read_ahead(&mut self, text: &[u8], place: Place) -> io::Result<()> {
         if self.segments.boot().line(text) {
@@ -206,6 +250,9 @@ impl Follower {
             self.processes.printed_fault(&notice, place.line);
         }
         if let Some(announced) = self.console.announces(text) {
+            if announced.victim == Victim::Kernel && linux::alarm(text).is_none() {
+                self.reported.leave();
+            }
             let by_init = matches!(linux::alarm(text), Some(linux::Alarm::Panic(message)) if message.starts_with(b"Attempted to kill init"));
             let init_died = |crash: &Crash| crash.victim == Victim::Process(1);
             if !(by_init && self.segments.current().crash.as_ref().is_some_and(init_died)) {
@@ -232,6 +279,8 @@ impl Follower {
 
     #[cold]
     fn begin_boot(&mut self, place: Place) -> io::Result<()> {
+        self.end_reports()?;
+        self.reported.begin_boot();
         self.processes.clear();
         self.segments.begin_boot(place)
     }

@@ -34,6 +34,8 @@ pub mod mend;
 pub mod pending;
 pub mod printed;
 pub mod processes;
+pub mod reported;
+pub mod reports;
 pub mod segment;
 pub mod segments;
 pub mod summary;

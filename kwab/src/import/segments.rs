@@ -67,6 +67,15 @@ impl Segments {
         &mut self.current
     }
 
+    /// The crash of the kernel that is being read: of the current segment, or of the one before it.
+    pub fn kernel_crash(&mut self) -> Option<&mut Crash> {
+        let kernel =
+            |segment: &&mut Segment| segment.crash.as_ref().is_some_and(|crash| crash.victim == Victim::Kernel);
+        let current = Some(&mut self.current).filter(kernel);
+        let segment = current.or_else(|| self.held.as_mut().filter(kernel))?;
+        segment.crash.as_mut()
+    }
+
     /// The boot that the log is in.
     #[inline(always)]
     pub fn boot(&mut self) -> &mut BootFacts {

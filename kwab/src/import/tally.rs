@@ -64,6 +64,12 @@ impl Tally {
         }
     }
 
+    /// Whether the log has events.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        self.events.iter().any(|count| *count > 0)
+    }
+
     /// Whether a death that nothing explains is known already.
     pub fn has_unexplained(&self) -> bool {
         self.report.unexplained.is_some()

@@ -1,0 +1,143 @@
+//! Makes the crash at hand that of a recognised report: what a report says replaces what single lines were read as.
+
+use kwab_format::record::{CauseKind, FrameTrust, NoteKind};
+
+use super::{Crash, OwnedFrame, OwnedRegisters, Place};
+use crate::import::reports::Report;
+use crate::import::reports::class::Class;
+use crate::import::reports::report::{Arch, Frame, StackKind};
+
+/// What kind of death a report of that class is.
+pub fn cause_kind(class: Class, linux: bool) -> CauseKind {
+    match class {
+        Class::DoubleFault => CauseKind::DOUBLE_FAULT,
+        Class::StackOverflow => CauseKind::STACK_OVERFLOW,
+        Class::OomPanic => CauseKind::OUT_OF_MEMORY,
+        Class::HungTask | Class::Netdevice => CauseKind::HUNG_TASK,
+        class if class.is_stall() => CauseKind::SOFT_LOCKUP,
+        class if class.is_warning() => CauseKind::BUG,
+        class if class.is_trap() && linux => CauseKind::OOPS,
+        class if class.is_trap() => CauseKind::EXCEPTION,
+        _ => CauseKind::PANIC,
+    }
+}
+
+impl Crash {
+    /// Takes everything from a report.
+    pub fn adopt(&mut self, report: &Report) {
+        let linux = report.family == "linux";
+        self.kind = cause_kind(report.class, linux);
+        if report.message.starts_with("sysrq triggered") {
+            self.kind = CauseKind::SYSRQ;
+        }
+        let plain = linux && matches!(report.class, Class::Panic | Class::KillInit | Class::NoRoot | Class::OomPanic);
+        let message = if plain { &report.message } else { &report.headline };
+        let first = if report.message.is_empty() { message } else { &report.message };
+        self.message = Some(message.clone().into_bytes());
+        if first != message {
+            self.remark(NoteKind::REMARK, first.as_bytes());
+        }
+        let source = report.source.as_ref().map(|(file, line)| (file.clone().into_bytes(), *line));
+        self.source = source.or_else(|| self.source.take());
+        self.cpu = report.cpu.or(self.cpu);
+        self.pid = report.pid.or(self.pid);
+        self.comm = report.comm.as_ref().map(|comm| comm.clone().into_bytes()).or_else(|| self.comm.take());
+        self.ns = report.ns.or(self.ns);
+        self.ip = report.ip.or(self.ip);
+        self.sp = report.sp.or(self.sp);
+        self.fault_addr = report.fault_address.or(self.fault_addr);
+        // The code of another architecture, or a trap number, would be read as that of an x86 page fault.
+        let x86 = linux && matches!(report.arch, Some(Arch::X86_64 | Arch::I386));
+        self.error_code = report.error_code.filter(|_| x86).or(self.error_code);
+        self.kernel_offset = report.kernel_offset.or(self.kernel_offset);
+        let location = report.location.as_ref().and_then(printed);
+        self.location = location.or_else(|| self.location.take());
+        self.adopt_stacks(report);
+        self.adopt_registers(report);
+        if let Some(code) = &report.code {
+            self.code = Some((code.bytes.clone(), code.marked, self.ip));
+        }
+        self.adopt_words(report);
+    }
+
+    /// The stack of the failure becomes the first trace; the others follow, each with a remark that says what it is.
+    fn adopt_stacks(&mut self, report: &Report) {
+        if report.stacks.is_empty() {
+            return;
+        }
+        self.frames.clear();
+        self.frames_left_out = report.left_out;
+        let (crash, others): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| stack.kind == StackKind::Crash);
+        for (trace, stack) in crash.into_iter().chain(others).enumerate() {
+            let trace = trace as u32;
+            for (index, frame) in stack.frames.iter().enumerate().take(super::MOST_FRAMES) {
+                self.frames.push(owned(frame, trace, index as u32));
+            }
+            if let (Some(title), true) = (&stack.title, trace > 0) {
+                self.remark(NoteKind::REMARK, format!("backtrace {trace}: {title}"));
+            }
+        }
+    }
+
+    fn adopt_registers(&mut self, report: &Report) {
+        if report.registers.is_empty() {
+            return;
+        }
+        self.registers.clear();
+        for set in report.registers.iter().filter(|set| set.cpu.is_none() || set.cpu == report.cpu) {
+            let regs = set.registers.iter().map(|(name, value)| (name.clone().into_bytes(), *value)).collect();
+            self.registers.push(OwnedRegisters { user: set.user, error_code: None, regs });
+        }
+    }
+
+    /// What a report says beside the fields of a cause.
+    fn adopt_words(&mut self, report: &Report) {
+        let access = report.access.as_ref().and_then(|access| access.object.as_ref());
+        let fields = [
+            ("fault", report.error_text.as_ref()),
+            ("object", access),
+            ("tainted", report.taint.as_ref()),
+            ("hardware", report.hardware.as_ref()),
+            ("then the kernel panicked", report.panic.as_ref()),
+        ];
+        for (name, text) in fields {
+            if let Some(text) = text {
+                self.remark(NoteKind::REMARK, format!("{name}: {text}"));
+            }
+        }
+        for note in report.notes.iter().take(8) {
+            self.remark(NoteKind::REMARK, note.as_bytes());
+        }
+        if report.family != "linux" {
+            self.remark(NoteKind::INFERRED, format!("read as a report of {}", report.family));
+        }
+    }
+}
+
+fn owned(frame: &Frame, trace: u32, index: u32) -> OwnedFrame {
+    let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
+    OwnedFrame {
+        trace,
+        index,
+        addr: frame.address,
+        symbol: bytes(&frame.symbol),
+        offset: frame.offset,
+        size: frame.size,
+        module: bytes(&frame.module),
+        trust: if frame.guess { FrameTrust::SCAN } else { FrameTrust::PRINTED },
+        place: Place { offset: 0, line: frame.line },
+    }
+}
+
+/// A location as kernels print it.
+fn printed(frame: &Frame) -> Option<Vec<u8>> {
+    let symbol = frame.symbol.as_ref()?;
+    let mut text = symbol.clone();
+    if let Some(offset) = frame.offset {
+        text.push_str(&format!("+{offset:#x}"));
+        if let Some(size) = frame.size {
+            text.push_str(&format!("/{size:#x}"));
+        }
+    }
+    Some(text.into_bytes())
+}

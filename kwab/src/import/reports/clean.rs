@@ -1,0 +1,111 @@
+//! Makes plain text of a line with escapes: ANSI sequences, control characters, HTML entities, quoted-printable, JSON.
+
+use super::words::has;
+
+/// Longest line that is unpacked from JSON.
+const LONGEST_JSON: usize = 64 << 10;
+
+/// Writes the clean line into `out`; `false` when nothing had to be cleaned.
+pub(super) fn clean(line: &[u8], out: &mut Vec<u8>) -> bool {
+    out.clear();
+    if line.starts_with(b"{") && line.len() <= LONGEST_JSON && json_message(line, out) {
+        return true;
+    }
+    let entities =
+        has(line, b"&lt;") || has(line, b"&gt;") || has(line, b"&amp;") || has(line, b"&nbsp;") || has(line, b"&#");
+    let printable = has(line, b"=3D") || has(line, b"=A0 ") || line.ends_with(b"=0A=") || line.ends_with(b"=20");
+    let control = line.iter().any(|byte| matches!(byte, 0..=8 | 10..=31 | 0x7f));
+    if !entities && !printable && !control {
+        return false;
+    }
+    // A carriage return begins the line again: what stands before it was overwritten, unless nothing follows.
+    let line = match memchr::memrchr(b'\r', line.trim_ascii_end()) {
+        Some(at) => &line[at + 1..],
+        None => line,
+    };
+    let mut at = 0;
+    while let Some(byte) = line.get(at) {
+        let (taken, plain) = match byte {
+            0x1b => (escape(&line[at..]), None),
+            b'&' if entities => entity(&line[at..]),
+            b'=' if printable => match line.get(at..at + 3) {
+                Some([_, high, low]) => match (char::from(*high).to_digit(16), char::from(*low).to_digit(16)) {
+                    (Some(high), Some(low)) if !line[at + 1].is_ascii_lowercase() => {
+                        (3, plain_byte((high * 16 + low) as u8))
+                    }
+                    _ => (1, Some(b'=')),
+                },
+                _ => (1, None),
+            },
+            0..=8 | 10..=31 | 0x7f => (1, None),
+            byte => (1, Some(*byte)),
+        };
+        out.extend(plain);
+        at += taken.max(1);
+    }
+    true
+}
+
+/// What a byte of quoted-printable text becomes.
+fn plain_byte(byte: u8) -> Option<u8> {
+    match byte {
+        0xa0 => Some(b' '),
+        0..=8 | 10..=31 | 0x7f..=0xff => None,
+        byte => Some(byte),
+    }
+}
+
+/// How long the escape sequence at the front is.
+fn escape(text: &[u8]) -> usize {
+    match text.get(1) {
+        Some(b'[') => text[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)).map_or(text.len(), |end| end + 3),
+        Some(b']') => text[2..].iter().position(|byte| *byte == 7).map_or(text.len(), |end| end + 3),
+        Some(_) => 2,
+        None => 1,
+    }
+}
+
+/// An HTML entity: its length and its character.
+fn entity(text: &[u8]) -> (usize, Option<u8>) {
+    const NAMED: &[(&[u8], u8)] =
+        &[(b"&lt;", b'<'), (b"&gt;", b'>'), (b"&amp;", b'&'), (b"&quot;", b'"'), (b"&apos;", b'\''), (b"&nbsp;", b' ')];
+    if let Some((name, byte)) = NAMED.iter().find(|(name, _)| text.starts_with(name)) {
+        return (name.len(), Some(*byte));
+    }
+    let Some(rest) = text.strip_prefix(b"&#") else { return (1, Some(b'&')) };
+    let (digits, radix, head) = match rest.strip_prefix(b"x") {
+        Some(digits) => (digits, 16, 3),
+        None => (rest, 10, 2),
+    };
+    let end = digits.iter().take(4).position(|byte| *byte == b';');
+    let value = end.and_then(|end| u8::from_str_radix(std::str::from_utf8(&digits[..end]).ok()?, radix).ok());
+    match (end, value) {
+        (Some(end), Some(value)) => (head + end + 1, Some(value)),
+        _ => (1, Some(b'&')),
+    }
+}
+
+/// The message of a line of `journalctl -o json`: a text, or an array of bytes when it is not UTF-8.
+fn json_message(line: &[u8], out: &mut Vec<u8>) -> bool {
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Message {
+        Text(String),
+        Bytes(Vec<u8>),
+    }
+    #[derive(serde::Deserialize)]
+    struct Entry {
+        #[serde(rename = "MESSAGE", alias = "message", alias = "msg", alias = "log")]
+        message: Message,
+    }
+    if !has(line, b"\"MESSAGE\"") && !has(line, b"\"message\"") && !has(line, b"\"msg\"") && !has(line, b"\"log\"") {
+        return false;
+    }
+    let Ok(entry) = serde_json::from_slice::<Entry>(line.trim_ascii()) else { return false };
+    let bytes = match entry.message {
+        Message::Text(text) => text.into_bytes(),
+        Message::Bytes(bytes) => bytes,
+    };
+    out.extend(bytes.into_iter().filter(|byte| !matches!(byte, 0..=8 | 10..=31 | 0x7f)));
+    true
+}

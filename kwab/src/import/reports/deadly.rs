@@ -1,0 +1,288 @@
+//! The lines that say that something deadly happened, when no table knows them.
+//!
+//! A line is deadly when it *begins* with one of the phrases below, after decoration (`***`, `[ERROR]`, `kernel:`), and
+//! holds none of the words by which healthy kernels speak of the same things (`panic=10` on a command line, `page fault
+//! handler installed`). Such a line is reported even when nothing else can be read.
+
+use super::class::Class;
+
+/// Phrases that begin a deadly line, in lower case, and what they announce.
+const DEADLY: &[(&str, Class)] = &[
+    ("kernel panic", Class::Panic),
+    ("kernel-panic", Class::Panic),
+    ("panicked", Class::Panic),
+    ("panic:", Class::Panic),
+    ("panic!", Class::Panic),
+    ("panic -", Class::Panic),
+    ("panic in ", Class::Panic),
+    ("panic at ", Class::Panic),
+    ("panic on ", Class::Panic),
+    ("panic from ", Class::Panic),
+    ("panic (", Class::Panic),
+    ("panic(", Class::Panic),
+    ("panic occurred", Class::Panic),
+    ("system panic", Class::Panic),
+    ("kernel oops", Class::Oops),
+    ("kernel crash", Class::Panic),
+    ("kernel died", Class::Panic),
+    ("kernel fault", Class::Exception),
+    ("kernel exception", Class::Exception),
+    ("kernel trap", Class::Exception),
+    ("kernel error", Class::Panic),
+    ("kernel abort", Class::Panic),
+    ("kernel assertion", Class::Assertion),
+    ("kernel page fault", Class::PageFault),
+    ("kernel data abort", Class::PageFault),
+    ("kernel stack overflow", Class::StackOverflow),
+    ("kernel bug", Class::Bug),
+    ("fatal exception", Class::Exception),
+    ("fatal fault", Class::Exception),
+    ("fatal trap", Class::Exception),
+    ("fatal page fault", Class::PageFault),
+    ("fatal kernel", Class::Panic),
+    ("fatal error", Class::Panic),
+    ("fatal cpu exception", Class::Exception),
+    ("unhandled exception", Class::Exception),
+    ("unhandled trap", Class::Exception),
+    ("unhandled fault", Class::Exception),
+    ("unhandled page fault", Class::PageFault),
+    ("unhandled kernel", Class::Exception),
+    ("unhandled interrupt exception", Class::Exception),
+    ("unhandled cpu exception", Class::Exception),
+    ("unexpected exception", Class::Exception),
+    ("unexpected trap", Class::Exception),
+    ("unexpected kernel", Class::Exception),
+    ("unrecoverable", Class::Exception),
+    ("uncaught exception", Class::Exception),
+    ("cpu exception", Class::Exception),
+    ("exception occurred", Class::Exception),
+    ("exception:", Class::Exception),
+    ("exception #", Class::Exception),
+    ("exception 0x", Class::Exception),
+    ("exception number", Class::Exception),
+    ("exception in kernel", Class::Exception),
+    ("got exception", Class::Exception),
+    ("received exception", Class::Exception),
+    ("page fault", Class::PageFault),
+    ("pagefault", Class::PageFault),
+    ("#pf", Class::PageFault),
+    ("#gp", Class::GeneralProtection),
+    ("#df", Class::DoubleFault),
+    ("#ud", Class::InvalidOpcode),
+    ("#de", Class::Divide),
+    ("general protection", Class::GeneralProtection),
+    ("double fault", Class::DoubleFault),
+    ("triple fault", Class::DoubleFault),
+    ("invalid opcode", Class::InvalidOpcode),
+    ("divide by zero", Class::Divide),
+    ("division by zero", Class::Divide),
+    ("divide error", Class::Divide),
+    ("divide-by-zero", Class::Divide),
+    ("stack smashing detected", Class::StackCorrupted),
+    ("stack overflow", Class::StackOverflow),
+    ("stack corruption", Class::StackCorrupted),
+    ("assertion failed", Class::Assertion),
+    ("assertion failure", Class::Assertion),
+    ("assertion fail", Class::Assertion),
+    ("assertion `", Class::Assertion),
+    ("assertion '", Class::Assertion),
+    ("assertion \"", Class::Assertion),
+    ("assertion (", Class::Assertion),
+    ("assert failed", Class::Assertion),
+    ("assert fail", Class::Assertion),
+    ("assert:", Class::Assertion),
+    ("assert(", Class::Assertion),
+    ("data abort", Class::PageFault),
+    ("prefetch abort", Class::PageFault),
+    ("instruction abort", Class::PageFault),
+    ("undefined instruction", Class::InvalidOpcode),
+    ("illegal instruction", Class::InvalidOpcode),
+    ("synchronous exception", Class::Exception),
+    ("synchronous abort", Class::Exception),
+    ("sync exception", Class::Exception),
+    ("hard fault", Class::Exception),
+    ("hardfault", Class::Exception),
+    ("bus fault", Class::Exception),
+    ("usage fault", Class::Exception),
+    ("mem fault", Class::Exception),
+    ("memmanage", Class::Exception),
+    ("bus error", Class::Exception),
+    ("bugcheck", Class::Bugcheck),
+    ("bug check", Class::Bugcheck),
+    ("load access fault", Class::PageFault),
+    ("store access fault", Class::PageFault),
+    ("instruction access fault", Class::PageFault),
+    ("load page fault", Class::PageFault),
+    ("store page fault", Class::PageFault),
+    ("instruction page fault", Class::PageFault),
+    ("store/amo page fault", Class::PageFault),
+    ("guru meditation", Class::Exception),
+    ("system crash", Class::Panic),
+    ("oops:", Class::Oops),
+    ("oops!", Class::Oops),
+];
+
+/// Words by which healthy kernels and programs speak of the same things.
+const HEALTHY: &[&str] = &[
+    "panic=",
+    "panic_",
+    "timeout",
+    "disabled",
+    "enabled",
+    "regist",
+    "install",
+    "initiali",
+    "notifier",
+    "setting up",
+    "set up",
+    "support",
+    "configur",
+    "testing",
+    "test:",
+    "tests",
+    "pvpanic",
+    "inject",
+    "fault-around",
+    " handling",
+    "handler",
+    "no panic",
+    "will ",
+    "on panic:",
+    "passed",
+    "capab",
+    "recovered",
+    "ignored",
+    " handled",
+    "count:",
+    "stat",
+    "none",
+    "usage:",
+    "option",
+    "ready",
+    "hook",
+    "loaded",
+    "entry",
+    "vector table",
+    "tracing",
+    "rate",
+    "exceptions:",
+    "delivered",
+];
+
+/// Whether a line says that something deadly happened; what, and the line without decoration.
+pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
+    let bare = undecorated(line);
+    if bare.len() < 3 || line.len() > 400 {
+        return None;
+    }
+    let shout = bare.starts_with(b"PANIC") && bare.len() == 5 || bare.eq_ignore_ascii_case(b"kernel panic");
+    if shout {
+        return Some((Class::Panic, bare));
+    }
+    let first = bare.first()?.to_ascii_lowercase();
+    let fits = |phrase: &str| {
+        phrase.as_bytes().first() == Some(&first)
+            && bare.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes()))
+    };
+    let (phrase, class) = DEADLY.iter().find(|(phrase, _)| fits(phrase))?;
+    // `stack overflowing`, `page faults: 12`: the phrase must end as a word.
+    let next = bare.get(phrase.len());
+    let whole = next.is_none_or(|byte| !byte.is_ascii_alphanumeric() || *byte == b'e')
+        || !phrase.ends_with(|last: char| last.is_ascii_alphanumeric());
+    let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
+    let healthy = HEALTHY.iter().any(|word| lower.contains(word));
+    (whole && !healthy).then_some((*class, bare))
+}
+
+/// Whether the words behind `panic:` speak of a setting rather than of a failure.
+pub(super) fn is_healthy(message: &[u8]) -> bool {
+    const SETTINGS: &[&str] = &["disabled", "enabled", "ready", "none", "off", "on", "handler", "regist", "timeout"];
+    let first = message.trim_ascii().split(|byte| *byte == b' ').next().unwrap_or_default().to_ascii_lowercase();
+    SETTINGS.iter().any(|word| first == word.as_bytes())
+}
+
+/// A line without what decorates its message: signs, tags in brackets, and words such as `ERROR:`.
+pub(super) fn undecorated(line: &[u8]) -> &[u8] {
+    let mut rest = line.trim_ascii();
+    for _ in 0..4 {
+        let signs = rest
+            .iter()
+            .position(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b'#' | b'(' | b'<'))
+            .unwrap_or(rest.len());
+        rest = &rest[signs..];
+        let close = match rest.first() {
+            Some(b'[') => b']',
+            Some(b'<') => b'>',
+            Some(b'(') => b')',
+            _ => 0,
+        };
+        if close != 0
+            && let Some(end) = memchr::memchr(close, &rest[..rest.len().min(48)])
+        {
+            rest = rest[end + 1..].trim_ascii_start();
+            rest = rest.strip_prefix(b":").unwrap_or(rest).trim_ascii_start();
+            continue;
+        }
+        const WORDS: &[&str] = &[
+            "error:",
+            "error]",
+            "err:",
+            "fatal:",
+            "critical:",
+            "crit:",
+            "emerg:",
+            "kernel:",
+            "kern:",
+            "[kernel]",
+            "cpu0:",
+            "cpu 0:",
+            "core 0:",
+            "log:",
+            "fatal -",
+            "e:",
+        ];
+        let word = WORDS
+            .iter()
+            .find(|word| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes())));
+        match word {
+            Some(word) => rest = rest[word.len()..].trim_ascii_start(),
+            None => break,
+        }
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadly_lines_are_told_from_healthy_ones() {
+        for line in [
+            "*** KERNEL PANIC ***",
+            "[ERROR] Page fault at 0xdead",
+            "!!! Double Fault !!!",
+            "PANIC",
+            "Assertion failed: x != 0",
+            "kernel panic: no init",
+            "Unhandled exception 14",
+        ] {
+            assert!(deadly(line.as_bytes()).is_some(), "{line}");
+        }
+        for line in [
+            "Kernel command line: root=/dev/sda panic=1",
+            "Kernel panic timeout is 10 s",
+            "PANIC: disabled",
+            "fault injection ready",
+            "page fault handler installed",
+            "Panic notifier registered",
+            "Exceptions: initialised",
+            "pvpanic device found",
+            "FAULT_INJECTION forcing a failure",
+            "general protection enabled",
+            "page faults: 12",
+        ] {
+            assert!(deadly(line.as_bytes()).is_none(), "{line}");
+        }
+    }
+}

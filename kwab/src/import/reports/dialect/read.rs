@@ -1,0 +1,172 @@
+//! Opens a report from a row of the table, and offers it the lines that follow.
+
+use super::super::build::{Builder, Context, Took};
+use super::super::class::Class;
+use super::super::frame;
+use super::super::generic;
+use super::super::registers;
+use super::super::report::{Frame, Place, StackKind};
+use super::super::template::Captures;
+use super::super::words::{hex_all, text};
+use super::{Dialects, Opening, Use};
+
+/// Begins a report with its first line.
+pub fn open(all: &Dialects, opening: &Opening, captures: &Captures<'_, '_>, line: &[u8], place: Place) -> Builder {
+    let name = all.row(opening.row).map_or("generic", |row| row.name.as_str());
+    let mut builder = Builder::new(name, opening.class, &opening.title, place);
+    builder.report.message = captures.text("message").unwrap_or_else(|| text(line.trim_ascii()));
+    said(&mut builder, captures);
+    let given = captures.text("message").is_some_and(|message| message.trim_matches(':').len() > 1);
+    generic::message(&mut builder, line, given);
+    builder
+}
+
+/// Takes what the captures of a line say.
+pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
+    let mut who = Context { cpu: captures.dec("cpu"), pid: captures.dec("pid"), comm: captures.text("comm") };
+    who.comm = who.comm.map(|comm| comm.trim_matches(['"', '\'']).to_string()).filter(|comm| !comm.is_empty());
+    if who != Context::default() {
+        let report = &mut builder.report;
+        report.cpu = report.cpu.or(who.cpu);
+        report.pid = report.pid.or(who.pid);
+        report.comm = report.comm.take().or(who.comm);
+    }
+    let report = &mut builder.report;
+    report.fault_address = report.fault_address.or(captures.hex("address"));
+    report.ip = report.ip.or(captures.hex("ip"));
+    report.sp = report.sp.or(captures.hex("sp"));
+    report.error_code = report.error_code.or(captures.hex("code"));
+    report.error_text = report.error_text.take().or_else(|| captures.text("error"));
+    report.version = report.version.take().or_else(|| captures.text("version"));
+    if let (Some(file), Some(line)) = (captures.text("file"), captures.dec("line")) {
+        report.source.get_or_insert((file.trim_matches(['"', '\'']).to_string(), line));
+    }
+    if let Some(function) = captures.text("function") {
+        builder.head_function.get_or_insert(function);
+    }
+    for (name, value) in captures.iter() {
+        let numeric = matches!(name, "cpu" | "pid" | "address" | "ip" | "sp" | "line" | "function" | "message");
+        if !numeric {
+            builder.say(name, text(value.trim_ascii()));
+        }
+    }
+}
+
+/// The frame that the captures of a line hold.
+fn frame_of(captures: &Captures<'_, '_>) -> Frame {
+    let symbol = captures.text("symbol").map(|name| name.trim_matches(['"', '(', ')']).to_string());
+    Frame {
+        address: captures.hex("address"),
+        symbol: symbol
+            .filter(|name| !name.is_empty() && hex_all(name.as_bytes()).is_none_or(|_| !name.starts_with("0x"))),
+        offset: captures.hex("offset"),
+        size: captures.hex("size"),
+        module: captures.text("module"),
+        source: captures.text("file").zip(captures.dec("line")),
+        ..Frame::default()
+    }
+}
+
+/// Offers a line to a report of row `row`; `row` changes when the line shows which kernel it is.
+pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8], place: Place) -> Took {
+    let trimmed = line.trim_ascii();
+    if trimmed.is_empty() {
+        return Took::Yes;
+    }
+    if let Some(dialect) = all.row(*row)
+        && let Some((what, captures)) = dialect.body.find(trimmed)
+    {
+        return apply(*what, builder, &captures, trimmed, place);
+    }
+    if builder.report.family == "generic"
+        && let Some((number, _)) = all.marks.find(trimmed)
+        && let Some(dialect) = all.row(*number)
+    {
+        *row = *number;
+        builder.report.family.clone_from(&dialect.name);
+        if let Some((what, captures)) = dialect.body.find(trimmed) {
+            return apply(*what, builder, &captures, trimmed, place);
+        }
+        return Took::Yes;
+    }
+    if builder.wants_message && generic::wanted_message(builder, trimmed) {
+        return Took::Yes;
+    }
+    let own = |name: &str| {
+        all.row(*row).is_some_and(|dialect| dialect.registers.iter().any(|known| known.eq_ignore_ascii_case(name)))
+    };
+    if let Some(found) = registers::line(trimmed).or_else(|| generic::own_registers(trimmed, &own)) {
+        registers_said(builder, &found);
+        builder.registers(found);
+        return Took::Yes;
+    }
+    let mut found = frame::frames(trimmed, false);
+    if found.is_empty() {
+        found.extend(generic::frames(trimmed, builder.in_stack));
+    }
+    if !found.is_empty() {
+        for frame in found {
+            builder.frame(frame, place);
+        }
+        return Took::Yes;
+    }
+    generic::detail(builder, trimmed)
+}
+
+fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], place: Place) -> Took {
+    match what {
+        Use::End => {
+            said(builder, captures);
+            builder.in_stack = false;
+            return Took::End;
+        }
+        Use::Line | Use::Mark => {
+            said(builder, captures);
+            if let Some(found) = registers::line(line) {
+                builder.registers(found);
+            }
+        }
+        Use::Stack => {
+            builder.begin(if builder.has_stack() { StackKind::OtherTask } else { StackKind::Crash }, Some(text(line)));
+            said(builder, captures);
+        }
+        Use::Frame => {
+            let frame = frame_of(captures);
+            if frame.address.is_none() && frame.symbol.is_none() {
+                if let (Some(last), Some(source)) = (builder.last_frame(), frame.source) {
+                    last.source.get_or_insert(source);
+                }
+                return Took::Yes;
+            }
+            builder.frame(frame, place);
+        }
+    }
+    Took::Yes
+}
+
+/// A register dump says where the fault is.
+fn registers_said(builder: &mut Builder, found: &registers::Line) {
+    let value = |names: &[&str]| {
+        let mut all = found.pairs.iter();
+        all.find(|(name, _)| names.iter().any(|known| name.eq_ignore_ascii_case(known))).map(|(_, value)| *value)
+    };
+    let trap = builder.report.class.is_trap() || matches!(builder.report.class, Class::Exception | Class::Panic);
+    if let Some(address) =
+        value(&["CR2", "FAR", "stval", "badaddr", "mtval", "FAR_EL1", "BADV", "badva"]).filter(|_| trap)
+    {
+        builder.report.fault_address = builder.report.fault_address.or(Some(address));
+    }
+    if let Some(cause) = value(&["scause", "mcause"]) {
+        builder.report.error_code = builder.report.error_code.or(Some(cause));
+        builder.report.error_text.get_or_insert(super::super::decode::scause(cause).text);
+    }
+    if let Some(syndrome) = value(&["ESR", "ESR_EL1"]) {
+        builder.report.error_code = builder.report.error_code.or(Some(syndrome));
+        builder.report.error_text.get_or_insert(super::super::decode::esr(syndrome).text);
+    }
+}
+
+/// Whether a function is one that the row never calls guilty.
+pub fn skips(all: &Dialects, row: usize, symbol: &str) -> bool {
+    all.row(row).is_some_and(|dialect| dialect.skip.iter().any(|name| symbol.starts_with(name.as_str())))
+}

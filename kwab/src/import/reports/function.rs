@@ -1,0 +1,178 @@
+//! Chooses the guilty function: the innermost one that is neither part of reporting, nor a helper that only did what it
+//! was told (allocators, copies, lists, locks), nor the way into a trap or an interrupt.
+//!
+//! The table is by prefix (`kasan_`) and by whole name (`panic`). When every candidate is skipped, the place of the
+//! fault stands; a report that has only reporters in its stack names no function.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use super::report::{Frame, Report, Stack, StackKind};
+
+/// The table: sections `[prefix]` and `[whole]`, names between blanks.
+const TABLE: &str = include_str!("skip.txt");
+
+/// Names by which functions are skipped.
+struct Skip {
+    /// By their first byte, names that begin so are skipped.
+    prefixes: HashMap<u8, Vec<&'static str>>,
+    /// Names that are skipped whole.
+    whole: HashSet<&'static str>,
+}
+
+static SKIP: LazyLock<Skip> = LazyLock::new(|| {
+    let mut skip = Skip { prefixes: HashMap::new(), whole: HashSet::new() };
+    let mut prefix = true;
+    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+        match line {
+            "[prefix]" => prefix = true,
+            "[whole]" => prefix = false,
+            line => {
+                for name in line.split_whitespace() {
+                    if !prefix {
+                        skip.whole.insert(name);
+                    } else if let Some(first) = name.bytes().next() {
+                        skip.prefixes.entry(first).or_default().push(name);
+                    }
+                }
+            }
+        }
+    }
+    skip
+});
+
+/// Interrupt entries: what stands before them in a stall's stack is the detector, what follows was interrupted.
+const ENTRIES: &[&str] = &[
+    "asm_sysvec_",
+    "apic_timer_interrupt",
+    "asm_common_interrupt",
+    "common_interrupt",
+    "el1_irq",
+    "el1h_64_irq",
+    "el0t_64_irq",
+    "__irq_svc",
+    "__irq_usr",
+    "ret_from_intr",
+    "reschedule_interrupt",
+    "call_function_",
+    "asm_call_irq_on_stack",
+    "xen_hvm_callback_vector",
+    "do_irq",
+    "ret_from_exception",
+    "nmi",
+    "end_repeat_nmi",
+    "asm_exc_nmi",
+    "decrementer_common",
+    "hardware_interrupt_common",
+    "doorbell_super_common",
+    "ext_int_handler",
+    "io_int_handler",
+    "handle_exception",
+    "ret_from_irq",
+    "rcu_dump_cpu_stacks",
+    "smp_apic_timer_interrupt",
+    "handle_riscv_irq",
+];
+
+/// A symbol without what compilers append to it.
+pub fn plain(symbol: &str) -> &str {
+    const SUFFIXES: &[&str] = &[".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".__", ".lto_priv"];
+    let end = SUFFIXES.iter().filter_map(|suffix| symbol.find(suffix)).min().unwrap_or(symbol.len());
+    // `foo.12345`: a static function of the same name as another.
+    let base = &symbol[..end];
+    match base.rsplit_once('.') {
+        Some((head, tail))
+            if !head.is_empty() && !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            head
+        }
+        _ => base,
+    }
+}
+
+/// Whether a function is never the guilty one.
+pub fn is_skipped(symbol: &str) -> bool {
+    let name = plain(symbol);
+    let Some(first) = name.bytes().next() else { return true };
+    let prefixes = SKIP.prefixes.get(&first).map(Vec::as_slice).unwrap_or_default();
+    SKIP.whole.contains(name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+fn is_entry(symbol: &str) -> bool {
+    ENTRIES.iter().any(|entry| symbol.starts_with(entry))
+}
+
+/// The frames of a stack that may be guilty: named, not inlined, and of a stall only those that were interrupted.
+fn candidates(stack: &Stack, stall: bool) -> impl Iterator<Item = &Frame> {
+    let named = |frame: &&Frame| frame.symbol.is_some() && !frame.inline;
+    let from = if stall {
+        let last = stack.frames.iter().rposition(|frame| {
+            // The entry from user mode ends a stack; nothing of the kernel was interrupted there.
+            frame.symbol.as_deref().is_some_and(is_entry)
+        });
+        last.filter(|at| at + 1 < stack.frames.len()).map_or(0, |at| at + 1)
+    } else {
+        0
+    };
+    stack.frames[from..].iter().filter(named)
+}
+
+/// Chooses the guilty function of a report; `head` is the one that its first line names.
+///
+/// `link` is the function in the link register: the caller, when the instruction pointer has no symbol.
+pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option<String> {
+    let stall = report.class.is_stall() && report.class != super::class::Class::HungTask;
+    let crash = report.stacks.iter().find(|stack| stack.kind == StackKind::Crash && !stack.frames.is_empty());
+    let mut all: Vec<&str> = Vec::new();
+    all.extend(head);
+    // An instruction fetch that failed stands in data; its caller is guilty.
+    let fetch = report.access.as_ref().is_some_and(|access| access.kind == Some(super::report::AccessKind::Execute));
+    let location = report.location.as_ref().filter(|_| !fetch || crash.is_none());
+    all.extend(location.and_then(|frame| frame.symbol.as_deref()));
+    if report.location.is_none() {
+        all.extend(link);
+    }
+    let sure_names = all.len();
+    if let Some(stack) = crash {
+        let sure = candidates(stack, stall).filter(|frame| !frame.guess);
+        all.extend(sure.filter_map(|frame| frame.symbol.as_deref()));
+        let doubtful = candidates(stack, stall).filter(|frame| frame.guess);
+        all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
+    }
+    let chosen = all.iter().find(|name| !is_skipped(name) && !is_address(name));
+    // A reporter in a stack says nothing, but the place of the fault is worth a name.
+    let fallback = || all[..sure_names].iter().find(|name| !is_address(name));
+    chosen.or_else(fallback).map(|name| plain(name).to_string())
+}
+
+fn is_address(name: &str) -> bool {
+    name.starts_with("0x") || name.bytes().all(|byte| byte.is_ascii_hexdigit()) && name.len() >= 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reporters_locks_and_traps_are_skipped() {
+        for name in [
+            "kasan_report",
+            "__asan_load8",
+            "dump_stack_lvl",
+            "_raw_spin_lock_irqsave",
+            "memcpy",
+            "asm_exc_page_fault",
+            "panic",
+            "__list_del_entry_valid_or_report",
+        ] {
+            assert!(is_skipped(name), "{name}");
+        }
+        for name in ["ext4_lock_inode", "tcp_v4_rcv", "blk_mq_free_request", "locks_remove_posix", "mem_cgroup_charge"]
+        {
+            assert!(!is_skipped(name), "{name}");
+        }
+        assert_eq!(plain("foo.constprop.0.isra.0"), "foo");
+        assert_eq!(plain("foo.123"), "foo");
+        assert_eq!(plain("foo.cold"), "foo");
+    }
+}

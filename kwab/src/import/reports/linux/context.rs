@@ -1,0 +1,226 @@
+//! Lines of a Linux report that say who runs, on what hardware, with which kernel, and where the instruction stands.
+
+use super::super::build::{Builder, Context, Took};
+use super::super::frame;
+use super::super::report::{Arch, Frame, Place};
+use super::super::words::{after, between, dec, dec_after, has, hex, hex_after, text};
+
+/// Reads such a line.
+pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
+    let found = match line.first() {
+        Some(b'C') => cpu_line(builder, line),
+        Some(b'P') => process(builder, line) || instruction(builder, line, place),
+        Some(b'H') => keep(&mut builder.report.hardware, line.strip_prefix(b"Hardware name:")),
+        Some(b'M') => keep(&mut builder.report.modules, line.strip_prefix(b"Modules linked in:")),
+        Some(b'K') => kernel_words(builder, line, place),
+        Some(b'T') => taint(builder, line),
+        Some(b'W') => note(builder, line, &[b"Workqueue: "]),
+        Some(b'S') => note(builder, line, &[b"Stopper: ", b"Sched_ext: "]),
+        _ => instruction(builder, line, place),
+    };
+    if found { Took::Yes } else { Took::No }
+}
+
+fn keep(slot: &mut Option<String>, rest: Option<&[u8]>) -> bool {
+    let Some(rest) = rest else { return false };
+    if slot.is_none() {
+        *slot = Some(text(rest.trim_ascii()));
+    }
+    true
+}
+
+fn note(builder: &mut Builder, line: &[u8], heads: &[&[u8]]) -> bool {
+    let fits = heads.iter().any(|head| line.starts_with(head));
+    if fits {
+        builder.note(text(line));
+    }
+    fits
+}
+
+/// `CPU: 0 UID: 0 PID: 1 Comm: swapper/0 Tainted: G W 6.1.0 #1`, `CPU: 0`, `CPU 1`, `Comm: x`, `CR2: …`.
+fn cpu_line(builder: &mut Builder, line: &[u8]) -> bool {
+    if let Some(found) = task_line(line) {
+        let rest = after(line, b"Comm: ").unwrap_or(line);
+        versions(builder, rest);
+        builder.task(found);
+        return true;
+    }
+    let rest =
+        line.strip_prefix(b"CPU: ").or_else(|| line.strip_prefix(b"CPU:")).or_else(|| line.strip_prefix(b"CPU "));
+    let Some((cpu, rest)) = rest.map(<[u8]>::trim_ascii_start).and_then(dec) else { return false };
+    if rest.first().is_some_and(|byte| !matches!(byte, b' ' | b'\t')) {
+        return false;
+    }
+    let plain = rest.trim_ascii().is_empty() || has(rest, b"ainted");
+    if plain {
+        builder.report.cpu = builder.report.cpu.or(u32::try_from(cpu).ok());
+        versions(builder, rest);
+    }
+    plain
+}
+
+/// The processor, number and name of `CPU: … PID: … Comm: …`.
+pub fn task_line(line: &[u8]) -> Option<Context> {
+    let rest = line.strip_prefix(b"CPU:")?.trim_ascii_start();
+    let (cpu, rest) = dec(rest)?;
+    let pid = dec_after(rest, b"PID: ")?;
+    let comm = after(rest, b"Comm: ")?;
+    let marks: [&[u8]; 5] = [b" Kdump: ", b" Not tainted", b" Tainted: ", b" tainted ", b" Tainted "];
+    let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
+    let comm = Some(text(comm[..end].trim_ascii())).filter(|comm| !comm.is_empty());
+    Some(Context { cpu: u32::try_from(cpu).ok(), pid: Some(pid), comm })
+}
+
+/// Taint and version behind the name of the task.
+fn versions(builder: &mut Builder, rest: &[u8]) {
+    let report = &mut builder.report;
+    if let Some(version) = after(rest, b"Not tainted") {
+        report.version.get_or_insert_with(|| text(version.trim_ascii()));
+    } else if let Some(tainted) = after(rest, b"Tainted: ") {
+        // Single letters and blanks up to the version.
+        let end =
+            tainted.windows(2).position(|pair| pair[0] == b' ' && pair[1].is_ascii_digit()).unwrap_or(tainted.len());
+        report.taint.get_or_insert_with(|| text(tainted[..end].trim_ascii()));
+        if end < tainted.len() {
+            report.version.get_or_insert_with(|| text(tainted[end..].trim_ascii()));
+        }
+    }
+}
+
+/// `Tainted: [W]=WARN`
+fn taint(builder: &mut Builder, line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"Tainted: ") else { return false };
+    builder.report.taint.get_or_insert_with(|| text(rest.trim_ascii()));
+    true
+}
+
+/// `Pid: 1, comm: init Not tainted 2.6.32`, `Process dd (pid: 9335, stackpage=c4251000)`, `PID: 1 Comm: x`.
+fn process(builder: &mut Builder, line: &[u8]) -> bool {
+    if let Some(rest) = line.strip_prefix(b"Pid: ") {
+        let pid = dec(rest).and_then(|(pid, _)| u32::try_from(pid).ok());
+        let comm = after(rest, b"comm: ").unwrap_or_default();
+        let marks: [&[u8]; 3] = [b" Not tainted", b" Tainted: ", b" xid: "];
+        let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
+        versions(builder, comm);
+        builder.task(Context {
+            cpu: None,
+            pid,
+            comm: Some(text(comm[..end].trim_ascii())).filter(|name| !name.is_empty()),
+        });
+        return pid.is_some();
+    }
+    if let Some(rest) = line.strip_prefix(b"Process ")
+        && let Some(at) = memchr::memmem::find(rest, b" (pid: ")
+    {
+        let pid = dec_after(rest, b" (pid: ");
+        builder.task(Context { cpu: None, pid, comm: Some(text(&rest[..at])) });
+        return pid.is_some();
+    }
+    false
+}
+
+/// `Krnl PSW : …`, `Kernel Offset: …`, `KASAN: null-ptr-deref in range …`.
+fn kernel_words(builder: &mut Builder, line: &[u8], place: Place) -> bool {
+    if let Some(rest) = line.strip_prefix(b"Krnl PSW :") {
+        builder.report.arch = Some(Arch::S390x);
+        let mut words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        let (mask, address) = (words.next().and_then(hex), words.next().and_then(hex));
+        if let (Some((mask, _)), Some((address, _))) = (mask, address) {
+            builder.report.ip = builder.report.ip.or(Some(address));
+            let pairs = vec![("PSWM".to_string(), mask), ("PSWA".to_string(), address)];
+            builder.registers(super::super::registers::Line { pairs, user: false });
+        }
+        located(builder, between(rest, b"(", b")").unwrap_or_default(), place);
+        return true;
+    }
+    if let Some(offset) = hex_after(line, b"Kernel Offset: ") {
+        builder.report.kernel_offset = builder.report.kernel_offset.or(Some(offset));
+        return true;
+    }
+    if line.starts_with(b"KASAN: ") {
+        builder.note(text(line));
+        if let Some(from) = hex_after(line, b"range [") {
+            builder.say("range", format!("{from:#x}"));
+            if has(line, b"user-memory-access") || has(line, b"null-ptr-deref") || has(line, b"wild-memory") {
+                builder.report.fault_address = builder.report.fault_address.or(Some(from));
+            }
+        }
+        return true;
+    }
+    line.starts_with(b"Kernel panic") || line.starts_with(b"Kernel tried")
+}
+
+/// The instruction pointer as a symbol, in the words of every architecture.
+fn instruction(builder: &mut Builder, line: &[u8], place: Place) -> bool {
+    const MARKS: &[(&[u8], Option<Arch>)] = &[
+        (b"RIP: ", Some(Arch::X86_64)),
+        (b"RIP ", Some(Arch::X86_64)),
+        (b"EIP: ", Some(Arch::I386)),
+        (b"EIP is at ", Some(Arch::I386)),
+        (b"IP: ", None),
+        (b"IP is at ", None),
+        (b"PC is at ", Some(Arch::Arm)),
+        (b"NIP [", Some(Arch::Powerpc)),
+        (b"pc : ", None),
+        (b"epc : ", None),
+        (b"epc   : ", Some(Arch::Mips)),
+        (b"ERA: ", Some(Arch::Loongarch)),
+        (b"era   : ", Some(Arch::Loongarch)),
+        (b"TPC: <", Some(Arch::Sparc)),
+    ];
+    const OTHERS: &[&[u8]] =
+        &[b"lr : ", b"LR is at ", b"LR [", b"ra : ", b"ra   : ", b"ra    : ", b"ra: ", b"RPC: <", b"I7: <"];
+    let line = line.trim_ascii_start();
+    let other = OTHERS.iter().find(|mark| line.starts_with(mark));
+    if let Some(mark) = other.filter(|_| has(line, b"+0x") || has(line, b"(")) {
+        let rest = line[mark.len() - usize::from(mark.ends_with(b"["))..].trim_ascii_start();
+        let rest = hex(rest).filter(|(_, tail)| tail.starts_with(b" ")).map_or(rest, |(_, tail)| tail);
+        let found = frame::frames(rest, true).into_iter().next().and_then(|frame| frame.symbol);
+        builder.link = builder.link.take().or(found);
+        return true;
+    }
+    let Some((mark, arch)) = MARKS.iter().find(|(mark, _)| line.starts_with(mark)) else { return false };
+    let rest = line[mark.len() - usize::from(mark.ends_with(b"["))..].trim_ascii_start();
+    // A register line (`pc : [<c0>]    lr : [<c1>]`) is read as registers.
+    if *mark == b"pc : " && has(rest, b" lr : ") || *mark == b"epc : " && has(rest, b" ra : ") {
+        return false;
+    }
+    builder.report.arch = builder.report.arch.or(*arch);
+    builder.in_stack = false;
+    let mut rest = rest;
+    if mark.ends_with(b"IP: ") {
+        // `0010:symbol`, `0010:[<addr>]  [<addr>] symbol`, `0033:0x7f…`
+        if let Some((selector, place)) = hex(rest).filter(|(_, place)| place.starts_with(b":")) {
+            builder.user = selector & 3 == 3;
+            rest = &place[1..];
+        } else if let Some(body) =
+            rest.strip_prefix(b"0x").and_then(|body| hex(body)).filter(|(_, tail)| tail.is_empty())
+        {
+            builder.report.ip = builder.report.ip.or(Some(body.0));
+            return true;
+        }
+    }
+    if builder.user {
+        return true;
+    }
+    if let Some((address, tail)) = hex(rest).filter(|(_, tail)| tail.is_empty() || tail.starts_with(b" ")) {
+        builder.report.ip = builder.report.ip.or(Some(address));
+        rest = tail.trim_ascii_start();
+    }
+    located(builder, rest, place);
+    true
+}
+
+/// Keeps the first location of the failure.
+fn located(builder: &mut Builder, rest: &[u8], place: Place) {
+    // `RIP: 0010:foo include/x.h:12 [inline]` names an inlined call; the next line has the function.
+    let found: Option<Frame> = frame::frames(rest, true).into_iter().next();
+    let Some(mut found) = found.filter(|frame| !frame.inline) else { return };
+    let other_cpu = builder.other.as_ref().is_some_and(|other| other.cpu != builder.report.cpu);
+    if found.symbol.is_some() && builder.report.location.is_none() && !other_cpu {
+        found.line = place.line;
+        builder.report.location = Some(found);
+    } else if let (Some(address), None) = (found.address, builder.report.ip) {
+        builder.report.ip = Some(address);
+    }
+}

@@ -1,0 +1,153 @@
+//! Reports of Linux: which lines open one ([`heads`]), and what the lines behind them add ([`body`], [`context`],
+//! [`access`], [`stacks`]).
+
+pub mod access;
+pub mod body;
+pub mod context;
+pub mod heads;
+pub mod stacks;
+
+use super::build::{Builder, Context};
+use super::class::Class;
+use super::report::{Place, StackKind};
+use super::table::Index;
+use super::template::Captures;
+use super::words::{after, dec_after, has, task, text};
+use heads::{HEADS, Head, Part};
+
+/// The table of heads, made ready for matching.
+#[derive(Debug)]
+pub struct Heads {
+    index: Index<usize>,
+}
+
+impl Default for Heads {
+    fn default() -> Self {
+        let mut index = Index::default();
+        for (number, head) in HEADS.iter().enumerate() {
+            for template in head.templates {
+                match template.strip_prefix('*') {
+                    Some(rest) => {
+                        for word in ["WARNING", "INFO", "BUG"] {
+                            index.add(&format!("{word}{rest}"), number);
+                        }
+                    }
+                    None => index.add(template, number),
+                }
+            }
+        }
+        Self { index }
+    }
+}
+
+/// A line that opens a report, or is a later head of one.
+#[derive(Debug)]
+pub struct Found<'t, 'l> {
+    /// Its row.
+    pub head: &'static Head,
+    /// What its template caught.
+    pub captures: Captures<'t, 'l>,
+}
+
+impl Heads {
+    /// Looks a line up.
+    pub fn find<'t, 'l>(&'t self, line: &'l [u8]) -> Option<Found<'t, 'l>> {
+        let line = line.trim_ascii();
+        // Older lockdep wrote `[ INFO: possible circular locking dependency detected ]`.
+        let line = line.strip_prefix(b"[ ").map_or(line, |rest| rest.strip_suffix(b"]").unwrap_or(rest));
+        let (number, captures) = self.index.find(line)?;
+        let head = &HEADS[*number];
+        is_sound(head, &captures, line).then_some(Found { head, captures })
+    }
+}
+
+/// Lines that fit a template by accident.
+fn is_sound(head: &Head, captures: &Captures<'_, '_>, line: &[u8]) -> bool {
+    match head.class {
+        // `foo: 12 [#1]`: the kind of a trap has letters and no colon.
+        Class::Oops if head.title.starts_with("{kind}") => captures.get("kind").is_some_and(|kind| {
+            kind.len() <= 48
+                && !kind.contains(&b':')
+                && !kind.contains(&b'=')
+                && kind.iter().any(u8::is_ascii_lowercase)
+        }),
+        Class::Warning if head.title.starts_with("WARNING in") => {
+            captures.get("file").is_none_or(|file| file.len() < 200 && (has(file, b".") || has(file, b"/")))
+        }
+        Class::Bug if head.title == "BUG: {message}" => {
+            // `BUG: ` of user space's words: the kernel's are followed by text with letters.
+            captures.get("message").is_some_and(|message| message.len() >= 8) && !has(line, b"BUG: 0")
+        }
+        Class::SlabCorruption => line.starts_with(b"S") || line.starts_with(b"s") || has(line, b"ainted"),
+        Class::OomKill | Class::Refcount | Class::Odebug => line.len() < 400,
+        Class::Ubsan => !has(line, b"UBSAN: enabled"),
+        _ => true,
+    }
+}
+
+/// Begins a report with its first line.
+pub fn open(found: &Found<'_, '_>, line: &[u8], place: Place) -> Builder {
+    let line = line.trim_ascii();
+    let mut builder = Builder::new("linux", found.head.class, found.head.title, place);
+    builder.announced = found.head.part == Part::Announces;
+    builder.report.message = text(line);
+    head_line(&mut builder, found, line);
+    if found.head.part == Part::Panic {
+        let message = after(line, b"syncing: ").or_else(|| after(line, b"panic: ")).unwrap_or(line);
+        builder.report.message = text(message.trim_ascii());
+    }
+    if matches!(found.head.class, Class::Kmsan | Class::Kcsan) {
+        builder.begin(StackKind::Crash, None);
+    }
+    builder
+}
+
+/// What a head says, whether it opens the report or comes later.
+pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
+    let captures = &found.captures;
+    for (name, value) in captures.iter() {
+        if matches!(name, "kind" | "other" | "device" | "victim" | "cache" | "comm") {
+            builder.say(name, kind(name, value));
+        }
+    }
+    if let Some(function) = captures.text("function").filter(|name| !name.starts_with("0x")) {
+        builder.head_function.get_or_insert(function);
+    }
+    let report = &mut builder.report;
+    report.cpu = report.cpu.or(captures.dec("cpu"));
+    report.fault_address = report.fault_address.or(captures.hex("address"));
+    report.error_code = report.error_code.or(captures.hex("code"));
+    if let (Some(file), Some(number)) = (captures.text("file"), captures.dec("line")) {
+        report.source.get_or_insert((file, number));
+    }
+    let pid = captures.dec("pid");
+    if let Some(comm) = captures.text("comm").filter(|_| report.class != Class::Oops) {
+        report.comm.get_or_insert(comm);
+    }
+    let who = captures.get("task").and_then(|who| task(who, b':').or_else(|| task(who, b'/')));
+    match who {
+        Some((comm, pid)) => {
+            let comm = Some(comm.trim_start_matches("process ").to_string());
+            builder.task(Context { cpu: None, pid: Some(pid), comm });
+        }
+        None if found.head.class != Class::OomKill => report.pid = report.pid.or(pid),
+        None => {}
+    }
+    if let Some((comm, pid)) = after(line, b"by task ").and_then(|who| task(who.trim_ascii(), b'/')) {
+        builder.task(Context { cpu: None, pid: Some(pid), comm: Some(comm) });
+    }
+    if found.head.class == Class::RcuStall && has(line, b"{ ") {
+        builder.report.cpu = builder.report.cpu.or(dec_after(line, b"{ "));
+    }
+}
+
+/// The words of a capture as headlines use them.
+fn kind(name: &str, value: &[u8]) -> String {
+    let mut value = text(value.trim_ascii());
+    if name == "kind" {
+        for tail in [" in", " on address", "."] {
+            value = value.strip_suffix(tail).map_or(value.clone(), str::to_string);
+        }
+    }
+    value
+}

@@ -1,0 +1,120 @@
+//! Decides whether a later head belongs to the report that is open, and takes it: `Oops: 0002 [#1]` behind `BUG:
+//! unable to handle`, the panic that a warning leads to, `kernel BUG at` behind `list_del corruption`.
+
+use super::build::Builder;
+use super::class::Class;
+use super::linux::heads::Part;
+use super::{Open, Place, dialect, linux, template, words};
+
+/// Whether a head of Linux belongs to the report that is open, and takes it.
+pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], place: Place) -> bool {
+    let builder = &mut open.builder;
+    let near = place.line.saturating_sub(builder.report.first.line) <= 14 && !builder.has_stack();
+    let (class, new) = (builder.report.class, found.head.class);
+    let takes = match found.head.part {
+        Part::Panic => {
+            let message = words::after(text, b"syncing: ").or_else(|| words::after(text, b"panic: ")).unwrap_or(text);
+            if open.orphan || !is_consequence(message, class, new) {
+                return false;
+            }
+            builder.report.panic.get_or_insert_with(|| words::text(message));
+            if class == Class::OomKill && new == Class::OomPanic {
+                builder.report.class = new;
+            }
+            builder.ended = true;
+            builder.quiet = 0;
+            builder.report.last = place;
+            builder.in_stack = false;
+            return true;
+        }
+        Part::Stage if new == Class::OomKill => class == Class::OomKill,
+        Part::Stage => {
+            !builder.ended
+                && (class.is_trap() || builder.announced || class == Class::Ubsan)
+                && !second_oops(builder, text)
+        }
+        Part::Opens | Part::Announces => {
+            let both_traps = class.is_trap() && new.is_trap() && builder.report.registers.is_empty();
+            let slab = class == Class::SlabCorruption && new == Class::Warning && words::has(text, b"mm/slub.c");
+            slab && !builder.has_crash_stack() || near && (builder.announced || both_traps || class == new)
+        }
+    };
+    if !takes || open.orphan {
+        return false;
+    }
+    if !builder.announced
+        && matches!(class, Class::Oops | Class::PageFault)
+        && new.is_trap()
+        && new != Class::Oops
+        && !(class == Class::PageFault && new == Class::Exception)
+    {
+        builder.report.class = new;
+        builder.title = found.head.title.to_string();
+    }
+    linux::head_line(builder, found, text);
+    builder.quiet = 0;
+    builder.report.last = place;
+    true
+}
+
+/// Whether `[#2]` counts a second oops.
+fn second_oops(builder: &Builder, text: &[u8]) -> bool {
+    builder.has_stack() && words::dec_after(text, b"[#").is_some_and(|number| number > 1)
+}
+
+/// Whether a panic only ends the report before it.
+fn is_consequence(message: &[u8], class: Class, new: Class) -> bool {
+    const WORDS: &[&[u8]] = &[
+        b"Fatal exception",
+        b"panic_on_warn",
+        b"Fatal error",
+        b"softlockup",
+        b"hung_task",
+        b"RCU Stall",
+        b"Hard LOCKUP",
+        b"Watchdog detected",
+        b"Oops",
+        b"panic_on_oops",
+        b"kasan.fault",
+        b"fault=panic",
+        b"An NMI",
+        b"nmi",
+        b"panic_on",
+        b"Machine check",
+        b"corrupted stack end",
+        b"Aiee",
+        b"scheduling while atomic",
+        b"workqueue",
+        b"lockdep",
+        b"BUG!",
+        b"UBSAN",
+        b"die",
+        b"VCPU",
+    ];
+    WORDS.iter().any(|word| message.starts_with(word) || words::has(message, word) && word.len() > 6)
+        || class.is_fatal()
+        || class == new
+        || class.is_stall()
+        || class == Class::OomKill && new == Class::OomPanic
+}
+
+/// Takes a later stage of a report of another kernel.
+pub(super) fn later_stage(
+    builder: &mut Builder,
+    opening: &dialect::Opening,
+    captures: &template::Captures<'_, '_>,
+    row: usize,
+) {
+    let weak =
+        matches!(builder.report.class, Class::Unknown) || builder.title == "{message}" && opening.title != "{message}";
+    dialect::read::said(builder, captures);
+    if weak {
+        builder.report.class = opening.class;
+        builder.title.clone_from(&opening.title);
+    }
+    if let Some(message) = captures.text("message") {
+        builder.say("message", message.clone());
+        builder.note(message);
+    }
+    let _ = row;
+}

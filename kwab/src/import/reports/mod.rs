@@ -1,0 +1,379 @@
+//! Recognises the crash reports of any kernel in the lines of its console.
+//!
+//! A line loses its transport ([`prefix`]); then it opens a report (the table of [`linux::heads`], the rows of
+//! [`dialect`], the phrases of `deadly`), adds to one that is open ([`linux::body`], [`dialect::read`]), or is console
+//! text. A [`Report`] is plain data: this module knows neither dumps nor the importer.
+//!
+//! Lines of interleaved processors are told apart by the caller id that `CONFIG_PRINTK_CALLER` prints; a report takes
+//! only the lines of its caller, except stalls, which show the stacks of others. Without caller ids there is one
+//! stream.
+//!
+//! Bounds: at most [`MOST_OPEN`] reports are open at once, each of the size that [`report`] says; a line costs time in
+//! proportion to its length. No input makes the recogniser panic.
+
+pub mod build;
+pub mod class;
+mod clean;
+mod deadly;
+pub mod decode;
+pub mod dialect;
+pub mod frame;
+pub mod function;
+pub mod generic;
+pub mod links;
+pub mod linux;
+mod merge;
+pub mod prefix;
+pub mod registers;
+pub mod report;
+pub mod table;
+pub mod template;
+pub mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use build::{Builder, Took};
+use class::Class;
+use dialect::Dialects;
+use merge::{later_stage, merge};
+use prefix::{Caller, Stripped, Stripper};
+pub use report::{Place, Report};
+
+/// Reports that are read at the same time.
+pub const MOST_OPEN: usize = 8;
+/// Lines in a row that say nothing about a report, behind which it is closed.
+const PATIENCE: u32 = 64;
+/// The same for a report that a line ended.
+const PATIENCE_ENDED: u32 = 24;
+/// Lines between a cut mark and the head it belongs to.
+const CUT_REACH: u64 = 10;
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Console text.
+    Console,
+    /// The first line of a report that says what happened.
+    Opens(Class),
+    /// A line of an open report.
+    Belongs,
+}
+
+/// How the lines of an open report are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    Linux,
+    Row(usize),
+}
+
+#[derive(Debug)]
+struct Open {
+    builder: Builder,
+    reader: Reader,
+    /// Opened by a task line alone: worth a report only with a stack.
+    orphan: bool,
+}
+
+/// Recognises reports, line by line.
+#[derive(Debug)]
+pub struct Recogniser {
+    heads: linux::Heads,
+    dialects: Dialects,
+    stripper: Stripper,
+    open: Vec<Open>,
+    ready: VecDeque<Report>,
+    links: links::Links,
+    number: u32,
+    /// The last cut mark, and who printed it.
+    cut: Option<(Place, Option<Caller>)>,
+    /// Whether the log is one of Linux.
+    linux: bool,
+}
+
+impl Default for Recogniser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Recogniser {
+    /// Knows Linux and the builtin dialects.
+    pub fn new() -> Self {
+        Self::with(Dialects::builtin())
+    }
+
+    /// Knows Linux and these dialects.
+    pub fn with(dialects: Dialects) -> Self {
+        Self {
+            heads: linux::Heads::default(),
+            dialects,
+            stripper: Stripper::default(),
+            open: Vec::new(),
+            ready: VecDeque::new(),
+            links: links::Links::default(),
+            number: 0,
+            cut: None,
+            linux: false,
+        }
+    }
+
+    /// Takes a line as it stands in the log, without its end.
+    pub fn line(&mut self, line: &[u8], place: Place) -> Role {
+        let mut stripper = std::mem::take(&mut self.stripper);
+        let role = self.stripped(&stripper.strip(line), place);
+        self.stripper = stripper;
+        role
+    }
+
+    /// Whether a report is being read.
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The next finished report, in the order of first lines.
+    pub fn next_report(&mut self) -> Option<Report> {
+        let waiting = self.open.iter().filter(|open| !open.orphan).map(|open| open.builder.report.number).min();
+        let ready = self.ready.front()?.number;
+        if waiting.is_some_and(|number| number < ready) { None } else { self.ready.pop_front() }
+    }
+
+    /// The log ends: closes what is open.
+    pub fn finish(&mut self) {
+        while !self.open.is_empty() {
+            self.close(0);
+        }
+    }
+
+    fn stripped(&mut self, line: &Stripped<'_>, place: Place) -> Role {
+        let text = line.text.trim_ascii();
+        if text.is_empty() {
+            return Role::Console;
+        }
+        if text.starts_with(b"Linux version ") {
+            self.linux = true;
+            self.new_boot();
+            return Role::Console;
+        }
+        let at = self.stream(line.caller);
+        if is_cut(text) {
+            self.cut = Some((place, line.caller));
+        }
+        // The lines of another kernel's report may look like heads of Linux.
+        if let Some(at) = at.filter(|at| self.open[*at].reader != Reader::Linux && !self.open[*at].builder.ended)
+            && let Some(role) = self.dialect_line(at, text, place)
+        {
+            return role;
+        }
+        if let Some(role) = self.linux_head(at, line, text, place) {
+            return role;
+        }
+        if let Some(role) = self.dialect_head(at, line, place) {
+            return role;
+        }
+        let Some(at) = at.or_else(|| self.stalled()) else { return self.orphan(line, text, place) };
+        self.learn(at, text, place)
+    }
+
+    /// The open report of a stream.
+    fn stream(&self, caller: Option<Caller>) -> Option<usize> {
+        self.open
+            .iter()
+            .rposition(|open| caller.is_none() || open.builder.caller.is_none() || open.builder.caller == caller)
+    }
+
+    /// The last open report that shows the stacks of other processors.
+    fn stalled(&self) -> Option<usize> {
+        self.open.iter().rposition(|open| open.builder.report.class.is_stall())
+    }
+
+    /// Offers a line to the report at `at`.
+    fn learn(&mut self, at: usize, text: &[u8], place: Place) -> Role {
+        let Some(open) = self.open.get_mut(at) else { return Role::Console };
+        let took = match &mut open.reader {
+            Reader::Linux => linux::body::learn(&mut open.builder, text, place),
+            Reader::Row(row) => dialect::read::learn(&self.dialects, row, &mut open.builder, text, place),
+        };
+        self.took(at, took, place)
+    }
+
+    fn took(&mut self, at: usize, took: Took, place: Place) -> Role {
+        let Some(open) = self.open.get_mut(at) else { return Role::Console };
+        let builder = &mut open.builder;
+        match took {
+            Took::No => {
+                builder.quiet += 1;
+                let patience = if builder.ended { PATIENCE_ENDED } else { PATIENCE };
+                if builder.quiet > patience {
+                    self.close(at);
+                }
+                Role::Console
+            }
+            Took::Yes | Took::End => {
+                builder.ended |= took == Took::End;
+                builder.quiet = 0;
+                builder.report.last = place;
+                if open.orphan && !builder.has_stack() { Role::Console } else { Role::Belongs }
+            }
+        }
+    }
+
+    /// A line of a report that a dialect row reads; absent when the row has no use for it.
+    fn dialect_line(&mut self, at: usize, text: &[u8], place: Place) -> Option<Role> {
+        let (rest, _) = self.dialects.unprefixed(text);
+        let open = self.open.get_mut(at)?;
+        let Reader::Row(row) = &mut open.reader else { return None };
+        match dialect::read::learn(&self.dialects, row, &mut open.builder, rest, place) {
+            Took::No => None,
+            took => Some(self.took(at, took, place)),
+        }
+    }
+
+    /// A line that opens a report of Linux, or is a later head of the one that is open.
+    fn linux_head(&mut self, at: Option<usize>, line: &Stripped<'_>, text: &[u8], place: Place) -> Option<Role> {
+        let found = self.heads.find(text)?;
+        if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
+            let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
+            if open.reader != Reader::Linux && fallback && !open.builder.ended {
+                return None;
+            }
+            if open.reader == Reader::Linux && merge(open, &found, text, place) {
+                return Some(Role::Belongs);
+            }
+        }
+        let mut builder = linux::open(&found, text, place);
+        self.linux = true;
+        self.begin(&mut builder, line, at, place);
+        let class = builder.report.class;
+        self.push(Open { builder, reader: Reader::Linux, orphan: false });
+        Some(Role::Opens(class))
+    }
+
+    /// A line that opens a report of another kernel, or is a later stage of the one that is open.
+    fn dialect_head(&mut self, at: Option<usize>, line: &Stripped<'_>, place: Place) -> Option<Role> {
+        let (text, said) = self.dialects.unprefixed(line.text.trim_ascii());
+        let before = at.and_then(|at| self.open.get(at));
+        let inside_linux = before.is_some_and(|open| open.reader == Reader::Linux && !open.builder.ended);
+        let (opening, captures) = match self.dialects.opens(text) {
+            Some((_, captures)) if captures.get("message").is_some_and(deadly::is_healthy) => return None,
+            Some((opening, captures)) => (opening.clone(), Some(captures)),
+            None => {
+                let (class, _) = deadly::deadly(text).filter(|(class, _)| !self.linux || *class == Class::Panic)?;
+                (dialect::Opening { row: usize::MAX, class, title: "{message}".into(), stage: true }, None)
+            }
+        };
+        if inside_linux {
+            return None;
+        }
+        let captures = captures.unwrap_or_default();
+        if let Some(at) = at
+            && let Some(open) = self.open.get_mut(at)
+            && let Reader::Row(row) = open.reader
+        {
+            let near = place.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
+            let again = open.builder.ended || open.builder.has_stack() && !opening.stage;
+            if (opening.stage || near) && !again {
+                later_stage(&mut open.builder, &opening, &captures, row);
+                return Some(self.took(at, Took::Yes, place));
+            }
+        }
+        let mut builder = dialect::read::open(&self.dialects, &opening, &captures, text, place);
+        dialect::read::said(&mut builder, &said);
+        if opening.row == usize::MAX {
+            builder.report.message = words::text(deadly::undecorated(text));
+        }
+        let row = if opening.row == usize::MAX { self.dialects.generic() } else { opening.row };
+        drop(captures);
+        self.begin(&mut builder, line, at, place);
+        self.push(Open { builder, reader: Reader::Row(row), orphan: false });
+        Some(Role::Opens(opening.class))
+    }
+
+    /// A task line without a head: the head may be lost.
+    fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], place: Place) -> Role {
+        if text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some() {
+            let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", place);
+            builder.report.message = words::text(text);
+            self.begin(&mut builder, line, None, place);
+            linux::body::learn(&mut builder, text, place);
+            self.push(Open { builder, reader: Reader::Linux, orphan: true });
+        }
+        Role::Console
+    }
+
+    /// Completes the first line of a report; `at` is the open report of the same stream, which it ends.
+    fn begin(&mut self, builder: &mut Builder, line: &Stripped<'_>, at: Option<usize>, place: Place) {
+        if let Some(at) = at {
+            self.close(at);
+        }
+        self.number += 1;
+        builder.report.number = self.number;
+        builder.report.ns = line.ns;
+        builder.caller = line.caller;
+        if let Some((cut, caller)) = self.cut.take()
+            && place.line.saturating_sub(cut.line) <= CUT_REACH
+            && (caller == line.caller || caller.is_none())
+        {
+            builder.report.first = cut;
+        }
+    }
+
+    fn push(&mut self, open: Open) {
+        if self.open.len() >= MOST_OPEN {
+            self.close(0);
+        }
+        self.open.push(open);
+    }
+
+    fn close(&mut self, at: usize) {
+        if at >= self.open.len() {
+            return;
+        }
+        let open = self.open.remove(at);
+        let located = open.builder.report.location.is_some();
+        if open.orphan && !open.builder.has_stack() && !located {
+            return;
+        }
+        let mut builder = open.builder;
+        if open.orphan && (located || !builder.report.registers.is_empty()) {
+            builder.report.class = Class::Oops;
+            builder.title = "Oops in {function}".into();
+        }
+        if let Reader::Row(row) = open.reader {
+            self.skip_own(&mut builder, row);
+        }
+        let mut report = builder.finish();
+        self.links.link(&mut report);
+        let after = self.ready.iter().rposition(|ready| ready.number < report.number).map_or(0, |at| at + 1);
+        self.ready.insert(after, report);
+    }
+
+    /// Names the guilty function of a report whose row says which functions are never guilty.
+    fn skip_own(&self, builder: &mut Builder, row: usize) {
+        let crash = builder.report.stacks.iter().find(|stack| stack.kind == report::StackKind::Crash);
+        let names = crash.into_iter().flat_map(|stack| &stack.frames).filter_map(|frame| frame.symbol.as_deref());
+        let mut names =
+            names.filter(|name| !dialect::read::skips(&self.dialects, row, name) && !function::is_skipped(name));
+        let first = names.next().map(str::to_string);
+        let doubtful =
+            builder.head_function.as_deref().is_none_or(|name| dialect::read::skips(&self.dialects, row, name));
+        if doubtful && first.is_some() {
+            builder.head_function = first;
+        }
+    }
+
+    fn new_boot(&mut self) {
+        self.finish();
+        self.links.new_boot();
+        self.cut = None;
+    }
+}
+
+/// A line of signs by which reports begin.
+fn is_cut(text: &[u8]) -> bool {
+    text.starts_with(b"------------[ cut here ]")
+        || text.starts_with(b"8<--- cut here")
+        || text.starts_with(b"====================")
+}

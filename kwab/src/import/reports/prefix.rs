@@ -1,0 +1,307 @@
+//! Takes the transport off a console line: time stamps, caller ids, syslog and journal heads, mail quotes, escapes.
+//!
+//! Transports nest (a CI stamp before a syslog head before a kernel time stamp), so the known forms are taken off one
+//! after another, at most [`ROUNDS`] times, until none fits. What is left is what the kernel printed.
+
+use super::words::{dec, has};
+
+/// How many nested transports are taken off.
+const ROUNDS: usize = 8;
+
+/// Who printed a line, as `CONFIG_PRINTK_CALLER` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// `[ T123]`: a task.
+    Task(u32),
+    /// `[ C1]`: a processor in interrupt context.
+    Cpu(u32),
+}
+
+/// A line without its transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stripped<'a> {
+    /// Who printed it.
+    pub caller: Option<Caller>,
+    /// Nanoseconds since boot.
+    pub ns: Option<u64>,
+    /// What was printed, with its indentation.
+    pub text: &'a [u8],
+    /// What was taken off, its length.
+    pub prefix: usize,
+}
+
+/// Takes transports off; keeps a buffer for the lines that need cleaning.
+#[derive(Debug, Default)]
+pub struct Stripper {
+    buffer: Vec<u8>,
+}
+
+impl Stripper {
+    /// Takes the transports off one line.
+    pub fn strip<'a>(&'a mut self, line: &'a [u8]) -> Stripped<'a> {
+        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f);
+        let mut line = line;
+        if (line.first() == Some(&b'{') || line.iter().any(special)) && super::clean::clean(line, &mut self.buffer) {
+            line = &self.buffer;
+        }
+        strip_clean(line)
+    }
+}
+
+/// Takes the transports off a line without escapes.
+pub fn strip_clean(line: &[u8]) -> Stripped<'_> {
+    let mut found = Stripped { caller: None, ns: None, text: line, prefix: 0 };
+    for _ in 0..ROUNDS {
+        let before = found.text.len();
+        found.text = one(found.text, &mut found.caller, &mut found.ns);
+        if found.text.len() == before {
+            break;
+        }
+    }
+    found.prefix = line.len() - found.text.len();
+    found
+}
+
+/// Takes one transport off, if one of the known forms stands at the front.
+fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) -> &'a [u8] {
+    let trimmed = text.trim_ascii_start();
+    let found = match trimmed.first() {
+        Some(b'[') => bracket(trimmed, caller, ns),
+        Some(b'<') => level(trimmed),
+        Some(b'>') | Some(b'|') => quote(trimmed),
+        Some(b'0'..=b'9') => stamp(trimmed).or_else(|| netconsole(trimmed, caller, ns)),
+        Some(b'A'..=b'Z') => syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE=")),
+        Some(b'a'..=b'z') => tagged(trimmed),
+        Some(b'(') => android(trimmed),
+        _ => None,
+    };
+    found.unwrap_or(text)
+}
+
+/// `[   12.345678]`, `[ T12]`, `[ C1]`, `[Wed Nov  6 12:13:14 2024]`, `[2024-11-06T12:13:14.1Z]`, `[12:13:14]`.
+fn bracket<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) -> Option<&'a [u8]> {
+    let end = memchr::memchr(b']', &text[..text.len().min(64)])?;
+    let inner = text[1..end].trim_ascii();
+    let rest = &text[end + 1..];
+    let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    match inner.first()? {
+        b'T' | b'C' if inner.len() > 1 && inner[1..].iter().all(u8::is_ascii_digit) => {
+            let (number, _) = dec(&inner[1..])?;
+            let number = u32::try_from(number).ok()?;
+            *caller = Some(if inner[0] == b'T' { Caller::Task(number) } else { Caller::Cpu(number) });
+            Some(rest)
+        }
+        b'0'..=b'9' => {
+            if let Some((value, after)) = seconds(inner) {
+                // `[   12.345678 (CPU:0-pid:1:swapper/0)]`, `[   12.345678,0]` of vendors' kernels.
+                let known =
+                    after.is_empty() || after.starts_with(b" (") || after.starts_with(b",") || after.starts_with(b"@");
+                *ns = ns.or(Some(value));
+                return known.then_some(rest);
+            }
+            is_clock(inner).then_some(rest)
+        }
+        b'A'..=b'Z' => (is_day(inner) && has(inner, b":")).then_some(rest),
+        b'p' => (inner.starts_with(b"pid:") && has(inner, b",cpu")).then_some(rest),
+        _ => None,
+    }
+}
+
+/// `12.345678` in nanoseconds, and what follows.
+fn seconds(text: &[u8]) -> Option<(u64, &[u8])> {
+    let (whole, rest) = dec(text)?;
+    let rest = rest.strip_prefix(b".")?;
+    let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+    if !(1..=9).contains(&digits) || whole > 1 << 33 {
+        return None;
+    }
+    let (fraction, after) = dec(rest)?;
+    let scale = 10u64.pow(9 - digits as u32);
+    Some((whole.saturating_mul(1_000_000_000).saturating_add(fraction * scale), after))
+}
+
+/// `2024-11-06T12:13:14.123Z`, `2024-11-06 12:13:14`, `12:13:14.5`, and nothing else.
+fn is_clock(text: &[u8]) -> bool {
+    let shape = |byte: &u8| {
+        byte.is_ascii_digit() || matches!(byte, b':' | b'-' | b'.' | b'T' | b'Z' | b' ' | b'+' | b',' | b'/')
+    };
+    text.len() >= 8 && text.iter().all(shape) && text.iter().filter(|byte| **byte == b':').count() >= 2
+}
+
+fn is_day(text: &[u8]) -> bool {
+    const DAYS: [&[u8]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
+    DAYS.iter().any(|day| text.starts_with(day))
+}
+
+/// `<4>`, `<14>`.
+fn level(text: &[u8]) -> Option<&[u8]> {
+    let (number, rest) = dec(&text[1..])?;
+    rest.strip_prefix(b">").filter(|_| number < 256)
+}
+
+/// `> `, `>> `, `| `: a quoted mail or a table. `>ffff8880…:` of a memory dump stays.
+fn quote(text: &[u8]) -> Option<&[u8]> {
+    let rest = &text[1..];
+    match rest.first() {
+        Some(b' ') => Some(&rest[1..]),
+        Some(b'>' | b'|') => Some(rest),
+        None => Some(rest),
+        _ => None,
+    }
+}
+
+/// `2024-11-06T12:13:14.123+01:00 host kernel: `, `2024-11-06T12:13:14.1234567Z `, `12:13:14 `.
+fn stamp(text: &[u8]) -> Option<&[u8]> {
+    let mut end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
+    let mut word = &text[..end];
+    // `2024-11-06 12:13:14`: the day and the time are two words.
+    if word.len() == 10 && word.iter().filter(|byte| matches!(byte, b'-' | b'/')).count() == 2 {
+        let rest = text.get(end + 1..)?;
+        end += 1 + rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        word = &text[..end];
+    }
+    if !is_clock(word) {
+        return None;
+    }
+    let rest = text.get(end..)?;
+    let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    Some(host(rest).unwrap_or(rest))
+}
+
+/// `Nov  6 12:13:14 host kernel: `, also with a year or fractions of seconds.
+fn syslog(text: &[u8]) -> Option<&[u8]> {
+    const MONTHS: [&[u8]; 12] =
+        [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+    if is_day(text) && text.get(3) == Some(&b' ') {
+        return syslog(&text[4..]);
+    }
+    let rest = MONTHS.iter().find_map(|month| text.strip_prefix(*month))?.strip_prefix(b" ")?.trim_ascii_start();
+    let (day, rest) = dec(rest)?;
+    let rest = rest.strip_prefix(b" ")?;
+    let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+    if day > 31 || !is_clock(&rest[..end]) {
+        return None;
+    }
+    let rest = rest[end..].strip_prefix(b" ").unwrap_or(&rest[end..]);
+    Some(host(rest).unwrap_or(rest))
+}
+
+/// `myhost kernel: `, `myhost kernel[12]: `: the rest of a syslog head.
+fn host(text: &[u8]) -> Option<&[u8]> {
+    let end = text[..text.len().min(128)].iter().position(|byte| *byte == b' ')?;
+    let name = &text[..end];
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':');
+    if !name.iter().all(plain) || name.ends_with(b":") {
+        return tagged(text);
+    }
+    tagged(text[end..].trim_ascii_start())
+}
+
+/// `kernel: `, `kernel:[ 12.3]`, `kern.warn kernel: `, `vmunix: `, `console | `.
+fn tagged(text: &[u8]) -> Option<&[u8]> {
+    for tag in [&b"kernel:"[..], b"vmunix:", b"klogd:", b"user.crit kernel:"] {
+        if let Some(rest) = text.strip_prefix(tag) {
+            return Some(rest.strip_prefix(b" ").unwrap_or(rest));
+        }
+    }
+    if let Some(rest) = text.strip_prefix(b"kern.") {
+        let end = rest.iter().position(|byte| *byte == b' ')?;
+        return Some(&rest[end + 1..]).filter(|_| end < 8);
+    }
+    // `vm_1  | text` of a supervisor's output.
+    let end = text[..text.len().min(32)]
+        .iter()
+        .position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-'))?;
+    let rest = text[end..].trim_ascii_start().strip_prefix(b"| ")?;
+    (text[end] == b' ').then_some(rest)
+}
+
+/// `4,1234,5678901,-;text` and `4,1234,5678901,-,caller=T12;text`: extended netconsole and `/dev/kmsg`.
+fn netconsole<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) -> Option<&'a [u8]> {
+    let end = memchr::memchr(b';', &text[..text.len().min(96)])?;
+    let mut fields = text[..end].split(|byte| *byte == b',');
+    let all = |field: &[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
+    let (level, number, micros, flags) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    if !all(level) || !all(number) || !all(micros) || flags.len() > 2 {
+        return None;
+    }
+    *ns = ns.or_else(|| dec(micros).and_then(|(value, _)| value.checked_mul(1000)));
+    for field in fields {
+        if let Some(value) = field.strip_prefix(b"caller=")
+            && let Some((number, _)) = value.get(1..).and_then(dec)
+        {
+            let number = u32::try_from(number).ok()?;
+            *caller = Some(if value[0] == b'T' { Caller::Task(number) } else { Caller::Cpu(number) });
+        }
+    }
+    Some(&text[end + 1..])
+}
+
+/// `(3)[45:comm]text` of Android vendors.
+fn android(text: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = dec(&text[1..])?;
+    let rest = rest.strip_prefix(b")[")?;
+    let end = memchr::memchr(b']', &rest[..rest.len().min(48)])?;
+    has(&rest[..end], b":").then(|| &rest[end + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stripped(line: &str) -> (String, Option<Caller>, Option<u64>) {
+        let mut stripper = Stripper::default();
+        let found = stripper.strip(line.as_bytes());
+        (String::from_utf8_lossy(found.text.trim_ascii_start()).into_owned(), found.caller, found.ns)
+    }
+
+    #[test]
+    fn every_transport_leaves_the_same_text() {
+        // Shapes: printk(9), journalctl(1) output modes, rsyslog's templates, Documentation/networking/netconsole.
+        for line in [
+            "BUG: bad",
+            "<4>BUG: bad",
+            "[   12.345678] BUG: bad",
+            "[   12.345678][  T1234] BUG: bad",
+            "<1>[   12.345678][    C1] BUG: bad",
+            "[Wed Nov  6 12:13:14 2024] BUG: bad",
+            "Nov  6 12:13:14 box kernel: [   12.345678] BUG: bad",
+            "Nov 16 12:13:14 box.lan kernel: BUG: bad",
+            "2024-11-06T12:13:14+0100 box kernel: BUG: bad",
+            "2024-11-06T12:13:14.123456+01:00 box kernel: [   12.345678] BUG: bad",
+            "2024-11-06T12:13:14.1234567Z [   12.345678] BUG: bad",
+            "[2024-11-06T12:13:14.123Z] BUG: bad",
+            "12:13:14 [   12.345678] BUG: bad",
+            "2024-11-06 12:13:14 [   12.345678] BUG: bad",
+            "4,1234,12345678,-;BUG: bad",
+            "4,1234,12345678,-,caller=T12;BUG: bad",
+            "> > [   12.345678] BUG: bad",
+            ">> [   12.345678] BUG: bad",
+            "\x1b[31m[   12.345678]\x1b[0m BUG: bad\r",
+            "&lt;4&gt;[   12.345678] BUG: bad",
+            "kernel:[   12.345678] BUG: bad",
+            "[   12.345678] (3)[45:init]BUG: bad",
+            "vm_1  | [   12.345678] BUG: bad",
+            "{\"PRIORITY\":\"4\",\"MESSAGE\":\"BUG: bad\",\"_TRANSPORT\":\"kernel\"}",
+            "MESSAGE=BUG: bad",
+        ] {
+            assert_eq!(stripped(line).0, "BUG: bad", "{line}");
+        }
+    }
+
+    #[test]
+    fn caller_and_time_are_kept() {
+        let (_, caller, ns) = stripped("[   12.500000][  T77] x");
+        assert_eq!((caller, ns), (Some(Caller::Task(77)), Some(12_500_000_000)));
+        let (_, caller, ns) = stripped("6,12,2000000,-,caller=C3;x");
+        assert_eq!((caller, ns), (Some(Caller::Cpu(3)), Some(2_000_000_000)));
+    }
+
+    #[test]
+    fn text_that_only_looks_like_a_transport_stays() {
+        for line in [">ffff888100000000: fb fb", "[<ffffffff81000000>] foo+0x1/0x2", "[inline]", "12 monkeys", "<TASK>"]
+        {
+            assert_eq!(stripped(line).0, line);
+        }
+    }
+}

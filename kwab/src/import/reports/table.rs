@@ -1,0 +1,67 @@
+//! Finds the templates that may match a line without trying them all: by the first two bytes of the line.
+
+use std::collections::HashMap;
+
+use super::template::{Captures, Template};
+
+/// Templates with a value each, in the order in which they count.
+#[derive(Debug)]
+pub struct Index<T> {
+    rows: Vec<(Template, T)>,
+    /// Rows that begin with text, by their first two bytes.
+    anchored: HashMap<[u8; 2], Vec<usize>>,
+    /// Rows that may begin anywhere.
+    floating: Vec<usize>,
+}
+
+impl<T> Default for Index<T> {
+    fn default() -> Self {
+        Self { rows: Vec::new(), anchored: HashMap::new(), floating: Vec::new() }
+    }
+}
+
+impl<T> Index<T> {
+    /// Adds a template; one that cannot be read is left out. Tables are tested, and a user's rows are checked before.
+    pub fn add(&mut self, template: &str, value: T) {
+        let Ok(template) = Template::new(template) else { return };
+        let number = self.rows.len();
+        match template.first_bytes() {
+            Some([first, second, ..]) => self.anchored.entry([*first, *second]).or_default().push(number),
+            _ => self.floating.push(number),
+        }
+        self.rows.push((template, value));
+    }
+
+    /// The first row that matches: those that begin with the line's text first, then those that begin anywhere.
+    pub fn find<'t, 'l>(&'t self, line: &'l [u8]) -> Option<(&'t T, Captures<'t, 'l>)> {
+        let line = line.trim_ascii_start();
+        if let [first, second, ..] = line
+            && let Some(rows) = self.anchored.get(&[*first, *second])
+        {
+            for number in rows {
+                let (template, value) = &self.rows[*number];
+                if let Some(captures) = template.matches(line) {
+                    return Some((value, captures));
+                }
+            }
+        }
+        for number in &self.floating {
+            let (template, value) = &self.rows[*number];
+            let there = template.longest_literal().is_none_or(|finder| finder.find(line).is_some());
+            if there && let Some(captures) = template.matches(line) {
+                return Some((value, captures));
+            }
+        }
+        None
+    }
+
+    /// How many templates there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}

@@ -1,0 +1,293 @@
+//! Line templates: literal text with named captures, the language of every table of this module.
+//!
+//! | in a template | matches |
+//! |---|---|
+//! | text | itself |
+//! | a space | one or more spaces or tabs |
+//! | `{name}` | anything, up to the first occurrence of the text that follows; at the end, the rest of the line |
+//! | `{name:hex}` | a hexadecimal number with or without `0x`, backquotes inside allowed (Windows) |
+//! | `{name:dec}` | a decimal number |
+//! | `{name:sym}` | a symbol: letters, digits and `_ . $ : ~ @ - < >` |
+//! | `{name:word}` | anything without spaces |
+//! | `{}` | anything, not kept |
+//! | `{{` | a brace |
+//!
+//! A template matches from the first character of the line that is not a space, unless it begins with `{}`; what
+//! follows the last piece is ignored. Matching never backtracks, so it is linear in the line.
+
+use memchr::memmem::Finder;
+
+/// A template that was understood.
+#[derive(Debug, Clone)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+/// What a capture accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Any,
+    Hex,
+    Dec,
+    Symbol,
+    Word,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Literal(Vec<u8>, Finder<'static>),
+    Space,
+    Capture(Option<String>, Kind),
+}
+
+/// Why a template was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// A brace that is never closed.
+    #[error("a brace is not closed")]
+    OpenBrace,
+    /// `{name:kind}` with a kind that does not exist.
+    #[error("there is no capture kind {0:?}; kinds are hex, dec, sym, word")]
+    Kind(String),
+    /// Two captures of anything side by side.
+    #[error("a capture of anything must be followed by text, by a space or by the end")]
+    Adjacent,
+    /// Nothing at all.
+    #[error("the template is empty")]
+    Empty,
+}
+
+/// What the captures of a template hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Captures<'t, 'l> {
+    found: Vec<(&'t str, &'l [u8])>,
+}
+
+impl<'t, 'l> Captures<'t, 'l> {
+    /// The text of the capture `name`, unless it is absent or empty.
+    pub fn get(&self, name: &str) -> Option<&'l [u8]> {
+        self.found.iter().find(|(known, text)| *known == name && !text.is_empty()).map(|(_, text)| *text)
+    }
+
+    /// The same as text.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name).map(|text| super::words::text(text.trim_ascii()))
+    }
+
+    /// The same as a hexadecimal number.
+    pub fn hex(&self, name: &str) -> Option<u64> {
+        super::words::hex_all(self.get(name)?)
+    }
+
+    /// The same as a decimal number.
+    pub fn dec(&self, name: &str) -> Option<u32> {
+        std::str::from_utf8(self.get(name)?).ok()?.parse().ok()
+    }
+
+    /// All captures, in the order of the line.
+    pub fn iter(&self) -> impl Iterator<Item = (&'t str, &'l [u8])> {
+        self.found.iter().copied()
+    }
+}
+
+impl Template {
+    /// Reads a template.
+    ///
+    /// # Errors
+    /// [`TemplateError`] says what is wrong.
+    pub fn new(text: &str) -> Result<Self, TemplateError> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut literal = String::new();
+        let mut chars = text.chars().peekable();
+        while let Some(letter) = chars.next() {
+            match letter {
+                '{' if chars.peek() == Some(&'{') => {
+                    chars.next();
+                    literal.push('{');
+                }
+                '{' => {
+                    flush(&mut literal, &mut pieces);
+                    let mut name = String::new();
+                    loop {
+                        match chars.next() {
+                            Some('}') => break,
+                            Some(letter) => name.push(letter),
+                            None => return Err(TemplateError::OpenBrace),
+                        }
+                    }
+                    pieces.push(capture(&name)?);
+                }
+                ' ' => {
+                    flush(&mut literal, &mut pieces);
+                    if !matches!(pieces.last(), Some(Piece::Space)) {
+                        pieces.push(Piece::Space);
+                    }
+                }
+                letter => literal.push(letter),
+            }
+        }
+        flush(&mut literal, &mut pieces);
+        let any = |piece: &Piece| matches!(piece, Piece::Capture(_, Kind::Any));
+        if pieces.windows(2).any(|pair| any(&pair[0]) && matches!(pair[1], Piece::Capture(..))) {
+            return Err(TemplateError::Adjacent);
+        }
+        if pieces.is_empty() {
+            return Err(TemplateError::Empty);
+        }
+        Ok(Self { pieces })
+    }
+
+    /// The bytes that a line must begin with, if the template begins with text.
+    pub fn first_bytes(&self) -> Option<&[u8]> {
+        match self.pieces.first() {
+            Some(Piece::Literal(bytes, _)) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The longest text that a line must hold anywhere.
+    pub fn longest_literal(&self) -> Option<&Finder<'static>> {
+        let literals = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Literal(_, finder) => Some(finder),
+            _ => None,
+        });
+        literals.max_by_key(|finder| finder.needle().len())
+    }
+
+    /// Matches a line.
+    pub fn matches<'t, 'l>(&'t self, line: &'l [u8]) -> Option<Captures<'t, 'l>> {
+        self.prefix(line).map(|(captures, _)| captures)
+    }
+
+    /// Matches the front of a line; gives what stands behind the last piece as well.
+    pub fn prefix<'t, 'l>(&'t self, line: &'l [u8]) -> Option<(Captures<'t, 'l>, &'l [u8])> {
+        let mut rest = line.trim_ascii_start();
+        let mut found = Captures::default();
+        let mut at = 0;
+        while let Some(piece) = self.pieces.get(at) {
+            match piece {
+                Piece::Literal(bytes, _) => rest = rest.strip_prefix(&bytes[..])?,
+                Piece::Space => {
+                    let trimmed = rest.trim_ascii_start();
+                    if trimmed.len() == rest.len() {
+                        return None;
+                    }
+                    rest = trimmed;
+                }
+                Piece::Capture(name, kind) => {
+                    let end = match (kind, self.pieces.get(at + 1)) {
+                        (Kind::Any, Some(Piece::Literal(_, finder))) => finder.find(rest)?,
+                        (Kind::Any, Some(Piece::Space)) => self.space_before(rest, at + 2)?,
+                        (Kind::Any, _) => rest.len(),
+                        (kind, _) => kind.length(rest)?,
+                    };
+                    if let Some(name) = name {
+                        found.found.push((name, &rest[..end]));
+                    }
+                    rest = &rest[end..];
+                }
+            }
+            at += 1;
+        }
+        Some((found, rest))
+    }
+
+    /// Where a capture of anything ends that is followed by a space and then by the piece `next`.
+    fn space_before(&self, rest: &[u8], next: usize) -> Option<usize> {
+        let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+        match self.pieces.get(next) {
+            Some(Piece::Literal(_, finder)) => {
+                let mut from = 0;
+                loop {
+                    let at = from + finder.find(&rest[from..])?;
+                    let head = &rest[..at];
+                    if head.last().is_some_and(|byte| blank(byte)) {
+                        return Some(head.trim_ascii_end().len());
+                    }
+                    from = at + finder.needle().len().max(1);
+                    if from > rest.len() {
+                        return None;
+                    }
+                }
+            }
+            _ => rest.iter().position(|byte| blank(byte)),
+        }
+    }
+}
+
+impl Kind {
+    /// How long the capture is at the front of `text`; absent when nothing fits.
+    fn length(self, text: &[u8]) -> Option<usize> {
+        let run = |accept: &dyn Fn(u8) -> bool, from: usize| {
+            text[from..].iter().position(|byte| !accept(*byte)).map_or(text.len(), |at| from + at)
+        };
+        let (from, end) = match self {
+            Self::Any => (0, text.len()),
+            Self::Hex => {
+                let from = if text.starts_with(b"0x") || text.starts_with(b"0X") { 2 } else { 0 };
+                (from, run(&|byte| byte.is_ascii_hexdigit() || byte == b'`', from))
+            }
+            Self::Dec => (0, run(&|byte| byte.is_ascii_digit(), 0)),
+            Self::Symbol => (0, run(&super::words::is_symbol_byte, 0)),
+            Self::Word => (0, run(&|byte| !byte.is_ascii_whitespace(), 0)),
+        };
+        (end > from).then_some(end)
+    }
+}
+
+fn flush(literal: &mut String, pieces: &mut Vec<Piece>) {
+    if !literal.is_empty() {
+        let bytes = std::mem::take(literal).into_bytes();
+        let finder = Finder::new(&bytes).into_owned();
+        pieces.push(Piece::Literal(bytes, finder));
+    }
+}
+
+fn capture(text: &str) -> Result<Piece, TemplateError> {
+    let (name, kind) = text.split_once(':').unwrap_or((text, ""));
+    let kind = match kind {
+        "" => Kind::Any,
+        "hex" => Kind::Hex,
+        "dec" => Kind::Dec,
+        "sym" => Kind::Symbol,
+        "word" => Kind::Word,
+        other => return Err(TemplateError::Kind(other.to_string())),
+    };
+    Ok(Piece::Capture((!name.is_empty()).then(|| name.to_string()), kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_take_what_their_kind_accepts() {
+        let template =
+            Template::new("WARNING: CPU: {cpu:dec} PID: {pid:dec} at {file}:{line:dec} {function:sym}").unwrap();
+        let found =
+            template.matches(b"WARNING: CPU: 1 PID:  77 at fs/x.c:12 foo_bar.cold+0x1/0x2").expect("it matches");
+        assert_eq!((found.dec("cpu"), found.dec("pid"), found.dec("line")), (Some(1), Some(77), Some(12)));
+        assert_eq!(found.text("function").as_deref(), Some("foo_bar.cold"));
+        assert!(template.matches(b"WARNING: CPU: one").is_none());
+        let address = Template::new("at {address:hex}`").unwrap();
+        assert!(address.matches(b"at ").is_none());
+    }
+
+    #[test]
+    fn a_capture_of_anything_ends_at_the_text_that_follows() {
+        let template = Template::new("task {comm}:{pid:dec} blocked for").unwrap();
+        let found = template.matches(b"task kworker/u8:3:19 blocked for more");
+        assert_eq!(found, None, "the shortest reading fails and nothing is tried again");
+        let floating = Template::new("{} panicked at {message}").unwrap();
+        let found = floating.matches(b"[ERROR] kernel panicked at src/a.rs:1:2:").expect("it matches");
+        assert_eq!(found.text("message").as_deref(), Some("src/a.rs:1:2:"));
+    }
+
+    #[test]
+    fn a_template_that_cannot_be_read_says_why() {
+        assert_eq!(Template::new("{a").unwrap_err(), TemplateError::OpenBrace);
+        assert_eq!(Template::new("{a:b}").unwrap_err(), TemplateError::Kind("b".into()));
+        assert_eq!(Template::new("{a}{b}").unwrap_err(), TemplateError::Adjacent);
+        assert_eq!(Template::new("").unwrap_err(), TemplateError::Empty);
+    }
+}

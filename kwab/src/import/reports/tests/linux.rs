@@ -1,0 +1,252 @@
+//! Reports of Linux.
+
+use super::super::class::Class;
+use super::super::report::{AccessKind, Arch, StackKind};
+use super::{only, reports};
+
+/// Shape: arch/x86/mm/fault.c and arch/x86/kernel/dumpstack.c of Linux 6.
+const OOPS: &str = "\
+[    5.100000][  T140] BUG: kernel NULL pointer dereference, address: 0000000000000018
+[    5.100001][  T140] #PF: supervisor write access in kernel mode
+[    5.100002][  T140] #PF: error_code(0x0002) - not-present page
+[    5.100003][  T140] PGD 0 P4D 0
+[    5.100004][  T140] Oops: Oops: 0002 [#1] PREEMPT SMP
+[    5.100005][  T140] CPU: 3 UID: 0 PID: 140 Comm: kworker/3:1 Tainted: G        W          6.12.0-demo #7
+[    5.100006][  T140] Hardware name: Example Board
+[    5.100007][  T140] RIP: 0010:memcpy+0x1d/0x40
+[    5.100008][  T140] Code: 48 89 c3 <48> 89 58 18 eb
+[    5.100009][  T140] RSP: 0018:ffffc90000123d40 EFLAGS: 00010246
+[    5.100010][  T140] RAX: 0000000000000000 RBX: ffff888101234000 RCX: 0000000000000001
+[    5.100011][  T140] Call Trace:
+[    5.100012][  T140]  <TASK>
+[    5.100013][  T140]  ? __die+0x20/0x70
+[    5.100014][  T140]  demo_store.constprop.0+0x1d/0x40 [demo]
+[    5.100015][  T140]  process_one_work+0x1b0/0x350
+[    5.100016][  T140]  </TASK>
+[    5.100017][  T140] Modules linked in: demo(O)
+[    5.100018][  T140] CR2: 0000000000000018
+[    5.100019][  T140] ---[ end trace 0000000000000000 ]---
+[    5.100020][  T140] Kernel panic - not syncing: Fatal exception
+[    5.100021][  T140] Kernel Offset: 0x1a000000 from 0xffffffff81000000
+";
+
+#[test]
+fn an_oops_with_the_panic_it_leads_to_is_one_report() {
+    let report = only(OOPS);
+    assert_eq!(report.class, Class::NullDeref);
+    assert_eq!(report.headline, "BUG: unable to handle kernel NULL pointer dereference in demo_store");
+    assert_eq!((report.cpu, report.pid, report.comm.as_deref()), (Some(3), Some(140), Some("kworker/3:1")));
+    assert_eq!((report.arch, report.fault_address), (Some(Arch::X86_64), Some(0x18)));
+    assert_eq!(report.error_text.as_deref(), Some("supervisor write, page not present"));
+    assert_eq!(report.panic.as_deref(), Some("Fatal exception"));
+    assert_eq!(report.kernel_offset, Some(0x1a00_0000));
+    assert_eq!(report.taint.as_deref(), Some("G        W"));
+    assert_eq!((report.first.line, report.last.line), (1, 22));
+    assert_eq!(report.code.as_ref().and_then(|code| code.marked), Some(3));
+    assert!(report.missing.is_empty(), "{:?}", report.missing);
+}
+
+#[test]
+fn interleaved_tasks_are_told_apart_by_the_caller_id() {
+    let other = OOPS.replace("T140", "T141").replace("PID: 140", "PID: 141").replace("demo_store", "other_store");
+    let mixed: Vec<&str> = OOPS.lines().zip(other.lines()).flat_map(|(one, two)| [one, two]).collect();
+    let found = reports(&mixed.join("\n"));
+    let functions: Vec<_> = found.iter().map(|report| (report.function.as_deref(), report.pid)).collect();
+    assert_eq!(functions, [(Some("demo_store"), Some(140)), (Some("other_store"), Some(141))]);
+    assert_eq!(found[1].follows, Some(1), "what breaks behind a fatal failure follows from it");
+}
+
+/// Shape: mm/kasan/report.c and report_generic.c.
+const KASAN: &str = "\
+==================================================================
+BUG: KASAN: slab-use-after-free in __list_del_entry_valid+0x80/0xd0
+Read of size 8 at addr ffff888012345608 by task demo/u8:1/77
+
+CPU: 1 PID: 77 Comm: demo/u8:1 Not tainted 6.5.0 #1
+Call Trace:
+ <TASK>
+ dump_stack_lvl+0x50/0x70
+ kasan_report+0xc0/0xf0
+ __list_del_entry_valid+0x80/0xd0
+ demo_unlink+0x20/0x60
+ </TASK>
+
+Allocated by task 70:
+ kasan_save_stack+0x20/0x40
+ demo_create+0x30/0x80
+
+Freed by task 71:
+ kfree+0x50/0x90
+ demo_release+0x15/0x30
+
+The buggy address belongs to the object at ffff888012345600
+ which belongs to the cache kmalloc-64 of size 64
+The buggy address is located 8 bytes inside of
+ freed 64-byte region [ffff888012345600, ffff888012345640)
+Memory state around the buggy address:
+ ffff888012345500: fb fb fb fb fc fc fc fc
+>ffff888012345600: fb fb fb fb fc fc fc fc
+==================================================================
+";
+
+#[test]
+fn kasan_tells_access_object_and_both_stacks() {
+    let report = only(KASAN);
+    assert_eq!(report.headline, "KASAN: slab-use-after-free Read in demo_unlink");
+    assert_eq!((report.comm.as_deref(), report.pid), (Some("demo/u8:1"), Some(77)));
+    let access = report.access.as_ref().expect("an access");
+    assert_eq!(
+        (access.kind, access.size, access.cache.as_deref()),
+        (Some(AccessKind::Read), Some(8), Some("kmalloc-64"))
+    );
+    let kinds: Vec<_> = report.stacks.iter().map(|stack| stack.kind).collect();
+    assert_eq!(kinds, [StackKind::Crash, StackKind::Allocated, StackKind::Freed]);
+    assert_eq!(report.stacks[2].frames[1].symbol.as_deref(), Some("demo_release"));
+    assert_eq!(report.first.line, 1);
+}
+
+/// The headline of a sleep in atomic context.
+const SLEEPING: &str = "BUG: sleeping function called from invalid context in demo_work";
+/// The headline of a page fault.
+const PAGING: &str = "BUG: unable to handle kernel paging request in demo_work";
+
+/// Heads of the other classes and what they are: the wording of kernel/, lib/, mm/ and arch/.
+#[test]
+fn every_wording_has_its_class_and_headline() {
+    let trace = "Call Trace:\n demo_work+0x10/0x20\n kthread+0x1/0x2\n";
+    for (head, class, headline) in [
+        (
+            "watchdog: BUG: soft lockup - CPU#2 stuck for 22s! [demo:one:12]",
+            Class::SoftLockup,
+            "BUG: soft lockup in demo_work",
+        ),
+        ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 3", Class::HardLockup, "BUG: hard lockup in demo_work"),
+        (
+            "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+            Class::RcuStall,
+            "INFO: rcu detected stall in demo_work",
+        ),
+        ("INFO: rcu_sched self-detected stall on CPU", Class::RcuStall, "INFO: rcu detected stall in demo_work"),
+        ("INFO: task demo/x:12 blocked for more than 143 seconds.", Class::HungTask, "INFO: task hung in demo_work"),
+        (
+            "BUG: scheduling while atomic: demo/0/12/0x00000002",
+            Class::Atomic,
+            "BUG: scheduling while atomic in demo_work",
+        ),
+        ("BUG: sleeping function called from invalid context at mm/slab.h:1", Class::InvalidContext, SLEEPING),
+        ("UBSAN: shift-out-of-bounds in fs/demo.c:10:3", Class::Ubsan, "UBSAN: shift-out-of-bounds in demo_work"),
+        ("BUG: KMSAN: uninit-value in demo_read+0x1/0x2", Class::Kmsan, "KMSAN: uninit-value in demo_read"),
+        ("BUG: KCSAN: data-race in demo_a / demo_b", Class::Kcsan, "KCSAN: data-race in demo_a / demo_b"),
+        ("refcount_t: underflow; use-after-free.", Class::Refcount, "WARNING: refcount bug in demo_work"),
+        (
+            "list_del corruption. prev->next should be 1, but was 2",
+            Class::Corruption,
+            "BUG: corrupted list in demo_work",
+        ),
+        ("BUG: Bad page state in process demo  pfn:1234", Class::BadPage, "BUG: Bad page state in demo_work"),
+        ("demo invoked oom-killer: gfp_mask=0x1, order=0", Class::OomKill, "demo invoked oom-killer"),
+        ("WARNING: possible recursive locking detected", Class::Deadlock, "possible deadlock in demo_work"),
+        ("[ INFO: possible circular locking dependency detected ]", Class::Deadlock, "possible deadlock in demo_work"),
+        ("[ BUG: bad unlock balance detected! ]", Class::LockUse, "WARNING: bad unlock balance in demo_work"),
+        ("WARNING: inconsistent lock state", Class::LockState, "inconsistent lock state in demo_work"),
+        ("WARNING: suspicious RCU usage", Class::RcuUsage, "WARNING: suspicious RCU usage in demo_work"),
+        ("WARNING: fs/demo.c:12 at demo_new+0x1/0x2, CPU#1: demo/12", Class::Warning, "WARNING in demo_new"),
+        (
+            "Oops: general protection fault, probably for non-canonical address 0xdead: 0000 [#1] SMP",
+            Class::GeneralProtection,
+            "general protection fault in demo_work",
+        ),
+        (
+            "Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b",
+            Class::KillInit,
+            "kernel panic: Attempted to kill init!",
+        ),
+        (
+            "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)",
+            Class::NoRoot,
+            "kernel panic: VFS: Unable to mount root fs",
+        ),
+        ("Unhandled fault: external abort on non-linefetch (0x1008) at 0xb6f00000", Class::PageFault, PAGING),
+        ("Unable to handle kernel pointer dereference in virtual kernel address space", Class::PageFault, PAGING),
+        ("BUG: Unable to handle kernel data access on read at 0xc000000000000010", Class::PageFault, PAGING),
+        (
+            "BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 31s!",
+            Class::WorkqueueLockup,
+            "BUG: workqueue lockup",
+        ),
+        ("unreferenced object 0xffff888100000000 (size 64):", Class::Kmemleak, "memory leak in demo_work"),
+        (
+            "BUG kmalloc-64 (Not tainted): Poison overwritten",
+            Class::SlabCorruption,
+            "BUG kmalloc-64: Poison overwritten in demo_work",
+        ),
+        (
+            "INFO: trying to register non-static key.",
+            Class::LockUse,
+            "INFO: trying to register non-static key in demo_work",
+        ),
+    ] {
+        let report = only(&format!("{head}\n{trace}"));
+        assert_eq!((report.class, report.headline.as_str()), (class, headline), "{head}");
+    }
+}
+
+#[test]
+fn arm64_says_what_the_syndrome_means() {
+    // Shape: arch/arm64/mm/fault.c, arch/arm64/kernel/process.c
+    let report = only(
+        "Unable to handle kernel paging request at virtual address ffff800012345678\nMem abort info:\n\
+           ESR = 0x0000000096000047\n\
+         Internal error: Oops: 0000000096000047 [#1] SMP\nCPU: 2 PID: 9 Comm: demo Not tainted 6.6.0 #1\n\
+         pstate: 60400005 (nZCv daif +PAN -UAO)\npc : demo_write+0x10/0x20 [demo]\n\
+         lr : vfs_write+0xa8/0x2b0\nsp : ffff80001234bd60\n\
+         x29: ffff80001234bd60 x28: ffff0000c1234500\nCall trace:\n demo_write+0x10/0x20 [demo] (P)\n\
+          vfs_write+0xa8/0x2b0\nCode: a9bd7bfd 910003fd (f968d6a1)\n",
+    );
+    assert_eq!(report.error_text.as_deref(), Some("data abort, level 3 translation fault, write"));
+    assert_eq!((report.arch, report.function.as_deref()), (Some(Arch::Arm64), Some("demo_write")));
+    assert_eq!(report.code.as_ref().map(|code| (code.bytes.len(), code.marked)), Some((12, Some(8))));
+}
+
+#[test]
+fn a_stall_blames_what_was_interrupted() {
+    // Shape: kernel/rcu/tree_stall.h, arch/x86/kernel/nmi.c
+    let report = only(
+        "rcu: INFO: rcu_preempt self-detected stall on CPU\n\
+         rcu: \t1-....: (20999 ticks this GP) idle=01/1/0x4000 softirq=1/1 fqs=5250\n\
+         NMI backtrace for cpu 1\nCPU: 1 PID: 77 Comm: demo Not tainted 6.5.0 #1\nCall Trace:\n <IRQ>\n\
+          dump_stack_lvl+0x50/0x70\n \
+         nmi_cpu_backtrace+0x10/0x20\n update_process_times+0x1/0x2\n </IRQ>\n <TASK>\n\
+          asm_sysvec_apic_timer_interrupt+0x1a/0x20\n \
+         _raw_spin_lock+0x1/0x2\n demo_spin+0x12/0x40\n </TASK>\n",
+    );
+    assert_eq!(report.headline, "INFO: rcu detected stall in demo_spin");
+    assert_eq!((report.cpu, report.comm.as_deref()), (Some(1), Some("demo")));
+}
+
+#[test]
+fn healthy_lines_give_no_report() {
+    for line in [
+        "Kernel command line: root=/dev/vda panic=1 oops=panic softlockup_panic=1",
+        "Linux version 6.1.0 (gcc)",
+        "FAULT_INJECTION: forcing a failure is off",
+        "pvpanic-mmio: probed",
+        "kernel panic timeout set to 10 seconds",
+        "systemd[1]: Starting Load Kernel Module pstore...",
+        "EXT4-fs (vda): mounted filesystem, errors=panic",
+        "RAS: Correctable Errors collector initialized.",
+        "NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.",
+        "rcu: \tRCU event tracing is enabled.",
+        "mce: CPU supports 10 MCE banks",
+        "BUG_ON count is 0 in the tests",
+        "x86/mm: Checked W+X mappings: passed, no W+X pages found.",
+        "page_owner is disabled",
+        "stackdepot: allocating hash table",
+        "Spectre V2 : User space: Vulnerable",
+        "hung_task_timeout_secs = 120",
+        "PANIC: disabled",
+        "kfence: initialized - using 2097152 bytes for 255 objects",
+    ] {
+        assert!(reports(line).is_empty(), "{line}: {:#?}", reports(line));
+    }
+}

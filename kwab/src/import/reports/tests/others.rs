@@ -1,0 +1,144 @@
+//! Reports of other kernels, and of a dialect that a user adds.
+
+use super::super::class::Class;
+use super::super::dialect::Dialects;
+use super::super::{Place, Recogniser};
+use super::{only, reports};
+
+#[test]
+fn freebsd_names_the_function_behind_the_trap() {
+    // Shape: sys/amd64/amd64/trap.c (trap_fatal), sys/kern/subr_kdb.c
+    let report = only(
+        "Fatal trap 12: page fault while in kernel mode\ncpuid = 2; apic id = 02\n\
+         fault virtual address\t= 0x18\nfault code\t\t= supervisor read data, page not present\n\
+         instruction pointer\t= 0x20:0xffffffff80a01234\ncurrent process\t\t= 812 (demo worker)\n\
+         trap number\t\t= 12\npanic: page fault\ncpuid = 2\nKDB: stack backtrace:\n\
+         #0 0xffffffff80c00001 at kdb_backtrace+0x65\n#1 0xffffffff80b00001 at vpanic+0x17f\n\
+         #2 0xffffffff80b00002 at trap_fatal+0x38c\n#3 0xffffffff80b00003 at calltrap+0x8\n\
+         #4 0xffffffff80a01234 at demo_lookup+0x44\nUptime: 5m12s\n",
+    );
+    assert_eq!(
+        (report.family.as_str(), report.headline.as_str()),
+        ("freebsd", "Fatal trap 12: page fault in demo_lookup")
+    );
+    assert_eq!((report.cpu, report.pid, report.comm.as_deref()), (Some(2), Some(812), Some("demo worker")));
+    assert_eq!((report.fault_address, report.ip), (Some(0x18), Some(0xffff_ffff_80a0_1234)));
+}
+
+#[test]
+fn the_lines_behind_panic_tell_the_kernel() {
+    // Shapes: NetBSD sys/ddb/db_trace.c, OpenBSD sys/ddb/db_run.c
+    let netbsd = only(
+        "panic: kernel diagnostic assertion \"x > 0\" failed: file \"sys/demo.c\", line 12\n\
+         cpu1: Begin traceback...\nvpanic() at netbsd:vpanic+0x183\n\
+         demo_open() at netbsd:demo_open+0x3f\ncpu1: End traceback...\n",
+    );
+    assert_eq!(
+        (netbsd.family.as_str(), netbsd.class, netbsd.function.as_deref()),
+        ("netbsd", Class::Assertion, Some("demo_open"))
+    );
+    assert_eq!(netbsd.source, Some(("sys/demo.c".into(), 12)));
+    let openbsd = only(
+        "panic: demo: lock not held\nStopped at      db_enter+0x14:  popq    %rbp\n\
+             TID    PID    UID     PRFLAGS     PFLAGS  CPU  COMMAND\n\
+         *123456  4321      0         0          0    1K demo\npanic() at panic+0x13f\n\
+         demo_ioctl(ffff,1,2) at demo_ioctl+0x55\n",
+    );
+    assert_eq!((openbsd.family.as_str(), openbsd.function.as_deref()), ("openbsd", Some("demo_ioctl")));
+    assert_eq!((openbsd.cpu, openbsd.comm.as_deref()), (Some(1), Some("demo")));
+}
+
+#[test]
+fn rust_kernels_say_the_place_in_two_forms() {
+    // Shapes: core::panic::PanicInfo before and since Rust 1.73
+    let new = only(
+        "[ERROR] panicked at kernel/src/fs/demo.rs:41:5:\nno dentry left\n\
+            0: 0xffffffff80001234 - kernel::fs::demo::open\n",
+    );
+    assert_eq!(new.source, Some(("kernel/src/fs/demo.rs".into(), 41)));
+    assert_eq!((new.message.as_str(), new.function.as_deref()), ("no dentry left", Some("kernel::fs::demo::open")));
+    let old = only("panicked at 'no dentry left', src/demo.rs:41:5\n");
+    assert_eq!((old.message.as_str(), old.source), ("no dentry left", Some(("src/demo.rs".into(), 41))));
+}
+
+#[test]
+fn small_kernels_are_read_without_a_row() {
+    let report = only(
+        "*** KERNEL PANIC: page table is gone\nEIP=c0101234 CR2=00000010 ESP=c0200000\n\
+         EAX=00000001 EBX=00000002\n[0] 0xc0101234 mm_map+0x24\n[1] 0xc0105678 main+0x10\nSystem halted\n\
+         ",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Panic, Some("mm_map")));
+    assert_eq!(report.registers.iter().map(|set| set.registers.len()).sum::<usize>(), 5);
+    // Shape: xv6-riscv kernel/trap.c
+    let report =
+        only("scause 0x000000000000000d\nsepc=0x0000000080002a3c stval=0x0000000000000008\npanic: kerneltrap\n");
+    assert_eq!((report.family.as_str(), report.ip, report.fault_address), ("xv6", Some(0x8000_2a3c), Some(8)));
+    // Nothing more can be read: the line is reported all the same.
+    assert_eq!(only("!! DOUBLE FAULT !!\n").class, Class::DoubleFault);
+    assert_eq!(only("Assertion failed: head != tail\n").class, Class::Assertion);
+}
+
+#[test]
+fn embedded_kernels_have_rows() {
+    // Shapes: Zephyr arch/arm/core/fatal.c, seL4 src/machine/io.c, ESP-IDF panic.c
+    let zephyr = only(
+        "E: ***** MPU FAULT *****\nE:   Data Access Violation\n\
+         E: r0/a1:  0x00000001  r1/a2:  0x20000abc  r2/a3:  0x00000000\n\
+         E: Faulting instruction address (r15/pc): 0x08001234\n\
+         E: >>> ZEPHYR FATAL ERROR 19: Unknown error on CPU 0\nE: Current thread: 0x20000100 (demo)\n\
+         E: Halting system\n",
+    );
+    assert_eq!(
+        (zephyr.family.as_str(), zephyr.ip, zephyr.comm.as_deref()),
+        ("zephyr", Some(0x0800_1234), Some("demo"))
+    );
+    let sel4 = only(
+        "seL4 failed assertion 'cap_valid' at /src/object/demo.c:77 in function decodeDemo\n\
+         halting...\n",
+    );
+    assert_eq!((sel4.class, sel4.function.as_deref()), (Class::Assertion, Some("decodeDemo")));
+}
+
+#[test]
+fn a_user_adds_a_kernel_in_a_file() {
+    let rows = r#"
+[[dialect]]
+name = "lemon"
+begins = [{ line = "*** lemon: core {cpu:dec} died of {kind} at {address:hex}", class = "page-fault", title = "lemon: {kind} in {function}" }]
+lines = ["task {pid:dec} \"{comm}\", pc {ip:hex}"]
+frames = ["[{:dec}] {address:hex} {symbol:sym}+{offset:hex}"]
+registers = ["A", "B"]
+ends = ["*** lemon: halted"]
+skip = ["lemon_panic"]
+"#;
+    let mut recogniser = Recogniser::with(Dialects::from_toml(rows).expect("sound rows"));
+    let log = "*** lemon: core 1 died of page fault at 0xdeadb000\n\
+         task 12 \"shell\", pc 0xffffffff80001234\nA=0x1 B=0x2\n[0] 0xffffffff80001230 lemon_panic+0x2\n\
+         [1] 0xffffffff80001234 read_inode+0x24\n*** lemon: halted\n";
+    for (index, line) in log.lines().enumerate() {
+        recogniser.line(line.as_bytes(), Place { offset: 0, line: index as u64 + 1 });
+    }
+    recogniser.finish();
+    let report = recogniser.next_report().expect("a report");
+    assert_eq!((report.family.as_str(), report.headline.as_str()), ("lemon", "lemon: page fault in read_inode"));
+    assert_eq!(
+        (report.cpu, report.pid, report.comm.as_deref(), report.registers.len()),
+        (Some(1), Some(12), Some("shell"), 1)
+    );
+}
+
+#[test]
+fn programs_that_speak_of_faults_are_not_crashes() {
+    for line in [
+        "page fault handler installed",
+        "Panic handler: ready",
+        "exceptions: 0 so far",
+        "heap: assertion checks enabled",
+        "FATAL: Module demo not found.",
+        "fault injection is off",
+        "on panic: reboot",
+    ] {
+        assert!(reports(line).is_empty(), "{line}");
+    }
+}

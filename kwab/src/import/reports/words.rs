@@ -1,0 +1,97 @@
+//! Small readers of words, numbers and names that every part of the recogniser shares.
+
+use super::report::LONGEST_TEXT;
+
+/// Text of at most [`LONGEST_TEXT`] bytes; what is not UTF-8 is replaced, control characters vanish.
+pub fn text(bytes: &[u8]) -> String {
+    let kept = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_TEXT)]);
+    kept.chars().filter(|letter| !letter.is_control() || *letter == '\t').collect()
+}
+
+/// A hexadecimal number at the front, with or without `0x`: the number and what follows.
+pub fn hex(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let digits = bytes.strip_prefix(b"0x").or_else(|| bytes.strip_prefix(b"0X")).unwrap_or(bytes);
+    let mut value = 0u64;
+    let mut length = 0;
+    let mut at = 0;
+    while let Some(byte) = digits.get(at) {
+        match (*byte as char).to_digit(16) {
+            Some(digit) => {
+                value = value.checked_shl(4)? | u64::from(digit);
+                length += 1;
+            }
+            None if *byte == b'`' && length > 0 => {}
+            None => break,
+        }
+        if length > 16 {
+            return None;
+        }
+        at += 1;
+    }
+    (length > 0).then(|| (value, &digits[at..]))
+}
+
+/// A text that is one hexadecimal number.
+pub fn hex_all(bytes: &[u8]) -> Option<u64> {
+    hex(bytes.trim_ascii()).filter(|(_, rest)| rest.is_empty()).map(|(value, _)| value)
+}
+
+/// A decimal number at the front.
+pub fn dec(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let end = bytes.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(bytes.len());
+    let value = std::str::from_utf8(&bytes[..end]).ok()?.parse().ok()?;
+    Some((value, &bytes[end..]))
+}
+
+/// The decimal number behind the first `mark`.
+pub fn dec_after(bytes: &[u8], mark: &[u8]) -> Option<u32> {
+    let (value, _) = dec(after(bytes, mark)?.trim_ascii_start())?;
+    u32::try_from(value).ok()
+}
+
+/// The hexadecimal number behind the first `mark`.
+pub fn hex_after(bytes: &[u8], mark: &[u8]) -> Option<u64> {
+    hex(after(bytes, mark)?.trim_ascii_start()).map(|(value, _)| value)
+}
+
+/// What follows the first `mark`.
+pub fn after<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
+    memchr::memmem::find(bytes, mark).map(|at| &bytes[at + mark.len()..])
+}
+
+/// What stands between the first `open` and the next `close` behind it.
+pub fn between<'a>(bytes: &'a [u8], open: &[u8], close: &[u8]) -> Option<&'a [u8]> {
+    let rest = after(bytes, open)?;
+    memchr::memmem::find(rest, close).map(|at| &rest[..at])
+}
+
+/// Whether `mark` stands anywhere.
+pub fn has(bytes: &[u8], mark: &[u8]) -> bool {
+    memchr::memmem::find(bytes, mark).is_some()
+}
+
+/// Whether a byte may stand in a symbol.
+pub fn is_symbol_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'_' | b'.' | b'$' | b':' | b'~' | b'@' | b'-' | b'<' | b'>')
+        || byte >= 0x80
+}
+
+/// `name/12` or `name:12`: a task's name, which may hold the separator itself, and its number.
+pub fn task(bytes: &[u8], separator: u8) -> Option<(String, u32)> {
+    let at = memchr::memrchr(separator, bytes)?;
+    let (pid, rest) = dec(&bytes[at + 1..])?;
+    let rest_is_clean = rest.first().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    let pid = u32::try_from(pid).ok().filter(|_| rest_is_clean)?;
+    Some((text(bytes[..at].trim_ascii()), pid))
+}
+
+/// `file.c:12` at the front of a word: the file and the line. A column behind it (`a.rs:1:2`) is dropped.
+pub fn source(word: &[u8]) -> Option<(String, u32)> {
+    let word = word.strip_prefix(b"(").unwrap_or(word);
+    let colon = memchr::memchr_iter(b':', word).find(|at| word.get(at + 1).is_some_and(u8::is_ascii_digit))?;
+    let name = &word[..colon];
+    let (line, _) = dec(&word[colon + 1..])?;
+    let looks = name.contains(&b'.') && !name.is_empty() && !name.contains(&b' ') && !name.starts_with(b"<");
+    Some((text(name), u32::try_from(line).ok()?)).filter(|_| looks)
+}
