@@ -13,12 +13,12 @@ struct Free {
     next: u32,
     end: u32,
     /// Blocks given back, by order.
-    blocks: [[u32; 16]; 11],
+    blocks: [[u32; 128]; 11],
     block_len: [usize; 11],
 }
 
 static FREE: SpinLock<Free> =
-    SpinLock::new(Free { numbers: [0; ROOM], len: 0, next: 0, end: 0, blocks: [[0; 16]; 11], block_len: [0; 11] });
+    SpinLock::new(Free { numbers: [0; ROOM], len: 0, next: 0, end: 0, blocks: [[0; 128]; 11], block_len: [0; 11] });
 
 /// Take over the largest free range.
 pub(crate) fn init(boot: &BootInfo) {

@@ -253,7 +253,6 @@ fn in_interrupt() -> bool {
 fn flush(class: usize) {
     let layout = class_layout(class);
     let magazine = &RACKS.here()[class];
-    let mut empty = None;
     let mut talc = TALC.lock_irq();
     for _ in 0..batch(class) {
         let head = magazine.head.load(Ordering::Relaxed);
@@ -264,10 +263,13 @@ fn flush(class: usize) {
             talc.deallocate(head, layout);
         }
         magazine.count.store(magazine.count.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        empty = empty.or(talc.source.empty.take());
+        // Each object may be the last of an arena of its own.
+        if let Some(empty) = talc.source.empty.take() {
+            drop(talc);
+            release_arena(Some(empty));
+            talc = TALC.lock_irq();
+        }
     }
-    drop(talc);
-    release_arena(empty);
 }
 
 /// Give an arena that talc has let go of back to the frame allocator; not under talc's lock.

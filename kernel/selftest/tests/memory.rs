@@ -134,4 +134,24 @@ pub(super) fn heap() {
         }
         (free, used) = (settled_count(), machine::heap::usage().used);
     }
+    arenas_are_given_back();
+}
+
+/// Small objects that are freed together are the last ones of many arenas: all of those go back.
+fn arenas_are_given_back() {
+    const ROUNDS: usize = 64;
+    let before = machine::heap::usage().held;
+    let (mut filling, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        filling.extend((0..28).map(|_| alloc::vec![0u8; 8 << 10].into_boxed_slice()));
+        first.push(alloc::vec![0u8; 1500].into_boxed_slice());
+        second.push(alloc::vec![0u8; 1500].into_boxed_slice());
+    }
+    let most = machine::heap::usage().held - before;
+    assert!(most > ROUNDS * (224 << 10), "only {most} bytes were taken");
+    drop(filling);
+    drop(first);
+    drop(second);
+    let kept = machine::heap::usage().held.saturating_sub(before);
+    assert!(kept < 3 << 20, "{kept} bytes of {most} stay with the heap");
 }

@@ -73,7 +73,7 @@ fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     timers_of(call.int(0))?;
     let wanted = time::from_timespec(read_words(call.arg(2))?)?;
     may_wake(&call.task, call.int(0))?;
-    if call.arg(1) & ABSOLUTE == 0 {
+    if call.word(1) & ABSOLUTE == 0 {
         if matches!(clock, Clock::Process(_)) {
             clock::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
             return Ok(0);
@@ -124,7 +124,7 @@ fn gettimeofday(call: &mut Call<'_>) -> SysResult {
     if call.arg(0) != 0 {
         write_words(call.arg(0), &time::to_timeval(time::realtime()))?;
     }
-    UserPtr::<u64>::new(call.arg(1)).write_if_wanted(0)?;
+    call.pointer::<u64>(1).write_if_wanted(0)?;
     Ok(0)
 }
 
@@ -159,7 +159,7 @@ fn adjust(call: &Call<'_>, at: u64) -> SysResult {
 
 fn sys_time(call: &mut Call<'_>) -> SysResult {
     let seconds = time::realtime() / time::SECOND;
-    UserPtr::<u64>::new(call.arg(0)).write_if_wanted(seconds)?;
+    call.pointer::<u64>(0).write_if_wanted(seconds)?;
     Ok(seconds as usize)
 }
 
@@ -181,7 +181,7 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     let limit = call.task.process.limit(resource::SIGPENDING);
     let entry = call.task.creds.with(|creds| creds.account.charge(Kind::Signals, 1, limit)).ok_or(Errno::EAGAIN)?;
     may_wake(&call.task, call.int(0))?;
-    let (event, id_at) = (call.arg(1), UserPtr::<u32>::new(call.arg(2)));
+    let (event, id_at) = (call.arg(1), call.pointer::<u32>(2));
     let process = &call.task.process;
     let (value, signal, how, tid) = match event {
         0 => (None, i32::from(sig::ALRM), SIGEV_SIGNAL, 0),
@@ -222,10 +222,10 @@ fn timer_settime(call: &mut Call<'_>) -> SysResult {
     if call.arg(2) == 0 {
         return Err(Errno::EINVAL);
     }
-    let timer = call.task.process.timers.get(call.arg(0) as u32)?;
+    let timer = call.task.process.timers.get(call.uint(0))?;
     let [is, ins, vs, vns] = read_words(call.arg(2))?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);
-    let absolute = call.arg(1) & ABSOLUTE != 0;
+    let absolute = call.word(1) & ABSOLUTE != 0;
     let next = match (value, absolute) {
         (0, _) => 0,
         (at, true) => at,
@@ -244,16 +244,16 @@ fn write_timer(at: u64, (left, interval): (u64, u64)) -> Result<(), Errno> {
 }
 
 fn timer_gettime(call: &mut Call<'_>) -> SysResult {
-    let timer = call.task.process.timers.get(call.arg(0) as u32)?;
+    let timer = call.task.process.timers.get(call.uint(0))?;
     write_timer(call.arg(1), timer.get())?;
     Ok(0)
 }
 
 fn timer_getoverrun(call: &mut Call<'_>) -> SysResult {
-    Ok(call.task.process.timers.get(call.arg(0) as u32)?.overrun() as usize)
+    Ok(call.task.process.timers.get(call.uint(0))?.overrun() as usize)
 }
 
 fn timer_delete(call: &mut Call<'_>) -> SysResult {
-    call.task.process.timers.remove(call.arg(0) as u32)?;
+    call.task.process.timers.remove(call.uint(0))?;
     Ok(0)
 }

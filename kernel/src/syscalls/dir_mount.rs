@@ -179,7 +179,7 @@ fn move_mount(from: &Path, at: Path) -> SysResult {
 }
 
 fn umount(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(1);
+    let flags = call.word(1);
     only(flags, MNT_FORCE | MNT_DETACH | MNT_EXPIRE | UMOUNT_NOFOLLOW)?;
     let path = PathName::read(call.arg(0))?;
     let walker = Walker::of(call);

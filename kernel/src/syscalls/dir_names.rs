@@ -4,7 +4,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE};
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::place::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFDIR;
 use crate::fs::file::File;
@@ -25,7 +25,7 @@ pub const CALLS: Calls = &[
     (nr::rmdir, |call| remove(call, AT_FDCWD, 0, true)),
     (nr::unlink, |call| remove(call, AT_FDCWD, 0, false)),
     (nr::unlinkat, |call| {
-        only(call.arg(2), AT_REMOVEDIR)?;
+        call.flags(2, AT_REMOVEDIR)?;
         remove(call, call.int(0), 1, call.arg(2) & AT_REMOVEDIR != 0)
     }),
     (nr::rename, |call| rename(call, (AT_FDCWD, 0), (AT_FDCWD, 1), 0)),
@@ -33,7 +33,7 @@ pub const CALLS: Calls = &[
     (nr::renameat2, |call| rename(call, (call.int(0), 1), (call.int(2), 3), call.arg(4))),
     (nr::link, |call| link(call, (AT_FDCWD, 0), (AT_FDCWD, 1), 0)),
     (nr::linkat, |call| {
-        only(call.arg(4), AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)?;
+        call.flags(4, AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)?;
         link(call, (call.int(0), 1), (call.int(2), 3), call.arg(4))
     }),
     (nr::symlink, |call| symlink(call, AT_FDCWD, 1)),
@@ -64,20 +64,20 @@ pub const CALLS: Calls = &[
         Ok(0)
     }),
     (nr::getcwd, getcwd),
-    (nr::umask, |call| Ok(call.task.fs().set_umask(call.arg(0) as u32) as usize)),
+    (nr::umask, |call| Ok(call.task.fs().set_umask(call.uint(0)) as usize)),
 ];
 
 fn mkdir(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
-    names::make_directory(&walker.walk(call, dir, &name)?, &name, call.arg(path + 1) as u32).map(|()| 0)
+    names::make_directory(&walker.walk(call, dir, &name)?, &name, call.uint(path + 1)).map(|()| 0)
 }
 
 fn mknod(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
     let walk = walker.walk(call, dir, &name)?;
-    names::make_node(&walk, &name, call.arg(path + 1) as u32, call.arg(path + 2)).map(|_| 0)
+    names::make_node(&walk, &name, call.uint(path + 1), call.word(path + 2)).map(|_| 0)
 }
 
 fn remove(call: &Call<'_>, dir: i32, path: usize, directory: bool) -> SysResult {
@@ -138,7 +138,7 @@ fn getdents64(call: &mut Call<'_>) -> SysResult {
     if file.path.dentry.is_removed() {
         return Err(Errno::ENOENT);
     }
-    let (buffer, size) = (call.arg(1), call.arg(2) as u32 as usize);
+    let (buffer, size) = (call.arg(1), call.uint(2) as usize);
     let mut packed = alloc::vec![0; size.min(PACKED)];
     let mut done = 0;
     loop {
@@ -219,7 +219,7 @@ fn getcwd(call: &mut Call<'_>) -> SysResult {
             &long[start..]
         }
     };
-    if name.len() > call.arg(1) as usize {
+    if name.len() > call.size(1) {
         return Err(Errno::ERANGE);
     }
     write_bytes(call.arg(0), name)?;

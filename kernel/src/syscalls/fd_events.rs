@@ -16,7 +16,7 @@ use crate::ipc::signalfd::{self, SignalFd};
 use crate::ipc::timerfd::{self, Plan, TimerFd};
 use crate::task::clock::Clock;
 use crate::time;
-use crate::user::{UserPtr, read_words, write_words};
+use crate::user::{read_words, write_words};
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -25,7 +25,7 @@ pub const CALLS: Calls = &[
     (nr::timerfd_gettime, timerfd_gettime),
     (nr::signalfd, |call| make_signalfd(call, 0)),
     (nr::signalfd4, |call| {
-        let flags = call.arg(3);
+        let flags = call.word(3);
         make_signalfd(call, flags)
     }),
 ];
@@ -36,7 +36,7 @@ fn timerfd_create(call: &mut Call<'_>) -> SysResult {
     const BOOTTIME: i32 = abi::CLOCK_BOOTTIME as i32;
     const REALTIME_ALARM: i32 = abi::CLOCK_REALTIME_ALARM as i32;
     const BOOTTIME_ALARM: i32 = abi::CLOCK_BOOTTIME_ALARM as i32;
-    let flags = call.arg(1);
+    let flags = call.word(1);
     only(flags, O_NONBLOCK | O_CLOEXEC)?;
     let clock = match call.int(0) {
         REALTIME | REALTIME_ALARM => Clock::Real,
@@ -54,7 +54,7 @@ fn timer(call: &Call<'_>) -> Result<Arc<TimerFd>, Errno> {
 }
 
 fn timerfd_settime(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(1);
+    let flags = call.word(1);
     let [is, ins, vs, vns] = read_words(call.arg(2))?;
     only(flags, abi::TFD_TIMER_ABSTIME | abi::TFD_TIMER_CANCEL_ON_SET)?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);
@@ -90,7 +90,7 @@ fn make_signalfd(call: &Call<'_>, flags: u64) -> SysResult {
     if call.arg(2) != 8 {
         return Err(Errno::EINVAL);
     }
-    let set = SigSet(UserPtr::<u64>::new(call.arg(1)).read()?);
+    let set = SigSet(call.pointer::<u64>(1).read()?);
     only(flags, O_NONBLOCK | O_CLOEXEC)?;
     if call.int(0) == -1 {
         return install(call, signalfd::create(set, (flags & O_NONBLOCK) as u32), flags & O_CLOEXEC != 0);

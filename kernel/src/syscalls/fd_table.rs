@@ -39,7 +39,7 @@ pub const CALLS: Calls = &[
         dup_to(call, false)
     }),
     (nr::dup3, |call| {
-        only(call.arg(2), O_CLOEXEC)?;
+        call.flags(2, O_CLOEXEC)?;
         if call.int(0) == call.int(1) {
             return Err(Errno::EINVAL);
         }
@@ -50,15 +50,15 @@ pub const CALLS: Calls = &[
     (nr::ioctl, ioctl),
     (nr::pipe, |call| make_pipe(call, 0)),
     (nr::pipe2, |call| {
-        only(call.arg(1), O_CLOEXEC | O_NONBLOCK | O_DIRECT)?;
+        call.flags(1, O_CLOEXEC | O_NONBLOCK | O_DIRECT)?;
         make_pipe(call, call.arg(1))
     }),
-    (nr::eventfd, |call| install(call, eventfd::create(call.arg(0) & 0xffff_ffff, false, 0), false)),
+    (nr::eventfd, |call| install(call, eventfd::create(call.word(0), false, 0), false)),
     (nr::eventfd2, |call| {
-        let flags = call.arg(1);
+        let flags = call.word(1);
         only(flags, EFD_SEMAPHORE | EFD_CLOEXEC | EFD_NONBLOCK)?;
         let status = (flags & EFD_NONBLOCK) as u32;
-        let file = eventfd::create(call.arg(0) & 0xffff_ffff, flags & EFD_SEMAPHORE != 0, status);
+        let file = eventfd::create(call.word(0), flags & EFD_SEMAPHORE != 0, status);
         install(call, file, flags & EFD_CLOEXEC != 0)
     }),
 ];
@@ -98,7 +98,7 @@ pub fn install_pair(call: &Call<'_>, to: u64, pair: (Arc<File>, Arc<File>), clos
 fn fcntl(call: &mut Call<'_>) -> SysResult {
     let file = call.file(0)?;
     let (fd, argument) = (call.int(0), call.arg(2));
-    match call.arg(1) & 0xffff_ffff {
+    match call.word(1) {
         F_GETFL => Ok(file.flags() as usize),
         F_GETFD => call.task.files().is_close_on_exec(fd).map(|on| if on { FD_CLOEXEC as usize } else { 0 }),
         F_SETFD => call.task.files().set_close_on_exec(fd, argument & FD_CLOEXEC != 0).map(|()| 0),
@@ -203,7 +203,7 @@ fn get_lock(call: &Call<'_>, file: &File, owner: Owner) -> SysResult {
     }
     let lock = Lock { first: wanted.first, last: wanted.last, kind: kind_of(wanted.kind)?, owner };
     let Some(other) = filelock::conflict(file, &lock) else {
-        UserPtr::<u16>::new(call.arg(2)).write(F_UNLCK)?;
+        call.pointer::<u16>(2).write(F_UNLCK)?;
         return Ok(0);
     };
     let kind = if other.kind == Kind::Read { F_RDLCK } else { F_WRLCK };
@@ -231,7 +231,8 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
     }
     let lock = Lock { first: wanted.first, last: wanted.last, kind, owner };
     filelock::set(file, Family::Record, lock, wait)?;
-    // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was a lock.
+    // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was
+    // a lock.
     let is_still_open = call.task.files().get(call.int(0)).is_ok_and(|now| core::ptr::eq(&*now, file));
     if !is_still_open && matches!(owner, Owner::Process(..)) {
         filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
@@ -246,7 +247,7 @@ fn flock(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EBADF);
     }
     let owner = filelock::description(&*file);
-    let operation = call.arg(1) & 0xffff_ffff;
+    let operation = call.word(1);
     // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
     if operation & 32 != 0 {
         return Ok(0);
@@ -268,7 +269,7 @@ fn ioctl(call: &mut Call<'_>) -> SysResult {
     if file.is_path_only() {
         return Err(Errno::EBADF);
     }
-    let (request, argument) = (u64::from(call.arg(1) as u32), call.arg(2));
+    let (request, argument) = (call.word(1), call.arg(2));
     match request {
         FIOCLEX | FIONCLEX => call.task.files().set_close_on_exec(call.int(0), request == FIOCLEX).map(|()| 0),
         FIONBIO => {

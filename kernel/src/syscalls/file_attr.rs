@@ -10,7 +10,7 @@ use super::{Call, Calls, SysResult};
 use crate::fs::attr::{S_IFLNK, WallNanos};
 use crate::fs::{Caller, Path, wall_now};
 use crate::task::creds::cap;
-use crate::user::{UserPtr, read_words};
+use crate::user::read_words;
 use kernel_logic::permission::{WRITE, without_set_id};
 
 /// The calls of this area.
@@ -23,12 +23,12 @@ pub const CALLS: Calls = &[
             return Err(Errno::EBADF);
         }
         let walker = Walker::of(call);
-        chmod(&walker.caller(), &file.path, call.arg(1) as u32)
+        chmod(&walker.caller(), &file.path, call.uint(1))
     }),
     (nr::chown, |call| chown_at(call, AT_FDCWD, 0, 0)),
     (nr::lchown, |call| chown_at(call, AT_FDCWD, 0, AT_SYMLINK_NOFOLLOW)),
     (nr::fchownat, |call| {
-        only(call.arg(4), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
+        call.flags(4, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
         chown_at(call, call.int(0), 1, call.arg(4))
     }),
     (nr::fchown, |call| {
@@ -37,11 +37,11 @@ pub const CALLS: Calls = &[
             return Err(Errno::EBADF);
         }
         let walker = Walker::of(call);
-        chown(&walker.caller(), &file.path, call.arg(1) as u32, call.arg(2) as u32)
+        chown(&walker.caller(), &file.path, call.uint(1), call.uint(2))
     }),
     (nr::utimensat, utimensat),
     (nr::utime, |call| {
-        let times = UserPtr::<u64>::new(call.arg(1));
+        let times = call.pointer::<u64>(1);
         let times = if times.is_null() {
             Times::NOW
         } else {
@@ -69,7 +69,7 @@ fn chmod_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
     let place = walker.place(call, dir, &name, flags)?;
-    chmod(&walker.caller(), &place, call.arg(path + 1) as u32)
+    chmod(&walker.caller(), &place, call.uint(path + 1))
 }
 
 fn chmod(who: &Caller<'_>, place: &Path, mode: u32) -> SysResult {
@@ -92,7 +92,7 @@ fn chown_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
     let place = walker.place(call, dir, &name, flags)?;
-    chown(&walker.caller(), &place, call.arg(path + 1) as u32, call.arg(path + 2) as u32)
+    chown(&walker.caller(), &place, call.uint(path + 1), call.uint(path + 2))
 }
 
 /// -1 leaves an id alone. Only root gives files away; an owner may choose among his groups.
@@ -154,7 +154,7 @@ fn read_timevals(addr: u64) -> Result<Times, Errno> {
 }
 
 fn utimensat(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(3);
+    let flags = call.word(3);
     only(flags, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     let stamp = |seconds, nanos| match nanos {
         UTIME_NOW => Ok(Stamp::Now),

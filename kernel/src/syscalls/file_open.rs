@@ -26,16 +26,12 @@ use machine::sync::Once;
 
 /// The calls of this area.
 pub const CALLS: Calls = &[
-    (nr::open, |call| {
-        open_at(call, AT_FDCWD, call.arg(0), How { flags: call.arg(1) as u32, mode: call.arg(2) as u32 }, 0)
-    }),
-    (nr::openat, |call| {
-        open_at(call, call.int(0), call.arg(1), How { flags: call.arg(2) as u32, mode: call.arg(3) as u32 }, 0)
-    }),
+    (nr::open, |call| open_at(call, AT_FDCWD, call.arg(0), How { flags: call.uint(1), mode: call.uint(2) }, 0)),
+    (nr::openat, |call| open_at(call, call.int(0), call.arg(1), How { flags: call.uint(2), mode: call.uint(3) }, 0)),
     (nr::openat2, openat2),
     (nr::creat, |call| {
         let flags = (O_CREAT | O_WRONLY | O_TRUNC) as u32;
-        open_at(call, AT_FDCWD, call.arg(0), How { flags, mode: call.arg(1) as u32 }, 0)
+        open_at(call, AT_FDCWD, call.arg(0), How { flags, mode: call.uint(1) }, 0)
     }),
     (nr::close, close),
     (nr::close_range, close_range),
@@ -78,7 +74,7 @@ fn openat2(call: &mut Call<'_>) -> SysResult {
         | RESOLVE_NO_MAGICLINKS
         | RESOLVE_NO_SYMLINKS
         | RESOLVE_NO_XDEV;
-    let size = call.arg(3) as usize;
+    let size = call.size(3);
     if size < SIZE {
         return Err(Errno::EINVAL);
     }
@@ -117,7 +113,7 @@ fn close(call: &mut Call<'_>) -> SysResult {
 }
 
 fn close_range(call: &mut Call<'_>) -> SysResult {
-    let (first, last, flags) = (call.arg(0) as u32, call.arg(1) as u32, call.arg(2));
+    let (first, last, flags) = (call.uint(0), call.uint(1), call.word(2));
     only(flags, CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)?;
     if first > last {
         return Err(Errno::EINVAL);
@@ -153,7 +149,7 @@ fn nameless() -> &'static Arc<Mount> {
 
 fn memfd_create(call: &mut Call<'_>) -> SysResult {
     const LONGEST: usize = 249;
-    only(call.arg(1), MFD_CLOEXEC | MFD_ALLOW_SEALING)?;
+    call.flags(1, MFD_CLOEXEC | MFD_ALLOW_SEALING)?;
     let name = read_string(call.arg(0), LONGEST + 1, Errno::EINVAL)?;
     let walker = Walker::of(call);
     let who = walker.caller();

@@ -9,34 +9,34 @@ use linux_abi::flags::file::{
 use linux_abi::syscalls::nr;
 use machine::addr::{USER_END, UserAddr};
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::place::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::{S_IFDIR, S_IFREG};
 use crate::fs::file::{File, Seeking};
 use crate::fs::io::{IoVec, MAX_RW_COUNT, Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
-use crate::user::{UserPtr, read_words};
+use crate::user::read_words;
 use kernel_logic::permission::WRITE;
 
 /// The calls of this area.
 pub const CALLS: Calls = &[
     (nr::read, |call| {
         let file = call.file(0)?;
-        file.read(&mut Sink::user(buffer(call)?, call.arg(2) as usize))
+        file.read(&mut Sink::user(buffer(call)?, call.size(2)))
     }),
     (nr::write, |call| {
         let file = call.file(0)?;
-        file.write(&mut Source::user(buffer(call)?, call.arg(2) as usize))
+        file.write(&mut Source::user(buffer(call)?, call.size(2)))
     }),
     (nr::pread64, |call| {
         let position = position(call.arg(3))?;
         let file = call.file(0)?;
-        file.read_at(position, &mut Sink::user(buffer(call)?, call.arg(2) as usize))
+        file.read_at(position, &mut Sink::user(buffer(call)?, call.size(2)))
     }),
     (nr::pwrite64, |call| {
         let position = position(call.arg(3))?;
         let file = call.file(0)?;
-        file.write_at(position, &mut Source::user(buffer(call)?, call.arg(2) as usize))
+        file.write_at(position, &mut Source::user(buffer(call)?, call.size(2)))
     }),
     (nr::readv, |call| {
         let file = call.file(0)?;
@@ -61,7 +61,7 @@ pub const CALLS: Calls = &[
         if matches!(file.seeking(), Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
-        if call.arg(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
+        if call.word(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
     }),
     (nr::readahead, |call| match call.file(0)? {
         file if !file.is_readable() => Err(Errno::EBADF),
@@ -106,7 +106,7 @@ const MOST: usize = 1024;
 
 /// Reads the `struct iovec` array of arguments 1 and 2 and hands it to `act`.
 pub fn with_vectors(call: &Call<'_>, act: impl FnOnce(&[IoVec]) -> SysResult) -> SysResult {
-    read_vectors(call.arg(1), call.arg(2) as usize, act)
+    read_vectors(call.arg(1), call.size(2), act)
 }
 
 /// Reads a `struct iovec` array: EINVAL for too many or for a negative length.
@@ -159,8 +159,8 @@ fn lseek(call: &mut Call<'_>) -> SysResult {
         Seeking::Ignored | Seeking::Nowhere => return Ok(0),
         Seeking::Position => {}
     }
-    let offset = call.arg(1) as i64;
-    let base = match u64::from(call.arg(2) as u32) {
+    let offset = call.long(1);
+    let base = match call.word(2) {
         SEEK_SET => 0,
         SEEK_CUR => file.position(),
         SEEK_END => file.inode().size(),
@@ -183,7 +183,7 @@ const BOUNCE: usize = 64 << 10;
 
 fn sendfile(call: &mut Call<'_>) -> SysResult {
     let (out, from) = (call.file(0)?, call.file(1)?);
-    let offset = UserPtr::<u64>::new(call.arg(2));
+    let offset = call.pointer::<u64>(2);
     if !from.is_readable() || !out.is_writable() {
         return Err(Errno::EBADF);
     }
@@ -194,7 +194,7 @@ fn sendfile(call: &mut Call<'_>) -> SysResult {
         return Err(if offset.is_null() { Errno::EINVAL } else { Errno::ESPIPE });
     }
     let start = if offset.is_null() { from.position() } else { position(offset.read()?)? };
-    let done = shovel(&from, start, &out, None, call.arg(3) as usize)?;
+    let done = shovel(&from, start, &out, None, call.size(3))?;
     if offset.is_null() {
         from.set_position(start + done as u64);
     } else {
@@ -204,9 +204,9 @@ fn sendfile(call: &mut Call<'_>) -> SysResult {
 }
 
 fn copy_file_range(call: &mut Call<'_>) -> SysResult {
-    only(call.arg(5), 0)?;
+    call.flags(5, 0)?;
     let (from, out) = (call.file(0)?, call.file(2)?);
-    let (from_at, out_at) = (UserPtr::<u64>::new(call.arg(1)), UserPtr::<u64>::new(call.arg(3)));
+    let (from_at, out_at) = (call.pointer::<u64>(1), call.pointer::<u64>(3));
     for file in [&from, &out] {
         match file.inode().attr().kind() {
             S_IFREG => {}
@@ -311,7 +311,7 @@ fn ftruncate(call: &mut Call<'_>) -> SysResult {
 
 fn fallocate(call: &mut Call<'_>) -> SysResult {
     let file = call.file(0)?;
-    let (start, length) = (call.arg(2) as i64, call.arg(3) as i64);
+    let (start, length) = (call.long(2), call.long(3));
     if start < 0 || length <= 0 {
         return Err(Errno::EINVAL);
     }
@@ -324,7 +324,7 @@ fn fallocate(call: &mut Call<'_>) -> SysResult {
     if file.inode().attr().is_dir() {
         return Err(Errno::EISDIR);
     }
-    file.inode().allocate(call.arg(1), start as u64, length as u64)?;
+    file.inode().allocate(call.word(1), start as u64, length as u64)?;
     file.inode().attr().drop_set_id();
     Ok(0)
 }

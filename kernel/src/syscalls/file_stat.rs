@@ -39,7 +39,7 @@ pub const CALLS: Calls = &[
     (nr::access, |call| access(call, AT_FDCWD, 0, call.arg(1), 0)),
     (nr::faccessat, |call| access(call, call.int(0), 1, call.arg(2), 0)),
     (nr::faccessat2, |call| {
-        only(call.arg(3), AT_EACCESS | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)?;
+        call.flags(3, AT_EACCESS | AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)?;
         access(call, call.int(0), 1, call.arg(2), call.arg(3))
     }),
     (nr::readlink, |call| readlink(call, AT_FDCWD, 0)),
@@ -62,7 +62,7 @@ fn fstat(call: &mut Call<'_>) -> SysResult {
 }
 
 fn newfstatat(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(3);
+    let flags = call.word(3);
     only(flags, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC)?;
     stat_at(call, call.int(0), 1, 2, flags)
 }
@@ -101,7 +101,7 @@ fn split(time: i64) -> (i64, u64) {
 }
 
 fn statx(call: &mut Call<'_>) -> SysResult {
-    let (flags, mask) = (call.arg(2), call.arg(3));
+    let (flags, mask) = (call.word(2), call.word(3));
     only(flags, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC)?;
     if flags & (AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC) == AT_STATX_DONT_SYNC | AT_STATX_FORCE_SYNC
         || mask & 1 << 31 != 0
@@ -184,7 +184,7 @@ fn access(call: &Call<'_>, dir: i32, path: usize, wish: u64, flags: u64) -> SysR
 }
 
 fn readlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
-    let (buffer, size) = (call.arg(path + 1), call.arg(path + 2) as i32);
+    let (buffer, size) = (call.arg(path + 1), call.int(path + 2));
     if size <= 0 {
         return Err(Errno::EINVAL);
     }

@@ -87,7 +87,7 @@ fn copy_out(bytes: &[u8], to: u64, size: u64) -> SysResult {
 }
 
 fn set(call: &Call<'_>, place: impl FnOnce(&Call<'_>) -> Result<Path, Errno>) -> SysResult {
-    let flags = call.arg(4);
+    let flags = call.word(4);
     only(flags, XATTR_CREATE | XATTR_REPLACE)?;
     let place = place(call)?;
     let name = read_name(call)?;

@@ -20,7 +20,7 @@ use crate::user::read_words;
 pub const CALLS: Calls = &[(nr::futex, sys_futex)];
 
 fn sys_futex(call: &mut Call<'_>) -> SysResult {
-    let (addr, operation, value) = (call.arg(0), call.arg(1) & 0xffff_ffff, call.arg(2) as u32);
+    let (addr, operation, value) = (call.arg(0), call.word(1), call.uint(2));
     let private = operation & abi::FUTEX_PRIVATE_FLAG != 0;
     let command = operation & !(abi::FUTEX_PRIVATE_FLAG | abi::FUTEX_CLOCK_REALTIME);
     let deadline = deadline(call, command, operation)?;
@@ -31,17 +31,17 @@ fn sys_futex(call: &mut Call<'_>) -> SysResult {
     }
     match command {
         abi::FUTEX_WAIT => wait_on(&call.task, addr, private, value, ALL_BITS, deadline),
-        abi::FUTEX_WAIT_BITSET => wait_on(&call.task, addr, private, value, call.arg(5) as u32, deadline),
+        abi::FUTEX_WAIT_BITSET => wait_on(&call.task, addr, private, value, call.uint(5), deadline),
         abi::FUTEX_WAKE => futex::wake(&futex::key(addr, private, Need::Read)?, at_least_one(value), ALL_BITS),
         abi::FUTEX_WAKE_BITSET => {
-            let bits = call.arg(5) as u32;
+            let bits = call.uint(5);
             if bits == 0 {
                 return Err(Errno::EINVAL);
             }
             futex::wake(&futex::key(addr, private, Need::Read)?, at_least_one(value), bits)
         }
         abi::FUTEX_REQUEUE => requeue(call, private, None).map(|(woken, moved)| woken + moved),
-        abi::FUTEX_CMP_REQUEUE => requeue(call, private, Some(call.arg(5) as u32)).map(|(woken, moved)| woken + moved),
+        abi::FUTEX_CMP_REQUEUE => requeue(call, private, Some(call.uint(5))).map(|(woken, moved)| woken + moved),
         abi::FUTEX_WAKE_OP => wake_op(call, private),
         abi::FUTEX_LOCK_PI | abi::FUTEX_LOCK_PI2 => pi::lock(addr, private, Patience::Until(limit)).map(|()| 0),
         abi::FUTEX_TRYLOCK_PI => pi::lock(addr, private, Patience::None).map(|()| 0),
@@ -52,7 +52,7 @@ fn sys_futex(call: &mut Call<'_>) -> SysResult {
             if most < 0 || value != 1 {
                 return Err(Errno::EINVAL);
             }
-            requeue_pi::requeue(addr, call.arg(4), private, most as usize, call.arg(5) as u32)
+            requeue_pi::requeue(addr, call.arg(4), private, most as usize, call.uint(5))
         }
         _ => Err(Errno::ENOSYS),
     }
@@ -115,7 +115,7 @@ fn requeue(call: &Call<'_>, private: bool, expected: Option<u32>) -> Result<(usi
 fn wake_op(call: &Call<'_>, private: bool) -> SysResult {
     let first = futex::key(call.arg(0), private, Need::Read)?;
     let second = futex::key(call.arg(4), private, Need::Write)?;
-    let encoded = call.arg(5) as u32;
+    let encoded = call.uint(5);
     let signed12 = |bits: u32| ((bits << 20) as i32) >> 20;
     let (operation, comparison) = (encoded >> 28 & 7, encoded >> 24 & 15);
     let (mut operand, compared) = (signed12(encoded >> 12 & 0xfff), signed12(encoded & 0xfff));
@@ -147,9 +147,9 @@ fn wake_op(call: &Call<'_>, private: bool) -> SysResult {
         5 => old >= compared,
         _ => return Err(Errno::ENOSYS),
     };
-    let mut woken = futex::wake(&first, at_least_one(call.arg(2) as u32), ALL_BITS)?;
+    let mut woken = futex::wake(&first, at_least_one(call.uint(2)), ALL_BITS)?;
     if holds {
-        woken += futex::wake(&second, at_least_one(call.arg(3) as u32), ALL_BITS)?;
+        woken += futex::wake(&second, at_least_one(call.uint(3)), ALL_BITS)?;
     }
     Ok(woken)
 }

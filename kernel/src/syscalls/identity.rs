@@ -12,7 +12,6 @@ use crate::task::account::{Account, Kind};
 use crate::task::creds::{ALL_CAPS, Creds, cap};
 use crate::task::limits::{INFINITY, resource};
 use crate::task::tree;
-use crate::user::UserPtr;
 
 /// This area's calls.
 pub const CALLS: Calls = &[
@@ -42,7 +41,7 @@ const SAME: u32 = u32::MAX;
 const MAX_GROUPS: usize = 65_536;
 
 fn setuid(call: &mut Call<'_>) -> SysResult {
-    let uid = call.arg(0) as u32;
+    let uid = call.uint(0);
     let old = call.task.creds();
     if uid == SAME {
         return Err(Errno::EINVAL);
@@ -63,7 +62,7 @@ fn setuid(call: &mut Call<'_>) -> SysResult {
 }
 
 fn setgid(call: &mut Call<'_>) -> SysResult {
-    let gid = call.arg(0) as u32;
+    let gid = call.uint(0);
     let old = call.task.creds();
     if gid == SAME {
         return Err(Errno::EINVAL);
@@ -100,7 +99,7 @@ fn pick(wanted: u32, held: u32) -> u32 {
 }
 
 fn setreuid(call: &mut Call<'_>) -> SysResult {
-    let (uid, euid) = (call.arg(0) as u32, call.arg(1) as u32);
+    let (uid, euid) = (call.uint(0), call.uint(1));
     let old = call.task.creds();
     let privileged = old.capable(cap::SETUID);
     allowed(&[uid], &[old.uid, old.euid], privileged)?;
@@ -118,7 +117,7 @@ fn setreuid(call: &mut Call<'_>) -> SysResult {
 }
 
 fn setregid(call: &mut Call<'_>) -> SysResult {
-    let (gid, egid) = (call.arg(0) as u32, call.arg(1) as u32);
+    let (gid, egid) = (call.uint(0), call.uint(1));
     let old = call.task.creds();
     let privileged = old.capable(cap::SETGID);
     allowed(&[gid], &[old.gid, old.egid], privileged)?;
@@ -141,7 +140,7 @@ fn changes_nothing(wanted: [u32; 3], held: [u32; 3], file_system: u32) -> bool {
 }
 
 fn setresuid(call: &mut Call<'_>) -> SysResult {
-    let wanted = [0, 1, 2].map(|at| call.arg(at) as u32);
+    let wanted = [0, 1, 2].map(|at| call.uint(at));
     let old = call.task.creds();
     allowed(&wanted, &[old.uid, old.euid, old.suid], old.capable(cap::SETUID))?;
     if changes_nothing(wanted, [old.uid, old.euid, old.suid], old.fsuid) {
@@ -158,7 +157,7 @@ fn setresuid(call: &mut Call<'_>) -> SysResult {
 }
 
 fn setresgid(call: &mut Call<'_>) -> SysResult {
-    let wanted = [0, 1, 2].map(|at| call.arg(at) as u32);
+    let wanted = [0, 1, 2].map(|at| call.uint(at));
     let old = call.task.creds();
     allowed(&wanted, &[old.gid, old.egid, old.sgid], old.capable(cap::SETGID))?;
     if changes_nothing(wanted, [old.gid, old.egid, old.sgid], old.fsgid) {
@@ -175,13 +174,13 @@ fn setresgid(call: &mut Call<'_>) -> SysResult {
 
 fn get_three(call: &Call<'_>, of: fn(&Creds) -> [u32; 3]) -> SysResult {
     for (at, id) in call.task.creds.with(of).into_iter().enumerate() {
-        UserPtr::<u32>::new(call.arg(at)).write(id)?;
+        call.pointer::<u32>(at).write(id)?;
     }
     Ok(0)
 }
 
 fn setfsuid(call: &mut Call<'_>) -> SysResult {
-    let uid = call.arg(0) as u32;
+    let uid = call.uint(0);
     let old = call.task.creds();
     if allowed(&[uid], &[old.uid, old.euid, old.suid, old.fsuid], old.capable(cap::SETUID)).is_ok() && uid != SAME {
         change_creds(&call.task, |creds| {
@@ -193,7 +192,7 @@ fn setfsuid(call: &mut Call<'_>) -> SysResult {
 }
 
 fn setfsgid(call: &mut Call<'_>) -> SysResult {
-    let gid = call.arg(0) as u32;
+    let gid = call.uint(0);
     let old = call.task.creds();
     if allowed(&[gid], &[old.gid, old.egid, old.sgid, old.fsgid], old.capable(cap::SETGID)).is_ok() && gid != SAME {
         change_creds(&call.task, |creds| creds.fsgid = gid);
@@ -202,7 +201,7 @@ fn setfsgid(call: &mut Call<'_>) -> SysResult {
 }
 
 fn getgroups(call: &mut Call<'_>) -> SysResult {
-    let (size, list) = (call.int(0), UserPtr::<u32>::new(call.arg(1)));
+    let (size, list) = (call.int(0), call.pointer::<u32>(1));
     let creds = call.task.creds();
     let count = creds.groups.len();
     if size < 0 || (size != 0 && (size as usize) < count) {
@@ -217,7 +216,7 @@ fn getgroups(call: &mut Call<'_>) -> SysResult {
 }
 
 fn setgroups(call: &mut Call<'_>) -> SysResult {
-    let (size, list) = (call.arg(0) as u32 as usize, UserPtr::<u32>::new(call.arg(1)));
+    let (size, list) = (call.uint(0) as usize, call.pointer::<u32>(1));
     if !call.task.creds.with(|creds| creds.capable(cap::SETGID)) {
         return Err(Errno::EPERM);
     }
@@ -238,7 +237,7 @@ fn cap_words(call: &Call<'_>) -> Result<(u32, usize), Errno> {
     const V1: u32 = 0x1998_0330;
     const V2: u32 = 0x2007_1026;
     const V3: u32 = 0x2008_0522;
-    let header = UserPtr::<u32>::new(call.arg(0));
+    let header = call.pointer::<u32>(0);
     let words = match header.read()? {
         V1 => 1,
         V2 | V3 => 2,
@@ -260,7 +259,7 @@ fn capget(call: &mut Call<'_>) -> SysResult {
         pid if (pid as i32) < 0 => return Err(Errno::EINVAL),
         pid => tree::thread(pid).ok_or(Errno::ESRCH)?.creds(),
     };
-    let data = UserPtr::<u32>::new(call.arg(1));
+    let data = call.pointer::<u32>(1);
     if data.is_null() {
         return Ok(0);
     }
@@ -277,7 +276,7 @@ fn capset(call: &mut Call<'_>) -> SysResult {
     if pid != 0 && pid != call.task.tid() {
         return Err(Errno::EPERM);
     }
-    let data = UserPtr::<u32>::new(call.arg(1));
+    let data = call.pointer::<u32>(1);
     let mut sets = [0u64; 3];
     for word in 0..words {
         for (at, set) in sets.iter_mut().enumerate() {

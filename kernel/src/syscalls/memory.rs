@@ -203,7 +203,7 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
 }
 
 fn msync(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(2);
+    let flags = call.word(2);
     let known = abi::MS_ASYNC | abi::MS_INVALIDATE | abi::MS_SYNC;
     if flags & !known != 0
         || flags & abi::MS_ASYNC != 0 && flags & abi::MS_SYNC != 0
@@ -250,8 +250,8 @@ fn pages_around(slack: u64, len: u64) -> u64 {
 }
 
 fn mlock(call: &mut Call<'_>) -> SysResult {
-    let on_fault = call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & 1 != 0;
-    if call.frame.syscall() == Some(nr::mlock2) && call.arg(2) & !1 != 0 {
+    let on_fault = call.frame.syscall() == Some(nr::mlock2) && call.word(2) & 1 != 0;
+    if call.frame.syscall() == Some(nr::mlock2) && call.word(2) & !1 != 0 {
         return Err(Errno::EINVAL);
     }
     let limits = call.task.memory_limits();
@@ -282,7 +282,7 @@ fn munlock(call: &mut Call<'_>) -> SysResult {
 }
 
 fn mlockall(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(0);
+    let flags = call.word(0);
     let known = abi::MCL_CURRENT | abi::MCL_FUTURE | abi::MCL_ONFAULT;
     // How pages are locked says nothing alone.
     if flags == 0 || flags & !known != 0 || flags == abi::MCL_ONFAULT {
@@ -308,10 +308,8 @@ fn munlockall(call: &mut Call<'_>) -> SysResult {
 }
 
 fn membarrier(call: &mut Call<'_>) -> SysResult {
-    if call.arg(1) != 0 {
-        return Err(Errno::EINVAL);
-    }
-    match call.arg(0) {
+    call.flags(1, 0)?;
+    match call.word(0) {
         abi::MEMBARRIER_CMD_QUERY => Ok((abi::MEMBARRIER_CMD_GLOBAL
             | abi::MEMBARRIER_CMD_PRIVATE_EXPEDITED
             | abi::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) as usize),

@@ -17,7 +17,7 @@ use crate::mm::{AddressSpace, Backing, Vma};
 pub const CALLS: Calls = &[(nr::madvise, madvise)];
 
 fn madvise(call: &mut Call<'_>) -> SysResult {
-    if !ADVICE.iter().any(|range| range.contains(&call.arg(2))) {
+    if !ADVICE.iter().any(|range| range.contains(&call.word(2))) {
         return Err(Errno::EINVAL);
     }
     let (start, end) = call.range(Errno::EINVAL)?;
@@ -26,7 +26,7 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
     }
     let mm = call.mm()?;
     let none = VmaFlags::default();
-    match call.arg(2) {
+    match call.word(2) {
         abi::MADV_FREE if !mm.lock().vmas.overlapping(start, end).all(is_private) => return Err(Errno::EINVAL),
         abi::MADV_DONTNEED | abi::MADV_FREE => mm.discard(start, end)?,
         abi::MADV_REMOVE => remove_shared(&mm, start, end)?,

@@ -15,6 +15,7 @@ use machine::time::cycles_in_halves;
 use crate::task::{Pid, Process, Task, current, current_here, tree};
 use crate::trace::ring::Open;
 use crate::trace::{self, flight};
+use crate::user::{Plain, UserPtr};
 
 mod clock;
 mod dir_mount;
@@ -61,10 +62,47 @@ impl Call<'_> {
         self.frame.args()[index]
     }
 
-    /// The `index`th argument where the interface says `int`.
+    /// The `index`th argument where the interface says `int`: the upper half of the register says nothing.
     #[inline(always)]
     pub fn int(&self, index: usize) -> i32 {
         self.frame.args()[index] as i32
+    }
+
+    /// The `index`th argument where the interface says `unsigned int`.
+    #[inline(always)]
+    pub fn uint(&self, index: usize) -> u32 {
+        self.frame.args()[index] as u32
+    }
+
+    /// [`Self::uint`] as a word of a set of flags or commands.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> u64 {
+        u64::from(self.uint(index))
+    }
+
+    /// The `index`th argument where the interface says `long`, `off_t` or `loff_t`.
+    #[inline(always)]
+    pub fn long(&self, index: usize) -> i64 {
+        self.frame.args()[index] as i64
+    }
+
+    /// The `index`th argument where the interface says `size_t`.
+    #[inline(always)]
+    pub fn size(&self, index: usize) -> usize {
+        self.frame.args()[index] as usize
+    }
+
+    /// The `index`th argument as the address of a `T`.
+    #[inline(always)]
+    pub fn pointer<T: Plain>(&self, index: usize) -> UserPtr<T> {
+        UserPtr::new(self.frame.args()[index])
+    }
+
+    /// The `index`th argument as flags (`int`): `EINVAL` for one that is not `known`.
+    #[inline(always)]
+    pub fn flags(&self, index: usize, known: u64) -> Result<u64, Errno> {
+        let flags = self.word(index);
+        if flags & !known != 0 { Err(Errno::EINVAL) } else { Ok(flags) }
     }
 }
 
@@ -74,7 +112,7 @@ pub type Handler = fn(&mut Call<'_>) -> SysResult;
 /// An area's calls.
 pub type Calls = &'static [(u64, Handler)];
 
-/// Every area's calls. A number listed twice is answered by the later one.
+/// Every area's calls. No number is listed twice: that would not compile.
 const AREAS: &[Calls] = &[
     dir_mount::CALLS,
     dir_names::CALLS,
@@ -129,11 +167,14 @@ static TABLE: [Answer; NUMBERS] = build();
 
 const fn build() -> [Answer; NUMBERS] {
     let mut table = [Answer { handler: unimplemented, record: SIX }; NUMBERS];
+    let mut listed = [false; NUMBERS];
     let mut area = 0;
     while area < AREAS.len() {
         let mut at = 0;
         while at < AREAS[area].len() {
             let (nr, handler) = AREAS[area][at];
+            assert!(!listed[nr as usize], "a system call is listed twice");
+            listed[nr as usize] = true;
             table[nr as usize] = Answer { handler, record: recording(nr) };
             at += 1;
         }

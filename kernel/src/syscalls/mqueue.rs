@@ -49,7 +49,7 @@ fn name(at: u64) -> Result<Vec<u8>, Errno> {
 }
 
 fn mq_open(call: &mut Call<'_>) -> SysResult {
-    let flags = call.arg(1);
+    let flags = call.word(1);
     let name = name(call.arg(0))?;
     let create = flags & O_CREAT != 0;
     // Read whether or not the queue exists already, as Linux does.
@@ -99,7 +99,7 @@ fn make(call: &Call<'_>, name: &[u8], attributes: Option<[u64; 4]>) -> Result<Ar
     let (bytes, limit) = (mqueue::footprint(most, longest), call.task.process.limit(resource::MSGQUEUE));
     let charge = |creds: &Creds| creds.account.charge(Kind::QueueBytes, bytes, limit);
     let charge = call.task.creds.with(charge).ok_or(Errno::EMFILE)?;
-    let mode = call.arg(2) as u32 & 0o7777 & !call.task.fs().umask();
+    let mode = call.uint(2) & 0o7777 & !call.task.fs().umask();
     let queue = Queue::new(mode, most, longest, charge);
     mqueue::enter(name, &queue, privileged)?;
     Ok(queue)
@@ -133,7 +133,7 @@ fn until(file: &File, deadline: Option<u64>) -> Patience {
 }
 
 fn mq_timedsend(call: &mut Call<'_>) -> SysResult {
-    let (len, priority) = (call.arg(2), call.arg(3) as u32);
+    let (len, priority) = (call.arg(2), call.uint(3));
     if priority >= PRIORITIES {
         return Err(Errno::EINVAL);
     }
@@ -166,7 +166,7 @@ fn mq_timedreceive(call: &mut Call<'_>) -> SysResult {
     }
     let (priority, message) = queue.receive(until(&file, deadline))?;
     write_bytes(call.arg(1), &message)?;
-    UserPtr::<u32>::new(call.arg(3)).write_if_wanted(priority)?;
+    call.pointer::<u32>(3).write_if_wanted(priority)?;
     Ok(message.len())
 }
 

@@ -9,7 +9,6 @@ use linux_abi::syscalls::nr;
 use machine::time::{Nanos, now};
 
 use super::file_open::install;
-use super::place::only;
 use super::{Call, Calls, SysResult};
 use crate::fs::file::File;
 use crate::ipc::epoll::{self, Event};
@@ -63,7 +62,7 @@ pub const CALLS: Calls = &[
         },
     ),
     (nr::epoll_create1, |call| {
-        only(call.arg(0), EPOLL_CLOEXEC)?;
+        call.flags(0, EPOLL_CLOEXEC)?;
         install(call, epoll::create(), call.arg(0) & EPOLL_CLOEXEC != 0)
     }),
     (nr::epoll_ctl, epoll_ctl),
@@ -134,7 +133,7 @@ const MOST_WISHES: usize = 1 << 16;
 const POLLFD_BYTES: usize = 8;
 
 fn poll_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
-    let (array, count) = (call.arg(0), call.arg(1) as u32 as usize);
+    let (array, count) = (call.arg(0), call.uint(1) as usize);
     if count as u64 > call.task.process.limit(resource::NOFILE) {
         return Err(Errno::EINVAL);
     }
@@ -210,7 +209,7 @@ fn epoll_of(call: &Call<'_>, index: usize) -> Result<(Arc<File>, Arc<epoll::Epol
 const EVENT_BYTES: usize = 12;
 
 fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
-    let operation = call.arg(1) & 0xffff_ffff;
+    let operation = call.word(1);
     let mut event = [0; EVENT_BYTES];
     if operation != EPOLL_CTL_DEL {
         read_bytes(call.arg(3), &mut event)?;

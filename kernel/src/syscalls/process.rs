@@ -30,8 +30,8 @@ pub const CALLS: Calls = &[
     (nr::clone3, clone3),
     (nr::execve, execve),
     (nr::execveat, execveat),
-    (nr::exit, |call| exit::exit_thread(call.arg(0) as u8)),
-    (nr::exit_group, |call| exit::exit_process(call.arg(0) as u8)),
+    (nr::exit, |call| exit::exit_thread(call.int(0) as u8)),
+    (nr::exit_group, |call| exit::exit_process(call.int(0) as u8)),
     (nr::wait4, wait4),
     (nr::waitid, waitid),
     (nr::pidfd_open, pidfd_open),
@@ -48,8 +48,8 @@ pub const CALLS: Calls = &[
 
 fn sys_clone(call: &mut Call<'_>) -> SysResult {
     let request = clone::Request {
-        flags: call.arg(0) & !0xff & 0xffff_ffff,
-        exit_signal: call.arg(0) as u8,
+        flags: call.word(0) & !0xff,
+        exit_signal: call.int(0) as u8,
         stack: call.arg(1),
         parent_tid: call.arg(2),
         pidfd: call.arg(2),
@@ -151,7 +151,7 @@ fn execve(call: &mut Call<'_>) -> SysResult {
 }
 
 fn execveat(call: &mut Call<'_>) -> SysResult {
-    let (fd, flags) = (call.int(0), call.arg(4));
+    let (fd, flags) = (call.int(0), call.word(4));
     if flags & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 {
         return Err(Errno::EINVAL);
     }
@@ -212,9 +212,9 @@ fn strings(array: u64, left: &mut usize) -> Result<Strings, Errno> {
 }
 
 fn wait4(call: &mut Call<'_>) -> SysResult {
-    let (pid, status_at, options, usage_at) = (call.int(0), call.arg(1), call.arg(2), call.arg(3));
+    let (pid, status_at, options, usage_at) = (call.int(0), call.arg(1), call.word(2), call.arg(3));
     let known = abi::WNOHANG | abi::WUNTRACED | abi::WCONTINUED | abi::__WNOTHREAD | abi::__WALL | abi::__WCLONE;
-    if options & 0xffff_ffff & !known != 0 {
+    if options & !known != 0 {
         return Err(Errno::EINVAL);
     }
     let which = match pid {
@@ -263,11 +263,11 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
 }
 
 fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
-    let (kind, id, options) = (call.arg(0), call.int(1), call.arg(3));
+    let (kind, id, options) = (call.word(0), call.int(1), call.word(3));
     let known = abi::WNOHANG | abi::WNOWAIT | abi::WEXITED | abi::WUNTRACED | abi::WCONTINUED;
     let known = known | abi::__WNOTHREAD | abi::__WALL | abi::__WCLONE;
     let events = abi::WEXITED | abi::WUNTRACED | abi::WCONTINUED;
-    if options & 0xffff_ffff & !known != 0 || options & events == 0 {
+    if options & !known != 0 || options & events == 0 {
         return Err(Errno::EINVAL);
     }
     // A nonblocking pidfd asks for EAGAIN in place of sleep (pidfd_open(2)).
@@ -307,7 +307,7 @@ fn kind_of(options: u64) -> Kind {
 }
 
 fn pidfd_open(call: &mut Call<'_>) -> SysResult {
-    let (pid, flags) = (call.int(0), call.arg(1));
+    let (pid, flags) = (call.int(0), call.word(1));
     if pid <= 0 || flags & !abi::PIDFD_NONBLOCK != 0 {
         return Err(Errno::EINVAL);
     }
@@ -319,7 +319,7 @@ fn pidfd_open(call: &mut Call<'_>) -> SysResult {
 
 /// A copy of another process's descriptor, for those who may trace it (pidfd_getfd(2)).
 fn pidfd_getfd(call: &mut Call<'_>) -> SysResult {
-    if call.arg(2) as u32 != 0 {
+    if call.uint(2) != 0 {
         return Err(Errno::EINVAL);
     }
     let process = pidfd::process_of(&call.task, call.int(0))?;

@@ -51,13 +51,13 @@ fn get_robust_list(call: &mut Call<'_>) -> SysResult {
             thread.robust_list.load(Ordering::Relaxed)
         }
     };
-    UserPtr::<u64>::new(call.arg(1)).write(head)?;
-    UserPtr::<u64>::new(call.arg(2)).write(ROBUST_HEAD_BYTES)?;
+    call.pointer::<u64>(1).write(head)?;
+    call.pointer::<u64>(2).write(ROBUST_HEAD_BYTES)?;
     Ok(0)
 }
 
 fn rseq(call: &mut Call<'_>) -> SysResult {
-    let (addr, len, flags, signature) = (call.arg(0), call.arg(1) as u32, call.int(2), call.arg(3) as u32);
+    let (addr, len, flags, signature) = (call.arg(0), call.uint(1), call.int(2), call.uint(3));
     let area = &call.task.rseq;
     let registered = area.addr.load(Ordering::Relaxed);
     let same = registered == addr && area.len.load(Ordering::Relaxed) == len;
@@ -238,8 +238,8 @@ fn arch_prctl(call: &mut Call<'_>) -> SysResult {
 fn personality(call: &mut Call<'_>) -> SysResult {
     let personality = &call.task.process.personality;
     let old = personality.load(Ordering::Relaxed);
-    if call.arg(0) as u32 != u32::MAX {
-        personality.store(call.arg(0) as u32, Ordering::Relaxed);
+    if call.uint(0) != u32::MAX {
+        personality.store(call.uint(0), Ordering::Relaxed);
     }
     Ok(old as usize)
 }

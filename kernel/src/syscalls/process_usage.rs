@@ -25,14 +25,14 @@ pub const CALLS: Calls = &[
 
 fn getrlimit(call: &mut Call<'_>) -> SysResult {
     let limits = *call.task.process.limits.lock();
-    let limit = limits.0.get(call.arg(0) as u32 as usize).ok_or(Errno::EINVAL)?;
+    let limit = limits.0.get(call.uint(0) as usize).ok_or(Errno::EINVAL)?;
     write_words(call.arg(1), &[limit.soft, limit.hard])?;
     Ok(0)
 }
 
 fn setrlimit(call: &mut Call<'_>) -> SysResult {
     let [soft, hard] = read_words(call.arg(1))?;
-    change_limit(call, &call.task.process, call.arg(0) as u32 as usize, Limit { soft, hard })
+    change_limit(call, &call.task.process, call.uint(0) as usize, Limit { soft, hard })
 }
 
 fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limit) -> SysResult {
@@ -44,7 +44,7 @@ fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limi
 }
 
 fn prlimit64(call: &mut Call<'_>) -> SysResult {
-    let (resource, new_at, old_at) = (call.arg(1) as u32 as usize, call.arg(2), call.arg(3));
+    let (resource, new_at, old_at) = (call.uint(1) as usize, call.arg(2), call.arg(3));
     let new = if new_at == 0 { None } else { Some(read_words(new_at)?) };
     let process = named(call)?;
     if process.pid != call.task.pid() {

@@ -121,7 +121,7 @@ fn nice_floor(thread: &Task) -> i32 {
 
 /// Where a `struct sched_param` lies. A missing one and a negative id are EINVAL before anything else.
 fn param(call: &Call<'_>, index: usize) -> Result<UserPtr<i32>, Errno> {
-    if call.arg(index) == 0 || call.int(0) < 0 { Err(Errno::EINVAL) } else { Ok(UserPtr::new(call.arg(index))) }
+    if call.arg(index) == 0 || call.int(0) < 0 { Err(Errno::EINVAL) } else { Ok(call.pointer(index)) }
 }
 
 fn sched_setparam(call: &mut Call<'_>) -> SysResult {
@@ -181,7 +181,7 @@ fn read_attr(at: u64) -> Result<[u64; 7], Errno> {
 }
 
 fn sched_setattr(call: &mut Call<'_>) -> SysResult {
-    if call.arg(1) == 0 || call.int(0) < 0 || call.arg(2) as u32 != 0 {
+    if call.arg(1) == 0 || call.int(0) < 0 || call.uint(2) != 0 {
         return Err(Errno::EINVAL);
     }
     let [head, flags, values, ..] = read_attr(call.arg(1))?;
@@ -216,9 +216,9 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
 }
 
 fn sched_getattr(call: &mut Call<'_>) -> SysResult {
-    let size = u64::from(call.arg(2) as u32);
+    let size = call.word(2);
     let fits = (ATTR_BYTES[0]..=PAGE_SIZE as u64).contains(&size);
-    if call.arg(1) == 0 || call.int(0) < 0 || !fits || call.arg(3) as u32 != 0 {
+    if call.arg(1) == 0 || call.int(0) < 0 || !fits || call.uint(3) != 0 {
         return Err(Errno::EINVAL);
     }
     let thread = target(call)?;
@@ -272,8 +272,8 @@ fn sched_rr_get_interval(call: &mut Call<'_>) -> SysResult {
 
 fn sched_setaffinity(call: &mut Call<'_>) -> SysResult {
     let mut mask = 0;
-    for at in 0..(call.arg(1) as usize).min(8) {
-        mask |= u64::from(UserPtr::<u8>::new(call.arg(2)).add(at).read()?) << (8 * at);
+    for at in 0..(call.size(1)).min(8) {
+        mask |= u64::from(call.pointer::<u8>(2).add(at).read()?) << (8 * at);
     }
     let thread = target(call).map_err(|_| Errno::ESRCH)?;
     permit(call, &thread)?;
@@ -295,19 +295,19 @@ fn sched_getaffinity(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let mask = target(call).map_err(|_| Errno::ESRCH)?.sched.affinity() & cpu::online();
-    UserPtr::<u64>::new(call.arg(2)).write(mask)?;
+    call.pointer::<u64>(2).write(mask)?;
     Ok(8)
 }
 
 fn getcpu(call: &mut Call<'_>) -> SysResult {
-    UserPtr::<u32>::new(call.arg(0)).write_if_wanted(cpu::id().0)?;
-    UserPtr::<u32>::new(call.arg(1)).write_if_wanted(0)?;
+    call.pointer::<u32>(0).write_if_wanted(cpu::id().0)?;
+    call.pointer::<u32>(1).write_if_wanted(0)?;
     Ok(0)
 }
 
 /// The threads `which` and `who` name (getpriority(2)).
 fn threads(call: &Call<'_>) -> Result<Vec<ThreadRef>, Errno> {
-    let who = call.arg(1) as u32;
+    let who = call.uint(1);
     let me = &call.task;
     let found: Vec<ThreadRef> = match call.int(0) {
         0 if who == 0 => alloc::vec![me.to_arc()],
@@ -328,7 +328,7 @@ fn threads(call: &Call<'_>) -> Result<Vec<ThreadRef>, Errno> {
 }
 
 fn getpriority(call: &mut Call<'_>) -> SysResult {
-    if call.int(0) == 0 && call.arg(1) as u32 == 0 {
+    if call.int(0) == 0 && call.uint(1) == 0 {
         return Ok((20 - call.task.sched.nice()) as usize);
     }
     let best = threads(call)?.iter().map(|thread| 20 - thread.sched.nice()).max();

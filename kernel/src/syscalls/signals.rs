@@ -48,7 +48,7 @@ fn check_signal(signal: u64) -> Result<u8, Errno> {
 
 fn rt_sigaction(call: &mut Call<'_>) -> SysResult {
     check_set_size(call.arg(3))?;
-    let (signal, new_at, old_at) = (call.arg(0) as u32, call.arg(1), call.arg(2));
+    let (signal, new_at, old_at) = (call.uint(0), call.arg(1), call.arg(2));
     let new = match new_at {
         0 => None,
         at => {
@@ -113,13 +113,13 @@ fn rt_sigpending(call: &mut Call<'_>) -> SysResult {
     }
     let me = &call.task;
     let waiting = me.signals.pending_set().0 | me.process.pending_bits.load(Ordering::Acquire);
-    UserPtr::<u64>::new(call.arg(0)).write(waiting & me.signals.blocked().0)?;
+    call.pointer::<u64>(0).write(waiting & me.signals.blocked().0)?;
     Ok(0)
 }
 
 fn rt_sigtimedwait(call: &mut Call<'_>) -> SysResult {
     check_set_size(call.arg(3))?;
-    let wanted = SigSet(UserPtr::<u64>::new(call.arg(0)).read()?).without(SigSet::UNBLOCKABLE);
+    let wanted = SigSet(call.pointer::<u64>(0).read()?).without(SigSet::UNBLOCKABLE);
     let deadline = match call.arg(2) {
         0 => None,
         at => Some(now().saturating_add(time::from_timespec(read_words(at)?)?)),
@@ -141,7 +141,7 @@ fn rt_sigtimedwait(call: &mut Call<'_>) -> SysResult {
 
 fn rt_sigsuspend(call: &mut Call<'_>) -> SysResult {
     check_set_size(call.arg(1))?;
-    let mask = SigSet(UserPtr::<u64>::new(call.arg(0)).read()?);
+    let mask = SigSet(call.pointer::<u64>(0).read()?);
     signal::set_temporary_mask(&call.task, mask);
     sleep_for_signal()
 }
@@ -178,9 +178,7 @@ fn rt_tgsigqueueinfo(call: &mut Call<'_>) -> SysResult {
 
 fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
     let process = pidfd::process_of(&call.task, call.int(0))?;
-    if call.arg(3) != 0 {
-        return Err(Errno::EINVAL);
-    }
+    call.flags(3, 0)?;
     let signal = check_signal(call.arg(1))?;
     let info = match call.arg(2) {
         0 => signal::from_caller(&call.task, signal, code::USER),
@@ -349,7 +347,7 @@ fn restart_syscall(call: &mut Call<'_>) -> SysResult {
 }
 
 fn alarm(call: &mut Call<'_>) -> SysResult {
-    let after = u64::from(call.arg(0) as u32) * time::SECOND;
+    let after = call.word(0) * time::SECOND;
     let process = &call.task.process;
     let (left, _) = process.itimers.set(process, 0, after, 0)?;
     // Rounded to the nearest second, but never to "none" while there is something left.
@@ -358,7 +356,7 @@ fn alarm(call: &mut Call<'_>) -> SysResult {
 }
 
 fn getitimer(call: &mut Call<'_>) -> SysResult {
-    let (left, interval) = call.task.process.itimers.get(call.arg(0) as u32 as usize)?;
+    let (left, interval) = call.task.process.itimers.get(call.uint(0) as usize)?;
     write_itimer(call.arg(1), left, interval)?;
     Ok(0)
 }
@@ -372,7 +370,7 @@ fn setitimer(call: &mut Call<'_>) -> SysResult {
         }
     };
     let process = &call.task.process;
-    let (left, old_interval) = process.itimers.set(process, call.arg(0) as u32 as usize, after, interval)?;
+    let (left, old_interval) = process.itimers.set(process, call.uint(0) as usize, after, interval)?;
     if call.arg(2) != 0 {
         write_itimer(call.arg(2), left, old_interval)?;
     }

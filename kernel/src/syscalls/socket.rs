@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
     AF_UNIX, AF_UNSPEC, MSG_CMSG_CLOEXEC, MSG_DONTWAIT, MSG_EOR, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
-    MSG_WAITALL, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET,
-    SOCK_STREAM, SOL_SOCKET,
+    MSG_WAITALL, MSG_WAITFORONE, SHUT_RD, SHUT_RDWR, SHUT_WR, SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW,
+    SOCK_SEQPACKET, SOCK_STREAM, SOL_SOCKET,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
@@ -26,13 +26,13 @@ use crate::user::{UserPtr, read_bytes, read_words, write_bytes, write_words};
 pub const CALLS: Calls = &[
     (nr::socket, |call| {
         let kind = kind(call.arg(0), call.arg(1), call.arg(2))?;
-        let flags = call.arg(1);
+        let flags = call.word(1);
         let file = unix::open(unix::create(kind), (flags & SOCK_NONBLOCK) as u32);
         install(call, file, flags & SOCK_CLOEXEC != 0)
     }),
     (nr::socketpair, |call| {
         let kind = kind(call.arg(0), call.arg(1), call.arg(2))?;
-        let flags = call.arg(1);
+        let flags = call.word(1);
         let (one, other) = unix::pair(kind);
         let open = |socket| unix::open(socket, (flags & SOCK_NONBLOCK) as u32);
         install_pair(call, call.arg(3), (open(one), open(other)), flags & SOCK_CLOEXEC != 0)
@@ -45,15 +45,10 @@ pub const CALLS: Calls = &[
     }),
     (nr::listen, |call| socket(call)?.1.listen(call.int(1)).map(|()| 0)),
     (nr::accept, |call| accept(call, 0)),
-    (nr::accept4, |call| {
-        if call.arg(3) & !(SOCK_CLOEXEC | SOCK_NONBLOCK) != 0 {
-            return Err(Errno::EINVAL);
-        }
-        accept(call, call.arg(3))
-    }),
+    (nr::accept4, |call| accept(call, call.flags(3, SOCK_CLOEXEC | SOCK_NONBLOCK)?)),
     (nr::connect, connect),
     (nr::shutdown, |call| {
-        let how = call.arg(1) & 0xffff_ffff;
+        let how = call.word(1);
         if !matches!(how, SHUT_RD | SHUT_WR | SHUT_RDWR) {
             return Err(Errno::EINVAL);
         }
@@ -71,13 +66,13 @@ pub const CALLS: Calls = &[
         let (file, socket) = socket(call)?;
         let target = target(call, &socket, call.arg(4), call.arg(5))?;
         let flags = flags(&file, call.arg(3))?;
-        let mut source = Source::user(UserAddr(call.arg(1)), call.arg(2) as usize);
+        let mut source = Source::user(UserAddr(call.arg(1)), call.size(2));
         send(&socket, &mut source, target, flags, Rights::default())
     }),
     (nr::recvfrom, |call| {
         let (file, socket) = socket(call)?;
         let flags = flags(&file, call.arg(3))?;
-        let mut sink = Sink::user(UserAddr(call.arg(1)), call.arg(2) as usize);
+        let mut sink = Sink::user(UserAddr(call.arg(1)), call.size(2));
         let (count, received) = receive(&socket, &mut sink, flags, call.arg(3))?;
         if call.arg(4) != 0
             && let Some(from) = &received.from
@@ -283,9 +278,9 @@ fn receive_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
 const MMSGHDR: u64 = 64;
 
 fn each_message(call: &Call<'_>, one: fn(&Call<'_>, u64, u64) -> SysResult) -> SysResult {
-    let (array, most) = (call.arg(1), (call.arg(2) as u32).min(1024));
-    let mut bits = call.arg(3) & !0x1_0000;
-    let first_only = call.arg(3) & 0x1_0000 != 0;
+    let (array, most) = (call.arg(1), (call.uint(2)).min(1024));
+    let mut bits = call.word(3) & !MSG_WAITFORONE;
+    let first_only = call.word(3) & MSG_WAITFORONE != 0;
     for at in 0..most {
         let header = array + u64::from(at) * MMSGHDR;
         match one(call, header, bits) {
@@ -303,12 +298,12 @@ fn each_message(call: &Call<'_>, one: fn(&Call<'_>, u64, u64) -> SysResult) -> S
 
 fn getsockopt(call: &mut Call<'_>) -> SysResult {
     let (_file, socket) = socket(call)?;
-    if call.arg(1) & 0xffff_ffff != SOL_SOCKET {
+    if call.word(1) != SOL_SOCKET {
         return Err(Errno::EOPNOTSUPP);
     }
-    let length = UserPtr::<i32>::new(call.arg(4));
+    let length = call.pointer::<i32>(4);
     let room = usize::try_from(length.read()?).map_err(|_| Errno::EINVAL)?;
-    let (bytes, size) = unix::get_option(&socket, call.arg(2) & 0xffff_ffff)?;
+    let (bytes, size) = unix::get_option(&socket, call.word(2))?;
     let count = size.min(room);
     write_bytes(call.arg(3), &bytes[..count])?;
     length.write(count as i32).map(|()| 0)
@@ -316,11 +311,11 @@ fn getsockopt(call: &mut Call<'_>) -> SysResult {
 
 fn setsockopt(call: &mut Call<'_>) -> SysResult {
     let (_file, socket) = socket(call)?;
-    if call.arg(1) & 0xffff_ffff != SOL_SOCKET {
+    if call.word(1) != SOL_SOCKET {
         return Err(Errno::EOPNOTSUPP);
     }
     let length = usize::try_from(call.int(4)).map_err(|_| Errno::EINVAL)?;
     let mut value = alloc::vec![0; length.min(64)];
     read_bytes(call.arg(3), &mut value)?;
-    unix::set_option(&socket, call.arg(2) & 0xffff_ffff, &value).map(|()| 0)
+    unix::set_option(&socket, call.word(2), &value).map(|()| 0)
 }

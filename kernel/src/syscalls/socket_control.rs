@@ -116,8 +116,8 @@ impl Writer {
         }
     }
 
-    /// The files that came along, as descriptors of the caller; those without room, or whose number cannot be stored, are
-    /// closed.
+    /// The files that came along, as descriptors of the caller; those without room, or whose number cannot be stored,
+    /// are closed.
     pub(super) fn rights(&mut self, call: &Call<'_>, rights: &Rights, bits: u64) {
         if rights.is_empty() {
             return;

@@ -80,7 +80,7 @@ fn sysinfo(call: &mut Call<'_>) -> SysResult {
 fn syslog(call: &mut Call<'_>) -> SysResult {
     const READ_ALL: i32 = 3;
     const READ_CLEAR: i32 = 4;
-    let (action, at, len) = (call.int(0), call.arg(1), call.arg(2) as u32 as usize);
+    let (action, at, len) = (call.int(0), call.arg(1), call.uint(2) as usize);
     kmsg::check_reader()?;
     match action {
         0 | 1 => Ok(0),
@@ -118,7 +118,7 @@ fn syslog(call: &mut Call<'_>) -> SysResult {
 }
 
 fn getrandom(call: &mut Call<'_>) -> SysResult {
-    let (at, flags) = (call.arg(0), call.arg(2));
+    let (at, flags) = (call.arg(0), call.word(2));
     if flags & !7 != 0 || flags & 6 == 6 {
         return Err(Errno::EINVAL);
     }
@@ -156,13 +156,13 @@ fn reboot(call: &mut Call<'_>) -> SysResult {
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_BOOT)) {
         return Err(Errno::EPERM);
     }
-    if call.arg(0) as u32 != MAGIC1 || !MAGIC2.contains(&(call.arg(1) as u32)) {
+    if call.uint(0) != MAGIC1 || !MAGIC2.contains(&(call.uint(1))) {
         return Err(Errno::EINVAL);
     }
-    if matches!(call.arg(2) as u32, 0x4321_fedc | 0xcdef_0123 | 0x0123_4567) {
+    if matches!(call.uint(2), 0x4321_fedc | 0xcdef_0123 | 0x0123_4567) {
         trace::report();
     }
-    match call.arg(2) as u32 {
+    match call.uint(2) {
         // CAD_OFF, CAD_ON: there is no keyboard whose Ctrl-Alt-Del could matter.
         0 | 0x89ab_cdef => Ok(0),
         0x4321_fedc => {

@@ -75,6 +75,9 @@ static int victim(void *unused)
         }
         unlink("target");
         close(fd);
+        /* The name is free for a while: a rename is judged by that, and moves when the next file has it. */
+        for (volatile int wait = round * 37 % 3000; wait > 0; wait--)
+            ;
     }
     *over = 1;
     show("names lost to another user", lost);

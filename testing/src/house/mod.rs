@@ -13,6 +13,7 @@ mod layers;
 mod lints;
 mod numbers;
 mod places;
+mod registers;
 mod syscalls;
 
 use std::fmt;
@@ -62,6 +63,11 @@ pub const RULES: &[Rule] = &[
         check: lints::check,
     },
     Rule { name: "numbers", demand: "a number of Linux is declared once, in linux-abi", check: numbers::check },
+    Rule {
+        name: "registers",
+        demand: "a handler of a system call asks for its arguments by type",
+        check: registers::check,
+    },
     Rule { name: "syscalls", demand: "the system call table rises by number", check: syscalls::check },
     Rule {
         name: "places",
