@@ -1,10 +1,10 @@
-//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--out DIR] [--kept] [--json]`: lets Debian's Linux die in known ways
-//! and compares what `kwab` says of each serial log with the truth.
+//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--out DIR] [--kept] [--json]`: lets Debian's Linux die in
+//! known ways and compares what `kwab` says of each serial log with the truth.
 //!
 //! A row per way of `testing/linux-crashes/ways.toml`: whether the log shows what was asked for, and whether `kwab`
-//! recognises a death, names its class, its function, its processor and its task. A cell is `ok`, `WRONG`, `open` (listed in
-//! the table as not passed yet), `ok (open)` (to be taken off that list) or `-` (the way has no truth for it). Healthy boots must be recordings without a death. Any
-//! `WRONG` fails the command.
+//! recognises a death, names its class, its function, its processor and its task. A cell is `ok`, `WRONG`, `open`
+//! (listed in the table as not passed yet), `ok (open)` (to be taken off that list) or `-` (the way has no truth for
+//! it). Healthy boots must be recordings without a death. Any `WRONG` fails the command.
 //!
 //! The logs, `truth.json`, `table.json` and the module with its debugging information lie in `--out`, by default
 //! `build/linux-crashes/ARCH`. `--kept` asks again about the logs that lie there and boots nothing.

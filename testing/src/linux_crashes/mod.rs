@@ -1,9 +1,10 @@
-//! Lets Debian's Linux die in known ways and asks `kwab` what the serial log says: a judge whose logs no author of ours wrote.
+//! Lets Debian's Linux die in known ways and asks `kwab` what the serial log says: a judge whose logs no author of ours
+//! wrote.
 //!
-//! `testing/linux-crashes` holds the guest's side: a kernel module with a function per way to die, the init that provokes
-//! one, and `ways.toml`, the table of ways with the truth about each. [`kit`] fetches the kernel with its headers and builds
-//! the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`] compares what `kwab` says
-//! with the truth.
+//! `testing/linux-crashes` holds the guest's side: a kernel module with a function per way to die, the init that
+//! provokes one, and `ways.toml`, the table of ways with the truth about each. [`kit`] fetches the kernel with its
+//! headers and builds the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`]
+//! compares what `kwab` says with the truth.
 //!
 //! Each way gets a machine of its own, so that a log holds one death. Healthy boots must give no death at all.
 

@@ -1,7 +1,7 @@
 //! Asks `kwab` about a log and compares the answer with the truth: recognised, class, function, processor, task.
 //!
-//! The answer is what a user gets, `kwab import --json` and then `kwab inspect --json` of the first dump. A [`Check`] that
-//! a way has no truth for is not made.
+//! The answer is what a user gets, `kwab import --json` and then `kwab inspect --json` of the first dump. A [`Check`]
+//! that a way has no truth for is not made.
 
 use std::collections::BTreeMap;
 use std::fs;
