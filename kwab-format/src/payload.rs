@@ -45,8 +45,8 @@ impl<'a> Section<'a> {
         Err(self.defect(DefectKind::BadPayload { stored: self.stored_crc, computed }))
     }
 
-    /// Bytes of records in it; a compressed section claims them, at most 16 MiB. 0 when what it claims is not allowed, and
-    /// when the section's version is not known.
+    /// Bytes of records in it; a compressed section claims them, at most 16 MiB. 0 when what it claims is not allowed,
+    /// and when the section's version is not known.
     #[must_use]
     pub fn unpacked_len(&self) -> usize {
         if !self.holds_records() {

@@ -1,4 +1,5 @@
-//! Describes one boot as `cargo xtask boot` takes it and makes the machine for it; other judges start from the same form.
+//! Describes one boot as `cargo xtask boot` takes it and makes the machine for it; other judges start from the same
+//! form.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,8 @@
 //! Fetches what the tests run beside our own work: Debian's Linux, BusyBox and packages, unpacked into the cache.
 //!
 //! Nothing is installed: `apt-get download` fetches the package file and `dpkg-deb -x` unpacks it. What is once in the
-//! cache stays, so two runs compare the same Linux. Without apt, `KWAB_LINUX` names a bzImage and `KWAB_BUSYBOX` a static
-//! BusyBox.
+//! cache stays, so two runs compare the same Linux. Without apt, `KWAB_LINUX` names a bzImage and `KWAB_BUSYBOX` a
+//! static BusyBox.
 
 mod apt;
 
@@ -17,8 +17,8 @@ use crate::setup::{self, Consent, Tool};
 
 pub use apt::Apt;
 
-/// A package that could not be had. Whether that is a failure is the caller's to say: many machines reach no mirror, or one of
-/// binary packages only.
+/// A package that could not be had. Whether that is a failure is the caller's to say: many machines reach no mirror, or
+/// one of binary packages only.
 #[derive(Debug, thiserror::Error)]
 #[error("Debian's package {0} cannot be fetched here")]
 pub struct NoSource(String);

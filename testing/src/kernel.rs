@@ -102,8 +102,8 @@ impl Which {
         }
     }
 
-    /// Options that every boot of it gets. On a busy host Linux would otherwise distrust an emulated timer that comes late,
-    /// and give up at boot.
+    /// Options that every boot of it gets. On a busy host Linux would otherwise distrust an emulated timer that comes
+    /// late, and give up at boot.
     pub fn options(self) -> &'static str {
         match self {
             Self::Ours => "console=ttyS0 panic=-1",

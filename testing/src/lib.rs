@@ -1,12 +1,12 @@
 //! The judge: builds guests, boots them under QEMU, compares our kernel with Linux, and keeps the house rules.
 //!
-//! It is the body of `cargo xtask` (the binary only calls [`commands::main`]) as a library, so that its parts are tested
-//! one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the parts:
-//! [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what boots,
-//! [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges is
-//! [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`readers`] and [`mod@bench`]; [`jobs`] runs many programs in one
-//! guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave and [`page`] renders it;
-//! [`house`] reads the sources.
+//! It is the body of `cargo xtask` (the binary only calls [`commands::main`]) as a library, so that its parts are
+//! tested one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the
+//! parts: [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what
+//! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
+//! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`readers`] and [`mod@bench`]; [`jobs`] runs
+//! many programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave and
+//! [`page`] renders it; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.

@@ -1,4 +1,4 @@
-//! The page of results: one table per judge, from the files of [`super::keep`], and what the worst rows would need.
+//! The page of results: one table per judge, from what [`keep`](crate::results::keep) wrote.
 //!
 //! Every figure comes from a complete run. What the worst rows need cannot be computed: it is written by hand in
 //! `testing/needs.toml`, by the beginning of a row's name, and a worst row without a word is one of the page's gaps.

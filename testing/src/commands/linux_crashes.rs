@@ -1,10 +1,10 @@
-//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--out DIR] [--kept] [--json]`: lets Debian's Linux die in known ways
-//! and compares what `kwab` says of each serial log with the truth.
+//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--out DIR] [--kept] [--json]`: lets Debian's Linux die in
+//! known ways and compares what `kwab` says of each serial log with the truth.
 //!
 //! A row per way of `testing/linux-crashes/ways.toml`: whether the log shows what was asked for, and whether `kwab`
-//! recognises a death, names its class, its function, its processor and its task. A cell is `ok`, `WRONG`, `open` (listed in
-//! the table as not passed yet), `ok (open)` (to be taken off that list) or `-` (the way has no truth for it). Healthy boots must be recordings without a death. Any
-//! `WRONG` fails the command.
+//! recognises a death, names its class, its function, its processor and its task. A cell is `ok`, `WRONG`, `open`
+//! (listed in the table as not passed yet), `ok (open)` (to be taken off that list) or `-` (the way has no truth for
+//! it). Healthy boots must be recordings without a death. Any `WRONG` fails the command.
 //!
 //! The logs, `truth.json`, `table.json` and the module with its debugging information lie in `--out`, by default
 //! `build/linux-crashes/ARCH`. `--kept` asks again about the logs that lie there and boots nothing.
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::linux_crashes::kit::{Architecture, Kit};
 use crate::linux_crashes::score::{self, Answer};
 use crate::linux_crashes::ways::{self, Check, Healthy, Table, Way};
-use crate::linux_crashes::{Log, healthy, provoke};
+use crate::linux_crashes::{healthy, kept, kept_healthy, provoke};
 use crate::paths;
 use crate::results::junit::{Case, Outcome};
 use crate::results::{self, Circumstances};
@@ -151,15 +151,14 @@ impl Session<'_> {
 
     fn died(&self, way: &Way) -> Result<Option<Row>> {
         let log = match self.kit {
-            Some(kit) => provoke(kit, way, self.out)?,
-            None => Log { file: self.out.join(&way.name).with_extension("log"), provoked: true },
+            Some(kit) => Some(provoke(kit, way, self.out)?),
+            None => kept(self.arguments.arch, way, self.out)?,
         };
-        if !log.file.is_file() {
-            return Ok(None);
-        }
+        let Some(log) = log else { return Ok(None) };
         let answer = score::ask(self.kwab, &log.file, self.out)?;
         let passed = score::compare(way, self.arguments.arch, &self.table.classes, &answer);
-        let checks = passed.into_iter().map(|(check, passed)| (check, Cell::of(passed, way.open.contains(&check))));
+        let open = |check| way.is_open(self.arguments.arch, check);
+        let checks = passed.into_iter().map(|(check, passed)| (check, Cell::of(passed, open(check))));
         let class = way.class(self.arguments.arch).to_owned();
         let row = Row { name: way.name.clone(), class, provoked: log.provoked, checks: checks.collect(), answer };
         self.show(&row);
@@ -168,12 +167,10 @@ impl Session<'_> {
 
     fn lived(&self, boot: &Healthy) -> Result<Option<Row>> {
         let log = match self.kit {
-            Some(kit) => healthy(kit, boot, self.out)?,
-            None => Log { file: self.out.join(format!("healthy-{}.log", boot.name)), provoked: true },
+            Some(kit) => Some(healthy(kit, boot, self.out)?),
+            None => kept_healthy(boot, self.out)?,
         };
-        if !log.file.is_file() {
-            return Ok(None);
-        }
+        let Some(log) = log else { return Ok(None) };
         let answer = score::ask(self.kwab, &log.file, self.out)?;
         let checks = BTreeMap::from([(Check::Recognised, Cell::of(!answer.died, false))]);
         let row = Row { name: boot.name.clone(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };

@@ -21,8 +21,8 @@ impl Apt {
         Self::default()
     }
 
-    /// Packages of `architecture`. For another than the machine's own, apt gets lists of its own in the cache: most machines
-    /// know of no second architecture.
+    /// Packages of `architecture`. For another than the machine's own, apt gets lists of its own in the cache: most
+    /// machines know of no second architecture.
     pub fn of(architecture: &str) -> Result<Self> {
         let own = Call::new("dpkg").arg("--print-architecture").capture()?.stdout;
         if own.trim() == architecture {

@@ -1,8 +1,9 @@
 //! Gets what a boot is made of: Debian's kernel with its headers, the module built against them, and the initramfs.
 //!
-//! The packages of one kernel are unpacked into one tree of the cache and used where they lie: kbuild's own programs come
-//! with `linux-kbuild`, and the one absolute path in the headers' makefile is made relative. Nothing is installed but a
-//! compiler and an emulator. The kernel stays the one that was fetched first, so that two runs compare the same Linux.
+//! The packages of one kernel are unpacked into one tree of the cache and used where they lie: kbuild's own programs
+//! come with `linux-kbuild`, and the one absolute path in the headers' makefile is made relative. Nothing is installed
+//! but a compiler and an emulator. The kernel stays the one that was fetched first, so that two runs compare the same
+//! Linux.
 
 use std::fs;
 use std::path::{Path, PathBuf};

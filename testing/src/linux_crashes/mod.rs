@@ -1,9 +1,10 @@
-//! Lets Debian's Linux die in known ways and asks `kwab` what the serial log says: a judge whose logs no author of ours wrote.
+//! Lets Debian's Linux die in known ways and asks `kwab` what the serial log says: a judge whose logs no author of ours
+//! wrote.
 //!
-//! `testing/linux-crashes` holds the guest's side: a kernel module with a function per way to die, the init that provokes
-//! one, and `ways.toml`, the table of ways with the truth about each. [`kit`] fetches the kernel with its headers and builds
-//! the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`] compares what `kwab` says
-//! with the truth.
+//! `testing/linux-crashes` holds the guest's side: a kernel module with a function per way to die, the init that
+//! provokes one, and `ways.toml`, the table of ways with the truth about each. [`kit`] fetches the kernel with its
+//! headers and builds the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`]
+//! compares what `kwab` says with the truth.
 //!
 //! Each way gets a machine of its own, so that a log holds one death. Healthy boots must give no death at all.
 
@@ -44,24 +45,52 @@ pub fn provoke(kit: &Kit, way: &Way, folder: &Path) -> Result<Log> {
     if way.bare {
         machine.initrd = None;
     }
-    let file = folder.join(&way.name).with_extension("log");
-    let mut provoked = false;
+    let file = file_of(way, folder);
     for _ in 0..ATTEMPTS {
-        let text = captured(&machine, &file)?;
-        provoked = way.says(kit.architecture).is_some_and(|says| text.contains(says));
-        if provoked {
+        captured(&machine, &file)?;
+        if kept(kit.architecture, way, folder)?.is_some_and(|log| log.provoked) {
             break;
         }
     }
-    Ok(Log { file, provoked })
+    kept(kit.architecture, way, folder)?.with_context(|| format!("no {}", paths::shown(&file)))
 }
+
+/// The log of a way that lies in `folder`, if there is one.
+pub fn kept(on: Architecture, way: &Way, folder: &Path) -> Result<Option<Log>> {
+    read(file_of(way, folder), way.says(on))
+}
+
+/// The log of a healthy boot that lies in `folder`, if there is one.
+pub fn kept_healthy(healthy: &Healthy, folder: &Path) -> Result<Option<Log>> {
+    read(file_of_healthy(healthy, folder), Some(ALIVE))
+}
+
+fn read(file: PathBuf, says: Option<&str>) -> Result<Option<Log>> {
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let bytes = fs::read(&file).with_context(|| format!("cannot read {}", paths::shown(&file)))?;
+    let provoked = says.is_some_and(|says| String::from_utf8_lossy(&bytes).contains(says));
+    Ok(Some(Log { file, provoked }))
+}
+
+fn file_of(way: &Way, folder: &Path) -> PathBuf {
+    folder.join(format!("{}.log", way.name))
+}
+
+fn file_of_healthy(healthy: &Healthy, folder: &Path) -> PathBuf {
+    folder.join(format!("healthy-{}.log", healthy.name))
+}
+
+/// What the init says in a healthy boot.
+const ALIVE: &str = "way none";
 
 /// Boots a machine in which nothing dies; [`Log::provoked`] says whether it reached its end.
 pub fn healthy(kit: &Kit, healthy: &Healthy, folder: &Path) -> Result<Log> {
     let machine = machine(kit, &format!("{} crashme.way=none", healthy.options), healthy.cpus, healthy.memory);
-    let file = folder.join(format!("healthy-{}.log", healthy.name));
-    let text = captured(&machine, &file)?;
-    Ok(Log { file, provoked: text.contains("way none") })
+    let file = file_of_healthy(healthy, folder);
+    captured(&machine, &file)?;
+    kept_healthy(healthy, folder)?.with_context(|| format!("no {}", paths::shown(&file)))
 }
 
 /// Memory of a machine, where a way or a healthy boot says nothing else.
@@ -86,11 +115,8 @@ fn machine(kit: &Kit, options: &str, cpus: u32, memory: u32) -> Machine {
 }
 
 /// Runs a machine and keeps what its console said, without the last word of the init, which is the harness's.
-fn captured(machine: &Machine, file: &Path) -> Result<String> {
-    let outcome = qemu::run(machine, Limits::seconds(LIMIT), |_| Next::Go)?;
-    let text = String::from_utf8_lossy(&outcome.serial).into_owned();
-    let end = text.find("KWAB-EXIT").unwrap_or(text.len());
-    fs::write(file, &outcome.serial[..end.min(outcome.serial.len())])
-        .with_context(|| format!("cannot write {}", paths::shown(file)))?;
-    Ok(text)
+fn captured(machine: &Machine, file: &Path) -> Result<()> {
+    let serial = qemu::run(machine, Limits::seconds(LIMIT), |_| Next::Go)?.serial;
+    let end = memchr::memmem::find(&serial, b"KWAB-EXIT").unwrap_or(serial.len());
+    fs::write(file, &serial[..end]).with_context(|| format!("cannot write {}", paths::shown(file)))
 }

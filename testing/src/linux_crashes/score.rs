@@ -1,7 +1,7 @@
 //! Asks `kwab` about a log and compares the answer with the truth: recognised, class, function, processor, task.
 //!
-//! The answer is what a user gets, `kwab import --json` and then `kwab inspect --json` of the first dump. A [`Check`] that
-//! a way has no truth for is not made.
+//! The answer is what a user gets, `kwab import --json` and then `kwab inspect --json` of the first dump. A [`Check`]
+//! that a way has no truth for is not made.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -82,8 +82,8 @@ pub fn compare(
     answer: &Answer,
 ) -> BTreeMap<Check, bool> {
     let said = |words: &[String]| {
-        let text = [&[answer.headline.clone()], &answer.kinds[..]].concat().join("\n").to_lowercase();
-        words.iter().any(|word| text.contains(word.as_str()))
+        let mut texts = answer.kinds.iter().chain([&answer.headline]).map(|text| text.to_lowercase());
+        texts.any(|text| words.iter().any(|word| text.contains(word.as_str())))
     };
     let blamed = |function: &str| {
         let word = |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == function);

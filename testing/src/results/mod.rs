@@ -1,8 +1,8 @@
 //! What the judges leave for machines and for the page of results: one JSON file per judge, with the circumstances.
 //!
 //! A [`Kept`] is a judge's rows with their [`Circumstances`]. Only a complete run is kept under the judge's own name; a
-//! filtered one lies beside it as `<name>-partial`, so that a look at one row never replaces a table. [`junit`] writes the
-//! same for CI, [`page`](crate::page) turns what is kept into `testing/RESULTS.md`.
+//! filtered one lies beside it as `<name>-partial`, so that a look at one row never replaces a table. [`junit`] writes
+//! the same for CI, [`page`](crate::page) turns what is kept into `testing/RESULTS.md`.
 
 pub mod junit;
 
@@ -63,8 +63,8 @@ pub struct Kept<T> {
     pub results: T,
 }
 
-/// Keeps results under a name in `build/results`, with the circumstances in which the run began. `complete` is false for a
-/// filtered run.
+/// Keeps results under a name in `build/results`, with the circumstances in which the run began. `complete` is false
+/// for a filtered run.
 pub fn keep<T: Serialize>(name: &str, complete: bool, began: Circumstances, results: T) -> Result<()> {
     let kept = Kept { circumstances: began, results };
     paths::write(&file(&named(name, complete), "json")?, &serde_json::to_vec_pretty(&kept)?)
