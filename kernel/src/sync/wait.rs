@@ -8,6 +8,7 @@
 //! that stay queued until they are taken out (epoll). Waking wakes everybody: whoever finds nothing left sleeps again.
 //! Hooks run after the queue is unlocked: one that is taken out at that moment may still run once.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -114,17 +115,42 @@ pub struct WaitQueue {
     entries: SpinLock<Entries>,
 }
 
-/// Who waits. A user may have hundreds of thousands of hooks in one queue, so finding one takes no walk; most queues
-/// have one at most, which needs no heap.
+/// Who waits; no more than a pointer for the hooks of a queue without any, of which there are many.
 struct Entries {
     threads: VecDeque<ThreadRef>,
-    hook: Option<Arc<dyn Wake>>,
-    more_hooks: BTreeMap<HookId, Arc<dyn Wake>>,
+    hooks: Option<Box<Hooks>>,
+}
+
+/// Hooks of a queue. A user may have hundreds of thousands in one, so finding one takes no walk.
+#[derive(Default)]
+struct Hooks {
+    /// The only one of most queues.
+    first: Option<Arc<dyn Wake>>,
+    more: BTreeMap<HookId, Arc<dyn Wake>>,
+}
+
+impl Hooks {
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    fn insert(&mut self, hook: Arc<dyn Wake>) -> Option<Arc<dyn Wake>> {
+        let is_first = self.first.as_ref().map_or(self.more.is_empty(), |first| first.id() == hook.id());
+        if is_first { self.first.replace(hook) } else { self.more.insert(hook.id(), hook) }
+    }
+
+    fn remove(&mut self, id: HookId) -> Option<Arc<dyn Wake>> {
+        if self.first.as_ref().is_some_and(|first| first.id() == id) {
+            self.first.take()
+        } else {
+            self.more.remove(&id)
+        }
+    }
 }
 
 impl Entries {
     fn len(&self) -> usize {
-        self.threads.len() + usize::from(self.hook.is_some()) + self.more_hooks.len()
+        self.threads.len() + self.hooks.as_ref().map_or(0, |hooks| hooks.len())
     }
 }
 
@@ -137,7 +163,7 @@ impl Default for WaitQueue {
 impl WaitQueue {
     /// Without waiters.
     pub const fn new() -> Self {
-        let entries = Entries { threads: VecDeque::new(), hook: None, more_hooks: BTreeMap::new() };
+        let entries = Entries { threads: VecDeque::new(), hooks: None };
         Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
     }
 
@@ -151,8 +177,8 @@ impl WaitQueue {
         for thread in entries.threads.drain(..) {
             sched::wake(&thread);
         }
-        for hook in entries.hook.iter().chain(entries.more_hooks.values()) {
-            woken.push(hook);
+        if let Some(hooks) = &entries.hooks {
+            hooks.first.iter().chain(hooks.more.values()).for_each(|hook| woken.push(hook));
         }
         self.waiting.store(entries.len(), Ordering::SeqCst);
         drop(entries);
@@ -211,11 +237,7 @@ impl WaitQueue {
     /// Queues a hook until [`WaitQueue::remove_hook`]; one that is queued already stays queued once.
     pub fn add_hook(&self, hook: Arc<dyn Wake>) {
         let mut entries = self.entries.lock();
-        let replaced = match &entries.hook {
-            Some(first) if first.id() != hook.id() => entries.more_hooks.insert(hook.id(), hook),
-            None if !entries.more_hooks.is_empty() => entries.more_hooks.insert(hook.id(), hook),
-            _ => entries.hook.replace(hook),
-        };
+        let replaced = entries.hooks.get_or_insert_default().insert(hook);
         self.waiting.store(entries.len(), Ordering::SeqCst);
         drop(entries);
         drop(replaced);
@@ -227,13 +249,11 @@ impl WaitQueue {
             return;
         }
         let mut entries = self.entries.lock();
-        let gone = match &entries.hook {
-            Some(first) if first.id() == hook.id() => entries.hook.take(),
-            _ => entries.more_hooks.remove(&hook.id()),
-        };
+        let gone = entries.hooks.as_mut().and_then(|hooks| hooks.remove(hook.id()));
+        let empty = entries.hooks.take_if(|hooks| hooks.len() == 0);
         self.waiting.store(entries.len(), Ordering::SeqCst);
         drop(entries);
-        drop(gone);
+        drop((gone, empty));
     }
 
     fn add_thread(&self, thread: ThreadRef) {

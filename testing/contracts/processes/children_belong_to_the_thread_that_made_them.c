@@ -26,7 +26,8 @@ static void ask(const char *who, pid_t pid, int options)
 {
     int status;
     pid_t got = waitpid(pid, &status, options | WNOHANG);
-    say("%s: %s", who, got == pid && pid > 0 ? "found" : got > 0 ? "found another" : got == 0 ? "not yet" : errno_name(errno));
+    const char *found = got == pid ? "found" : "found another";
+    say("%s: %s", who, got > 0 ? found : got == 0 ? "not yet" : errno_name(errno));
 }
 
 static void by_id(const char *who, pid_t pid, int options)

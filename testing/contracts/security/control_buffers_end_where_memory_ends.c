@@ -11,7 +11,8 @@ static void receive(const char *where, unsigned long at, unsigned long room, int
     int pair[2], on = 1;
     char byte = 'x', control[CMSG_SPACE(sizeof(int))] = { 0 };
     struct iovec one = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &one, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+    struct msghdr message = { .msg_iov = &one, .msg_iovlen = 1 };
+    message.msg_control = control, message.msg_controllen = sizeof control;
     need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     if (credentials)
         need(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) == 0);
