@@ -50,7 +50,7 @@ pub fn import_channel(bytes: &[u8], options: &Options) -> Result<(ImportReport, 
     let mut dumps = Vec::new();
     let mut keeper = Keeper::default();
     let mut boots: HashMap<[u8; 16], u32> = HashMap::new();
-    // Bytes that merely look like a section of a dump, somewhere in old memory, do not make one: only a header of a file does.
+    // Only a header of a file begins a dump: old memory may hold bytes that merely look like a section of one.
     let whole = |found: &Found<'_>| found.bytes.first_chunk::<FILE_HEADER_LEN>().map(FileHeader::decode);
     for found in Dumps::new(bytes) {
         let Some(Ok(header)) = whole(&found) else { continue };

@@ -5,8 +5,8 @@
 //!   `BUG:`, `Oops:`, a lockup): one crash until the boot ends. What the dying kernel prints in several forms, and the
 //!   panic that follows an oops, is the same crash.
 //! * **A program dies** (a `crash_report`, or a signal whose default action is a core dump, acted on): one crash per
-//!   process, until its `process_exit`. Signals that ask a program to end (SIGTERM, SIGKILL, SIGPIPE …) are no crash: they
-//!   are remarks in the dump of their boot.
+//!   process, until its `process_exit`. Signals that ask a program to end (SIGTERM, SIGKILL, SIGPIPE …) are no
+//!   crash: they are remarks in the dump of their boot.
 //! * A panic because init died belongs to the death of init.
 //!
 //! Everything is bounded: a log that prints a million frames gives the first `MOST_FRAMES` and a remark.

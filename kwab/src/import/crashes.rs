@@ -14,7 +14,7 @@ use kwab_format::record::{
 use super::ImportError;
 use super::console::ConsoleParser;
 use super::crash::{Crash, Victim, cause_kind};
-use super::event::{Event, EventRecord, with_record};
+use super::event::{Event, EventRecord, EventSlot, ListedEvent, with_record};
 use super::events::Events;
 use super::item::LogItem;
 use super::lines::Place;
@@ -72,13 +72,9 @@ impl<R: Read> Crashes<R> {
                 progress(offset);
                 self.next_check = offset + CHECK_EVERY;
             }
-            let mut slot = None;
+            let mut slot = EventSlot::default();
             match self.events.next_item(&mut slot) {
-                Ok(Some(LogItem::Event { line })) => {
-                    if let Some(event) = &slot {
-                        follower.event(event, line).map_err(ImportError::Write)?;
-                    }
-                }
+                Ok(Some(LogItem::Event { line })) => follower.event(&slot, line).map_err(ImportError::Write)?,
                 Ok(Some(item)) => follower.other(item).map_err(ImportError::Write)?,
                 Ok(None) => break,
                 Err(error) => return Err(ImportError::Read { offset: self.events.end().offset, error }),
@@ -127,13 +123,13 @@ struct Follower {
 impl Follower {
     /// Takes an event.
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, line: Place) -> io::Result<()> {
-        with_record!(event, record => self.record(event, record, line))
+    fn event(&mut self, event: &EventSlot<'_>, line: Place) -> io::Result<()> {
+        with_record!(event, record => self.record(event, record, line), else Ok(()))
     }
 
     /// Records an event; an exit closes the crash of its process behind itself.
     #[inline(always)]
-    fn record<'a, T: EventRecord<'a>>(&mut self, event: &Event<'_>, record: &T, line: Place) -> io::Result<()> {
+    fn record<'a, T: EventRecord<'a>>(&mut self, event: &EventSlot<'_>, record: &T, line: Place) -> io::Result<()> {
         let stamp = record.stamp();
         if self.segments.boot().is_new_boot(stamp) {
             self.begin_boot(Place { line: stamp.line.unwrap_or(line.line), ..line })?;
@@ -147,8 +143,8 @@ impl Follower {
         let segment = self.segments.current();
         segment.events += 1;
         segment.out.put(T::SECTION, record);
-        match event {
-            Event::ProcessExit(ProcessExit { pid: Some(pid), .. }) if is_interpreted => {
+        match &event.plain {
+            Some(Event::ProcessExit(ProcessExit { pid: Some(pid), .. })) if is_interpreted => {
                 self.segments.exited(*pid, line)
             }
             _ => Ok(()),
@@ -253,7 +249,8 @@ impl Follower {
             if announced.victim == Victim::Kernel && linux::alarm(text).is_none() {
                 self.reported.leave();
             }
-            let by_init = matches!(linux::alarm(text), Some(linux::Alarm::Panic(message)) if message.starts_with(b"Attempted to kill init"));
+            let because_of_init = |message: &[u8]| message.starts_with(b"Attempted to kill init");
+            let by_init = matches!(linux::alarm(text), Some(linux::Alarm::Panic(message)) if because_of_init(message));
             let init_died = |crash: &Crash| crash.victim == Victim::Process(1);
             if !(by_init && self.segments.current().crash.as_ref().is_some_and(init_died)) {
                 self.announce(announced.victim, announced.kind, place)?;
@@ -295,22 +292,25 @@ impl Follower {
 
     /// Concludes what an event means for processes and crashes.
     #[cold]
-    fn interpret(&mut self, event: &Event<'_>, place: Place) -> io::Result<()> {
-        match event {
-            Event::Signal(signal) => return self.signal(signal, place),
-            Event::CrashReport(report) => return self.crash_report(&report.record(), place),
-            Event::Panic(panic) => return self.panic(&panic.record(), place),
-            Event::ProcessExit(exit) => return self.exit(exit, place),
-            Event::PageFault(fault) => self.processes.page_fault(fault, place.line),
-            Event::UserFault(fault) => self.processes.user_fault(fault, place.line),
-            Event::ProcessExec(exec) => self.processes.exec(exec),
-            Event::ProcessFork(fork) => self.processes.fork(fork),
-            Event::UnimplementedSyscall(call) => {
+    fn interpret(&mut self, event: &EventSlot<'_>, place: Place) -> io::Result<()> {
+        match event.listed.as_deref() {
+            Some(ListedEvent::CrashReport(report)) => return self.crash_report(&report.record(), place),
+            Some(ListedEvent::Panic(panic)) => return self.panic(&panic.record(), place),
+            Some(ListedEvent::SyscallProfile(profile)) => self.clock(profile.record().tsc_freq_hz),
+            Some(ListedEvent::SpanProfile(profile)) => self.clock(profile.record().tsc_freq_hz),
+            _ => {}
+        }
+        match &event.plain {
+            Some(Event::Signal(signal)) => return self.signal(signal, place),
+            Some(Event::ProcessExit(exit)) => return self.exit(exit, place),
+            Some(Event::PageFault(fault)) => self.processes.page_fault(fault, place.line),
+            Some(Event::UserFault(fault)) => self.processes.user_fault(fault, place.line),
+            Some(Event::ProcessExec(exec)) => self.processes.exec(exec),
+            Some(Event::ProcessFork(fork)) => self.processes.fork(fork),
+            Some(Event::UnimplementedSyscall(call)) => {
                 let name = call.name.unwrap_or_default();
                 self.segments.current().unimplemented(call.nr.unwrap_or(-1), name, call.pid.unwrap_or(0), place);
             }
-            Event::SyscallProfile(profile) => self.clock(profile.record().tsc_freq_hz),
-            Event::SpanProfile(profile) => self.clock(profile.record().tsc_freq_hz),
             _ => {}
         }
         Ok(())

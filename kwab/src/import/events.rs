@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use kwab_format::record::Stamp;
 
-use super::event::{Event, Extra, read_event};
+use super::event::{EventSlot, Extra, read_event};
 use super::item::LogItem;
 use super::lines::{MAX_LINE, Place};
 use super::mend::Mender;
@@ -54,7 +54,7 @@ impl<R: Read> Events<R> {
     /// # Errors
     /// Those of the stream.
     #[inline(always)]
-    pub fn next_item<'s>(&'s mut self, slot: &mut Option<Event<'s>>) -> io::Result<Option<LogItem<'s>>> {
+    pub fn next_item<'s>(&'s mut self, slot: &mut EventSlot<'s>) -> io::Result<Option<LogItem<'s>>> {
         if self.mender.has_items() {
             return Ok(Some(self.mender.next_item(slot)));
         }
@@ -127,12 +127,12 @@ mod tests {
         let mut events = Events::new(Tokens::new(Lines::new(log)));
         let mut out = Vec::new();
         loop {
-            let mut slot = None;
+            let mut slot = EventSlot::default();
             let Some(item) = events.next_item(&mut slot).expect("a slice does not fail") else { break };
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             match item {
                 LogItem::Event { line } => {
-                    out.push(format!("{} at {}", slot.expect("an event").kind().name(), line.line));
+                    out.push(format!("{} at {}", slot.kind().expect("an event").name(), line.line));
                 }
                 LogItem::Text { bytes, place, ends_line } => {
                     out.push(format!(
@@ -201,9 +201,9 @@ mod tests {
         let log =
             b"DBG {\"type\":\"signal\",\"pid\":1,\"ip\":0x10}\nDBG {\"type\":\"signal\",\"pid\":1,\"ip\":\"0x10\"}\n";
         let mut events = Events::new(Tokens::new(Lines::new(&log[..])));
-        assert!(events.next_item(&mut None).is_ok_and(|item| item.is_some()));
+        assert!(events.next_item(&mut EventSlot::default()).is_ok_and(|item| item.is_some()));
         assert_eq!(events.spellings(), Spellings { bare: true, quoted: false });
-        assert!(events.next_item(&mut None).is_ok_and(|item| item.is_some()));
+        assert!(events.next_item(&mut EventSlot::default()).is_ok_and(|item| item.is_some()));
         assert_eq!(events.spellings(), Spellings { bare: true, quoted: true });
     }
 }

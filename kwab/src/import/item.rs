@@ -7,7 +7,7 @@ use super::lines::Place;
 
 /// One thing that a log holds. It borrows from the stage that gives it and is valid until the next pull.
 ///
-/// An event comes in a slot of the caller's: it is long, and moving it twice costs a tenth of the import.
+/// An event comes in a slot of the caller's: it is long, and moving it would cost a tenth of the import.
 #[derive(Debug)]
 pub enum LogItem<'a> {
     /// An event that was understood; it is in the slot. Its `stamp.line` is the line it begins on.

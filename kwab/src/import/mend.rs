@@ -11,7 +11,7 @@ use kwab_format::armour::Chunk;
 use kwab_format::record::{Stamp, TextKind};
 use memchr::memmem::Finder;
 
-use super::event::{Event, Extra, read_event};
+use super::event::{EventSlot, Extra, read_event};
 use super::item::LogItem;
 use super::lines::{MAX_LINE, Place};
 use super::text::clean;
@@ -106,7 +106,7 @@ impl Mender {
 
     /// The next item of the queue; an event goes into `slot`.
     #[cold]
-    pub fn next_item<'s>(&'s mut self, slot: &mut Option<Event<'s>>) -> LogItem<'s> {
+    pub fn next_item<'s>(&'s mut self, slot: &mut EventSlot<'s>) -> LogItem<'s> {
         self.lent = self.queue.pop_front();
         match &self.lent {
             Some(Owned::Event { bytes, place, line }) => {
@@ -127,7 +127,7 @@ impl Mender {
     }
 
     /// The next item behind the end of the log: a torn event will not get its rest any more.
-    pub fn last_item<'s>(&'s mut self, slot: &mut Option<Event<'s>>) -> Option<LogItem<'s>> {
+    pub fn last_item<'s>(&'s mut self, slot: &mut EventSlot<'s>) -> Option<LogItem<'s>> {
         self.give_up();
         self.has_items().then(|| self.next_item(slot))
     }
@@ -249,7 +249,7 @@ impl Mender {
     /// Reads an event on trial; gives its end, or how far it could be read.
     fn try_event(&mut self, bytes: &[u8]) -> Result<usize, usize> {
         let mut lexer = lexer(bytes, &mut self.scratch);
-        match read_event(&mut lexer, Stamp::default(), &mut self.extra, &mut None) {
+        match read_event(&mut lexer, Stamp::default(), &mut self.extra, &mut EventSlot::default()) {
             Ok(()) => Ok(lexer.at()),
             Err(_) => Err(lexer.at()),
         }
@@ -371,9 +371,9 @@ mod tests {
     fn texts(mender: &mut Mender) -> Vec<String> {
         let mut out = Vec::new();
         while mender.has_items() {
-            let mut slot = None;
+            let mut slot = EventSlot::default();
             out.push(match mender.next_item(&mut slot) {
-                LogItem::Event { .. } => slot.expect("an event").kind().name().to_owned(),
+                LogItem::Event { .. } => slot.kind().expect("an event").name().to_owned(),
                 LogItem::Text { bytes, place, ends_line } => {
                     format!("{:?} {} {ends_line}", String::from_utf8_lossy(bytes), place.offset)
                 }

@@ -7,13 +7,14 @@
 //! | [`input`] | bytes | text: unpacked, and refused when it is not a log |
 //! | [`lines::Lines`] | text | lines with their places |
 //! | [`tokens::Tokens`] | lines | text, or the mark of an event and what follows it |
-//! | [`events::Events`] | tokens | [`item::LogItem`]: typed events ([`event`]), text, armoured lines, what is lost ([`mend`]) |
+//! | [`events::Events`] | tokens | [`item::LogItem`]: typed events ([`event`]), text, armour, losses ([`mend`]) |
 //! | [`crashes::Crashes`] | items | one recorded [`segment`] of the log per crash |
 //! | [`dumps::Dumps`] | segments | finished dumps |
 //!
-//! [`crashes`] records every item in the segment that [`segments`] says it belongs to. What a line of console text means
-//! is read by [`console`] with the grammars of [`text`]; [`processes`] remembers programs and faults, [`boot`] the facts
-//! about the running kernel, [`crash`] says what one crash is, and [`tally`] counts everything for the report.
+//! [`crashes`] records every item in the segment that [`segments`] says it belongs to. [`console`] reads what a line of
+//! console text means, with the grammars of [`text`]; [`printed`] has the records that are printed as text.
+//! [`processes`] remembers programs and faults, [`boot`] the facts about the running kernel, [`crash`] says what one
+//! crash is, and [`tally`] counts everything for the report.
 //!
 //! Nothing is lost silently: what could not be understood is counted, named in [`ImportReport`], and kept in the dump.
 //! Memory stays bounded whatever the log holds.

@@ -9,12 +9,13 @@ use super::listed::{
     CrashReportEvent, PanicEvent, SpanProfileEvent, SyscallProfileEvent, UcopyTraceDumpEvent, VmAuditEvent,
 };
 use super::members::{Extra, Take, array, keep, member, members, next_name, objects, special};
-use super::{Event, EventKind};
+use super::{EventKind, EventSlot, ListedEvent};
 use crate::text::lex::{Lexer, Malformed};
 
 /// An event of plain members and one list of objects.
 macro_rules! list_event {
-    ($event:ident: $record:ident { $($field:ident),* }, $list:ident: $element:ident { $($key:literal => $efield:ident,)* };
+    ($event:ident: $record:ident { $($field:ident),* },
+     $list:ident: $element:ident { $($key:literal => $efield:ident,)* };
      $lexer:ident, $stamp:ident, $first:ident, $extra:ident, $slot:ident) => {{
         let mut record = $record { stamp: $stamp, ..$record::default() };
         let mut items: Vec<$element<'a>> = Vec::new();
@@ -25,7 +26,7 @@ macro_rules! list_event {
             $list => objects!(items, already, $element { $($key => $efield,)* }),
         });
         record.stamp.extra = $extra.bytes();
-        *$slot = Some(Event::$record(Box::new($event { plain: record, $list: already.then_some(items) })));
+        $slot.listed = Some(Box::new(ListedEvent::$record($event { plain: record, $list: already.then_some(items) })));
         Ok(())
     }};
 }
@@ -37,7 +38,7 @@ pub(super) fn with_lists<'a>(
     stamp: Stamp<'a>,
     first: bool,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     match kind {
         EventKind::CrashReport => crash_report(lexer, stamp, first, extra, slot),
@@ -71,7 +72,7 @@ fn crash_report<'a>(
     stamp: Stamp<'a>,
     first: bool,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     let mut record = CrashReport { stamp, ..CrashReport::default() };
     let mut regs: Vec<Reg<'a>> = Vec::new();
@@ -104,7 +105,7 @@ fn crash_report<'a>(
         }),
     });
     record.stamp.extra = extra.bytes();
-    *slot = Some(Event::CrashReport(Box::new(CrashReportEvent {
+    slot.listed = Some(Box::new(ListedEvent::CrashReport(CrashReportEvent {
         plain: record,
         regs: regs_seen.then_some(regs),
         syscalls: syscalls_seen.then_some(syscalls),
@@ -138,7 +139,7 @@ fn panic_event<'a>(
     stamp: Stamp<'a>,
     first: bool,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     let mut record = Panic { stamp, ..Panic::default() };
     let mut frames: Vec<PanicFrame<'a>> = Vec::new();
@@ -151,6 +152,6 @@ fn panic_event<'a>(
         backtrace => objects!(frames, seen, PanicFrame { "addr" => addr, "sym" => sym, "off" => off, }),
     });
     record.stamp.extra = extra.bytes();
-    *slot = Some(Event::Panic(Box::new(PanicEvent { plain: record, backtrace: seen.then_some(frames) })));
+    slot.listed = Some(Box::new(ListedEvent::Panic(PanicEvent { plain: record, backtrace: seen.then_some(frames) })));
     Ok(())
 }

@@ -26,9 +26,9 @@ pub use listed::{
 pub use lists::register;
 pub use members::Extra;
 pub(crate) use types::with_record;
-pub use types::{Event, EventRecord};
+pub use types::{Event, EventRecord, EventSlot, ListedEvent};
 
-/// Reads one event whose `{` comes next into `slot`. `stamp` says where in the log it stands; `extra` keeps the members
+/// Reads one event whose `{` comes next into the empty `slot`. `stamp` says where in the log it stands; `extra` keeps the members
 /// that its record has no field for.
 ///
 /// # Errors
@@ -39,7 +39,7 @@ pub fn read_event<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     extra.clear();
     let start = lexer.at();
@@ -61,7 +61,7 @@ fn read_disordered<'a>(
     lexer: &mut Lexer<'a>,
     stamp: Stamp<'a>,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     let start = lexer.at();
     lexer.expect(b'{')?;
@@ -91,7 +91,7 @@ fn read_unknown<'a>(
     lexer: &mut Lexer<'a>,
     type_name: &'a [u8],
     stamp: Stamp<'a>,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     let start = lexer.at();
     lexer.skip_value()?;
@@ -114,7 +114,7 @@ fn read_unknown<'a>(
             }
         }
     }
-    *slot = Some(Event::Other(record));
+    slot.plain = Some(Event::Other(record));
     Ok(())
 }
 
@@ -126,13 +126,13 @@ fn dispatch<'a>(
     stamp: Stamp<'a>,
     first: bool,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
     /// Reads a record of plain members where it will stay: a record is too long to be moved for nothing.
     macro_rules! plain {
         ($record:ident { $($field:ident),* }) => {{
-            *slot = Some(Event::$record($record { stamp, ..$record::default() }));
-            let Some(Event::$record(record)) = slot else { return Err(Malformed) };
+            slot.plain = Some(Event::$record($record { stamp, ..$record::default() }));
+            let Some(Event::$record(record)) = &mut slot.plain else { return Err(Malformed) };
             members!(lexer, extra, first, stamp record, {
                 $($field => record.$field,)*
             });
@@ -187,10 +187,10 @@ fn syscall_entry<'a>(
     stamp: Stamp<'a>,
     first: bool,
     extra: &'a mut Extra,
-    slot: &mut Option<Event<'a>>,
+    slot: &mut EventSlot<'a>,
 ) -> Result<(), Malformed> {
-    *slot = Some(Event::SyscallEntry(SyscallEntry { stamp, ..SyscallEntry::default() }));
-    let Some(Event::SyscallEntry(record)) = slot else { return Err(Malformed) };
+    slot.plain = Some(Event::SyscallEntry(SyscallEntry { stamp, ..SyscallEntry::default() }));
+    let Some(Event::SyscallEntry(record)) = &mut slot.plain else { return Err(Malformed) };
     let mut args = None;
     members!(lexer, extra, first, stamp record, {
         pid => record.pid,

@@ -1,5 +1,7 @@
 //! The typed event: one variant per record, and what the importer has to know about each record type.
 //!
+//! Events with lists own memory, and are an enum of their own: the frequent ones then cost nothing to drop.
+//!
 //! Frequent events are recorded without a look: their [`EventRecord::is_interpreted`] is a constant. Rare ones that
 //! inspection wants without reading a gigabyte of events have sections of their own.
 
@@ -22,7 +24,7 @@ pub trait EventRecord<'a>: RecordType<'a> {
     /// The kind of its event.
     const EVENT: EventKind;
     /// The section it goes into.
-    const SECTION: SectionKind = SectionKind::EVENTS;
+    const SECTION: SectionKind;
 
     /// Whether the importer concludes something from it beside recording it.
     #[inline(always)]
@@ -36,26 +38,43 @@ pub trait EventRecord<'a>: RecordType<'a> {
 
 /// Declares the events: their variants, and the section and the interpretation of their records.
 macro_rules! events {
-    ($($kind:ident($owner:ty): $record:ident $(in $section:ident)? $(, interpreted $(when |$it:ident| $when:expr)?)?;)*) => {
-        /// An event of a log, understood. It borrows from its line.
-        #[derive(Debug)]
+    (plain { $($kind:ident: $plain:ident $plain_more:tt;)* }
+     listed { $($list_kind:ident($owner:ident): $listed:ident $listed_more:tt;)* }) => {
+        /// An event of a log without lists, understood. It borrows from its line.
+        #[derive(Debug, Clone, Copy)]
         pub enum Event<'a> {
-            $(#[doc = concat!("A [`", stringify!($record), "`].")] $kind($owner),)*
+            $(#[doc = concat!("A [`", stringify!($plain), "`].")] $kind($plain<'a>),)*
         }
 
-        impl Event<'_> {
-            /// Its kind.
+        /// An event with lists.
+        #[derive(Debug)]
+        pub enum ListedEvent<'a> {
+            $(#[doc = concat!("A [`", stringify!($listed), "`].")] $list_kind($owner<'a>),)*
+        }
+
+        impl EventSlot<'_> {
+            /// The kind of the event; `None` when the slot is empty.
             #[must_use]
-            pub const fn kind(&self) -> EventKind {
-                match self {
-                    $(Self::$kind(_) => EventKind::$kind,)*
+            pub fn kind(&self) -> Option<EventKind> {
+                match (&self.plain, self.listed.as_deref()) {
+                    $((Some(Event::$kind(_)), _) => Some(EventKind::$kind),)*
+                    $((None, Some(ListedEvent::$list_kind(_))) => Some(EventKind::$list_kind),)*
+                    (None, None) => None,
                 }
             }
         }
 
-        $(impl<'a> EventRecord<'a> for $record<'a> {
+        $(event_record!($plain: $kind $plain_more);)*
+        $(event_record!($listed: $list_kind $listed_more);)*
+    };
+}
+
+/// What the importer has to know about one record type.
+macro_rules! event_record {
+    ($record:ident: $kind:ident ($section:ident $(, interpreted $(when |$it:ident| $when:expr)?)?)) => {
+        impl<'a> EventRecord<'a> for $record<'a> {
             const EVENT: EventKind = EventKind::$kind;
-            $(const SECTION: SectionKind = SectionKind::$section;)?
+            const SECTION: SectionKind = SectionKind::$section;
             $(#[inline(always)]
             fn is_interpreted(&self) -> bool {
                 true $(&& { let $it = self; $when })?
@@ -64,89 +83,105 @@ macro_rules! events {
             fn stamp(&self) -> &Stamp<'a> {
                 &self.stamp
             }
-        })*
+        }
     };
 }
 
-events! {
-    SyscallEntry(SyscallEntry<'a>): SyscallEntry;
-    SyscallExit(SyscallExit<'a>): SyscallExit;
-    CanaryCheck(CanaryCheck<'a>): CanaryCheck;
-    Htrace(Htrace<'a>): Htrace;
-    PageFault(PageFault<'a>): PageFault, interpreted when |fault| fault.resolved == Some(false);
-    Usercopy(Usercopy<'a>): Usercopy;
-    Signal(Signal<'a>): Signal, interpreted;
-    ProcessFork(ProcessFork<'a>): ProcessFork, interpreted;
-    ProcessExec(ProcessExec<'a>): ProcessExec, interpreted;
-    ProcessExit(ProcessExit<'a>): ProcessExit, interpreted;
-    UnimplementedSyscall(UnimplementedSyscall<'a>): UnimplementedSyscall, interpreted;
-    UserFault(UserFault<'a>): UserFault, interpreted;
-    UsercopyFault(UsercopyFault<'a>): UsercopyFault;
-    UcopyTraceDump(Box<UcopyTraceDumpEvent<'a>>): UcopyTraceDump;
-    SignalStackWrite(SignalStackWrite<'a>): SignalStackWrite;
-    CrashReport(Box<CrashReportEvent<'a>>): CrashReport in CAUSE, interpreted;
-    Panic(Box<PanicEvent<'a>>): Panic in CAUSE, interpreted;
-    SyscallProfile(Box<SyscallProfileEvent<'a>>): SyscallProfile in COUNTERS, interpreted;
-    PageFaults(PageFaults<'a>): PageFaults in COUNTERS;
-    SpanProfile(Box<SpanProfileEvent<'a>>): SpanProfile in COUNTERS, interpreted;
-    HtraceSummary(HtraceSummary<'a>): HtraceSummary in COUNTERS;
-    PageVerifyFail(PageVerifyFail<'a>): PageVerifyFail in PAGE_CHECKS;
-    HugePageVerifyFail(HugePageVerifyFail<'a>): HugePageVerifyFail in PAGE_CHECKS;
-    PageVerifyOk(PageVerifyOk<'a>): PageVerifyOk in PAGE_CHECKS;
-    VmAudit(Box<VmAuditEvent<'a>>): VmAudit in MEMORY_MAP;
-    ExecPrefault(ExecPrefault<'a>): ExecPrefault;
-    Other(UnknownEvent<'a>): UnknownEvent;
+/// The place that an event is read into, so that nothing as long as a record is moved.
+#[derive(Debug, Default)]
+pub struct EventSlot<'a> {
+    /// An event without lists.
+    pub plain: Option<Event<'a>>,
+    /// An event with lists; only when the other is `None`.
+    pub listed: Option<Box<ListedEvent<'a>>>,
 }
 
-/// Evaluates an expression with the record of an event, whatever its type.
+events! {
+    plain {
+        SyscallEntry: SyscallEntry (EVENTS);
+        SyscallExit: SyscallExit (EVENTS);
+        CanaryCheck: CanaryCheck (EVENTS);
+        Htrace: Htrace (EVENTS);
+        PageFault: PageFault (EVENTS, interpreted when |fault| fault.resolved == Some(false));
+        Usercopy: Usercopy (EVENTS);
+        Signal: Signal (EVENTS, interpreted);
+        ProcessFork: ProcessFork (EVENTS, interpreted);
+        ProcessExec: ProcessExec (EVENTS, interpreted);
+        ProcessExit: ProcessExit (EVENTS, interpreted);
+        UnimplementedSyscall: UnimplementedSyscall (EVENTS, interpreted);
+        UserFault: UserFault (EVENTS, interpreted);
+        UsercopyFault: UsercopyFault (EVENTS);
+        SignalStackWrite: SignalStackWrite (EVENTS);
+        PageFaults: PageFaults (COUNTERS);
+        HtraceSummary: HtraceSummary (COUNTERS);
+        PageVerifyFail: PageVerifyFail (PAGE_CHECKS);
+        HugePageVerifyFail: HugePageVerifyFail (PAGE_CHECKS);
+        PageVerifyOk: PageVerifyOk (PAGE_CHECKS);
+        ExecPrefault: ExecPrefault (EVENTS);
+        Other: UnknownEvent (EVENTS);
+    }
+    listed {
+        UcopyTraceDump(UcopyTraceDumpEvent): UcopyTraceDump (EVENTS);
+        CrashReport(CrashReportEvent): CrashReport (CAUSE, interpreted);
+        Panic(PanicEvent): Panic (CAUSE, interpreted);
+        SyscallProfile(SyscallProfileEvent): SyscallProfile (COUNTERS, interpreted);
+        SpanProfile(SpanProfileEvent): SpanProfile (COUNTERS, interpreted);
+        VmAudit(VmAuditEvent): VmAudit (MEMORY_MAP);
+    }
+}
+
+/// Evaluates an expression with the record of the event in a slot, whatever its type; another one for an empty slot.
 macro_rules! with_record {
-    ($event:expr, $record:ident => $body:expr) => {
-        match $event {
-            $crate::import::event::Event::SyscallEntry($record) => $body,
-            $crate::import::event::Event::SyscallExit($record) => $body,
-            $crate::import::event::Event::CanaryCheck($record) => $body,
-            $crate::import::event::Event::Htrace($record) => $body,
-            $crate::import::event::Event::PageFault($record) => $body,
-            $crate::import::event::Event::Usercopy($record) => $body,
-            $crate::import::event::Event::Signal($record) => $body,
-            $crate::import::event::Event::ProcessFork($record) => $body,
-            $crate::import::event::Event::ProcessExec($record) => $body,
-            $crate::import::event::Event::ProcessExit($record) => $body,
-            $crate::import::event::Event::UnimplementedSyscall($record) => $body,
-            $crate::import::event::Event::UserFault($record) => $body,
-            $crate::import::event::Event::UsercopyFault($record) => $body,
-            $crate::import::event::Event::UcopyTraceDump(owner) => {
-                let $record = &owner.record();
-                $body
-            }
-            $crate::import::event::Event::SignalStackWrite($record) => $body,
-            $crate::import::event::Event::CrashReport(owner) => {
-                let $record = &owner.record();
-                $body
-            }
-            $crate::import::event::Event::Panic(owner) => {
-                let $record = &owner.record();
-                $body
-            }
-            $crate::import::event::Event::SyscallProfile(owner) => {
-                let $record = &owner.record();
-                $body
-            }
-            $crate::import::event::Event::PageFaults($record) => $body,
-            $crate::import::event::Event::SpanProfile(owner) => {
-                let $record = &owner.record();
-                $body
-            }
-            $crate::import::event::Event::HtraceSummary($record) => $body,
-            $crate::import::event::Event::PageVerifyFail($record) => $body,
-            $crate::import::event::Event::HugePageVerifyFail($record) => $body,
-            $crate::import::event::Event::PageVerifyOk($record) => $body,
-            $crate::import::event::Event::VmAudit(owner) => {
-                let $record = &owner.record();
-                $body
-            }
-            $crate::import::event::Event::ExecPrefault($record) => $body,
-            $crate::import::event::Event::Other($record) => $body,
+    ($slot:expr, $record:ident => $body:expr, else $empty:expr) => {
+        match &$slot.plain {
+            Some($crate::import::event::Event::SyscallEntry($record)) => $body,
+            Some($crate::import::event::Event::SyscallExit($record)) => $body,
+            Some($crate::import::event::Event::CanaryCheck($record)) => $body,
+            Some($crate::import::event::Event::Htrace($record)) => $body,
+            Some($crate::import::event::Event::PageFault($record)) => $body,
+            Some($crate::import::event::Event::Usercopy($record)) => $body,
+            Some($crate::import::event::Event::Signal($record)) => $body,
+            Some($crate::import::event::Event::ProcessFork($record)) => $body,
+            Some($crate::import::event::Event::ProcessExec($record)) => $body,
+            Some($crate::import::event::Event::ProcessExit($record)) => $body,
+            Some($crate::import::event::Event::UnimplementedSyscall($record)) => $body,
+            Some($crate::import::event::Event::UserFault($record)) => $body,
+            Some($crate::import::event::Event::UsercopyFault($record)) => $body,
+            Some($crate::import::event::Event::SignalStackWrite($record)) => $body,
+            Some($crate::import::event::Event::PageFaults($record)) => $body,
+            Some($crate::import::event::Event::HtraceSummary($record)) => $body,
+            Some($crate::import::event::Event::PageVerifyFail($record)) => $body,
+            Some($crate::import::event::Event::HugePageVerifyFail($record)) => $body,
+            Some($crate::import::event::Event::PageVerifyOk($record)) => $body,
+            Some($crate::import::event::Event::ExecPrefault($record)) => $body,
+            Some($crate::import::event::Event::Other($record)) => $body,
+            None => match $slot.listed.as_deref() {
+                Some($crate::import::event::ListedEvent::UcopyTraceDump(owner)) => {
+                    let $record = &owner.record();
+                    $body
+                }
+                Some($crate::import::event::ListedEvent::CrashReport(owner)) => {
+                    let $record = &owner.record();
+                    $body
+                }
+                Some($crate::import::event::ListedEvent::Panic(owner)) => {
+                    let $record = &owner.record();
+                    $body
+                }
+                Some($crate::import::event::ListedEvent::SyscallProfile(owner)) => {
+                    let $record = &owner.record();
+                    $body
+                }
+                Some($crate::import::event::ListedEvent::SpanProfile(owner)) => {
+                    let $record = &owner.record();
+                    $body
+                }
+                Some($crate::import::event::ListedEvent::VmAudit(owner)) => {
+                    let $record = &owner.record();
+                    $body
+                }
+                None => $empty,
+            },
         }
     };
 }
