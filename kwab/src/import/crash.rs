@@ -325,7 +325,9 @@ impl Crash {
 
     /// Whether registers say which instruction set it is: every register name this importer reads is x86_64's.
     pub fn is_x86(&self) -> bool {
-        self.registers.iter().any(|set| set.regs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"rip")))
+        self.registers.iter().any(|set| {
+            set.regs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"rip") || name.eq_ignore_ascii_case(b"rax"))
+        })
     }
 
     /// What a signature is made of.

@@ -244,7 +244,7 @@ impl Builder {
             };
             let cpu = self.report.cpu;
             let mine =
-                self.report.stacks.iter_mut().find(|stack| own(&stack) && stack.cpu.is_some() && stack.cpu == cpu);
+                self.report.stacks.iter_mut().find(|stack| own(stack) && stack.cpu.is_some() && stack.cpu == cpu);
             let chosen = match mine {
                 Some(stack) => Some(stack),
                 None => self.report.stacks.iter_mut().find(own),

@@ -159,7 +159,7 @@ fn addresses(line: &[u8], inside: bool) -> Vec<Frame> {
         let first = word.split(|byte| *byte == b':').next().unwrap_or_default();
         match hex(first).filter(|(_, rest)| rest.is_empty()) {
             Some((value, _)) if first.len() >= 8 && value > 0xfff => {
-                found.push(Frame { address: Some(value), ..Frame::default() })
+                found.push(Frame { address: Some(value), ..Frame::default() });
             }
             Some((0, _)) if !found.is_empty() => {}
             _ => return Vec::new(),

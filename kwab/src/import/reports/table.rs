@@ -8,6 +8,8 @@ use super::template::{Captures, Template};
 #[derive(Debug)]
 pub struct Index<T> {
     rows: Vec<(Template, T)>,
+    /// The text that a line must hold for each floating row.
+    needles: Vec<Option<memchr::memmem::Finder<'static>>>,
     /// Rows that begin with text, by their first two bytes.
     anchored: HashMap<[u8; 2], Vec<usize>>,
     /// Rows that may begin anywhere.
@@ -16,7 +18,7 @@ pub struct Index<T> {
 
 impl<T> Default for Index<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), anchored: HashMap::new(), floating: Vec::new() }
+        Self { rows: Vec::new(), needles: Vec::new(), anchored: HashMap::new(), floating: Vec::new() }
     }
 }
 
@@ -27,7 +29,10 @@ impl<T> Index<T> {
         let number = self.rows.len();
         match template.first_bytes() {
             Some([first, second, ..]) => self.anchored.entry([*first, *second]).or_default().push(number),
-            _ => self.floating.push(number),
+            _ => {
+                self.floating.push(number);
+                self.needles.push(template.longest_literal().cloned());
+            }
         }
         self.rows.push((template, value));
     }
@@ -45,10 +50,12 @@ impl<T> Index<T> {
                 }
             }
         }
-        for number in &self.floating {
+        for (number, needle) in self.floating.iter().zip(&self.needles) {
+            if needle.as_ref().is_some_and(|needle| needle.find(line).is_none()) {
+                continue;
+            }
             let (template, value) = &self.rows[*number];
-            let there = template.longest_literal().is_none_or(|finder| finder.find(line).is_some());
-            if there && let Some(captures) = template.matches(line) {
+            if let Some(captures) = template.matches(line) {
                 return Some((value, captures));
             }
         }

@@ -34,6 +34,7 @@ enum Kind {
 }
 
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a template has few pieces, most of them literals")]
 enum Piece {
     Literal(Vec<u8>, Finder<'static>),
     Space,
@@ -201,7 +202,7 @@ impl Template {
                 loop {
                     let at = from + finder.find(&rest[from..])?;
                     let head = &rest[..at];
-                    if head.last().is_some_and(|byte| blank(byte)) {
+                    if head.last().is_some_and(blank) {
                         return Some(head.trim_ascii_end().len());
                     }
                     from = at + finder.needle().len().max(1);
@@ -210,7 +211,7 @@ impl Template {
                     }
                 }
             }
-            _ => rest.iter().position(|byte| blank(byte)),
+            _ => rest.iter().position(blank),
         }
     }
 }

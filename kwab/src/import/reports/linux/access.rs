@@ -159,6 +159,50 @@ pub fn bytes(line: &[u8]) -> Option<Code> {
     (!code.bytes.is_empty()).then_some(code)
 }
 
+/// Words that the function below looks for.
+const WORDS_OF_LINES: &[&[u8]] = &[
+    b"Mem abort info",
+    b"Data abort info",
+    b"EC = 0x",
+    b"SET = 0",
+    b"EA = 0",
+    b"FSC = 0x",
+    b"ISV = 0",
+    b"CM = 0",
+    b"GCS = 0",
+    b"Exception class =",
+    b"swapper pgtable",
+    b"user pgtable",
+    b"pgd = ",
+    b"PGD ",
+    b"*pde = ",
+    b"*pgd=",
+    b"Thread overran stack",
+    b"Bytes ",
+    b"Local variable ",
+    b"BTYPE",
+    b"AS:",
+    b"Fault in ",
+    b"Memory state around",
+    b"page dumped because",
+    b"flags: 0x",
+    b"raw: 0",
+    b"page:",
+    b"irq event stamp",
+    b"hardirqs last",
+    b"softirqs last",
+    b"pfn:",
+    b"prev->",
+    b"Instruction dump",
+    b"[inlined]",
+    b"Unable to handle kernel",
+    b"Thread info",
+    b"Stack:",
+    b"DR0:",
+    b"DR3:",
+    b"Last Breaking-Event",
+];
+
 /// Fault codes and addresses.
 fn fault(builder: &mut Builder, line: &[u8]) -> bool {
     if let Some(rest) = line.strip_prefix(b"which belongs to the cache ") {
@@ -223,49 +267,7 @@ fn fault(builder: &mut Builder, line: &[u8]) -> bool {
         }
         return false;
     }
-    const PLAIN: &[&[u8]] = &[
-        b"Mem abort info",
-        b"Data abort info",
-        b"EC = 0x",
-        b"SET = 0",
-        b"EA = 0",
-        b"FSC = 0x",
-        b"ISV = 0",
-        b"CM = 0",
-        b"GCS = 0",
-        b"Exception class =",
-        b"swapper pgtable",
-        b"user pgtable",
-        b"pgd = ",
-        b"PGD ",
-        b"*pde = ",
-        b"*pgd=",
-        b"Thread overran stack",
-        b"Bytes ",
-        b"Local variable ",
-        b"BTYPE",
-        b"AS:",
-        b"Fault in ",
-        b"Memory state around",
-        b"page dumped because",
-        b"flags: 0x",
-        b"raw: 0",
-        b"page:",
-        b"irq event stamp",
-        b"hardirqs last",
-        b"softirqs last",
-        b"pfn:",
-        b"prev->",
-        b"Instruction dump",
-        b"[inlined]",
-        b"Unable to handle kernel",
-        b"Thread info",
-        b"Stack:",
-        b"DR0:",
-        b"DR3:",
-        b"Last Breaking-Event",
-    ];
-    PLAIN.iter().any(|mark| line.starts_with(mark))
+    WORDS_OF_LINES.iter().any(|mark| line.starts_with(mark))
 }
 
 fn explain(builder: &mut Builder, value: u64, fault: decode::Fault) {

@@ -193,9 +193,11 @@ fn instruction(builder: &mut Builder, line: &[u8], place: Place) -> bool {
         if let Some((selector, place)) = hex(rest).filter(|(_, place)| place.starts_with(b":")) {
             builder.user = selector & 3 == 3;
             rest = &place[1..];
-        } else if let Some(body) =
-            rest.strip_prefix(b"0x").and_then(|body| hex(body)).filter(|(_, tail)| tail.is_empty())
-        {
+            if let Some((address, _)) = hex(rest).filter(|_| builder.user) {
+                let pairs = vec![("RIP".to_string(), address)];
+                builder.registers(super::super::registers::Line { pairs, user: true });
+            }
+        } else if let Some(body) = rest.strip_prefix(b"0x").and_then(hex).filter(|(_, tail)| tail.is_empty()) {
             builder.report.ip = builder.report.ip.or(Some(body.0));
             return true;
         }

@@ -192,12 +192,12 @@ fn task_state(line: &[u8]) -> Option<Context> {
     let name = words.next()?;
     let state = words.next()?;
     let letter = matches!(state.first(), Some(b'D' | b'S' | b'R' | b'T' | b'Z' | b'I'));
-    if !letter || !state[1..].iter().all(|byte| byte.is_ascii_digit()) || line.len() > 120 {
+    if !letter || !state[1..].iter().all(u8::is_ascii_digit) || line.len() > 120 {
         return None;
     }
     let numbers: Vec<u64> =
         words.clone().filter_map(|word| dec(word).filter(|(_, rest)| rest.is_empty()).map(|found| found.0)).collect();
-    let flags = words.clone().last().is_some_and(|word| word.starts_with(b"0x"));
+    let flags = words.clone().next_back().is_some_and(|word| word.starts_with(b"0x"));
     let at = numbers.len().checked_sub(2)?;
     flags.then(|| Context {
         cpu: None,
@@ -206,54 +206,58 @@ fn task_state(line: &[u8]) -> Option<Context> {
     })
 }
 
+/// Words that the function below looks for.
+const SECTIONS: &[&[u8]] = &[
+    b"-> #",
+    b"INITIAL USE",
+    b"IN-",
+    b"HARDIRQ-",
+    b"SOFTIRQ-",
+    b"... key",
+    b"... acquired at:",
+    b"the shortest dependencies",
+    b"the dependencies between",
+];
+
+/// Words that the function below looks for.
+const WORDS_OF_LINES: &[&[u8]] = &[
+    b"but task is already holding",
+    b"but there are no more locks",
+    b"which lock already depends",
+    b"other info that might",
+    b"the existing dependency",
+    b"Possible unsafe locking",
+    b"Possible interrupt unsafe",
+    b"*** DEADLOCK",
+    b"May be due to",
+    b"CPU0",
+    b"----",
+    b"lock(",
+    b"<Interrupt>",
+    b"the code is fine",
+    b"you didn't initialize",
+    b"turning off the locking",
+    b"and this task is already holding",
+    b"which would create",
+    b"but this lock",
+    b"to a ",
+    b"and interrupts could",
+    b"Chain exists of",
+    b"lock_class_key",
+    b"Showing all locks",
+    b"other info",
+    b"rcu_scheduler_active",
+    b"context-{",
+    b"hardirqs ",
+    b"softirqs ",
+    b"irq event",
+    b"suspicious rcu",
+    b"no locks held",
+    b"Possible",
+];
+
 /// Lockdep's lines.
 fn lockdep(builder: &mut Builder, line: &[u8], place: Place) -> bool {
-    const SECTIONS: &[&[u8]] = &[
-        b"-> #",
-        b"INITIAL USE",
-        b"IN-",
-        b"HARDIRQ-",
-        b"SOFTIRQ-",
-        b"... key",
-        b"... acquired at:",
-        b"the shortest dependencies",
-        b"the dependencies between",
-    ];
-    const PLAIN: &[&[u8]] = &[
-        b"but task is already holding",
-        b"but there are no more locks",
-        b"which lock already depends",
-        b"other info that might",
-        b"the existing dependency",
-        b"Possible unsafe locking",
-        b"Possible interrupt unsafe",
-        b"*** DEADLOCK",
-        b"May be due to",
-        b"CPU0",
-        b"----",
-        b"lock(",
-        b"<Interrupt>",
-        b"the code is fine",
-        b"you didn't initialize",
-        b"turning off the locking",
-        b"and this task is already holding",
-        b"which would create",
-        b"but this lock",
-        b"to a ",
-        b"and interrupts could",
-        b"Chain exists of",
-        b"lock_class_key",
-        b"Showing all locks",
-        b"other info",
-        b"rcu_scheduler_active",
-        b"context-{",
-        b"hardirqs ",
-        b"softirqs ",
-        b"irq event",
-        b"suspicious rcu",
-        b"no locks held",
-        b"Possible",
-    ];
     let class = builder.report.class;
     if let Some(at) = memchr::memmem::find(line, b", at: ") {
         // `ffff8880 (&lock){+.+.}-{3:3}, at: foo+0x1/0x2`: the first one is where the failure is.
@@ -293,7 +297,7 @@ fn lockdep(builder: &mut Builder, line: &[u8], place: Place) -> bool {
         who(builder, line);
         return true;
     }
-    if PLAIN.iter().any(|mark| line.starts_with(mark)) && (class.is_warning() || class.is_stall()) {
+    if WORDS_OF_LINES.iter().any(|mark| line.starts_with(mark)) && (class.is_warning() || class.is_stall()) {
         if line.starts_with(b"but task is already") || line.starts_with(b"and this task") {
             builder.say("held", "1");
         }
