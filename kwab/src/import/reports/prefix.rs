@@ -1,7 +1,7 @@
 //! Takes the transport off a console line: time stamps, caller ids, syslog and journal heads, mail quotes, escapes.
 //!
 //! Transports nest (a CI stamp before a syslog head before a kernel time stamp), so the known forms are taken off one
-//! after another, at most [`ROUNDS`] times, until none fits. What is left is what the kernel printed.
+//! after another, at most `ROUNDS` times, until none fits. What is left is what the kernel printed.
 
 use super::words::{dec, has};
 
