@@ -13,7 +13,6 @@ use crate::analyses::Which;
     version,
     max_term_width = 100,
     arg_required_else_help = true,
-    args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = crate::failure::STATUSES
 )]

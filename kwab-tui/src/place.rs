@@ -35,7 +35,7 @@ pub fn split(name: &Path) -> (PathBuf, usize) {
 #[must_use]
 pub fn in_commands(name: &Path) -> String {
     match split(name) {
-        (file, number) if file != name => command::arguments(&file, number),
+        (file, number) if file != name => format!("{} --dump {number}", command::arguments(&file, 1)),
         _ => command::arguments(name, 1),
     }
 }
