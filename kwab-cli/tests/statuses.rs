@@ -24,7 +24,11 @@ fn prepared() -> tempfile::TempDir {
     fs::write(at.join("flipped"), bytes).expect("written");
     fs::write(at.join("text"), "a log\n").expect("written");
     fs::write(at.join("garbage.log"), "DBG {\"type\":\n").expect("written");
-    fs::write(at.join("foreign.log"), "booting\nKERNEL PANIC: cannot go on\nrax=0\n").expect("written");
+    fs::write(
+        at.join("foreign.log"),
+        "DBG {\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":2}\nKERNEL PANIC: cannot go on\nrax=0\n",
+    )
+    .expect("written");
     fs::create_dir(at.join("sources")).expect("made");
     fs::create_dir(at.join("dumps")).expect("made");
     fs::copy(at.join("quiet"), at.join("dumps/a.kwab")).expect("copied");
