@@ -2,7 +2,7 @@
 //!
 //! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic, after
 //! the rest of the report had time to come; silence past a limit is a hang. Time in which the host gave the guest no
-//! processor is not counted ([`super::quiet`]). In each case QEMU is killed by its process
+//! processor is not counted (`qemu::quiet`). In each case QEMU is killed by its process
 //! id: the host never waits for a guest to switch itself off.
 
 use std::io::Read as _;
