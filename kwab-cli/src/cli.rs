@@ -88,8 +88,22 @@ pub(crate) enum Command {
     Man(Man),
 }
 
+/// A dialect file, for the help of `kwab import`.
+const DIALECTS: &str = "\
+A dialect file, for --dialects. Each row is a kernel; {name} captures, {name:dec}, {name:hex} and
+{name:sym} a number or a symbol, {} skips text:
+
+  [[dialect]]
+  name = \"lemon\"
+  begins = [{ line = \"*** lemon: core {cpu:dec} died of {kind} at {address:hex}\",
+              class = \"page-fault\", title = \"{kind}\" }]
+  lines = [\"task {pid:dec} \\\"{comm}\\\", pc {ip:hex}\"]
+  frames = [\"[{:dec}] {address:hex} {symbol:sym}+{offset:hex}\"]
+  ends = [\"*** lemon: halted\"]";
+
 /// `kwab import`
 #[derive(Debug, Args)]
+#[command(after_long_help = DIALECTS)]
 pub(crate) struct Import {
     /// The log; - is stdin.
     pub log: PathBuf,
@@ -99,6 +113,9 @@ pub(crate) struct Import {
     /// Write only this crash of the log, counted from 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub crash: Option<u32>,
+    /// TOML file with further dialects of kernels' crash reports, as in the example below.
+    #[arg(long, value_name = "FILE")]
+    pub dialects: Option<PathBuf>,
     /// Read everything, write nothing, say what would be written.
     #[arg(long)]
     pub dry_run: bool,

@@ -185,3 +185,32 @@ fn the_log_of_a_kernel_that_boot_moved_finds_the_code_of_its_image() {
     let page = text(&run(at, &["inspect", "fixed.kwab", "--symbols", image]).stdout);
     assert!(!page.contains(call), "{page}");
 }
+
+#[test]
+fn the_kernel_of_a_dialect_file_is_read_and_a_wrong_row_is_named() {
+    let folder = folder();
+    let at = folder.path();
+    let log = "lemon OS 3 boots\n*** lemon: core 1 died of bad access at 0xdeadb000\ntask 12 \"shell\", pc 0xffffffff80001234\n\
+        [0] 0xffffffff80001234 vfs_read+0x24\n[1] 0xffffffff80005678 sys_read+0x18\n*** lemon: halted\n";
+    fs::write(at.join("lemon.log"), log).expect("written");
+    // The example of the help is the file.
+    let help = text(&run(at, &["import", "--help"]).stdout);
+    let example = help.split_once("  [[dialect]]").map(|(_, rest)| format!("[[dialect]]{rest}")).expect("an example");
+    fs::write(at.join("lemon.toml"), &example).expect("written");
+    let unknown = run(at, &["import", "lemon.log", "-o", "before.kwab"]);
+    assert!(text(&unknown.stderr).contains("no crash: a recording"), "{}", text(&unknown.stderr));
+    let output = run(at, &["import", "lemon.log", "-o", "lemon.kwab", "--dialects", "lemon.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = text(&run(at, &["inspect", "lemon.kwab"]).stdout);
+    for said in ["CPU 1", "shell[12]", "bad access", "vfs_read+0x24", "sys_read+0x18", "read as a report of lemon"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    fs::write(at.join("wrong.toml"), example.replace("page-fault", "lemonade")).expect("written");
+    let output = run(at, &["import", "lemon.log", "--dialects", "wrong.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        text(&output.stderr).contains("wrong.toml: dialect lemon: unknown class \"lemonade\""),
+        "{}",
+        text(&output.stderr)
+    );
+}

@@ -1,4 +1,4 @@
-//! `kwab import LOG|- [-o FILE|DIR|-] [--crash N] [--dry-run] [--force] [--strict] [--json]`
+//! `kwab import LOG|- [-o FILE|DIR|-] [--crash N] [--dialects FILE] [--dry-run] [--force] [--strict] [--json]`
 //!
 //! Reads a serial log of any mixture, also gzip, zstd or UTF-16, and writes one dump per crash, or one recording when nothing
 //! crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it. Without `-o` the dumps lie
@@ -6,6 +6,9 @@
 //! else to stderr; with `-o -` the dump goes to stdout. Nothing is overwritten without `--force`, the log never, and no dump
 //! is ever half there. A target that is taken is refused before the log is read: `serial.kwab` and `serial-1.kwab` both are,
 //! because only the end of the log tells which of the names is used.
+//!
+//! Crash reports of Linux and of some other kernels are recognised in console text. `--dialects FILE` adds rows of the user's
+//! for others, which count before those that come with kwab; `kwab import --help` shows one.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
@@ -18,7 +21,8 @@ use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use kwab::format::section::FILE_MAGIC;
 use kwab::import::{
-    ImportError, ImportReport, InputError, LogInput, Options, PendingDump, import, import_channel, is_channel,
+    Dialects, ImportError, ImportReport, InputError, LogInput, Options, PendingDump, import_channel, import_with,
+    is_channel,
 };
 use kwab::output::folder_of;
 
@@ -31,12 +35,13 @@ use crate::render;
 pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     let started = Instant::now();
     let input = open(&arguments.log)?;
+    let dialects = dialects(arguments.dialects.as_deref())?;
     let place = Place::of(arguments)?;
     let folder = if arguments.dry_run { None } else { Some(place.prepare(arguments)?) };
     let options = Options { source: source_name(&arguments.log), folder };
     let imported = match input {
         Input::Channel(bytes) => import_channel(&bytes, &options),
-        Input::Log(log, length) => import_log(log, length, &options),
+        Input::Log(log, length) => import_log(log, length, &options, dialects),
     };
     let (mut report, dumps) = imported.map_err(|error| match error {
         ImportError::Read { error, .. } => about(&arguments.log, system(&error)),
@@ -70,6 +75,13 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     }))
 }
 
+/// The dialects of a file before those that come with kwab.
+fn dialects(file: Option<&Path>) -> Result<Dialects> {
+    let Some(file) = file else { return Ok(Dialects::builtin()) };
+    let text = std::fs::read_to_string(file).map_err(|error| about(file, system(&error)))?;
+    Dialects::from_toml(&text).map_err(|error| about(file, error))
+}
+
 /// Prints the paths for the next program, as bytes; a person who reads the summary has them already.
 fn print(paths: &[PathBuf]) -> Result<()> {
     if io::stdout().is_terminal() {
@@ -97,6 +109,7 @@ pub(super) fn import_log(
     log: LogInput<'_>,
     length: Option<u64>,
     options: &Options,
+    dialects: Dialects,
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
     let bar = progress_bar(length);
     let mut progress = |offset| {
@@ -105,7 +118,7 @@ pub(super) fn import_log(
         }
     };
     let problem = log.problem();
-    let imported = import(log, options, &mut progress);
+    let imported = import_with(log, options, dialects, &mut progress);
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }

@@ -7,7 +7,7 @@ use std::io::{Cursor, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
-use kwab::import::{ImportError, Options};
+use kwab::import::{Dialects, ImportError, Options};
 use kwab::model::{DumpFile, OpenError};
 
 use super::import::{Input, import_log, log, open, source_name};
@@ -37,7 +37,7 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
     // What is neither a dump nor a log is described as the dump it is not.
     let Ok((log, length)) = opened else { return Ok(None) };
     let options = Options { source: source_name(path), folder: Some(std::env::temp_dir()) };
-    let (report, dumps) = import_log(log, length, &options).map_err(|error| match error {
+    let (report, dumps) = import_log(log, length, &options, Dialects::builtin()).map_err(|error| match error {
         ImportError::Read { error, .. } => about(path, system(&error)),
         ImportError::Write(error) => about(&std::env::temp_dir(), system(&error)),
     })?;

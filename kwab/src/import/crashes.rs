@@ -21,6 +21,7 @@ use super::lines::Place;
 use super::pending::PendingDump;
 use super::processes::Processes;
 use super::reported::Reported;
+use super::reports::dialect::Dialects;
 use super::segments::{ClosedSegment, Segments};
 use super::summary::ImportReport;
 use super::tally::Tally;
@@ -39,9 +40,10 @@ pub struct Crashes<R> {
 }
 
 impl<R: Read> Crashes<R> {
-    /// Reads `events`; the crashes are recorded in `segments`, and everything is counted in `tally`.
-    pub fn new(events: Events<R>, segments: Segments, tally: Tally) -> Self {
-        let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::default());
+    /// Reads `events`; the crashes are recorded in `segments`, everything is counted in `tally`, and
+    /// reports in console text are those of `dialects`.
+    pub fn new(events: Events<R>, segments: Segments, tally: Tally, dialects: Dialects) -> Self {
+        let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::new(dialects));
         let follower = Follower { segments, tally, console, processes, reported };
         Self { events, follower, next_check: 0, ended: false }
     }

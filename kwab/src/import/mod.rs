@@ -53,6 +53,7 @@ use std::path::PathBuf;
 pub use channel::{import_channel, is_channel};
 pub use input::{InputError, LogInput};
 pub use pending::{PendingDump, PendingFile};
+pub use reports::dialect::{DialectError, Dialects};
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 
 use crashes::Crashes;
@@ -88,6 +89,19 @@ pub enum ImportError {
     Write(io::Error),
 }
 
+/// As [`import`], with further dialects of kernels' reports ([`Dialects::from_toml`]).
+///
+/// # Errors
+/// As [`import`].
+pub fn import_with(
+    mut input: impl Read,
+    options: &Options,
+    dialects: Dialects,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
+    import_from(&mut input, options, dialects, progress)
+}
+
 /// Reads a log to its end. `progress` hears the offset now and then.
 ///
 /// The dumps are files without a name; they are gone with the process unless they are given one.
@@ -99,13 +113,14 @@ pub fn import(
     options: &Options,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
-    import_from(&mut input, options, progress)
+    import_from(&mut input, options, Dialects::builtin(), progress)
 }
 
 /// The same without a type parameter: one copy of the hot path, compiled here rather than in every caller.
 fn import_from(
     input: &mut dyn Read,
     options: &Options,
+    dialects: Dialects,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
     let mut head = Vec::new();
@@ -114,7 +129,7 @@ fn import_from(
     let seed = hash(&head) ^ hash(options.source.as_bytes()).rotate_left(32);
     let segments = Segments::new(options.folder.clone(), seed).map_err(ImportError::Write)?;
     let lines = Lines::new(io::Cursor::new(head).chain(input));
-    let crashes = Crashes::new(Events::new(Tokens::new(lines)), segments, Tally::new(&options.source));
+    let crashes = Crashes::new(Events::new(Tokens::new(lines)), segments, Tally::new(&options.source), dialects);
     let mut dumps = Dumps::new(crashes, options);
     let mut done = Vec::new();
     while let Some(dump) = dumps.next_dump(progress)? {

@@ -10,6 +10,7 @@ use kwab_format::record::{CauseKind, NoteKind};
 use super::crash::{Crash, cause_kind};
 use super::lines::Place;
 use super::reports::class::{Class, Weight};
+use super::reports::dialect::Dialects;
 use super::reports::{self, Recogniser, Report, Role};
 
 /// What the recogniser says about a line.
@@ -22,7 +23,7 @@ pub struct Heard {
 }
 
 /// The recogniser and what it has found in this boot.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reported {
     recogniser: Recogniser,
     /// The weight of the report that the crash of this boot is told by.
@@ -32,6 +33,11 @@ pub struct Reported {
 }
 
 impl Reported {
+    /// Recognises Linux and the kernels of `dialects`.
+    pub fn new(dialects: Dialects) -> Self {
+        Self { recogniser: Recogniser::with(dialects), main: None, own: false }
+    }
+
     /// The kernel speaks a dialect that is read elsewhere: its lines are not looked at any more.
     pub fn leave(&mut self) {
         self.own = true;

@@ -25,8 +25,7 @@
 //! ```
 //! Templates are those of [`super::template`]. Captures: `cpu`, `pid`, `comm`, `address` (that could not be accessed;
 //! of a frame, its own), `ip`, `sp`, `code`, `error`, `file`, `line`, `function`, `message`, `kind`, `version`,
-//! `symbol`,
-//! `offset`, `size`, `module`; any other name may be used in the title. Classes are the names in [`super::class`].
+//! `symbol`, `offset`, `size`, `module`; any other name may be used in the title. Classes are the names in [`super::class`].
 //! Registers that have the names of a known architecture need not be listed.
 //!
 //! A first line that several kernels share (`panic: …`) belongs to the row `generic`; the first line that fits the
@@ -112,7 +111,7 @@ pub enum DialectError {
         error: TemplateError,
     },
     /// A class that does not exist.
-    #[error("dialect {row}: there is no class {class:?}")]
+    #[error("dialect {row}: unknown class {class:?}")]
     Class {
         /// The row.
         row: String,
