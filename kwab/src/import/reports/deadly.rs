@@ -4,6 +4,9 @@
 //! holds none of the words by which healthy kernels speak of the same things (`panic=10` on a command line, `page fault
 //! handler installed`). Such a line is reported even when nothing else can be read.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::class::Class;
 
 /// Phrases that begin a deadly line, in lower case, and what they announce.
@@ -169,6 +172,18 @@ const HEALTHY: &[&str] = &[
     "delivered",
 ];
 
+/// The phrases that begin with a letter, in the order of the table.
+fn beginning_with(letter: u8) -> &'static [(&'static str, Class)] {
+    static BY_LETTER: LazyLock<HashMap<u8, Vec<(&'static str, Class)>>> = LazyLock::new(|| {
+        let mut by_letter: HashMap<u8, Vec<_>> = HashMap::new();
+        for phrase in DEADLY {
+            by_letter.entry(phrase.0.as_bytes()[0]).or_default().push(*phrase);
+        }
+        by_letter
+    });
+    BY_LETTER.get(&letter).map_or(&[], Vec::as_slice)
+}
+
 /// Whether a line says that something deadly happened; what, and the line without decoration.
 pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     let bare = undecorated(line);
@@ -180,11 +195,8 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
         return Some((Class::Panic, bare));
     }
     let first = bare.first()?.to_ascii_lowercase();
-    let fits = |phrase: &str| {
-        phrase.as_bytes().first() == Some(&first)
-            && bare.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes()))
-    };
-    let (phrase, class) = DEADLY.iter().find(|(phrase, _)| fits(phrase))?;
+    let fits = |phrase: &str| bare.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes()));
+    let (phrase, class) = beginning_with(first).iter().find(|(phrase, _)| fits(phrase))?;
     // `stack overflowing`, `page faults: 12`: the phrase must end as a word.
     let next = bare.get(phrase.len());
     let whole = next.is_none_or(|byte| !byte.is_ascii_alphanumeric() || *byte == b'e')
@@ -241,6 +253,10 @@ pub(super) fn undecorated(line: &[u8]) -> &[u8] {
             "fatal -",
             "e:",
         ];
+        // No line pays for the words unless one of them may stand at its front.
+        if !matches!(rest.first(), Some(b'e' | b'E' | b'f' | b'F' | b'c' | b'C' | b'k' | b'K' | b'l' | b'L' | b'[')) {
+            break;
+        }
         let word = WORDS
             .iter()
             .find(|word| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes())));

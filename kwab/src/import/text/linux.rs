@@ -2,6 +2,9 @@
 //!
 //! Forms as arch/x86/kernel/dumpstack.c, kernel/panic.c and arch/x86/mm/fault.c print them.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use nom::Parser;
 use nom::bytes::complete::{tag, take_until, take_while1};
 use nom::character::complete::char;
@@ -243,10 +246,11 @@ pub struct Segfault<'a> {
 /// Reads a [`Segfault`], also the `traps: init[1] general protection fault ip:… sp:… error:…` form.
 pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
     let text = text.strip_prefix(b"traps: ").unwrap_or(text);
-    let (mark, fault_at) =
+    static MARKS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
         [&b": segfault at "[..], b" general protection fault ip:", b" general protection ip:", b" trap "]
-            .iter()
-            .find_map(|mark| memchr::memmem::find(text, mark).map(|at| (*mark, at)))?;
+            .map(Finder::new)
+    });
+    let (mark, fault_at) = MARKS.iter().find_map(|mark| Some((mark.needle(), mark.find(text)?)))?;
     let head = text[..fault_at].strip_suffix(b"]")?;
     let open = memchr::memrchr(b'[', head)?;
     let pid = std::str::from_utf8(&head[open + 1..]).ok()?.parse().ok()?;
