@@ -64,7 +64,7 @@ impl<R: Read> Events<R> {
         let token = self.tokens.token();
         if token.kind == TokenKind::Text {
             self.taken = token.bytes.len();
-            if self.mender.is_plain(token.bytes) {
+            if self.mender.is_plain(&token) {
                 let (bytes, place, ends_line) = (token.bytes, token.place, token.ends_line);
                 return Ok(Some(LogItem::Text { bytes, place, ends_line }));
             }

@@ -115,6 +115,12 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// What has been read from the first byte of the current line on: the line, its end, and what lies behind it.
+    #[inline]
+    pub fn ahead(&self) -> &[u8] {
+        self.window.get(self.current.start..self.end).unwrap_or_default()
+    }
+
     /// Length of the next line and whether a line end follows it.
     #[inline]
     fn find_end(&mut self) -> io::Result<Option<(usize, bool)>> {

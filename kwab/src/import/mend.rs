@@ -15,13 +15,9 @@ use super::event::{EventSlot, Extra, read_event};
 use super::item::LogItem;
 use super::lines::{MAX_LINE, Place};
 use super::text::clean;
-use super::tokens::{MARK, Token};
+use super::tokens::{ARMOUR, MARK, RESET, Token};
 use crate::text::lex::Lexer;
 
-/// How an armoured line begins.
-const ARMOUR: &[u8] = b"KW1:";
-/// A terminal reset: it comes from firmware or a starting kernel, and what follows it is a line of its own.
-const RESET: &[u8] = b"\x1bc";
 /// Pieces of text that are tried as the rest of a torn event.
 const PATIENCE: u32 = 8;
 /// A torn event longer than this is not waited for.
@@ -132,13 +128,13 @@ impl Mender {
         self.has_items().then(|| self.next_item(slot))
     }
 
-    /// Whether text is console output and nothing else, the usual case.
+    /// Whether a text is console output and nothing else, the usual case.
     #[inline]
-    pub fn is_plain(&self, bytes: &[u8]) -> bool {
-        self.torn.is_none()
-            && !is_blank_noise(bytes)
-            && memchr::memmem::find(bytes, RESET).is_none_or(|at| at == 0)
-            && self.armour.find(bytes).is_none()
+    pub fn is_plain(&self, token: &Token<'_>) -> bool {
+        let bytes = token.bytes;
+        let whole = !token.mixed
+            || memchr::memmem::find(bytes, RESET).is_none_or(|at| at == 0) && self.armour.find(bytes).is_none();
+        whole && self.torn.is_none() && !is_blank_noise(bytes)
     }
 
     /// Takes text that is not plain: the rest of a torn event, armoured lines, or console output.
@@ -365,7 +361,7 @@ mod tests {
     const LINE: Place = Place { offset: 100, line: 7 };
 
     fn token<'a>(kind: super::super::tokens::TokenKind, bytes: &'a [u8]) -> Token<'a> {
-        Token { kind, bytes, place: LINE, line: LINE, ends_line: true }
+        Token { kind, bytes, place: LINE, line: LINE, ends_line: true, mixed: true }
     }
 
     fn texts(mender: &mut Mender) -> Vec<String> {
@@ -388,7 +384,8 @@ mod tests {
     #[test]
     fn a_terminal_reset_begins_a_line_of_its_own() {
         let mut mender = Mender::default();
-        assert!(mender.is_plain(b"\x1bcSeaBIOS") && !mender.is_plain(b"old\x1bcSeaBIOS"));
+        let plain = |mender: &Mender, bytes| mender.is_plain(&token(super::super::tokens::TokenKind::Text, bytes));
+        assert!(plain(&mender, b"\x1bcSeaBIOS") && !plain(&mender, b"old\x1bcSeaBIOS"));
         mender.text(&token(super::super::tokens::TokenKind::Text, b"old\x1bcSeaBIOS"));
         assert_eq!(texts(&mut mender), ["\"old\" 100 true", "\"\\u{1b}cSeaBIOS\" 103 true"]);
     }
@@ -405,7 +402,7 @@ mod tests {
         assert_eq!(texts(&mut mender), ["\"other\" 100 true"; 7]);
         mender.text(&token(TokenKind::Text, b"other"));
         assert_eq!(texts(&mut mender), ["the event ends before its object does", "\"other\" 100 true"]);
-        assert!(mender.is_plain(b"other"));
+        assert!(mender.is_plain(&token(TokenKind::Text, b"other")));
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub mod printed;
 pub mod processes;
 pub mod reported;
 pub mod reports;
+mod scout;
 pub mod segment;
 pub mod segments;
 pub mod summary;

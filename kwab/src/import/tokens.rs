@@ -9,9 +9,14 @@ use std::io::{self, Read};
 use memchr::memmem::Finder;
 
 use super::lines::{Lines, Place};
+use super::scout::Scout;
 
 /// How an event begins.
 pub const MARK: &[u8] = b"DBG {";
+/// How a line of an armoured dump begins.
+pub const ARMOUR: &[u8] = b"KW1:";
+/// A terminal reset: it comes from firmware or a starting kernel, and what follows it is a line of its own.
+pub const RESET: &[u8] = b"\x1bc";
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +40,8 @@ pub struct Token<'a> {
     pub line: Place,
     /// Whether a line end follows its last byte.
     pub ends_line: bool,
+    /// Whether armour or the reset of a terminal may stand in its line.
+    pub mixed: bool,
 }
 
 /// A cursor over the tokens of a stream.
@@ -48,12 +55,27 @@ pub struct Tokens<R> {
     len: usize,
     kind: TokenKind,
     mark: Finder<'static>,
+    marks: Scout,
+    armour: Scout,
+    resets: Scout,
+    mixed: bool,
 }
 
 impl<R: Read> Tokens<R> {
     /// Cuts `lines`.
     pub fn new(lines: Lines<R>) -> Self {
-        Self { lines, at: 0, end: 0, len: 0, kind: TokenKind::Text, mark: Finder::new(MARK) }
+        Self {
+            lines,
+            at: 0,
+            end: 0,
+            len: 0,
+            kind: TokenKind::Text,
+            mark: Finder::new(MARK),
+            marks: Scout::new(MARK),
+            armour: Scout::new(ARMOUR),
+            resets: Scout::new(RESET),
+            mixed: false,
+        }
     }
 
     /// Steps over `taken` bytes of the current token and goes to the next; `false` at the end of the stream.
@@ -73,6 +95,12 @@ impl<R: Read> Tokens<R> {
             if bytes.starts_with(MARK) {
                 self.kind = TokenKind::Event;
                 self.end = self.len;
+                self.mixed = true;
+                return Ok(true);
+            }
+            self.mixed = self.armour.may_stand_in(&self.lines) || self.resets.may_stand_in(&self.lines);
+            if !self.marks.may_stand_in(&self.lines) {
+                (self.kind, self.end) = (TokenKind::Text, self.len);
                 return Ok(true);
             }
         }
@@ -103,6 +131,7 @@ impl<R: Read> Tokens<R> {
             place,
             line: Place { offset: line.offset, line: line.number },
             ends_line: line.ended && self.end == self.len,
+            mixed: self.mixed,
         }
     }
 

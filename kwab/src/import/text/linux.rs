@@ -6,30 +6,42 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 use nom::Parser;
-use nom::bytes::complete::{tag, take_until, take_while1};
+use nom::bytes::complete::{tag, take_while1};
 use nom::character::complete::char;
 use nom::combinator::opt;
 use nom::multi::many1;
-use nom::sequence::{delimited, preceded};
+use nom::sequence::preceded;
 
 use super::{Location, Parsed, decimal, hex, location, spaces};
 
 /// Splits `[   12.345678] text` (and `[   12.345678][   T1] text`) into nanoseconds since boot and the text.
 pub fn timestamp(line: &[u8]) -> Option<(u64, &[u8])> {
-    if line.first() != Some(&b'[') {
-        return None;
-    }
-    fn parse(input: &[u8]) -> Parsed<'_, (u64, &[u8])> {
-        let (rest, seconds) = preceded((char('['), opt(spaces)), decimal).parse(input)?;
-        let (rest, fraction) = delimited(char('.'), nom::character::complete::digit1, char(']')).parse(rest)?;
-        let micros: u64 = std::str::from_utf8(fraction).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
-        let (rest, _) = opt(delimited(char('['), take_until(&b"]"[..]), char(']'))).parse(rest)?;
-        let scale = 10u64.pow(9u32.saturating_sub(fraction.len() as u32));
-        let ns = seconds.saturating_mul(1_000_000_000).saturating_add(micros.saturating_mul(scale));
-        Ok((rest, (ns, rest)))
-    }
-    let (_, (ns, text)) = parse(line).ok()?;
-    Some((ns, text.strip_prefix(b" ").unwrap_or(text)))
+    let inner = line.strip_prefix(b"[")?;
+    let blanks = inner.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let (seconds, rest) = digits(&inner[blanks..])?;
+    let (fraction, rest) = digits(rest.strip_prefix(b".")?)?;
+    let rest = rest.strip_prefix(b"]")?;
+    // The caller's id, or another field in brackets.
+    let rest = match rest.strip_prefix(b"[").and_then(|field| memchr::memchr(b']', field).map(|end| &field[end + 1..]))
+    {
+        Some(behind) => behind,
+        None => rest,
+    };
+    let scale = 10u64.pow(9u32.saturating_sub(u32::try_from(fraction.len()).unwrap_or(u32::MAX)));
+    let ns = number(seconds)?.saturating_mul(1_000_000_000);
+    let ns = ns.saturating_add(number(fraction).unwrap_or(0).saturating_mul(scale));
+    Some((ns, rest.strip_prefix(b" ").unwrap_or(rest)))
+}
+
+/// The decimal digits at the front of a text, at least one, and what follows them.
+fn digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// The value of decimal digits, if it fits 64 bits.
+fn number(digits: &[u8]) -> Option<u64> {
+    digits.iter().try_fold(0u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
 /// How a line announces the end of something.
