@@ -19,8 +19,29 @@ enum Stage {
     Kernel,
 }
 
+/// Texts of which every line holds one that [`BootFacts::line`] has a use for.
+pub const NEEDLES: &[&[u8]] = &[
+    b"SeaBIOS (version",
+    b"UEFI firmware (version",
+    b"qboot",
+    b"Linux version ",
+    b"Booting ",
+    b"kwab kernel ",
+    b"ommand line: ",
+    b"cmdline: ",
+    b"debug: enabled categories: ",
+    b"DMI: ",
+    b"Hardware name: ",
+    b"running cmdline init: ",
+    b"bootinfo: init path = ",
+    b" as init process",
+    b"RAM: ",
+    b"tsc: ",
+    b"smp: ",
+];
+
 /// What the console said about the running kernel.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BootFacts {
     /// Which boot of the log, from 1.
     pub number: u32,

@@ -11,6 +11,17 @@ use super::lines::Place;
 use super::printed::{FlightHead, PrintedRecord};
 use super::text::{kernel, linux};
 
+/// Texts of which every line outside of blocks holds one that announces a death or begins a block.
+pub const NEEDLES: &[&[u8]] = &[
+    b"[PANIC]",
+    b"[FLIGHT RECORDER",
+    b"register dump:",
+    b"panicked at ",
+    b"_CRASH_DUMP_BEGIN===",
+    b"=== PID ",
+    b"task:",
+];
+
 /// The longest printed base64 dump that is decoded.
 const LONGEST_DUMP: usize = 8 << 20;
 
@@ -68,6 +79,11 @@ impl From<TextKind> for ConsoleLine<'_> {
 }
 
 impl ConsoleParser {
+    /// Whether the last line belonged to no block.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.block, Block::Console)
+    }
+
     /// Whether a line announces a death.
     pub fn announces(&self, text: &[u8]) -> Option<Announced> {
         let kernel = |kind| Some(Announced { victim: Victim::Kernel, kind });

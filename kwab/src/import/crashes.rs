@@ -20,7 +20,8 @@ use super::item::LogItem;
 use super::lines::Place;
 use super::pending::PendingDump;
 use super::processes::Processes;
-use super::reported::Reported;
+use super::quiet::Quiet;
+use super::reported::{Heard, Reported};
 use super::reports::dialect::Dialects;
 use super::segments::{ClosedSegment, Segments};
 use super::summary::ImportReport;
@@ -44,7 +45,7 @@ impl<R: Read> Crashes<R> {
     /// reports in console text are those of `dialects`.
     pub fn new(events: Events<R>, segments: Segments, tally: Tally, dialects: Dialects) -> Self {
         let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::new(dialects));
-        let follower = Follower { segments, tally, console, processes, reported };
+        let follower = Follower { segments, tally, console, processes, reported, quiet: Quiet::default() };
         Self { events, follower, next_check: 0, ended: false }
     }
 
@@ -120,6 +121,7 @@ struct Follower {
     console: ConsoleParser,
     processes: Processes,
     reported: Reported,
+    quiet: Quiet,
 }
 
 impl Follower {
@@ -166,7 +168,51 @@ impl Follower {
         }
     }
 
+    #[inline]
     fn text(&mut self, bytes: &[u8], place: Place, ends_line: bool) -> io::Result<()> {
+        if !self.is_quiet(bytes) {
+            return self.telling_text(bytes, place, ends_line);
+        }
+        debug_assert!(
+            self.says_nothing(bytes, place),
+            "a quiet line says something: {:?}",
+            String::from_utf8_lossy(bytes)
+        );
+        let ns = linux::timestamp(bytes).map(|(ns, _)| ns);
+        self.tally.text(ends_line, ns.is_some());
+        self.record_text(TextKind::CONSOLE, bytes, ns, place, ends_line);
+        Ok(())
+    }
+
+    /// Whether no reader is in the middle of something, and the line means nothing to any.
+    #[inline]
+    fn is_quiet(&mut self, bytes: &[u8]) -> bool {
+        let Some(recogniser) = self.reported.idle() else { return false };
+        self.console.is_idle() && self.segments.current().crash.is_none() && self.quiet.is_quiet(bytes, recogniser)
+    }
+
+    /// Whether the readers of console text agree that a line is quiet.
+    fn says_nothing(&mut self, bytes: &[u8], place: Place) -> bool {
+        let cleaned = clean(bytes);
+        let text = cleaned.as_deref().unwrap_or(bytes);
+        let text = linux::timestamp(text).map_or(text, |(_, text)| text);
+        let facts = self.segments.boot().clone();
+        let begins_boot = self.segments.boot().line(text);
+        let line = self.console.line(text, None, place, None);
+        let is_console = line.kind == TextKind::CONSOLE && line.record.is_none() && self.console.is_idle();
+        let heard = self.reported.line(bytes, place);
+        !begins_boot
+            && *self.segments.boot() == facts
+            && kernel::fault_notice(text).is_none()
+            && self.console.announces(text).is_none()
+            && !announces_death(text)
+            && is_console
+            && heard == Heard { opens: None, belongs: false }
+            && self.reported.idle().is_some()
+    }
+
+    /// Takes a line that may mean something.
+    fn telling_text(&mut self, bytes: &[u8], place: Place, ends_line: bool) -> io::Result<()> {
         let cleaned = clean(bytes);
         let text = cleaned.as_deref().unwrap_or(bytes);
         let (ns, text) = match linux::timestamp(text) {
@@ -190,16 +236,21 @@ impl Follower {
         if segment.crash.is_none() && !self.tally.has_unexplained() && announces_death(text) {
             self.tally.unexplained(text, place);
         }
-        let stamp = Stamp { ns, line: Some(place.line), ..Stamp::default() };
+        self.record_text(line.kind, bytes, ns, place, ends_line);
+        Ok(())
+    }
+
+    /// Records a piece of console text.
+    #[inline]
+    fn record_text(&mut self, kind: TextKind, bytes: &[u8], ns: Option<u64>, place: Place, ends_line: bool) {
         let record = Text {
-            kind: Some(line.kind),
+            kind: Some(kind),
             bytes: Some(bytes),
             continues: (!ends_line).then_some(true),
-            stamp,
+            stamp: Stamp { ns, line: Some(place.line), ..Stamp::default() },
             ..Text::default()
         };
-        segment.out.put(SectionKind::LOG, &record);
-        Ok(())
+        self.segments.current().out.put(SectionKind::LOG, &record);
     }
 
     /// Offers a line to the recogniser of reports; says whether the line is part of one.
@@ -240,9 +291,6 @@ impl Follower {
         if self.segments.boot().line(text) {
             self.begin_boot(place)?;
             self.segments.boot().line(text);
-        }
-        if let Some(init) = &self.segments.boot().init {
-            self.processes.init(init);
         }
         if let Some(notice) = kernel::fault_notice(text) {
             self.processes.printed_fault(&notice, place.line);
@@ -286,15 +334,24 @@ impl Follower {
 
     /// A death is announced. Gives the crash it belongs to, unless that is not the one at hand.
     fn announce(&mut self, victim: Victim, kind: CauseKind, place: Place) -> io::Result<Option<&mut Crash>> {
+        self.name_init();
         if let Some(crash) = self.segments.announce(victim, kind, place)? {
             self.processes.describe(crash);
         }
         Ok(self.segments.current().crash.as_mut())
     }
 
+    /// The program of process 1 that the console named, unless an event named another.
+    fn name_init(&mut self) {
+        if let Some(init) = &self.segments.boot().init {
+            self.processes.init(init);
+        }
+    }
+
     /// Concludes what an event means for processes and crashes.
     #[cold]
     fn interpret(&mut self, event: &EventSlot<'_>, place: Place) -> io::Result<()> {
+        self.name_init();
         match event.listed.as_deref() {
             Some(ListedEvent::CrashReport(report)) => return self.crash_report(&report.record(), place),
             Some(ListedEvent::Panic(panic)) => return self.panic(&panic.record(), place),

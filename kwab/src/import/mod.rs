@@ -35,6 +35,7 @@ pub mod mend;
 pub mod pending;
 pub mod printed;
 pub mod processes;
+mod quiet;
 pub mod reported;
 pub mod reports;
 mod scout;

@@ -43,6 +43,11 @@ impl Reported {
         self.own = true;
     }
 
+    /// The recogniser, while no report is open; it has then no state that a line without its needles could change.
+    pub fn idle(&self) -> Option<&Recogniser> {
+        (!self.recogniser.is_open()).then_some(&self.recogniser)
+    }
+
     /// Takes a line as it stands in the log.
     pub fn line(&mut self, line: &[u8], place: Place) -> Heard {
         let nothing = Heard { opens: None, belongs: false };

@@ -5,6 +5,16 @@ use super::words::has;
 /// Longest line that is unpacked from JSON.
 const LONGEST_JSON: usize = 64 << 10;
 
+/// Whether a line without control characters may be JSON, or hold entities of HTML or quoted-printable text.
+pub(super) fn may_be_wrapped(line: &[u8]) -> bool {
+    let printable = |at: usize| line[at..].starts_with(b"=3D") || line[at..].starts_with(b"=A0 ");
+    line.starts_with(b"{")
+        || line.ends_with(b"=0A=")
+        || line.ends_with(b"=20")
+        || memchr::memchr(b'&', line).is_some()
+        || memchr::memchr_iter(b'=', line).any(printable)
+}
+
 /// Writes the clean line into `out`; `false` when nothing had to be cleaned.
 pub(super) fn clean(line: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();

@@ -184,6 +184,11 @@ fn beginning_with(letter: u8) -> &'static [(&'static str, Class)] {
     BY_LETTER.get(&letter).map_or(&[], Vec::as_slice)
 }
 
+/// Texts of which every deadly line holds one, in any case.
+pub(super) fn needles() -> impl Iterator<Item = &'static [u8]> {
+    DEADLY.iter().map(|(phrase, _)| phrase.as_bytes()).chain([&b"panic"[..]])
+}
+
 /// Whether a line says that something deadly happened; what, and the line without decoration.
 pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     let bare = undecorated(line);

@@ -51,6 +51,10 @@ const PATIENCE_ENDED: u32 = 24;
 /// Lines between a cut mark and the head it belongs to.
 const CUT_REACH: u64 = 10;
 
+/// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line.
+const OWN_NEEDLES: [&[u8]; 5] =
+    [b"Linux version ", b"------------[ cut here ]", b"8<--- cut here", b"====================", b"Comm: "];
+
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -118,6 +122,17 @@ impl Recogniser {
             cut: None,
             linux: false,
         }
+    }
+
+    /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
+    pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
+        let own = deadly::needles().chain(OWN_NEEDLES);
+        self.heads.needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
+    }
+
+    /// Whether a line may have to be unpacked before it can be searched for [`Self::needles`].
+    pub fn is_wrapped(line: &[u8]) -> bool {
+        clean::may_be_wrapped(line)
     }
 
     /// Takes a line as it stands in the log, without its end.

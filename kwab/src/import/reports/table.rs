@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use memchr::memmem::Finder;
+
 use super::template::{Captures, Template};
 
 /// Templates with a value each, in the order in which they count.
@@ -9,7 +11,7 @@ use super::template::{Captures, Template};
 pub struct Index<T> {
     rows: Vec<(Template, T)>,
     /// The text that a line must hold for each floating row.
-    needles: Vec<Option<memchr::memmem::Finder<'static>>>,
+    needles: Vec<Option<Finder<'static>>>,
     /// Rows that begin with text, by their first two bytes.
     anchored: HashMap<[u8; 2], Vec<usize>>,
     /// Rows that may begin anywhere.
@@ -25,13 +27,19 @@ impl<T> Default for Index<T> {
 impl<T> Index<T> {
     /// Adds a template; one that cannot be read is left out. Tables are tested, and a user's rows are checked before.
     pub fn add(&mut self, template: &str, value: T) {
-        let Ok(template) = Template::new(template) else { return };
+        if let Ok(template) = Template::new(template) {
+            self.insert(template, value);
+        }
+    }
+
+    /// Adds a template.
+    pub fn insert(&mut self, template: Template, value: T) {
         let number = self.rows.len();
         match template.first_bytes() {
             Some([first, second, ..]) => self.anchored.entry([*first, *second]).or_default().push(number),
             _ => {
                 self.floating.push(number);
-                self.needles.push(template.longest_literal().cloned());
+                self.needles.push(template.longest_literal().map(|text| Finder::new(text).into_owned()));
             }
         }
         self.rows.push((template, value));
@@ -60,6 +68,11 @@ impl<T> Index<T> {
             }
         }
         None
+    }
+
+    /// For each template the texts that every line which matches it holds.
+    pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
+        self.rows.iter().map(|(template, _)| template.literals())
     }
 
     /// How many templates there are.

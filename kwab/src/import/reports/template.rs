@@ -34,9 +34,9 @@ enum Kind {
 }
 
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "a template has few pieces, most of them literals")]
 enum Piece {
-    Literal(Vec<u8>, Finder<'static>),
+    /// Text; with a finder when it ends a capture of anything.
+    Literal(Vec<u8>, Option<Box<Finder<'static>>>),
     Space,
     Capture(Option<String>, Kind),
 }
@@ -147,12 +147,25 @@ impl Template {
     }
 
     /// The longest text that a line must hold anywhere.
-    pub fn longest_literal(&self) -> Option<&Finder<'static>> {
+    pub fn longest_literal(&self) -> Option<&[u8]> {
         let literals = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Literal(_, finder) => Some(finder),
+            Piece::Literal(bytes, _) => Some(&bytes[..]),
             _ => None,
         });
-        literals.max_by_key(|finder| finder.needle().len())
+        literals.max_by_key(|bytes| bytes.len())
+    }
+
+    /// All texts that a line without tabs must hold; a space where the template has one beside the text.
+    pub fn literals(&self) -> Vec<Vec<u8>> {
+        let is_space = |at: Option<usize>| matches!(at.and_then(|at| self.pieces.get(at)), Some(Piece::Space));
+        let literal = |(at, piece): (usize, &Piece)| match piece {
+            Piece::Literal(bytes, _) => {
+                let blank = |space: bool| if space { &b" "[..] } else { b"" };
+                Some([blank(is_space(at.checked_sub(1))), bytes, blank(is_space(Some(at + 1)))].concat())
+            }
+            _ => None,
+        };
+        self.pieces.iter().enumerate().filter_map(literal).collect()
     }
 
     /// Matches a line.
@@ -177,7 +190,7 @@ impl Template {
                 }
                 Piece::Capture(name, kind) => {
                     let end = match (kind, self.pieces.get(at + 1)) {
-                        (Kind::Any, Some(Piece::Literal(_, finder))) => finder.find(rest)?,
+                        (Kind::Any, Some(Piece::Literal(bytes, finder))) => find(rest, bytes, finder.as_deref())?,
                         (Kind::Any, Some(Piece::Space)) => self.space_before(rest, at + 2)?,
                         (Kind::Any, _) => rest.len(),
                         (kind, _) => kind.length(rest)?,
@@ -197,15 +210,15 @@ impl Template {
     fn space_before(&self, rest: &[u8], next: usize) -> Option<usize> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         match self.pieces.get(next) {
-            Some(Piece::Literal(_, finder)) => {
+            Some(Piece::Literal(bytes, finder)) => {
                 let mut from = 0;
                 loop {
-                    let at = from + finder.find(&rest[from..])?;
+                    let at = from + find(&rest[from..], bytes, finder.as_deref())?;
                     let head = &rest[..at];
                     if head.last().is_some_and(blank) {
                         return Some(head.trim_ascii_end().len());
                     }
-                    from = at + finder.needle().len().max(1);
+                    from = at + bytes.len().max(1);
                     if from > rest.len() {
                         return None;
                     }
@@ -239,8 +252,21 @@ impl Kind {
 fn flush(literal: &mut String, pieces: &mut Vec<Piece>) {
     if !literal.is_empty() {
         let bytes = std::mem::take(literal).into_bytes();
-        let finder = Finder::new(&bytes).into_owned();
+        let any = |piece: Option<&Piece>| matches!(piece, Some(Piece::Capture(_, Kind::Any)));
+        let ends_capture = match pieces.as_slice() {
+            [.., before, Piece::Space] => any(Some(before)),
+            before => any(before.last()),
+        };
+        let finder = ends_capture.then(|| Box::new(Finder::new(&bytes).into_owned()));
         pieces.push(Piece::Literal(bytes, finder));
+    }
+}
+
+/// Where `bytes` stands in `text`.
+fn find(text: &[u8], bytes: &[u8], finder: Option<&Finder<'static>>) -> Option<usize> {
+    match finder {
+        Some(finder) => finder.find(text),
+        None => memchr::memmem::find(text, bytes),
     }
 }
 

@@ -10,6 +10,9 @@ use nom::sequence::{delimited, preceded};
 
 use super::{Location, Parsed, decimal, hex, location, signed, spaces};
 
+/// Texts of which every line holds one that [`fault_notice`] knows.
+pub const NEEDLES: &[&[u8]] = &[b"(pid="];
+
 /// `[PANIC] CPU=0 at platform/x64/interrupt.rs:350`
 pub fn panic_place(line: &[u8]) -> Option<(u32, &[u8], u32)> {
     fn parse(input: &[u8]) -> Parsed<'_, (u64, &[u8])> {

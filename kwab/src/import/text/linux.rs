@@ -74,6 +74,27 @@ const OOPSES: &[&[u8]] = &[
     b"PANIC: double fault",
 ];
 
+/// Texts of which every line holds one that [`alarm`] or [`segfault`] knows.
+pub const NEEDLES: &[&[u8]] = &[
+    b"Kernel panic - not syncing: ",
+    b"lockup",
+    b" blocked for more than ",
+    b"BUG: ",
+    b"Oops: ",
+    b"Unable to handle kernel ",
+    b"general protection ",
+    b"invalid opcode: ",
+    b"divide error: ",
+    b"double fault",
+    b"stack segment: ",
+    b"kernel BUG at ",
+    b"int3: ",
+    b"alignment check: ",
+    b"traps: PANIC: ",
+    b": segfault at ",
+    b" trap ",
+];
+
 /// Recognises an [`Alarm`].
 pub fn alarm(text: &[u8]) -> Option<Alarm<'_>> {
     if let Some(message) = text.strip_prefix(b"Kernel panic - not syncing: ") {

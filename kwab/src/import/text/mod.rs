@@ -27,6 +27,12 @@ const DEATHS: &[&[u8]] = &[
     b"triple fault",
 ];
 
+/// Texts of which every line holds one that [`announces_death`], [`linux::alarm`], [`linux::segfault`] or
+/// [`kernel::fault_notice`] knows, in upper or lower case.
+pub fn needles() -> impl Iterator<Item = &'static [u8]> {
+    DEATHS.iter().chain(linux::NEEDLES).chain(kernel::NEEDLES).copied()
+}
+
 /// Whether a line announces a kernel's death, in words that no other reader here knows. The panic of a Rust program
 /// (`thread 'main' panicked at`) is none.
 pub fn announces_death(text: &[u8]) -> bool {

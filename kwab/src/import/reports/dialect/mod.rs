@@ -212,20 +212,20 @@ impl Dialects {
         }
         for (list, what) in lists {
             for template in list {
-                check(template)?;
-                body.add(template, what);
+                let template = check(template)?;
                 if what == Use::Mark {
-                    self.marks.add(template, number);
+                    self.marks.insert(template.clone(), number);
                 }
+                body.insert(template, what);
             }
         }
         for begin in &row.begins {
-            check(&begin.line)?;
+            let line = check(&begin.line)?;
             let class = if begin.class.is_empty() { Some(Class::Panic) } else { Class::named(&begin.class) };
             let class =
                 class.ok_or_else(|| DialectError::Class { row: row.name.clone(), class: begin.class.clone() })?;
             let title = if begin.title.is_empty() { "panic: {message}".to_string() } else { begin.title.clone() };
-            self.begins.add(&begin.line, Opening { row: number, class, title, stage: begin.stage });
+            self.begins.insert(line, Opening { row: number, class, title, stage: begin.stage });
         }
         let prefix = row.prefix.iter().map(|template| check(template)).collect::<Result<_, _>>()?;
         let registers = row.registers.iter().map(|name| name.to_ascii_lowercase()).collect();
@@ -256,6 +256,11 @@ impl Dialects {
             }
         }
         (line, Captures::default())
+    }
+
+    /// For each template that opens a report the texts that every line which it opens one with holds.
+    pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
+        self.begins.needles()
     }
 
     /// Whether a line opens a report.

@@ -50,6 +50,11 @@ pub struct Found<'t, 'l> {
 }
 
 impl Heads {
+    /// For each template the texts that every line which it finds holds.
+    pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
+        self.index.needles()
+    }
+
     /// Looks a line up.
     pub fn find<'t, 'l>(&'t self, line: &'l [u8]) -> Option<Found<'t, 'l>> {
         let line = line.trim_ascii();
