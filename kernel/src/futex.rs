@@ -1,8 +1,8 @@
 //! Futexes: sleeping on a word of user memory (futex(2)).
 //!
 //! A waiter is found by its [`Key`]. In private memory the key is the address space and the address; in shared memory it is
-//! the frame and the offset in it, so that two mappings of one page meet. Waiters hang in buckets; a bucket's lock makes
-//! "look at the word and queue" one step for wakers, who take the same lock.
+//! the file or the shared memory and the offset in it, so that two mappings of one page meet. Waiters hang in buckets; a
+//! bucket's lock makes "look at the word and queue" one step for wakers, who take the same lock.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -219,7 +219,7 @@ fn bucket(key: &Key) -> SpinGuard<'static, Vec<Arc<Waiter>>> {
 fn index(key: &Key) -> usize {
     let mixed = match key {
         Key::Private { space, addr } => (*space as u64 >> 6) ^ (addr >> 2),
-        Key::Shared { frame, offset } => u64::from(*frame) << 10 ^ u64::from(*offset >> 2),
+        Key::Shared { object: (kind, number), offset } => (kind << 32 ^ number) << 10 ^ offset >> 2,
     };
     (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize
 }

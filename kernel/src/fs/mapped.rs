@@ -56,6 +56,11 @@ impl Mapped for MappedFile {
         self.file.inode().attr().touch_modified();
     }
 
+    fn identity(&self) -> (u64, u64) {
+        let attr = self.file.inode().attr();
+        (attr.dev, attr.ino)
+    }
+
     fn mappers(&self) -> Option<&ReverseMap> {
         self.file.inode().mappers()
     }

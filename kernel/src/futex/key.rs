@@ -7,7 +7,7 @@ use linux_abi::Errno;
 use machine::addr::UserPage;
 use machine::trap::Access;
 
-use crate::mm::{TAG_ANON, page_down};
+use crate::mm::{TAG_ANON, Vma, page_down};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::{current, memory};
 
@@ -21,12 +21,12 @@ pub enum Key {
         /// The address.
         addr: u64,
     },
-    /// A word of a frame.
+    /// A word of a file or of shared memory, whichever frame holds it now: frames go to other memory while a thread waits.
     Shared {
-        /// Frame number.
-        frame: u32,
-        /// Offset in the frame.
-        offset: u16,
+        /// Which one ([`Backing::identity`]).
+        object: (u64, u64),
+        /// Offset in it.
+        offset: u64,
     },
 }
 
@@ -57,15 +57,19 @@ pub fn key(addr: u64, private: bool, need: Need) -> Result<Key, Errno> {
     let page = UserPage::new(page_down(addr)).ok_or(Errno::EFAULT)?;
     let mut read_only = false;
     loop {
-        let shared = mm.lock().vmas.find(addr).map(|vma| vma.flags.has(VmaFlags::SHARED));
-        if let (Some(shared), Some(leaf)) = (shared, mm.space.lookup(page)) {
-            let in_frame = Key::Shared { frame: leaf.frame.0, offset: (addr % 4096) as u16 };
+        let seen = |vma: &Vma| {
+            let object = vma.backing.identity().map(|(object, offset)| (object, offset + (addr - vma.start)));
+            (vma.flags.has(VmaFlags::SHARED), object)
+        };
+        let found = mm.lock().vmas.find(addr).map(seen);
+        if let (Some((shared, object)), Some(leaf)) = (found, mm.space.lookup(page)) {
+            let in_object = object.map_or(in_space, |(object, offset)| Key::Shared { object, offset });
             match (shared, leaf.prot.write) {
                 (false, true) => return Ok(in_space),
-                (true, true) => return Ok(in_frame),
+                (true, true) => return Ok(in_object),
                 // A private page that is never written never changes: nothing to wait for (futex(2), EFAULT).
                 (false, false) if read_only && leaf.prot.tag == TAG_ANON => return Err(Errno::EFAULT),
-                (_, false) if read_only && leaf.prot.read => return Ok(in_frame),
+                (_, false) if read_only && leaf.prot.read => return Ok(in_object),
                 _ => {}
             }
         }

@@ -62,6 +62,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn held(&self) -> (*const (), u64);
     /// A program is about to write to the file through the mapping.
     fn wrote(&self);
+    /// Device and inode number, which no other file ever has.
+    fn identity(&self) -> (u64, u64);
     /// Who has mapped the file; `None` for one that is never cut.
     fn mappers(&self) -> Option<&ReverseMap>;
 }
@@ -111,6 +113,18 @@ pub enum Backing {
         /// Index of the range's first page.
         index: u64,
     },
+}
+
+impl Backing {
+    /// What names the file or the shared memory among all there ever were, and the offset of the range's first byte in it;
+    /// `None` for what has no pages that others map.
+    pub fn identity(&self) -> Option<((u64, u64), u64)> {
+        match self {
+            Backing::File { file, offset } => Some((file.identity(), *offset)),
+            Backing::Shared { memory, offset } => Some(((u64::MAX, memory.id()), *offset)),
+            Backing::Anonymous | Backing::Vdso { .. } => None,
+        }
+    }
 }
 
 impl vma::Backing for Backing {

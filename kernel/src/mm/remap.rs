@@ -1,6 +1,6 @@
 //! Moving and resizing mappings (mremap(2)).
 
-use kernel_logic::vma::{Backing as _, PAGE, USER_END, VmaFlags};
+use kernel_logic::vma::{Backing as _, MAX_VMAS, PAGE, USER_END, VmaFlags};
 use linux_abi::Errno;
 use linux_abi::flags::memory::{MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE};
 use machine::addr::PageRange;
@@ -22,6 +22,9 @@ impl AddressSpace {
         frames::spare()?;
         let mut map = self.lock();
         let vma = map.vmas.find(old).ok_or(Errno::EFAULT)?.clone();
+        if !reaches(&vma, old, new_len) {
+            return Err(Errno::EINVAL);
+        }
         if old_len == 0 && !vma.flags.has(VmaFlags::SHARED) {
             return Err(Errno::EINVAL);
         }
@@ -71,6 +74,9 @@ impl AddressSpace {
         new_len: u64,
         (flags, fixed): (u64, u64),
     ) -> Result<u64, Errno> {
+        if map.vmas.len() + SPARE_RANGES >= MAX_VMAS {
+            return Err(Errno::ENOMEM);
+        }
         let to = if flags & MREMAP_FIXED != 0 {
             if fixed < super::map::MIN_ADDR {
                 return Err(Errno::EPERM);
@@ -86,25 +92,58 @@ impl AddressSpace {
             map.vmas.find_gap(new_len, super::map::MIN_ADDR, top).ok_or(Errno::ENOMEM)?
         };
         let backing: Backing = vma.backing.advanced(old - vma.start);
+        let fresh = Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing };
+        map.vmas.insert(fresh).map_err(vma_errno)?;
         let moved = old_len.min(new_len);
-        if moved != 0 {
-            let (from, into) = (PageRange::new(old, old + moved), PageRange::new(to, to + moved));
-            let (Some(from), Some(into)) = (from, into) else { return Err(Errno::EINVAL) };
-            self.space.move_range(from, into).map_err(|error| match error {
-                MapError::Occupied => Errno::EINVAL,
-                MapError::OutOfFrames => Errno::ENOMEM,
-            })?;
+        let outcome = self.move_pages(old, to, moved).and_then(|()| {
+            give_up(map, old, old_len, flags).inspect_err(|_| {
+                // None may stay where no range is. What cannot be taken back is unmapped below.
+                let _ = self.move_pages(to, old, moved);
+            })
+        });
+        if let Err(error) = outcome {
+            map.vmas.remove(to, to + new_len, |_| ()).map_err(vma_errno)?;
+            self.unmap_pages(to, to + new_len);
+            return Err(error);
         }
-        if flags & MREMAP_DONTUNMAP != 0 {
-            let unlock = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::LOCKED);
-            map.vmas.edit(old, old + old_len, unlock).map_err(vma_errno)?;
-        } else if old_len != 0 {
-            map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno)?;
+        if flags & MREMAP_DONTUNMAP == 0 && old_len != 0 {
             self.unmap_pages(old, old + old_len);
         }
-        map.vmas
-            .insert(Vma { start: to, end: to + new_len, prot: vma.prot, flags: vma.flags, backing })
-            .map_err(vma_errno)?;
         Ok(to)
     }
+
+    /// Moves the resident pages of `old..old + len`, all or none.
+    fn move_pages(&self, old: u64, to: u64, len: u64) -> Result<(), Errno> {
+        if len == 0 {
+            return Ok(());
+        }
+        let (from, into) = (PageRange::new(old, old + len), PageRange::new(to, to + len));
+        let (Some(from), Some(into)) = (from, into) else { return Err(Errno::EINVAL) };
+        self.space.move_range(from, into).map_err(|error| match error {
+            MapError::Occupied => Errno::EINVAL,
+            MapError::OutOfFrames => Errno::ENOMEM,
+        })
+    }
 }
+
+/// Takes the old range away, or with `MREMAP_DONTUNMAP` its lock.
+fn give_up(map: &mut Map, old: u64, old_len: u64, flags: u64) -> Result<(), Errno> {
+    if flags & MREMAP_DONTUNMAP != 0 {
+        let unlock = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::LOCKED);
+        return map.vmas.edit(old, old + old_len, unlock).map_err(vma_errno);
+    }
+    if old_len == 0 { Ok(()) } else { map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno) }
+}
+
+/// Whether `len` bytes from `old` on lie within the largest file there can be: a page number never wraps.
+fn reaches(vma: &Vma, old: u64, len: u64) -> bool {
+    match &vma.backing {
+        Backing::File { offset, .. } | Backing::Shared { offset, .. } => {
+            (offset + (old - vma.start)).checked_add(len).is_some_and(|end| end <= i64::MAX as u64)
+        }
+        Backing::Anonymous | Backing::Vdso { .. } => true,
+    }
+}
+
+/// Ranges a move may need beside those there are (Linux: `sysctl_max_map_count - 3`).
+const SPARE_RANGES: usize = 3;

@@ -28,8 +28,11 @@ impl ReverseMap {
             return Ok(());
         }
         if spaces.len() == spaces.capacity() {
-            // Spaces that are gone make room first, so the list is at most twice as long as there ever were mappers at once.
+            // Spaces that are gone, and further entries of one, make room first: the list is at most twice as long as there ever
+            // were mappers at once, however often they map.
             spaces.retain(|space| space.strong_count() > 0);
+            spaces.sort_unstable_by_key(|space| space.as_ptr().addr());
+            spaces.dedup_by(|one, other| Weak::ptr_eq(one, other));
             let room = spaces.len().max(FEWEST);
             spaces.try_reserve(room).map_err(|_| Errno::ENOMEM)?;
         }

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use machine::frame::Frame;
@@ -12,12 +13,21 @@ pub struct SharedMemory {
     pages: SpinLock<BTreeMap<u64, Frame>>,
     /// Number of pages it may have.
     limit: u64,
+    id: u64,
 }
+
+/// The next number of [`SharedMemory::id`].
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
 impl SharedMemory {
     /// Room for `limit` pages.
     pub fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { pages: SpinLock::new(BTreeMap::new()), limit })
+        Arc::new(Self { pages: SpinLock::new(BTreeMap::new()), limit, id: NEXT_ID.fetch_add(1, Relaxed) })
+    }
+
+    /// A number that no other shared memory ever has.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The page with this number, zeros if nobody touched it yet.

@@ -37,6 +37,8 @@ pub struct SchedState {
     pub default_slack: u64,
     /// Address of the queue it sleeps in, 0 for none: for dumps.
     pub waits_in: AtomicU64,
+    /// When what it waits for last went to another waiter.
+    progress: AtomicU64,
     pub(super) split: Split,
 }
 
@@ -107,6 +109,7 @@ impl SchedState {
             slack: AtomicU64::new(DEFAULT_SLACK),
             default_slack: DEFAULT_SLACK,
             waits_in: AtomicU64::new(0),
+            progress: AtomicU64::new(0),
             split: Split::default(),
         }
     }
@@ -122,9 +125,15 @@ impl SchedState {
         self.idle
     }
 
-    /// Address of the queue it sleeps in (0 for none), and since when it has been in its present state.
+    /// Address of the queue it sleeps in (0 for none), and since when it has been in its present state without progress.
     pub fn waits(&self) -> (u64, Nanos) {
-        (self.waits_in.load(Ordering::Relaxed), self.since.load(Ordering::Relaxed))
+        let since = self.since.load(Ordering::Relaxed).max(self.progress.load(Ordering::Relaxed));
+        (self.waits_in.load(Ordering::Relaxed), since)
+    }
+
+    /// Notes that a waiter before it had its turn: however long the line, a thread in it is not hung.
+    pub fn note_progress(&self, now: Nanos) {
+        self.progress.store(now, Ordering::Relaxed);
     }
 
     /// The letter `/proc` shows.

@@ -9,8 +9,9 @@ use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use machine::sync::SpinLock;
+use machine::time::now;
 
-use crate::sched::{self, Sleep};
+use crate::sched::{self, Schedulable as _, Sleep};
 use crate::upper::{ThreadRef, current};
 
 /// The values of the byte.
@@ -82,12 +83,17 @@ impl Mutex {
         }
     }
 
-    /// Wakes the thread that has waited longest.
+    /// Wakes the thread that has waited longest. The others come nearer: a program decides how many they are, and hung is only
+    /// who waits for a mutex that stays with one holder.
     #[cold]
     fn wake_one(&self) {
         let (address, list) = self.parking();
         let mut parked = list.lock();
         let first = parked.iter().position(|(mutex, _)| *mutex == address);
+        let now = now();
+        for (_, thread) in parked.iter().filter(|(mutex, _)| *mutex == address) {
+            thread.sched().note_progress(now);
+        }
         let gone = first.and_then(|at| parked.remove(at));
         drop(parked);
         if let Some((_, thread)) = gone {

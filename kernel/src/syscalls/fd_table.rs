@@ -6,7 +6,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{
     F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ,
     F_GETSIG, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ,
-    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NONBLOCK,
+    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK,
 };
 use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
 use linux_abi::flags::system::{FIOASYNC, FIOCLEX, FIONBIO, FIONCLEX, FIONREAD};
@@ -14,7 +14,7 @@ use linux_abi::numbers::{F_RDLCK, F_UNLCK, F_WRLCK};
 use linux_abi::syscalls::nr;
 
 use super::file_open::{fd_limit, install};
-use super::place::only;
+use super::place::{Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
@@ -111,6 +111,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         _ if file.is_path_only() => Err(Errno::EBADF),
         // Files here have no direct transfers; for pipes the flag asks for packets (pipe(2)).
         F_SETFL if argument & O_DIRECT != 0 && file.ops.downcast::<PipeEnd>().is_none() => Err(Errno::EINVAL),
+        F_SETFL if argument & !u64::from(file.flags()) & O_NOATIME != 0 && !owns(call, &file) => Err(Errno::EPERM),
         F_SETFL => {
             let kept = if file.ops.sends_sigio() { argument } else { argument & !O_ASYNC };
             file.set_flags(kept as u32);
@@ -139,6 +140,11 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// Whether the caller owns the file, or may act as if.
+fn owns(call: &Call<'_>, file: &File) -> bool {
+    Walker::of(call).caller().owns(file.inode().attr().uid())
 }
 
 /// O_ASYNC begins or ends signals about readiness, if the file is of a kind that sends them.

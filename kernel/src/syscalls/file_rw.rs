@@ -143,8 +143,8 @@ fn vectors_at(call: &Call<'_>, reads: bool, flags: u64) -> SysResult {
     with_vectors(call, |buffers| match (reads, here) {
         (true, true) => file.read(&mut Sink::vector(buffers)),
         (true, false) => file.read_at(at, &mut Sink::vector(buffers)),
+        (false, _) if flags & RWF_APPEND != 0 => file.append((!here).then_some(at), &mut Source::vector(buffers)),
         (false, true) => file.write(&mut Source::vector(buffers)),
-        (false, false) if flags & RWF_APPEND != 0 => file.append(at, &mut Source::vector(buffers)),
         (false, false) => file.write_at(at, &mut Source::vector(buffers)),
     })
 }

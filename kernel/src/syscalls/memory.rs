@@ -102,6 +102,10 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         (Backing::Anonymous, VmaFlags::default())
     };
     if flags & abi::MAP_GROWSDOWN != 0 {
+        // Growth would move the beginning of what is mapped, not only that of the range.
+        if shared || flags & abi::MAP_ANONYMOUS == 0 {
+            return Err(Errno::EINVAL);
+        }
         vma_flags = vma_flags.with(VmaFlags::GROWS_DOWN);
     }
     if flags & abi::MAP_LOCKED != 0 {

@@ -86,7 +86,7 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::E2BIG);
     }
     for at in KNOWN as u64..size {
-        if UserPtr::<u8>::new(call.arg(0) + at).read()? != 0 {
+        if UserPtr::<u8>::new(call.arg(0).wrapping_add(at)).read()? != 0 {
             return Err(Errno::E2BIG);
         }
     }

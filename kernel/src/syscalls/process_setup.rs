@@ -1,5 +1,6 @@
 //! Calls that set a thread or process up: thread pointers and lists, prctl(2), personality(2), unshare(2).
 
+use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::MAX_SIGNAL;
@@ -256,7 +257,11 @@ fn unshare(call: &mut Call<'_>) -> SysResult {
         drop(call.task.fs.set(Some(call.task.fs().fork())));
     }
     if flags & abi::CLONE_FILES != 0 {
-        drop(call.task.files.set(Some(call.task.files().fork())));
+        let files = call.task.files();
+        // One reference is the slot's, one is ours: a table of its own keeps its record locks.
+        if Arc::strong_count(&files) > 2 {
+            drop(call.task.files.set(Some(files.fork())));
+        }
     }
     Ok(0)
 }

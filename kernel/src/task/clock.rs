@@ -28,12 +28,15 @@ pub fn sleep_until(clock: Clock, until: Nanos) -> Result<(), Errno> {
             return Ok(());
         }
         let due = || clock.read().is_ok_and(|read| read >= until).then_some(());
-        match WALL_MOVED.wait_until(Some(clock.to_monotonic(until)), Sleep::Interruptible, due) {
+        match WALL_MOVED.wait_until(Some(clock.look_again(until)), Sleep::Interruptible, due) {
             Ok(()) | Err(WaitError::TimedOut) => {}
             Err(WaitError::Interrupted) => return Err(Errno::ERESTARTNOHAND),
         }
     }
 }
+
+/// How soon a sleep on processor time looks again at a clock that stands still, in nanoseconds.
+const LOOK_AGAIN: Nanos = 4_000_000;
 
 /// A clock a call may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,16 @@ impl Clock {
             Clock::Monotonic => Ok(now()),
             Clock::Process(pid) => tree::process(pid).map(|p| process_time(&p)).ok_or(Errno::EINVAL),
             Clock::Thread(tid) => tree::thread(tid).map(|t| t.sched.run_time()).ok_or(Errno::EINVAL),
+        }
+    }
+
+    /// When a sleep until `value` is worth another look. The processor time of a thread that sleeps stands still, so that the
+    /// moment [`Self::to_monotonic`] names comes without it.
+    fn look_again(self, value: Nanos) -> Nanos {
+        let due = self.to_monotonic(value);
+        match self {
+            Clock::Real | Clock::Monotonic => due,
+            Clock::Process(_) | Clock::Thread(_) => due.max(now().saturating_add(LOOK_AGAIN)),
         }
     }
 

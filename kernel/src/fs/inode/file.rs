@@ -41,6 +41,9 @@ pub enum Seeking {
     Stream,
 }
 
+/// The position that stands for the end of the file, whichever that is when the write begins.
+pub const END: u64 = u64::MAX;
+
 /// What an open file does. Defaults refuse as Linux refuses.
 pub trait FileOps: Any + Send + Sync {
     /// Moves bytes from `position` on into `sink`. Nothing moved and no error is end of file.
@@ -48,7 +51,8 @@ pub trait FileOps: Any + Send + Sync {
         Err(Errno::EINVAL)
     }
 
-    /// Moves bytes out of `source` to `position` on. Answers where the bytes began: `position` unless the file appends.
+    /// Moves bytes out of `source` to `position` on, or to the end for [`END`]. Answers where the bytes began: `position` unless
+    /// the file appends, or has no end.
     fn write(&self, _file: &File, _position: u64, _source: &mut Source<'_>) -> Result<u64, Errno> {
         Err(Errno::EINVAL)
     }
@@ -318,10 +322,28 @@ impl File {
         outcome(source.done(), result)
     }
 
-    /// pwritev2 with RWF_APPEND: writes at the end whatever `position` says; the file's own does not move.
-    pub fn append(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
-        let end = if self.seeking == Seeking::Position { self.inode().size() } else { position };
-        self.write_at(end, source)
+    /// pwritev2 with RWF_APPEND: writes at the end. The file's own position moves behind the bytes if none is given, else it
+    /// stays.
+    pub fn append(&self, position: Option<u64>, source: &mut Source<'_>) -> Result<usize, Errno> {
+        if self.seeking != Seeking::Position {
+            return match position {
+                Some(position) => self.write_at(position, source),
+                None => self.write(source),
+            };
+        }
+        if !self.is_writable() {
+            return Err(Errno::EBADF);
+        }
+        let turn = position.is_none().then(|| self.position_lock.lock());
+        check_end(position.unwrap_or_else(|| self.position()), source.left())?;
+        let result = self.ops.write(self, END, source);
+        if let (None, Ok(start)) = (position, result)
+            && start != END
+        {
+            self.position.store(start + source.done() as u64, Relaxed);
+        }
+        drop(turn);
+        outcome(source.done(), result.map(|_| ()))
     }
 
     /// The position.

@@ -16,7 +16,7 @@ use super::data::{FileData, PAGE};
 use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
-use crate::fs::file::{File, FileOps, Seeking};
+use crate::fs::file::{END, File, FileOps, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
@@ -271,7 +271,8 @@ impl FileOps for TmpNode {
     }
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        let start = self.data()?.write(&self.pool, (!file.is_appending()).then_some(position), source);
+        let appends = file.is_appending() || position == END;
+        let start = self.data()?.write(&self.pool, (!appends).then_some(position), source);
         if source.done() > 0 {
             self.attr.touch_modified();
             self.attr.drop_set_id();

@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use machine::sync::SpinLock;
@@ -10,6 +11,7 @@ use super::{Kind, Role, Socket};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::names::{make_node, unlink};
 use crate::fs::walk::{Last, Walk};
+use crate::sched::{Sleep, breathe_or_stop};
 use kernel_logic::permission::WRITE;
 
 /// `sun_path`: empty for an unbound socket, beginning with a zero for an abstract name, else a path.
@@ -44,9 +46,9 @@ pub fn bind(walk: &Walk<'_>, socket: &Arc<Socket>, name: &[u8]) -> Result<(), Er
     let is_bound = || socket.state.lock().address.is_some();
     let (node, address) = match name {
         [] if is_bound() => return Ok(()),
-        [] => autobind_name(),
+        [] => autobind(socket)?,
         [0, ..] if is_bound() => return Err(Errno::EINVAL),
-        [0, ..] => (Node::Abstract(name.into()), Arc::from(name)),
+        [0, ..] => (claimed(socket, Node::Abstract(name.into()))?, Arc::from(name)),
         _ => {
             let path = path_of(name);
             let made = make_node(walk, path, S_IFSOCK | 0o777, 0);
@@ -59,20 +61,29 @@ pub fn bind(walk: &Walk<'_>, socket: &Arc<Socket>, name: &[u8]) -> Result<(), Er
             let attr = made.inode().attr();
             let mut address = path.to_vec();
             address.push(0);
-            (Node::File(attr.dev, attr.ino), Arc::from(address))
+            (claimed(socket, Node::File(attr.dev, attr.ino))?, Arc::from(address))
         }
     };
-    let mut bound = BOUND.lock();
-    bound.retain(|_, socket| socket.strong_count() > 0);
-    if bound.contains_key(&node) {
-        return Err(Errno::EADDRINUSE);
-    }
-    bound.insert(node.clone(), Arc::downgrade(socket));
-    drop(bound);
     let mut state = socket.state.lock();
+    if state.address.is_some() {
+        // Another thread has bound the socket meanwhile.
+        drop(state);
+        BOUND.lock().remove(&node);
+        return Err(Errno::EINVAL);
+    }
     state.address = Some(address);
     state.node = Some(node);
     Ok(())
+}
+
+/// Gives `socket` the name `node`: EADDRINUSE if a socket has it.
+fn claimed(socket: &Arc<Socket>, node: Node) -> Result<Node, Errno> {
+    let mut bound = BOUND.lock();
+    if bound.get(&node).is_some_and(|other| other.strong_count() > 0) {
+        return Err(Errno::EADDRINUSE);
+    }
+    bound.insert(node.clone(), Arc::downgrade(socket));
+    Ok(node)
 }
 
 /// The socket that is bound to `name`: ECONNREFUSED if nobody is there.
@@ -111,12 +122,18 @@ fn path_of(name: &[u8]) -> &[u8] {
     name.iter().position(|&byte| byte == 0).map_or(name, |end| &name[..end])
 }
 
-/// An abstract name nobody has: a zero and five hexadecimal digits (unix(7), "Autobind feature").
-fn autobind_name() -> (Node, Arc<[u8]>) {
-    let bound = BOUND.lock();
-    let free = (0..=0xf_ffff_u32)
-        .map(|number| alloc::format!("\0{number:05x}"))
-        .find(|name| !bound.contains_key(&Node::Abstract(name.as_bytes().into())));
-    let name: Arc<[u8]> = free.unwrap_or_default().as_bytes().into();
-    (Node::Abstract(name.clone()), name)
+/// Gives `socket` an abstract name that no other has: a zero and five hexadecimal digits (unix(7), "Autobind feature"). Goes on
+/// from the name given last and holds the table for one name at a time. ENOSPC if all are taken.
+fn autobind(socket: &Arc<Socket>) -> Result<(Node, Arc<[u8]>), Errno> {
+    const NAMES: u32 = 1 << 20;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..NAMES {
+        let number = NEXT.fetch_add(1, Relaxed) % NAMES;
+        let name: Arc<[u8]> = alloc::format!("\0{number:05x}").as_bytes().into();
+        if let Ok(node) = claimed(socket, Node::Abstract(name.clone())) {
+            return Ok((node, name));
+        }
+        breathe_or_stop(Sleep::Killable)?;
+    }
+    Err(Errno::ENOSPC)
 }

@@ -166,12 +166,12 @@ impl Track {
     }
 
     /// `count` bytes were taken out, or looked at if `peek`: the files that came with the first.
-    pub(super) fn take(&mut self, count: usize, peek: bool) -> Rights {
+    pub(super) fn take(&mut self, count: usize, reached: bool, peek: bool) -> Rights {
         if self.waiting.is_empty() {
             self.taken += if peek { 0 } else { count as u64 };
             return Rights::default();
         }
-        let here = count > 0 && self.waiting.front().is_some_and(|(at, _)| *at <= self.taken);
+        let here = reached && self.waiting.front().is_some_and(|(at, _)| *at <= self.taken);
         if peek {
             return self.waiting.front().filter(|_| here).map_or_else(Rights::default, |(_, rights)| rights.peek());
         }

@@ -93,15 +93,11 @@ impl Received {
 impl Socket {
     /// Receives into `sink`.
     pub fn receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Received, Errno> {
-        let wanted = sink.left();
         if self.kind == Kind::Stream && !self.is_connected() {
             return Err(Errno::EINVAL);
         }
         if self.kind == Kind::SeqPacket && !self.is_connected() {
             return Err(Errno::ENOTCONN);
-        }
-        if self.kind == Kind::Stream && wanted == 0 {
-            return Ok(Received::bytes(0));
         }
         loop {
             let found = match self.try_receive(sink, flags)? {
@@ -149,7 +145,7 @@ impl Socket {
         let mut rights = Rights::default();
         let before = sink.done();
         loop {
-            let begun = sink.done();
+            let (begun, wants_none) = (sink.done(), sink.left() == 0);
             let mut inbox = self.inbox.lock();
             if inbox.bytes.is_empty() {
                 let over = inbox.ended || inbox.shut;
@@ -164,7 +160,8 @@ impl Socket {
             let sender = inbox.last_sender;
             let reach = inbox.track.reach();
             let result = inbox.bytes.drain(sink, reach, flags.peek);
-            let came = inbox.track.take(sink.done() - begun, flags.peek);
+            let moved = sink.done() - begun;
+            let came = inbox.track.take(moved, moved > 0 || wants_none, flags.peek);
             drop(inbox);
             if !came.is_empty() {
                 rights = came;
