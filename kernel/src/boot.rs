@@ -26,7 +26,7 @@ use crate::task::process::Actions;
 use crate::task::{OptionSlot, Process, Task, Thread, ThreadRef, tree};
 use crate::time;
 use crate::upper::START;
-use crate::{crash, inject, log, options, trace, uts};
+use crate::{crash, inject, log, options, patience, trace, uts};
 
 /// The first processor's way up.
 pub fn main(boot: &BootInfo) -> ! {
@@ -35,6 +35,7 @@ pub fn main(boot: &BootInfo) -> ! {
         log::warn!("no memory for the stacks of the crash path: it will use whatever stack it finds");
     }
     options::start(boot.command_line);
+    patience::start();
     let chosen = options::get();
     log::set_console_level(chosen.loglevel.unwrap_or(if chosen.quiet { 4 } else { 7 }));
     trace::select(&chosen.debug, trace::refuse);

@@ -46,6 +46,8 @@ pub enum Fault {
     UserPointer,
     /// Below.
     Leak,
+    /// In the fault handler.
+    StaleLeaf,
 }
 
 /// Every bug: name and what it is.
@@ -61,6 +63,7 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
     ("nx-tables", Fault::NoExecTables, "page tables take over that one of their leaves is not executable"),
     ("references-kept", Fault::ReferencesKept, "the end of an address space keeps its references"),
     ("stack-overflow", Fault::StackOverflow, "a large object is passed by value on the kernel stack"),
+    ("stale-leaf", Fault::StaleLeaf, "a page shared by a fork is said to be copied, and its leaf stays as it was"),
     ("tlb-shootdown", Fault::NoShootdown, "other processors keep translations of unmapped pages"),
     ("uncounted-frames", Fault::Uncounted, "fault-around maps frames without a reference"),
     ("use-after-free", Fault::UseAfterFree, "a session is used through a stale pointer after it was freed"),

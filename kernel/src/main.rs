@@ -35,6 +35,7 @@ mod ipc;
 mod log;
 mod mm;
 mod options;
+mod patience;
 mod procfs;
 mod random;
 mod sched;

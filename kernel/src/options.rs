@@ -29,6 +29,10 @@ pub struct Options {
     pub watchdog: u64,
     /// `hung_task=`: seconds a thread may be blocked, 0 for ever.
     pub hung_task: u64,
+    /// `stall=`: when a system in which no program runs is one that hangs.
+    pub stall: Stall,
+    /// `nmi_watchdog=`: a timer watches for processors that take no interrupt.
+    pub nmi_watchdog: bool,
     /// `dumpdisk`: the first disk is the crash path's to overwrite.
     pub dump_disk: bool,
     /// `quiet`
@@ -59,6 +63,16 @@ pub enum CoreDump {
     Off,
 }
 
+/// When a system in which no program runs is one that hangs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stall {
+    /// If nothing can wake a program, after as long as `watchdog=` says.
+    #[default]
+    Provable,
+    /// Also after so many seconds whatever can wake one; 0 for never.
+    After(u64),
+}
+
 type Apply = fn(&mut Options, &[u8]);
 
 /// Every option: its name, and what its value does.
@@ -81,6 +95,8 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     }),
     (b"dumpdisk", |o, _| o.dump_disk = true),
     (b"hung_task", |o, v| o.hung_task = number(v).map_or(HUNG_TASK, |n| n.max(0) as u64)),
+    (b"nmi_watchdog", |o, v| o.nmi_watchdog = number(v) != Some(0)),
+    (b"stall", |o, v| o.stall = number(v).map_or(Stall::Provable, |n| Stall::After(n.max(0) as u64))),
     (b"watchdog", |o, v| o.watchdog = number(v).map_or(WATCHDOG, |n| n.max(0) as u64)),
     (b"init", |o, v| o.init = Some(v.to_vec())),
     (b"inject", |o, v| o.inject = Some(v.to_vec())),
@@ -96,7 +112,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
 ];
 
 /// Default of `watchdog=`, as Linux's soft lockup: twice ten seconds.
-const WATCHDOG: u64 = 20;
+pub const WATCHDOG: u64 = 20;
 /// Default of `hung_task=`, Linux's too.
 const HUNG_TASK: u64 = 120;
 
@@ -120,6 +136,8 @@ pub fn get() -> &'static Options {
         core_dump: CoreDump::Auto,
         watchdog: WATCHDOG,
         hung_task: HUNG_TASK,
+        stall: Stall::Provable,
+        nmi_watchdog: true,
         dump_disk: false,
         quiet: false,
         norandmaps: false,
@@ -133,8 +151,13 @@ pub fn get() -> &'static Options {
 }
 
 fn parse(line: &[u8]) -> Options {
-    let mut options =
-        Options { line: without_inject(line), watchdog: WATCHDOG, hung_task: HUNG_TASK, ..Options::default() };
+    let mut options = Options {
+        line: without_inject(line),
+        watchdog: WATCHDOG,
+        hung_task: HUNG_TASK,
+        nmi_watchdog: true,
+        ..Options::default()
+    };
     let mut words = Words(line);
     while let Some(word) = words.next() {
         if word == b"--" {

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Analysis(crate::analyses::Analysis),
     /// Boot again and again to find the value of a parameter from which on a crash happens.
     Bisect(Bisect),
+    /// Take a dump from a guest of QEMU, by its kernel or from outside.
+    Capture(Capture),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
     /// Check that dumps are undamaged.
@@ -293,6 +295,29 @@ pub(crate) struct Salvage {
     pub json: bool,
 }
 
+/// `kwab capture`
+#[derive(Debug, Args)]
+pub(crate) struct Capture {
+    /// Socket of QEMU's machine protocol: `-qmp unix:SOCKET,server=on,wait=off`.
+    #[arg(long, value_name = "SOCKET")]
+    pub qmp: PathBuf,
+    /// Where the dump goes if the guest's kernel writes none itself; - is stdout.
+    #[arg(short, long, value_name = "FILE", default_value = "capture.kwab")]
+    pub output: PathBuf,
+    /// Do not ask the guest's kernel by an NMI; only read registers and memory.
+    #[arg(long)]
+    pub no_nmi: bool,
+    /// Seconds that the kernel may take to act on the NMI.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(..=3600))]
+    pub wait: u64,
+    /// Overwrite an existing file.
+    #[arg(short, long)]
+    pub force: bool,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `kwab list`
 #[derive(Debug, Args)]
 pub(crate) struct List {
@@ -356,6 +381,8 @@ pub(crate) enum SchemaOf {
     VerifyPages,
     /// kwab bisect --json
     Bisect,
+    /// kwab capture --json
+    Capture,
 }
 
 /// `kwab completions`

@@ -25,13 +25,14 @@ pub(crate) const GONE: u8 = 141;
 /// Of several, the greatest of 1, 2 and 3 does not win: 2 comes before 1, and 1 before 3.
 pub(crate) const STATUSES: &str = "\
 Exit status:
-  0    clean            import, export, salvage, cat: all of it; check, list, inspect: sound;
+  0    clean            import, export, salvage, cat, capture: all of it; check, list, inspect: sound;
                         triage, audit-vm, verify-pages: nothing found in a sound dump
   1    findings         triage: a bug or a death; audit-vm: a violated rule; verify-pages: a wrong
                         page; import: a kernel's death that was not understood; bisect: no boundary
   2    usage or I/O     every command: arguments, files that are absent or of another kind, targets
                         that are refused, a full disk; check, list: for any of several files
   3    damaged, partial check, inspect, list, cat, export: defects; salvage: something was lost;
+                        capture: some memory could not be read;
                         triage, audit-vm, verify-pages: nothing found, but the dump is damaged;
                         import: input cut, or with --strict something not understood
   141  the reader of stdout has gone (head); nothing is printed";

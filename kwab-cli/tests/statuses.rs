@@ -113,6 +113,8 @@ const TABLE: &[(i32, &str)] = &[
     (1, "bisect --inject a -- true"),
     (0, "bisect --inject a -- false"),
     (2, "bisect --inject a -- ./absent"),
+    (2, "capture --qmp absent"),
+    (2, "capture --qmp text -o quiet"),
 ];
 
 #[test]

@@ -24,6 +24,7 @@
 
 pub mod analysis;
 pub mod bisect;
+pub mod capture;
 pub mod decode;
 pub mod export;
 pub mod import;

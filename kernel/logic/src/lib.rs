@@ -28,6 +28,7 @@ pub mod ring;
 pub mod runqueue;
 pub mod signal;
 pub mod stack;
+pub mod stall;
 pub mod timers;
 pub mod tty;
 pub mod vma;

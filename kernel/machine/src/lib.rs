@@ -44,6 +44,7 @@ pub mod time;
 pub mod trap;
 pub mod user;
 mod waiting;
+pub mod watchdog;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 

@@ -17,6 +17,7 @@ use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
 use super::parts::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, brief, exception_name, new_dump_id};
+use super::watchdog::hardware;
 use crate::log::{self, Line};
 use crate::options;
 use crate::task::try_current;
@@ -79,15 +80,23 @@ pub fn on_fatal(trap: &FatalTrap) -> ! {
             FatalKind::StackOverflow { addr } => (CauseKind::STACK_OVERFLOW, 8, addr),
             FatalKind::DoubleFault => (CauseKind::DOUBLE_FAULT, 8, trap.control.cr2),
             FatalKind::MachineCheck => (CauseKind::EXCEPTION, 18, 0),
+            FatalKind::Nmi if hard_lockup(trap).is_some() => (CauseKind::SOFT_LOCKUP, 2, 0),
             FatalKind::Nmi => (CauseKind::NMI, 2, 0),
             FatalKind::Exception { vector } => (CauseKind::EXCEPTION, vector, 0),
         };
-        let reason = if kind == CauseKind::NMI { Reason::HANG } else { Reason::KERNEL_CRASH };
+        let hang = matches!(kind, CauseKind::NMI | CauseKind::SOFT_LOCKUP);
+        let reason = if hang { Reason::HANG } else { Reason::KERNEL_CRASH };
         let mut death = Death::new(kind, reason, trap.registers, trap.control);
         death.trap = Some(TrapCode { vector, error: trap.code, addr });
         describe(&mut death, trap);
         begin(stage, memory, death)
     })
+}
+
+/// An NMI of the watchdog's timer: how many seconds no processor has taken an interrupt for. One that runs a program takes them.
+fn hard_lockup(trap: &FatalTrap) -> Option<u64> {
+    let expired = hardware::expired(machine::time::now())?;
+    (!trap.in_user).then_some(expired / 1_000_000_000)
 }
 
 /// The message of an exception.
@@ -103,7 +112,13 @@ fn describe(death: &mut Death, trap: &FatalTrap) {
         }
         FatalKind::DoubleFault => write!(death.message, "double fault, error code {:#x}", trap.code),
         FatalKind::MachineCheck => write!(death.message, "machine check{whose}"),
-        FatalKind::Nmi => write!(death.message, "non-maskable interrupt{whose}"),
+        FatalKind::Nmi => match hard_lockup(trap) {
+            Some(seconds) => {
+                let cpu = machine::cpu::id().0;
+                write!(death.message, "hard lockup: CPU {cpu} has taken no interrupt for {seconds} s")
+            }
+            None => write!(death.message, "non-maskable interrupt{whose}"),
+        },
         FatalKind::Exception { vector } => {
             let name = exception_name(vector).unwrap_or("exception");
             write!(death.message, "{name} in the kernel, vector {vector}, error code {:#x}", trap.code)

@@ -26,6 +26,7 @@ const WAYS: &[(&str, fn())] = &[
     ("dump", || in_the_dump(SectionKind::TASKS)),
     ("dump-cause", || in_the_dump(SectionKind::CAUSE)),
     ("fault", crash::fault_on_purpose),
+    ("irqs-off", with_interrupts_off),
     ("lockup", lock_up),
     ("low-stack", with_little_stack_left),
     ("overflow", overflow),
@@ -78,6 +79,12 @@ fn lock_up() {
     loop {
         cpu::relax();
     }
+}
+
+/// The same, and takes no interrupt.
+fn with_interrupts_off() {
+    let _off = irq::off();
+    lock_up();
 }
 
 /// Sleeps where nothing wakes it.

@@ -169,6 +169,9 @@ impl AddressSpace {
     }
 
     fn make_private(&self, vma: &Vma, page: UserPage) -> Result<(), Unresolved> {
+        if inject::is(Fault::StaleLeaf) {
+            return Ok(());
+        }
         let tag = self.space.lookup(page).map_or(TAG_ANON, |leaf| leaf.prot.tag);
         match self.space.make_private(page, rights(vma.prot, true, TAG_ANON)) {
             Ok(true) if tag != TAG_ANON => {

@@ -12,6 +12,7 @@ mod status;
 mod system;
 mod tables;
 mod text;
+mod watchdogs;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

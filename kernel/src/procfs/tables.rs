@@ -1,7 +1,7 @@
 //! What is where in `/proc`.
 
 use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
-use super::{Entry, limits, maps, process, status, system};
+use super::{Entry, limits, maps, process, status, system, watchdogs};
 
 const fn dir(name: &'static str, entries: &'static [Entry]) -> Entry {
     Entry { name, mode: 0o555, what: Directory(entries) }
@@ -85,15 +85,22 @@ const SYS: &[Entry] = &[
             constant("dmesg_restrict", |_| Ok(b"1\n".to_vec())),
             control("domainname", system::domain_name, system::set_domain_name),
             control("hostname", system::host_name, system::set_host_name),
+            constant("hung_task_panic", |_| Ok(b"1\n".to_vec())),
+            control("hung_task_timeout_secs", watchdogs::hung_task, watchdogs::set_hung_task),
             constant("ngroups_max", |_| Ok(b"65536\n".to_vec())),
+            control("nmi_watchdog", watchdogs::nmi, watchdogs::set_nmi),
             constant("osrelease", system::os_release),
             constant("ostype", |_| Ok(b"Linux\n".to_vec())),
             constant("pid_max", |_| Ok(b"32768\n".to_vec())),
             control("printk", system::printk, system::set_printk),
             control("printk_devkmsg", system::printk_devkmsg, system::set_printk_devkmsg),
             constant("randomize_va_space", system::randomize),
+            constant("softlockup_panic", |_| Ok(b"1\n".to_vec())),
+            control("stall_timeout_secs", watchdogs::stall, watchdogs::set_stall),
             control("threads-max", system::threads_max, system::set_threads_max),
             constant("version", system::os_version),
+            control("watchdog", watchdogs::processors, watchdogs::set_processors),
+            control("watchdog_thresh", watchdogs::threshold, watchdogs::set_threshold),
             dir(
                 "random",
                 &[

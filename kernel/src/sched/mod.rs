@@ -142,6 +142,19 @@ pub fn runnable() -> u32 {
     queued + (online & !IDLE.load(Ordering::Relaxed)).count_ones()
 }
 
+/// Whether every processor idles and no thread is queued. A look from outside: true only as long as nothing wakes a thread.
+pub fn is_quiet() -> bool {
+    let online = cpu::online();
+    online & !IDLE.load(Ordering::Relaxed) == 0
+        && (0..64).filter(|n| online >> n & 1 != 0).all(|n| of(CpuId(n)).queued.load(Ordering::Relaxed) == 0)
+}
+
+/// Switches of all processors.
+pub fn all_switches() -> u64 {
+    let online = cpu::online();
+    (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).switches.load(Ordering::Relaxed)).sum()
+}
+
 /// Marks the running thread asleep. Between this and [`sleep`] or [`cancel_sleep`] a waker already finds it, so look at
 /// the condition after calling this.
 pub fn prepare_to_sleep(sleep: Sleep) {

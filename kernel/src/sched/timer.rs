@@ -50,6 +50,14 @@ pub fn arm(deadline: Nanos, action: Action) -> Armed {
     Armed { cpu: machine::cpu::id(), key }
 }
 
+/// Whether a timer is armed on any processor, or may be: the timers of one are locked. Waits for no lock.
+pub fn any_armed() -> bool {
+    let online = machine::cpu::online();
+    (0..64)
+        .filter(|number| online >> number & 1 != 0)
+        .any(|number| sched::of(CpuId(number)).timers.try_lock().is_none_or(|timers| !timers.is_empty()))
+}
+
 /// Rounds of one call of [`expire`] at most: timers that become due meanwhile belong to the next.
 const ROUNDS: u32 = 3;
 /// The longest a timer that is due waits for threads to have had their share.

@@ -61,17 +61,27 @@ pub struct Control {
     pub hung_up: bool,
 }
 
+static CONSOLE_TTY: Once<Arc<Tty>> = Once::new();
+
 /// The console.
 pub fn console() -> &'static Arc<Tty> {
-    static TTY: Once<Arc<Tty>> = Once::new();
     loop {
-        if let Some(tty) = TTY.get() {
+        if let Some(tty) = CONSOLE_TTY.get() {
             return tty;
         }
-        if TTY.set(Tty::new(TTY_S0, Termios::console(), None)).is_ok() {
+        if CONSOLE_TTY.set(Tty::new(TTY_S0, Termios::console(), None)).is_ok() {
             machine::console::enable_input();
         }
     }
+}
+
+/// Whether input on the console can wake a thread: one waits for it, or a key can send its foreground group a signal. Waits for
+/// no lock.
+pub fn console_can_wake() -> bool {
+    CONSOLE_TTY.get().is_some_and(|tty| {
+        let controls = tty.control.try_lock().is_none_or(|control| control.foreground != 0);
+        controls || tty.readable.has_waiters() || tty.writable.has_waiters()
+    })
 }
 
 /// Opens `/dev/console`, `/dev/ttyS0`, `/dev/tty`, `/dev/ptmx` or a terminal of devpts.

@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::CommandFactory as _;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::bisect::report::BisectReport;
+use kwab::capture::CaptureReport;
 use kwab::import::ImportReport;
 use kwab::report::catalogue::Catalogue;
 use kwab::report::check::CheckReports;
@@ -29,6 +30,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::AuditVm => schemars::schema_for!(AuditReport),
         SchemaOf::VerifyPages => schemars::schema_for!(VerifyReport),
         SchemaOf::Bisect => schemars::schema_for!(BisectReport),
+        SchemaOf::Capture => schemars::schema_for!(CaptureReport),
     };
     output::json(&schema)?;
     Ok(ExitCode::SUCCESS)

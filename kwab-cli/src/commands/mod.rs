@@ -2,6 +2,7 @@
 
 pub(crate) mod analyse;
 mod bisect;
+mod capture;
 mod cat;
 mod check;
 mod export;
@@ -35,6 +36,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Inspect(arguments) => inspect::run(&arguments, color),
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
+        Command::Capture(arguments) => capture::run(&arguments),
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

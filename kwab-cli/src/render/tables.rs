@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use kwab::capture::{CaptureReport, Nmi};
 use kwab::plain;
 use kwab::report::catalogue::{Catalogue, Entry, Group};
 use kwab::report::check::CheckReport;
@@ -35,6 +36,27 @@ pub(crate) fn salvage(report: &SalvageReport) -> String {
     let mut out = format!("{}: {sections} with {records} survive\n", plain::line(&report.output));
     for lost in report.lost.iter().take(64) {
         let _ = writeln!(out, "  lost: {}", wrap(lost, 72, "        "));
+    }
+    out
+}
+
+/// Says what was captured, and where to look.
+pub(crate) fn capture(report: &CaptureReport) -> String {
+    let asked = match report.nmi {
+        Nmi::Taken => {
+            return "the guest's kernel stopped for the NMI and dumps by itself: into the file of its dump memory\n\
+                    (dumpmem=) or on its dump disk, else in armour on its serial line; kwab import FILE reads each\n"
+                .to_owned();
+        }
+        Nmi::Ignored => "the guest did not act on an NMI",
+        Nmi::Refused => "the machine has no NMI",
+        Nmi::NotSent => "the guest was not asked",
+    };
+    let name = report.output.as_deref().unwrap_or_default();
+    let processors = count(report.processors as u64, "processor", "processors");
+    let mut out = format!("{}: {processors}, {} bytes of memory; {asked}\n", plain::line(name), report.bytes);
+    for missing in report.missing.iter().take(64) {
+        let _ = writeln!(out, "  missing: {}", wrap(missing, 72, "           "));
     }
     out
 }

@@ -34,6 +34,10 @@ open_enum! {
         13 LIVE = "live",
         /// A second panic while the first was dumped.
         14 RECURSIVE_PANIC = "panic while dumping",
+        /// No program runs, and nothing can wake one or it has been so for too long.
+        15 STALL = "stall",
+        /// The same page fault again and again, each said to be resolved.
+        16 FAULT_LOOP = "page fault loop",
     }
 }
 

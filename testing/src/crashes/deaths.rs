@@ -73,6 +73,26 @@ pub const DEATHS: &[Death] = &[
     Death { several: true, ..death("spin", "c spin", CauseKind::PANIC, "with the others spinning") },
     Death { options: "watchdog=2", ..death("lockup", "c lockup", CauseKind::SOFT_LOCKUP, "has been in the kernel") },
     Death { options: "hung_task=1", ..death("block", "c block", CauseKind::HUNG_TASK, "has been blocked") },
+    Death {
+        options: "watchdog=2",
+        ..death("irqs-off", "c irqs-off", CauseKind::SOFT_LOCKUP, "has taken no interrupt")
+    },
+    Death {
+        // An init without a terminal that waits for the other end of a pipe.
+        options: "watchdog=2 rdinit=/bin/sh -c \"mkfifo /end; read line </end\"",
+        ..death("stall", "", CauseKind::STALL, "no timer is armed and nothing waits for the console")
+    },
+    Death {
+        script: Some("sleep 3600"),
+        options: "watchdog=2 stall=3",
+        ..death("idle", "", CauseKind::STALL, "the limit that stall= sets")
+    },
+    Death {
+        // The first program that forks repeats a fault for ever.
+        script: Some("true"),
+        options: "inject=stale-leaf watchdog=2",
+        ..death("fault-loop", "", CauseKind::FAULT_LOOP, "page fault loop: thread ")
+    },
     death("double", "c double", CauseKind::DOUBLE_FAULT, "double fault"),
     Death {
         // A program that must not be ended wants more memory than there is.

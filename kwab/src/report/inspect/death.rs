@@ -75,6 +75,10 @@ pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
             None => format!("no crash in this recording ({events} records)"),
         };
     };
+    if cause.kind == Some(CauseKind::LIVE) {
+        let message = short_message(cause).map_or(String::new(), |message| format!(": {message}"));
+        return format!("nothing died (live dump){message}");
+    }
     if in_kernel(cause) {
         let kind = cause.kind.and_then(CauseKind::name).unwrap_or("death");
         let cpu = cause.stamp.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));

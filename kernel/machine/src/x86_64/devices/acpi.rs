@@ -13,6 +13,8 @@ pub(crate) struct Facts {
     pub timer_port: u16,
     /// Where S5 is written.
     pub sleep: Sleep,
+    /// Registers of the high precision event timer; 0 if none.
+    pub hpet: u64,
     /// A PCI Express configuration area: q35 and newer.
     pub has_mcfg: bool,
     /// No fixed ACPI hardware: microvm.
@@ -51,6 +53,7 @@ impl Facts {
         },
         timer_port: 0,
         sleep: Sleep::Unknown,
+        hpet: 0,
         has_mcfg: false,
         hardware_reduced: false,
     };
@@ -109,6 +112,7 @@ pub(crate) fn read(rsdp: u64) -> Facts {
             b"APIC" => read_madt(table, &mut facts.madt),
             b"FACP" => read_fadt(table, &mut facts),
             b"MCFG" => facts.has_mcfg = true,
+            b"HPET" => facts.hpet = table.u64(44),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Devices, and the firmware tables that tell of them.
 
 pub(crate) mod acpi;
+pub(crate) mod hpet;
 pub(crate) mod ioapic;
 pub(crate) mod pci;
 pub(crate) mod power;

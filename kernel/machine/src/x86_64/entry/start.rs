@@ -16,7 +16,7 @@ use crate::sync::{self, WhileWaiting};
 use crate::time::WALL_AT_BOOT;
 use crate::trap::FatalTrap;
 use crate::x86_64::cpu::{descriptors, features, fpu, local};
-use crate::x86_64::devices::{acpi, ioapic, power as platform_power, rtc, uart};
+use crate::x86_64::devices::{acpi, hpet, ioapic, power as platform_power, rtc, uart};
 use crate::x86_64::interrupts::{apic, clock, tlb};
 use crate::x86_64::layout;
 use crate::x86_64::memory::pvh::{self, MAX_REGIONS, RAM, StartInfo};
@@ -51,6 +51,7 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     let measurement = clock::begin(facts.timer_port);
     WALL_AT_BOOT.store(rtc::seconds() * 1_000_000_000, Relaxed);
     ioapic::init(&facts.madt);
+    hpet::map(facts.hpet);
     platform_power::map(facts.sleep);
     platform_power::init(facts.sleep);
     smp::found(facts.madt.cpus, facts.madt.cpu_count);

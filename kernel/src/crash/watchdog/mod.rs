@@ -1,10 +1,13 @@
-//! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken.
+//! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken, a system in which
+//! nothing runs ([`quiet`]), a page fault that is never resolved ([`faults`]).
 //!
 //! Every processor's timer expires at least once per [`HEARTBEAT`], also when it is idle. The interrupt only leaves a mark, which the
 //! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`crate::sched::breathe`]):
 //! a call of any length that comes to those makes progress. A mark that stays for too long is a *soft lockup*. A
-//! processor that does not even take its interrupt is noticed by its neighbour. A thread that sleeps where no signal can wake
-//! it for too long is *hung*. All end in a dump; `watchdog=` and `hung_task=` set the seconds, 0 switches them off.
+//! processor that does not even take its interrupt, a *hard lockup*, is noticed by its neighbour or, where there is none that
+//! runs, by a timer of the machine ([`hardware`]). A thread that sleeps where no signal can wake it for too long is *hung*. All
+//! end in a dump; [`patience`] has the limits. A program that loops in user mode is no hang: a dump that is asked for
+//! shows where it is.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,9 +16,13 @@ use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
 use machine::time::{Nanos, now};
 
 use super::panic;
-use crate::options;
+use crate::patience;
 use crate::sched::{HEARTBEAT, ThreadState};
 use crate::task::tree;
+
+mod faults;
+pub(super) mod hardware;
+mod quiet;
 
 /// How much longer than its own mark a processor's interrupt may stay away: its neighbour is not in a hurry.
 const GRACE: Nanos = 5 * HEARTBEAT;
@@ -45,7 +52,10 @@ pub fn tick(marked: bool) {
     } else {
         look_at_myself(now.saturating_sub(since));
     }
+    hardware::set_anew(now);
     look_at_neighbour(now);
+    faults::look(now);
+    quiet::look(now);
     let due = NEXT_TASKS.load(Ordering::Relaxed);
     let mine = || NEXT_TASKS.compare_exchange(due, now + TASKS_EVERY, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if now >= due && mine() {
@@ -53,13 +63,8 @@ pub fn tick(marked: bool) {
     }
 }
 
-fn limit() -> Option<Nanos> {
-    let seconds = options::get().watchdog;
-    (seconds > 0).then(|| seconds.saturating_mul(1_000_000_000))
-}
-
 fn look_at_myself(stuck: Nanos) {
-    if limit().is_some_and(|limit| stuck > limit) {
+    if patience::PROCESSOR.limit().is_some_and(|limit| stuck > limit) {
         let (cpu, seconds) = (cpu::id().0, stuck / 1_000_000_000);
         let message = format_args!("soft lockup: CPU {cpu} has been in the kernel for {seconds} s");
         panic::die(CauseKind::SOFT_LOCKUP, Reason::HANG, message);
@@ -73,19 +78,18 @@ fn look_at_neighbour(now: Nanos) {
     let Some(next) = (1..64).map(|step| (me + step) % 64).find(|other| online >> other & 1 != 0) else { return };
     let ticked = SEEN.of(CpuId(next)).ticked.load(Ordering::Relaxed);
     let silent = now.saturating_sub(ticked);
-    if next != me && ticked != 0 && limit().is_some_and(|limit| silent > limit.saturating_add(GRACE)) {
+    if next != me
+        && ticked != 0
+        && patience::PROCESSOR.limit().is_some_and(|limit| silent > limit.saturating_add(GRACE))
+    {
         let seconds = silent / 1_000_000_000;
-        let message = format_args!("soft lockup: CPU {next} has taken no interrupt for {seconds} s");
+        let message = format_args!("hard lockup: CPU {next} has taken no interrupt for {seconds} s");
         panic::die(CauseKind::SOFT_LOCKUP, Reason::HANG, message);
     }
 }
 
 fn look_at_tasks(now: Nanos) {
-    let seconds = options::get().hung_task;
-    if seconds == 0 {
-        return;
-    }
-    let limit = seconds.saturating_mul(1_000_000_000);
+    let Some(limit) = patience::TASK.limit() else { return };
     let mut hung = None;
     // Nobody waits in an interrupt: when the tree is in use, next time.
     let _ = tree::try_visit(

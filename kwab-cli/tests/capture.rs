@@ -1,0 +1,78 @@
+//! `kwab capture` against a socket where a script answers as QEMU does.
+
+mod common;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use common::{folder, kwab, run, text};
+use serde_json::{Value, json};
+
+/// A processor that loops in the kernel with interrupts off.
+const REGISTERS: &str = "CPU#0\r\nRAX=0000000000000001 RBP=ffffc90000003f00 RSP=ffffc90000003e80\r\n\
+    R8 =0000000000000006\r\nRIP=ffffffff80101010 RFL=00000002 [-------] CPL=0 II=0 A20=1 SMM=0 HLT=0\r\n\
+    CS =0010 0000000000000000 ffffffff 00a09b00 DPL=0 CS64 [-RA]\r\nCR3=0000000001000000\r\n";
+
+/// Serves one session; `panics` says whether the NMI ends the guest.
+fn guest(folder: &Path, panics: bool) -> JoinHandle<Vec<String>> {
+    let listener = UnixListener::bind(folder.join("qmp")).expect("a socket");
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let version = json!({ "QMP": { "version": { "qemu": { "major": 9, "minor": 1, "micro": 0 } } } });
+        writeln!(stream, "{version}").expect("it listens");
+        let mut heard = Vec::new();
+        for line in BufReader::new(stream.try_clone().expect("one more")).lines().map_while(Result::ok) {
+            let command: Value = serde_json::from_str(&line).expect("JSON");
+            let name = command["execute"].as_str().expect("a name").to_owned();
+            let asked = command["arguments"]["command-line"].as_str().unwrap_or_default();
+            let answer = match (name.as_str(), asked.split(' ').next()) {
+                ("query-status", _) => json!({ "running": true }),
+                (_, Some("info")) => json!(REGISTERS),
+                (_, Some("x")) if asked.contains("0xffffc90000004") => json!("Cannot access memory\r\n"),
+                (_, Some("x")) => {
+                    let words: usize =
+                        asked.split(['/', 'x', ' ']).find_map(|word| word.parse().ok()).expect("a count");
+                    json!("0: 0x0000000000000001\r\n".repeat(words))
+                }
+                _ => json!({}),
+            };
+            writeln!(stream, "{}", json!({ "return": answer })).expect("it listens");
+            heard.push(name.clone());
+            if name == "inject-nmi" && panics {
+                writeln!(stream, "{}", json!({ "event": "GUEST_PANICKED" })).expect("it listens");
+            }
+        }
+        heard
+    })
+}
+
+#[test]
+fn a_guest_that_does_not_answer_an_nmi_is_captured_and_inspected() {
+    let folder = folder();
+    let served = guest(folder.path(), false);
+    let output = run(folder.path(), &["capture", "--qmp", "qmp", "--wait", "0", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&report["nmi"], &report["output"]), (&"ignored".into(), &"capture.kwab".into()));
+    let heard = served.join().expect("it ran");
+    assert!(heard.ends_with(&["cont".to_owned()]), "{heard:?}");
+    let inspected = run(folder.path(), &["inspect", "capture.kwab"]);
+    let page = text(&inspected.stdout);
+    assert!(page.contains("ffffffff80101010") && page.contains("captured from outside"), "{page}");
+    assert!(!page.contains("kernel died"), "{page}");
+    let again = kwab(folder.path()).args(["capture", "--qmp", "qmp"]).output().expect("runs");
+    assert_eq!(again.status.code(), Some(2), "the file is there");
+}
+
+#[test]
+fn a_guest_that_dumps_by_itself_leaves_no_file() {
+    let folder = folder();
+    let served = guest(folder.path(), true);
+    let output = run(folder.path(), &["capture", "--qmp", "qmp", "--wait", "60"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("dumps by itself"), "{}", text(&output.stdout));
+    assert!(!folder.path().join("capture.kwab").exists());
+    assert!(!served.join().expect("it ran").contains(&"stop".to_owned()));
+}

@@ -1,0 +1,150 @@
+//! Speaks QEMU's machine protocol: a greeting, then a line of JSON per command and per answer, events in between.
+
+use std::io::{ErrorKind, Read, Write};
+
+use serde_json::{Value, json};
+
+use super::CaptureError;
+
+/// The longest line that is taken.
+const LONGEST: usize = 8 << 20;
+/// Reads without a byte after which a command counts as not answered: with the timeout of the stream, half a minute or so.
+const PATIENCE: u32 = 120;
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// An event of this name.
+    Event(String),
+    /// Nothing, for as long as the stream waits.
+    Nothing,
+    /// The other side is gone.
+    Gone,
+}
+
+/// A session. The streams should have a timeout: [`Session::hear`] waits for as long as one read does.
+pub struct Session {
+    input: Box<dyn Read>,
+    output: Box<dyn Write>,
+    pending: Vec<u8>,
+    version: String,
+}
+
+enum Line {
+    Json(Value),
+    Nothing,
+    Gone,
+}
+
+impl Session {
+    /// Waits for the greeting and leaves negotiation mode.
+    ///
+    /// # Errors
+    /// [`CaptureError`] when the other side is not QEMU or does not answer.
+    pub fn open(input: Box<dyn Read>, output: Box<dyn Write>) -> Result<Self, CaptureError> {
+        let mut session = Self { input, output, pending: Vec::new(), version: String::new() };
+        let greeting = session.answer("a greeting")?;
+        let number = |part: &str| greeting["QMP"]["version"]["qemu"][part].as_u64();
+        let (Some(major), Some(minor), Some(micro)) = (number("major"), number("minor"), number("micro")) else {
+            return Err(CaptureError::Protocol("the first line is not its greeting".to_owned()));
+        };
+        session.version = format!("QEMU {major}.{minor}.{micro}");
+        session.execute("qmp_capabilities", None)?;
+        Ok(session)
+    }
+
+    /// What the greeting says, as `QEMU 7.2.22`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Runs a command; its answer.
+    ///
+    /// # Errors
+    /// [`CaptureError::Refused`] with QEMU's words; otherwise as [`Session::open`].
+    pub fn execute(&mut self, command: &str, arguments: Option<Value>) -> Result<Value, CaptureError> {
+        let mut line = json!({ "execute": command });
+        if let Some(arguments) = arguments {
+            line["arguments"] = arguments;
+        }
+        self.output.write_all(format!("{line}\n").as_bytes())?;
+        self.output.flush()?;
+        loop {
+            let mut answer = self.answer(command)?;
+            if let Some(value) = answer.get_mut("return") {
+                return Ok(value.take());
+            }
+            if let Some(why) = answer["error"]["desc"].as_str() {
+                return Err(CaptureError::Refused { command: command.to_owned(), why: why.to_owned() });
+            }
+        }
+    }
+
+    /// Runs a command of the human monitor, as processor `cpu` sees the machine; its text.
+    ///
+    /// # Errors
+    /// As [`Session::execute`].
+    pub fn monitor(&mut self, line: &str, cpu: Option<u32>) -> Result<String, CaptureError> {
+        let mut arguments = json!({ "command-line": line });
+        if let Some(cpu) = cpu {
+            arguments["cpu-index"] = cpu.into();
+        }
+        let text = self.execute("human-monitor-command", Some(arguments))?;
+        Ok(text.as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Waits for an event.
+    ///
+    /// # Errors
+    /// When what comes is not JSON.
+    pub fn hear(&mut self) -> Result<Heard, CaptureError> {
+        Ok(match self.line()? {
+            Line::Json(value) => value["event"].as_str().map_or(Heard::Nothing, |name| Heard::Event(name.to_owned())),
+            Line::Nothing => Heard::Nothing,
+            Line::Gone => Heard::Gone,
+        })
+    }
+
+    fn answer(&mut self, to: &str) -> Result<Value, CaptureError> {
+        for _ in 0..PATIENCE {
+            match self.line()? {
+                Line::Json(value) => return Ok(value),
+                Line::Nothing => {}
+                Line::Gone => return Err(CaptureError::Protocol(format!("it hung up before it answered {to}"))),
+            }
+        }
+        Err(CaptureError::Protocol(format!("no answer to {to}")))
+    }
+
+    fn line(&mut self) -> Result<Line, CaptureError> {
+        let mut room = [0; 16 << 10];
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.pending) {
+                let line: Vec<u8> = self.pending.drain(..=end).collect();
+                let value = serde_json::from_slice(&line)
+                    .map_err(|_| CaptureError::Protocol(format!("a line of {} bytes is not JSON", line.len())))?;
+                return Ok(Line::Json(value));
+            }
+            if self.pending.len() > LONGEST {
+                return Err(CaptureError::Protocol(format!("a line of more than {LONGEST} bytes")));
+            }
+            match self.input.read(&mut room) {
+                Ok(0) => return Ok(Line::Gone),
+                Ok(len) => self.pending.extend_from_slice(room.get(..len).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    return Ok(Line::Nothing);
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Line::Gone),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("version", &self.version).finish_non_exhaustive()
+    }
+}
