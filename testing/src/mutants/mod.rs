@@ -1,0 +1,5 @@
+//! Changes the kernel at random and asks `kwab` what happened; the parts of that judge.
+
+pub mod list;
+pub mod sample;
+pub mod tree;
