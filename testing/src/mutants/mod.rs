@@ -1,5 +1,6 @@
 //! Changes the kernel at random and asks `kwab` what happened; the parts of that judge.
 
 pub mod list;
+pub mod names;
 pub mod sample;
 pub mod tree;
