@@ -117,9 +117,8 @@ pub fn run(guest: &Guest<'_>, jobs: &[Job], mut progress: impl FnMut(&Report)) -
 }
 
 fn machine(guest: &Guest<'_>, jobs: &[Job]) -> Result<Machine> {
-    let line = |job: &Job| format!("{}\t{}\t{}\n", job.name, job.seconds, job.words.join("\t"));
     let mut image = guest.image.clone();
-    image.text("/etc/kwab/jobs", &jobs.iter().map(line).collect::<String>());
+    put(&mut image, jobs);
     let file = paths::build("images")?.join(format!("{}-{}.cpio", guest.label, guest.kernel.name()));
     paths::write(&file, &image.archive())?;
     let options = guest.kernel.options();
@@ -127,6 +126,12 @@ fn machine(guest: &Guest<'_>, jobs: &[Job]) -> Result<Machine> {
     let mut machine = Machine::new(guest.boot.to_owned(), file, append);
     machine.cpus = guest.cpus;
     Ok(machine)
+}
+
+/// Leaves a list of jobs where the runner looks for it.
+pub fn put(image: &mut Image, jobs: &[Job]) {
+    let line = |job: &Job| format!("{}\t{}\t{}\n", job.name, job.seconds, job.words.join("\t"));
+    image.text("/etc/kwab/jobs", &jobs.iter().map(line).collect::<String>());
 }
 
 fn limits(jobs: &[Job]) -> Limits {
@@ -157,15 +162,17 @@ fn words(ending: &Ending) -> String {
 }
 
 /// Turns the console into reports.
-#[derive(Default)]
-struct Scribe {
-    reports: Vec<Report>,
-    open: Option<(String, Vec<String>)>,
+#[derive(Debug, Default)]
+pub struct Scribe {
+    /// The jobs that ended.
+    pub reports: Vec<Report>,
+    /// The job that runs, with what it printed so far.
+    pub open: Option<(String, Vec<String>)>,
 }
 
 impl Scribe {
     /// Takes one line; returns a report that it completed.
-    fn line(&mut self, line: &str) -> Option<&Report> {
+    pub fn line(&mut self, line: &str) -> Option<&Report> {
         if let Some(name) = line.strip_prefix("CONTRACT-BEGIN ") {
             self.open = Some((name.to_owned(), Vec::new()));
             return None;

@@ -4,7 +4,7 @@
 //! tested one by one. Each command is a module of [`commands`] whose first lines are its manual; below them lie the
 //! parts: [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what
 //! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
-//! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`readers`] and [`mod@bench`]; [`jobs`] runs
+//! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`mutants`], [`readers`] and [`mod@bench`]; [`jobs`] runs
 //! many programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave and
 //! [`page`] renders it; [`house`] reads the sources.
 //!
@@ -28,6 +28,7 @@ pub mod image;
 pub mod jobs;
 pub mod kernel;
 pub mod linux_crashes;
+pub mod mutants;
 pub mod page;
 pub mod paths;
 pub mod process;

@@ -17,6 +17,7 @@ use crate::contracts::verdict::Verdict;
 use crate::exam::row as exam;
 use crate::fuzz::record::Record;
 use crate::kernel::Safety;
+use crate::mutants::report::{self, Record as Mutants};
 use crate::paths;
 use crate::results::{Circumstances, Kept, kept};
 use crate::suites::{Compared, Suite};
@@ -50,6 +51,7 @@ pub fn render() -> Result<Page> {
     writer.bench("bench-wall", "Benchmarks in wall time, nanoseconds", "cargo xtask bench --wall")?;
     writer.safety()?;
     writer.exam()?;
+    writer.mutants()?;
     writer.fuzz()?;
     Ok(Page { text: writer.text, gaps: writer.gaps })
 }
@@ -206,6 +208,16 @@ impl Writer {
         };
         self.heading(title, command, &circumstances);
         self.line(&format!("{}\n\n{}", exam::summary(&results), exam::table(&results).trim_end()));
+        Ok(())
+    }
+
+    fn mutants(&mut self) -> Result<()> {
+        let (title, command) = ("Diagnosis of mutants", "cargo xtask mutants --seed S --count N");
+        let Some(Kept { circumstances, results }) = self.load::<Vec<Mutants>>("mutants", title, command)? else {
+            return Ok(());
+        };
+        self.heading(title, command, &circumstances);
+        self.line(report::tables(&results).trim_end());
         Ok(())
     }
 

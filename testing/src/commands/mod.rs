@@ -20,6 +20,7 @@ pub mod kernel;
 pub mod linux;
 pub mod linux_crashes;
 pub mod lost;
+pub mod mutants;
 pub mod readers;
 pub mod results;
 pub mod second_reader;
@@ -101,6 +102,8 @@ enum Command {
     Linux,
     /// Let Debian's Linux die in known ways and compare what kwab says of its logs with the truth.
     LinuxCrashes(linux_crashes::Arguments),
+    /// Change our kernel at random places and ask whether kwab finds the changed function.
+    Mutants(mutants::Arguments),
     /// Build our kernel and print where it lies.
     Kernel(kernel::Arguments),
 }
@@ -136,6 +139,7 @@ pub fn main() -> ExitCode {
         Command::Image(arguments) => image::run(&arguments, consent),
         Command::Linux => linux::run(consent),
         Command::LinuxCrashes(arguments) => linux_crashes::run(&arguments, consent),
+        Command::Mutants(arguments) => mutants::run(&arguments, consent),
         Command::Kernel(arguments) => kernel::run(&arguments),
     };
     result.unwrap_or_else(|error| {

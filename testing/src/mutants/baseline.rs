@@ -1,0 +1,74 @@
+//! The kernel without a mutation: what "the same output" means.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::guest::{self, Sort};
+use super::loads::Loads;
+use super::names::Names;
+use super::tree::Tree;
+use crate::jobs::Report;
+use crate::paths;
+
+/// Boots that have to agree.
+const BOOTS: usize = 2;
+
+/// The kernel as it is, built as the mutants are, with what the loads do under it.
+pub struct Baseline {
+    /// Its functions.
+    pub names: Names,
+    /// The loads that do the same in each boot.
+    pub loads: Loads,
+    /// What they did.
+    pub reports: Vec<Report>,
+    /// The file system of the mutants.
+    pub initrd: PathBuf,
+    /// The loads that were left out, since they did not do the same twice.
+    pub unsteady: Vec<String>,
+    /// The programs that die of a signal, as loads make them do.
+    pub dying: BTreeSet<String>,
+    /// How long a boot took.
+    pub seconds: f64,
+}
+
+impl Baseline {
+    /// Builds and boots it. A death of the kernel, a hang or an early end without a mutation is an error.
+    pub fn take(tree: &Tree, mut loads: Loads) -> Result<Self> {
+        let folder = paths::build("mutants")?;
+        let kernel = folder.join("kernel");
+        let program = tree.baseline()?;
+        fs::copy(&program, &kernel).with_context(|| format!("cannot keep {}", paths::shown(&program)))?;
+        let initrd = folder.join("loads.cpio");
+        let file = loads.archive(&loads.jobs, "loads.cpio")?;
+        let mut reports: Vec<Report> = Vec::new();
+        let (mut unsteady, mut dying, mut seconds) = (Vec::new(), BTreeSet::new(), 0.0);
+        for number in 0..BOOTS {
+            let boot = guest::boot(&kernel, &file, &folder)?;
+            paths::write(&folder.join("baseline.log"), &boot.serial)?;
+            dying.extend(boot.dead());
+            let (sort, differences) = guest::sorted(&boot, if number == 0 { &boot.reports } else { &reports }, &dying);
+            let kept = || "its console is in build/mutants/baseline.log".to_owned();
+            ensure!(!sort.is_case(), "without a mutation: {} ({:?}); {}", sort.name(), boot.ending, kept());
+            ensure!(boot.reports.len() == loads.jobs.len(), "without a mutation {} jobs ended", boot.reports.len());
+            unsteady.extend(differences.into_iter().map(|difference| difference.job));
+            seconds = boot.seconds;
+            if number == 0 {
+                reports = boot.reports;
+            } else {
+                ensure!(
+                    sort != Sort::DifferentOutput || !unsteady.is_empty(),
+                    "the runner's status differs; {}",
+                    kept()
+                );
+            }
+        }
+        let is_steady = |name: &str| !unsteady.iter().any(|other| other == name);
+        loads.jobs.retain(|job| is_steady(&job.name));
+        reports.retain(|report| is_steady(&report.name));
+        loads.archive(&loads.jobs, "loads.cpio")?;
+        Ok(Self { names: Names::of(&kernel)?, loads, reports, initrd, unsteady, dying, seconds })
+    }
+}

@@ -1,0 +1,143 @@
+//! Changes the kernel at random and asks `kwab` what happened.
+//!
+//! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`sample`] draws some, [`tree`] builds each in a
+//! scratch checkout. [`loads`] is what each has to do, [`guest`] boots it and sorts what became of it, beside the kernel
+//! without a mutation ([`baseline`]). For what died or hung, [`score`] asks `kwab` and compares the answer with the mutated
+//! function, whose names [`names`] knows. [`Session`] does all of it for one mutant, [`report`] makes the tables.
+//!
+//! Of every mutant a folder is kept, `build/mutants/SEED/ID`: the change (`mutant.diff`), the outcome (`row.json`), the
+//! console (`serial.log`), and of a case the dump (`dump.kwab`), the image (`kernel`) and what `kwab` said (`*.txt`).
+
+pub mod baseline;
+pub mod guest;
+pub mod list;
+pub mod loads;
+pub mod names;
+pub mod report;
+pub mod sample;
+pub mod score;
+pub mod tree;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use crate::jobs::Job;
+use crate::paths;
+use baseline::Baseline;
+use guest::{Difference, Sort};
+use list::Mutant;
+use names::Names;
+use report::Row;
+use score::{Examiner, Score};
+use tree::Tree;
+
+/// What all mutants of a run share.
+pub struct Session {
+    /// Where they are built.
+    pub tree: Tree,
+    /// The kernel without a mutation and what it does.
+    pub baseline: Baseline,
+    /// `kwab`.
+    pub kwab: PathBuf,
+    /// Where a folder per mutant is kept.
+    pub folder: PathBuf,
+}
+
+impl Session {
+    /// Builds, boots, sorts and scores one mutant.
+    pub fn judge(&self, mutant: &Mutant) -> Result<Row> {
+        let folder = self.folder.join(mutant.id());
+        fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", paths::shown(&folder)))?;
+        paths::write(&folder.join("mutant.diff"), mutant.diff.as_bytes())?;
+        let since = Instant::now();
+        let built = self.tree.build(mutant);
+        self.tree.restore(mutant)?;
+        let mut row = Row::of(mutant);
+        row.seconds.build = since.elapsed().as_secs_f64();
+        match built? {
+            Err(complaint) => paths::write(&folder.join("compiler.txt"), complaint.as_bytes())?,
+            Ok(program) => {
+                let kernel = folder.join("kernel");
+                fs::copy(&program, &kernel).with_context(|| format!("cannot keep {}", paths::shown(&program)))?;
+                self.run(mutant, &kernel, &folder, &mut row)?;
+                if !row.sort.is_case() {
+                    fs::remove_file(&kernel).with_context(|| format!("cannot remove {}", paths::shown(&kernel)))?;
+                }
+            }
+        }
+        paths::write(&folder.join("row.json"), &serde_json::to_vec_pretty(&row)?)?;
+        Ok(row)
+    }
+
+    fn run(&self, mutant: &Mutant, kernel: &Path, folder: &Path, row: &mut Row) -> Result<()> {
+        let boot = guest::boot(kernel, &self.baseline.initrd, folder)?;
+        (row.sort, row.differences) = guest::sorted(&boot, &self.baseline.reports, &self.baseline.dying);
+        row.seconds.boot = boot.seconds;
+        row.jobs = boot.reports.len();
+        row.ending = format!("{:?}", boot.ending);
+        let dump = if row.sort.is_case() { boot.dump(row.sort, &self.baseline.dying) } else { None };
+        score::keep(folder, dump, &boot.serial)?;
+        if row.sort == Sort::DifferentOutput && self.is_unsteady(kernel, folder, &row.differences)? {
+            row.sort = Sort::Unnoticed;
+            row.unsteady = true;
+        }
+        if row.sort.is_case() {
+            self.baseline.names.blame(mutant, &mut row.blamed)?;
+            Names::of(kernel)?.blame(mutant, &mut row.blamed)?;
+            examine(&self.kwab, folder, row)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the jobs that differ agree when they run again, alone: a busy machine can make a load miss its margins.
+    fn is_unsteady(&self, kernel: &Path, folder: &Path, differences: &[Difference]) -> Result<bool> {
+        let differs = |name: &str| differences.iter().any(|difference| difference.job == name);
+        let jobs: Vec<Job> = self.baseline.loads.jobs.iter().filter(|job| differs(&job.name)).cloned().collect();
+        if jobs.is_empty() {
+            return Ok(false);
+        }
+        let initrd = self.baseline.loads.archive(&jobs, "again.cpio")?;
+        let again = guest::boot(kernel, &initrd, folder)?;
+        let reports: Vec<_> = self.baseline.reports.iter().filter(|report| differs(&report.name)).cloned().collect();
+        Ok(guest::sorted(&again, &reports, &self.baseline.dying).0 == Sort::Unnoticed)
+    }
+}
+
+/// Asks `kwab` about the case that is kept in a folder, once about the dump and once about the serial log alone.
+pub fn examine(kwab: &Path, folder: &Path, row: &mut Row) -> Result<()> {
+    let since = Instant::now();
+    let kernel = folder.join("kernel");
+    let names = Names::of(&kernel)?;
+    let cache = paths::build("mutants")?.join("symbols");
+    let examiner = Examiner { kwab, kernel: &kernel, names: &names, blamed: &row.blamed, cache: &cache };
+    let dump = folder.join("dump.kwab");
+    let of_dump = if dump.is_file() { examiner.dump(&dump)? } else { Score::default() };
+    let of_serial = examiner.log(&folder.join("serial.log"))?;
+    row.dump = Some(of_dump);
+    row.serial = Some(of_serial);
+    row.seconds.score = since.elapsed().as_secs_f64();
+    Ok(())
+}
+
+/// Judges the cases that are kept in a folder again, without building or booting.
+pub fn kept(kwab: &Path, folder: &Path, mut each: impl FnMut(&Row)) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for entry in walkdir::WalkDir::new(folder).min_depth(1).max_depth(1).sort_by_file_name() {
+        let folder = entry?.into_path();
+        let file = folder.join("row.json");
+        if !file.is_file() {
+            continue;
+        }
+        let mut row: Row = serde_json::from_str(&paths::read(&file)?).with_context(|| paths::shown(&file))?;
+        if row.sort.is_case() {
+            examine(kwab, &folder, &mut row)?;
+            paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
+        }
+        each(&row);
+        rows.push(row);
+    }
+    Ok(rows)
+}

@@ -1,0 +1,233 @@
+//! The rows of a run and the tables made of them.
+
+use std::fmt::Write as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::guest::{Difference, Sort};
+use super::list::Mutant;
+use super::names::Blamed;
+use super::score::{LIKELY, SURE, Score};
+
+/// How long the parts of a mutant took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds {
+    /// Building.
+    pub build: f64,
+    /// Booting.
+    pub boot: f64,
+    /// Asking `kwab`.
+    pub score: f64,
+}
+
+/// A mutant and what became of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// Names its folder.
+    pub id: String,
+    /// File, place and change in one line.
+    pub name: String,
+    /// The function around the change.
+    pub function: Option<String>,
+    /// What became of it.
+    pub sort: Sort,
+    /// Whether it did something else once and not when asked again.
+    pub unsteady: bool,
+    /// How its boot ended.
+    pub ending: String,
+    /// How many jobs ended.
+    pub jobs: usize,
+    /// The jobs that did something else.
+    pub differences: Vec<Difference>,
+    /// The functions that a right answer names.
+    pub blamed: Blamed,
+    /// What `kwab` says of the dump; `None` when nothing died or hung.
+    pub dump: Option<Score>,
+    /// What it says of the serial log alone.
+    pub serial: Option<Score>,
+    /// How long it took.
+    pub seconds: Seconds,
+}
+
+impl Row {
+    /// The row of a mutant that was not built yet.
+    #[must_use]
+    pub fn of(mutant: &Mutant) -> Self {
+        Self {
+            id: mutant.id(),
+            name: mutant.name.clone(),
+            function: mutant.function.as_ref().map(|function| function.name.clone()),
+            sort: Sort::DoesNotBuild,
+            unsteady: false,
+            ending: String::new(),
+            jobs: 0,
+            differences: Vec::new(),
+            blamed: Blamed::default(),
+            dump: None,
+            serial: None,
+            seconds: Seconds::default(),
+        }
+    }
+
+    /// One line about it.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let said = [("dump", &self.dump), ("serial", &self.serial)].map(|(name, score)| match score {
+            Some(score) => format!(" {name} {}", word(score)),
+            None => String::new(),
+        });
+        let Seconds { build, boot, score } = self.seconds;
+        let times = format!("{build:.0}+{boot:.0}+{score:.0} s");
+        format!("{:<17}{}{} {} {} ({times})", self.sort.name(), said[0], said[1], self.id, self.name)
+    }
+}
+
+/// How well an answer is, in a word.
+fn word(score: &Score) -> &'static str {
+    match score {
+        Score { judged: false, .. } => "none",
+        Score { first: true, .. } => "first",
+        score if score.is_wrong() => "WRONG",
+        Score { three: true, .. } => "three",
+        Score { screen: true, .. } => "screen",
+        Score { anywhere: true, .. } => "anywhere",
+        score if score.is_silent() => "silent",
+        _ => "other",
+    }
+}
+
+/// The mutants of one seed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// The seed.
+    pub seed: u64,
+    /// How many mutants there are to draw from.
+    pub listed: usize,
+    /// The rows, in the order of the sample.
+    pub rows: Vec<Row>,
+}
+
+/// Where `kwab` takes its evidence from.
+type Of = fn(&Row) -> Option<&Score>;
+
+const SOURCES: [(&str, Of); 2] = [("dump", |row| row.dump.as_ref()), ("serial log", |row| row.serial.as_ref())];
+
+/// What counts in a table, by column.
+const COUNTS: [(&str, fn(&Score) -> bool); 7] = [
+    ("judged", |score| score.judged),
+    ("first", |score| score.first),
+    ("first three", |score| score.three),
+    ("screen", |score| score.screen),
+    ("report", |score| score.anywhere),
+    ("wrong", Score::is_wrong),
+    ("don't know", Score::is_silent),
+];
+
+/// What the columns mean, for the foot of the tables.
+fn definitions() -> String {
+    format!(
+        "A case is a mutant whose kernel died or hung, or under which a program died. Columns count cases by where the mutated\n\
+         function is named (by its name, or by `symbol+offset` of code that was inlined from it): in the claim or the evidence\n\
+         of the first hypothesis or of one of the first three, in the first 40 lines of `kwab triage`, anywhere in `kwab triage`\n\
+         or `kwab inspect`. wrong: the first hypothesis has a score above {SURE}, its claim names a function of the kernel, and\n\
+         neither claim nor evidence names the mutated one. don't know: no hypothesis has a score of {LIKELY} or more. A case that\n\
+         is not judged left no dump, or a log without a death. Classes of bugs are not scored: a mutation has none that an\n\
+         independent source knows.\n"
+    )
+}
+
+/// The tables: sorts, scores, calibration.
+#[must_use]
+pub fn tables(records: &[Record]) -> String {
+    let rows: Vec<&Row> = records.iter().flat_map(|record| &record.rows).collect();
+    let mut text = String::new();
+    for Record { seed, listed, rows } in records {
+        let cases = rows.iter().filter(|row| row.sort.is_case()).count();
+        let _ = writeln!(text, "Seed {seed}: {} of {listed} mutants, {cases} cases.\n", rows.len());
+    }
+    let _ = writeln!(text, "| what became of it | mutants |\n|---|---:|");
+    for sort in Sort::ALL {
+        let count = rows.iter().filter(|row| row.sort == sort).count();
+        let _ = writeln!(text, "| {} | {count} |", sort.name());
+    }
+    let _ = writeln!(text, "\n| case | from | cases | {} |", COUNTS.map(|count| count.0).join(" | "));
+    let _ = writeln!(text, "|---|---|---:|{}", "---:|".repeat(COUNTS.len()));
+    for (name, of) in SOURCES {
+        for sort in Sort::ALL.into_iter().filter(|sort| sort.is_case()) {
+            let scores = rows.iter().filter(|row| row.sort == sort).filter_map(|row| of(row));
+            counts(&mut text, sort.name(), name, &scores.collect::<Vec<_>>());
+        }
+        let scores: Vec<&Score> = rows.iter().filter_map(|row| of(row)).collect();
+        counts(&mut text, "all", name, &scores);
+    }
+    calibration(&mut text, &rows);
+    let _ = write!(text, "\n{}", definitions());
+    text
+}
+
+fn counts(text: &mut String, case: &str, source: &str, scores: &[&Score]) {
+    let count =
+        |(_, counts): (&str, fn(&Score) -> bool)| scores.iter().filter(|score| counts(score)).count().to_string();
+    let _ = writeln!(text, "| {case} | {source} | {} | {} |", scores.len(), COUNTS.map(count).join(" | "));
+}
+
+/// The bands of scores that are calibrated, each with its upper end.
+const BANDS: [(f64, &str); 5] =
+    [(0.5, "below 0.5"), (0.7, "0.5-0.7"), (0.8, "0.7-0.8"), (0.9, "0.8-0.9"), (1.1, "0.9-1")];
+
+/// Of the first hypotheses in each band, how many name the mutated function, another one, or none.
+fn calibration(text: &mut String, rows: &[&Row]) {
+    let head = "first hypothesis' score | right (names it) | wrong (its claim names another) | names none";
+    let _ = writeln!(text, "\n| from | {head} |\n|---|---|---:|---:|---:|");
+    for (name, of) in SOURCES {
+        let mut low = 0.0;
+        for (high, band) in BANDS {
+            let inside = |score: &&Score| score.score.is_some_and(|score| (low..high).contains(&score));
+            let scores: Vec<&Score> = rows.iter().filter_map(|row| of(row)).filter(inside).collect();
+            let right = scores.iter().filter(|score| score.first).count();
+            let wrong = scores.iter().filter(|score| score.blames.is_some()).count();
+            let _ = writeln!(text, "| {name} | {band} | {right} | {wrong} | {} |", scores.len() - right - wrong);
+            low = high;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(sort: Sort, score: Option<Score>) -> Row {
+        Row {
+            id: "0".into(),
+            name: "x".into(),
+            function: None,
+            sort,
+            unsteady: false,
+            ending: String::new(),
+            jobs: 0,
+            differences: Vec::new(),
+            blamed: Blamed::default(),
+            dump: score,
+            serial: None,
+            seconds: Seconds::default(),
+        }
+    }
+
+    #[test]
+    fn every_case_is_counted_once_per_column_and_each_score_in_one_band() {
+        let right = Score { judged: true, first: true, three: true, score: Some(0.8), ..Score::default() };
+        let wrong = Score { judged: true, score: Some(0.95), blames: Some("kernel::f".into()), ..Score::default() };
+        let rows = vec![
+            row(Sort::KernelDied, Some(right)),
+            row(Sort::Hung, Some(wrong)),
+            row(Sort::Hung, Some(Score::default())),
+            row(Sort::Unnoticed, None),
+        ];
+        let text = tables(&[Record { seed: 1, listed: 9, rows }]);
+        assert!(text.contains("Seed 1: 4 of 9 mutants, 3 cases."), "{text}");
+        assert!(text.contains("| hung | 2 |"), "{text}");
+        assert!(text.contains("| all | dump | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 |"), "{text}");
+        assert!(text.contains("| dump | 0.8-0.9 | 1 | 0 | 0 |"), "{text}");
+        assert!(text.contains("| dump | 0.9-1 | 0 | 1 | 0 |"), "{text}");
+    }
+}
