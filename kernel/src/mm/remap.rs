@@ -135,11 +135,11 @@ fn give_up(map: &mut Map, old: u64, old_len: u64, flags: u64) -> Result<(), Errn
     if old_len == 0 { Ok(()) } else { map.vmas.remove(old, old + old_len, |_| ()).map_err(vma_errno) }
 }
 
-/// Whether `len` bytes from `old` on lie within the largest file there can be: a page number never wraps.
+/// Whether `len` bytes from `old` on end before offset 2^64: none comes round to the beginning of what is mapped.
 fn reaches(vma: &Vma, old: u64, len: u64) -> bool {
     match &vma.backing {
         Backing::File { offset, .. } | Backing::Shared { offset, .. } => {
-            (offset + (old - vma.start)).checked_add(len).is_some_and(|end| end <= i64::MAX as u64)
+            (offset + (old - vma.start)).checked_add(len).is_some()
         }
         Backing::Anonymous | Backing::Vdso { .. } => true,
     }
