@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod backing;
+pub mod blame;
 pub mod code;
 mod context;
 mod death;
@@ -14,6 +15,7 @@ mod evidence;
 pub mod finding;
 pub mod forms;
 pub mod images;
+pub mod invariants;
 mod keep;
 mod load;
 mod lookup;
@@ -22,7 +24,9 @@ mod page_order;
 pub mod rules;
 mod space;
 pub mod stacks;
+pub mod trail;
 mod triage;
+pub mod undecided;
 pub mod verify;
 
 #[cfg(test)]
