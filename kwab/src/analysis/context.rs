@@ -185,6 +185,16 @@ impl<'c, 'a> Context<'c, 'a> {
         self.death.is_known() && !self.death.kind.is_some_and(|kind| elsewhere.contains(&kind))
     }
 
+    /// Whether the dump is about another kernel than the one that this toolchain comes with.
+    #[must_use]
+    pub fn is_foreign_kernel(&self) -> bool {
+        let identity = self.case.identities.first();
+        let told = identity.map(|identity| text(identity.kernel_version) + &text(identity.kernel_name));
+        told.is_some_and(|told| {
+            !told.trim().is_empty() && !told.to_lowercase().contains("kwab") && told.contains("Linux")
+        })
+    }
+
     /// Whether the dump is about something that does not go on.
     #[must_use]
     pub fn is_hang(&self) -> bool {
@@ -303,6 +313,12 @@ fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
     }
     // The interrupted instruction is the one thing registers always know better than a printed trace.
     let first = walked.into_iter().next().filter(|first| printed.first().is_none_or(|frame| frame.ip != first.ip));
+    // Where no image names that instruction, the kernel may have printed its function beside it.
+    let told = crate::text::console::location(death.location.as_bytes());
+    let first = first.map(|frame| match told.as_ref().filter(|_| frame.name.is_none() && Some(frame.ip) == death.ip) {
+        Some(told) => TraceFrame { name: Some(demangle(text(Some(told.symbol)).trim())), ..frame },
+        None => frame,
+    });
     first.into_iter().chain(printed).collect()
 }
 

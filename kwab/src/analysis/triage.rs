@@ -219,6 +219,10 @@ fn of_another_build(file: &Foreign) -> String {
 /// Whether pages or their tables can have to do with the death: an access failed, or a program died of what it read.
 fn is_about_memory(ctx: &Context<'_, '_>) -> bool {
     let death = &ctx.death;
+    // The options that record page tables and pages are those of this kernel.
+    if ctx.is_foreign_kernel() {
+        return false;
+    }
     let faulted = matches!(death.vector, Some(6 | 8 | 13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
     faulted || ctx.program_died()
 }

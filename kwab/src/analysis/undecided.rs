@@ -58,8 +58,21 @@ pub fn undecided(ctx: &Context<'_, '_>) -> Undecided {
         (false, _, true) => &KERNEL_MEMORY,
         (false, _, false) => &ASSERTION,
     };
+    if ctx.is_foreign_kernel() {
+        let record = format!("boot with {}", foreign_options(ctx));
+        return Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record };
+    }
     let record = format!("cargo xtask boot --append '{}' -- COMMAND", advice.options);
     Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record }
+}
+
+/// Options of Linux (Documentation/admin-guide/kernel-parameters.txt) that record what the case needs.
+fn foreign_options(ctx: &Context<'_, '_>) -> &'static str {
+    if ctx.is_hang() {
+        "hung_task_panic=1 softlockup_all_cpu_backtrace=1, and send SysRq-w and SysRq-l while it hangs"
+    } else {
+        "slub_debug=FZPU page_poison=1 ftrace_dump_on_oops, or a kernel with KASAN"
+    }
 }
 
 fn looked_at(ctx: &Context<'_, '_>) -> Vec<String> {

@@ -246,6 +246,9 @@ fn waits_for(ctx: &Context<'_, '_>, task: &Task<'_>) -> String {
         |tid: u32| ctx.case.tasks.iter().find(|other| other.tid.or(other.pid) == Some(tid)).map(|other| label(other));
     match holder {
         Some(tid) => by_tid(tid).unwrap_or_else(|| format!("thread {tid}")),
-        None => text(task.wait_reason),
+        None => match text(task.wait_reason) {
+            reason if reason.trim().is_empty() => "an event that the dump does not name".to_owned(),
+            reason => reason,
+        },
     }
 }

@@ -226,7 +226,8 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
 }
 
 /// Words of a kernel that has no memory left.
-const OUT_OF_MEMORY: &[&str] = &["out of memory", "memory allocation of", "allocation failed", "no free frames"];
+const OUT_OF_MEMORY: &[&str] =
+    &["out of memory", "invoked oom-killer", "memory allocation of", "allocation failed", "no free frames"];
 
 fn first_line(message: &str, otherwise: &str) -> String {
     message.lines().find(|line| !line.trim().is_empty()).unwrap_or(otherwise).to_owned()

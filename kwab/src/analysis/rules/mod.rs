@@ -209,6 +209,14 @@ pub const RULES: &[Rule] = &[
         stack::double_fault,
     ),
     rule(
+        "CHECK",
+        "found by a check of the kernel",
+        "message, backtrace",
+        &[CAUSE],
+        &["kwab inspect FILE --section bt,log"],
+        panic::check,
+    ),
+    rule(
         "PANIC",
         "Rust panic or failed assertion",
         "panic message and place",

@@ -10,13 +10,12 @@ use crate::unwind::Space;
 
 type Fact = Option<(String, Option<RecordRef>)>;
 
-/// Whether the death is one by an address at all.
+/// Whether the death is one by an address at all. What a check of the kernel found is not: the address that it prints is
+/// that of the object, or a hash of it. Nor is a double fault: its address is that of the fault that could not be delivered.
 fn by_address(ctx: &Context<'_, '_>) -> bool {
     let death = &ctx.death;
-    let kernel = matches!(
-        death.kind,
-        Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::DOUBLE_FAULT | CauseKind::BUG)
-    );
+    let kernel = matches!(death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::BUG))
+        && super::panic::check_of(&death.message).is_none();
     let fault = matches!(death.vector, Some(13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
     let signal = death.kind == Some(CauseKind::FATAL_SIGNAL) && matches!(death.signal, Some(7 | 11));
     signal || (kernel && fault && death.in_kernel)

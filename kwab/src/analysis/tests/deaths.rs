@@ -545,3 +545,61 @@ fn the_stack_of_a_listed_task_is_never_taken_for_that_of_the_death() {
     let triage = judge(maker.bytes());
     assert!(triage.hypotheses.iter().all(|found| !found.claim.contains("sleeper")), "{:#?}", triage.hypotheses);
 }
+
+#[test]
+fn what_a_check_of_the_kernel_found_is_its_own_class_whatever_address_it_printed() {
+    for (message, what) in [
+        (&b"KFENCE: use-after-free read in session_read"[..], "use after free"),
+        (b"BUG kmalloc-64: Object already free in session_close", "double free"),
+        (b"list_del corruption. prev->next should be ffff", "corrupted list"),
+        (b"BUG: scheduling while atomic: prog/7/0x00000002", "sleep in atomic context"),
+    ] {
+        let cause = Cause {
+            kind: Some(CauseKind::BUG),
+            message: Some(message),
+            vector: None,
+            error_code: None,
+            ..kernel_fault(0x2949_9c76, IP, 0)
+        };
+        let triage = judge(Maker::new().put(C, &cause).bytes());
+        assert_eq!(first(&triage).0, "CHECK", "{:#?}", triage.hypotheses);
+        assert!(first(&triage).1.starts_with(what), "{}", first(&triage).1);
+        assert!(triage.hypotheses.iter().all(|found| !found.claim.contains("0x29499c76")), "{:#?}", triage.hypotheses);
+    }
+}
+
+#[test]
+fn a_stale_cr2_beside_an_error_code_is_no_address_unless_the_message_is_about_a_page_fault() {
+    let k = 0xffff_ffff_8010_0000;
+    let judged = |message: &'static [u8]| {
+        let cause = Cause {
+            kind: Some(CauseKind::OOPS),
+            vector: None,
+            fault_addr: None,
+            message: Some(message),
+            ..kernel_fault(0, k, 0)
+        };
+        let values = regs(&[(RegId::RIP, k), (RegId::RSP, k), (RegId::CR2, 0x55_9c5a)]);
+        let set = Registers {
+            role: Some(RegisterRole::FAULT),
+            error_code: Some(0),
+            regs: Some(List::new(&values)),
+            ..Registers::default()
+        };
+        judge(Maker::new().put(C, &cause).put(SectionKind::REGISTERS, &set).bytes())
+    };
+    let rules = |triage: &Triage| triage.hypotheses.iter().map(|found| found.rule).collect::<Vec<_>>();
+    assert!(!rules(&judged(b"kernel BUG at mm/slub.c:40")).contains(&"USER-PTR"));
+    assert!(rules(&judged(b"BUG: unable to handle kernel paging request")).contains(&"USER-PTR"));
+}
+
+#[test]
+fn the_function_printed_beside_the_instruction_is_the_innermost_of_a_printed_stack() {
+    let cause =
+        Cause { location: Some(b"session_read+0x12/0x40"), ..kernel_fault(0xffff_8000_1234_0000, 0x1234_5678, 0) };
+    let maker = Maker::new().put(C, &cause);
+    let names = ["proc_reg_write", "vfs_write"];
+    let triage = judge(stack_of(maker, &names).bytes());
+    let function = triage.hypotheses[0].function.as_ref().map(|function| function.name.as_str());
+    assert_eq!(function, Some("session_read"), "{:#?}", triage.hypotheses[0]);
+}
