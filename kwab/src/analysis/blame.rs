@@ -8,7 +8,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::context::TraceFrame;
+use super::frame::TraceFrame;
 use crate::symbols::{Role, role};
 
 /// The function that a hypothesis blames.

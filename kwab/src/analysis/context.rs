@@ -7,8 +7,7 @@ use super::audit;
 use super::blame::{self, Guilty};
 use super::death::Death;
 use super::dump::{Case, Found, RecordRef, text};
-use super::invariants::{self, Checked};
-use super::trail::{self, Trail};
+use super::frame::TraceFrame;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
 use crate::symbols::{Location, Probe, SourceFrame, Symbols, demangle, is_machinery, short};
@@ -30,57 +29,14 @@ pub struct Context<'c, 'a> {
     pub trace: Vec<TraceFrame>,
     /// The function to look at first, by the frames of the death.
     pub guilty: Option<Guilty>,
-    /// Where the bad value of the death came from, as far as the code of the frames tells.
-    pub trail: Option<Trail>,
     /// The instruction that faulted, with operand values.
     pub instruction: Option<Instruction>,
     /// What the audit of mappings and page tables found.
     pub audit: Vec<audit::Finding>,
     /// Pages that are not what their files say.
     pub pages: Vec<verify::WrongPage>,
-    /// Which invariants of the kernel could be checked, and which are violated.
-    pub invariants: Vec<Checked>,
     /// Files at hand that belong to another build.
     pub foreign: Vec<verify::Foreign>,
-}
-
-/// A frame with its name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TraceFrame {
-    /// Address.
-    pub ip: u64,
-    /// Stack pointer in this frame, for one that was walked.
-    pub sp: Option<u64>,
-    /// `function+0xoffset`, if any.
-    pub name: Option<String>,
-    /// File and line, if known.
-    pub source: Option<String>,
-    /// How it was found.
-    pub trust: Trust,
-    /// Whether it is panic or library machinery.
-    pub machinery: bool,
-    /// The functions at the address as the source has them, innermost first; all but the last are inlined.
-    pub functions: Vec<SourceFrame>,
-    /// The record, for a frame that the kernel printed.
-    pub at: Option<RecordRef>,
-}
-
-impl TraceFrame {
-    /// Its name, or its address.
-    #[must_use]
-    pub fn label(&self) -> String {
-        self.name.clone().unwrap_or_else(|| format!("{:#x}", self.ip))
-    }
-
-    /// The innermost function here that is not machinery: the frame's own, or one that was inlined into it.
-    #[must_use]
-    pub fn of_interest(&self) -> String {
-        let interest = self.functions.iter().find(|function| !function.machinery);
-        match interest.and_then(|function| function.function.as_ref().filter(|_| function.inlined)) {
-            Some(name) => format!("{name}, inlined into {}", self.label()),
-            None => self.label(),
-        }
-    }
 }
 
 impl<'c, 'a> Context<'c, 'a> {
@@ -91,11 +47,9 @@ impl<'c, 'a> Context<'c, 'a> {
         let space = View { case, symbols, pid: death.code_pid(), death: &death };
         let trace = named_trace(&space, &death);
         let instruction = faulting_instruction(&space, &death);
-        let mut ctx = Self {
+        Self {
             case,
             symbols,
-            trail: None,
-            invariants: Vec::new(),
             guilty: blame::guilty(&trace),
             trace,
             instruction,
@@ -103,10 +57,7 @@ impl<'c, 'a> Context<'c, 'a> {
             pages: verify::verify(case, backing),
             foreign: verify::foreign(case, backing),
             death,
-        };
-        ctx.trail = trail::follow(&ctx);
-        ctx.invariants = invariants::check(&ctx);
-        ctx
+        }
     }
 
     /// Memory and code as the dead code saw them.

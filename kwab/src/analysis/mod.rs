@@ -14,6 +14,7 @@ mod dump;
 mod evidence;
 pub mod finding;
 pub mod forms;
+mod frame;
 pub mod images;
 pub mod invariants;
 mod keep;
@@ -32,7 +33,8 @@ pub mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use context::{Context, TraceFrame, View};
+pub use context::{Context, View};
 pub use death::Death;
 pub use dump::{Case, Dump, Found, Needs, RecordRef, text};
+pub use frame::TraceFrame;
 pub use triage::{LEAST, Triage, judge, triage};

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kwab_format::record::{RegId, RegisterRole, Registers, Task};
 
-use super::context::{TraceFrame, View, named_frames, printed_frame, walked};
+use super::context::{View, named_frames, printed_frame, walked};
 use super::death::Death;
 use super::dump::{Case, Found, RecordRef, text};
+use super::frame::TraceFrame;
 use crate::symbols::Symbols;
 use crate::unwind::{self, Stopped, Trust};
 

@@ -9,9 +9,9 @@ use super::context::Context;
 use super::dump::{Case, text};
 use super::finding::{Evidence, Hypothesis};
 use super::images::nameless;
-use super::invariants::Checked;
+use super::invariants::{self, Checked};
 use super::rules::RULES;
-use super::trail::Trail;
+use super::trail::{self, Trail};
 use super::undecided::{Undecided, undecided};
 use super::verify::{Backing, Foreign};
 use crate::symbols::Symbols;
@@ -92,10 +92,11 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
             found.function = ctx.guilty.clone();
         }
     }
+    let trail = trail::follow(ctx);
     for found in &mut hypotheses {
         found.show_stack();
         if FOLLOWED.contains(&found.rule) {
-            found.evidence.extend(ctx.trail.as_ref().map(|trail| Evidence::context(trail.in_words())));
+            found.evidence.extend(trail.as_ref().map(|trail| Evidence::context(trail.in_words())));
         }
     }
     for command in hypotheses.iter_mut().flat_map(|found| &mut found.next) {
@@ -105,7 +106,7 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
     let likely = hypotheses.iter().any(|found| is_bug(found.rule) && found.score >= LIKELY);
     Triage {
         headline: ctx.death.headline(case),
-        trail: ctx.trail.clone(),
+        trail,
         undecided: (died && !deliberate && !likely).then(|| undecided(ctx)),
         died,
         kernel: kernel_line(case),
@@ -184,7 +185,7 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
         out.push(format!("wrong page content ({compared} pages checked)"));
     }
     let holds = |checked: &&Checked| checked.violations.is_empty() && checked.checked >= checked.rule.least;
-    for checked in ctx.invariants.iter().filter(|_| ctx.is_hang()).filter(holds) {
+    for checked in invariants::check(ctx).iter().filter(|_| ctx.is_hang()).filter(holds) {
         out.push(format!("{} ({} checked)", checked.rule.violated, checked.checked));
     }
     // Who waits for a lock is what a circle is made of; locks that are merely held exclude none.

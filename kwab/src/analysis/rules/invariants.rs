@@ -3,11 +3,12 @@
 use crate::analysis::blame;
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::invariants;
 use crate::analysis::stacks;
 
 /// Each invariant that does not hold, with what violates it.
 pub(super) fn violated(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let broken = ctx.invariants.iter().filter(|checked| !checked.violations.is_empty());
+    let broken = invariants::check(ctx).into_iter().filter(|checked| !checked.violations.is_empty());
     let claims = broken.map(|checked| {
         let first = &checked.violations[0];
         let guilty = first.tid.and_then(|tid| blame::guilty(&stacks::of_task(ctx.case, ctx.symbols, &ctx.death, tid)));

@@ -2,9 +2,10 @@
 
 use kwab_format::record::{CauseKind, FlightKind, RegId};
 
-use crate::analysis::context::{Context, TraceFrame};
+use crate::analysis::context::Context;
 use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::frame::TraceFrame;
 use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
 use crate::unwind::Space;
 

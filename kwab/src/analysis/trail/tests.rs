@@ -98,7 +98,7 @@ impl Death<'_> {
         let case = dump.case();
         let symbols = symbols();
         let ctx = Context::new(&case, &symbols, &Backing::none());
-        ctx.trail.clone().unwrap_or_else(|| panic!("no trail: {:?}", ctx.trace))
+        follow(&ctx).unwrap_or_else(|| panic!("no trail: {:?}", ctx.trace))
     }
 }
 
@@ -230,6 +230,6 @@ fn any_registers_and_stack_are_followed_without_a_panic_and_in_bounded_steps() {
         let case = dump.case();
         let symbols = symbols();
         let ctx = Context::new(&case, &symbols, &Backing::none());
-        assert!(ctx.trail.is_none_or(|trail| trail.links.len() <= 2 * MOST_STEPS));
+        assert!(follow(&ctx).is_none_or(|trail| trail.links.len() <= 2 * MOST_STEPS));
     }
 }

@@ -3,7 +3,8 @@
 use super::function::Function;
 use super::{Link, MOST_STEPS, Trail};
 use crate::analysis::blame::Guilty;
-use crate::analysis::context::{Context, TraceFrame};
+use crate::analysis::context::Context;
+use crate::analysis::frame::TraceFrame;
 use crate::decode::flow::{Effect, MemoryPlace, RSP, Source, Way};
 use crate::decode::{Access, register_name};
 use crate::symbols::{Probe, Role, role};
