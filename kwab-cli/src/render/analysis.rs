@@ -49,12 +49,20 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
                 wrap(&mut out, "    weaker: ", why, style);
             }
         }
+        if let Some(guilty) = &found.function {
+            wrap(&mut out, "    look at: ", &guilty.in_words(), style);
+        }
         for (at, command) in found.next.iter().enumerate() {
             let _ = writeln!(out, "    {} {}", if at == 0 { "next:" } else { "     " }, plain::line(command));
         }
     }
     if report.hypotheses.is_empty() {
         out.push_str("no hypothesis: nothing in the dump supports one\n");
+    }
+    if let Some(undecided) = &report.undecided {
+        list(&mut out, " ?  looked at: ", &undecided.looked_at, style);
+        wrap(&mut out, " ?  would decide: ", &undecided.decides, style);
+        let _ = writeln!(out, " ?  record it: {}", plain::line(&undecided.record));
     }
     list(&mut out, " –  ruled out: ", &report.ruled_out, style);
     list(&mut out, "\nnot in this dump: ", &report.lacking, style);

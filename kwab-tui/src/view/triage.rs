@@ -84,6 +84,7 @@ impl TriageView {
                 .and(Tone::Dim, "   1 minus what the evidence leaves open"),
             Line::field("rule", format!("{} ({})", found.rule, found.class)),
         ];
+        lines.extend(found.function.iter().map(|guilty| Line::field("look at", guilty.in_words())));
         for piece in &found.evidence {
             lines.push(Line::of(Tone::Good, format!("+{:.2} ", piece.weight)).and(Tone::Plain, piece.text.clone()));
         }

@@ -77,6 +77,14 @@ impl Backing {
         self.files.get(self.number(path)?).map(|(_, bytes)| bytes.as_slice())
     }
 
+    /// The GNU build-id of a file, when it is an ELF image that has one.
+    #[must_use]
+    pub fn build_id(&self, path: &str) -> Option<Vec<u8>> {
+        use object::Object as _;
+        let file = object::File::parse(self.file(path)?).ok()?;
+        file.build_id().ok()?.map(<[u8]>::to_vec)
+    }
+
     /// Whether there are any files.
     #[must_use]
     pub fn is_empty(&self) -> bool {

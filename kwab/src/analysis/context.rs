@@ -1,13 +1,16 @@
 //! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by address.
 
-use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, RegId, StackBounds, Vma};
+use kwab_format::SectionKind;
+use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, StackBounds, Vma};
 
 use super::audit;
+use super::blame::{self, Guilty};
 use super::death::Death;
 use super::dump::{Case, Found, RecordRef, text};
+use super::frame::TraceFrame;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
-use crate::symbols::{Location, SourceFrame, Symbols, demangle, is_machinery, short};
+use crate::symbols::{Location, Probe, SourceFrame, Symbols, demangle, is_machinery, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
 /// Frames that a backtrace may have.
@@ -24,49 +27,16 @@ pub struct Context<'c, 'a> {
     pub death: Death,
     /// Where it died, innermost first.
     pub trace: Vec<TraceFrame>,
+    /// The function to look at first, by the frames of the death.
+    pub guilty: Option<Guilty>,
     /// The instruction that faulted, with operand values.
     pub instruction: Option<Instruction>,
     /// What the audit of mappings and page tables found.
     pub audit: Vec<audit::Finding>,
     /// Pages that are not what their files say.
     pub pages: Vec<verify::WrongPage>,
-}
-
-/// A frame with its name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TraceFrame {
-    /// Address.
-    pub ip: u64,
-    /// `function+0xoffset`, if any.
-    pub name: Option<String>,
-    /// File and line, if known.
-    pub source: Option<String>,
-    /// How it was found.
-    pub trust: Trust,
-    /// Whether it is panic or library machinery.
-    pub machinery: bool,
-    /// The functions at the address as the source has them, innermost first; all but the last are inlined.
-    pub functions: Vec<SourceFrame>,
-    /// The record, for a frame that the kernel printed.
-    pub at: Option<RecordRef>,
-}
-
-impl TraceFrame {
-    /// Its name, or its address.
-    #[must_use]
-    pub fn label(&self) -> String {
-        self.name.clone().unwrap_or_else(|| format!("{:#x}", self.ip))
-    }
-
-    /// The innermost function here that is not machinery: the frame's own, or one that was inlined into it.
-    #[must_use]
-    pub fn of_interest(&self) -> String {
-        let interest = self.functions.iter().find(|function| !function.machinery);
-        match interest.and_then(|function| function.function.as_ref().filter(|_| function.inlined)) {
-            Some(name) => format!("{name}, inlined into {}", self.label()),
-            None => self.label(),
-        }
-    }
+    /// Files at hand that belong to another build.
+    pub foreign: Vec<verify::Foreign>,
 }
 
 impl<'c, 'a> Context<'c, 'a> {
@@ -80,10 +50,12 @@ impl<'c, 'a> Context<'c, 'a> {
         Self {
             case,
             symbols,
+            guilty: blame::guilty(&trace),
             trace,
             instruction,
             audit: audit::audit(case),
             pages: verify::verify(case, backing),
+            foreign: verify::foreign(case, backing),
             death,
         }
     }
@@ -132,7 +104,14 @@ impl<'c, 'a> Context<'c, 'a> {
     /// ` in function+0x12`, or nothing.
     #[must_use]
     pub fn in_culprit(&self) -> String {
-        self.culprit().map(|frame| format!(" in {}", frame.of_interest())).unwrap_or_default()
+        let Some(guilty) = &self.guilty else { return String::new() };
+        let is_its = |frame: &&TraceFrame| blame::functions(frame).any(|function| function.name == guilty.name);
+        let label = || self.trace.iter().find(is_its).map_or_else(|| guilty.name.clone(), TraceFrame::label);
+        match (&guilty.died_in, &guilty.inlined_into) {
+            (Some(helper), _) => format!(" in {helper}, called by {}", guilty.name),
+            (None, Some(outer)) => format!(" in {}, inlined into {outer}", guilty.name),
+            (None, None) => format!(" in {}", label()),
+        }
     }
 
     /// A register at the fault, as evidence.
@@ -147,6 +126,32 @@ impl<'c, 'a> Context<'c, 'a> {
     #[must_use]
     pub fn kernel_died(&self) -> bool {
         self.death.in_kernel && self.death.is_known() && self.death.kind != Some(CauseKind::LIVE)
+    }
+
+    /// Whether the frames of the death are about the bug: not where the dump was asked for or a watchdog spoke.
+    #[must_use]
+    pub fn is_stack_of_death(&self) -> bool {
+        use CauseKind as Kind;
+        let elsewhere = [Kind::LIVE, Kind::SYSRQ, Kind::NMI, Kind::HUNG_TASK, Kind::SOFT_LOCKUP];
+        self.death.is_known() && !self.death.kind.is_some_and(|kind| elsewhere.contains(&kind))
+    }
+
+    /// Whether the dump is about another kernel than the one that this toolchain comes with.
+    #[must_use]
+    pub fn is_foreign_kernel(&self) -> bool {
+        let identity = self.case.identities.first();
+        let told = identity.map(|identity| text(identity.kernel_version) + &text(identity.kernel_name));
+        told.is_some_and(|told| {
+            !told.trim().is_empty() && !told.to_lowercase().contains("kwab") && told.contains("Linux")
+        })
+    }
+
+    /// Whether the dump is about something that does not go on.
+    #[must_use]
+    pub fn is_hang(&self) -> bool {
+        let reason = self.case.identities.first().and_then(|identity| identity.reason);
+        let kinds = [CauseKind::HUNG_TASK, CauseKind::SOFT_LOCKUP, CauseKind::NMI];
+        self.death.kind.is_some_and(|kind| kinds.contains(&kind)) || reason == Some(Reason::HANG)
     }
 
     /// Whether a program died of a signal.
@@ -247,13 +252,43 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instructio
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.
 fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
     let (walked, _) = walked(view, &death.for_unwinding(), MAX_FRAMES);
-    let printed = printed_trace(view.case, death);
-    if walked.len() > 1 && walked.iter().filter(|frame| frame.name.is_some()).count() >= printed.len() {
+    let printed = named_frames(printed_trace(view.case, death), view.symbols, death.code_pid());
+    // Frames found by scanning may be left over from earlier calls: they are not more than what the kernel printed.
+    let names = |frames: &[TraceFrame]| {
+        frames.iter().filter(|frame| frame.name.is_some() && frame.trust != Trust::Scan).count()
+    };
+    if walked.len() > 1
+        && (names(&walked) > names(&printed) || (names(&walked) == names(&printed) && walked.len() >= printed.len()))
+    {
         return walked;
     }
     // The interrupted instruction is the one thing registers always know better than a printed trace.
     let first = walked.into_iter().next().filter(|first| printed.first().is_none_or(|frame| frame.ip != first.ip));
+    // Where no image names that instruction, the kernel may have printed its function beside it.
+    let told = crate::text::console::location(death.location.as_bytes());
+    let first = first.map(|frame| match told.as_ref().filter(|_| frame.name.is_none() && Some(frame.ip) == death.ip) {
+        Some(told) => TraceFrame { name: Some(demangle(text(Some(told.symbol)).trim())), ..frame },
+        None => frame,
+    });
     first.into_iter().chain(printed).collect()
+}
+
+/// Printed frames, with the names that images have for addresses for which the kernel printed none.
+pub(super) fn named_frames(frames: Vec<TraceFrame>, symbols: &Symbols, pid: Option<u32>) -> Vec<TraceFrame> {
+    let probe = |number: usize| if number == 0 { Probe::Exact } else { Probe::Return };
+    let named = |(number, frame): (usize, TraceFrame)| {
+        if frame.name.is_some() {
+            return frame;
+        }
+        let location = symbols.resolve(frame.ip, pid, probe(number));
+        TraceFrame {
+            name: short(&location),
+            machinery: is_machinery_at(&location),
+            functions: location.frames,
+            ..frame
+        }
+    };
+    frames.into_iter().enumerate().map(named).collect()
 }
 
 /// Walks a stack from its registers and names the frames; also why it ends.
@@ -269,7 +304,8 @@ pub(super) fn walked(
         let source = place.and_then(|inner| Some(format!("{}:{}", inner.file.as_ref()?, inner.line?)));
         let machinery = is_machinery_at(&location);
         let name = short(&location);
-        TraceFrame { ip: frame.ip, name, source, trust: frame.trust, machinery, functions: location.frames, at: None }
+        let (ip, sp, trust) = (frame.ip, frame.sp, frame.trust);
+        TraceFrame { ip, sp, name, source, trust, machinery, functions: location.frames, at: None }
     });
     (named.collect(), walk.stopped)
 }
@@ -284,8 +320,10 @@ pub(super) fn is_machinery_at(location: &Location) -> bool {
 }
 
 fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
-    let first_trace = case.frames.iter().filter_map(|frame| frame.trace).min();
-    let own = case.frames.iter().filter(|frame| frame.trace == first_trace);
+    // The stacks of listed tasks have numbers too; they are never the death's.
+    let of_death = || case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS);
+    let first_trace = of_death().filter_map(|frame| frame.trace).min();
+    let own = of_death().filter(|frame| frame.trace == first_trace);
     let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN)).map(printed_frame);
     if death.in_kernel || death.kind.is_none() { frames.collect() } else { Vec::new() }
 }
@@ -305,7 +343,7 @@ pub(super) fn printed_frame(frame: &Found<Frame<'_>>) -> TraceFrame {
     });
     let ip = frame.addr.unwrap_or(0);
     let (trust, at) = (Trust::Printed, Some(frame.at));
-    TraceFrame { ip, name: label, source, trust, machinery, functions: Vec::new(), at }
+    TraceFrame { ip, sp: None, name: label, source, trust, machinery, functions: Vec::new(), at }
 }
 
 /// Parts of names of code that only reports a death.

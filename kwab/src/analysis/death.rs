@@ -12,6 +12,10 @@ use crate::unwind;
 /// `si_code` of a signal that the kernel sends without an address, as for a general protection fault (sigaction(2)).
 const SI_KERNEL: i64 = 0x80;
 
+/// Words of messages about page faults.
+const PAGED: &[&str] =
+    &["page fault", "paging request", "null pointer dereference", "null-ptr-deref", "unable to handle kernel access"];
+
 /// Registers of one set; no processor has more.
 const MOST_REGISTERS: usize = 256;
 
@@ -150,7 +154,12 @@ impl Death {
         // CR2 keeps the address of the last page fault; it means something only when this was one.
         let paged = match self.vector {
             Some(vector) => has_address(vector),
-            None => self.error_code.is_some() && !matches!(self.kind, Some(CauseKind::PANIC | CauseKind::BUG)),
+            // An error code alone says little: every oops of Linux prints one, also those of undefined instructions.
+            None => {
+                let lower = self.message.to_lowercase();
+                let silent = lower.is_empty() && !matches!(self.kind, Some(CauseKind::PANIC | CauseKind::BUG));
+                self.error_code.is_some() && (silent || PAGED.iter().any(|words| lower.contains(words)))
+            }
         };
         if paged && self.signal.is_none() {
             self.fault_addr = self.fault_addr.or_else(|| self.register(RegId::CR2));

@@ -16,3 +16,11 @@ pub struct Evidence {
     /// How much it counts, from 0 (context) to 1.
     pub weight: f64,
 }
+
+impl Evidence {
+    /// A fact that adds nothing to a score and is worth knowing.
+    #[must_use]
+    pub const fn context(text: String) -> Self {
+        Self { text, at: None, weight: 0.0 }
+    }
+}

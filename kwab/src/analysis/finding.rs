@@ -2,11 +2,15 @@
 //!
 //! A score is one minus the product of what each piece of evidence leaves open, times what each counter-argument leaves:
 //! two independent pieces of weight 0.5 make 0.75. Every weight can be shown, so every score can be explained.
+//!
+//! Symptoms do not add up to a cause: without evidence that proves the mechanism ([`Claim::proven`]) a score ends at
+//! [`SYMPTOM`]. A score is an estimate of how often a first hypothesis with that score is right.
 
 use kwab_format::SectionKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::blame::Guilty;
 use super::dump::{Case, RecordRef};
 pub use super::evidence::Evidence;
 
@@ -24,6 +28,11 @@ pub struct Hypothesis {
     pub claim: String,
     /// How well the dump supports it, from 0 to 1.
     pub score: f64,
+    /// Whether evidence proves the mechanism; without it the claim is about a symptom, and the score ends at 0.69.
+    pub proven: bool,
+    /// The function to look at first, when one is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<Guilty>,
     /// What it rests on, strongest first.
     pub evidence: Vec<Evidence>,
     /// What speaks against it.
@@ -38,6 +47,8 @@ pub struct Hypothesis {
 pub const WEAKENED: f64 = 0.8;
 /// No claim is certain: the best score.
 pub const BEST: f64 = 0.99;
+/// The best score of a claim whose mechanism nothing proves.
+pub const SYMPTOM: f64 = 0.69;
 
 /// What a rule brings into each of its hypotheses.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +70,8 @@ pub struct Claim {
     evidence: Vec<Evidence>,
     against: Vec<Evidence>,
     about: Option<&'static str>,
+    proven: bool,
+    function: Option<Guilty>,
 }
 
 impl Claim {
@@ -84,6 +97,20 @@ impl Claim {
         }
     }
 
+    /// Adds a fact that proves how it came about, so that the claim is more than a symptom.
+    #[must_use]
+    pub fn proven(mut self, weight: f64, text: impl Into<String>, at: Option<RecordRef>) -> Self {
+        self.proven = true;
+        self.because(weight, text, at)
+    }
+
+    /// Names the function to look at first, when one is known.
+    #[must_use]
+    pub fn blames(mut self, function: Option<Guilty>) -> Self {
+        self.function = function.or(self.function);
+        self
+    }
+
     /// Adds a fact that speaks against it.
     #[must_use]
     pub fn but(mut self, weight: f64, text: impl Into<String>, at: Option<RecordRef>) -> Self {
@@ -101,19 +128,45 @@ impl Claim {
     /// The hypothesis, its score lowered by what is lost of the sections it rests on.
     #[must_use]
     pub fn finish(mut self, rule: Named, case: &Case<'_>) -> Hypothesis {
-        let open: f64 = self.evidence.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product();
-        let left: f64 = self.against.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product();
-        let weakened = case.weakness(rule.rests_on);
-        let damage = if weakened.is_empty() { 1.0 } else { WEAKENED };
-        let score = ((1.0 - open).min(BEST) * left * damage * 100.0).round() / 100.0;
         self.evidence.sort_by(|a, b| b.weight.total_cmp(&a.weight));
-        let Self { text, evidence, against, about } = self;
+        let Self { text, evidence, against, about, proven, function } = self;
         let next = rule.next.iter().map(|command| command.replace("RULE", about.unwrap_or_default())).collect();
-        Hypothesis { rule: rule.id, class: rule.class, about, claim: text, score, evidence, against, next, weakened }
+        let mut found = Hypothesis {
+            rule: rule.id,
+            class: rule.class,
+            about,
+            claim: text,
+            score: 0.0,
+            proven,
+            function,
+            evidence,
+            against,
+            next,
+            weakened: case.weakness(rule.rests_on),
+        };
+        found.weigh();
+        found
     }
 }
 
 impl Hypothesis {
+    /// Computes the score from what speaks for and against the claim.
+    fn weigh(&mut self) {
+        let left_by =
+            |facts: &[Evidence]| -> f64 { facts.iter().map(|fact| 1.0 - fact.weight.clamp(0.0, 1.0)).product() };
+        let damage = if self.weakened.is_empty() { 1.0 } else { WEAKENED };
+        let best = if self.proven { BEST } else { SYMPTOM };
+        let score = (1.0 - left_by(&self.evidence)).min(best) * left_by(&self.against) * damage;
+        self.score = (score * 100.0).round() / 100.0;
+    }
+
+    /// Shows on whose behalf the function to look at was called.
+    pub(super) fn show_stack(&mut self) {
+        let Some(guilty) = self.function.as_ref().filter(|guilty| !guilty.callers.is_empty()) else { return };
+        let callers: String = guilty.callers.iter().map(|caller| format!(" ← {caller}")).collect();
+        self.evidence.push(Evidence::context(format!("called: {}{callers}", guilty.in_words())));
+    }
+
     /// How the score comes about, one line per factor.
     #[must_use]
     pub fn explain(&self) -> Vec<String> {
@@ -125,6 +178,14 @@ impl Hypothesis {
         lines.extend(self.against.iter().map(|fact| row('-', fact)));
         lines.extend(self.weakened.iter().map(|why| format!("×{WEAKENED:.2}  {why}")));
         lines.push(format!("={:.2}  1 − the product of what each + leaves open, times what each - leaves", self.score));
+        if self.proven {
+            lines.push(
+                "       a + above proves the mechanism: of hypotheses with such a score about as many are right"
+                    .to_owned(),
+            );
+        } else {
+            lines.push(format!("≤{SYMPTOM:.2}  no + proves the mechanism: a symptom alone is not scored higher"));
+        }
         lines
     }
 }

@@ -14,7 +14,7 @@ use super::triage::Triage;
 use super::verify::{self, Backing, Verified, WrongPage};
 
 /// The version of the three forms.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// What `kwab triage --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use kwab_format::record::ImageKind;
+use kwab_format::record::{Image as ImageRecord, ImageKind};
 
-use super::dump::{Case, text};
-use crate::symbols::{Finder, Image, IndexCache, Loaded, Symbols, Wanted};
+use super::context::Context;
+use super::dump::{Case, Found, text};
+use crate::symbols::{BuildId, Finder, Image, IndexCache, Loaded, Symbols, Wanted};
 
 /// The symbols of a dump, and why some of its images have none.
 #[derive(Debug, Default)]
@@ -54,6 +55,30 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
     images.problems.sort();
     images.problems.dedup();
     images
+}
+
+/// What would name the frames of a death that have no names: the image that holds the innermost one.
+#[must_use]
+pub fn nameless(ctx: &Context<'_, '_>) -> String {
+    let pid = ctx.death.code_pid();
+    let at = ctx.trace.first().map(|frame| frame.ip).filter(|ip| *ip != 0).or_else(|| Some(ctx.trace.get(1)?.ip));
+    if let Some(loaded) = at.and_then(|ip| ctx.symbols.image_at(ip, pid)) {
+        return format!("{} is at hand, and has no symbols for these addresses", loaded.image.name());
+    }
+    let kernel = ctx.case.identities.first().and_then(|identity| identity.kernel_build_id);
+    let programs = || ctx.case.images.iter().filter(|image| image.pid.is_some() && image.pid == ctx.death.pid);
+    let holds = |image: &&Found<ImageRecord<'_>>| {
+        at.is_some_and(|ip| image.start.is_some_and(|start| start <= ip) && image.end.is_some_and(|end| ip < end))
+    };
+    let image = match (ctx.death.in_kernel, programs().find(holds).or_else(|| programs().next())) {
+        (true, _) => kernel.map(|id| format!("the kernel with build-id {}", BuildId(id.to_vec()))),
+        (false, Some(image)) => {
+            let id = image.build_id.map(|id| format!(" with build-id {}", BuildId(id.to_vec()))).unwrap_or_default();
+            image.path.map(|path| format!("{}{id}", text(Some(path))))
+        }
+        (false, None) => None,
+    };
+    format!("give {} with --symbols", image.unwrap_or_else(|| "the image".to_owned()))
 }
 
 fn named<'c>(case: &'c Case<'_>) -> Vec<Named<'c>> {

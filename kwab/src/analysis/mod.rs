@@ -6,6 +6,7 @@
 
 pub mod audit;
 mod backing;
+pub mod blame;
 pub mod code;
 mod context;
 mod death;
@@ -13,7 +14,9 @@ mod dump;
 mod evidence;
 pub mod finding;
 pub mod forms;
+mod frame;
 pub mod images;
+pub mod invariants;
 mod keep;
 mod load;
 mod lookup;
@@ -22,13 +25,16 @@ mod page_order;
 pub mod rules;
 mod space;
 pub mod stacks;
+pub mod trail;
 mod triage;
+pub mod undecided;
 pub mod verify;
 
 #[cfg(test)]
 mod tests;
 
-pub use context::{Context, TraceFrame, View};
+pub use context::{Context, View};
 pub use death::Death;
 pub use dump::{Case, Dump, Found, Needs, RecordRef, text};
+pub use frame::TraceFrame;
 pub use triage::{LEAST, Triage, judge, triage};

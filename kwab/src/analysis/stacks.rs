@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kwab_format::record::{RegId, RegisterRole, Registers, Task};
 
-use super::context::{TraceFrame, View, is_machinery_at, printed_frame, walked};
+use super::context::{View, named_frames, printed_frame, walked};
 use super::death::Death;
 use super::dump::{Case, Found, RecordRef, text};
-use crate::symbols::{Probe, Symbols, short};
+use super::frame::TraceFrame;
+use crate::symbols::Symbols;
 use crate::unwind::{self, Stopped, Trust};
 
 /// A stack, and everybody who stood there.
@@ -71,6 +72,38 @@ pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(R
     walked(&view, &registers, MAX_FRAMES).0
 }
 
+/// The stack behind a register set, innermost frame first.
+#[must_use]
+pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Registers<'_>) -> Vec<TraceFrame> {
+    let Some(registers) = for_unwinding(set) else { return Vec::new() };
+    let user = registers.ip().is_some_and(|ip| ip >> 63 == 0);
+    let view = View::of(case, symbols, set.pid.filter(|_| user), death);
+    walked(&view, &registers, MAX_FRAMES).0
+}
+
+/// The kernel stack of a thread: walked from its saved registers, else as its kernel printed it. Empty when the dump has
+/// neither.
+#[must_use]
+pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Death, tid: u32) -> Vec<TraceFrame> {
+    let kernel = |role: Option<RegisterRole>| matches!(role, Some(RegisterRole::SWITCHED_OUT | RegisterRole::STOPPED));
+    let own = case.registers.iter().find(|set| set.tid.or(set.pid) == Some(tid) && kernel(set.role));
+    let walked = own.map(|set| of_set(case, symbols, death, set)).unwrap_or_default();
+    if walked.len() > 1 {
+        return walked;
+    }
+    let in_tasks = |frame: &&Found<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
+    let printed = case.frames.iter().filter(in_tasks).filter(|frame| frame.tid.or(frame.pid) == Some(tid));
+    named_frames(printed.take(MAX_FRAMES).map(printed_frame).collect(), symbols, None)
+}
+
+fn for_unwinding(set: &Registers<'_>) -> Option<unwind::Registers> {
+    let mut registers = unwind::Registers::default();
+    for reg in set.regs.as_ref()?.iter() {
+        registers.set(reg.id?.0, reg.value);
+    }
+    Some(registers)
+}
+
 /// The tasks of a dump by their thread; of several with the same the first.
 type Tasks<'c, 'a> = BTreeMap<u32, &'c Found<Task<'a>>>;
 
@@ -96,10 +129,7 @@ fn of_registers(
     set: &Found<Registers<'_>>,
     tasks: &Tasks<'_, '_>,
 ) -> Option<Stack> {
-    let mut registers = unwind::Registers::default();
-    for reg in set.regs.as_ref()?.iter() {
-        registers.set(reg.id?.0, reg.value);
-    }
+    let registers = for_unwinding(set)?;
     let ip = registers.ip().filter(|&ip| ip != 0)?;
     let user = ip >> 63 == 0;
     let view = View::of(case, symbols, set.pid.filter(|_| user), death);
@@ -155,20 +185,11 @@ fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: imp
             at: Some(frame.at),
         });
         if stack.frames.len() < MAX_FRAMES {
-            let probe = if stack.frames.is_empty() { Probe::Exact } else { Probe::Return };
-            stack.frames.push(named(printed_frame(frame), symbols, probe));
+            stack.frames.push(printed_frame(frame));
         }
     }
-    stacks.into_values().collect()
-}
-
-/// A frame for which the kernel printed an address only, with the name that an image has for it.
-fn named(frame: TraceFrame, symbols: &Symbols, probe: Probe) -> TraceFrame {
-    if frame.name.is_some() {
-        return frame;
-    }
-    let location = symbols.resolve(frame.ip, None, probe);
-    TraceFrame { name: short(&location), machinery: is_machinery_at(&location), functions: location.frames, ..frame }
+    let named = |stack: Stack| Stack { frames: named_frames(stack.frames, symbols, None), ..stack };
+    stacks.into_values().map(named).collect()
 }
 
 /// Puts equal stacks together; the order is that of their first.

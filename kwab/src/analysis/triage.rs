@@ -1,16 +1,20 @@
 //! Ranks what may have happened: every rule judges the case, and the best supported claims come first.
 
 use kwab_format::SectionKind;
-use kwab_format::record::{CauseKind, RegId};
+use kwab_format::record::{CauseKind, CheckResult, RegId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::Context;
 use super::dump::{Case, text};
-use super::finding::Hypothesis;
+use super::finding::{Evidence, Hypothesis};
+use super::images::nameless;
+use super::invariants::{self, Checked};
 use super::rules::RULES;
-use super::verify::Backing;
-use crate::symbols::{BuildId, Symbols};
+use super::trail::{self, Trail};
+use super::undecided::{Undecided, undecided};
+use super::verify::{Backing, Foreign};
+use crate::symbols::Symbols;
 
 /// What the triage of a dump says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -21,6 +25,12 @@ pub struct Triage {
     pub kernel: String,
     /// What may have happened, best supported first.
     pub hypotheses: Vec<Hypothesis>,
+    /// Where the bad value came from, followed backwards through the code of the frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trail: Option<Trail>,
+    /// What to do when no hypothesis is likelier than not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<Undecided>,
     /// Whether the kernel or a program died.
     pub died: bool,
     /// Whether the death or the dump was asked for, so that no bug is to be looked for.
@@ -39,6 +49,9 @@ pub struct Triage {
 pub const LEAST: f64 = 0.15;
 /// Claims from this score on are likelier than not.
 const LIKELY: f64 = 0.5;
+/// Rules about a bad value, whose trail is part of their evidence.
+const FOLLOWED: &[&str] =
+    &["NULL", "WILD", "POISON", "USER-PTR", "JUMP-ZERO", "JUMP-DATA", "PANIC", "DIVIDE", "READ-ONLY", "PROGRAM"];
 /// Claims that are kept.
 const MOST: usize = 8;
 
@@ -69,17 +82,33 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
         .filter(|found| found.score >= LEAST)
         .collect();
     let deliberate = hypotheses.iter().any(|found| !is_bug(found.rule));
-    // A dump that was asked for may still show a bug: that comes first when it is likelier than not. The sort is stable:
-    // between equals the order of the table decides.
+    yield_to_bugs(&mut hypotheses);
+    // The sort is stable: between equals the order of the table decides.
     let likely_bug = |found: &Hypothesis| is_bug(found.rule) && found.score >= LIKELY;
     hypotheses.sort_by(|a, b| likely_bug(b).cmp(&likely_bug(a)).then(b.score.total_cmp(&a.score)));
     hypotheses.truncate(MOST);
+    if ctx.is_stack_of_death() {
+        for found in hypotheses.iter_mut().filter(|found| found.function.is_none() && is_bug(found.rule)) {
+            found.function = ctx.guilty.clone();
+        }
+    }
+    let trail = trail::follow(ctx);
+    for found in &mut hypotheses {
+        found.show_stack();
+        if FOLLOWED.contains(&found.rule) {
+            found.evidence.extend(trail.as_ref().map(|trail| Evidence::context(trail.in_words())));
+        }
+    }
     for command in hypotheses.iter_mut().flat_map(|found| &mut found.next) {
         *command = command.replace("FILE", file);
     }
+    let died = ctx.death.is_known() && ctx.death.kind != Some(CauseKind::LIVE);
+    let likely = hypotheses.iter().any(|found| is_bug(found.rule) && found.score >= LIKELY);
     Triage {
         headline: ctx.death.headline(case),
-        died: ctx.death.is_known() && ctx.death.kind != Some(CauseKind::LIVE),
+        trail,
+        undecided: (died && !deliberate && !likely).then(|| undecided(ctx)),
+        died,
         kernel: kernel_line(case),
         ruled_out: ruled_out(ctx, &hypotheses),
         lacking: lacking(ctx),
@@ -87,6 +116,18 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
         weakened: case.weakness(&rested_on()),
         hypotheses,
         deliberate,
+    }
+}
+
+/// A dump that was asked for may still show a bug, which comes first when it is likelier than not. Where that turns the
+/// order of the scores around, the hypothesis behind it says why; its score stays, because both are true.
+fn yield_to_bugs(hypotheses: &mut [Hypothesis]) {
+    let likely = hypotheses.iter().filter(|found| is_bug(found.rule) && found.score >= LIKELY);
+    let Some(bug) = likely.max_by(|a, b| a.score.total_cmp(&b.score)) else { return };
+    let name = bug.about.unwrap_or(bug.rule);
+    let text = format!("ranked behind {name}: that a dump was asked for does not explain the bug in it");
+    for found in hypotheses.iter_mut().filter(|found| !is_bug(found.rule)) {
+        found.against.push(Evidence::context(text.clone()));
     }
 }
 
@@ -123,26 +164,44 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     }
     let claimed = |rule: &str| hypotheses.iter().any(|found| found.rule == rule);
     if let Some(sp) = ctx.death.sp.filter(|_| !claimed("STACK"))
-        && let Some(left) = stack_left(ctx, sp)
+        && let Some(left) = stack_left(ctx, sp).filter(|left| *left >= LARGE_FRAME)
     {
         out.push(format!("stack overflow (rsp {sp:#x}, {} KiB left)", left / 1024));
     }
     let calls = ctx.case.syscalls.len() + ctx.case.returns;
-    if calls > 0 && ctx.case.unimplemented.is_empty() && !claimed("UNIMPL") {
+    let refused = ctx.case.syscalls.iter().any(|call| call.result == Some(NO_SYSCALL))
+        || ctx.case.exits.iter().any(|exit| exit.result == Some(NO_SYSCALL));
+    if calls > 0 && ctx.case.unimplemented.is_empty() && !refused && !claimed("UNIMPL") {
         out.push(format!("unimplemented system call (none among {calls})"));
     }
-    if !ctx.case.ptes.is_empty() && ctx.audit.is_empty() {
-        out.push(format!("page tables against mappings ({} entries audited)", ctx.case.ptes.len()));
+    // Entries without the mappings of the same process, or of others only, cannot contradict anything.
+    let own = |pid: Option<u32>| pid.is_none() || ctx.death.pid.is_none() || pid == ctx.death.pid;
+    let audited = ctx.case.ptes.iter().filter(|entry| own(entry.pid)).count();
+    if audited > 0 && ctx.has_map() && ctx.audit.is_empty() {
+        out.push(format!("page tables against mappings ({audited} entries audited)"));
     }
-    if !ctx.case.checks.is_empty() && ctx.pages.is_empty() {
-        out.push(format!("wrong page content ({} pages checked)", ctx.case.checks.len()));
+    let compared = ctx.case.checks.iter().filter(|check| check.result != Some(CheckResult::UNREADABLE)).count();
+    if compared > 0 && ctx.pages.is_empty() {
+        out.push(format!("wrong page content ({compared} pages checked)"));
     }
-    let locks_known = !ctx.case.locks.is_empty() || !ctx.case.waits.is_empty();
-    if locks_known && !claimed("DEADLOCK") {
-        out.push(format!("deadlock (no circle among {} locks)", ctx.case.locks.len()));
+    let holds = |checked: &&Checked| checked.violations.is_empty() && checked.checked >= checked.rule.least;
+    for checked in invariants::check(ctx).iter().filter(|_| ctx.is_hang()).filter(holds) {
+        out.push(format!("{} ({} checked)", checked.rule.violated, checked.checked));
+    }
+    // Who waits for a lock is what a circle is made of; locks that are merely held exclude none.
+    let (locks, waits) = (ctx.case.locks.len(), ctx.case.waits.len());
+    if waits > 0 && !claimed("DEADLOCK") {
+        out.push(format!(
+            "deadlock of spin locks (no circle among {locks} that are held and {waits} that are awaited)"
+        ));
     }
     out
 }
+
+/// `-ENOSYS`.
+const NO_SYSCALL: i64 = -38;
+/// A stack with less room than this may have overflown in the frame that is about to be made.
+const LARGE_FRAME: u64 = 2048;
 
 fn stack_left(ctx: &Context<'_, '_>, sp: u64) -> Option<u64> {
     if let Some(stack) = ctx.stack_at(sp) {
@@ -152,22 +211,27 @@ fn stack_left(ctx: &Context<'_, '_>, sp: u64) -> Option<u64> {
     sp.checked_sub(vma.start?)
 }
 
-/// The image whose symbols would name the frames.
-fn nameless(ctx: &Context<'_, '_>) -> String {
-    let kernel = ctx.case.identities.first().and_then(|identity| identity.kernel_build_id);
-    let program = ctx.case.images.iter().find(|image| image.pid.is_some() && image.pid == ctx.death.pid);
-    let image = match (ctx.death.in_kernel, program) {
-        (true, _) => kernel.map(|id| format!("the kernel with build-id {}", BuildId(id.to_vec()))),
-        (false, Some(image)) => image.path.map(|path| text(Some(path))),
-        (false, None) => None,
-    };
-    format!("names of functions (give {} with --symbols)", image.unwrap_or_else(|| "the image".to_owned()))
+/// A file at hand that cannot be compared.
+fn of_another_build(file: &Foreign) -> String {
+    let Foreign { path, wanted, found } = file;
+    format!("the content of {path} with build-id {wanted} (the file at hand has {found} and was not compared)")
+}
+
+/// Whether pages or their tables can have to do with the death: an access failed, or a program died of what it read.
+fn is_about_memory(ctx: &Context<'_, '_>) -> bool {
+    let death = &ctx.death;
+    // The options that record page tables and pages are those of this kernel.
+    if ctx.is_foreign_kernel() {
+        return false;
+    }
+    let faulted = matches!(death.vector, Some(6 | 8 | 13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
+    faulted || ctx.program_died()
 }
 
 /// What was not recorded, and how to record it next time.
 fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
     let case = ctx.case;
-    let mut out = Vec::new();
+    let mut out: Vec<String> = ctx.foreign.iter().map(of_another_build).collect();
     if !ctx.death.is_known() || matches!(ctx.death.kind, Some(CauseKind::LIVE | CauseKind::SYSRQ)) {
         return out;
     }
@@ -185,10 +249,14 @@ fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
         out.push("a backtrace (stack bytes, or an image with unwind tables)".to_owned());
     }
     if !ctx.trace.is_empty() && ctx.trace.iter().all(|frame| frame.name.is_none()) {
-        out.push(nameless(ctx));
+        out.push(format!("names of functions ({})", nameless(ctx)));
     }
     if ctx.program_died() && !ctx.has_map() {
         out.push("the memory map of the process".to_owned());
+    }
+    // What is recorded next time depends on the case: page tables say nothing about a failed assertion or a sleeper.
+    if !is_about_memory(ctx) {
+        return out;
     }
     if case.ptes.is_empty() {
         out.push("page-table entries, so page tables could not be audited (boot with debug=audit)".to_owned());

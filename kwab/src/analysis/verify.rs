@@ -15,6 +15,7 @@ use super::dump::{Case, Found, RecordRef, text};
 pub use super::origin::Content;
 use super::origin::Search;
 use super::space::PAGE;
+use crate::symbols::BuildId;
 
 /// A page that is not what its file says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -87,7 +88,9 @@ pub fn verified(case: &Case<'_>, backing: &Backing) -> Verified {
     let checked = case.checks.iter().filter(|check| compared(check.result)).count() as u64;
     let failed = case.checks.len() as u64 - checked;
     let pages: Vec<_> = file_pages(case).collect();
-    let here = pages.iter().filter(|page| backing.file(&page.path).is_some()).count() as u64;
+    let foreign = foreign(case, backing);
+    let fits = |path: &str| backing.file(path).is_some() && foreign.iter().all(|other| other.path != path);
+    let here = pages.iter().filter(|page| fits(&page.path)).count() as u64;
     let by_kernel = checked + reported;
     Verified { by_kernel, here, not_comparable: pages.len() as u64 - here + failed }
 }
@@ -193,9 +196,39 @@ fn file_pages<'c, 'a>(case: &'c Case<'a>) -> impl Iterator<Item = FilePage<'c, '
     })
 }
 
+/// A file at hand that was built from something else than the image in the dump: its pages say nothing about those of the
+/// dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The path of both.
+    pub path: String,
+    /// The build-id in the dump.
+    pub wanted: BuildId,
+    /// The build-id of the file at hand.
+    pub found: BuildId,
+}
+
+/// The files at hand that belong to another build than the dump.
+#[must_use]
+pub fn foreign(case: &Case<'_>, backing: &Backing) -> Vec<Foreign> {
+    let mut all: Vec<Foreign> = Vec::new();
+    for image in &case.images {
+        let (Some(path), Some(wanted)) = (image.path, image.build_id.filter(|id| !id.is_empty())) else { continue };
+        let path = text(Some(path));
+        if all.iter().any(|known| known.path == path) {
+            continue;
+        }
+        if let Some(found) = backing.build_id(&path).filter(|found| found != wanted) {
+            all.push(Foreign { path, wanted: BuildId(wanted.to_vec()), found: BuildId(found) });
+        }
+    }
+    all
+}
+
 fn captured(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
     let mut wrong = Vec::new();
-    for page in file_pages(case) {
+    let foreign = foreign(case, search.files());
+    for page in file_pages(case).filter(|page| foreign.iter().all(|other| other.path != page.path)) {
         let Some(file) = search.files().file(&page.path) else { continue };
         let start = usize::try_from(page.offset).unwrap_or(usize::MAX).min(file.len());
         // What a mapping has beyond the end of its file is zeros, unless the segment is larger in memory; then unknown.

@@ -196,7 +196,8 @@ fn describe(decoded: &Decoded, bytes: &[u8], values: &dyn Values) -> Instruction
     }
 }
 
-fn text(decoded: &Decoded) -> String {
+/// The text of an instruction, in Intel syntax.
+pub(super) fn text(decoded: &Decoded) -> String {
     let mut formatter = IntelFormatter::new();
     let options = formatter.options_mut();
     options.set_hex_prefix("0x");
@@ -250,7 +251,8 @@ fn control(decoded: &Decoded, operands: &[Operand], values: &dyn Values) -> Cont
     }
 }
 
-const fn is_memory(kind: OpKind) -> bool {
+/// Whether an operand lies in memory.
+pub(super) const fn is_memory(kind: OpKind) -> bool {
     !matches!(
         kind,
         OpKind::Register
@@ -293,7 +295,7 @@ fn value(register: Register, values: &dyn Values) -> Option<u64> {
 }
 
 /// Name and DWARF number of the 64-bit register that a register is a part of.
-fn number_of(register: Register) -> Option<(&'static str, u16)> {
+pub(super) fn number_of(register: Register) -> Option<(&'static str, u16)> {
     Some(match register.full_register() {
         Register::RAX => ("rax", 0),
         Register::RDX => ("rdx", 1),
@@ -313,6 +315,14 @@ fn number_of(register: Register) -> Option<(&'static str, u16)> {
         Register::R15 => ("r15", 15),
         _ => return None,
     })
+}
+
+/// The name of a general register by its DWARF number.
+#[must_use]
+pub const fn register_name(number: u16) -> &'static str {
+    const NAMES: [&str; 16] =
+        ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"];
+    if (number as usize) < NAMES.len() { NAMES[number as usize] } else { "a register" }
 }
 
 #[cfg(test)]

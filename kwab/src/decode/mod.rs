@@ -3,6 +3,7 @@
 //! Everything here is about x86_64 and pure: it looks at values, never at a dump.
 
 mod bits;
+pub mod flow;
 mod instruction;
 mod message;
 mod pointer;
@@ -11,6 +12,6 @@ pub use bits::{
     Bit, CR0, CR4, EFER, PAGE_FAULT, RFLAGS, describe_bits, exception_name, has_address, msr_name, page_fault_sentence,
     vector_of,
 };
-pub use instruction::{Access, Control, Instruction, Operand, Values, around, decode_at};
+pub use instruction::{Access, Control, Instruction, Operand, Values, around, decode_at, register_name};
 pub use message::without_debug_location;
 pub use pointer::{PointerClass, classify, is_canonical, is_poison};

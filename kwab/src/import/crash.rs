@@ -346,6 +346,7 @@ impl Crash {
             symbols,
             ip: self.ip,
             program: if kernel { b"" } else { program },
+            fault_addr: self.fault_addr,
         }
     }
 

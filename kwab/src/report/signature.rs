@@ -4,6 +4,8 @@
 //! the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
 //! address-space randomisation leaves alone, with the program's name.
 
+use crate::decode::{PointerClass, classify};
+
 /// What a signature is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Parts<'a> {
@@ -19,6 +21,8 @@ pub struct Parts<'a> {
     pub ip: Option<u64>,
     /// Program that died; empty for the kernel.
     pub program: &'a [u8],
+    /// Address whose access failed.
+    pub fault_addr: Option<u64>,
 }
 
 /// Functions that every panic passes through; they tell nothing about the cause.
@@ -58,11 +62,26 @@ pub fn of(parts: &Parts<'_>) -> String {
     for symbol in &telling {
         hash.field(symbol.trim_ascii());
     }
+    // A call through null, a jump into the wild and an access of either kind are different bugs at the same place.
+    hash.field(&[kind_of(parts.ip), kind_of(parts.fault_addr)]);
     if telling.is_empty() {
         hash.field(base_name(parts.program));
         hash.field(&parts.ip.map_or(u64::MAX, |ip| ip & 0xfff).to_le_bytes());
     }
     format!("{:08x}", (hash.0 >> 32) as u32 ^ hash.0 as u32)
+}
+
+/// What kind of address it is: this does not vary from run to run.
+fn kind_of(addr: Option<u64>) -> u8 {
+    match addr.map(classify) {
+        None => 0,
+        Some(PointerClass::Null | PointerClass::NearNull) => 1,
+        Some(PointerClass::BelowNull) => 2,
+        Some(PointerClass::NonCanonical) => 3,
+        Some(PointerClass::Poison(_)) => 4,
+        Some(PointerClass::User) => 5,
+        Some(PointerClass::Kernel) => 6,
+    }
 }
 
 /// The last component of the first word: `/bin/grep -r x` is `grep`.
@@ -130,6 +149,15 @@ mod tests {
         };
         assert_eq!(death(b"/bin/grep -r x", 0x5555_0000_116c), death(b"grep", 0x5666_0000_116c));
         assert_ne!(death(b"grep", 0x116c), death(b"grep", 0x1170));
+    }
+
+    #[test]
+    fn a_call_through_null_and_a_wild_jump_have_signatures_of_their_own() {
+        let jump = |ip, fault_addr| of(&Parts { kind: "exception", ip: Some(ip), fault_addr, ..Parts::default() });
+        let (null, wild) = (jump(0, Some(0)), jump(0x4141_4141_4141_4000, None));
+        assert_ne!(null, wild);
+        assert_ne!(jump(0x4000, Some(8)), jump(0x4000, Some(0xffff_8000_0000_0000)));
+        assert_eq!(jump(0x4000, Some(8)), jump(0x4000, Some(0x18)));
     }
 
     #[test]

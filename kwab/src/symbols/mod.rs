@@ -21,6 +21,7 @@ mod layout;
 mod names;
 mod registers;
 mod resolve;
+mod skip;
 mod source;
 
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use index::{Index, IndexError};
 pub use names::{demangle, is_machinery};
 pub use registers::Registers;
 pub use resolve::{Loaded, Symbols, short};
+pub use skip::{Role, is_allocator, is_skipped, plain, role};
 pub use source::SourceLines;
 
 use std::fmt;

@@ -29,9 +29,8 @@ pub(super) fn nameless(report: &Report, style: Style, out: &mut String) {
     if frames.is_empty() || frames.iter().any(|frame| !frame.symbol.is_empty()) {
         return;
     }
-    let build_id = report.meta.iter().find(|fact| fact.name == "build-id").map(|fact| fact.value.as_str());
-    let image = build_id.map_or_else(|| "no image".to_owned(), |id| format!("no image with build-id {id}"));
-    let text = format!("  (no names: {image} was found; give its file or folder with --symbols PATH)");
+    let Some(why) = &report.nameless else { return };
+    let text = format!("  (no names: {})", plain::line(why));
     let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&text, style.width, "   ")));
 }
 

@@ -2,9 +2,9 @@
 
 use kwab_format::record::{CauseKind, Counter, FlightEvent, FlightKind};
 
-use crate::analysis::audit::Finding;
+use crate::analysis::audit::{Finding, Severity};
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, text};
+use crate::analysis::dump::{Found, RecordRef, text};
 use crate::analysis::finding::{Claim, Evidence};
 
 /// Findings of the audit below this weight are remarks, not causes.
@@ -24,7 +24,8 @@ pub(super) fn wrong_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     for (number, page) in ctx.pages.iter().take(4).enumerate() {
         let place = page.first_diff.map(|at| format!(" at +{at:#x}")).unwrap_or_default();
         let row = format!("page {:#x}{place}: expected {}, found {}", page.vaddr, page.expected, page.actual);
-        claim = claim.because(if number == 0 { 0.88 } else { 0.1 }, row, Some(page.at));
+        let at = Some(page.at);
+        claim = if number == 0 { claim.proven(0.88, row, at) } else { claim.because(0.1, row, at) };
     }
     let used = [ctx.death.ip, ctx.death.fault_addr].into_iter().flatten();
     if let Some(addr) = used.into_iter().find(|addr| ctx.pages.iter().any(|page| page.vaddr == addr & !0xfff)) {
@@ -41,9 +42,16 @@ pub(super) fn audit(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let finding = causes[at];
         let times = if finding.count > 1 { format!(", {} times", finding.count) } else { String::new() };
         let place = finding.addr.map(|addr| format!(" at {addr:#x}")).unwrap_or_default();
-        let mut claim = Claim::new(format!("{}{place}{times} [{}]", finding.title, finding.rule));
+        let ended = if finding.rule == "VM-COUNT-LOW" { how_counts_fell(ctx) } else { None };
+        let mut claim =
+            Claim::new(format!("{}{place}{times} [{}]", finding.title, finding.rule)).because_if(0.0, ended);
         for (number, witness) in finding.witnesses.iter().take(4).enumerate() {
-            claim = claim.because(if number == 0 { finding.weight } else { 0.0 }, witness.text.clone(), witness.at);
+            let (text, at) = (witness.text.clone(), witness.at);
+            claim = match number {
+                0 if finding.severity == Severity::Error => claim.proven(finding.weight, text, at),
+                0 => claim.because(finding.weight, text, at),
+                _ => claim.because(0.0, text, at),
+            };
         }
         for other in causes[at + 1..].iter().filter(|other| covers(finding, other)) {
             claim = claim.because(0.0, format!("so {} there [{}]", other.title, other.rule), None);
@@ -56,6 +64,23 @@ pub(super) fn audit(ctx: &Context<'_, '_>) -> Vec<Claim> {
         claim.about(finding.rule)
     });
     claims.collect()
+}
+
+/// How references came to be too few: an address space that ended gave back too many, or they were never taken.
+fn how_counts_fell(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
+    if ctx.case.flight.is_empty() {
+        return None;
+    }
+    Some(match ctx.case.flight.iter().rev().find(|event| event.kind == Some(FlightKind::EXIT)) {
+        Some(event) => {
+            let who = event.pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+            let row = format!("{who} ended before: its address space may have dropped references that it did not own");
+            (row, Some(event.at))
+        }
+        None => {
+            ("no process has ended in what the flight recorder holds: they were rather never taken".to_owned(), None)
+        }
+    })
 }
 
 /// Whether another finding is about the same records and no more: what it says follows from the first.
@@ -87,7 +112,7 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let addr = event.a.map(|addr| format!(" of {addr:#x}")).unwrap_or_default();
         let mut claim =
             Claim::new(format!("CPU {other} was not told to forget translations after {what}{addr} on CPU {cpu}"))
-                .because(
+                .proven(
                     0.7,
                     format!("{what}{addr} by pid {pid} on CPU {cpu}, and no shootdown behind it"),
                     Some(event.at),
@@ -132,7 +157,7 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !said {
         return Vec::new();
     }
-    let mut claim = Claim::new(format!("the machine ran out of memory{}", most_went_to(ctx))).because(
+    let mut claim = Claim::new(format!("the machine ran out of memory{}", most_went_to(ctx))).proven(
         0.8,
         first_line(&death.message, "the kernel says so"),
         death.at,
@@ -189,7 +214,7 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let percent = lost.saturating_mul(100) / all;
     let mut claim =
         Claim::new(format!("{lost} pages ({percent} % of memory) are in use and belong to nobody: they leaked"))
-            .because(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
+            .proven(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
     for counter in owned {
         claim = claim.because(
             0.02,
@@ -201,7 +226,8 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
 }
 
 /// Words of a kernel that has no memory left.
-const OUT_OF_MEMORY: &[&str] = &["out of memory", "memory allocation of", "allocation failed", "no free frames"];
+const OUT_OF_MEMORY: &[&str] =
+    &["out of memory", "invoked oom-killer", "memory allocation of", "allocation failed", "no free frames"];
 
 fn first_line(message: &str, otherwise: &str) -> String {
     message.lines().find(|line| !line.trim().is_empty()).unwrap_or(otherwise).to_owned()

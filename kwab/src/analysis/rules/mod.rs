@@ -1,10 +1,15 @@
 //! The table of triage rules: which kinds of bug are known, what each looks at, and the function that judges it.
 //!
-//! A rule returns claims with weighed evidence; it never looks at another rule's result. Rules about symptoms (a null
-//! dereference) stay below 0.9, so that a rule that proves a cause (a page that is not what its file says) comes first.
+//! A rule returns claims with weighed evidence; it never looks at another rule's result. A symptom (a null dereference)
+//! ends at 0.69: only evidence that proves the mechanism ([`Claim::proven`]) makes more of it, so that a rule that proves a
+//! cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may not have been
+//! able to see it.
 
 mod damage;
+mod deaths;
 mod deliberate;
+mod hang;
+mod invariants;
 mod memory;
 mod panic;
 mod pointer;
@@ -76,6 +81,14 @@ pub const RULES: &[Rule] = &[
         memory::audit,
     ),
     rule(
+        "INVARIANT",
+        "broken invariant",
+        "tasks, calls, locks, stacks, page tables, flight recorder",
+        &[TASKS, CALLS, LOCKS, FLIGHT, PTES, MAP, REGS, STACKS],
+        &["kwab inspect FILE --section tasks,bt,syscalls"],
+        invariants::violated,
+    ),
+    rule(
         "TLB",
         "missing TLB shootdown",
         "flight recorder: unmap and protect events, running CPUs",
@@ -121,15 +134,15 @@ pub const RULES: &[Rule] = &[
         "cause, tasks, locks, flight recorder",
         &[CAUSE, TASKS, LOCKS, FLIGHT],
         &["kwab inspect FILE --section tasks,trace"],
-        tasks::lost_wakeup,
+        hang::lost_wakeup,
     ),
     rule(
         "HANG",
         "hang",
-        "cause, tasks and what they wait for, locks",
-        &[CAUSE, TASKS, LOCKS],
+        "cause, tasks and what they wait for, locks, stacks of processors",
+        &[CAUSE, TASKS, LOCKS, REGS, STACKS],
         &["kwab inspect FILE --section tasks,bt"],
-        tasks::hang,
+        hang::hang,
     ),
     rule(
         "STACK",
@@ -196,12 +209,92 @@ pub const RULES: &[Rule] = &[
         stack::double_fault,
     ),
     rule(
+        "CHECK",
+        "found by a check of the kernel",
+        "message, backtrace",
+        &[CAUSE],
+        &["kwab inspect FILE --section bt,log"],
+        panic::check,
+    ),
+    rule(
         "PANIC",
         "Rust panic or failed assertion",
         "panic message and place",
         &[CAUSE],
         &["kwab inspect FILE --section bt,log"],
         panic::rust,
+    ),
+    rule(
+        "SMASHED",
+        "stack smashed",
+        "backtrace of the death",
+        &[CAUSE, STACKS],
+        &["kwab inspect FILE --section bt,code"],
+        deaths::smashed,
+    ),
+    rule(
+        "HEAP",
+        "heap corrupted",
+        "backtrace of the death, signal",
+        &[CAUSE, STACKS],
+        &["kwab inspect FILE --section bt,code,regs"],
+        deaths::heap,
+    ),
+    rule(
+        "DIVIDE",
+        "division error",
+        "exception or signal, instruction",
+        &[CAUSE, REGS, STACKS],
+        &["kwab inspect FILE --section code,regs,bt"],
+        deaths::division,
+    ),
+    rule(
+        "ILLEGAL",
+        "illegal instruction",
+        "exception or signal, instruction",
+        &[CAUSE, REGS, STACKS],
+        &["kwab inspect FILE --section code,bt"],
+        deaths::illegal,
+    ),
+    rule(
+        "BUS",
+        "access behind the end of a file",
+        "signal, fault address, mappings",
+        &[CAUSE, MAP],
+        &["kwab inspect FILE --section vmas,code,bt"],
+        deaths::bus,
+    ),
+    rule(
+        "READ-ONLY",
+        "write to read-only memory",
+        "signal, fault address, mappings",
+        &[CAUSE, MAP, REGS, STACKS],
+        &["kwab inspect FILE --section code,vmas,bt"],
+        deaths::read_only,
+    ),
+    rule(
+        "REFUSED",
+        "signal for an allowed access",
+        "signal, fault address, mappings",
+        &[CAUSE, MAP, REGS, STACKS],
+        &["kwab inspect FILE --section vmas,code,events", "kwab audit-vm FILE"],
+        deaths::refused,
+    ),
+    rule(
+        "OOM-KILL",
+        "killed for lack of memory",
+        "signal, log",
+        &[CAUSE, SectionKind::LOG],
+        &["kwab inspect FILE --section log,tasks"],
+        deaths::killed_for_memory,
+    ),
+    rule(
+        "THREADS",
+        "deadlock of threads",
+        "tasks and what they wait for, captured memory",
+        &[CAUSE, TASKS, STACKS],
+        &["kwab inspect FILE --section tasks,bt"],
+        deaths::threads,
     ),
     rule(
         "CANARY",

@@ -28,6 +28,52 @@ const KINDS: &[(&str, &str, f64)] = &[
     ("kernel BUG at", "failed assertion", 0.8),
 ];
 
+/// Words by which a check of a kernel says what it found, and what that is.
+const CHECKS: &[(&str, &str)] = &[
+    ("kasan: slab-use-after-free", "use after free"),
+    ("kasan: use-after-free", "use after free"),
+    ("kasan: double-free", "double free"),
+    ("kasan: invalid-free", "free of what was never allocated"),
+    ("kasan:", "invalid memory access"),
+    ("kfence: use-after-free", "use after free"),
+    ("kfence: out-of-bounds", "access out of bounds"),
+    ("kfence: memory corruption", "write out of bounds"),
+    ("kfence: invalid free", "double free, or free of what was never allocated"),
+    ("kfence:", "invalid memory access"),
+    ("kmsan:", "use of uninitialised memory"),
+    ("kcsan:", "data race"),
+    ("ubsan:", "undefined behaviour"),
+    ("list_add corruption", "corrupted list"),
+    ("list_del corruption", "corrupted list"),
+    ("object already free", "double free"),
+    ("redzone overwritten", "write out of bounds of a slab object"),
+    ("poison overwritten", "write to a freed slab object"),
+    ("object corrupt", "corrupted slab object"),
+    ("refcount_t: underflow", "reference count dropped too often"),
+    ("refcount bug", "reference count out of its range"),
+    ("scheduling while atomic", "sleep in atomic context"),
+    ("sleeping function called from invalid context", "sleep in atomic context"),
+    ("bad page state", "page freed with state that it must not have"),
+    ("corrupted stack end", "kernel stack overflow"),
+    ("kernel memory exposure attempt", "copy beyond an object to a program"),
+    ("kernel memory overwrite attempt", "copy beyond an object from a program"),
+    ("detected buffer overflow", "copy beyond an object"),
+];
+
+/// What a check of the kernel says that it found.
+pub(super) fn check_of(message: &str) -> Option<&'static str> {
+    let lower = message.to_lowercase();
+    CHECKS.iter().find(|(words, _)| lower.contains(words)).map(|(_, what)| *what)
+}
+
+/// A check of the kernel found a bug where it happened, and said which.
+pub(super) fn check(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let Some(what) = check_of(&ctx.death.message).filter(|_| ctx.kernel_died()) else { return Vec::new() };
+    let message = words(&ctx.death.message);
+    let claim = Claim::new(format!("{what}{}: {message}", ctx.in_culprit())).proven(0.75, message, ctx.death.at);
+    vec![claim]
+}
+
 /// Messages that only report what another rule judges.
 const REPORTS: &[&str] = &[
     "page fault",
@@ -64,6 +110,7 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let known = KINDS.iter().find(|(text, ..)| lower.contains(&text.to_lowercase()));
     let (what, weight) = match known {
         Some((_, what, weight)) => ((*what).to_owned(), *weight),
+        None if check_of(&death.message).is_some() => return Vec::new(),
         None if REPORTS.iter().any(|text| lower.contains(text)) => return Vec::new(),
         // An oops, a lockup or a fault is nothing that somebody wrote a panic for.
         None if death.kind != Some(CauseKind::PANIC) || death.vector.is_some() => {

@@ -2,21 +2,21 @@
 
 use kwab_format::record::{CauseKind, FlightKind, RegId};
 
-use crate::analysis::context::{Context, TraceFrame};
+use crate::analysis::context::Context;
 use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::frame::TraceFrame;
 use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
 use crate::unwind::Space;
 
 type Fact = Option<(String, Option<RecordRef>)>;
 
-/// Whether the death is one by an address at all.
+/// Whether the death is one by an address at all. What a check of the kernel found is not: the address that it prints is
+/// that of the object, or a hash of it. Nor is a double fault: its address is that of the fault that could not be delivered.
 fn by_address(ctx: &Context<'_, '_>) -> bool {
     let death = &ctx.death;
-    let kernel = matches!(
-        death.kind,
-        Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::DOUBLE_FAULT | CauseKind::BUG)
-    );
+    let kernel = matches!(death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::BUG))
+        && super::panic::check_of(&death.message).is_none();
     let fault = matches!(death.vector, Some(13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
     let signal = death.kind == Some(CauseKind::FATAL_SIGNAL) && matches!(death.signal, Some(7 | 11));
     signal || (kernel && fault && death.in_kernel)
@@ -62,7 +62,7 @@ pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut claim = match top {
         Some((word, at)) if view.is_code(word) => {
             let caller = from.map_or_else(|| format!("{word:#x}"), TraceFrame::label);
-            Claim::new(format!("{who} called a null function pointer (ip={ip:#x}) from {caller}")).because(
+            Claim::new(format!("{who} called a null function pointer (ip={ip:#x}) from {caller}")).proven(
                 0.45,
                 format!("the top of the stack is a return address: {word:#x}"),
                 Some(at),
@@ -101,7 +101,7 @@ fn emptied_context(ctx: &Context<'_, '_>, ip: u64, at: RecordRef) -> Claim {
     );
     let preserved = [RegId::RBX, RegId::RBP, RegId::R12, RegId::R13, RegId::R14, RegId::R15];
     if preserved.iter().all(|&register| death.register(register) == Some(0)) {
-        claim = claim.because(
+        claim = claim.proven(
             0.4,
             "rbx, rbp and r12 to r15 are all zero: they came from zeroed memory too",
             death.registers_at,
@@ -255,7 +255,7 @@ pub(super) fn poison(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some((addr, name)) = death.fault_addr.into_iter().chain(operands).chain(death.ip).find_map(known) {
         let text =
             format!("{} used freed memory: the address {addr:#x} is made of {name}{}", side(ctx), ctx.in_culprit());
-        claim = Some(Claim::new(text).because(
+        claim = Some(Claim::new(text).proven(
             0.85,
             format!("{addr:#x} is the pattern of {name}"),
             death.registers_at.or(death.at),
@@ -301,7 +301,7 @@ pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if let Some((args, name, at)) = args.or_else(|| entered.map(|entry| (entry.args(), text(entry.name), entry.at)))
         && let Some(number) = args.iter().position(|arg| arg.is_some_and(|arg| arg != 0 && addr.abs_diff(arg) < 4096))
     {
-        claim = claim.because(0.6, format!("it is argument {} of {name}", number + 1), Some(at));
+        claim = claim.proven(0.6, format!("it is argument {} of {name}", number + 1), Some(at));
     }
     if let Some(vma) = ctx.vma_at(addr) {
         claim = claim.because(

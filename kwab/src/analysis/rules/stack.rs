@@ -20,7 +20,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut claim = Claim::new(format!("{whose} stack overflow{}", ctx.in_culprit()));
     let mut found = said;
     if said {
-        claim = claim.because(0.85, "the kernel saw its guard page hit", death.at);
+        claim = claim.proven(0.85, "the kernel saw its guard page hit", death.at);
     }
     for (what, addr) in [("the failed access", death.fault_addr), ("the stack pointer", death.sp)] {
         let Some(addr) = addr else { continue };
@@ -35,7 +35,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
             let label = text(stack.label);
             if (guard..low).contains(&addr) {
                 let row = format!("{what} {addr:#x} is in the guard below the {label} stack {low:#x}-{high:#x}");
-                (claim, found) = (claim.because(0.8, row, Some(stack.at)), true);
+                (claim, found) = (claim.proven(0.8, row, Some(stack.at)), true);
             } else if what == "the stack pointer" && addr < guard && guard - addr < REACH && near_sp(ctx, addr) {
                 let row = format!("{what} {addr:#x} is {} bytes below the {label} stack", low - addr);
                 (claim, found) = (claim.because(0.7, row, Some(stack.at)), true);

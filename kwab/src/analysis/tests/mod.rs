@@ -2,6 +2,7 @@
 
 mod audit;
 mod damage;
+mod deaths;
 mod evidence;
 mod logs;
 mod triage;

@@ -1,45 +1,11 @@
 //! Chooses the guilty function: the innermost one that is neither part of reporting, nor a helper that only did what it
 //! was told (allocators, copies, lists, locks), nor the way into a trap or an interrupt.
 //!
-//! The table is by prefix (`kasan_`) and by whole name (`panic`). When every candidate is skipped, the place of the
-//! fault stands; a report that has only reporters in its stack names no function.
-
-use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+//! The table is shared with the blame of triage ([`crate::symbols::is_skipped`]). When every candidate is skipped, the
+//! place of the fault stands; a report that has only reporters in its stack names no function.
 
 use super::report::{Frame, Report, Stack, StackKind};
-
-/// The table: sections `[prefix]` and `[whole]`, names between blanks.
-const TABLE: &str = include_str!("skip.txt");
-
-/// Names by which functions are skipped.
-struct Skip {
-    /// By their first byte, names that begin so are skipped.
-    prefixes: HashMap<u8, Vec<&'static str>>,
-    /// Names that are skipped whole.
-    whole: HashSet<&'static str>,
-}
-
-static SKIP: LazyLock<Skip> = LazyLock::new(|| {
-    let mut skip = Skip { prefixes: HashMap::new(), whole: HashSet::new() };
-    let mut prefix = true;
-    for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
-        match line {
-            "[prefix]" => prefix = true,
-            "[whole]" => prefix = false,
-            line => {
-                for name in line.split_whitespace() {
-                    if !prefix {
-                        skip.whole.insert(name);
-                    } else if let Some(first) = name.bytes().next() {
-                        skip.prefixes.entry(first).or_default().push(name);
-                    }
-                }
-            }
-        }
-    }
-    skip
-});
+pub use crate::symbols::{is_skipped, plain};
 
 /// Interrupt entries: what stands before them in a stall's stack is the detector, what follows was interrupted.
 const ENTRIES: &[&str] = &[
@@ -73,30 +39,6 @@ const ENTRIES: &[&str] = &[
     "smp_apic_timer_interrupt",
     "handle_riscv_irq",
 ];
-
-/// A symbol without what compilers append to it.
-pub fn plain(symbol: &str) -> &str {
-    const SUFFIXES: &[&str] = &[".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".__", ".lto_priv"];
-    let end = SUFFIXES.iter().filter_map(|suffix| symbol.find(suffix)).min().unwrap_or(symbol.len());
-    // `foo.12345`: a static function of the same name as another.
-    let base = &symbol[..end];
-    match base.rsplit_once('.') {
-        Some((head, tail))
-            if !head.is_empty() && !tail.is_empty() && tail.bytes().all(|byte| byte.is_ascii_digit()) =>
-        {
-            head
-        }
-        _ => base,
-    }
-}
-
-/// Whether a function is never the guilty one.
-pub fn is_skipped(symbol: &str) -> bool {
-    let name = plain(symbol);
-    let Some(first) = name.bytes().next() else { return true };
-    let prefixes = SKIP.prefixes.get(&first).map(Vec::as_slice).unwrap_or_default();
-    SKIP.whole.contains(name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
-}
 
 fn is_entry(symbol: &str) -> bool {
     ENTRIES.iter().any(|entry| symbol.starts_with(entry))

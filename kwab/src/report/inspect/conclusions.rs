@@ -2,7 +2,7 @@
 
 use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address};
 use crate::analysis::verify::Backing;
-use crate::analysis::{Case, Context, TraceFrame, code, judge, stacks};
+use crate::analysis::{Case, Context, TraceFrame, code, images, judge, stacks};
 use crate::symbols::{SourceFrame, SourceLines, Symbols};
 use crate::unwind::{Stopped, Trust};
 
@@ -16,6 +16,8 @@ pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources
     let mut triage = judge(&ctx, named);
     triage.hypotheses.truncate(HEAD);
     report.hypotheses = triage.hypotheses;
+    let bare = !ctx.trace.is_empty() && ctx.trace.iter().all(|frame| frame.name.is_none());
+    report.nameless = bare.then(|| images::nameless(&ctx));
     // A trace that was walked has no records behind its frames.
     let walked = ctx.trace.len() > 1 && ctx.trace.iter().all(|frame| frame.at.is_none());
     if walked {

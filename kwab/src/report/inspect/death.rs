@@ -151,6 +151,7 @@ pub(super) fn signature(dump: &Dump, cause: &Option<Cause<'_>>) -> String {
         symbols,
         ip: cause.ip,
         program: if kernel { b"" } else { cause.cmdline.or(cause.comm).unwrap_or_default() },
+        fault_addr: cause.fault_addr,
     })
 }
 

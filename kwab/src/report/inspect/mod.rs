@@ -22,7 +22,7 @@ use crate::analysis::finding::Hypothesis;
 use crate::model::Dump;
 
 /// The version of [`Report`]'s JSON form.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// How much to show.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +56,9 @@ pub struct Report {
     pub cause: Option<CauseReport>,
     /// Remarks: what else happened that a person should know.
     pub remarks: Vec<Remark>,
+    /// What would name the frames of the death, when they have no names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nameless: Option<String>,
     /// Backtraces of the death: the walked one first when it says more than a printed one.
     pub backtraces: Vec<Backtrace>,
     /// Where all other processors and tasks stood, equal stacks together.
@@ -390,6 +393,7 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         meta: rest::meta(dump),
         hypotheses: Vec::new(),
         remarks: rest::remarks(dump),
+        nameless: None,
         backtraces: death::backtraces(dump),
         stacks: Vec::new(),
         code: None,

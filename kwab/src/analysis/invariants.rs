@@ -1,0 +1,363 @@
+//! Invariants of a running kernel that a dump can confirm or refute: sleepers, locks, deadlines, run queues, stacks, frames.
+//!
+//! Each rule of the table goes through the records that it is about, counts what it could check, and keeps what violates
+//! it. A rule without anything to check says nothing; one that checked and found nothing excludes its kind of bug, as far
+//! as the dump goes. The rules about mappings and page tables are those of [`audit`](super::audit).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kwab_format::SectionKind;
+use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
+
+use super::context::{Context, View};
+use super::dump::{Found, RecordRef, text};
+use super::space::Spaces;
+use crate::unwind::Space as _;
+
+/// A rule of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Invariant {
+    /// Its name.
+    pub id: &'static str,
+    /// What holds, as a sentence.
+    pub holds: &'static str,
+    /// What is wrong when it does not hold.
+    pub violated: &'static str,
+    /// How strongly a violation supports that this is the bug, 0 to 1.
+    pub weight: f64,
+    /// How much must have been checked before that nothing was found excludes anything.
+    pub least: u64,
+    check: fn(&Context<'_, '_>, &mut Rows),
+}
+
+/// What a rule found.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The rule.
+    pub rule: &'static Invariant,
+    /// Things that it could check.
+    pub checked: u64,
+    /// What violates it.
+    pub violations: Vec<Violation>,
+}
+
+/// Something that violates an invariant.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// What, with its numbers.
+    pub text: String,
+    /// The record that shows it.
+    pub at: Option<RecordRef>,
+    /// The thread whose stack is to be looked at.
+    pub tid: Option<u32>,
+}
+
+/// All rules.
+pub const INVARIANTS: &[Invariant] = &[
+    rule(
+        "INV-CHILD",
+        "no parent waits for a child that has ended",
+        "a parent waits for a child that has ended",
+        0.75,
+        child,
+    ),
+    rule(
+        "INV-DEADLINE",
+        "no sleeper is past its deadline",
+        "a sleeper is past its deadline and was not woken",
+        0.8,
+        deadline,
+    ),
+    rule(
+        "INV-SIGNAL",
+        "no sleeper has a signal to take",
+        "a thread sleeps although a signal for it is pending",
+        0.75,
+        signal,
+    ),
+    rule("INV-WOKEN", "no thread sleeps after its wake-up", "a thread was woken and still sleeps", 0.6, woken),
+    rule(
+        "INV-RUNNABLE",
+        "no thread waits for an idle processor",
+        "a thread is runnable and does not run",
+        0.8,
+        runnable,
+    ),
+    rule("INV-OWNER", "the owners of locks live", "a lock is held by a thread that is gone", 0.75, owner),
+    rule(
+        "INV-RETURN",
+        "return addresses point into code",
+        "a return address on a kernel stack points to no code",
+        0.7,
+        back,
+    ),
+    // One page shares its frame with none.
+    Invariant {
+        least: 2,
+        ..rule(
+            "INV-FRAME",
+            "private pages have frames of their own",
+            "two private anonymous pages share a frame",
+            0.9,
+            frame,
+        )
+    },
+];
+
+const fn rule(
+    id: &'static str,
+    holds: &'static str,
+    violated: &'static str,
+    weight: f64,
+    check: fn(&Context<'_, '_>, &mut Rows),
+) -> Invariant {
+    Invariant { id, holds, violated, weight, least: 1, check }
+}
+
+/// Violations that are kept of one rule.
+const MOST: usize = 8;
+/// A sleeper or a runnable thread that has been so for less may be on its way, nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
+
+#[derive(Default)]
+struct Rows {
+    checked: u64,
+    violations: Vec<Violation>,
+}
+
+impl Rows {
+    fn violated(&mut self, text: String, at: Option<RecordRef>, tid: Option<u32>) {
+        if self.violations.len() < MOST {
+            self.violations.push(Violation { text, at, tid });
+        }
+    }
+}
+
+/// Checks every rule for which the dump has something to check.
+#[must_use]
+pub fn check(ctx: &Context<'_, '_>) -> Vec<Checked> {
+    let checked = INVARIANTS.iter().map(|rule| {
+        let mut rows = Rows::default();
+        (rule.check)(ctx, &mut rows);
+        Checked { rule, checked: rows.checked, violations: rows.violations }
+    });
+    checked.filter(|checked| checked.checked > 0).collect()
+}
+
+fn is_asleep(task: &Task<'_>) -> bool {
+    matches!(task.state, Some(TaskState::SLEEPING | TaskState::BLOCKED))
+}
+
+fn label(task: &Task<'_>) -> String {
+    format!("{}[{}]", text(task.comm), task.tid.or(task.pid).unwrap_or(0))
+}
+
+fn seconds(task: &Task<'_>) -> String {
+    task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default()
+}
+
+/// Sleepers that have slept for long enough that nobody is about to wake them.
+fn sleepers<'c, 'a>(ctx: &'c Context<'_, 'a>) -> impl Iterator<Item = &'c Found<Task<'a>>> {
+    ctx.case.tasks.iter().filter(|task| is_asleep(task) && task.state_ns.is_some_and(|ns| ns > PATIENCE))
+}
+
+/// The arguments of the call that a thread is in.
+fn call_in_progress(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<[Option<u64>; 6]> {
+    let own = |call: &&Found<kwab_format::record::SyscallRecord<'_>>| {
+        call.in_progress == Some(true) && call.pid == task.pid && (call.tid.is_none() || call.tid == task.tid)
+    };
+    ctx.case.syscalls.iter().rev().find(own).map(|call| call.args())
+}
+
+fn child(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let mut children: BTreeMap<u32, Vec<&Found<Task<'_>>>> = BTreeMap::new();
+    for task in ctx.case.tasks.iter().filter(|task| task.pid == task.tid || task.tid.is_none()) {
+        children.entry(task.ppid.unwrap_or(0)).or_default().push(task);
+    }
+    for task in sleepers(ctx) {
+        let reason = text(task.wait_reason);
+        let Some(own) = task
+            .pid
+            .and_then(|pid| children.get(&pid))
+            .filter(|_| reason.contains("wait4") || reason.contains("waitid"))
+        else {
+            continue;
+        };
+        rows.checked += 1;
+        // wait4(2): a positive number is one child, -1 and 0 are any.
+        let wanted = call_in_progress(ctx, task).and_then(|args| args[0]).map(|arg| arg as u32 as i32);
+        let any_lives = own.iter().any(|child| child.state != Some(TaskState::ZOMBIE));
+        let waited_for = |child: &&&Found<Task<'_>>| match wanted.filter(|_| reason.contains("wait4")) {
+            Some(pid @ 1..) => child.pid.is_some_and(|child| i64::from(child) == i64::from(pid)),
+            Some(-1 | 0) => true,
+            _ => !any_lives,
+        };
+        let ended = own.iter().filter(|child| child.state == Some(TaskState::ZOMBIE)).find(waited_for);
+        if let Some(child) = ended {
+            let row = format!(
+                "{} has slept{} in {reason}, and its child {} is a zombie",
+                label(task),
+                seconds(task),
+                child.pid.unwrap_or(0)
+            );
+            rows.violated(row, Some(task.at), task.tid);
+        }
+    }
+}
+
+/// The argument with the timeout in milliseconds, of the calls that have one by value.
+const TIMEOUTS: &[(&str, usize)] = &[("poll", 2), ("epoll_wait", 3), ("epoll_pwait", 3)];
+
+fn deadline(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    for task in sleepers(ctx) {
+        let reason = text(task.wait_reason);
+        let Some((_, number)) = TIMEOUTS.iter().find(|(name, _)| *name == reason) else { continue };
+        let timeout = call_in_progress(ctx, task).and_then(|args| args[*number]).map(|arg| arg as u32 as i32);
+        let (Some(ms @ 0..), Some(slept)) = (timeout, task.state_ns) else { continue };
+        rows.checked += 1;
+        if slept > u64::from(ms.unsigned_abs()).saturating_mul(1_000_000).saturating_add(PATIENCE) {
+            let row = format!("{} has slept{} in {reason} with a timeout of {ms} ms", label(task), seconds(task));
+            rows.violated(row, Some(task.at), task.tid);
+        }
+    }
+}
+
+/// Signals that do nothing by default (signal(7)): SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
+const HARMLESS: u64 = 1 << 16 | 1 << 17 | 1 << 22 | 1 << 27;
+
+fn signal(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    for task in sleepers(ctx).filter(|task| task.state == Some(TaskState::SLEEPING)) {
+        let (Some(pending), Some(blocked)) = (task.pending, task.blocked) else { continue };
+        rows.checked += 1;
+        let due = pending & !blocked & !HARMLESS;
+        if due != 0 {
+            let number = due.trailing_zeros() + 1;
+            let row = format!(
+                "{} sleeps{} in {}, and signal {number} is pending and not blocked",
+                label(task),
+                seconds(task),
+                text(task.wait_reason)
+            );
+            rows.violated(row, Some(task.at), task.tid);
+        }
+    }
+}
+
+fn woken(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let mut last: BTreeMap<u32, (FlightKind, RecordRef)> = BTreeMap::new();
+    for event in &ctx.case.flight {
+        let telling = event.kind.filter(|kind| matches!(*kind, FlightKind::SLEEP | FlightKind::WAKE));
+        if let (Some(kind), Some(tid)) = (telling, event.tid.or(event.pid)) {
+            last.insert(tid, (kind, event.at));
+        }
+    }
+    for task in sleepers(ctx) {
+        let Some(tid) = task.tid.or(task.pid) else { continue };
+        let Some((kind, at)) = last.get(&tid) else { continue };
+        rows.checked += 1;
+        if *kind == FlightKind::WAKE {
+            let row =
+                format!("{} sleeps{}, and the last that was recorded of it is its wake-up", label(task), seconds(task));
+            rows.violated(row, Some(*at), Some(tid));
+        }
+    }
+}
+
+fn runnable(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let idle =
+        ctx.case.tasks.iter().filter(|task| task.state == Some(TaskState::IDLE) && task.current == Some(true)).count();
+    for task in ctx.case.tasks.iter().filter(|task| task.state == Some(TaskState::RUNNABLE)) {
+        let Some(waited) = task.state_ns else { continue };
+        rows.checked += 1;
+        let (limit, why) =
+            if idle > 0 { (PATIENCE, "while a processor idles") } else { (10 * PATIENCE, "and others run") };
+        if waited > limit {
+            let row = format!("{} has been runnable{} {why}", label(task), seconds(task));
+            rows.violated(row, Some(task.at), task.tid);
+        }
+    }
+}
+
+fn owner(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    // A thread that is missing from a list that is not whole may be alive.
+    if ctx.case.tasks.is_empty() || !ctx.case.weakness(&[SectionKind::TASKS]).is_empty() {
+        return;
+    }
+    let living = |task: &&Found<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
+    let alive: BTreeSet<u32> = ctx.case.tasks.iter().filter(living).filter_map(|task| task.tid.or(task.pid)).collect();
+    for lock in &ctx.case.locks {
+        let Some(holder) = lock.holder_tid.or(lock.holder_pid).filter(|holder| *holder != 0) else { continue };
+        rows.checked += 1;
+        if !alive.contains(&holder) {
+            let row = format!(
+                "{} at {:#x} is held by thread {holder}, which is gone",
+                text(lock.name),
+                lock.addr.unwrap_or(0)
+            );
+            rows.violated(row.trim_start().to_owned(), Some(lock.at), None);
+        }
+    }
+}
+
+/// Frames of a stack that are followed.
+const MOST_FRAMES: usize = 64;
+
+fn back(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let view = View::of(ctx.case, ctx.symbols, None, &ctx.death);
+    for set in ctx.case.registers.iter().filter(|set| set.role != Some(RegisterRole::USER)) {
+        let value = |id: RegId| set.regs.as_ref()?.iter().find(|reg| reg.id == Some(id))?.value;
+        let (Some(sp), Some(mut frame)) = (value(RegId::RSP), value(RegId::RBP)) else { continue };
+        let Some((low, high)) = ctx.stack_at(sp).and_then(|stack| stack.low.zip(stack.high)) else { continue };
+        for _ in 0..MOST_FRAMES {
+            if frame < sp.max(low) || frame >= high.saturating_sub(16) || !frame.is_multiple_of(8) {
+                break;
+            }
+            let (Some(next), Some(word)) = (view.word(frame), view.word(frame + 8)) else { break };
+            rows.checked += 1;
+            if word != 0 && !view.is_code(word) {
+                let row = format!("the frame at {frame:#x} returns to {word:#x}");
+                rows.violated(row, Some(set.at), set.tid);
+                break;
+            }
+            if next <= frame {
+                break;
+            }
+            frame = next;
+        }
+    }
+}
+
+fn frame(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    // Pages of one process that share a frame are counted by the audit; what is looked for here is a frame of two.
+    let first = ctx.case.ptes.first().and_then(|entry| entry.pid);
+    if ctx.case.ptes.iter().all(|entry| entry.pid == first) {
+        return;
+    }
+    let spaces = Spaces::of(ctx.case);
+    let mut seen: BTreeMap<u64, (Option<u32>, u64)> = BTreeMap::new();
+    for (mapping, vma) in spaces.mapped_pairs() {
+        let private = vma.flags.unwrap_or(0) & 1 == 0
+            && vma.path.is_none()
+            && vma.name.is_none_or(|name| !name.starts_with(b"[v"));
+        if !private || !mapping.rights.write || mapping.rights.cow || mapping.end - mapping.start != mapping.size {
+            continue;
+        }
+        rows.checked += 1;
+        match seen.get(&mapping.frame) {
+            Some((pid, addr)) if (*pid, *addr) != (mapping.pid, mapping.start) => {
+                let row = format!(
+                    "frame {:#x} is the page {addr:#x} of process {} and the page {:#x} of process {}",
+                    mapping.frame,
+                    pid.unwrap_or(0),
+                    mapping.start,
+                    mapping.pid.unwrap_or(0)
+                );
+                rows.violated(row, Some(mapping.source.at), None);
+            }
+            Some(_) => {}
+            None => {
+                seen.insert(mapping.frame, (mapping.pid, mapping.start));
+            }
+        }
+    }
+}

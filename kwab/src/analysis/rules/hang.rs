@@ -1,0 +1,254 @@
+//! Nothing goes on: lost wake-ups, hung tasks, processors that are stuck, programs that never end.
+//!
+//! A dump by a non-maskable interrupt, by a watchdog or by the stall detector asks one question: what should have gone on,
+//! and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it waits. Of
+//! sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
+
+use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
+
+use super::tasks::{is_asleep, label, party, place};
+use crate::analysis::blame::{self, Guilty};
+use crate::analysis::context::Context;
+use crate::analysis::dump::{Found, RecordRef, text, waits_in_vfork};
+use crate::analysis::finding::Claim;
+use crate::analysis::stacks;
+
+/// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake it.
+fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Found<Task<'a>>> {
+    let named =
+        ctx.case.tasks.iter().find(|task| ctx.death.pid.is_some() && task.pid == ctx.death.pid && is_asleep(task));
+    let blocked = ctx.case.tasks.iter().filter(|task| task.state == Some(TaskState::BLOCKED));
+    named.or_else(|| blocked.max_by_key(|task| task.state_ns))
+}
+
+/// The function on whose behalf a task sleeps.
+pub(super) fn blame_of(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<Guilty> {
+    let tid = task.tid.or(task.pid)?;
+    blame::guilty(&stacks::of_task(ctx.case, ctx.symbols, &ctx.death, tid))
+}
+
+/// A task sleeps, nobody holds what it waits for, and nobody woke it.
+pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    if !ctx.is_hang() || ctx.death.kind == Some(CauseKind::SOFT_LOCKUP) {
+        return Vec::new();
+    }
+    let Some(task) = hung_task(ctx) else { return Vec::new() };
+    let object = task.wait_object.filter(|object| *object != 0);
+    let reason = text(task.wait_reason);
+    let what = match (reason.trim(), object) {
+        // Without an object or a reason, nothing says that anybody waits for an event at all.
+        ("", None) => return Vec::new(),
+        ("", Some(object)) => format!("{object:#x}"),
+        (reason, _) => reason.to_owned(),
+    };
+    let held = ctx.case.locks.iter().any(|lock| lock.addr.is_some() && lock.addr == object);
+    if held || task.wait_tid.is_some() {
+        return Vec::new();
+    }
+    let seconds = task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default();
+    let mut claim = Claim::new(format!("a wake-up was lost: {} waits for {what} and nobody will wake it", label(task)))
+        .because(0.5, format!("{} has been asleep{seconds}: {what}", label(task)), Some(task.at))
+        .because(0.25, "nobody holds what it waits for", None);
+    let tid = task.tid.or(task.pid);
+    let slept = ctx
+        .case
+        .flight
+        .iter()
+        .rposition(|event| event.kind == Some(FlightKind::SLEEP) && event.tid.or(event.pid) == tid);
+    if let Some(slept) = slept {
+        let woken = ctx.case.flight[slept..]
+            .iter()
+            .any(|event| event.kind == Some(FlightKind::WAKE) && event.tid.or(event.pid) == tid);
+        let at = ctx.case.flight[slept].at;
+        claim = if woken {
+            claim.but(0.5, "the flight recorder shows a wake-up after it went to sleep", Some(at))
+        } else {
+            claim.because(0.4, "the flight recorder shows it going to sleep and no wake-up since", Some(at))
+        };
+    }
+    if let Some((waker, at)) = let_go(ctx, task) {
+        claim = claim.proven(0.5, waker, at);
+    }
+    if ctx.case.tasks.iter().all(|other| !matches!(other.state, Some(TaskState::RUNNABLE | TaskState::RUNNING))) {
+        claim = claim.because(0.2, "no task is running or runnable: nobody is left to wake it", None);
+    }
+    vec![claim.blames(blame_of(ctx, task))]
+}
+
+/// What a parent in vfork waits for has happened: no child uses its memory any more.
+fn let_go(ctx: &Context<'_, '_>, task: &Found<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
+    if !waits_in_vfork(task) || task.page_table_root.is_none() {
+        return None;
+    }
+    let mut children = ctx.case.tasks.iter().filter(|child| child.ppid == task.pid && child.pid != task.pid);
+    let uses = |child: &&Found<Task<'_>>| {
+        child.page_table_root == task.page_table_root && child.state != Some(TaskState::ZOMBIE)
+    };
+    if children.clone().any(|child| uses(&child)) {
+        return None;
+    }
+    Some(match children.next() {
+        Some(child) => {
+            let state = child.state.and_then(TaskState::name).unwrap_or("there");
+            (format!("its child {} does not use its memory any more: {state}", child.pid.unwrap_or(0)), Some(child.at))
+        }
+        None => ("its child is gone".to_owned(), None),
+    })
+}
+
+/// Somebody hangs: who waits for whom.
+pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    if !ctx.is_hang() {
+        return Vec::new();
+    }
+    if ctx.death.kind == Some(CauseKind::SOFT_LOCKUP) {
+        return vec![stuck_processor(ctx)];
+    }
+    let blocked = hung_task(ctx).map(|task| sleeper(ctx, task, 0.55));
+    let busy = busy(ctx);
+    let claims: Vec<Claim> = blocked.into_iter().chain(busy).collect();
+    if !claims.is_empty() {
+        return claims;
+    }
+    match last_sleeper(ctx) {
+        Some(task) => {
+            let claim = sleeper(ctx, task, 0.35).because(0.1, "no processor runs a task, and none is runnable", None);
+            vec![claim]
+        }
+        None => vec![Claim::new("something hangs; the dump does not say which task").because(
+            0.3,
+            "the dump was taken for a hang",
+            ctx.death.at,
+        )],
+    }
+}
+
+/// A task that sleeps and is not woken.
+fn sleeper(ctx: &Context<'_, '_>, task: &Found<Task<'_>>, weight: f64) -> Claim {
+    let guilty = blame_of(ctx, task);
+    let held_in = guilty.as_ref().map(|guilty| format!(", in {}", guilty.name)).unwrap_or_default();
+    let state = task.state.and_then(TaskState::name).unwrap_or("asleep");
+    let seconds = task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default();
+    let mut claim = Claim::new(format!("{} hangs, waiting for {}{held_in}", label(task), waits_for(ctx, task)))
+        .because(weight, format!("{state}{seconds}: {}", text(task.wait_reason)), Some(task.at))
+        .blames(guilty);
+    let lock = ctx.case.locks.iter().find(|lock| lock.addr.is_some() && lock.addr == task.wait_object);
+    if let Some(lock) = lock {
+        claim = claim.because(0.3, format!("held: {}", place(lock.name, lock.location)), Some(lock.at));
+    }
+    claim
+}
+
+/// A processor that the watchdog found in the kernel for too long: the one that died, or the one that it tells about.
+fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
+    let other = silent_processor(&ctx.death.message).and_then(|cpu| {
+        let set = ctx.case.registers.iter().find(|set| set.stamp.cpu == Some(cpu) && is_stopped(set))?;
+        blame::guilty(&stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set))
+    });
+    let guilty = other.or_else(|| ctx.guilty.clone());
+    let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_else(|| ctx.in_culprit());
+    Claim::new(format!("a processor does not schedule{place}"))
+        .because(0.6, "soft lockup", ctx.death.at)
+        .because_if(0.3, spins_for(ctx))
+        .blames(guilty)
+}
+
+/// The processor in `CPU 3 has taken no interrupt`.
+fn silent_processor(message: &str) -> Option<u32> {
+    let (before, _) = message.split_once(" has taken no interrupt")?;
+    before.rsplit_once("CPU ")?.1.parse().ok()
+}
+
+fn is_stopped(set: &Registers<'_>) -> bool {
+    set.role == Some(RegisterRole::STOPPED)
+}
+
+/// Ring of the code that a register set belongs to.
+fn ring(set: &Registers<'_>) -> Option<u64> {
+    let value = set.regs.as_ref()?.iter().find(|reg| reg.id == Some(RegId::CS))?.value?;
+    Some(value & 3)
+}
+
+/// Processors that ran something when the dump was asked for: in the kernel, or in a program that does not end.
+fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let fault = ctx.case.registers.iter().filter(|set| Some(set.at) == ctx.death.registers_at);
+    let stopped = ctx.case.registers.iter().filter(|set| is_stopped(set));
+    fault.chain(stopped).filter_map(|set| ran(ctx, set)).take(MOST_BUSY).collect()
+}
+
+/// Processors that are told about.
+const MOST_BUSY: usize = 3;
+
+fn ran(ctx: &Context<'_, '_>, set: &Found<Registers<'_>>) -> Option<Claim> {
+    let tid = set.tid.or(set.pid).filter(|tid| *tid != 0)?;
+    let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
+    if task.is_some_and(|task| task.state == Some(TaskState::IDLE)) {
+        return None;
+    }
+    let who = task.map_or_else(|| format!("thread {tid}"), |task| label(task));
+    let cpu = set.stamp.cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
+    let frames = stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set);
+    let guilty = blame::guilty(&frames);
+    let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
+    let run = task.and_then(|task| task.run_ns).filter(|ns| *ns > LONG);
+    let claim = if ring(set)? == 0 {
+        Claim::new(format!("{cpu} was in the kernel{place} for {who}, and does not come to an end")).because(
+            0.45,
+            format!("{cpu} ran kernel code when the dump was asked for"),
+            Some(set.at),
+        )
+    } else {
+        Claim::new(format!("{who} does not end: {cpu} runs its code{place}")).because(
+            0.45,
+            format!("{cpu} ran user code of {who} when the dump was asked for"),
+            Some(set.at),
+        )
+    };
+    let ran_for = run.map(|ns| (format!("{who} has run for {:.1} s", ns as f64 / 1e9), task.map(|task| task.at)));
+    Some(claim.because_if(0.2, ran_for).blames(guilty))
+}
+
+/// A task that ran for longer than this did not just begin, nanoseconds.
+const LONG: u64 = 1_000_000_000;
+
+/// Of programs that sleep, the one at the end of the chain of those that wait for their children, and of several the one
+/// that has slept longest.
+fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Found<Task<'a>>> {
+    let tasks = &ctx.case.tasks;
+    let lives = |task: &Found<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
+    let waits_for_child = |task: &Found<Task<'_>>| {
+        let reason = text(task.wait_reason);
+        let waits = reason.contains("wait4") || reason.contains("waitid") || reason == "wait";
+        waits && tasks.iter().any(|child| child.ppid == task.pid && child.pid != task.pid && lives(child))
+    };
+    // Threads of the kernel sleep until there is work.
+    let programs = tasks.iter().filter(|task| is_asleep(task) && task.user_ip.is_some());
+    programs.filter(|task| !waits_for_child(task)).max_by_key(|task| task.state_ns)
+}
+
+/// The lock that a processor spins for, and who holds it.
+fn spins_for(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
+    let wait = ctx.case.waits.iter().find(|wait| wait.addr.is_some())?;
+    let waiter = party(wait.waiter_tid, wait.waiter_pid, wait.waiter_cpu)?;
+    let lock = ctx.case.locks.iter().find(|lock| lock.addr == wait.addr);
+    let holder = lock.and_then(|lock| {
+        let who = party(lock.holder_tid, lock.holder_pid, lock.holder_cpu)?;
+        Some(format!(", which {who} holds: {}", place(lock.name, lock.location)))
+    });
+    let what = place(wait.name, wait.location);
+    Some((format!("{waiter} waits for {what}{}", holder.unwrap_or_default()), Some(wait.at)))
+}
+
+fn waits_for(ctx: &Context<'_, '_>, task: &Task<'_>) -> String {
+    let lock = ctx.case.locks.iter().find(|lock| lock.addr.is_some() && lock.addr == task.wait_object);
+    let holder = lock.and_then(|lock| lock.holder_tid.or(lock.holder_pid)).or(task.wait_tid);
+    let by_tid =
+        |tid: u32| ctx.case.tasks.iter().find(|other| other.tid.or(other.pid) == Some(tid)).map(|other| label(other));
+    match holder {
+        Some(tid) => by_tid(tid).unwrap_or_else(|| format!("thread {tid}")),
+        None => match text(task.wait_reason) {
+            reason if reason.trim().is_empty() => "an event that the dump does not name".to_owned(),
+            reason => reason,
+        },
+    }
+}
