@@ -42,7 +42,7 @@ impl Names {
         let code: Vec<_> = code.collect();
         let symbols =
             code.iter().filter_map(|symbol| Some((demangle(symbol.name().ok()?), symbol.address()))).collect();
-        let first = code.iter().map(|symbol| symbol.address()).min().context("the kernel has no symbols")?;
+        let first = code.iter().map(object::ObjectSymbol::address).min().context("the kernel has no symbols")?;
         let last = code.iter().map(|symbol| symbol.address() + symbol.size()).max().unwrap_or(first);
         let loader = Loader::new(kernel).map_err(|error| anyhow!("the kernel's debugging information: {error}"))?;
         Ok(Self { loader, symbols, code: (first, last) })

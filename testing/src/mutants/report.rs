@@ -112,8 +112,11 @@ type Of = fn(&Row) -> Option<&Score>;
 
 const SOURCES: [(&str, Of); 2] = [("dump", |row| row.dump.as_ref()), ("serial log", |row| row.serial.as_ref())];
 
+/// A column's title, and what counts in it.
+type Count = (&'static str, fn(&Score) -> bool);
+
 /// What counts in a table, by column.
-const COUNTS: [(&str, fn(&Score) -> bool); 7] = [
+const COUNTS: [Count; 7] = [
     ("judged", |score| score.judged),
     ("first", |score| score.first),
     ("first three", |score| score.three),
