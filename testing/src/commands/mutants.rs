@@ -20,7 +20,7 @@ use crate::mutants::baseline::Baseline;
 use crate::mutants::loads::Loads;
 use crate::mutants::report::{self, Record, Row};
 use crate::mutants::tree::Tree;
-use crate::mutants::{self, Session, list, sample};
+use crate::mutants::{self, Session, described, list, sample, slice};
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{paths, results::Kept};
@@ -66,6 +66,28 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         keep(record, arguments.only.is_none(), began)?;
     }
     results::verdict(&failures)
+}
+
+/// A few described changes with few loads, for the test of everything: an error names each that was not judged as it must be.
+pub fn slice(consent: Consent) -> Result<()> {
+    setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    let kwab = score::program()?;
+    let tree = Tree::prepare()?;
+    let mut loads = Loads::prepare(consent)?;
+    loads.jobs.retain(|job| slice::LOADS.contains(&job.name.as_str()));
+    ensure!(loads.jobs.len() == slice::LOADS.len(), "loads of the slice are gone");
+    let baseline = Baseline::take(&tree, loads)?;
+    ensure!(baseline.unsteady.is_empty(), "without a mutation {} are not steady", baseline.unsteady.join(", "));
+    let changes = slice::CHANGES.iter().map(|change| described::mutant(tree.root(), change));
+    let changes = changes.collect::<Result<Vec<_>>>()?;
+    let session = Session { tree, baseline, kwab, folder: paths::build("mutants/slice")? };
+    let mut complaints = Vec::new();
+    for mutant in &changes {
+        let row = session.judge(mutant)?;
+        println!("{}", row.line());
+        complaints.extend(slice::complaints(&row));
+    }
+    results::verdict(&complaints).map(drop)
 }
 
 /// Asks again about what is kept.

@@ -13,7 +13,7 @@ use clap::Args;
 
 use super::{
     bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, linux_crashes, lost,
-    selftest, sizes, suite,
+    mutants, selftest, sizes, suite,
 };
 use crate::boot::Options;
 use crate::debian::NoSource;
@@ -88,6 +88,7 @@ const STEPS: &[Step] = &[
         run: |consent, _| linux_crashes::run(&linux_crashes::Arguments::slice(), consent).map(drop),
     },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
+    Step { name: "mutants-slice", run: |consent, _| mutants::slice(consent) },
     Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
 ];
 

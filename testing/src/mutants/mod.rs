@@ -9,6 +9,7 @@
 //! console (`serial.log`), and of a case the dump (`dump.kwab`), the image (`kernel`) and what `kwab` said (`*.txt`).
 
 pub mod baseline;
+pub mod described;
 pub mod guest;
 pub mod list;
 pub mod loads;
@@ -16,6 +17,7 @@ pub mod names;
 pub mod report;
 pub mod sample;
 pub mod score;
+pub mod slice;
 pub mod tree;
 
 use std::fs;

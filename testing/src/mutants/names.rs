@@ -60,7 +60,9 @@ impl Names {
             if blamed.is_at(place.file, place.line) {
                 let inside = self.chain(address).into_iter().find(|frame| blamed.is_at(frame.1.as_deref(), frame.2));
                 // Functions with the same code may be folded into one, with the lines of either.
-                blamed.names.extend(inside.and_then(|frame| frame.0).filter(|name| base(name) == own));
+                blamed
+                    .names
+                    .extend(inside.and_then(|frame| frame.0).filter(|name| name.contains("::") && base(name) == own));
             }
         }
         Ok(())
@@ -74,6 +76,12 @@ impl Names {
             let name = frame.function.and_then(|name| Some(demangle(&name.raw_name().ok()?)));
             let (file, line) = frame.location.map_or((None, None), |at| (at.file.map(str::to_owned), at.line));
             chain.push((name, file, line));
+        }
+        // Without full debugging information a function has no path there; that of the physical one is in the symbol table.
+        if let Some((name, ..)) = chain.last_mut()
+            && name.as_ref().is_none_or(|name| !name.contains("::"))
+        {
+            *name = self.loader.find_symbol(address).map(demangle).or_else(|| name.take());
         }
         chain
     }

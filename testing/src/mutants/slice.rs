@@ -1,0 +1,86 @@
+//! The mutants of every test run: a few described changes that are known to be noticed, under few of the loads.
+//!
+//! What `kwab` must do with each is the least that any case asks for: a sound dump, a finding, no sure blame of another
+//! function. That it names the changed one is measured by the whole judge and not asked for here.
+
+use super::described::Change;
+use super::guest::Sort;
+use super::report::Row;
+
+/// The loads, by name.
+pub const LOADS: &[&str] = &[
+    "descriptors/pipe_reads_what_is_there_then_end_of_file",
+    "exam/spawn",
+    "files/getdents_lists_every_name_once",
+    "programs/shell_pipelines_connect_applets",
+    "vm/fork_copies_on_write_both_ways",
+    "vm/munmap_splits_and_tolerates_gaps",
+];
+
+/// The changes.
+pub const CHANGES: &[Change] = &[
+    // The parent of a vfork is not woken: a hang.
+    Change {
+        file: "kernel/src/task/mod.rs",
+        function: "finish_vfork",
+        from: "self.vfork.lock().take()",
+        to: "self.vfork.lock().take().filter(|_| false)",
+    },
+    // The initramfs seems to be empty: no init, a death of the kernel.
+    Change { file: "kernel/logic/src/cpio.rs", function: "next_entry", from: "self.at >= ", to: "self.at < " },
+];
+
+/// What is wrong with a case of the slice; nothing when all is well.
+#[must_use]
+pub fn complaints(row: &Row) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let mut complain = |is_bad: bool, text: String| {
+        if is_bad {
+            complaints.push(format!("{}: {text}", row.name));
+        }
+    };
+    complain(!row.sort.is_case(), format!("is {}, so that there is nothing to diagnose", row.sort.name()));
+    if let Some(score) = &row.dump {
+        complain(!score.judged, "left no dump".to_owned());
+        complain(score.judged && !score.sound, "its dump is not sound".to_owned());
+        let is_silent = row.sort == Sort::KernelDied && score.judged && score.status != Some(1);
+        complain(is_silent, format!("kwab triage ends with {:?} on a dead kernel", score.status));
+    }
+    for score in [&row.dump, &row.serial].into_iter().flatten() {
+        let blames = score.blames.as_deref().unwrap_or_default();
+        complain(score.is_wrong(), format!("kwab blames {blames} ({:?} {})", score.score, score.claim));
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::score::Score;
+    use super::*;
+
+    fn row(sort: Sort, score: Score) -> Row {
+        let change = super::super::described::mutant(crate::paths::root(), &CHANGES[0]).unwrap();
+        Row { sort, dump: Some(score), ..Row::of(&change) }
+    }
+
+    #[test]
+    fn every_change_is_still_in_the_sources() {
+        for change in CHANGES {
+            super::super::described::mutant(crate::paths::root(), change).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_case_without_a_sound_dump_or_a_finding_and_a_sure_wrong_blame_are_complaints() {
+        let good = Score { judged: true, sound: true, status: Some(1), score: Some(0.6), ..Score::default() };
+        let count = |sort, score: &Score| complaints(&row(sort, score.clone())).len();
+        assert_eq!(count(Sort::KernelDied, &good), 0);
+        assert_eq!(count(Sort::KernelDied, &Score { status: Some(0), ..good.clone() }), 1);
+        assert_eq!(count(Sort::Hung, &Score { status: Some(0), ..good.clone() }), 0);
+        assert_eq!(count(Sort::Hung, &Score { sound: false, ..good.clone() }), 1);
+        assert_eq!(count(Sort::Hung, &Score { judged: false, ..good.clone() }), 1);
+        assert_eq!(count(Sort::Unnoticed, &good), 1);
+        let wrong = Score { score: Some(0.9), blames: Some("kernel::f".into()), ..good };
+        assert_eq!(count(Sort::Hung, &wrong), 1);
+    }
+}
