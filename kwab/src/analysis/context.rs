@@ -10,7 +10,7 @@ use super::dump::{Case, Found, RecordRef, text};
 use super::frame::TraceFrame;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
-use crate::symbols::{Location, Probe, SourceFrame, Symbols, demangle, is_machinery, short};
+use crate::symbols::{Location, Probe, Symbols, demangle, is_machinery, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
 /// Frames that a backtrace may have.

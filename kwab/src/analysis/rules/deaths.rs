@@ -51,7 +51,7 @@ pub(super) fn division(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !raised(ctx, 0, SIGFPE) {
         return Vec::new();
     }
-    let signal = ctx.program_died().then_some("SIGFPE").unwrap_or("exception 0 (divide error)");
+    let signal = if ctx.program_died() { "SIGFPE" } else { "exception 0 (divide error)" };
     let divides =
         ctx.instruction.as_ref().is_some_and(|found| found.text.starts_with("div") || found.text.starts_with("idiv"));
     let (what, zero) = match divisor(ctx) {
@@ -86,7 +86,7 @@ pub(super) fn illegal(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !raised(ctx, 6, SIGILL) {
         return Vec::new();
     }
-    let signal = ctx.program_died().then_some("SIGILL").unwrap_or("exception 6 (invalid opcode)");
+    let signal = if ctx.program_died() { "SIGILL" } else { "exception 6 (invalid opcode)" };
     let trap = ctx.instruction.as_ref().filter(|found| found.text.starts_with("ud"));
     let claim = match trap {
         Some(_) => Claim::new(format!("{} reached code that must not be reached{}", who(ctx), ctx.in_culprit()))

@@ -31,9 +31,7 @@ fn code(bytes: &'static [u8], at: u64) -> Memory<'static> {
 /// One dump per class of bug, with the rule that must come first.
 fn classes() -> Vec<(&'static str, Maker)> {
     let k = 0xffff_ffff_8010_0000;
-    let null =
-        with_regs(Maker::new().put(C, &kernel_fault(8, k, 0)), &[(RegId::RIP, k), (RegId::RDI, 0), (RegId::RSP, k)])
-            .put(SectionKind::STACKS, &code(&[0x48, 0x8b, 0x47, 0x08], k));
+    let null = null_dereference(k);
     let freed = 0x6b6b_6b6b_6b6b_6b6b;
     let gp = Cause { vector: Some(13), fault_addr: None, ..kernel_fault(0, k, 0) };
     let uaf = with_regs(Maker::new().put(C, &gp), &[(RegId::RIP, k), (RegId::RDI, freed)])
@@ -109,6 +107,13 @@ fn classes() -> Vec<(&'static str, Maker)> {
         ("UNIMPL", unimplemented()),
         ("CANARY", canary()),
     ]
+}
+
+/// A load through a null `rdi` by the code at `at`.
+fn null_dereference(at: u64) -> Maker {
+    let fault = Maker::new().put(C, &kernel_fault(8, at, 0));
+    with_regs(fault, &[(RegId::RIP, at), (RegId::RDI, 0), (RegId::RSP, at)])
+        .put(SectionKind::STACKS, &code(&[0x48, 0x8b, 0x47, 0x08], at))
 }
 
 fn deadlock() -> Maker {

@@ -139,7 +139,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
             };
             let step = match chosen {
                 Definition::At(at) => self.defined(at),
-                Definition::Entry => self.to_caller(),
+                Definition::Entry => self.enter_caller(),
             };
             if let Some(why) = step {
                 return self.ended(&why);
@@ -363,7 +363,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
     }
 
     /// Goes on in the caller: an argument, a register that the function preserves, a slot of the caller's frame.
-    fn to_caller(&mut self) -> Option<String> {
+    fn enter_caller(&mut self) -> Option<String> {
         let callee = self.function.name.clone();
         let place = match self.place {
             Place::Register(number) => match ARGUMENTS.iter().position(|argument| *argument == number) {
