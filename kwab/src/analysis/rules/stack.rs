@@ -3,7 +3,7 @@
 use kwab_format::record::CauseKind;
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::text;
+use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
 
 /// How far below a stack an access still counts as running out of it: one large frame.
@@ -43,9 +43,10 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
         }
     }
     if !death.in_kernel
-        && let Some((row, at)) = below_user_stack(ctx)
+        && let Some((row, at, is_proven)) = below_user_stack(ctx)
     {
-        (claim, found) = (claim.because(0.7, row, Some(at)), true);
+        claim = if is_proven { claim.proven(0.8, row, Some(at)) } else { claim.because(0.65, row, Some(at)) };
+        found = true;
     }
     if let Some((name, times)) = recursion(ctx) {
         claim = claim.because(0.4, format!("{name} is on the stack {times} times"), None);
@@ -61,15 +62,17 @@ fn near_sp(ctx: &Context<'_, '_>, sp: u64) -> bool {
     ctx.death.fault_addr.is_none_or(|addr| addr.abs_diff(sp) < REACH)
 }
 
-/// A user access just below the mapping of the stack, near the stack pointer.
-fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, crate::analysis::dump::RecordRef)> {
+/// A user access just below the mapping of the stack, near the stack pointer; proven where that points below it too.
+fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, RecordRef, bool)> {
     let (addr, sp) = (ctx.death.fault_addr?, ctx.death.sp?);
     let above = ctx.vma_above(addr)?;
     let is_stack =
         text(above.name.or(above.path)).to_lowercase().contains("stack") || above.flags.unwrap_or(0) & 2 != 0;
-    let gap = above.start? - addr;
+    let start = above.start?;
+    let gap = start - addr;
     let fits = ctx.vma_at(addr).is_none() && is_stack && addr.abs_diff(sp) < 65536 && gap < REACH;
-    fits.then(|| (format!("the failed access {addr:#x} is {gap} bytes below the stack, near rsp={sp:#x}"), above.at))
+    let row = format!("the failed access {addr:#x} is {gap} bytes below the stack, near rsp={sp:#x}");
+    fits.then_some((row, above.at, sp < start))
 }
 
 /// The function that fills the backtrace, when one does.

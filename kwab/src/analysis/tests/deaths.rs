@@ -106,6 +106,21 @@ fn a_write_to_read_only_memory_is_the_programs_and_a_signal_for_an_allowed_write
     assert_ne!(first(&death(0)).0, "READ-ONLY");
 }
 
+#[test]
+fn a_stack_pointer_below_the_stack_proves_that_it_ran_out() {
+    let judged = |sp| {
+        let death = Cause { sp: Some(sp), ..user_death(11, IP, Some(0x7fff_0ffc)) };
+        let maker = Maker::new().put(C, &death);
+        let maker = maker.put(SectionKind::MEMORY_MAP, &vma(0x7fff_1000, 0x7fff_9000, 3, "[stack]"));
+        judge(with_set(maker, &[(RegId::RIP, IP), (RegId::RSP, sp)], 6).bytes())
+    };
+    let below = judged(0x7fff_0fc0);
+    assert_eq!((first(&below).0, below.hypotheses[0].score), ("STACK", 0.8), "{:#?}", below.hypotheses);
+    let above = judged(0x7fff_1100);
+    let score = above.hypotheses.iter().find(|found| found.rule == "STACK").map_or(0.0, |found| found.score);
+    assert!(score < 0.7, "an access below the stack alone proves nothing: {score}");
+}
+
 /// The named fixture as the program's image, so that its stack has names.
 fn fixture() -> (Symbols, u64, u64) {
     use object::{Object as _, ObjectSymbol as _};
