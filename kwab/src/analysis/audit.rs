@@ -255,22 +255,35 @@ fn elf_rights(audit: &Audit<'_, '_>, rows: &mut Rows) {
         let own = segments.entry(image.pid).or_default();
         own.extend(known.take(MOST_SEGMENTS.saturating_sub(own.len())));
     }
+    segments.values_mut().for_each(|own| own.sort_unstable());
     for vma in &audit.case.vmas {
         let (Some(start), Some(end), Some(prot), Some(_)) = (vma.start, vma.end, vma.prot, vma.path) else { continue };
-        for &(low, length, given) in segments.get(&vma.pid).map(Vec::as_slice).unwrap_or_default() {
-            let inside = start >= low / PAGE * PAGE && end <= low.saturating_add(length).next_multiple_of(PAGE);
-            // Rights may be taken away later (RELRO), never added.
+        let own = segments.get(&vma.pid).map(Vec::as_slice).unwrap_or_default();
+        for (at, &(low, _, given)) in own.iter().enumerate() {
+            let (from, to) = pages_of_its_own(own, at);
+            // Rights may be taken away later (RELRO), never added. A mapping may hold several segments.
             let extra = prot & !given & 6;
-            if inside && extra != 0 {
+            if extra != 0 && from.max(start) < to.min(end) {
                 let what = if extra & 2 != 0 { "writable" } else { "executable" };
                 rows.add(
                     vma.pid,
-                    Some(start),
+                    Some(start.max(low / PAGE * PAGE)),
                     row(vma, format!("{}: the segment at {low:#x} is not {what}", vma_text(vma))),
                 );
             }
         }
     }
+}
+
+/// The pages of a segment, without those that it shares with its neighbours: such a page has the rights of both.
+fn pages_of_its_own(segments: &[(u64, u64, u32)], at: usize) -> (u64, u64) {
+    let pages = |&(low, length, _): &(u64, u64, u32)| {
+        (low / PAGE * PAGE, low.saturating_add(length).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX))
+    };
+    let (from, to) = segments.get(at).map_or((0, 0), pages);
+    let before = at.checked_sub(1).and_then(|at| segments.get(at)).map_or(0, |before| pages(before).1);
+    let behind = segments.get(at + 1).map_or(u64::MAX, |behind| pages(behind).0);
+    (from.max(before), to.min(behind))
 }
 
 fn level(audit: &Audit<'_, '_>, rows: &mut Rows) {

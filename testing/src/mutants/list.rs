@@ -1,6 +1,6 @@
 //! Which mutants there are: what `cargo-mutants` lists for the kernel's crates, without what this judge leaves out.
 //!
-//! Left out is what lies outside [`PLACES`], and in the machine crate every function whose text has the word `unsafe`: a
+//! Left out is what lies outside `PLACES`, and in the machine crate every function whose text has the word `unsafe`: a
 //! wrong value there is undefined behaviour, whose consequences are not the function's.
 
 use std::fs;

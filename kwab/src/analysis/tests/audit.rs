@@ -150,6 +150,35 @@ fn sharing_as_it_should_be_is_no_finding() {
 }
 
 #[test]
+fn segments_in_one_mapping_are_judged_each_by_its_own_pages() {
+    // Code and data meet in the page 0x701000.
+    let segment = |start: u64, length: u64, prot: u32| Segment {
+        start: Some(start),
+        length: Some(length),
+        prot: Some(prot),
+        ..Segment::default()
+    };
+    let segments = [segment(0x70_0000, 0x1100, 5), segment(0x70_1800, 0x2000, 3)];
+    let image = Image {
+        pid: Some(7),
+        path: Some(b"/bin/other"),
+        kind: Some(ImageKind::EXECUTABLE),
+        segments: Some(List::new(&segments)),
+        ..Image::default()
+    };
+    let maker = || sound().put(SectionKind::IMAGES, &image);
+    let apart =
+        maker().put(M, &vma(0x70_0000, 0x70_1000, 5, "/bin/other")).put(M, &vma(0x70_1000, 0x70_4000, 3, "/bin/other"));
+    assert_eq!(rules_of(&apart), Vec::<&str>::new());
+    // With all rights everywhere the kernel makes one mapping of both.
+    let merged = maker().put(M, &vma(0x70_0000, 0x70_4000, 7, "/bin/other"));
+    let dump = Dump::open(merged.bytes()).unwrap();
+    let findings = audit(&dump.case());
+    let found = findings.iter().find(|finding| finding.rule == "VM-ELF").unwrap();
+    assert_eq!(found.count, 2, "{:#?}", found.witnesses);
+}
+
+#[test]
 fn the_level_that_denies_a_right_is_named() {
     let maker = level(1 << 63 | 7, pte(0x40_1000, 0xe000, "xu"));
     let dump = Dump::open(maker.bytes()).unwrap();

@@ -6,7 +6,7 @@
 //! constant, a function that returned the value and whose frame is gone, memory whose last writer is unknown, several
 //! paths. RETracer (Cui et al., ICSE 2016) is the reference for the idea.
 //!
-//! The work is bounded: [`MOST_STEPS`] links, [`MOST_CODE`] bytes of a function, each instruction looked at once per link.
+//! The work is bounded: `MOST_STEPS` links, `MOST_CODE` bytes of a function, each instruction looked at once per link.
 
 mod function;
 mod walk;
