@@ -86,6 +86,8 @@ pub struct Running {
     pub faults: u64,
     /// System calls it has made.
     pub calls: u64,
+    /// How often rights were taken away in its address space, by others too.
+    pub losses: u64,
 }
 
 /// A thread that may be repeating one page fault.
@@ -94,6 +96,7 @@ pub struct Repeating {
     tid: u32,
     faults: u64,
     calls: u64,
+    losses: u64,
     since: u64,
     seen: u64,
 }
@@ -107,21 +110,23 @@ impl Repeating {
     /// No candidate.
     #[must_use]
     pub const fn new() -> Self {
-        Self { tid: 0, faults: 0, calls: 0, since: 0, seen: 0 }
+        Self { tid: 0, faults: 0, calls: 0, losses: 0, since: 0, seen: 0 }
     }
 
-    /// Takes a look at the thread that runs; for how long it has taken page faults without a system call, in nanoseconds. Threads
-    /// that take turns with the candidate do not end that.
+    /// Takes a look at the thread that runs; for how long it has taken page faults without a system call and without losing a
+    /// right, in nanoseconds. Threads that take turns with the candidate do not end that.
     pub fn look(&mut self, running: Running) -> Option<u64> {
         if running.tid != self.tid && running.now.saturating_sub(self.seen) < FORGET && self.since != 0 {
             return None;
         }
         let goes_on = running.tid == self.tid
             && running.calls == self.calls
+            && running.losses == self.losses
             && running.faults.saturating_sub(self.faults) >= LEAST
             && self.since != 0;
         let since = if goes_on { self.since } else { running.now };
-        *self = Self { tid: running.tid, faults: running.faults, calls: running.calls, since, seen: running.now };
+        let Running { now: seen, tid, faults, calls, losses } = running;
+        *self = Self { tid, faults, calls, losses, since, seen };
         goes_on.then(|| running.now - since)
     }
 
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn only_faults_without_calls_repeat() {
         let mut repeating = Repeating::new();
-        let at = |turn: u64| Running { now: 10 + turn, tid: 3, faults: turn * LEAST, calls: 5 };
+        let at = |turn: u64| Running { now: 10 + turn, tid: 3, faults: turn * LEAST, calls: 5, losses: 2 };
         assert_eq!(repeating.look(at(0)), None);
         assert_eq!(repeating.look(at(1)), Some(1));
         assert_eq!(repeating.look(Running { tid: 4, ..at(2) }), None);
@@ -188,9 +193,19 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_whose_pages_are_taken_away_has_a_reason_to_fault() {
+        let mut repeating = Repeating::new();
+        for turn in 0..100 {
+            let running = Running { now: 10 + turn, tid: 3, faults: turn * LEAST, calls: 5, losses: turn };
+            assert_eq!(repeating.look(running), None);
+        }
+    }
+
+    #[test]
     fn a_candidate_that_is_gone_makes_room() {
         let mut repeating = Repeating::new();
-        let of = |tid: u32, turn: u64| Running { now: 10 + turn * FORGET, tid, faults: turn * LEAST, calls: 5 };
+        let of =
+            |tid: u32, turn: u64| Running { now: 10 + turn * FORGET, tid, faults: turn * LEAST, calls: 5, losses: 2 };
         assert_eq!(repeating.look(of(3, 0)), None);
         assert_eq!(repeating.look(of(4, 1)), None);
         assert_eq!(repeating.look(of(4, 2)), Some(FORGET));

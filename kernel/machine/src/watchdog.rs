@@ -1,4 +1,4 @@
-//! A timer that interrupts a processor by NMI, whatever it does, unless it is set anew in time.
+//! A timer that interrupts a processor by NMI, whatever it does, unless it is set again in time.
 
 use crate::time::Nanos;
 use crate::x86_64::devices::hpet;

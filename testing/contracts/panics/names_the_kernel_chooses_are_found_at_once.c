@@ -1,5 +1,5 @@
 /*
- * unix(7), autobind: however many sockets have a name that the kernel chose, the next gets one as fast, and nobody else waits for
+ * unix(7), autobind: however many sockets have a name that the kernel chose, the next gets one as fast, and no other program waits for
  * that.
  * contract: timeout=60
  */

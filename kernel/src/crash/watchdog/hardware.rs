@@ -1,6 +1,6 @@
 //! A timer of the machine that interrupts by NMI when no processor has taken its own timer's interrupt for too long.
 //!
-//! Every timer interrupt of any processor sets it anew, at most once a second. It expires later than a neighbour notices, so
+//! Every timer interrupt of any processor sets it again, at most once a second. It expires later than a neighbour notices, so
 //! it has the word only where no processor is left that runs. A machine without such a timer (microvm) is not watched; the host
 //! can ask for a dump by an NMI there.
 
@@ -18,7 +18,7 @@ static SET: AtomicU64 = AtomicU64::new(0);
 static EXPIRES: AtomicU64 = AtomicU64::new(0);
 
 /// The timer of a processor expired. Interrupt context.
-pub(super) fn set_anew(now: Nanos) {
+pub(super) fn set_again(now: Nanos) {
     let set = SET.load(Ordering::Relaxed);
     if now < set.saturating_add(HEARTBEAT) && set != 0 {
         return;

@@ -52,7 +52,7 @@ pub fn tick(marked: bool) {
     } else {
         look_at_myself(now.saturating_sub(since));
     }
-    hardware::set_anew(now);
+    hardware::set_again(now);
     look_at_neighbour(now);
     faults::look(now);
     quiet::look(now);

@@ -1,4 +1,4 @@
-//! The high precision event timer as a watchdog: unless it is set anew in time, it interrupts the first processor by a
+//! The high precision event timer as a watchdog: unless it is set again in time, it interrupts the first processor by a
 //! non-maskable interrupt (IA-PC HPET Specification 1.0a, 2.3; 82093AA, "I/O redirection table").
 //!
 //! Comparator 0 runs once, in 64 bits, in the place of the PIT, whose input of the I/O interrupt controller it pulses; that

@@ -14,6 +14,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use super::table::{self, ACCESSED, ADDRESS, DIRTY, HUGE, NO_EXEC, PRESENT, TAG_SHIFT, Table, USER, WRITE};
 use crate::addr::{FrameNumber, PageRange, PhysAddr, UserPage};
 use crate::frame::{Frame, OutOfFrames};
+use crate::irq;
 use crate::mapping::{Leaf, Prot};
 use crate::sync::SpinLock;
 use crate::x86_64::cpu::features::{self, Feature};
@@ -40,6 +41,8 @@ pub struct UserSpace {
     tables: AtomicUsize,
     /// A 2 MiB leaf was ever made: edges of ranges have to be looked at.
     has_huge: AtomicBool,
+    /// How often rights were taken away.
+    losses: AtomicU64,
 }
 
 /// Present and permissive: rights are the leaves' business.
@@ -67,6 +70,7 @@ impl UserSpace {
             active: AtomicU64::new(0),
             tables: AtomicUsize::new(1),
             has_huge: AtomicBool::new(false),
+            losses: AtomicU64::new(0),
         }))
     }
 
@@ -113,8 +117,25 @@ impl UserSpace {
 
     /// Flush this space's translations wherever it runs.
     pub fn flush(&self) {
-        tlb::flush_user(self.active.load(SeqCst), PageRange::ALL);
+        self.forget(PageRange::ALL);
     }
+
+    /// Rights in `range` were taken away: flush its translations wherever the space runs, and count that.
+    #[inline]
+    fn forget(&self, range: PageRange) {
+        self.losses.fetch_add(1, Relaxed);
+        tlb::flush_user(self.active.load(SeqCst), range);
+    }
+}
+
+/// How often rights were taken away from the space that this processor runs, other than by resolving a fault; 0 without one.
+/// While the number stays, a fault that was resolved has no reason to come again.
+#[must_use]
+pub fn losses_here() -> u64 {
+    let _off = irq::off();
+    let space = local::here().space.load(Relaxed).cast::<UserSpace>();
+    // SAFETY: interrupts are off, so the thread that owns the space runs here until the end of this function.
+    unsafe { space.as_ref() }.map_or(0, |space| space.losses.load(Relaxed))
 }
 
 /// Make `space` the one user addresses mean on this processor; null for none.

@@ -149,7 +149,7 @@ impl UserSpace {
         });
         drop(tables);
         if stale {
-            tlb::flush_user(self.active.load(SeqCst), range);
+            self.forget(range);
         }
         Ok(())
     }
@@ -174,7 +174,7 @@ impl UserSpace {
             }
         });
         drop(tables);
-        tlb::flush_user(self.active.load(SeqCst), from);
+        self.forget(from);
         Ok(())
     }
 

@@ -7,7 +7,6 @@ use super::{End, HUGE_SPAN, LEAF_SPAN, Slot, Tables, UserSpace, decode, span, ta
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::mapping::{Leaf, Removed};
-use crate::x86_64::interrupts::tlb;
 
 /// Frames released per flush.
 const BATCH: usize = 128;
@@ -47,7 +46,7 @@ impl<'a> Batch<'a> {
     /// Flush, then let go.
     pub(super) fn release(&mut self) {
         if self.stale {
-            tlb::flush_user(self.space.active.load(SeqCst), self.range);
+            self.space.forget(self.range);
             self.stale = false;
         }
         for number in &self.frames[..core::mem::take(&mut self.len)] {
@@ -87,7 +86,7 @@ impl UserSpace {
         let slot = tables.find(page.addr()).filter(|slot| !slot.huge)?;
         let entry = slot.take();
         drop(tables);
-        tlb::flush_user(self.active.load(SeqCst), PageRange::one(page));
+        self.forget(PageRange::one(page));
         // SAFETY: the entry owned the reference and was taken out.
         Some((unsafe { Frame::from_number(table::frame(entry)) }, decode(entry, page.addr())))
     }
