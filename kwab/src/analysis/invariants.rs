@@ -156,7 +156,7 @@ fn seconds(task: &Task<'_>) -> String {
     task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default()
 }
 
-/// Sleepers that have slept for long enough that nobody is about to wake them.
+/// Sleepers that have slept for so long that no wake-up is under way.
 fn sleepers<'c, 'a>(ctx: &'c Context<'_, 'a>) -> impl Iterator<Item = &'c Found<Task<'a>>> {
     ctx.case.tasks.iter().filter(|task| is_asleep(task) && task.state_ns.is_some_and(|ns| ns > PATIENCE))
 }

@@ -79,16 +79,17 @@ fn looked_at(ctx: &Context<'_, '_>) -> Vec<String> {
     let case = ctx.case;
     let named = ctx.trace.iter().filter(|frame| frame.name.is_some()).count();
     let amounts = [
-        (ctx.trace.len(), "frames"),
-        (named, "of them with names"),
-        (ctx.death.registers.len(), "registers"),
-        (case.tasks.len(), "tasks"),
-        (case.syscalls.len(), "system calls"),
-        (case.vmas.len(), "mappings"),
-        (case.ptes.len(), "page-table entries"),
-        (case.checks.len(), "page checks"),
-        (case.locks.len() + case.waits.len(), "locks and waiters"),
-        (case.flight.len(), "recorded events"),
+        (ctx.trace.len(), "frame", "frames"),
+        (named, "of them with a name", "of them with names"),
+        (ctx.death.registers.len(), "register", "registers"),
+        (case.tasks.len(), "task", "tasks"),
+        (case.syscalls.len(), "system call", "system calls"),
+        (case.vmas.len(), "mapping", "mappings"),
+        (case.ptes.len(), "page-table entry", "page-table entries"),
+        (case.checks.len(), "page check", "page checks"),
+        (case.locks.len() + case.waits.len(), "lock or waiter", "locks and waiters"),
+        (case.flight.len(), "recorded event", "recorded events"),
     ];
-    amounts.iter().filter(|(amount, _)| *amount > 0).map(|(amount, what)| format!("{amount} {what}")).collect()
+    let some = amounts.iter().filter(|(amount, ..)| *amount > 0);
+    some.map(|(amount, one, many)| format!("{amount} {}", if *amount == 1 { one } else { many })).collect()
 }

@@ -1,6 +1,7 @@
 //! Dumps that were asked for: through SysRq, or of a system in which nothing died.
 //!
-//! A dump by a non-maskable interrupt is not among them: it is how a hang is looked at, and the hang is to be explained.
+//! A dump by a non-maskable interrupt is not among them, nor one that was taken from outside of a guest that hangs: it is how a
+//! hang is looked at, and the hang is to be explained.
 
 use kwab_format::record::{CauseKind, Reason};
 
@@ -19,6 +20,8 @@ pub(super) fn asked_for(ctx: &Context<'_, '_>) -> Vec<Claim> {
             death.message.trim().to_owned(),
             death.at,
         )
+    } else if reason == Some(Reason::HANG) {
+        return Vec::new();
     } else if death.kind == Some(CauseKind::LIVE) || (reason == Some(Reason::LIVE) && !death.is_known()) {
         let at = death.at.or_else(|| ctx.case.identities.first().map(|identity| identity.at));
         Claim::new("deliberate: a live dump, nothing died").proven(0.95, "reason: live", at)

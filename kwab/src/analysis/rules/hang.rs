@@ -27,7 +27,7 @@ pub(super) fn blame_of(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<Guilty>
     blame::guilty(&stacks::of_task(ctx.case, ctx.symbols, &ctx.death, tid))
 }
 
-/// A task sleeps, nobody holds what it waits for, and nobody woke it.
+/// A task sleeps, no task holds what it waits for, and none woke it.
 pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.is_hang() || ctx.death.kind == Some(CauseKind::SOFT_LOCKUP) {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let object = task.wait_object.filter(|object| *object != 0);
     let reason = text(task.wait_reason);
     let what = match (reason.trim(), object) {
-        // Without an object or a reason, nothing says that anybody waits for an event at all.
+        // Without an object or a reason, nothing says that a task waits for an event at all.
         ("", None) => return Vec::new(),
         ("", Some(object)) => format!("{object:#x}"),
         (reason, _) => reason.to_owned(),
@@ -46,9 +46,10 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let seconds = task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default();
-    let mut claim = Claim::new(format!("a wake-up was lost: {} waits for {what} and nobody will wake it", label(task)))
-        .because(0.5, format!("{} has been asleep{seconds}: {what}", label(task)), Some(task.at))
-        .because(0.25, "nobody holds what it waits for", None);
+    let mut claim =
+        Claim::new(format!("a wake-up was lost: {} waits for {what} and nothing will wake it", label(task)))
+            .because(0.5, format!("{} has been asleep{seconds}: {what}", label(task)), Some(task.at))
+            .because(0.25, "no task holds what it waits for", None);
     let tid = task.tid.or(task.pid);
     let slept = ctx
         .case
@@ -70,7 +71,7 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
         claim = claim.proven(0.5, waker, at);
     }
     if ctx.case.tasks.iter().all(|other| !matches!(other.state, Some(TaskState::RUNNABLE | TaskState::RUNNING))) {
-        claim = claim.because(0.2, "no task is running or runnable: nobody is left to wake it", None);
+        claim = claim.because(0.2, "no task is running or runnable: none is left to wake it", None);
     }
     vec![claim.blames(blame_of(ctx, task))]
 }
@@ -96,7 +97,7 @@ fn let_go(ctx: &Context<'_, '_>, task: &Found<Task<'_>>) -> Option<(String, Opti
     })
 }
 
-/// Somebody hangs: who waits for whom.
+/// A task hangs: which task waits for which.
 pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.is_hang() {
         return Vec::new();

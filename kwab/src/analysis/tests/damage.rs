@@ -100,7 +100,7 @@ fn a_dump_that_lost_its_cause_says_so_instead_of_guessing() {
     let at = memchr::memmem::find(&bytes, b"page fault in the kernel").unwrap();
     let mut broken = bytes;
     broken[at] ^= 1;
-    // Registers survive, but nobody says whose they are: the damage is the first thing to know.
+    // Registers survive, but no record says whose they are: the damage is the first thing to know.
     let triage = judge(broken);
     assert!(triage.hypotheses.iter().any(|found| found.rule == "DAMAGED"), "{:#?}", triage.hypotheses);
     assert!(triage.losses.iter().any(|loss| loss.contains("cause")), "{:?}", triage.losses);

@@ -107,6 +107,19 @@ fn a_write_to_read_only_memory_is_the_programs_and_a_signal_for_an_allowed_write
 }
 
 #[test]
+fn a_live_dump_that_was_taken_for_a_hang_is_not_deliberate() {
+    let judged = |reason| {
+        let identity = Identity { reason: Some(reason), ..Identity::default() };
+        let cause = Cause { kind: Some(CauseKind::LIVE), ..Cause::default() };
+        judge(Maker::new().put(SectionKind::IDENTITY, &identity).put(C, &cause).bytes())
+    };
+    let asked = judged(Reason::LIVE);
+    assert!(first(&asked).0 == "DELIBERATE" && !asked.has_findings(), "{:#?}", asked.hypotheses);
+    let hang = judged(Reason::HANG);
+    assert!(first(&hang).0 == "HANG" && hang.has_findings(), "{:#?}", hang.hypotheses);
+}
+
+#[test]
 fn a_stack_pointer_below_the_stack_proves_that_it_ran_out() {
     let judged = |sp| {
         let death = Cause { sp: Some(sp), ..user_death(11, IP, Some(0x7fff_0ffc)) };
@@ -542,7 +555,7 @@ fn when_nothing_is_known_the_advice_follows_the_case() {
             .bytes(),
     );
     assert!(advice(&death).contains("debug=syscall,signal,unimplemented"), "{death:#?}");
-    assert_eq!(death.undecided.unwrap().looked_at, ["1 frames", "1 tasks"]);
+    assert_eq!(death.undecided.unwrap().looked_at, ["1 frame", "1 task"]);
     let known = judge(Maker::new().put(C, &user_death(11, IP, Some(8))).bytes());
     assert_eq!(known.undecided, None);
 }
