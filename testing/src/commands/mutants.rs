@@ -3,7 +3,8 @@
 //!
 //! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one kernel, each
 //! behind a switch, in a scratch checkout below `build/mutants`; the first time the compiler takes minutes to name those that
-//! do not build. A sample of those that the loads come to is booted, one at a time, and sorted: unnoticed, different output,
+//! do not build. A sample of those that the loads
+//! come to is booted, one at a time and each with the loads that come to it, and sorted: unnoticed, different output,
 //! program died, kernel died, hung. Of what died or hung `kwab` is asked with the dump and, apart from that, with the serial
 //! log alone. The sample is stratified by file; the same seed draws the same mutants of the same sources. What was found
 //! lies in `build/mutants/SEED/ID`; `--kept DIR` asks `kwab` again about the cases in such a folder and boots nothing. The
@@ -21,6 +22,7 @@ use crate::linux_crashes::score;
 use crate::mutants::baseline::Baseline;
 use crate::mutants::list::Mutant;
 use crate::mutants::loads::Loads;
+use crate::mutants::reach::Reach;
 use crate::mutants::report::{self, Record, Row};
 use crate::mutants::tree::{Built, Tree};
 use crate::mutants::{self, Session, described, list, refused, sample, slice};
@@ -85,7 +87,7 @@ pub fn slice(consent: Consent) -> Result<()> {
     let folder = paths::build("mutants/slice")?;
     let baseline = Baseline::take(&built.program, loads, &folder)?;
     ensure!(baseline.unsteady.is_empty(), "without a mutation {} are not steady", baseline.unsteady.join(", "));
-    let session = Session { baseline, kwab, folder };
+    let session = Session { reach: None, baseline, kwab, folder };
     let mut complaints = Vec::new();
     for (number, mutant) in (0..).zip(&changes) {
         let row = session.judge(number, mutant)?;
@@ -138,7 +140,7 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
         println!("{} mutants, {} reached; {jobs} loads in {:.0} s", record.listed, booted.len(), baseline.seconds);
         println!("left out: {:?}; unsteady: {unsteady}; dying: {dying}", record.left_out);
     }
-    let session = Session { baseline, kwab, folder };
+    let session = Session { reach: Some(Reach::take(&baseline, &folder)?), baseline, kwab, folder };
     let (since, limit) = (Instant::now(), arguments.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
     for (number, mutant) in sample::order(booted, arguments.seed).iter().take(arguments.count as usize) {
         if limit.is_some_and(|limit| since.elapsed() >= limit) {

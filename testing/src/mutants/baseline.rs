@@ -9,7 +9,7 @@ use super::guest::{self, Sort};
 use super::kernel::Kernel;
 use super::loads::Loads;
 use super::names::Names;
-use crate::jobs::Report;
+use crate::jobs::{Job, Report};
 use crate::paths;
 
 /// Boots that have to agree.
@@ -72,5 +72,12 @@ impl Baseline {
         reports.retain(|report| is_steady(&report.name));
         loads.archive(&loads.jobs, "loads.cpio")?;
         Ok(Self { names: Names::of(&kernel.file)?, kernel, reached, loads, reports, initrd, unsteady, dying, seconds })
+    }
+
+    /// What these loads did, in their order.
+    #[must_use]
+    pub fn reports_of(&self, jobs: &[Job]) -> Vec<Report> {
+        let of = |job: &Job| self.reports.iter().find(|report| report.name == job.name).cloned();
+        jobs.iter().filter_map(of).collect()
     }
 }

@@ -3,7 +3,7 @@
 //! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`switch`] puts them into the sources, each behind
 //! a switch, [`tree`] builds all of them as one kernel in a scratch checkout, and [`kernel`] turns one on. [`loads`] is what
 //! each has to do, [`guest`] boots it and sorts what became of it, beside the kernel with no mutation on ([`baseline`]),
-//! which also tells which mutants the loads come to; [`sample`] draws some of those. For what died or hung, [`score`] asks
+//! which also tells which mutants the loads come to, and [`reach`] which load to which; [`sample`] draws some of those. For what died or hung, [`score`] asks
 //! `kwab` and compares the answer with the mutated function, whose names [`names`] knows. [`Session`] does all of it for one
 //! mutant, [`report`] makes the tables.
 //!
@@ -18,6 +18,7 @@ pub mod kernel;
 pub mod list;
 pub mod loads;
 pub mod names;
+pub mod reach;
 pub mod refused;
 pub mod report;
 pub mod sample;
@@ -38,6 +39,7 @@ use baseline::Baseline;
 use guest::{Difference, Sort};
 use list::Mutant;
 use names::Names;
+use reach::Reach;
 use report::Row;
 use score::{Examiner, Score};
 
@@ -45,6 +47,8 @@ use score::{Examiner, Score};
 pub struct Session {
     /// The kernel and what it does without a mutation.
     pub baseline: Baseline,
+    /// Which of its loads come to which mutation; `None` to boot every mutant with all of them.
+    pub reach: Option<Reach>,
     /// `kwab`.
     pub kwab: PathBuf,
     /// Where a folder per mutant is kept.
@@ -63,15 +67,21 @@ impl Session {
         let mut row = Row::of(mutant);
         let kernel = self.folder.join("kernel.on");
         self.baseline.kernel.write(number, &kernel)?;
-        self.run(mutant, &kernel, &folder, &mut row)?;
+        self.run(number, mutant, &kernel, &folder, &mut row)?;
         fs::remove_file(&kernel).with_context(|| format!("cannot remove {}", paths::shown(&kernel)))?;
         paths::write(&folder.join("row.json"), &serde_json::to_vec_pretty(&row)?)?;
         Ok(row)
     }
 
-    fn run(&self, mutant: &Mutant, kernel: &Path, folder: &Path, row: &mut Row) -> Result<()> {
-        let boot = guest::boot(kernel, &self.baseline.initrd, folder)?;
-        (row.sort, row.differences) = guest::sorted(&boot, &self.baseline.reports, &self.baseline.dying);
+    fn run(&self, number: u32, mutant: &Mutant, kernel: &Path, folder: &Path, row: &mut Row) -> Result<()> {
+        let all = &self.baseline.loads.jobs;
+        let some = self.reach.as_ref().and_then(|reach| reach.of(number, all));
+        let (initrd, reports) = match &some {
+            None => (self.baseline.initrd.clone(), self.baseline.reports.clone()),
+            Some(jobs) => (self.baseline.loads.archive(jobs, "some.cpio")?, self.baseline.reports_of(jobs)),
+        };
+        let boot = guest::boot(kernel, &initrd, folder)?;
+        (row.sort, row.differences) = guest::sorted(&boot, &reports, &self.baseline.dying);
         row.seconds.boot = boot.seconds;
         row.jobs = boot.reports.len();
         row.ending = format!("{:?}", boot.ending);
@@ -97,8 +107,7 @@ impl Session {
         }
         let initrd = self.baseline.loads.archive(&jobs, "again.cpio")?;
         let again = guest::boot(kernel, &initrd, folder)?;
-        let reports: Vec<_> = self.baseline.reports.iter().filter(|report| differs(&report.name)).cloned().collect();
-        Ok(guest::sorted(&again, &reports, &self.baseline.dying).0 == Sort::Unnoticed)
+        Ok(guest::sorted(&again, &self.baseline.reports_of(&jobs), &self.baseline.dying).0 == Sort::Unnoticed)
     }
 }
 
