@@ -15,7 +15,7 @@ pub enum DefaultAction {
     Terminate,
     /// The process ends and leaves a core dump.
     CoreDump,
-    /// Nothing happens.
+    /// The signal is discarded.
     Ignore,
     /// The process stops.
     Stop,
@@ -79,7 +79,7 @@ impl Signal {
         if number >= 1 && number <= Self::MAX as u64 { Some(Signal(number as u8)) } else { None }
     }
 
-    /// The number.
+    /// The signal's number, 1 to 64.
     pub const fn number(self) -> u8 {
         self.0
     }

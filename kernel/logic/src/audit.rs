@@ -24,12 +24,12 @@ pub enum Rule {
     NotExecutable,
 }
 
-/// Every rule.
+/// All rules, in the order of [`Rule`].
 pub const RULES: [Rule; 7] =
     [Rule::Stray, Rule::Open, Rule::CacheWritable, Rule::Writable, Rule::Executable, Rule::Closed, Rule::NotExecutable];
 
 impl Rule {
-    /// Its name.
+    /// The rule's stable identifier, as audit events and triage print it.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

@@ -44,9 +44,9 @@ pub struct Entry {
     pub dev: (u32, u32),
     /// File type and permission bits as in `st_mode`.
     pub mode: u32,
-    /// Owner.
+    /// User id of the owner.
     pub uid: u32,
-    /// Group.
+    /// Group id of the owner.
     pub gid: u32,
     /// Number of names the file has in the archive.
     pub nlink: u32,

@@ -47,10 +47,10 @@ pub enum Reason {
     Ordinary(usize),
 }
 
-/// A refusal.
+/// Why a dump is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The limit that was reached.
     pub reason: Reason,
     /// Whether it is the first for that reason (for [`Reason::User`]: of that user), and so to be announced.
     pub first: bool,

@@ -43,7 +43,7 @@ pub enum ElfError {
 /// Whether addresses in the file are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// `ET_EXEC`
+    /// `ET_EXEC`: segments are mapped at the addresses in the file.
     Fixed,
     /// `ET_DYN`: the kernel chooses a base.
     Anywhere,
@@ -100,12 +100,12 @@ pub struct Segment {
     pub file_bytes: u64,
     /// Bytes it occupies; the rest is zero.
     pub mem_bytes: u64,
-    /// Protection.
+    /// The access that `p_flags` asks for.
     pub prot: Prot,
 }
 
 impl Segment {
-    /// First page.
+    /// Address of the first page it touches: `vaddr` rounded down.
     pub fn page_start(&self) -> u64 {
         self.vaddr & !(PAGE - 1)
     }

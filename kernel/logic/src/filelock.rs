@@ -20,7 +20,7 @@ pub enum Kind {
 /// A locked range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lock<O> {
-    /// First byte.
+    /// Offset of the first locked byte.
     pub first: u64,
     /// Last byte, inclusive.
     pub last: u64,
@@ -55,7 +55,7 @@ impl<O> Default for Locks<O> {
 }
 
 impl<O> Locks<O> {
-    /// No locks.
+    /// A file without locks; allocates nothing.
     pub const fn new() -> Self {
         Self { held: Vec::new() }
     }

@@ -30,12 +30,12 @@ pub enum Refused {
     Full,
     /// It is longer than the queue's messages may be.
     TooLong,
-    /// No memory.
+    /// The message could not be allocated.
     NoMemory,
 }
 
 impl Messages {
-    /// None yet.
+    /// An empty queue of at most `most` messages, each of at most `longest` bytes.
     pub const fn new(most: usize, longest: usize) -> Self {
         Self { waiting: Vec::new(), len: 0, most, longest }
     }

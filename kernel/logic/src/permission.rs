@@ -18,9 +18,9 @@ pub struct Standing {
     pub owner: bool,
     /// The file system group id or a supplementary group is the file's group.
     pub group: bool,
-    /// CAP_DAC_OVERRIDE.
+    /// The caller has `CAP_DAC_OVERRIDE`: read and write always, execute if any execute bit is set.
     pub overrides: bool,
-    /// CAP_DAC_READ_SEARCH.
+    /// The caller has `CAP_DAC_READ_SEARCH`: read always, and search of directories.
     pub reads: bool,
 }
 
@@ -71,9 +71,9 @@ pub struct Identity {
     pub users: [u32; 3],
     /// Real, effective and saved group.
     pub groups: [u32; 3],
-    /// Permitted capabilities.
+    /// The permitted capability set, bit n for capability n.
     pub capabilities: u64,
-    /// prctl(2) PR_GET_DUMPABLE.
+    /// The flag of prctl(2) `PR_GET_DUMPABLE`.
     pub dumpable: bool,
 }
 

@@ -43,7 +43,7 @@ pub struct Entry<const WORDS: usize> {
 /// What a ring has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Entries begun.
+    /// Entries begun since boot, overwritten ones included.
     pub total: u64,
     /// Those that newer ones have replaced.
     pub overwritten: u64,

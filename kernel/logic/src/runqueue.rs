@@ -24,7 +24,7 @@ pub enum ThreadState {
     Uninterruptible = 4,
     /// Stopped by job control.
     Stopped = 5,
-    /// Ended.
+    /// Exited; never scheduled again.
     Dead = 6,
 }
 
@@ -65,7 +65,7 @@ pub enum Policy {
 /// A task's place in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
-    /// Policy.
+    /// The scheduling policy, with the priority if it is a real-time one.
     pub policy: Policy,
     /// -20 to 19.
     pub nice: i8,
@@ -129,7 +129,7 @@ const WEIGHTS: [u64; 40] = [
 pub enum Arrival {
     /// It was created.
     New,
-    /// It slept.
+    /// It was asleep and is runnable again.
     Woken,
     /// It was running and gave way.
     Preempted,
@@ -164,7 +164,7 @@ impl<T> Default for RunQueue<T> {
 }
 
 impl<T> RunQueue<T> {
-    /// Nobody waits.
+    /// An empty run queue; allocates nothing.
     pub const fn new() -> Self {
         Self { heap: BinaryHeap::new(), clock: 0, serial: 0 }
     }

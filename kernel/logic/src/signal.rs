@@ -54,7 +54,7 @@ pub mod sig {
 pub struct SigSet(pub u64);
 
 impl SigSet {
-    /// No signal.
+    /// The set without signals.
     pub const EMPTY: SigSet = SigSet(0);
     /// The two that can be neither caught nor blocked.
     pub const UNBLOCKABLE: SigSet = SigSet(bit(sig::KILL) | bit(sig::STOP));
@@ -74,12 +74,12 @@ impl SigSet {
         self.0 & bit(signal) != 0
     }
 
-    /// Union.
+    /// The signals in either set.
     pub const fn with(self, other: SigSet) -> SigSet {
         SigSet(self.0 | other.0)
     }
 
-    /// Difference.
+    /// The signals of `self` that are not in `other`.
     pub const fn without(self, other: SigSet) -> SigSet {
         SigSet(self.0 & !other.0)
     }
@@ -108,9 +108,9 @@ pub enum DefaultAction {
     Terminate,
     /// Ends it, with the core bit in its wait status.
     Core,
-    /// Nothing.
+    /// Discarded at delivery.
     Ignore,
-    /// Stops it.
+    /// Stops all threads of the process.
     Stop,
     /// Continues it (which happened when the signal was sent); nothing at delivery.
     Continue,
@@ -150,7 +150,7 @@ pub mod sa {
 pub struct Disposition {
     /// [`SIG_DFL`], [`SIG_IGN`] or the handler's address.
     pub handler: u64,
-    /// [`sa`] bits.
+    /// Flags of sigaction(2), from [`sa`].
     pub flags: u64,
     /// Where the handler returns to.
     pub restorer: u64,
@@ -178,7 +178,7 @@ impl Disposition {
 /// What delivering a signal means now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Nothing.
+    /// The signal is discarded.
     Drop,
     /// Run the handler.
     Handle(Disposition),
@@ -213,7 +213,7 @@ pub fn deliver(signal: u8, disposition: &Disposition, protected: bool) -> Delive
     }
 }
 
-/// `si_code` values.
+/// Values of `si_code` that the kernel itself sends (sigaction(2)).
 pub mod code {
     #![allow(missing_docs, reason = "the names are sigaction(2)'s own")]
     pub use linux_abi::signals::{
@@ -237,39 +237,39 @@ pub enum Cause {
     None,
     /// `kill`, `tgkill`: sender.
     Sender {
-        /// Sending process.
+        /// Process id of the sender, in the receiver's view.
         pid: u32,
         /// Its real user.
         uid: u32,
     },
     /// `sigqueue`: sender and value.
     Value {
-        /// Sending process.
+        /// Process id of the sender, in the receiver's view.
         pid: u32,
         /// Its real user.
         uid: u32,
-        /// `si_value`.
+        /// `si_value`: the word the sender passed.
         value: u64,
     },
     /// A POSIX timer.
     Timer {
-        /// Timer id.
+        /// `si_timerid`: the id that timer_create(2) returned.
         id: u32,
         /// Expirations that found the signal still pending.
         overrun: u32,
-        /// `si_value`.
+        /// `si_value`: the word passed to timer_create(2).
         value: u64,
         /// Which setting of the timer sent it; no program sees this.
         setting: u64,
     },
     /// A fault at an address.
     Fault {
-        /// `si_addr`.
+        /// `si_addr`: the faulting address.
         addr: u64,
     },
     /// A child changed state.
     Child {
-        /// The child.
+        /// Process id of the child.
         pid: u32,
         /// Its real user.
         uid: u32,
@@ -282,9 +282,9 @@ pub enum Cause {
     },
     /// A file is ready.
     Poll {
-        /// `si_band`
+        /// `si_band`: the poll(2) events that are ready.
         band: u64,
-        /// `si_fd`
+        /// `si_fd`: the descriptor that is ready.
         fd: i32,
     },
     /// The program's own 112 bytes, from `rt_sigqueueinfo`. Apart, so that the others are cheap to copy.
@@ -294,13 +294,13 @@ pub enum Cause {
 /// Who sent a signal and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigInfo {
-    /// Signal number.
+    /// `si_signo`: the signal's number, 1 to 64.
     pub signal: u8,
-    /// `si_code`
+    /// `si_code`: one of [`code`] or the sender's own value.
     pub code: i32,
-    /// `si_errno`
+    /// `si_errno`: 0 for every signal the kernel sends.
     pub errno: i32,
-    /// The rest.
+    /// The fields that depend on `code`.
     pub cause: Cause,
 }
 
@@ -364,7 +364,7 @@ impl<Ticket> Default for Pending<Ticket> {
 }
 
 impl<Ticket> Pending<Ticket> {
-    /// None.
+    /// No pending signals; allocates nothing.
     pub const fn new() -> Self {
         Self { set: SigSet::EMPTY, queue: VecDeque::new() }
     }
@@ -466,7 +466,7 @@ impl<Ticket> Pending<Ticket> {
 /// Whether a user's limit on queued signals holds for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// It does.
+    /// The limit holds: the signal is refused once the user has as many queued.
     Binds,
     /// It is counted, and queued however many there are.
     Lifted,
@@ -488,11 +488,11 @@ pub enum Interrupted {
 /// What to do with the interrupted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// Return `EINTR`.
+    /// The call returns `EINTR`.
     Fail,
     /// Execute the same call again.
     Again,
-    /// Execute `restart_syscall`.
+    /// The thread executes `restart_syscall`, which resumes the call with the time that remains.
     RestartBlock,
 }
 

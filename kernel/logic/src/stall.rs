@@ -80,7 +80,7 @@ impl Quiet {
 pub struct Running {
     /// Now, in nanoseconds.
     pub now: u64,
-    /// The thread.
+    /// Id of the thread that was running.
     pub tid: u32,
     /// Page faults it has taken.
     pub faults: u64,
@@ -107,7 +107,7 @@ const LEAST: u64 = 8;
 const FORGET: u64 = 1_000_000_000;
 
 impl Repeating {
-    /// No candidate.
+    /// Watches no thread yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { tid: 0, faults: 0, calls: 0, losses: 0, since: 0, seen: 0 }

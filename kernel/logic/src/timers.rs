@@ -26,7 +26,7 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T> Timers<T> {
-    /// No timers.
+    /// A queue without armed timers.
     pub const fn new() -> Self {
         Self { armed: BTreeMap::new(), serial: 0 }
     }

@@ -27,13 +27,13 @@ pub const MAX_VMAS: usize = 65_530;
 pub struct Prot(pub u8);
 
 impl Prot {
-    /// Nothing.
+    /// No access (`PROT_NONE`).
     pub const NONE: Prot = Prot(0);
-    /// `PROT_READ`
+    /// Loads are allowed (`PROT_READ`).
     pub const READ: Prot = Prot(1);
-    /// `PROT_WRITE`
+    /// Stores are allowed (`PROT_WRITE`).
     pub const WRITE: Prot = Prot(2);
-    /// `PROT_EXEC`
+    /// Instruction fetches are allowed (`PROT_EXEC`).
     pub const EXEC: Prot = Prot(4);
 
     /// Whether every bit of `other` is in here.
@@ -56,7 +56,7 @@ impl VmaFlags {
     pub const SHARED: VmaFlags = VmaFlags(1);
     /// Grows towards lower addresses when touched just below (`MAP_GROWSDOWN`, the stack).
     pub const GROWS_DOWN: VmaFlags = VmaFlags(2);
-    /// `mlock`ed.
+    /// Pages stay resident (`mlock`, `MAP_LOCKED`).
     pub const LOCKED: VmaFlags = VmaFlags(4);
     /// Not inherited by a fork (`MADV_DONTFORK`).
     pub const DONT_FORK: VmaFlags = VmaFlags(8);
@@ -103,7 +103,7 @@ pub trait Backing: Clone {
 /// One mapped range.
 #[derive(Clone, Debug)]
 pub struct Vma<B> {
-    /// First byte.
+    /// Address of the first byte, a multiple of the page size.
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
@@ -188,7 +188,7 @@ impl<B: Backing> VmaSet<B> {
         self.len() == 0
     }
 
-    /// Mapped pages.
+    /// Number of pages in all ranges, resident or not.
     pub fn pages(&self) -> u64 {
         self.pages
     }

@@ -83,7 +83,7 @@ impl PageRange {
     /// The whole user half.
     pub const ALL: Self = Self { start: 0, end: USER_END };
 
-    /// First address.
+    /// The first byte's address, a multiple of the page size, below `USER_END`.
     pub const fn start(self) -> u64 {
         self.start
     }
@@ -102,7 +102,7 @@ impl PageRange {
 /// Frames `[start, end)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameRange {
-    /// First frame.
+    /// The first frame of the range; equal to `end` in an empty range.
     pub start: FrameNumber,
     /// First frame past the end.
     pub end: FrameNumber,

@@ -68,7 +68,7 @@ pub fn backtrace(ip: u64, fp: u64) -> Backtrace {
     Backtrace { ip, fp }
 }
 
-/// See [`backtrace`].
+/// The iterator of [`backtrace`]: yields return addresses, innermost first, and reads the stack as it goes.
 pub struct Backtrace {
     ip: u64,
     fp: u64,
@@ -100,7 +100,7 @@ pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
 pub struct StackArea {
     /// Whose it is: `thread`, `boot`, `exception` or `crash`.
     pub label: &'static str,
-    /// Lowest address.
+    /// The lowest mapped address; the guard lies below it.
     pub low: u64,
     /// First address past it.
     pub high: u64,

@@ -7,14 +7,14 @@ use crate::processor::{CpuId, CpuMask};
 pub enum Note {
     /// This processor interrupts another.
     InterruptSent {
-        /// Which.
+        /// The processor that is interrupted.
         to: CpuId,
     },
     /// Another processor interrupted this one.
     InterruptReceived,
     /// This processor asks others to forget translations, and waits until they have.
     FlushAsked {
-        /// Which.
+        /// The processors that must flush, one bit per number.
         of: CpuMask,
         /// Kernel translations too.
         kernel: bool,

@@ -68,14 +68,14 @@ impl<T> PerCpu<T> {
         Self(unsafe { core::mem::transmute_copy::<[core::mem::MaybeUninit<Line<T>>; MAX_CPUS], _>(&lines) })
     }
 
-    /// This processor's.
+    /// The running processor's value. The caller may migrate afterwards unless interrupts are off.
     #[inline]
     pub fn here(&self) -> &T {
         // SAFETY: processors are numbered below `MAX_CPUS` (`smp::start_others` starts no more).
         unsafe { &self.0.get_unchecked(local::index()).0 }
     }
 
-    /// Another's.
+    /// The value of processor `cpu`; panics if `cpu` is not below `MAX_CPUS`.
     #[inline]
     pub fn of(&self, cpu: CpuId) -> &T {
         &self.0[cpu.0 as usize].0

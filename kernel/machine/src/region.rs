@@ -19,7 +19,8 @@ pub fn find() -> Option<Region> {
     RANGE.get().map(|range| Region { range: *range })
 }
 
-/// See [`find`].
+/// The reserved memory that [`find`] returned: written through the direct map, never handed out by the frame
+/// allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
     range: FrameRange,
@@ -31,7 +32,7 @@ impl Region {
         self.range.start.addr()
     }
 
-    /// Bytes.
+    /// Its length in bytes, a multiple of 4096.
     pub fn size(&self) -> usize {
         self.range.frames() << PAGE_SHIFT
     }

@@ -43,7 +43,7 @@ pub struct SpinLock<T: ?Sized> {
 }
 
 impl<T> SpinLock<T> {
-    /// Unlocked.
+    /// An unlocked lock around `value`; usable in a static.
     pub const fn new(value: T) -> Self {
         Self { holder: AtomicU32::new(0), place: AtomicPtr::new(core::ptr::null_mut()), value: UnsafeCell::new(value) }
     }
@@ -213,7 +213,7 @@ const SET: u32 = 2;
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
 
 impl<T> Once<T> {
-    /// Empty.
+    /// An unset cell; usable in a static.
     pub const fn new() -> Self {
         Self { value: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU32::new(EMPTY) }
     }

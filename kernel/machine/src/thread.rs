@@ -123,9 +123,9 @@ impl<T> Thread<T> {
 /// Where a parked thread continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ResumePoint {
-    /// Instruction.
+    /// The instruction at which the thread resumes.
     pub ip: u64,
-    /// Stack.
+    /// The stack pointer it resumes with.
     pub sp: u64,
     /// Frame pointer, the start of a walk.
     pub fp: u64,

@@ -8,7 +8,7 @@ use crate::processor::CpuId;
 /// Who holds a lock, for dumps: a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
-    /// The processor.
+    /// The processor that took the lock.
     pub cpu: CpuId,
     /// Where it was taken.
     pub place: &'static Location<'static>,
@@ -17,7 +17,7 @@ pub struct Holder {
 /// A lock a processor spins for.
 #[derive(Clone, Copy, Debug)]
 pub struct Awaited {
-    /// Its address.
+    /// The lock's virtual address, which identifies it in a dump.
     pub lock: u64,
     /// Where it is wanted.
     pub place: &'static Location<'static>,

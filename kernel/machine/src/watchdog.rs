@@ -9,7 +9,7 @@ pub fn arm(after: Nanos) -> bool {
     hpet::arm(after)
 }
 
-/// No longer.
+/// Cancels the watchdog; no effect if it is not armed. Any context.
 pub fn disarm() {
     hpet::disarm();
 }

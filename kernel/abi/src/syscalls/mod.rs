@@ -53,7 +53,7 @@ pub enum ArgKind {
     Time,
 }
 
-/// One argument.
+/// One argument of a system call: its name and what it means.
 #[derive(Debug, Clone, Copy)]
 pub struct Arg {
     /// The name the manual page gives it.
@@ -69,7 +69,7 @@ pub enum ResultKind {
     Int,
     /// A new file descriptor.
     Fd,
-    /// An address.
+    /// An address in the caller's memory.
     Address,
     /// A count of bytes.
     Size,

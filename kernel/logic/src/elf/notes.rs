@@ -66,7 +66,7 @@ pub fn find(start: u64, mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Option
 /// A loadable segment as the image's own header has it, at run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loadable {
-    /// First address.
+    /// Run-time address of the first byte.
     pub start: u64,
     /// Bytes in memory.
     pub length: u64,

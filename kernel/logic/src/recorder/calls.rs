@@ -17,7 +17,7 @@ const UNIT: u64 = size_of::<Slot>() as u64;
 /// No system call has this number.
 const NO_CALL: u32 = u32::MAX;
 
-/// The ring.
+/// The last system calls of its present owner, newest over oldest: written by the owner alone, read by any processor.
 pub struct CallRing {
     /// Calls published, times [`UNIT`]: finding the next slot is one instruction.
     next: AtomicU64,
@@ -96,7 +96,7 @@ pub struct Brief {
 }
 
 impl CallRing {
-    /// Empty.
+    /// A ring without calls.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "rings are reused; making one is an occasion worth naming")]
     pub const fn new() -> Self {
@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
         self.slot.cpu.store(cpu, Ordering::Relaxed);
     }
 
-    /// When.
+    /// Stores the time of entry, in cycles.
     #[inline(always)]
     pub fn entry(&self, now: Cycles) {
         self.slot.entry.set(now);

@@ -15,7 +15,7 @@ const LIMIT: usize = 4096;
 /// What a typed byte asks of the terminal besides becoming input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing.
+    /// No further action.
     None,
     /// There is something to read now.
     Readable,
@@ -65,7 +65,7 @@ impl LineDiscipline {
         }
     }
 
-    /// The settings.
+    /// The settings in force.
     pub fn termios(&self) -> &Termios {
         &self.termios
     }

@@ -285,7 +285,7 @@ pub enum FrameState {
     Reserved,
     /// Nobody references it: in the policy's hands or in a magazine.
     Free,
-    /// Referenced.
+    /// Allocated, with at least one reference.
     Used {
         /// References to the frame or its block.
         count: u32,

@@ -211,25 +211,25 @@ impl UserFrame {
         self.regs.orig_rax = u64::MAX;
     }
 
-    /// Instruction pointer.
+    /// The instruction pointer at which user mode resumes.
     #[inline]
     pub fn ip(&self) -> u64 {
         self.regs.rip
     }
 
-    /// Set it.
+    /// Sets the instruction pointer; the return then goes through `iretq`, since RCX no longer equals it.
     pub fn set_ip(&mut self, ip: u64) {
         self.regs.rip = ip;
         self.way = 1;
     }
 
-    /// Stack pointer.
+    /// The user stack pointer.
     #[inline]
     pub fn sp(&self) -> u64 {
         self.regs.rsp
     }
 
-    /// Set it.
+    /// Sets the user stack pointer.
     pub fn set_sp(&mut self, sp: u64) {
         self.regs.rsp = sp;
     }

@@ -132,7 +132,7 @@ unsafe extern "C" {
     static kwab_vdso_end: u8;
 }
 
-/// The code.
+/// The machine code of all vDSO functions, position-independent, to be copied into the vDSO image.
 pub fn code() -> &'static [u8] {
     let start = &raw const kwab_vdso_start;
     // SAFETY: both labels bound one read-only blob of this crate's own assembly, which lives as long as the kernel.

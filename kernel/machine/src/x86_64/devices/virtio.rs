@@ -92,7 +92,7 @@ pub struct Disk {
     /// Offset of the register that announces requests.
     notify: u32,
     sectors: u64,
-    /// Requests made.
+    /// Requests submitted since the reset, modulo 65536: the next index of the available ring.
     made: u16,
     _alone: Alone,
 }

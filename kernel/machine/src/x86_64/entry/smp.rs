@@ -27,7 +27,8 @@ pub(crate) fn found(apic_ids: [u32; MAX_CPUS], count: usize) {
 /// How long a processor gets to appear.
 const PATIENCE: Nanos = 500_000_000;
 
-/// See [`crate::cpu::start_others`].
+/// Implements [`crate::cpu::start_others`] by INIT and start-up interrupts to the local APICs that the firmware
+/// listed.
 pub(crate) fn start_others() -> u32 {
     if let Some((ids, count)) = FOUND.get() {
         let me = apic::id();

@@ -16,9 +16,9 @@ use crate::x86_64::cpu::port::{in8, in32, out8};
 pub struct ClockParams {
     /// Cycle count at time 0.
     pub base: u64,
-    /// Multiplier.
+    /// Nanoseconds per cycle as a fixed-point number with `shift` fractional bits.
     pub mult: u32,
-    /// Shift.
+    /// Fractional bits of `mult`.
     pub shift: u32,
     /// Cycles per second.
     pub hz: u64,
@@ -70,7 +70,7 @@ pub(crate) fn cycles_at(nanos: u64) -> u64 {
     BASE.load(Ordering::Relaxed).saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
 }
 
-/// See [`crate::time::params`].
+/// Implements [`crate::time::params`]: the values measured at boot, unchanged afterwards.
 pub(crate) fn params() -> ClockParams {
     ClockParams {
         base: BASE.load(Ordering::Relaxed),

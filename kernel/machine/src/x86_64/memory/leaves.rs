@@ -15,7 +15,7 @@ use crate::x86_64::layout::DIRECT_LIMIT;
 pub struct RawLeaf {
     /// The first address it maps.
     pub at: u64,
-    /// The entry.
+    /// The raw entry, flags included.
     pub entry: u64,
     /// Bytes it maps.
     pub size: u64,

@@ -19,7 +19,7 @@ const DEVICES_END: u64 = 16 << 30;
 /// A root table for starting other processors, taken at boot so that it lies below 4 GiB.
 static STARTUP_ROOT: AtomicU64 = AtomicU64::new(0);
 
-/// See [`STARTUP_ROOT`].
+/// The physical address of [`STARTUP_ROOT`], below 4 GiB; 0 before the final tables are active.
 pub(crate) fn startup_root() -> PhysAddr {
     PhysAddr(STARTUP_ROOT.load(Relaxed))
 }

@@ -131,13 +131,13 @@ pub struct Committed<T> {
 unsafe impl<T: Copy + Send> Sync for Committed<T> {}
 
 impl<T: Copy> Committed<T> {
-    /// Nothing yet.
+    /// A cell without a value; usable in a static.
     #[expect(clippy::new_without_default, reason = "only statics hold one, and those need `const`")]
     pub const fn new() -> Self {
         Self { slots: [const { UnsafeCell::new(MaybeUninit::uninit()) }; 2], valid: AtomicU32::new(0) }
     }
 
-    /// Remember `value`.
+    /// Replaces the value by `value`. A crash before the end of the call leaves the former value in force.
     pub fn set(&self, _stage: &Stage, value: T) {
         let slot = if self.valid.load(Ordering::Relaxed) == 1 { 1 } else { 0 };
         // SAFETY: the slot that does not count; nobody reads it, and whoever may have been writing it never runs again.
