@@ -73,7 +73,7 @@ pub enum DefectKind {
     BadRecord {
         /// Its number in the section, from 0.
         record: u32,
-        /// Why.
+        /// Which rule of the encoding the record breaks.
         error: WireError,
     },
     /// A payload under a right CRC ends with bytes that are no whole record.
@@ -103,7 +103,7 @@ pub enum DefectKind {
     },
     /// Stands for defects that are not listed one by one.
     Further {
-        /// How many.
+        /// Number of defects of this kind that are not listed.
         count: u64,
     },
 }

@@ -14,7 +14,7 @@ pub enum OpenError {
     NotADump,
     /// The dump has a major version that this reader does not know.
     Version {
-        /// That version.
+        /// The major version in the file header.
         major: u16,
     },
 }

@@ -20,14 +20,14 @@ pub enum Shape {
         bits: u32,
         /// Name of the enumeration.
         name: &'static str,
-        /// Named values.
+        /// The values that have a name, in ascending order.
         names: &'static [(u64, &'static str)],
     },
     /// Elements, each a set of fields.
     List {
         /// Name of the element.
         element: &'static str,
-        /// Its fields.
+        /// Fields of one element, in ascending order of number.
         fields: &'static [FieldSchema],
     },
 }

@@ -11,7 +11,7 @@ use crate::section::{
 /// A stretch of a stream that holds one dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Which dump.
+    /// Id in the dump's file header; the key to tell interleaved dumps apart.
     pub dump_id: DumpId,
     /// Where it begins in the stream.
     pub offset: usize,

@@ -22,7 +22,7 @@ const PENDING: usize = 6;
 pub enum Item<'a> {
     /// A section with a sound header (and, from [`Reader::sections`](crate::Reader::sections), a sound payload).
     Section(Section<'a>),
-    /// Something wrong.
+    /// Damage, with its offset; the walk continues behind it.
     Defect(Defect),
 }
 

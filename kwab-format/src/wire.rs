@@ -99,7 +99,7 @@ pub trait RecordType<'a>: Fields<'a> {
 pub enum Raw<'a> {
     /// Codes 0 to 5.
     Int(u64),
-    /// Code 6.
+    /// Code 6: a length and that many bytes.
     Bytes(&'a [u8]),
 }
 
