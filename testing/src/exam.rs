@@ -100,7 +100,7 @@ impl Question {
 /// What came out of a question.
 #[derive(Debug)]
 pub struct Answer {
-    /// The dump.
+    /// The dump the kernel wrote, as bytes.
     pub dump: Vec<u8>,
     /// What the library says about it.
     pub triage: Triage,
@@ -109,7 +109,7 @@ pub struct Answer {
 /// Where the guest runs: kernel, initramfs, and a folder for its memory.
 #[derive(Debug)]
 pub struct Room {
-    /// The kernel.
+    /// The kernel image that QEMU loads.
     pub kernel: PathBuf,
     /// The file system, with the exam's programs.
     pub initrd: PathBuf,

@@ -82,7 +82,7 @@ pub struct Finding {
     pub case: u64,
     /// Name of the command.
     pub command: &'static str,
-    /// What happened.
+    /// What the command did wrong: the panic, the exit status or the memory it took.
     pub what: String,
 }
 

@@ -68,9 +68,9 @@ pub struct Report {
 /// Where jobs run.
 #[derive(Clone, Debug)]
 pub struct Guest<'a> {
-    /// Which kernel.
+    /// The kernel that runs the jobs.
     pub kernel: Which,
-    /// Its image.
+    /// The kernel image that QEMU loads.
     pub boot: &'a Path,
     /// What the jobs need, the runner included; the list of jobs is added here.
     pub image: &'a Image,

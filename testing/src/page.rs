@@ -25,7 +25,7 @@ use crate::suites::{Compared, Suite};
 /// The rendered page.
 #[derive(Debug)]
 pub struct Page {
-    /// Its Markdown.
+    /// The page in Markdown.
     pub text: String,
     /// What is missing in it.
     pub gaps: Vec<String>,

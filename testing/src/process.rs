@@ -39,7 +39,7 @@ pub enum Error {
     TimedOut {
         /// The command line.
         command: String,
-        /// The limit.
+        /// The time after which it was killed.
         limit: Duration,
     },
 }

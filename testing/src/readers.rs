@@ -19,9 +19,9 @@ pub type Stacks = BTreeMap<u32, Vec<u64>>;
 /// A program that reads core files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// The debugger.
+    /// GDB, the GNU debugger.
     Gdb,
-    /// Of elfutils.
+    /// `eu-stack` of elfutils.
     EuStack,
     /// The programmable debugger.
     Drgn,
@@ -46,7 +46,7 @@ for thread in program.threads():
 ";
 
 impl Reader {
-    /// Its name.
+    /// The program's name, as it is called and as results print it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ use crate::process::Call;
 /// A program that some command needs and that a fresh machine lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// The emulator.
+    /// `qemu-system-x86_64`, the emulator.
     Qemu,
     /// The C compiler for static guest programs.
     MuslGcc,

@@ -40,7 +40,7 @@ pub struct Baseline {
 /// One figure that rose too far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regression {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: String,
     /// What the baseline says.
     pub before: f64,
@@ -69,7 +69,7 @@ impl Baseline {
         self.figures.extend(figures);
     }
 
-    /// Stores it.
+    /// Writes it to the file from which the gate reads it.
     pub fn store(&self) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

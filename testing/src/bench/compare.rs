@@ -13,7 +13,7 @@ use super::{Row, Run};
 /// One benchmark under two kernels.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: String,
     /// Per operation, under the kernel that is judged.
     pub ours: f64,

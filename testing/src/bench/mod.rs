@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// One benchmark's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its name.
+    /// Name of the benchmark, as in the table.
     pub name: String,
     /// How many operations were made.
     pub iterations: u64,
@@ -60,7 +60,7 @@ pub struct Conditions {
 /// All figures of one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which kernel.
+    /// Name of the kernel that ran.
     pub kernel: String,
     /// How they were measured.
     pub conditions: Conditions,
@@ -110,7 +110,7 @@ impl Run {
 /// One row of the table of benchmarks.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Row {
-    /// Its name.
+    /// Name of the benchmark, unique in the table.
     pub name: String,
     /// How many operations one run makes.
     pub iterations: u64,

@@ -116,7 +116,7 @@ fn file_of(location: &Location) -> String {
 }
 
 impl Profile {
-    /// All instructions.
+    /// Instructions of the run, in user mode and in all functions of the kernel.
     pub fn total(&self) -> u64 {
         self.user + self.functions.values().sum::<u64>()
     }

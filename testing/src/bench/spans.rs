@@ -28,7 +28,7 @@ pub struct Account {
     pub group: &'static str,
     /// Which of the group.
     pub name: String,
-    /// How often.
+    /// Number of spans or calls that were counted.
     pub calls: u64,
     /// Nanoseconds in all.
     pub total_ns: u64,

@@ -32,7 +32,7 @@ use crate::results::junit::{Case, Outcome};
 use crate::setup::{self, Consent, Tool};
 use crate::{paths, results};
 
-/// Its arguments.
+/// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Parts of names, separated by commas; without it everything runs.
@@ -43,7 +43,7 @@ pub struct Arguments {
     /// How many interleaved runs `--wall` makes.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Which kernels.
+    /// The kernels to measure.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
     /// Repeat with this many differently padded images and show how far each figure moves.

@@ -17,13 +17,13 @@ use crate::qemu::{self, Limits, Machine, Model};
 use crate::setup::{self, Consent, Tool};
 use crate::{boot, kernel};
 
-/// Its arguments.
+/// Arguments of `bench-boot`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Boots of each kernel.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Which kernels.
+    /// The kernels to boot.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
     /// QEMU's machine type.

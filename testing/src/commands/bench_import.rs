@@ -41,7 +41,7 @@ const PYTHON: &str = concat!(
     "        except ValueError: pass\n",
 );
 
-/// Its arguments.
+/// Arguments of `bench-import`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Megabytes (of 1,000,000 bytes) of each log.

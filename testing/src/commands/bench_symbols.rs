@@ -14,13 +14,13 @@ use clap::Args;
 
 use crate::paths;
 
-/// Its arguments.
+/// Arguments of `bench-symbols`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The ELF file; without it, the kwab binary with full debug information is built.
     #[arg(long, value_name = "PATH")]
     elf: Option<PathBuf>,
-    /// Addresses.
+    /// Number of addresses to resolve.
     #[arg(long, default_value_t = 100_000)]
     count: u32,
     /// Runs of each tool; the fastest counts.

@@ -26,7 +26,7 @@ use crate::paths;
 use crate::results::{self as judged, Circumstances};
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// Arguments of `contracts`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Parts of names, separated by commas; without it everything runs.

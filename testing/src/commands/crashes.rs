@@ -16,7 +16,7 @@ use crate::qemu::{self, Clock, Limits, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// Arguments of `crashes`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Deaths and parts; without any, all.

@@ -19,7 +19,7 @@ use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
 
-/// Its arguments.
+/// Arguments of `exam`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Names of bugs, or `clean`; without any, all.

@@ -23,7 +23,7 @@ use crate::paths;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// Arguments of `fuzz-syscalls`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The first seed.
@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Memory in MiB.
     #[arg(long, value_parser = clap::value_parser!(u32).range(96..=2048))]
     mem: Option<u32>,
-    /// Which kernel.
+    /// The kernel to test.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
     /// No such call, so that what it leads to does not hide the rest; several times for several.

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use crate::genlog::{Dialect, Options, generate};
 
-/// Its arguments.
+/// Arguments of `gen-log`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Where the log goes; without it, stdout.
@@ -41,7 +41,7 @@ pub struct Arguments {
 enum DialectName {
     /// Bare hexadecimal numbers.
     Hex,
-    /// Strict JSON.
+    /// JSON as RFC 8259 has it: addresses are strings.
     Json,
     /// Both in one log.
     #[default]

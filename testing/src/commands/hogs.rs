@@ -18,7 +18,7 @@ use crate::qemu::{self, Limits, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{crashes, guest, image, paths};
 
-/// Its arguments.
+/// Arguments of `hogs`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these kinds.

@@ -23,13 +23,13 @@ const BATCH: u64 = 2_000;
 /// The longest that a worker may take; a command that hangs is found by it.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Its arguments.
+/// Arguments of `hostile`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// How many cases.
     #[arg(long, default_value_t = 1_000_000)]
     cases: u64,
-    /// Which cases.
+    /// Seed that determines the cases.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The number of the first.

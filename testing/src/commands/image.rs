@@ -12,7 +12,7 @@ use clap::Args;
 use crate::setup::Consent;
 use crate::{image, paths};
 
-/// Its arguments.
+/// Arguments of `image`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Where to write it (default: build/images/base.cpio).

@@ -28,10 +28,10 @@ use crate::results::junit::{Case, Outcome};
 use crate::results::{self, Circumstances};
 use crate::setup::Consent;
 
-/// Its arguments.
+/// Arguments of `linux-crashes`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Which machine.
+    /// The machine whose kernel dies.
     #[arg(long, value_enum, default_value_t)]
     arch: Architecture,
     /// Only these ways and healthy boots.
@@ -71,13 +71,13 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Cell {
-    /// Passed.
+    /// Passed, and not listed as open.
     Ok,
     /// Passed, although it is listed as not passed yet.
     Stale,
     /// Not passed, as it is listed.
     Open,
-    /// Not passed.
+    /// Not passed, and not listed as open.
     Wrong,
 }
 

@@ -18,7 +18,7 @@ use crate::paths;
 use crate::readers::{READERS, Stacks, stacks_of};
 use crate::setup::Consent;
 
-/// Its arguments.
+/// Arguments of `readers`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Dumps of the kernel of the build tree; without any, those of the last exam.

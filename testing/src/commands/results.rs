@@ -14,7 +14,7 @@ use crate::exam::row;
 use crate::paths;
 use crate::{page, results};
 
-/// Its arguments.
+/// Arguments of `results`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Fail when a judge has not run, or a worst row has no word on what it would need.

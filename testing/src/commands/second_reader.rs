@@ -17,7 +17,7 @@ use crate::second::{Sample, corpus, disagreements, mutate};
 /// Dumps in one call of the second reader.
 const BATCH: u64 = 500;
 
-/// Its arguments.
+/// Arguments of `second-reader`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Mutated dumps beside those of the repository.
@@ -31,7 +31,7 @@ pub struct Arguments {
     keep: Option<PathBuf>,
 }
 
-/// Compares.
+/// Reads every sample with both readers and reports the first difference of each.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let scratch = paths::build("second-reader")?;
     let samples = corpus()?;

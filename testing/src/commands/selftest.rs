@@ -20,7 +20,7 @@ use crate::qemu::{self, Ending, Limits, Machine, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// Arguments of `selftest`.
 #[derive(Debug, Default, Args)]
 pub struct Arguments {
     /// Names of tests; without any, all run.
@@ -49,9 +49,9 @@ struct Test {
 /// Which lines of several boots are compared: those that begin with the word.
 #[derive(Debug, PartialEq, Eq)]
 enum Compared {
-    /// They differ.
+    /// The lines that begin with this word must differ from boot to boot.
     Differ(String),
-    /// They are the same.
+    /// The lines that begin with this word must be the same in every boot.
     Repeat(String),
 }
 

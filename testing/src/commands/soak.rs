@@ -17,7 +17,7 @@ use crate::qemu::{self, Ending, Limits, Machine, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
 
-/// Its arguments.
+/// Arguments of `soak`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// How long the workers run, in seconds of the guest.
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Memory in MiB.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
     mem: u32,
-    /// Which kernel.
+    /// The kernel to load.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
 }

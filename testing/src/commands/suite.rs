@@ -21,10 +21,10 @@ use crate::setup::{self, Consent, Tool};
 use crate::suites::{self, Chosen, Runs, Suite};
 use crate::{paths, results};
 
-/// Its arguments.
+/// Arguments of `suite`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Which suite.
+    /// The suite to run.
     #[arg(value_enum)]
     suite: Suite,
     /// Parts of job names, separated by commas; without it everything runs.

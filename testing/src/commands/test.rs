@@ -23,7 +23,7 @@ use crate::setup::{self, Consent};
 use crate::suites::Suite;
 use crate::{paths, readme};
 
-/// Its arguments.
+/// Arguments of `test`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// Only these steps.
@@ -31,7 +31,7 @@ pub struct Arguments {
     steps: Vec<String>,
 }
 
-/// One step.
+/// One step of `cargo xtask test`: its name and what it runs.
 struct Step {
     name: &'static str,
     run: fn(Consent, &mut Tally) -> Result<()>,

@@ -14,7 +14,7 @@ use super::program::Contract;
 use crate::jobs::{End, Report};
 use crate::paths;
 
-/// Linux's answers.
+/// What Linux answered to each contract, with the key under which the answer holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
     answers: BTreeMap<String, (u64, Report)>,

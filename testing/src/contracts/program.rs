@@ -14,10 +14,10 @@ use crate::jobs::Job;
 use crate::paths;
 use crate::setup::Consent;
 
-/// One contract.
+/// One contract: a C program that states a behaviour and tests it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contract {
-    /// `<area>/<behaviour>`.
+    /// `<area>/<behaviour>`, the path of its file without `.c`.
     pub name: String,
     /// Its C file.
     pub source: PathBuf,

@@ -11,7 +11,7 @@ use crate::results::{self, Circumstances};
 /// One contract's place in the results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// Its name.
+    /// `<area>/<behaviour>` of the contract.
     pub name: String,
     /// What the judge says.
     pub verdict: Verdict,

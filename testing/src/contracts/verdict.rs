@@ -63,11 +63,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One excuse.
+/// One known difference from Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The contract.
+    /// `<area>/<behaviour>` of the contract that differs.
     pub contract: String,
     /// Why, and what would end it.
     pub reason: String,

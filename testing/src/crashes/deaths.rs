@@ -15,7 +15,7 @@ use crate::setup::Consent;
 /// A way to die.
 #[derive(Clone, Copy, Debug)]
 pub struct Death {
-    /// Its name.
+    /// The name on the command line and in results.
     pub name: &'static str,
     /// What is written to `/proc/sysrq-trigger`.
     pub way: &'static str,
@@ -53,7 +53,7 @@ const fn death(name: &'static str, way: &'static str, kind: CauseKind, says: &'s
     Death { name, way, script, options: "", kind, says, faults, nmi: false, several: false, pages }
 }
 
-/// Every way.
+/// All ways to die, in the order in which the command runs them.
 pub const DEATHS: &[Death] = &[
     death("panic", "c panic", CauseKind::PANIC, "asked to panic"),
     death("fault", "c fault", CauseKind::EXCEPTION, "kernel page fault: Read of 0x"),

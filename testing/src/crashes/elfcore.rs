@@ -5,7 +5,7 @@ use kwab_format::record::RegId;
 
 use super::seen::Registers;
 
-/// A core.
+/// An ELF core of the machine's memory, as QEMU's `dump-guest-memory` writes it.
 #[derive(Debug)]
 pub struct Core<'a> {
     bytes: &'a [u8],

@@ -24,7 +24,7 @@ pub struct Tally {
     pub empty: u32,
     /// Cut, and known to be.
     pub cut: u32,
-    /// Complete.
+    /// Dumps that were complete before QEMU was killed.
     pub whole: u32,
     /// Sound sections in all.
     pub sections: usize,

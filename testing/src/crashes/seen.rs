@@ -18,7 +18,7 @@ pub struct Seen {
     pub defects: Vec<Defect>,
     /// Kind of death.
     pub kind: Option<CauseKind>,
-    /// Its message.
+    /// Message of the death, empty if the dump has none.
     pub message: String,
     /// Signal of a program's death.
     pub signal: Option<u32>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Question;
 use crate::results::junit::{Case, Outcome};
 
-/// A row.
+/// The results of all runs of one question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The planted bug, or `clean`.
@@ -21,7 +21,7 @@ pub struct Row {
     pub rule: String,
     /// What the last first hypothesis said.
     pub first: String,
-    /// Its score.
+    /// The score of that hypothesis, 0 to 1; absent without a hypothesis.
     pub score: Option<f64>,
     /// How long all runs took.
     pub seconds: f64,

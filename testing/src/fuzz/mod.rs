@@ -32,7 +32,7 @@ pub struct Case {
     pub seed: u64,
     /// Longest time for the programs, in seconds of the guest.
     pub seconds: u64,
-    /// Most programs.
+    /// The largest number of programs to run.
     pub programs: u32,
     /// Programs at the same time.
     pub workers: u32,
@@ -51,7 +51,7 @@ pub struct Case {
 pub struct Answer {
     /// The console's lines, and a lost machine as one more finding.
     pub report: Report,
-    /// The console.
+    /// Everything the console showed.
     pub serial: Vec<u8>,
     /// The kernel's dump.
     pub dump: Option<Vec<u8>>,

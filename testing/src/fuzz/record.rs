@@ -14,11 +14,11 @@ use crate::paths;
 /// One seed on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The seed.
+    /// The seed of the run's choices.
     pub seed: u64,
-    /// CPUs.
+    /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// MiB.
+    /// Memory of the machine in MiB.
     pub memory: u32,
     /// Seconds of the host.
     pub seconds: f64,
@@ -30,7 +30,7 @@ pub struct Row {
     pub findings: Vec<Finding>,
 }
 
-/// All seeds.
+/// The results of all seeds of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// In the order in which they ran.

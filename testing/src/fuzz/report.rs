@@ -21,7 +21,7 @@ pub struct Finding {
 /// How often a call was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// In all.
+    /// Calls made, failed ones included.
     pub made: u64,
     /// Without an error.
     pub succeeded: u64,

@@ -20,7 +20,7 @@ use super::{House, Violation};
 /// Where the orders are written down.
 const TABLE: &str = "testing/layers.toml";
 
-/// All orders.
+/// The content of the table file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {

@@ -34,7 +34,7 @@ pub struct Rule {
     pub check: fn(&House) -> Result<Vec<Violation>>,
 }
 
-/// All rules.
+/// All rules, in the order in which violations are printed.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "dependencies",

@@ -21,15 +21,15 @@ use crate::process::Call;
 pub struct Answer {
     /// Whether the log holds a death.
     pub died: bool,
-    /// The headline.
+    /// The headline of the report; empty if the log holds no death.
     pub headline: String,
     /// The kind of death, and the kinds of bug that the first hypothesis names.
     pub kinds: Vec<String>,
     /// The function that the cause or the first hypothesis names.
     pub functions: Vec<String>,
-    /// The processor.
+    /// The processor on which it died, if the report names one.
     pub cpu: Option<i64>,
-    /// The task.
+    /// The name of the task that died, if the report names one.
     pub comm: Option<String>,
 }
 

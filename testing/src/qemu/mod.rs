@@ -34,7 +34,7 @@ pub enum Model {
 /// Whose time the guest sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's.
+    /// The host's monotonic clock: guest time passes as it does outside.
     #[default]
     Host,
     /// One nanosecond per guest instruction, from a fixed date.
@@ -54,7 +54,7 @@ pub enum Serial {
 /// A virtual machine that has not started yet.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Machine type.
+    /// QEMU's machine type (`-M`).
     pub model: Model,
     /// Number of CPUs.
     pub cpus: u32,
@@ -76,7 +76,7 @@ pub struct Machine {
     pub gdb: bool,
     /// The file that the memory for dumps is kept in.
     pub dumps: Option<PathBuf>,
-    /// Further arguments.
+    /// Further arguments for QEMU, passed as they are.
     pub extra: Vec<String>,
 }
 

@@ -19,7 +19,7 @@ use super::quiet::{Quiet, waited};
 /// How long a run may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// In all.
+    /// Longest duration of the whole run, host time.
     pub total: Duration,
     /// Without a byte on the console.
     pub silence: Duration,
@@ -63,7 +63,7 @@ pub struct Outcome {
 /// What a caller wants after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More lines.
+    /// Continue the run and report the next line.
     Go,
     /// The end of the run.
     Stop,

@@ -27,14 +27,14 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub struct Sample {
     /// What to call it in a report.
     pub name: String,
-    /// Its bytes.
+    /// The dump, as bytes.
     pub bytes: Vec<u8>,
 }
 
 /// A dump that the readers do not agree about.
 #[derive(Clone, Debug)]
 pub struct Disagreement {
-    /// The dump.
+    /// The name of the sample.
     pub name: String,
     /// Where in the report they differ first, and both values.
     pub text: String,

@@ -14,7 +14,7 @@ use super::Sample;
 pub struct Random(u64);
 
 impl Random {
-    /// Starts anywhere.
+    /// A generator whose sequence is determined by `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)

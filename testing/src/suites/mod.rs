@@ -31,7 +31,7 @@ use crate::setup::Consent;
 /// Test results by name; the value is the suite's own word, `pass` when all is well.
 pub type Results = BTreeMap<String, String>;
 
-/// The suites.
+/// The third-party test suites that both kernels run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
     /// BusyBox's own tests.
@@ -116,9 +116,9 @@ impl Chosen {
 /// What the jobs of one suite did under both kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// Under ours.
+    /// Reports of the jobs under the kernel of this workspace.
     pub ours: Vec<Report>,
-    /// Under Linux.
+    /// Reports of the jobs under Linux.
     pub linux: Vec<Report>,
 }
 
@@ -153,9 +153,9 @@ impl Runs {
 /// Both kernels' results of one suite.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Compared {
-    /// Our kernel's.
+    /// Results under the kernel of this workspace.
     pub ours: Results,
-    /// Linux's.
+    /// Results under Linux.
     pub linux: Results,
     /// Jobs that were worse than under Linux once and were not when both kernels ran them again.
     #[serde(default)]

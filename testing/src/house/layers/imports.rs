@@ -12,7 +12,7 @@ use syn::{Attribute, UseTree};
 
 use super::super::Source;
 
-/// One import.
+/// One `use` path or path expression that leads to another module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Import {
     /// The file that imports.
@@ -133,7 +133,7 @@ impl Graph {
         self.files[file].layer.as_deref()
     }
 
-    /// The layers.
+    /// Names of the layers that the crate has, in alphabetical order.
     pub(super) fn top_level(&self) -> BTreeSet<&str> {
         (0..self.len()).filter_map(|file| self.top_of(file)).collect()
     }
