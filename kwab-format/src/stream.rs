@@ -70,7 +70,7 @@ impl<'a> Iterator for Dumps<'a> {
     }
 }
 
-/// Whether a slot of a memory region holds the beginning of a dump that nobody has collected yet.
+/// Whether a slot of a memory region begins with a dump that has not been collected yet.
 #[must_use]
 pub fn slot_is_used(slot: &[u8]) -> bool {
     slot.first_chunk::<FILE_HEADER_LEN>().is_some_and(|header| FileHeader::decode(header).is_ok())

@@ -99,7 +99,7 @@ static void in_flight(void) {
     }
 }
 
-/* Connections that nobody accepts, full and closed: one descriptor for all. */
+/* Connections that are never accepted, full and closed: one descriptor for all. */
 static void backlog(void) {
     struct sockaddr_un address = { AF_UNIX, "" };
     int length = 2 + snprintf(address.sun_path + 1, 60, "hog-%d", getpid()) + 1;

@@ -61,7 +61,7 @@ const ALL: &[&str] = &[
 /// The exam; the first question has no bug to find.
 pub const QUESTIONS: &[Question] = &[
     Question { cpus: 2, ..question("", ALL, &[]) },
-    // Once is enough: what is freed twice may soon belong to somebody else, and then its counts are right again.
+    // Once is enough: a frame freed twice may soon have another owner, and then its counts are right again.
     question("cache-freed", &["once"], &[("AUDIT", Some("VM-FREE")), ("AUDIT", Some("VM-COUNT-LOW"))]),
     Question { hangs: true, ..question("cache-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
     question("elf-protection", &["constants"], &[("AUDIT", Some("VM-ELF"))]),

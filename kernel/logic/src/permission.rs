@@ -40,17 +40,17 @@ pub const fn allowed(mode: u32, standing: Standing, wish: u32) -> bool {
     if standing.reads && (wish == READ || (mode & TYPE_MASK == DIRECTORY && wish & WRITE == 0)) {
         return true;
     }
-    // The capability reads and writes everything and searches every directory, but executes only what somebody may execute.
+    // The capability reads and writes everything and searches every directory, but executes only a file with an execute bit.
     standing.overrides && (wish & EXECUTE == 0 || mode & 0o111 != 0 || mode & TYPE_MASK == DIRECTORY)
 }
 
 /// Whether an entry owned by `entry_owner` may be removed from or renamed in a directory: in a sticky directory only its
-/// owner, the directory's owner or somebody with CAP_FOWNER may.
+/// owner, the directory's owner or a caller with `CAP_FOWNER` may.
 pub const fn may_remove(dir_mode: u32, owns_dir: bool, owns_entry: bool, overrides: bool) -> bool {
     dir_mode & 0o1000 == 0 || owns_dir || owns_entry || overrides
 }
 
-/// The mode after a write, truncation or chown by somebody without CAP_FSETID: set-user-ID goes, and set-group-ID where the
+/// The mode after a write, truncation or chown without `CAP_FSETID`: set-user-ID is cleared, and set-group-ID where the
 /// group may execute (else it means mandatory locking).
 pub const fn without_set_id(mode: u32) -> u32 {
     let mode = mode & !0o4000;
@@ -58,7 +58,7 @@ pub const fn without_set_id(mode: u32) -> u32 {
 }
 
 /// The mode a new file gets in a directory of `dir_mode`: not set-group-ID and executable at once where it takes over the group of a
-/// directory its maker is no member of (`in_group`), unless he has CAP_FSETID.
+/// directory whose group the creator is not in (`in_group`), unless it has `CAP_FSETID` (`keeps_set_id`).
 pub const fn mode_in(dir_mode: u32, in_group: bool, keeps_set_id: bool, mode: u32) -> u32 {
     let foreign = dir_mode & 0o2000 != 0 && !in_group && !keeps_set_id;
     if foreign && mode & TYPE_MASK != DIRECTORY && mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }

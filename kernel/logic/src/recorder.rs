@@ -3,7 +3,7 @@
 //! Writers of one ring are one thread of execution and whatever interrupts it (a processor and its interrupt handlers): each
 //! takes a number by one atomic addition, fills the slot of that number, and seals it by storing the number last. A reader
 //! on any processor, even in the middle of a write it interrupted, takes an entry only if it was sealed with the expected
-//! number, and drops it again if the slot was handed out anew meanwhile. Nothing waits, nothing allocates, nothing fails.
+//! number, and drops it again if the slot was handed out again meanwhile. Nothing waits, nothing allocates, nothing fails.
 //!
 //! [`calls`] is the ring of a thread's system calls, which is written in two steps.
 
@@ -68,7 +68,7 @@ impl<const WORDS: usize, const SLOTS: usize> Recorder<WORDS, SLOTS> {
     pub fn put<const GIVEN: usize>(&self, tag: u8, words: [u64; GIVEN]) {
         const { assert!(GIVEN <= WORDS, "more words than a slot has") };
         let ticket = self.next.fetch_add(STEP, Ordering::Relaxed);
-        // Whoever sees a word stored below also sees the number taken, and knows the old entry gone.
+        // A reader that sees a word stored below also sees the number taken, and discards the old entry.
         fence(Ordering::Release);
         let slot = &self.slots[(ticket >> TAG_BITS) as usize % SLOTS];
         for (to, from) in slot.words.iter().zip(words) {

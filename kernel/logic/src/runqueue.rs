@@ -111,7 +111,7 @@ pub const fn weighted(ran: u64, weight: u64) -> u64 {
     if weight == 1024 { ran } else { ran.saturating_mul(1024) / weight }
 }
 
-/// One turn, in nanoseconds, when somebody else waits.
+/// One turn in nanoseconds, when another task is runnable.
 pub const SLICE: u64 = 4_000_000;
 /// Slack before a woken task interrupts the running one.
 pub const WAKE_GRANULARITY: u64 = 1_000_000;
@@ -144,7 +144,7 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct RunQueue<T> {
     heap: BinaryHeap<Reverse<Queued<T>>>,
-    /// The smallest virtual runtime anybody may be placed at; never goes back.
+    /// The smallest virtual runtime at which a task may be queued; never decreases.
     clock: u64,
     serial: u64,
 }
@@ -174,7 +174,7 @@ impl<T> RunQueue<T> {
         self.heap.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
@@ -354,7 +354,7 @@ mod tests {
         queue.push('n', &mut newcomer, Arrival::New);
         queue.push('h', &mut hog, Arrival::Preempted);
         assert!(newcomer.vruntime >= hog.vruntime);
-        // With somebody further behind in the queue, time stands still.
+        // While a queued task is further behind, the clock does not advance.
         let before = queue.clock();
         queue.advance_to(u64::MAX);
         assert_eq!(queue.clock(), before);

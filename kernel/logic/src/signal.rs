@@ -101,7 +101,7 @@ const fn bit(signal: u8) -> u64 {
     1 << ((signal - 1) & 63)
 }
 
-/// What a signal does when nobody handles it.
+/// What a signal does without a handler (signal(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultAction {
     /// Ends the process.

@@ -28,7 +28,7 @@ impl FrameNumber {
     }
 }
 
-/// An address as a program gave it: not checked, not dereferenced by anybody but [`crate::user`].
+/// An address as a program gave it: not checked, dereferenced only by [`crate::user`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct UserAddr(pub u64);
 

@@ -9,7 +9,7 @@ pub use crate::addr::FrameRange;
 /// Handed to [`crate::Kernel::main`].
 #[derive(Clone, Copy, Debug)]
 pub struct BootInfo {
-    /// The command line without its terminator; bytes, since nobody promised UTF-8.
+    /// The command line without its terminator; bytes, since the boot protocol promises no encoding.
     pub command_line: &'static [u8],
     /// The initial ramdisk as loaded; empty if there is none. Its frames are never handed out as free.
     pub initrd: &'static [u8],

@@ -16,7 +16,7 @@ pub fn holder() -> Option<Holder> {
     OUTPUT.holder()
 }
 
-/// Run `f` while nobody else writes: it must not write itself. For tests of the crash path.
+/// Run `f` with the console's lock held: it must not write itself. For tests of the crash path.
 pub fn with_lock(f: impl FnOnce()) {
     let _held = OUTPUT.lock_irq();
     f();

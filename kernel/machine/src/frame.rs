@@ -113,7 +113,7 @@ impl Frame {
         unsafe { meta::order(self.number) }
     }
 
-    /// References to this frame (to its whole block) right now, this one included. 1 means nobody else can gain one.
+    /// References to this frame (to its whole block) right now, this one included. 1 means that no other owner can gain one.
     #[inline]
     pub fn references(&self) -> u32 {
         // SAFETY: `self` is a reference.
@@ -247,7 +247,7 @@ impl Frame {
     /// One more reference to the frame a page-table entry keeps.
     ///
     /// # Safety
-    /// Somebody holds a reference to `number`.
+    /// `number` has at least one reference for the whole call.
     #[inline]
     pub(crate) unsafe fn retain(number: FrameNumber) -> Self {
         // SAFETY: the caller's.

@@ -87,7 +87,7 @@ static LARGE: AtomicUsize = AtomicUsize::new(0);
 pub struct Usage {
     /// Frames the heap holds.
     pub held: usize,
-    /// Of that, what somebody has allocated.
+    /// Of that, bytes in allocated objects.
     pub used: usize,
 }
 
@@ -139,7 +139,7 @@ const FIRST_ARENA: usize = 256 * 1024;
 #[repr(align(4096))]
 struct Arena(UnsafeCell<[u8; FIRST_ARENA]>);
 
-// SAFETY: handed to talc once; nobody uses it under this name.
+// SAFETY: handed to talc once and not accessed under this name afterwards.
 unsafe impl Sync for Arena {}
 
 static ARENA: Arena = Arena(UnsafeCell::new([0; FIRST_ARENA]));
@@ -147,7 +147,7 @@ static ARENA: Arena = Arena(UnsafeCell::new([0; FIRST_ARENA]));
 /// Give talc its first arena. Once, before [`crate::kernel::find_and_enter`].
 pub(crate) fn init() {
     guard::start();
-    // SAFETY: the arena is a static nobody else uses.
+    // SAFETY: the arena is a static without other users.
     unsafe { TALC.lock_irq().claim(ARENA.0.get().cast(), FIRST_ARENA) };
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn alloc_fast(layout: Layout) -> Option<*mut u8> {
     if head.is_null() {
         return None;
     }
-    // SAFETY: objects in a magazine are free memory of the class, whose first word links to the next; nobody but this
+    // SAFETY: objects in a magazine are free memory of the class, whose first word links to the next; only this
     // processor, outside interrupts, touches its magazines.
     let next = unsafe { guard::follow(head) };
     magazine.head.store(next, Ordering::Relaxed);
@@ -348,7 +348,7 @@ fn from_talc(layout: Layout) -> *mut u8 {
             },
         };
         HELD.fetch_add(ARENA_SIZE, Ordering::Relaxed);
-        // SAFETY: nobody else knows the memory. A span is never given up: talc keeps what is not in the direct map.
+        // SAFETY: the memory was allocated just now and has no other users. A span is never given up: talc keeps what is not in the direct map.
         unsafe { TALC.lock_irq().claim(arena, ARENA_SIZE) };
     }
 }

@@ -90,11 +90,11 @@ impl<K: Kernel> Start<K> {
         unreachable!("the boot stack was resumed")
     }
 
-    /// Run `next` on this processor in place of the current thread; returns when somebody switches back to it, maybe on
-    /// another processor. Interrupts are as before. `next` being the current thread is a no-op.
+    /// Run `next` on this processor in place of the current thread; returns when a processor switches back to it, maybe
+    /// another one. Interrupts are as before. `next` being the current thread is a no-op.
     ///
     /// The thread switched from is *parked* once its registers are saved, an instant after another thread runs; until
-    /// then nobody else may resume it, and this returns [`NotParked`] instead of spinning, since two processors waiting
+    /// then it cannot be resumed, and this returns [`NotParked`] instead of spinning, since two processors waiting
     /// for each other's thread would never stop. Rule for wake-ups: put a thread that is not
     /// [parked](Thread::is_parked) on the queue of the processor it last ran on ([`Thread::last_cpu`]).
     ///
@@ -203,7 +203,7 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// Find the kernel and run it: never returns. Boot calls this with everything ready but [`Kernel::main`].
 pub(crate) fn find_and_enter() -> ! {
-    // SAFETY: the layout has a size. Nobody allocated before, so this call is the one that enters.
+    // SAFETY: the layout has a size. This is the first allocation, so this call is the one that enters.
     let at = unsafe { alloc::alloc::alloc(Layout::new::<u64>()) };
     unreachable!("a heap without a kernel at {at:?}")
 }

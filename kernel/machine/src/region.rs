@@ -40,7 +40,7 @@ impl Region {
     /// Write at `offset`; returns how many bytes fitted. Never blocks, never faults.
     pub fn write(&self, offset: usize, from: &[u8]) -> usize {
         let len = from.len().min(self.size().saturating_sub(offset));
-        // SAFETY: within RAM that nobody but this type uses; racing writers only mix bytes.
+        // SAFETY: within RAM that only this type uses; racing writers only mix bytes.
         unsafe { memory::copy(self.at(offset), from.as_ptr(), len) };
         len
     }

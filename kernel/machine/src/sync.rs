@@ -147,7 +147,7 @@ impl<T: ?Sized> SpinLock<T> {
         let _ = place;
     }
 
-    /// Whoever holds it now.
+    /// The current holder; `None` if it is free or the profile does not record call sites.
     pub fn holder(&self) -> Option<Holder> {
         let cpu = self.holder.load(Ordering::Relaxed).checked_sub(1)?;
         // SAFETY: only locations of callers are stored, and those are static.
@@ -243,7 +243,7 @@ impl<T> Once<T> {
 impl<T> Drop for Once<T> {
     fn drop(&mut self) {
         if *self.state.get_mut() == SET {
-            // SAFETY: set, and nobody else can look any more.
+            // SAFETY: set, and `&mut self` excludes other references.
             unsafe { self.value.get_mut().assume_init_drop() };
         }
     }

@@ -1,6 +1,6 @@
 //! Threads: a kernel stack, saved registers, FPU state, and the kernel's own data.
 //!
-//! States: *parked* (registers saved, anybody may resume it), *running* on one processor, *dead*. Only
+//! States: *parked* (registers saved, any processor may resume it), *running* on one processor, *dead*. Only
 //! [`Start::switch_to`](crate::Start::switch_to) moves between them, by atomic exchange, so a thread never runs twice at once
 //! whatever the scheduler believes.
 //!

@@ -116,7 +116,7 @@ pub enum FatalKind {
     DoubleFault,
     /// The machine checked out.
     MachineCheck,
-    /// A non-maskable interrupt nobody asked for (QEMU's `nmi`).
+    /// A non-maskable interrupt that the kernel did not send itself (QEMU's `nmi`, a watchdog).
     Nmi,
     /// Any other exception in kernel mode, by vector.
     Exception {

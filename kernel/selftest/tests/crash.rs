@@ -112,7 +112,7 @@ pub(super) fn probe() {
     say!("left: {}", machine::thread::running::stack_left() > 8192);
 }
 
-/// Memory set aside for dumps is nobody else's, keeps what is written, and ends where it ends.
+/// Memory set aside for dumps has no other users, keeps what is written, and ends where it ends.
 pub(super) fn region() {
     let region = machine::region::find().expect("the command line asks for it");
     say!("region of {} at {:#x}", region.size(), region.address().0);

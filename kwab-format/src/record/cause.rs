@@ -18,11 +18,11 @@ open_enum! {
         5 SOFT_LOCKUP = "soft lockup",
         /// A task did not run for too long.
         6 HUNG_TASK = "hung task",
-        /// No memory and nobody to kill.
+        /// Out of memory, and no process left that may be killed.
         7 OUT_OF_MEMORY = "out of memory",
         /// A non-maskable interrupt.
         8 NMI = "nmi",
-        /// Somebody asked through SysRq.
+        /// Requested through SysRq.
         9 SYSRQ = "sysrq",
         /// A user program died of a signal.
         10 FATAL_SIGNAL = "fatal signal",

@@ -21,11 +21,11 @@ open_enum! {
         1 KERNEL_CRASH = "kernel crash",
         /// A user program died of a signal.
         2 PROCESS_CRASH = "process crash",
-        /// Somebody asked for a dump of a living kernel.
+        /// A dump of the running kernel was requested.
         3 LIVE = "live",
         /// Made from a log that holds no crash.
         4 RECORDING = "recording",
-        /// A hang was detected, or somebody sent an NMI or SysRq.
+        /// A hang was detected, or an NMI or SysRq was sent.
         5 HANG = "hang",
         /// Made from another dump.
         6 SALVAGE = "salvage",

@@ -98,7 +98,7 @@ static void robust(unsigned pi, int readable, const char *title)
 int main(void)
 {
     word = (unsigned *)fresh_pages(1);
-    section("readable only, nobody's");
+    section("readable only, not owned");
     readable_only(0);
     section("readable only, ours");
     readable_only(getpid());

@@ -104,7 +104,7 @@ int main(void)
     slot.efd = 999;
     RESULT(compare(own, own, KCMP_EPOLL_TFD, pipes[0], (long)&slot));
     RESULT(compare(own, own, KCMP_EPOLL_TFD, pipes[0], 8));
-    section("somebody else");
+    section("another user");
     show_status("stranger", in_child(stranger, &own));
     kill(child, SIGKILL);
     reap(child);

@@ -69,7 +69,7 @@ static void end(pid_t child)
     reap(child);
 }
 
-/* Two members of a group belong to somebody else: the third is changed all the same. */
+/* Two members of the group have another user id: the third is changed all the same. */
 static void group(void)
 {
     pid_t members[3];

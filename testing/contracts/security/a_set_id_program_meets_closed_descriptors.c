@@ -1,7 +1,7 @@
 /*
  * execve(2), getauxval(3), AT_SECURE: a set-user-ID program that is started without standard descriptors, with
- * strange limits, a pending alarm, blocked and ignored signals and a hostile environment knows that it runs for
- * somebody else, and what was marked close-on-exec is closed.
+ * strange limits, a pending alarm, blocked and ignored signals and a hostile environment sees AT_SECURE = 1,
+ * and descriptors marked close-on-exec are closed.
  */
 #include "security.h"
 #include <sys/auxv.h>

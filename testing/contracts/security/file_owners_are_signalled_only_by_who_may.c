@@ -40,7 +40,7 @@ static int attempt(void *victim)
 static void group(void) { need(setpgid(0, 0) == 0); }
 static void users(void) { need(setpgid(0, 0) == 0); become_nobody(); }
 
-/* Whoever opened and aimed is root; only the write is made by a user. */
+/* Root opens the file and sets its owner; only the write is made by a user. */
 static int only_write(void *unused)
 {
     (void)unused;

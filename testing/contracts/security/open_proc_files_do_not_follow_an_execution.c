@@ -37,7 +37,7 @@ static int attempt(void *unused)
         ssize_t got = read(fds[at], bytes, sizeof bytes);
         say("%s: %s", names[at], got > 0 ? "shown" : got == 0 ? "nothing" : errno_name(errno));
         int fd = openat(dir, names[at], O_RDONLY);
-        say("%s anew: %s", names[at], fd == -1 ? errno_name(errno) : "ok");
+        say("%s again: %s", names[at], fd == -1 ? errno_name(errno) : "ok");
         close(fd);
     }
     OUTCOME(readlinkat(dir, "exe", bytes, sizeof bytes));

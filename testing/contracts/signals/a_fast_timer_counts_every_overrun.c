@@ -1,6 +1,6 @@
 /*
  * timer_getoverrun(2): while the signal of a timer waits, every further expiry counts, however short the interval; the
- * count of the last signal taken stays until the next, or until the timer is set anew.
+ * count of the last signal taken stays until the next, or until the timer is set again.
  */
 #include "../contract.h"
 
@@ -52,6 +52,6 @@ int main(void)
     check(counts_in_the_end(10000), "every 10 us");
     check(counts_in_the_end(1000), "every 1 us");
     check(counts_in_the_end(2), "every 2 ns");
-    say("after setting it anew %d", timer_getoverrun(timer));
+    say("after setting it again %d", timer_getoverrun(timer));
     return 0;
 }

@@ -243,7 +243,7 @@ fn totals(rows: &[Row]) {
     println!("{} healthy boots, {false_deaths} taken for deaths", lived.len());
 }
 
-/// The truth about every log, for whoever reads the logs without this command.
+/// The truth about every log, for programs that read the logs without this command.
 fn truths(table: &Table, on: Architecture) -> Vec<Value> {
     let truth = |way: &Way| {
         json!({

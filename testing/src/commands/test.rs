@@ -99,7 +99,7 @@ const HOST: &[&str] = &["--locked", "--workspace", "--exclude", "kernel", "--exc
 const KERNEL: &[&str] =
     &["-p", "kernel", "-p", "machine", "--features", "kernel/selftest", "--target", "x86_64-unknown-none"];
 
-/// The kernel with every check; that without any is built by no test, since nobody ships it.
+/// The kernel with every check. The one without any (`ludicrous`) is not tested, since it is not shipped.
 const FORTRESS: &[&str] = &["-p", "kernel", "--features", "fortress", "--target", "x86_64-unknown-none"];
 
 /// Runs the command.

@@ -77,7 +77,7 @@ fn opened(dumps: &[Vec<u8>]) -> Result<Vec<Dump>> {
     dumps.iter().map(|bytes| Dump::open(bytes.clone()).context("not a dump")).collect()
 }
 
-/// Whether the kernel itself died; `None` when nobody did.
+/// Whether the kernel itself died rather than a program; `None` if the case has no death.
 fn died_in_kernel(case: &Case<'_>) -> Option<bool> {
     let cause = case.causes.first()?;
     Some(cause.signal.is_none())
@@ -162,7 +162,7 @@ fn of_cause(facts: &mut Facts, cause: &Cause<'_>) {
 /// Number and result of each call that was over, oldest first.
 type Calls = Vec<(i64, i64)>;
 
-/// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut where somebody died before.
+/// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut at an earlier death.
 /// While calls are watched, each has a slot in the ring.
 fn same_calls(told: &Case<'_>, dumped: &Case<'_>, pid: u32) -> Result<usize> {
     let over = |call: &Found<SyscallRecord<'_>>| call.nr.zip(call.result).filter(|_| call.pid == Some(pid));

@@ -1,7 +1,7 @@
 //! A thread's last system calls: number, arguments, result, processor, entry and exit time.
 //!
 //! Only the thread itself writes, so a call takes its slot without an atomic addition: [`CallRing::begin`] gives a [`Draft`],
-//! which is filled and published on the way in; [`Open::end`] adds result and exit time on the way out. Anybody may read at
+//! which is filled and published on the way in; [`Open::end`] adds result and exit time on the way out. Any processor may read at
 //! any moment: an entry is taken only if the writer has not come round to its slot again meanwhile. A call between the two
 //! steps reads as in progress. Calls that have no arguments, cannot fail and cannot sleep take no slot: [`CallRing::brief`]
 //! notes the last of them, and between which two others it was made.
@@ -60,7 +60,7 @@ impl Moment {
     }
 }
 
-/// A call that is being filled in; nobody sees it yet.
+/// A call that is being filled in; readers do not see it yet.
 pub struct Draft<'a> {
     ring: &'a CallRing,
     slot: &'a Slot,
@@ -129,7 +129,7 @@ impl CallRing {
     #[inline(always)]
     pub fn begin(&self) -> Draft<'_> {
         let number = self.next.load(Ordering::Relaxed) / UNIT;
-        // Whoever sees a word stored from here on also sees the last call published, and knows the old entry gone.
+        // A reader that sees a word stored from here on also sees the last call published, and discards the old entry.
         fence(Ordering::Release);
         Draft { ring: self, slot: &self.slots[number as usize % CALLS] }
     }

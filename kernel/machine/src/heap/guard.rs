@@ -58,7 +58,7 @@ mod fortress {
     }
 
     pub(in super::super) unsafe fn taken(at: *const u8, size: usize) {
-        // SAFETY: the caller's: an object of `size` bytes that nobody uses yet.
+        // SAFETY: the caller's: an object of `size` bytes that is not in use yet.
         let body = unsafe { core::slice::from_raw_parts(at.add(LINK), size - LINK) };
         let damaged = body.iter().position(|byte| *byte != POISON);
         assert!(damaged.is_none(), "heap: {at:?} was written at +{} after it was freed", LINK + damaged.unwrap_or(0));
@@ -217,7 +217,7 @@ pub fn misuse(how: Misuse) {
 
     let layout = Layout::new::<[u64; 6]>();
     // SAFETY: none, on purpose: the object is used wrongly, within memory that is the heap's. The compiler must not see that
-    // it is the same object, or that nobody needs it.
+    // it is the same object, or that it is unused.
     unsafe {
         let at = black_box(alloc::alloc::alloc(layout));
         if how == Misuse::Overrun {

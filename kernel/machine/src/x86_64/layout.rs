@@ -38,7 +38,7 @@ pub(crate) struct Bases {
 
 struct SharedBases(UnsafeCell<Bases>);
 
-// SAFETY: written by `set` alone, on the one processor, while nobody holds an address of the regions.
+// SAFETY: written by `set` alone, on the one processor, while no address of the regions is in use.
 unsafe impl Sync for SharedBases {}
 
 static BASES: SharedBases =
@@ -109,7 +109,7 @@ pub(crate) fn choose(bits: Option<u64>, reach: u64) -> Bases {
 /// Use these from here on.
 ///
 /// # Safety
-/// Once, on the one processor that runs, with tables that map the direct map there, and while nobody holds an address of any region.
+/// Once, on the one processor that runs, with tables that map the direct map there, and while no address of any region is in use.
 pub(crate) unsafe fn set(bases: Bases) {
     // SAFETY: the caller's.
     unsafe { *BASES.0.get() = bases };

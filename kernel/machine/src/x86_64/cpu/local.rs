@@ -21,7 +21,7 @@ pub(crate) struct Local {
     pub user_sp: AtomicU64,
     /// Own: top of the running thread's kernel stack.
     pub stack_top: AtomicU64,
-    /// Return work requested; set by anybody.
+    /// Work requested before the return to user mode; set by any processor.
     pub work: AtomicU32,
     /// This processor's number.
     pub id: AtomicU32,
@@ -83,7 +83,7 @@ pub(crate) struct IstStack {
     pub(super) bytes: core::cell::UnsafeCell<[u64; IST_SIZE / 8]>,
 }
 
-// SAFETY: nobody touches the bytes through this type but the processor and the one-time set-up before it runs.
+// SAFETY: only the processor and the one-time set-up before it runs touch the bytes through this type.
 unsafe impl Sync for IstStack {}
 
 static FIRST: Local = Local::new();
@@ -124,7 +124,7 @@ impl Local {
         self.id.store(id.0, Ordering::Relaxed);
         self.apic_id.store(apic_id, Ordering::Relaxed);
         for stack in &self.ist {
-            // SAFETY: the processor is not running yet, so nobody uses the stack.
+            // SAFETY: the processor is not running yet, so the stack is unused.
             unsafe { (*stack.bytes.get())[IST_SIZE / 8 - 2] = this as u64 };
         }
         LOCALS[id.0 as usize].store(this, Ordering::Release);

@@ -54,7 +54,7 @@ struct Memory {
 
 struct Shared(UnsafeCell<Memory>);
 
-// SAFETY: touched only by a `Disk`, of which one at a time is in use: it needs the turn, or the stage and nobody else running.
+// SAFETY: touched only by a `Disk`, of which one at a time is in use: it needs the turn, or the stage with all other processors stopped.
 unsafe impl Sync for Shared {}
 
 static MEMORY: Shared = Shared(UnsafeCell::new(Memory {
@@ -103,7 +103,7 @@ pub struct Turn(());
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Turn {
-    /// It, unless somebody has it.
+    /// Takes the turn; `None` while another holder has it.
     pub fn take() -> Option<Self> {
         (!TAKEN.swap(true, Ordering::Acquire)).then_some(Self(()))
     }
@@ -115,14 +115,14 @@ impl Drop for Turn {
     }
 }
 
-/// Why nobody else drives the disk.
+/// Why the disk has no other driver at the moment.
 enum Alone {
     Crash { _stage: Stage },
     Turn { _turn: Turn },
 }
 
-/// The first block device, reset and made ready, for a crash. What anybody had begun with it is over. `None` too when somebody
-/// has the [`Turn`] and may still run.
+/// The first block device, reset and made ready, for a crash. Requests in progress are lost. `None` without a device, and while the
+/// holder of the [`Turn`] may still run.
 pub fn find(stage: Stage) -> Option<Disk> {
     if TAKEN.load(Ordering::Acquire) && !nmi::others_are_stopped() {
         return None;
@@ -130,7 +130,7 @@ pub fn find(stage: Stage) -> Option<Disk> {
     open(Alone::Crash { _stage: stage })
 }
 
-/// The same for whoever has the turn.
+/// The same for the holder of the turn.
 pub fn find_in(turn: Turn) -> Option<Disk> {
     open(Alone::Turn { _turn: turn })
 }

@@ -96,7 +96,7 @@ trap_common:
     add rsp, 8
     iretq
 
-    /* RDI is on the stack, EDI the vector; GS may be anybody's. RBX keeps the old base over the call. */
+    /* RDI is on the stack, EDI the vector; GS may be the user's or the kernel's. RBX keeps the old base over the call. */
     .balign 16
 trap_paranoid:
     cld

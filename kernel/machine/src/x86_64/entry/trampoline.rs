@@ -103,7 +103,7 @@ pub(super) fn prepare(stack: u64, local: &'static Local, entry: Entry) -> u8 {
 /// The root table for the first instructions.
 fn root() -> u64 {
     let at = paging::startup_root();
-    // SAFETY: both are root tables; the low entry is the boot tables' first GiB, which nobody else uses.
+    // SAFETY: both are root tables; the low entry is the boot tables' first GiB, which has no other users.
     let (from, to) = unsafe { (table::table(table::root_address()), table::table(at)) };
     for (to, from) in to.iter().zip(from) {
         to.store(from.load(Relaxed), Relaxed);

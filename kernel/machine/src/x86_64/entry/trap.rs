@@ -159,7 +159,7 @@ pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64,
     let control = || Control { gs_base, ..regs::control_here() };
     let fatal = |kind| fatal(kind, &frame.regs, code, control());
     match vector {
-        // Somebody is impatient with a processor that is at it already.
+        // A second NMI while this processor handles the crash already.
         NMI if stage::is_mine() => {}
         // QEMU interrupts all processors at once: the first deals with it.
         NMI if nmi::stop_requested() || !stage::claim() => nmi::stop(&frame.regs, control()),

@@ -92,7 +92,7 @@ impl Reference {
         match self {
             // SAFETY: reading the ACPI timer has no effect.
             Self::Acpi(port) => unsafe { in32(port) & 0xff_ffff },
-            // SAFETY: latch and read channel 2 of the PIT, which nobody else uses.
+            // SAFETY: latch and read channel 2 of the PIT, which has no other users.
             Self::Pit => unsafe {
                 out8(0x43, 0x80);
                 u32::from(in8(0x42)) | u32::from(in8(0x42)) << 8

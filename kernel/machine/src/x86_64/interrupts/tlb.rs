@@ -72,7 +72,7 @@ fn ask(mask: CpuMask, kernel: bool) {
         (hooks().note)(&Note::FlushAsked { of: mask, kernel });
     }
     let mut tickets = [0; MAX_CPUS];
-    // The table writes before must be seen by whoever flushes after.
+    // The table writes before must be seen by every processor that flushes after.
     fence(Ordering::SeqCst);
     for (local, ticket) in targets(mask).zip(&mut tickets) {
         let asked = &local.flushes;

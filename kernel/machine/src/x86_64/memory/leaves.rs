@@ -1,7 +1,7 @@
 //! Page tables as they are, for dumps: no lock, no fault, whatever they hold.
 //!
 //! Tables are read through the direct map, word by word, and only where there is RAM; an entry that points elsewhere ends the
-//! walk. Somebody may be changing them: what is read is then either state.
+//! walk. Other processors may change them meanwhile: each entry is then read before or after its change.
 
 use core::sync::atomic::Ordering::Relaxed;
 

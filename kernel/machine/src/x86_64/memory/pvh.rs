@@ -103,7 +103,7 @@ pub(crate) unsafe fn read(at: u64) -> Option<StartInfo> {
 }
 
 /// # Safety
-/// `from` is a NUL-terminated string, and nobody uses [`COMMAND_LINE`] yet.
+/// `from` is a NUL-terminated string, and [`COMMAND_LINE`] is not in use yet.
 unsafe fn copy_command_line(from: *const u8) -> usize {
     let to = COMMAND_LINE.0.get().cast::<u8>();
     for len in 0..COMMAND_LINE_MAX {

@@ -58,7 +58,7 @@ pub(crate) fn holds(at: *mut u8) -> bool {
 /// Release a span.
 ///
 /// # Safety
-/// `at` came from [`map`] with as many pages, and nobody uses the memory any more.
+/// `at` came from [`map`] with as many pages, and the memory is no longer in use.
 pub(crate) unsafe fn unmap(at: *mut u8, pages: usize) {
     let Some(order) = order(pages) else { return };
     release(at as u64, pages);

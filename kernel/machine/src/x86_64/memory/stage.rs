@@ -3,7 +3,7 @@
 //! [`enter`] leaves the stack it is called on and never comes back, so whatever failed there (an overflow, a lock held, a
 //! half-done change) stays as it was. A second failure enters again, on the other of two stacks: the failure before lives on
 //! the stack left, the one before that is past. So crashes may nest without end on bounded stacks, and what the stage hands
-//! out may be handed out anew each time: nobody who had it before runs again.
+//! out may be handed out again each time: the code that had it before never resumes.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -17,7 +17,7 @@ use crate::percpu;
 use crate::x86_64::cpu::{irq, local, regs};
 use crate::x86_64::interrupts::nmi;
 
-/// The processor that has the stage, plus 1; 0 while nobody has.
+/// The processor that has the stage, plus 1; 0 while no processor has it.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 static ENTRIES: AtomicU32 = AtomicU32::new(0);
 /// Tops of the two stacks; 0 before [`prepare`].
@@ -34,7 +34,7 @@ unsafe impl Sync for Buffer {}
 
 static BUFFER_BYTES: Buffer = Buffer(UnsafeCell::new([0; BUFFER]));
 
-/// The proof that whoever has it is alone in dealing with a crash.
+/// The proof that its holder is the only code that handles a crash.
 #[derive(Clone, Copy)]
 pub struct Stage {
     /// How many entered before: 0 for the first crash.
@@ -140,7 +140,7 @@ impl<T: Copy> Committed<T> {
     /// Replaces the value by `value`. A crash before the end of the call leaves the former value in force.
     pub fn set(&self, _stage: &Stage, value: T) {
         let slot = if self.valid.load(Ordering::Relaxed) == 1 { 1 } else { 0 };
-        // SAFETY: the slot that does not count; nobody reads it, and whoever may have been writing it never runs again.
+        // SAFETY: the slot that does not count; it has no readers, and an interrupted writer of it never resumes.
         unsafe { (*self.slots[slot].get()).write(value) };
         self.valid.store(slot as u32 + 1, Ordering::Release);
     }

@@ -22,7 +22,7 @@ use crate::x86_64::cpu::{fpu, local};
 const PARKED: u32 = 0;
 const RUNNING: u32 = 1;
 const DEAD: u32 = 2;
-/// Parked, and somebody is changing it.
+/// Parked, and locked while another thread changes it.
 const BUSY: u32 = 3;
 
 const NO_CPU: u32 = u32::MAX;
@@ -355,14 +355,14 @@ fn finish() {
     if previous.is_null() {
         return;
     }
-    // SAFETY: it keeps itself alive until `release` below, and nobody resumes it before the state is stored.
+    // SAFETY: it keeps itself alive until `release` below, and it cannot be resumed before the state is stored.
     let core = unsafe { &*previous };
     let leave = core.leave.load(Ordering::Relaxed);
     if leave != DEAD {
         core.state.store(leave, Ordering::Release);
         return;
     }
-    // SAFETY: dead, and its stack left for good: nobody else touches the slot.
+    // SAFETY: dead, and its stack left for good: the slot has no other users.
     drop(unsafe { (*core.stack.get()).take() });
     core.state.store(DEAD, Ordering::Release);
     let itself = core.itself.load(Ordering::Relaxed);
