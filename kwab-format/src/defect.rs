@@ -4,7 +4,7 @@ use crate::section::{DumpId, SectionKind};
 use crate::wire::WireError;
 use core::fmt;
 
-/// Something wrong at one place of a dump; everything that no defect names is sound.
+/// Damage at one offset of a dump; everything that no defect names is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// What is wrong.
@@ -42,9 +42,9 @@ pub enum DefectKind {
     },
     /// Sections are missing between two sound ones, without a trace.
     Missing,
-    /// A section stands at another place than its header says: bytes before it were lost or inserted.
+    /// A section stands at another offset than its header says: bytes before it were lost or inserted.
     Displaced {
-        /// Place minus claimed place.
+        /// Actual offset minus the offset in the header.
         by: i64,
     },
     /// A section of another dump stands here; skipped.

@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         self.dump_id
     }
 
-    /// All sections with their payloads checked, and all defects, in order of place.
+    /// All sections with their payloads checked, and all defects, in order of offset.
     #[must_use]
     pub const fn sections(&self) -> Sections<'a> {
         Sections::new(self.bytes, self.file, self.dump_id, true)

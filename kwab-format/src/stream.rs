@@ -19,7 +19,7 @@ pub struct Found<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Iterates the dumps of a stream in order of place.
+/// Iterates the dumps of a stream in order of offset.
 #[derive(Clone, Copy, Debug)]
 pub struct Dumps<'a> {
     bytes: &'a [u8],

@@ -37,7 +37,7 @@ pub struct Sections<'a> {
     stage: Stage,
     /// The sequence number that comes next; one more than can be written after the last.
     expected: u64,
-    /// Place minus claimed place of the last section.
+    /// Actual offset of the last section minus the offset in its header.
     displaced: i64,
     /// Sequence numbers below `expected` that no sound section has brought.
     gaps: Gaps,
@@ -206,7 +206,7 @@ impl<'a> Sections<'a> {
             self.push(Item::Defect(Defect::new(kind, self.pos as u64, 0)));
         }
         self.late = Some(header.seq);
-        // The bytes that were missing at the place that the section belongs to are here.
+        // The bytes that were missing at the offset in the section's header are here.
         self.displaced = self.displaced.wrapping_add_unsigned(header.total_len());
     }
 
@@ -242,18 +242,18 @@ impl<'a> Sections<'a> {
 
     /// Reports sections and bytes that are missing before `header`.
     fn note_gap(&mut self, header: &SectionHeader) {
-        let place = self.pos as u64;
+        let offset = self.pos as u64;
         if u64::from(header.seq) > self.expected {
-            let gap = self.gaps.open(self.next_seq(), header.seq.saturating_sub(1), Some(place));
+            let gap = self.gaps.open(self.next_seq(), header.seq.saturating_sub(1), Some(offset));
             if let Some(missing) = gap {
                 self.push(Item::Defect(missing));
             }
         }
-        let by = place.cast_signed().wrapping_sub(header.position.cast_signed());
+        let by = offset.cast_signed().wrapping_sub(header.position.cast_signed());
         if by != self.displaced {
             let change = by.wrapping_sub(self.displaced);
             self.displaced = by;
-            self.push(Item::Defect(Defect::new(DefectKind::Displaced { by: change }, place, 0)));
+            self.push(Item::Defect(Defect::new(DefectKind::Displaced { by: change }, offset, 0)));
         }
     }
 

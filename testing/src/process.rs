@@ -1,4 +1,4 @@
-//! Runs other programs: the only place where this package starts a process.
+//! Runs other programs: the only module of this package that starts a process.
 //!
 //! A [`Call`] is a program with its arguments, folder, environment and time limit. It runs in one of three ways:
 //! [`Call::show`] lets the user see the program's output, [`Call::capture`] returns it, [`Call::spawn`] leaves it to the

@@ -117,8 +117,8 @@ impl<T> DirMap<T> {
         let slot = Slot { hash, name: name.into(), value };
         let free = self.free.pop();
         let at = match free.and_then(|at| Some((at, self.slots.get_mut(at as usize)?))) {
-            Some((at, place)) => {
-                *place = Some(slot);
+            Some((at, free)) => {
+                *free = Some(slot);
                 at
             }
             None => {
@@ -140,8 +140,8 @@ impl<T> DirMap<T> {
     pub fn remove(&mut self, name: &[u8]) -> Option<T> {
         let hash = hash(self.key, name);
         let at = self.find(hash, name)?;
-        if let Some(place) = self.index_place(hash, at as u32) {
-            self.index[place] = GONE;
+        if let Some(bucket) = self.index_bucket(hash, at as u32) {
+            self.index[bucket] = GONE;
         }
         let slot = self.slots.get_mut(at)?.take()?;
         self.free.push(at as u32);
@@ -175,28 +175,28 @@ impl<T> DirMap<T> {
             return (0..self.slots.len).find(|&at| here(at));
         }
         let mask = self.index.len() - 1;
-        let mut place = hash as usize & mask;
+        let mut bucket = hash as usize & mask;
         loop {
-            match self.index[place] {
+            match self.index[bucket] {
                 EMPTY => return None,
                 GONE => {}
                 at if here(at as usize) => return Some(at as usize),
                 _ => {}
             }
-            place = (place + 1) & mask;
+            bucket = (bucket + 1) & mask;
         }
     }
 
-    fn index_place(&self, hash: u32, at: u32) -> Option<usize> {
+    fn index_bucket(&self, hash: u32, at: u32) -> Option<usize> {
         let mask = self.index.len().checked_sub(1)?;
-        let mut place = hash as usize & mask;
-        while self.index[place] != at {
-            if self.index[place] == EMPTY {
+        let mut bucket = hash as usize & mask;
+        while self.index[bucket] != at {
+            if self.index[bucket] == EMPTY {
                 return None;
             }
-            place = (place + 1) & mask;
+            bucket = (bucket + 1) & mask;
         }
-        Some(place)
+        Some(bucket)
     }
 
     fn add_to_index(&mut self, hash: u32, at: u32) {
@@ -208,12 +208,12 @@ impl<T> DirMap<T> {
             return;
         }
         let mask = self.index.len() - 1;
-        let mut place = hash as usize & mask;
-        while self.index[place] < GONE {
-            place = (place + 1) & mask;
+        let mut bucket = hash as usize & mask;
+        while self.index[bucket] < GONE {
+            bucket = (bucket + 1) & mask;
         }
-        self.index_used += usize::from(self.index[place] == EMPTY);
-        self.index[place] = at;
+        self.index_used += usize::from(self.index[bucket] == EMPTY);
+        self.index[bucket] = at;
     }
 
     fn rebuild_index(&mut self) {
@@ -222,11 +222,11 @@ impl<T> DirMap<T> {
         self.index.resize(size, EMPTY);
         self.index_used = self.len();
         for (at, slot) in self.slots.from(0) {
-            let mut place = slot.hash as usize & (size - 1);
-            while self.index[place] != EMPTY {
-                place = (place + 1) & (size - 1);
+            let mut bucket = slot.hash as usize & (size - 1);
+            while self.index[bucket] != EMPTY {
+                bucket = (bucket + 1) & (size - 1);
             }
-            self.index[place] = at as u32;
+            self.index[bucket] = at as u32;
         }
     }
 }
@@ -265,13 +265,13 @@ mod tests {
 
     #[test]
     fn names_that_collide_under_one_key_are_spread_under_another() {
-        let place = |key, name: &str| hash(key, name.as_bytes()) as usize % 256;
-        let chosen: Vec<_> = (0..100_000).map(|n: u32| n.to_string()).filter(|name| place(1, name) == 0).collect();
+        let bucket = |key, name: &str| hash(key, name.as_bytes()) as usize % 256;
+        let chosen: Vec<_> = (0..100_000).map(|n: u32| n.to_string()).filter(|name| bucket(1, name) == 0).collect();
         assert!(chosen.len() > 200, "{} names were found", chosen.len());
         for key in [0, 2, 3, 1 << 63] {
-            let mut places = [0; 256];
-            chosen.iter().for_each(|name| places[place(key, name)] += 1);
-            assert!(places.iter().all(|&count| count < 16), "{:?} names at one place", places.iter().max());
+            let mut buckets = [0; 256];
+            chosen.iter().for_each(|name| buckets[bucket(key, name)] += 1);
+            assert!(buckets.iter().all(|&count| count < 16), "{:?} names in one bucket", buckets.iter().max());
         }
     }
 

@@ -14,7 +14,7 @@ pub const MAX_SYMLINKS: u32 = 40;
 /// One step of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'p> {
-    /// `.`: stay, but the place must be a directory.
+    /// `.`: stay, but it must be a directory.
     Here,
     /// `..`: the parent, or stay at the root.
     Up,
@@ -58,7 +58,7 @@ impl<'p> Steps<'p> {
     }
 }
 
-/// A step in its place.
+/// A step and what follows it in the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked<'p> {
     /// What to do.

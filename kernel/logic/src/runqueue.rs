@@ -62,7 +62,7 @@ pub enum Policy {
     Idle,
 }
 
-/// A task's place in the order.
+/// A task's scheduling parameters: its policy and its key in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
     /// The scheduling policy, with the priority if it is a real-time one.

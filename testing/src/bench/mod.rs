@@ -109,7 +109,7 @@ impl Run {
 
 /// One row of the table of benchmarks.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Row {
+pub struct BenchRow {
     /// Name of the benchmark, unique in the table.
     pub name: String,
     /// How many operations one run makes.
@@ -124,7 +124,7 @@ pub struct Row {
     pub kevlar_wall: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// Instructions per operation of the kernel in the articles, and of the Linux beside it.
     pub fn of_articles(&self) -> Option<[f64; 2]> {
         Some([self.kevlar?, self.linux?])
@@ -137,8 +137,8 @@ impl Row {
 }
 
 /// The table of benchmarks, in the guest's order.
-pub fn table() -> Result<Vec<Row>> {
-    let mut tables: BTreeMap<String, Vec<Row>> =
+pub fn table() -> Result<Vec<BenchRow>> {
+    let mut tables: BTreeMap<String, Vec<BenchRow>> =
         toml::from_str(include_str!("../../bench/table.toml")).context("testing/bench/table.toml")?;
     tables.remove("bench").context("testing/bench/table.toml has no [[bench]]")
 }

@@ -17,7 +17,7 @@ use kwab_format::record::{PageFaults, SpanProfile, SyscallProfile};
 
 use super::compare::number;
 use super::method::{self, Timing};
-use super::{Figure, Row};
+use super::{BenchRow, Figure};
 use crate::kernel::Which;
 use crate::{evidence, paths};
 
@@ -35,7 +35,7 @@ pub struct Account {
 }
 
 /// Boots one benchmark with the kernel's profile on; gives its figure, the accounts and the dump they are in.
-pub fn accounts(boot: &Path, image: &(PathBuf, u32), row: &Row) -> Result<(Figure, Vec<Account>, PathBuf)> {
+pub fn accounts(boot: &Path, image: &(PathBuf, u32), row: &BenchRow) -> Result<(Figure, Vec<Account>, PathBuf)> {
     let mut machine = method::machine(Which::Ours, boot, image, Timing::Instructions);
     machine.append.push_str(" debug=profile,trace");
     let (run, serial) = method::measure_on(&machine, "profile", image.1, std::slice::from_ref(row))?;

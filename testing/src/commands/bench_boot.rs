@@ -17,9 +17,9 @@ use crate::qemu::{self, Limits, Machine, Model};
 use crate::setup::{self, Consent, Tool};
 use crate::{boot, kernel};
 
-/// Arguments of `bench-boot`.
+/// BenchBootArguments of `bench-boot`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchBootArguments {
     /// Boots of each kernel.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
@@ -37,7 +37,7 @@ const PROMPT: &str = "# ";
 const SECONDS: u64 = 60;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &BenchBootArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     let mut rows = vec![("firmware".to_owned(), firmware(arguments.machine)?, Vec::new())];
     for which in arguments.kernel.kernels() {

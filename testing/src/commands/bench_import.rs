@@ -41,9 +41,9 @@ const PYTHON: &str = concat!(
     "        except ValueError: pass\n",
 );
 
-/// Arguments of `bench-import`.
+/// BenchImportArguments of `bench-import`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchImportArguments {
     /// Megabytes (of 1,000,000 bytes) of each log.
     #[arg(long, default_value_t = 500)]
     size: u64,
@@ -64,7 +64,7 @@ struct Measured {
 }
 
 /// Measures and prints the table.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &BenchImportArguments) -> Result<ExitCode> {
     let kwab = match &arguments.kwab {
         Some(path) => path.clone(),
         None => build_kwab()?,

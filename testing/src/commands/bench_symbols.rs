@@ -14,9 +14,9 @@ use clap::Args;
 
 use crate::paths;
 
-/// Arguments of `bench-symbols`.
+/// BenchSymbolsArguments of `bench-symbols`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchSymbolsArguments {
     /// The ELF file; without it, the kwab binary with full debug information is built.
     #[arg(long, value_name = "PATH")]
     elf: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Arguments {
 }
 
 /// Measures and prints the table.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &BenchSymbolsArguments) -> Result<ExitCode> {
     let folder = paths::build("bench-symbols")?;
     let example =
         build(&["--release", "-p", "kwab", "--example", "symbolize"], &[], "release/examples/symbolize", None)?;
@@ -124,7 +124,14 @@ fn row(name: &str, seconds: f64, count: u32) {
 }
 
 /// A tool that may not be installed; slow ones run once.
-fn optional(name: &str, package: &str, command: &[&str], addresses: &Path, cache: &Path, arguments: &Arguments) {
+fn optional(
+    name: &str,
+    package: &str,
+    command: &[&str],
+    addresses: &Path,
+    cache: &Path,
+    arguments: &BenchSymbolsArguments,
+) {
     match best(arguments.runs.min(2), command, addresses, cache) {
         Ok(seconds) => row(name, seconds, arguments.count),
         Err(error) => println!("{name:<44} not measured: {error:#} (Debian package {package})"),

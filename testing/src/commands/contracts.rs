@@ -17,7 +17,7 @@ use clap::Args;
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
 use crate::contracts::program::{self, Contract};
-use crate::contracts::results::{self, Row};
+use crate::contracts::results::{self, ContractRow};
 use crate::contracts::verdict::{self, Difference, Verdict};
 use crate::image::Image;
 use crate::jobs::{self, Guest, Report};
@@ -26,9 +26,9 @@ use crate::paths;
 use crate::results::{self as judged, Circumstances};
 use crate::setup::{self, Consent, Tool};
 
-/// Arguments of `contracts`.
+/// ContractsArguments of `contracts`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ContractsArguments {
     /// Parts of names, separated by commas; without it everything runs.
     filter: Option<String>,
     /// Which kernels run.
@@ -51,7 +51,7 @@ pub struct Arguments {
     smp: u32,
 }
 
-impl Arguments {
+impl ContractsArguments {
     /// All contracts under both kernels.
     pub fn both() -> Self {
         Self {
@@ -66,7 +66,7 @@ impl Arguments {
     }
 }
 
-impl Arguments {
+impl ContractsArguments {
     /// What strains memory and processes, under the kernel that checks itself most, beside Linux's remembered answers.
     pub fn fortress() -> Self {
         let filter = Some("vm/,processes/,threading/".to_owned());
@@ -84,7 +84,7 @@ struct Batch {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode> {
     if arguments.write {
         let page = coverage::page(&program::find(None)?)?;
         paths::write(&coverage::page_file(), page.as_bytes())?;
@@ -126,7 +126,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     judged::verdict(&failures)
 }
 
-fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
+fn batch(arguments: &ContractsArguments, consent: Consent) -> Result<Batch> {
     let contracts = program::find(arguments.filter.as_deref())?;
     let files = program::build(&contracts, consent)?;
     let linux = Which::Linux.image(consent)?;
@@ -141,9 +141,9 @@ fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
 fn second_look(
     batch: &Batch,
     boot: &Path,
-    mut rows: Vec<Row>,
+    mut rows: Vec<ContractRow>,
     excuses: &BTreeMap<String, Difference>,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<ContractRow>> {
     let differs = |name: &str| {
         let row = rows.iter().find(|row| row.name == name);
         row.is_some_and(|row| matches!(row.verdict, Verdict::Differs(_)) && !row.ours.end.is_death())
@@ -160,7 +160,7 @@ fn second_look(
             Verdict::Same => Verdict::Unsteady(format!("agrees when run again; first {}", row.verdict)),
             verdict => verdict,
         };
-        *row = Row { name: row.name.clone(), verdict, ours: ours.clone(), linux: linux.clone() };
+        *row = ContractRow { name: row.name.clone(), verdict, ours: ours.clone(), linux: linux.clone() };
     }
     Ok(rows)
 }
@@ -200,19 +200,19 @@ fn rows(
     mut ours: BTreeMap<String, Report>,
     excuses: &BTreeMap<String, Difference>,
     rule: impl Fn(&Contract, u64) -> Option<Report>,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<ContractRow>> {
     let today = judged::today();
     let row = |(contract, key): (&Contract, &u64)| {
         let name = contract.name.clone();
         let ours = ours.remove(&name).with_context(|| format!("{name} has no report"))?;
         let linux = rule(contract, *key).unwrap_or_else(|| ours.clone());
         let verdict = verdict::judge(&ours, &linux, excuses.get(&name), &today);
-        Ok(Row { name, verdict, ours, linux })
+        Ok(ContractRow { name, verdict, ours, linux })
     };
     batch.contracts.iter().zip(&batch.keys).map(row).collect()
 }
 
-fn show(rows: &[Row], with_output: bool) {
+fn show(rows: &[ContractRow], with_output: bool) {
     for row in rows.iter().filter(|row| row.verdict != Verdict::Same) {
         println!("{:<8} {:<44} {}", row.verdict.word(), row.name, row.verdict);
         if with_output && row.verdict.is_failure() {

@@ -147,7 +147,7 @@ fn left_out(text: &str, kind: &str) -> Result<u64> {
 fn check_output(text: &str) -> Result<()> {
     let mut lines = text.lines().map(str::trim_end);
     for wanted in PRINTED {
-        ensure!(lines.any(|line| line == *wanted), "the script did not print `{wanted}` in its place");
+        ensure!(lines.any(|line| line == *wanted), "the script did not print `{wanted}` in the expected order");
     }
     Ok(())
 }

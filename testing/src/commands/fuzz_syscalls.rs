@@ -23,9 +23,9 @@ use crate::paths;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 
-/// Arguments of `fuzz-syscalls`.
+/// FuzzSyscallsArguments of `fuzz-syscalls`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct FuzzSyscallsArguments {
     /// The first seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -67,7 +67,7 @@ pub struct Arguments {
     append: bool,
 }
 
-impl Arguments {
+impl FuzzSyscallsArguments {
     /// Two seeds that always ask the same, on machines of 1 and 2 CPUs.
     pub fn slice() -> Self {
         Self {
@@ -107,7 +107,7 @@ const CPUS: [u32; 3] = [1, 2, 4];
 const MEMORY: [u32; 5] = [256, 512, 128, 1024, 2048];
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &FuzzSyscallsArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let began = Circumstances::now();
     let bench = Bench::new(arguments.kernel, consent)?;
@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 }
 
 /// Runs one case; what it found, each as a line.
-fn one(bench: &Bench, case: &Case, arguments: &Arguments, record: &mut Record) -> Result<Vec<String>> {
+fn one(bench: &Bench, case: &Case, arguments: &FuzzSyscallsArguments, record: &mut Record) -> Result<Vec<String>> {
     let answer = bench.run(case)?;
     let mut findings = answer.report.findings.clone();
     findings.extend(record::forbidden(&answer));

@@ -13,9 +13,9 @@ use clap::{Args, ValueEnum};
 
 use crate::genlog::{Dialect, Options, generate};
 
-/// Arguments of `gen-log`.
+/// GenLogArguments of `gen-log`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct GenLogArguments {
     /// Where the log goes; without it, stdout.
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -49,7 +49,7 @@ enum DialectName {
 }
 
 /// Writes the log.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &GenLogArguments) -> Result<ExitCode> {
     let options = Options {
         size: arguments.size * 1_000_000,
         seed: arguments.seed,

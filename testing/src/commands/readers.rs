@@ -18,15 +18,15 @@ use crate::paths;
 use crate::readers::{READERS, Stacks, stacks_of};
 use crate::setup::Consent;
 
-/// Arguments of `readers`.
+/// ReadersArguments of `readers`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ReadersArguments {
     /// Dumps of the kernel of the build tree; without any, those of the last exam.
     dumps: Vec<PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &ReadersArguments, consent: Consent) -> Result<ExitCode> {
     let kernel = Which::Ours.image(consent)?;
     let dumps = if arguments.dumps.is_empty() { of_exam()? } else { arguments.dumps.clone() };
     let folder = paths::build("readers")?;

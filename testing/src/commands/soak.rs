@@ -17,9 +17,9 @@ use crate::qemu::{self, Ending, Limits, Machine, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
 
-/// Arguments of `soak`.
+/// SoakArguments of `soak`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct SoakArguments {
     /// How long the workers run, in seconds of the guest.
     #[arg(default_value_t = 300)]
     seconds: u64,
@@ -44,7 +44,7 @@ pub struct Arguments {
 const LOST_KIB: i64 = 512;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &SoakArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let machine = machine(arguments, consent)?;
     let mut summary = None;
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
+fn machine(arguments: &SoakArguments, consent: Consent) -> Result<Machine> {
     let mut image = image::base(consent)?;
     image.program("/bin/stress", &guest::program("stress", consent)?)?;
     let (seconds, seed, copies) = (arguments.seconds, arguments.seed, arguments.copies);

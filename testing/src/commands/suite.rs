@@ -21,9 +21,9 @@ use crate::setup::{self, Consent, Tool};
 use crate::suites::{self, Chosen, Runs, Suite};
 use crate::{paths, results};
 
-/// Arguments of `suite`.
+/// SuiteArguments of `suite`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct SuiteArguments {
     /// The suite to run.
     #[arg(value_enum)]
     suite: Suite,
@@ -40,7 +40,7 @@ pub struct Arguments {
     smp: u32,
 }
 
-impl Arguments {
+impl SuiteArguments {
     /// A suite's slice under both kernels.
     pub fn slice(suite: Suite) -> Self {
         Self { suite, filter: None, slice: true, kernel: Selection::Both, smp: 2 }
@@ -56,7 +56,7 @@ impl Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &SuiteArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     let began = Circumstances::now();
     let suite = arguments.suite;
@@ -89,7 +89,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 fn run_under(
     kernel: Which,
-    arguments: &Arguments,
+    arguments: &SuiteArguments,
     suffix: &str,
     image: &Image,
     jobs: &[Job],

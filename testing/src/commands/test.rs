@@ -23,9 +23,9 @@ use crate::setup::{self, Consent};
 use crate::suites::Suite;
 use crate::{paths, readme};
 
-/// Arguments of `test`.
+/// TestArguments of `test`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct TestArguments {
     /// Only these steps.
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().map(|step| step.name)))]
     steps: Vec<String>,
@@ -65,31 +65,40 @@ const STEPS: &[Step] = &[
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
-    Step { name: "selftest", run: |consent, _| selftest::run(&selftest::Arguments::default(), consent).map(drop) },
+    Step {
+        name: "selftest",
+        run: |consent, _| selftest::run(&selftest::SelftestArguments::default(), consent).map(drop),
+    },
     Step { name: "boot", run: |consent, _| boot(Which::Ours, consent) },
     Step { name: "memory-sizes", run: |consent, _| sizes::check(consent) },
     Step { name: "events", run: |consent, _| events::run(consent).map(drop) },
-    Step { name: "crashes", run: |consent, _| crashes::run(&crashes::Arguments::quick(), consent).map(drop) },
-    Step { name: "exam", run: |consent, _| exam::run(&exam::Arguments::once(), consent).map(drop) },
+    Step { name: "crashes", run: |consent, _| crashes::run(&crashes::CrashesArguments::quick(), consent).map(drop) },
+    Step { name: "exam", run: |consent, _| exam::run(&exam::ExamArguments::once(), consent).map(drop) },
     Step { name: "readme", run: |_, _| readme_commands() },
     Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
-    Step { name: "contracts", run: |consent, _| contracts::run(&contracts::Arguments::both(), consent).map(drop) },
-    Step { name: "fortress", run: |consent, _| contracts::run(&contracts::Arguments::fortress(), consent).map(drop) },
+    Step {
+        name: "contracts",
+        run: |consent, _| contracts::run(&contracts::ContractsArguments::both(), consent).map(drop),
+    },
+    Step {
+        name: "fortress",
+        run: |consent, _| contracts::run(&contracts::ContractsArguments::fortress(), consent).map(drop),
+    },
     Step { name: "programs", run: |consent, _| suite(Suite::Programs, consent) },
     Step { name: "busybox-slice", run: |consent, _| suite(Suite::Busybox, consent) },
     Step { name: "posix-slice", run: |consent, _| suite(Suite::Posix, consent) },
     Step {
         name: "fuzz-syscalls",
-        run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::Arguments::slice(), consent).map(drop),
+        run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::FuzzSyscallsArguments::slice(), consent).map(drop),
     },
-    Step { name: "hogs", run: |consent, _| hogs::run(&hogs::Arguments::all(), consent).map(drop) },
+    Step { name: "hogs", run: |consent, _| hogs::run(&hogs::HogsArguments::all(), consent).map(drop) },
     Step {
         name: "linux-crashes",
-        run: |consent, _| linux_crashes::run(&linux_crashes::Arguments::slice(), consent).map(drop),
+        run: |consent, _| linux_crashes::run(&linux_crashes::LinuxCrashesArguments::slice(), consent).map(drop),
     },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
     Step { name: "mutants-slice", run: |consent, _| mutants::slice(consent) },
-    Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
+    Step { name: "bench-gate", run: |consent, _| bench::run(&bench::BenchArguments::gate(), consent).map(drop) },
 ];
 
 /// Every crate that builds for the host.
@@ -103,7 +112,7 @@ const KERNEL: &[&str] =
 const FORTRESS: &[&str] = &["-p", "kernel", "--features", "fortress", "--target", "x86_64-unknown-none"];
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     setup::require_targets()?;
     let started = Instant::now();
     let mut tally = Tally::default();
@@ -153,7 +162,7 @@ impl Tally {
 }
 
 fn suite(suite: Suite, consent: Consent) -> Result<()> {
-    suite::run(&suite::Arguments::slice(suite), consent).map(drop)
+    suite::run(&suite::SuiteArguments::slice(suite), consent).map(drop)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

@@ -112,7 +112,7 @@ pub fn judge(ours: &Report, linux: &Report, excuse: Option<&Difference>, today: 
     }
 }
 
-/// The first place where two reports part, or none.
+/// The first line in which two reports differ, or none.
 fn difference(ours: &Report, linux: &Report) -> Option<String> {
     let longest = ours.lines.len().max(linux.lines.len());
     let line = |report: &Report, at: usize| report.lines.get(at).map_or("(nothing)", String::as_str).to_owned();

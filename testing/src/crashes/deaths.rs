@@ -230,7 +230,7 @@ fn pages_are(seen: &Seen, expected: Pages) -> Result<()> {
     Ok(())
 }
 
-/// The text on the console, imported alone, tells the same: message, place, registers, backtrace.
+/// The text on the console, imported alone, tells the same: message, location, registers, backtrace.
 fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
     let text: Vec<u8> = outcome
         .serial
@@ -241,7 +241,7 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
         .collect();
     let log = Seen::of(&imported(&text)?)?;
     ensure!(log.message == seen.message, "the console says `{}`, the dump `{}`", log.message, seen.message);
-    ensure!(log.place == seen.place, "the console says {:?}, the dump {:?}", log.place, seen.place);
+    ensure!(log.location == seen.location, "the console says {:?}, the dump {:?}", log.location, seen.location);
     // A dump whose cause faulted has the short form of it, without frames.
     let (said, dumped) = (&log.frames, &seen.frames);
     let agree = said.iter().zip(dumped).all(|(said, dumped)| said == dumped);

@@ -92,7 +92,7 @@ fn spin(time: Duration) {
     }
 }
 
-/// Every section before the cut is sound and in its place, and the dump says that it is cut exactly when it is.
+/// Every section before the cut is sound and at its offset, and the dump says that it is cut exactly when it is.
 fn look(bytes: &[u8], tally: &mut Tally) -> Result<bool> {
     let Some(found) = Dumps::new(bytes).next() else {
         tally.empty += 1;

@@ -70,7 +70,7 @@ pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
 fn modules(order: &Order, graph: &Graph) -> Vec<Violation> {
     let there = graph.top_level();
     let listed: BTreeSet<&str> = order.order.iter().map(String::as_str).collect();
-    let missing = there.difference(&listed).map(|name| format!("`{name}` has no place in the order of {}", order.root));
+    let missing = there.difference(&listed).map(|name| format!("`{name}` is missing in the order of {}", order.root));
     let gone =
         listed.difference(&there).map(|name| format!("`{name}` is in the order of {} and not there", order.root));
     missing.chain(gone).map(|text| Violation::new(TABLE, text)).collect()
@@ -95,8 +95,8 @@ fn upwards(order: &Order, graph: &Graph) -> Vec<Violation> {
         let name = format!("{} -> {}", from.unwrap_or("(root)"), to.unwrap_or("(root)"));
         paid.remove(name.as_str());
         if !owed.contains(name.as_str()) {
-            let place = format!("{}:{}", graph.path(import.from), import.line);
-            violations.push(Violation::new(place, format!("imports upwards: {name}")));
+            let location = format!("{}:{}", graph.path(import.from), import.line);
+            violations.push(Violation::new(location, format!("imports upwards: {name}")));
         }
     }
     owed.retain(|debt| paid.contains(debt));

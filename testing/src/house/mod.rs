@@ -11,8 +11,8 @@ mod fence;
 mod headers;
 mod layers;
 mod lints;
+mod local_facts;
 mod numbers;
-mod places;
 mod registers;
 mod syscalls;
 
@@ -70,9 +70,9 @@ pub const RULES: &[Rule] = &[
     },
     Rule { name: "syscalls", demand: "the system call table rises by number", check: syscalls::check },
     Rule {
-        name: "places",
+        name: "local-facts",
         demand: "nothing committed names a machine's own paths or a registry's host",
-        check: places::check,
+        check: local_facts::check,
     },
     Rule {
         name: "excuses",
@@ -81,24 +81,24 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// One place that breaks a rule.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// File, relative to the workspace, and line where there is one.
-    pub place: String,
+    pub location: String,
     /// What is wrong there.
     pub text: String,
 }
 
 impl Violation {
-    fn new(place: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { place: place.into(), text: text.into() }
+    fn new(location: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { location: location.into(), text: text.into() }
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.text)
+        write!(f, "{}: {}", self.location, self.text)
     }
 }
 

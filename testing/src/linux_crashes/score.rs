@@ -63,12 +63,12 @@ pub fn ask(kwab: &Path, log: &Path, scratch: &Path) -> Result<Answer> {
 fn answer(inspect: &Value) -> Answer {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let (cause, first) = (&inspect["cause"], &inspect["hypotheses"][0]);
-    let place = text(&cause["place"]).map(|place| place.split('+').next().unwrap_or_default().to_owned());
+    let location = text(&cause["place"]).map(|symbol| symbol.split('+').next().unwrap_or_default().to_owned());
     Answer {
         died: true,
         headline: text(&inspect["headline"]).unwrap_or_default(),
         kinds: [&cause["kind"], &cause["message"], &first["class"]].into_iter().filter_map(text).collect(),
-        functions: place.into_iter().chain(text(&first["claim"])).collect(),
+        functions: location.into_iter().chain(text(&first["claim"])).collect(),
         cpu: cause["cpu"].as_i64(),
         comm: text(&cause["comm"]),
     }

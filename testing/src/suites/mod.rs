@@ -129,12 +129,12 @@ impl Runs {
             let report: Vec<Report> = reports.iter().filter(|report| report.name == job).cloned().collect();
             suite.results(&report)
         };
-        let compared = Compared { ours: of(&self.ours), linux: of(&self.linux), unsteady: Vec::new() };
+        let compared = SuiteComparison { ours: of(&self.ours), linux: of(&self.linux), unsteady: Vec::new() };
         compared.rows().iter().any(|(_, here, there)| *there == "pass" && *here != "pass")
     }
 
     /// The results, with those of a second run in the place of the first run's. Its jobs that are no longer worse are unsteady.
-    pub fn with_second_look(mut self, suite: Suite, second: &Self) -> Compared {
+    pub fn with_second_look(mut self, suite: Suite, second: &Self) -> SuiteComparison {
         let replace = |first: &mut [Report], second: &[Report]| {
             for report in first {
                 if let Some(again) = second.iter().find(|again| again.name == report.name) {
@@ -146,13 +146,13 @@ impl Runs {
         replace(&mut self.linux, &second.linux);
         let names = second.ours.iter().map(|report| &report.name);
         let unsteady = names.filter(|name| !second.is_worse(suite, name)).cloned().collect();
-        Compared { ours: suite.results(&self.ours), linux: suite.results(&self.linux), unsteady }
+        SuiteComparison { ours: suite.results(&self.ours), linux: suite.results(&self.linux), unsteady }
     }
 }
 
 /// Both kernels' results of one suite.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Compared {
+pub struct SuiteComparison {
     /// Results under the kernel of this workspace.
     pub ours: Results,
     /// Results under Linux.
@@ -162,7 +162,7 @@ pub struct Compared {
     pub unsteady: Vec<String>,
 }
 
-impl Compared {
+impl SuiteComparison {
     /// Every test's name with our kernel's word and Linux's; `absent` where a run did not get to it.
     pub fn rows(&self) -> Vec<(&str, &str, &str)> {
         let names: BTreeSet<&String> = self.ours.keys().chain(self.linux.keys()).collect();
@@ -186,7 +186,7 @@ impl Compared {
 }
 
 /// The table of a suite: counts for both kernels and every test on which they differ.
-pub fn table(suite: Suite, results: &Compared) -> String {
+pub fn table(suite: Suite, results: &SuiteComparison) -> String {
     let passes = |results: &Results| results.values().filter(|result| result.as_str() == "pass").count();
     let mut text = String::new();
     let (mut differing, mut worse) = (0, 0);
@@ -225,7 +225,7 @@ mod tests {
     fn a_test_that_vanished_with_a_crash_counts_as_a_difference() {
         let ours = results(&[("x.a", "pass")]);
         let linux = results(&[("x.a", "pass"), ("x.b", "pass"), ("x.c", "fail")]);
-        let compared = Compared { ours, linux, unsteady: Vec::new() };
+        let compared = SuiteComparison { ours, linux, unsteady: Vec::new() };
         let table = table(Suite::Posix, &compared);
         assert!(table.contains("posix: 3 tests, 1 pass here, 2 pass on Linux, 2 differ, 1 of them"), "{table}");
         let outcomes: Vec<Outcome> = compared.cases().into_iter().map(|case| case.outcome).collect();

@@ -29,9 +29,9 @@ pub(super) fn prepare(chosen: &Chosen, consent: Consent) -> Result<(Image, Vec<J
     image.program("/sbin/runner", &guest::program("runner", consent)?)?;
     let mut jobs = Vec::new();
     for (name, file) in programs {
-        let place = format!("/suite/posix/{name}");
-        image.program(&place, &file)?;
-        jobs.push(Job { name, seconds: SECONDS, words: vec![place] });
+        let path = format!("/suite/posix/{name}");
+        image.program(&path, &file)?;
+        jobs.push(Job { name, seconds: SECONDS, words: vec![path] });
     }
     Ok((image, jobs))
 }

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | red zone: [`RED`] bytes behind each object below 16 KiB | when it is given out | when it is freed |
 //! | poison of a free object of a magazine, from its third word on | when it is freed | when it is taken again |
-//! | links of the magazines, mixed with a key of this boot and their own place, and repeated | with the link | with each use |
+//! | links of the magazines, mixed with a key of this boot and their own address, and repeated | with the link | with each use |
 //!
 //! In other profiles links are plain and everything else is empty. (Blocks and spans have no zone: their frames are poisoned
 //! when freed, see [`crate::frame`], and the page behind a span is not mapped.)

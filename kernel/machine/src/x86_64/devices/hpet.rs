@@ -1,7 +1,7 @@
 //! The high precision event timer as a watchdog: unless it is set again in time, it interrupts the first processor by a
 //! non-maskable interrupt (IA-PC HPET Specification 1.0a, 2.3; 82093AA, "I/O redirection table").
 //!
-//! Comparator 0 runs once, in 64 bits, in the place of the PIT, whose input of the I/O interrupt controller it pulses; that
+//! Comparator 0 runs once, in 64 bits, instead of the PIT, whose input of the I/O interrupt controller it pulses; that
 //! delivers the pulse as an NMI. Registers are accessed in halves: older emulators know no others.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};

@@ -76,7 +76,7 @@ unsafe fn relocate(slide: u64) {
             move_word(*entry);
             next = entry + 8;
         } else {
-            (0..63).filter(|place| entry >> (place + 1) & 1 == 1).for_each(|place| move_word(next + 8 * place));
+            (0..63).filter(|bit| entry >> (bit + 1) & 1 == 1).for_each(|bit| move_word(next + 8 * bit));
             next += 63 * 8;
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn build(info: &StartInfo, random: Option<u64>) {
     // under the addresses in use.
     let root = unsafe { &*table::root() };
     let stacks_table = early::take(4096);
-    // The boot tables' direct map goes first: the new one may have its place, and is not used before it is there.
+    // The boot tables' direct map goes first: the new one may have the same addresses, and is not used before it is mapped.
     root[table::index(KERNEL_HALF, 3)].store(0, Relaxed);
     root[table::index(bases.direct, 3)].store(direct_map.0 | PRESENT | WRITE, Relaxed);
     root[table::index(bases.stacks, 3)].store(stacks_table.0 | PRESENT | WRITE, Relaxed);
