@@ -1,4 +1,5 @@
-//! The settings of a terminal: `struct termios` of the kernel interface and its flags (termios(3), asm-generic/termbits.h).
+//! The settings of a terminal: `struct termios` of the kernel interface and its flags (termios(3),
+//! asm-generic/termbits.h).
 
 /// `struct termios` as TCGETS returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
