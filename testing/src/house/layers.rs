@@ -1,10 +1,11 @@
 //! Holds each crate's imports against its order of layers: an import points downwards, and files form no circle.
 //!
 //! `testing/layers.toml` has a table per crate: its top-level modules from top to bottom, and what is owed, the imports
-//! that still point upwards and the number of files that still lie on circles. A debt that is paid must leave the table,
-//! so the table only shrinks. [`imports`] reads who imports whom; [`circles`] finds the circles.
+//! that still point upwards and the number of files that still lie on circles. A debt that is paid must leave the
+//! table, so the table only shrinks. [`imports`] reads who imports whom; [`circles`] finds the circles.
 //!
-//! A circle between a `mod.rs` (or `name.rs`) and its own children does not count: a module and its parts are one thing.
+//! A circle between a `mod.rs` (or `name.rs`) and its own children does not count: a module and its parts are one
+//! thing.
 
 mod circles;
 mod imports;
@@ -35,8 +36,8 @@ struct Table {
 struct Order {
     /// Its source folder, relative to the workspace.
     root: String,
-    /// Its layers, top to bottom: top-level modules, and children of the modules in `split`. The crate's root file is above
-    /// all of them.
+    /// Its layers, top to bottom: top-level modules, and children of the modules in `split`. The crate's root file is
+    /// above all of them.
     order: Vec<String>,
     /// Top-level modules whose children are layers of their own, written `parent::child`.
     #[serde(default)]

@@ -1,10 +1,11 @@
 //! The house rules: what a test can check of `STYLE.md` and of the architecture, checked on every file.
 //!
-//! A [`Rule`] looks at the [`House`] (all sources, cargo's metadata) and returns [`Violation`]s. [`RULES`] lists them all;
-//! `cargo xtask house-rules` prints what they find and `tests/house_rules.rs` fails on it. Exceptions are tables inside
-//! the rules, each with its reason, and an exception that is no longer needed is itself a violation.
+//! A [`Rule`] looks at the [`House`] (all sources, cargo's metadata) and returns [`Violation`]s. [`RULES`] lists them
+//! all; `cargo xtask house-rules` prints what they find and `tests/house_rules.rs` fails on it. Exceptions are tables
+//! inside the rules, each with its reason, and an exception that is no longer needed is itself a violation.
 
 mod budgets;
+mod debts;
 mod dependencies;
 mod excuses;
 mod fence;
@@ -12,9 +13,13 @@ mod headers;
 mod layers;
 mod lints;
 mod local_facts;
+mod names;
 mod numbers;
 mod registers;
+mod short_docs;
 mod syscalls;
+mod width;
+mod words;
 
 use std::fmt;
 use std::path::Path;
@@ -75,6 +80,18 @@ pub const RULES: &[Rule] = &[
         check: local_facts::check,
     },
     Rule {
+        name: "words",
+        demand: "comments, messages and documents name the actor and say what a thing is not in plain words",
+        check: words::check,
+    },
+    Rule {
+        name: "short-docs",
+        demand: "a doc has more than two words, or refers to its contract",
+        check: short_docs::check,
+    },
+    Rule { name: "names", demand: "a crate declares a type name at most three times", check: names::check },
+    Rule { name: "width", demand: "a line of Rust or C has at most 120 characters", check: width::check },
+    Rule {
         name: "excuses",
         demand: "every known difference has a contract, a reason and a date that has not passed",
         check: excuses::check,
@@ -107,7 +124,7 @@ impl fmt::Display for Violation {
 pub struct Source {
     /// Its path, relative to the workspace, with slashes.
     pub path: String,
-    /// Its text; a file that is no UTF-8 is not here.
+    /// Its text; files that are not UTF-8 are left out.
     pub text: String,
 }
 

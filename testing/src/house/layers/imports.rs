@@ -1,6 +1,6 @@
-//! Reads which file of a crate imports which: `use` items, paths that begin with `crate`, `super`, `self` or an imported
-//! module, and such paths inside macro calls. A name that a module re-exports counts as an import of the file it is from.
-//! Code under `#[cfg(test)]` is not read: a test may look at everything.
+//! Reads which file of a crate imports which: `use` items, paths that begin with `crate`, `super`, `self` or an
+//! imported module, and such paths inside macro calls. A name that a module re-exports counts as an import of the file
+//! it is from. Code under `#[cfg(test)]` is not read: a test may look at everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,8 +49,8 @@ pub(super) struct Graph {
 const HOPS: usize = 8;
 
 impl Graph {
-    /// Reads the files of the crate whose sources lie under `root`. A layer is a top-level module, or, of those in `split`,
-    /// a child of one: `parent::child`.
+    /// Reads the files of the crate whose sources lie under `root`. A layer is a top-level module, or, of those in
+    /// `split`, a child of one: `parent::child`.
     pub(super) fn read<'a>(root: &str, split: &[String], sources: impl Iterator<Item = &'a Source>) -> Result<Self> {
         let mut files = Vec::new();
         for source in sources {
