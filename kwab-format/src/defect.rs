@@ -64,7 +64,8 @@ pub enum DefectKind {
     BadRecords,
     /// A compressed payload under a right CRC does not unpack.
     BadCompression,
-    /// A section stands behind one with a greater sequence number; it was read, and so were those that follow it in order.
+    /// A section stands behind one with a greater sequence number; it was read, and so were those that follow it in
+    /// order.
     OutOfOrder {
         /// Its sequence number.
         seq: u32,

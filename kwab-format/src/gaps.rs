@@ -1,12 +1,13 @@
 //! Remembers which sequence numbers a walk has passed over, in bounded memory.
 //!
-//! A gap is a run of numbers that no sound section has brought. It either stands for sections that are missing without a
-//! trace, to be reported at the end of the walk, or for sections that a defect has blamed already. Both may still be filled
-//! by a section that stands later in the dump.
+//! A gap is a run of numbers that no sound section has brought. It either stands for sections that are missing without
+//! a trace, to be reported at the end of the walk, or for sections that a defect has blamed already. Both may still be
+//! filled by a section that stands later in the dump.
 
 use crate::defect::{Defect, DefectKind};
 
-/// Gaps that are remembered; of a dump with more of them, the sections of the others are lost when they stand out of order.
+/// Gaps that are remembered; of a dump with more of them, the sections of the others are lost when they stand out of
+/// order.
 pub(crate) const MOST_GAPS: usize = 128;
 
 /// A run of sequence numbers; empty when `first` is greater than `last`.

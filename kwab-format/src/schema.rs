@@ -1,7 +1,7 @@
 //! Describes records as data: the fields of each kind with their numbers, names and shapes.
 //!
-//! The tables in `record` make these descriptions together with the code, so that a field is listed exactly once. A test
-//! compares `FORMAT.md` and `RECORDS.md` with them.
+//! The tables in `record` make these descriptions together with the code, so that a field is listed exactly once. A
+//! test compares `FORMAT.md` and `RECORDS.md` with them.
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug)]

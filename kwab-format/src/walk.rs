@@ -1,11 +1,12 @@
 //! Decides where sections begin in bytes that may be damaged: yields the sound ones, and a defect for everything else.
 //!
-//! The walk goes from header to header. Where no sound header stands, it looks for the next sync mark whose header has a
-//! right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the header's
-//! CRC, and never beyond the bytes that are there. Damage makes it look at bytes again, in all at most four times.
+//! The walk goes from header to header. Where no sound header stands, it looks for the next sync mark whose header has
+//! a right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the
+//! header's CRC, and never beyond the bytes that are there. Damage makes it look at bytes again, in all at most four
+//! times.
 //!
-//! Sequence numbers that were passed over are remembered (module `gaps`), so that a section that stands out of order, or a sound
-//! copy of a damaged one, is yielded where it stands. What is still missing at the end is reported there.
+//! Sequence numbers that were passed over are remembered (module `gaps`), so that a section that stands out of order,
+//! or a sound copy of a damaged one, is yielded where it stands. What is still missing at the end is reported there.
 
 use crate::defect::{Defect, DefectKind};
 use crate::gaps::Gaps;

@@ -1,7 +1,7 @@
 //! Whether a page-table leaf agrees with the mapping it lies in: rules with the ids that `kwab audit-vm` uses.
 //!
-//! Rights may be fewer than the mapping's where the next fault gives them (a page not written yet, a page shared until it is
-//! written): only the reverse, and what no fault would ever put right, is a violation.
+//! Rights may be fewer than the mapping's where the next fault gives them (a page not written yet, a page shared until
+//! it is written): only the reverse, and what no fault would ever put right, is a violation.
 
 use crate::vma::{Prot, VmaFlags};
 

@@ -1,10 +1,12 @@
 //! A directory's names: found by hash, listed in a stable order.
 //!
-//! Entries live in numbered slots; the slot number is the `d_off` cookie of getdents64, so a listing survives removals and
-//! additions between two calls: an entry that stays is listed exactly once (readdir(3)). An open-addressing index over the
-//! name hashes finds a slot in one or two probes; up to eight entries, no index exists and the hashes are compared in turn.
+//! Entries live in numbered slots; the slot number is the `d_off` cookie of getdents64, so a listing survives removals
+//! and additions between two calls: an entry that stays is listed exactly once (readdir(3)). An open-addressing index
+//! over the name hashes finds a slot in one or two probes; up to eight entries, no index exists and the hashes are
+//! compared in turn.
 //!
-//! Slots lie in chunks, so that no allocation grows with the directory but the index, and that is bounded by [`MOST_NAMES`].
+//! Slots lie in chunks, so that no allocation grows with the directory but the index, and that is bounded by
+//! [`MOST_NAMES`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -231,9 +233,9 @@ impl<T> DirMap<T> {
     }
 }
 
-/// Mixes the name eight bytes at a time by multiplications whose halves are folded; a last word overlaps the one before.
-/// Without the key nothing is known of any step, so names that collide cannot be chosen: many of them would make each
-/// look under the directory's lock one at all of them.
+/// Mixes the name eight bytes at a time by multiplications whose halves are folded; a last word overlaps the one
+/// before. Without the key nothing is known of any step, so names that collide cannot be chosen: many of them would
+/// make each look under the directory's lock one at all of them.
 #[inline]
 fn hash(key: u64, name: &[u8]) -> u32 {
     let fold = |value: u64| {

@@ -1,8 +1,8 @@
 //! Decides what an ELF file asks to have mapped, and refuses everything that asks for nonsense.
 //!
-//! Two steps, because the kernel reads a file piecewise: [`Header::parse`] looks at the first 64 bytes and says where the
-//! program headers are; [`Image::parse`] turns those into load segments. Source: the System V ABI, chapters 4 and 5, and
-//! the checks of Linux's `fs/binfmt_elf.c` as observed from outside (a bad file is `ENOEXEC`).
+//! Two steps, because the kernel reads a file piecewise: [`Header::parse`] looks at the first 64 bytes and says where
+//! the program headers are; [`Image::parse`] turns those into load segments. Source: the System V ABI, chapters 4 and
+//! 5, and the checks of Linux's `fs/binfmt_elf.c` as observed from outside (a bad file is `ENOEXEC`).
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! Chooses what a faulting page becomes; `mm::fault` in the kernel applies the choice.
 //!
-//! Three things are known when a page faults: what range (VMA) it lies in, what the page table holds, and what the program
-//! tried. Nothing else decides. A page is never mapped writable unless it belongs to this address space alone (private) or
-//! to the file itself (shared): that single rule keeps cached pages clean.
+//! Three things are known when a page faults: what range (VMA) it lies in, what the page table holds, and what the
+//! program tried. Nothing else decides. A page is never mapped writable unless it belongs to this address space alone
+//! (private) or to the file itself (shared): that single rule keeps cached pages clean.
 
 use crate::vma::{Prot, VmaFlags};
 

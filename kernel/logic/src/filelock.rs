@@ -1,7 +1,7 @@
 //! Advisory byte-range locks (fcntl(2) "Advisory record locking") as rules over a sorted list.
 //!
-//! An owner's own locks never conflict: setting a range replaces what he had there, splitting and merging as needed. Read
-//! locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
+//! An owner's own locks never conflict: setting a range replaces what he had there, splitting and merging as needed.
+//! Read locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
 
 use alloc::vec::Vec;
 
@@ -117,8 +117,8 @@ impl<O: Copy + PartialEq> Locks<O> {
         changed
     }
 
-    /// Adds a lock where its owner has none, as one with those of its kind beside it, so that a program that locks byte by
-    /// byte does not fill memory.
+    /// Adds a lock where its owner has none, as one with those of its kind beside it, so that a program that locks byte
+    /// by byte does not fill memory.
     fn join(&mut self, mut wanted: Lock<O>) {
         let Lock { first, last, kind, owner } = wanted;
         self.held.retain(|lock| {

@@ -46,7 +46,8 @@ impl Meter {
         self.calls.fetch_add(1, Ordering::Release);
     }
 
-    /// Reads it and sets it back; `None` if nothing was counted. What is added meanwhile is in this reading or the next.
+    /// Reads it and sets it back; `None` if nothing was counted. What is added meanwhile is in this reading or the
+    /// next.
     pub fn take(&self) -> Option<Reading> {
         let calls = self.calls.swap(0, Ordering::Acquire);
         (calls != 0).then(|| Reading {

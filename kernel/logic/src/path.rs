@@ -1,8 +1,8 @@
 //! Splits a path into components and decides what each one asks of the walk.
 //!
-//! The rules of path_resolution(7): repeated slashes count as one, a trailing slash demands a directory and makes the walk
-//! follow a final symlink, `.` and `..` are steps of their own, a component longer than `NAME_MAX` is ENAMETOOLONG and a
-//! walk through more than forty symlinks is ELOOP.
+//! The rules of path_resolution(7): repeated slashes count as one, a trailing slash demands a directory and makes the
+//! walk follow a final symlink, `.` and `..` are steps of their own, a component longer than `NAME_MAX` is ENAMETOOLONG
+//! and a walk through more than forty symlinks is ELOOP.
 
 /// Longest file name, in bytes (`NAME_MAX`).
 pub const NAME_MAX: usize = 255;

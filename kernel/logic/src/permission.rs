@@ -40,12 +40,13 @@ pub const fn allowed(mode: u32, standing: Standing, wish: u32) -> bool {
     if standing.reads && (wish == READ || (mode & TYPE_MASK == DIRECTORY && wish & WRITE == 0)) {
         return true;
     }
-    // The capability reads and writes everything and searches every directory, but executes only a file with an execute bit.
+    // The capability reads and writes everything and searches every directory, but executes only a file with an execute
+    // bit.
     standing.overrides && (wish & EXECUTE == 0 || mode & 0o111 != 0 || mode & TYPE_MASK == DIRECTORY)
 }
 
-/// Whether an entry owned by `entry_owner` may be removed from or renamed in a directory: in a sticky directory only its
-/// owner, the directory's owner or a caller with `CAP_FOWNER` may.
+/// Whether an entry owned by `entry_owner` may be removed from or renamed in a directory: in a sticky directory only
+/// its owner, the directory's owner or a caller with `CAP_FOWNER` may.
 pub const fn may_remove(dir_mode: u32, owns_dir: bool, owns_entry: bool, overrides: bool) -> bool {
     dir_mode & 0o1000 == 0 || owns_dir || owns_entry || overrides
 }
@@ -57,8 +58,9 @@ pub const fn without_set_id(mode: u32) -> u32 {
     if mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
 }
 
-/// The mode a new file gets in a directory of `dir_mode`: not set-group-ID and executable at once where it takes over the group of a
-/// directory whose group the creator is not in (`in_group`), unless it has `CAP_FSETID` (`keeps_set_id`).
+/// The mode a new file gets in a directory of `dir_mode`: not set-group-ID and executable at once where it takes over
+/// the group of a directory whose group the creator is not in (`in_group`), unless it has `CAP_FSETID`
+/// (`keeps_set_id`).
 pub const fn mode_in(dir_mode: u32, in_group: bool, keeps_set_id: bool, mode: u32) -> u32 {
     let foreign = dir_mode & 0o2000 != 0 && !in_group && !keeps_set_id;
     if foreign && mode & TYPE_MASK != DIRECTORY && mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
@@ -77,8 +79,8 @@ pub struct Identity {
     pub dumpable: bool,
 }
 
-/// Whether a caller with the user and group `ids` and `capabilities` may look into a process of another thread group (ptrace(2),
-/// "Ptrace access mode checking"); `traces` is CAP_SYS_PTRACE, which always may.
+/// Whether a caller with the user and group `ids` and `capabilities` may look into a process of another thread group
+/// (ptrace(2), "Ptrace access mode checking"); `traces` is CAP_SYS_PTRACE, which always may.
 pub fn may_look_into(ids: (u32, u32), capabilities: u64, traces: bool, target: &Identity) -> bool {
     let same = target.users == [ids.0; 3] && target.groups == [ids.1; 3];
     traces || (same && target.dumpable && target.capabilities & !capabilities == 0)

@@ -1,9 +1,11 @@
-//! Rings that record what happens, overwrite the oldest, and can be read at any moment: the shape of the flight recorder.
+//! Rings that record what happens, overwrite the oldest, and can be read at any moment: the shape of the flight
+//! recorder.
 //!
-//! Writers of one ring are one thread of execution and whatever interrupts it (a processor and its interrupt handlers): each
-//! takes a number by one atomic addition, fills the slot of that number, and seals it by storing the number last. A reader
-//! on any processor, even in the middle of a write it interrupted, takes an entry only if it was sealed with the expected
-//! number, and drops it again if the slot was handed out again meanwhile. Nothing waits, nothing allocates, nothing fails.
+//! Writers of one ring are one thread of execution and whatever interrupts it (a processor and its interrupt handlers):
+//! each takes a number by one atomic addition, fills the slot of that number, and seals it by storing the number last.
+//! A reader on any processor, even in the middle of a write it interrupted, takes an entry only if it was sealed with
+//! the expected number, and drops it again if the slot was handed out again meanwhile. Nothing waits, nothing
+//! allocates, nothing fails.
 //!
 //! [`calls`] is the ring of a thread's system calls, which is written in two steps.
 
@@ -94,8 +96,8 @@ impl<const WORDS: usize, const SLOTS: usize> Recorder<WORDS, SLOTS> {
         (distance <= SLOTS as u64).then_some(Entry { number, tag, words })
     }
 
-    /// Every entry that can be had, oldest first. Entries recorded meanwhile are left out. How many could not be had although
-    /// they should: overwritten while being read, or not finished.
+    /// Every entry that can be had, oldest first. Entries recorded meanwhile are left out. How many could not be had
+    /// although they should: overwritten while being read, or not finished.
     pub fn for_each(&self, mut visit: impl FnMut(Entry<WORDS>)) -> u32 {
         let end = self.taken();
         let mut missing = 0;

@@ -2,8 +2,8 @@
 //!
 //! Real-time tasks go strictly by priority, first come first served within one. Everyone else shares by weight: each
 //! task carries a virtual runtime that advances more slowly the heavier it is, and the task furthest behind runs. A
-//! task that slept is placed at most half a latency period behind the queue, so that sleeping earns a quick turn and never a
-//! monopoly. Weights are those of nice levels: each level changes the share by a quarter, 1024 at nice 0.
+//! task that slept is placed at most half a latency period behind the queue, so that sleeping earns a quick turn and
+//! never a monopoly. Weights are those of nice levels: each level changes the share by a quarter, 1024 at nice 0.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
@@ -189,8 +189,8 @@ impl<T> RunQueue<T> {
         self.heap.reserve(tasks.saturating_sub(self.heap.len()));
     }
 
-    /// Lets the queue's virtual time follow a running task that has come to `vruntime`: newcomers are placed beside it, not
-    /// where it was when it last had company.
+    /// Lets the queue's virtual time follow a running task that has come to `vruntime`: newcomers are placed beside it,
+    /// not where it was when it last had company.
     pub fn advance_to(&mut self, vruntime: u64) {
         let floor = match self.heap.peek() {
             Some(Reverse(first)) if first.class == 100 => vruntime.min(first.vruntime),

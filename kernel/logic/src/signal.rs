@@ -1,8 +1,8 @@
 //! Decides what a signal does: which is delivered next, what its default is, and how an interrupted call goes on.
 //!
-//! Nouns: a [`SigSet`] is 64 bits, bit `n - 1` for signal `n`. A [`SigInfo`] says who sent a signal and why; [`Pending`]
-//! holds those not yet delivered (ordinary signals once each, real-time ones queued in order); a [`Disposition`] is what
-//! the program asked for with sigaction(2). Source: signal(7), sigaction(2).
+//! Nouns: a [`SigSet`] is 64 bits, bit `n - 1` for signal `n`. A [`SigInfo`] says who sent a signal and why;
+//! [`Pending`] holds those not yet delivered (ordinary signals once each, real-time ones queued in order); a
+//! [`Disposition`] is what the program asked for with sigaction(2). Source: signal(7), sigaction(2).
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -159,7 +159,8 @@ pub struct Disposition {
 }
 
 impl Disposition {
-    /// What is left of it without the program that asked for it: a handler is the default then, the rest is 0 (execve(2)).
+    /// What is left of it without the program that asked for it: a handler is the default then, the rest is 0
+    /// (execve(2)).
     pub fn forget_handler(&mut self) {
         let handler = if self.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
         *self = Self { handler, ..Self::default() };
@@ -349,8 +350,8 @@ impl SigInfo {
     }
 }
 
-/// Signals sent and not yet delivered. Each entry of the queue keeps a `Ticket`, dropped when the signal is taken or thrown
-/// away; a timer's has none, since the timer has counted its entry.
+/// Signals sent and not yet delivered. Each entry of the queue keeps a `Ticket`, dropped when the signal is taken or
+/// thrown away; a timer's has none, since the timer has counted its entry.
 #[derive(Debug)]
 pub struct Pending<Ticket> {
     set: SigSet,
@@ -384,10 +385,10 @@ impl<Ticket> Pending<Ticket> {
         self.set.is_empty()
     }
 
-    /// Adds a signal. An ordinary one that already waits is merged. `admit` gives the ticket for an entry; it is told whether
-    /// the limit binds this signal, which it does not if `kill` or the kernel sends an ordinary one. Without a ticket an
-    /// ordinary signal still becomes pending (without its info), a real-time one of `kill` too, and another real-time one
-    /// is refused: `false`, which is `EAGAIN` for `sigqueue`.
+    /// Adds a signal. An ordinary one that already waits is merged. `admit` gives the ticket for an entry; it is told
+    /// whether the limit binds this signal, which it does not if `kill` or the kernel sends an ordinary one. Without a
+    /// ticket an ordinary signal still becomes pending (without its info), a real-time one of `kill` too, and another
+    /// real-time one is refused: `false`, which is `EAGAIN` for `sigqueue`.
     ///
     /// A timer's signal is merged with that of the same timer only, which then counts one overrun more, since the timer
     /// goes on when this very entry is taken.

@@ -1,7 +1,7 @@
 //! Decides which timers are due: an ordered set of deadlines with removal.
 //!
-//! Removal matters as much as expiry: most timeouts are cancelled, and a set that only forgets at expiry would grow with
-//! every cancelled one.
+//! Removal matters as much as expiry: most timeouts are cancelled, and a set that only forgets at expiry would grow
+//! with every cancelled one.
 
 use alloc::collections::BTreeMap;
 

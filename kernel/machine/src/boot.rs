@@ -35,8 +35,8 @@ pub(crate) fn set_records(records: &'static mut [AllocatorRecord]) {
     *RECORDS.lock_irq() = Some(records);
 }
 
-/// A record for each frame below [`BootInfo::frame_limit`], for the kernel's allocator; once. They hold whatever was in memory:
-/// boot writes none of them, since a large machine has tens of megabytes.
+/// A record for each frame below [`BootInfo::frame_limit`], for the kernel's allocator; once. They hold whatever was in
+/// memory: boot writes none of them, since a large machine has tens of megabytes.
 pub fn take_records() -> Option<&'static mut [AllocatorRecord]> {
     RECORDS.lock_irq().take()
 }

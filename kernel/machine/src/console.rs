@@ -22,8 +22,8 @@ pub fn with_lock(f: impl FnOnce()) {
     f();
 }
 
-/// Write without waiting for the lock: for the crash path, which may have interrupted its holder. Returns `false` if the lock
-/// was held and the bytes may be interleaved with the holder's.
+/// Write without waiting for the lock: for the crash path, which may have interrupted its holder. Returns `false` if
+/// the lock was held and the bytes may be interleaved with the holder's.
 pub fn write_unlocked(bytes: &[u8]) -> bool {
     let held = OUTPUT.try_lock();
     uart::send(bytes);

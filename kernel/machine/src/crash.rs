@@ -15,8 +15,8 @@ pub use crate::x86_64::cpu::regs::{control_here, control_of_user, registers_here
 pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, walk};
 pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
 
-/// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how many
-/// leading bytes could be read. Device memory is not touched.
+/// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how
+/// many leading bytes could be read. Device memory is not touched.
 pub fn probe_read(addr: u64, to: &mut [u8]) -> usize {
     probe::read(addr, to)
 }
@@ -29,8 +29,8 @@ pub fn probe_physical(addr: u64, to: &mut [u8]) -> usize {
     probe::read(layout::direct(PhysAddr(addr)) as u64, &mut to[..len])
 }
 
-/// Stop all other processors by non-maskable interrupt, for at most `budget`. Returns those that stopped; they stay stopped.
-/// A second call (from a second crash) returns at once with those already stopped.
+/// Stop all other processors by non-maskable interrupt, for at most `budget`. Returns those that stopped; they stay
+/// stopped. A second call (from a second crash) returns at once with those already stopped.
 pub fn stop_others(budget: Nanos) -> CpuMask {
     nmi::stop_others(budget)
 }
@@ -62,8 +62,8 @@ pub fn awaited_lock(cpu: CpuId) -> Option<crate::sync::Awaited> {
     if halted { local::of(cpu)?.awaits.get() } else { None }
 }
 
-/// Return addresses from a frame-pointer walk, beginning with `ip` itself; it never leaves readable memory and stops at a frame
-/// that does not ascend.
+/// Return addresses from a frame-pointer walk, beginning with `ip` itself; it never leaves readable memory and stops at
+/// a frame that does not ascend.
 pub fn backtrace(ip: u64, fp: u64) -> Backtrace {
     Backtrace { ip, fp }
 }
@@ -90,7 +90,8 @@ impl Iterator for Backtrace {
     }
 }
 
-/// Bounds `[lowest, top)` of the stack `sp` lies in, if it is one of ours (thread, boot, exception, or the crash path's own).
+/// Bounds `[lowest, top)` of the stack `sp` lies in, if it is one of ours (thread, boot, exception, or the crash path's
+/// own).
 pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
     stack_at(sp).map(|stack| (stack.low, stack.high))
 }
@@ -122,12 +123,14 @@ pub fn stack_at(at: u64) -> Option<StackArea> {
     Some(StackArea { label: "exception", low, high, guard: 0 })
 }
 
-/// Read an address that is never mapped, as a bug would: for injected faults and tests. Ends in [`crate::Kernel::fatal`].
+/// Read an address that is never mapped, as a bug would: for injected faults and tests. Ends in
+/// [`crate::Kernel::fatal`].
 pub fn fault_on_purpose() {
     probe::fault();
 }
 
-/// Run out of a stack that is none, as a bug with the stack pointer would: ends in [`crate::Kernel::fatal`] as a double fault.
+/// Run out of a stack that is none, as a bug with the stack pointer would: ends in [`crate::Kernel::fatal`] as a double
+/// fault.
 pub fn double_fault_on_purpose() -> ! {
     probe::double_fault()
 }

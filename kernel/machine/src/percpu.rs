@@ -29,8 +29,8 @@ pub fn take_work() -> bool {
     local::here().work.swap(0, Ordering::AcqRel) != 0
 }
 
-/// Wait for an interrupt, unless work is requested; interrupts are on afterwards. No wake-up is lost between the check and the
-/// wait.
+/// Wait for an interrupt, unless work is requested; interrupts are on afterwards. No wake-up is lost between the check
+/// and the wait.
 pub fn idle() {
     irq::disable();
     if work_requested() {
@@ -46,7 +46,8 @@ pub fn relax() {
     core::hint::spin_loop();
 }
 
-/// A value per processor. Shared references only: `T` brings its own interior mutability (atomics, [`crate::sync::SpinLock`]).
+/// A value per processor. Shared references only: `T` brings its own interior mutability (atomics,
+/// [`crate::sync::SpinLock`]).
 pub struct PerCpu<T>([Line<T>; MAX_CPUS]);
 
 /// Keeps neighbours off each other's cache line.

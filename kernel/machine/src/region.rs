@@ -1,8 +1,8 @@
 //! Memory set aside for dumps: RAM the allocator never sees, at an address the host knows.
 //!
-//! `dumpmem=SIZE[@ADDRESS]` on the command line (bytes; `K`, `M`, `G` and hexadecimal understood; the default address is 64 MiB)
-//! reserves it. When the emulator keeps RAM in a file, what is written here is in that file at offset ADDRESS at once, and it
-//! survives a reset. Its contents at boot are whatever the last run left.
+//! `dumpmem=SIZE[@ADDRESS]` on the command line (bytes; `K`, `M`, `G` and hexadecimal understood; the default address
+//! is 64 MiB) reserves it. When the emulator keeps RAM in a file, what is written here is in that file at offset
+//! ADDRESS at once, and it survives a reset. Its contents at boot are whatever the last run left.
 
 use crate::addr::{FrameNumber, FrameRange, PAGE_SHIFT, PhysAddr};
 use crate::sync::Once;

@@ -22,7 +22,8 @@ pub use crate::waiting::{Awaited, Holder};
 pub(crate) struct WhileWaiting {
     /// Called once per wait, before it, with the lock's address and its holder.
     pub contended: fn(u64, CpuId),
-    /// Called between two attempts. The holder may be waiting for this processor, so what it may wait for is served here.
+    /// Called between two attempts. The holder may be waiting for this processor, so what it may wait for is served
+    /// here.
     pub relax: fn(),
 }
 
@@ -60,7 +61,8 @@ impl<T: Default> Default for SpinLock<T> {
     }
 }
 
-// SAFETY: the lock hands out one `&mut T` at a time, to whichever processor holds it; so `T: Send` is what sharing needs.
+// SAFETY: the lock hands out one `&mut T` at a time, to whichever processor holds it; so `T: Send` is what sharing
+// needs.
 unsafe impl<T: ?Sized + Send> Sync for SpinLock<T> {}
 
 impl<T: ?Sized> SpinLock<T> {

@@ -59,7 +59,8 @@ impl Waiting {
     /// What it waits for. Only for a processor that is stopped for good: its lock is alive while it spins.
     pub(crate) fn get(&self) -> Option<Awaited> {
         let lock = self.lock.load(Ordering::Acquire);
-        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for ever.
+        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for
+        // ever.
         let (count, taken, place) = unsafe {
             let taken = self.taken.load(Ordering::Relaxed).as_ref()?;
             (lock.as_ref()?, taken.load(Ordering::Relaxed).as_ref(), self.place.load(Ordering::Relaxed).as_ref()?)

@@ -1,5 +1,5 @@
-//! What a dying kernel needs: a stack overflow is caught and named, other processors stop where they are, any address can be
-//! probed.
+//! What a dying kernel needs: a stack overflow is caught and named, other processors stop where they are, any address
+//! can be probed.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 

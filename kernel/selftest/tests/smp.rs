@@ -44,8 +44,8 @@ pub(super) fn processors() {
     say!("locks exclude");
 }
 
-/// While other processors read one page of a shared space, this one exchanges it: after the exchange no processor may see the old
-/// frame, which is written with another value at once.
+/// While other processors read one page of a shared space, this one exchanges it: after the exchange no processor may
+/// see the old frame, which is written with another value at once.
 pub(super) fn shootdown() {
     let online = cpu::start_others();
     let space = program::space(&[0xf4]);

@@ -45,7 +45,7 @@ open_enum! {
         8 LOG_DUMP = "kernel log dump",
         /// An armoured line that is damaged or of another dump.
         9 ARMOUR = "armoured line",
-        /// Bytes that are no text.
+        /// Bytes that are not text.
         10 BINARY = "binary",
         /// Output of the firmware or boot loader.
         11 FIRMWARE = "firmware",

@@ -1,10 +1,10 @@
 //! A thread's last system calls: number, arguments, result, processor, entry and exit time.
 //!
-//! Only the thread itself writes, so a call takes its slot without an atomic addition: [`CallRing::begin`] gives a [`Draft`],
-//! which is filled and published on the way in; [`Open::end`] adds result and exit time on the way out. Any processor may read at
-//! any moment: an entry is taken only if the writer has not come round to its slot again meanwhile. A call between the two
-//! steps reads as in progress. Calls that have no arguments, cannot fail and cannot sleep take no slot: [`CallRing::brief`]
-//! notes the last of them, and between which two others it was made.
+//! Only the thread itself writes, so a call takes its slot without an atomic addition: [`CallRing::begin`] gives a
+//! [`Draft`], which is filled and published on the way in; [`Open::end`] adds result and exit time on the way out. Any
+//! processor may read at any moment: an entry is taken only if the writer has not come round to its slot again
+//! meanwhile. A call between the two steps reads as in progress. Calls that have no arguments, cannot fail and cannot
+//! sleep take no slot: [`CallRing::brief`] notes the last of them, and between which two others it was made.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -35,7 +35,8 @@ pub struct CallRing {
 struct Slot {
     nr: AtomicU32,
     entry: Moment,
-    /// Before `entry`: the call is in progress, and this is of an older one. Stored last on the way out, high half last.
+    /// Before `entry`: the call is in progress, and this is of an older one. Stored last on the way out, high half
+    /// last.
     exit: Moment,
     cpu: AtomicU32,
     result: AtomicU64,
@@ -134,8 +135,8 @@ impl CallRing {
         Draft { ring: self, slot: &self.slots[number as usize % CALLS] }
     }
 
-    /// Notes a call that takes no slot. Called by the owner alone. Two stores: a reader between them may place the one before
-    /// here.
+    /// Notes a call that takes no slot. Called by the owner alone. Two stores: a reader between them may place the one
+    /// before here.
     #[inline(always)]
     pub fn brief(&self, nr: u32) {
         self.brief_before.store(self.next.load(Ordering::Relaxed) as u32, Ordering::Relaxed);

@@ -2,10 +2,10 @@
 //!
 //! Entries become ready in steps, from the lowest frame on ([`make_ready`]); a number beyond them is of no frame.
 //!
-//! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a block),
-//! else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the order of the block
-//! this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits
-//! for the owner of a frame that is a page table.
+//! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a
+//! block), else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the
+//! order of the block this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits for the owner of a
+//! frame that is a page table.
 //!
 //! Invariant: a count moves from 0 only by [`claim`], and back to 0 only in [`release`] by the thread that drops the
 //! last reference; so between the two the memory belongs to the references, whatever the allocator policy does.
@@ -51,9 +51,9 @@ pub(crate) unsafe fn init(table: *mut u8, end: u32, free: &'static [FrameRange])
     *EXTENT.lock_irq() = Extent { end, free };
 }
 
-/// Let the frames below `to` be handed out: their entries are written now, and those that boot did not find free are reserved.
-/// A kernel calls it before it hands them out, in as many steps as it likes: in a large machine the table is too large to
-/// be written at boot. Any context.
+/// Let the frames below `to` be handed out: their entries are written now, and those that boot did not find free are
+/// reserved. A kernel calls it before it hands them out, in as many steps as it likes: in a large machine the table is
+/// too large to be written at boot. Any context.
 pub fn make_ready(to: FrameNumber) {
     let extent = EXTENT.lock_irq();
     let from = LIMIT.load(Ordering::Relaxed);
@@ -121,8 +121,8 @@ pub(super) fn count(number: FrameNumber) -> Option<u32> {
 
 /// Move a free frame's count from 0 to 1; `true` makes the caller its owner.
 ///
-/// In the ludicrous profile the policy's word is taken for it: then soundness rests on the kernel's buddy, which refuses a
-/// frame that it holds already.
+/// In the ludicrous profile the policy's word is taken for it: then soundness rests on the kernel's buddy, which
+/// refuses a frame that it holds already.
 #[inline]
 pub(super) fn claim(number: FrameNumber) -> bool {
     #[cfg(feature = "ludicrous")]
@@ -186,8 +186,8 @@ pub(super) unsafe fn retain(number: FrameNumber) {
     }
 }
 
-/// One reference less, if that is all there is to do: a single frame that others still reference. `false` leaves everything to
-/// [`release`].
+/// One reference less, if that is all there is to do: a single frame that others still reference. `false` leaves
+/// everything to [`release`].
 ///
 /// # Safety
 /// As for [`release`], when this returns `true`.

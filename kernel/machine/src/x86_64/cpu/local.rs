@@ -1,7 +1,8 @@
 //! Each processor's own block of state, found through the GS base while in the kernel.
 //!
-//! Every field is atomic, so that sharing the block is sound; a field documented as *own* is written only by its processor,
-//! so relaxed loads and stores (plain moves) are enough. The assembly in `entry` uses the offsets at the bottom.
+//! Every field is atomic, so that sharing the block is sound; a field documented as *own* is written only by its
+//! processor, so relaxed loads and stores (plain moves) are enough. The assembly in `entry` uses the offsets at the
+//! bottom.
 
 use core::arch::asm;
 use core::mem::offset_of;
@@ -77,7 +78,8 @@ impl Tickets {
 /// Bytes of an exception stack: the whole crash path may have to run on it.
 pub(crate) const IST_SIZE: usize = 32 * 1024;
 
-/// An exception stack; its last 16 bytes hold the block's address, which is how such a handler finds GS without trusting it.
+/// An exception stack; its last 16 bytes hold the block's address, which is how such a handler finds GS without
+/// trusting it.
 #[repr(C, align(32768))]
 pub(crate) struct IstStack {
     pub(super) bytes: core::cell::UnsafeCell<[u64; IST_SIZE / 8]>,
@@ -172,7 +174,8 @@ pub(crate) fn id() -> CpuId {
     CpuId(index() as u32)
 }
 
-/// The same as an index, below [`MAX_CPUS`](crate::processor::MAX_CPUS): widening a [`CpuId`] would take one instruction more.
+/// The same as an index, below [`MAX_CPUS`](crate::processor::MAX_CPUS): widening a [`CpuId`] would take one
+/// instruction more.
 #[inline]
 pub(crate) fn index() -> usize {
     let id: usize;
@@ -184,7 +187,8 @@ pub(crate) fn index() -> usize {
 /// Count a spin lock taken.
 #[inline]
 pub(crate) fn lock_taken() {
-    // SAFETY: an own counter; one instruction, so an interrupt cannot tear it. A memory clobber: the lock orders accesses.
+    // SAFETY: an own counter; one instruction, so an interrupt cannot tear it. A memory clobber: the lock orders
+    // accesses.
     unsafe { asm!("inc dword ptr gs:[{}]", const LOCKS, options(nostack)) };
 }
 

@@ -1,9 +1,9 @@
 //! The vDSO's code: position-independent, run by programs, never by the kernel.
 //!
 //! Contract: the kernel places this blob at [`CODE_OFFSET`] in a page of its own, directly behind a data page with, at
-//! offsets 0, 8, 16, 24, 32: a sequence number (32 bits, odd during an update), the cycle count at time 0, the multiplier,
-//! the shift, and the wall clock at time 0 in nanoseconds. Functions follow the System V calling convention and have the
-//! signatures of their calls; what they cannot answer becomes the real system call.
+//! offsets 0, 8, 16, 24, 32: a sequence number (32 bits, odd during an update), the cycle count at time 0, the
+//! multiplier, the shift, and the wall clock at time 0 in nanoseconds. Functions follow the System V calling convention
+//! and have the signatures of their calls; what they cannot answer becomes the real system call.
 
 use core::arch::global_asm;
 

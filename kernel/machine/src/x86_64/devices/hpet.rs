@@ -26,7 +26,7 @@ const REPLACE: u32 = 2;
 const INPUT: u32 = 2;
 const INTERRUPT: u32 = 1 << 2;
 const IN_64_BITS: u32 = 1 << 5;
-/// A period above this is no timer (specification, 2.3.4).
+/// The longest period a timer may state, in femtoseconds (specification, 2.3.4).
 const LONGEST_PERIOD: u32 = 100_000_000;
 const FEMTOSECONDS: u128 = 1_000_000;
 
@@ -64,8 +64,8 @@ fn counter(at: *mut u32) -> u64 {
     }
 }
 
-/// Have the timer interrupt the first processor `nanos` from now, instead of any moment before. False without such a timer.
-/// Any context; a processor that comes while another one is here leaves it to that one.
+/// Have the timer interrupt the first processor `nanos` from now, instead of any moment before. False without such a
+/// timer. Any context; a processor that comes while another one is here leaves it to that one.
 pub(crate) fn arm(nanos: u64) -> bool {
     let at = REGISTERS.load(Ordering::Relaxed);
     if at.is_null() {

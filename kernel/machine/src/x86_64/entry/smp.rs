@@ -79,8 +79,8 @@ fn new_local() -> Option<&'static local::Local> {
     let block = Frame::alloc_block(ORDER).ok()?;
     let at = layout::direct(block.addr()).cast::<local::Local>();
     core::mem::forget(block);
-    // SAFETY: the block is large enough, aligned to its size, ours, and never released. Written in place: the value is larger
-    // than a kernel stack. Every field is zero to begin with but the two written.
+    // SAFETY: the block is large enough, aligned to its size, ours, and never released. Written in place: the value is
+    // larger than a kernel stack. Every field is zero to begin with but the two written.
     unsafe {
         at.write_bytes(0, 1);
         (&raw mut (*at).tss).write(descriptors::Tss::new());

@@ -1,7 +1,7 @@
 //! The page another processor starts in: from real mode at a low address to Rust in the higher half.
 //!
-//! The code is copied to [`PAGE`]; the words at its end tell it which tables, stack and block to use. The tables are the kernel's
-//! plus the first GiB at its physical address, for the few instructions that run there.
+//! The code is copied to [`PAGE`]; the words at its end tell it which tables, stack and block to use. The tables are
+//! the kernel's plus the first GiB at its physical address, for the few instructions that run there.
 
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -81,8 +81,8 @@ unsafe extern "C" {
     static trampoline_end: u8;
 }
 
-/// Write the page for one processor: it will call `entry` with `local` on the stack ending at `stack`. Returns the page's number
-/// for the start-up message. Not for two processors at once.
+/// Write the page for one processor: it will call `entry` with `local` on the stack ending at `stack`. Returns the
+/// page's number for the start-up message. Not for two processors at once.
 pub(super) fn prepare(stack: u64, local: &'static Local, entry: Entry) -> u8 {
     let start = &raw const trampoline_start;
     let size = (&raw const trampoline_end) as usize - start as usize;

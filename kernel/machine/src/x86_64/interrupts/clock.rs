@@ -1,8 +1,9 @@
 //! Time from the cycle counter, and finding out how fast it runs.
 //!
-//! The processor may say (CPUID 0x15, or a hypervisor's 0x40000010). Otherwise the counter and the interrupt controller's timer
-//! are measured against the ACPI timer, or the PIT where there is none. The measurement spans the rest of boot, at least
-//! [`SPAN`] reference ticks; each end is the tightest of a few tries, since an emulator may be preempted between two reads.
+//! The processor may say (CPUID 0x15, or a hypervisor's 0x40000010). Otherwise the counter and the interrupt
+//! controller's timer are measured against the ACPI timer, or the PIT where there is none. The measurement spans the
+//! rest of boot, at least [`SPAN`] reference ticks; each end is the tightest of a few tries, since an emulator may be
+//! preempted between two reads.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -1,8 +1,9 @@
 //! Flushing translations, here and on other processors.
 //!
-//! A flush of others is a ticket: the asker adds one to the target's `wanted`, interrupts it, and waits until the target's
-//! `done` has reached the ticket; tickets that arrive together are served by one flush. A processor that spins (for a lock, for
-//! its own tickets) serves its tickets meanwhile, so asking is allowed with interrupts off and locks held.
+//! A flush of others is a ticket: the asker adds one to the target's `wanted`, interrupts it, and waits until the
+//! target's `done` has reached the ticket; tickets that arrive together are served by one flush. A processor that spins
+//! (for a lock, for its own tickets) serves its tickets meanwhile, so asking is allowed with interrupts off and locks
+//! held.
 
 use core::arch::asm;
 use core::sync::atomic::{Ordering, fence};

@@ -1,5 +1,5 @@
-//! Reads the start info of the PVH boot protocol (Xen's `hvm_start_info`) into values of our own, before the memory it lies in
-//! is reused.
+//! Reads the start info of the PVH boot protocol (Xen's `hvm_start_info`) into values of our own, before the memory it
+//! lies in is reused.
 
 use core::cell::UnsafeCell;
 

@@ -3,8 +3,8 @@
 //! The heap comes here when no contiguous block of frames is to be had, or none is that large. Rare and slow by design:
 //! every release interrupts all processors.
 //!
-//! The room is divided by size: a span of `2^order` pages begins at one of at most [`MOST`] slots that only spans of its order
-//! use. Only the pages asked for are mapped, so what follows a span is unmapped unless it fills its slot.
+//! The room is divided by size: a span of `2^order` pages begins at one of at most [`MOST`] slots that only spans of
+//! its order use. Only the pages asked for are mapped, so what follows a span is unmapped unless it fills its slot.
 
 use core::sync::atomic::Ordering::Relaxed;
 

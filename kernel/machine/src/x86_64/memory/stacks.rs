@@ -1,7 +1,7 @@
 //! Kernel stacks: slots of 64 KiB whose lower half is never mapped, so that running out of stack faults at once.
 //!
-//! Mapping and unmapping cost table writes and, for unmapping, an interrupt to every processor; so freed stacks stay mapped, and
-//! only an excess over a few is unmapped, many in one go, when the next stack is asked for.
+//! Mapping and unmapping cost table writes and, for unmapping, an interrupt to every processor; so freed stacks stay
+//! mapped, and only an excess over a few is unmapped, many in one go, when the next stack is asked for.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};

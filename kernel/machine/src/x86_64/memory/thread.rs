@@ -1,7 +1,8 @@
 //! The machine's part of a thread, and the switch from one to another.
 //!
 //! Stack picture of a user thread: at the top the FPU area (64-byte aligned), below it the user registers
-//! ([`UserFrame`]), below that the kernel's own frames. Of a parked thread the lowest words are what [`switch_stacks`] pushed.
+//! ([`UserFrame`]), below that the kernel's own frames. Of a parked thread the lowest words are what [`switch_stacks`]
+//! pushed.
 //!
 //! A thread that has run owns one reference to itself, given up when it is dead: its stack never disappears under it.
 
@@ -280,7 +281,8 @@ fn running(local: &local::Local) -> *mut Core {
 /// Run the thread of `core` here. Returns when the running thread is resumed; for a dead or boot caller never.
 ///
 /// # Safety
-/// Interrupts are off; `core` was claimed for this processor and [owns itself](Core::own); `leave` is true of the caller.
+/// Interrupts are off; `core` was claimed for this processor and [owns itself](Core::own); `leave` is true of the
+/// caller.
 pub(crate) unsafe fn switch(core: *const Core, leave: Leave) {
     let local = local::here();
     let previous = running(local);
