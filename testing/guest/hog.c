@@ -1,9 +1,9 @@
 /*
- * An unprivileged user takes all the memory it can get, in one way, while a small daemon of root and a program of another user
- * go on.
+ * An unprivileged user takes all the memory it can get, in one way, while a small daemon of root and a program of
+ * another user go on.
  *
- * hog KIND... : for each kind one line "KIND: took T, daemon B beats and F failures, bystander lives|died, D pages lost", T
- * being what ended the hog.
+ * hog KIND... : for each kind one line "KIND: took T, daemon B beats and F failures, bystander lives|died, D pages
+ * lost", T being what ended the hog.
  */
 #define _GNU_SOURCE
 #include <errno.h>

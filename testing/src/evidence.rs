@@ -12,8 +12,8 @@ use kwab::output::Replace;
 
 use crate::paths;
 
-/// Imports a console into dumps beside the log: `<log>.kwab`, or `<log>-1.kwab` and so on when it holds several crashes.
-/// A console without a byte gives none.
+/// Imports a console into dumps beside the log: `<log>.kwab`, or `<log>-1.kwab` and so on when it holds several
+/// crashes. A console without a byte gives none.
 pub fn record(log: &Path, serial: &[u8]) -> Result<Vec<PathBuf>> {
     if serial.is_empty() {
         return Ok(Vec::new());

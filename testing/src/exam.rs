@@ -1,8 +1,8 @@
 //! The exam of the toolchain: bugs planted in our kernel, and whether the first hypothesis names them.
 //!
-//! A [`Question`] plants one bug, runs the guest programs that make it hurt, and says what the truth is. [`sit`] boots a
-//! fresh guest for it, collects the dump that the dying kernel left in its memory region, and lets the library judge it as
-//! `kwab triage` does. Nothing but the dump reaches the judge; the kernel writes nowhere what was planted.
+//! A [`Question`] plants one bug, runs the guest programs that make it hurt, and says what the truth is. [`sit`] boots
+//! a fresh guest for it, collects the dump that the dying kernel left in its memory region, and lets the library judge
+//! it as `kwab triage` does. Nothing but the dump reaches the judge; the kernel writes nowhere what was planted.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;

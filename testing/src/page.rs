@@ -180,7 +180,8 @@ impl Writer {
         self.articles(&pairs, if name == "bench" { BenchRow::of_articles } else { BenchRow::of_articles_wall })
     }
 
-    /// The rows that cost more than they did under the kernel of the articles, which was measured beside a Linux of its day.
+    /// The rows that cost more than they did under the kernel of the articles, which was measured beside a Linux of its
+    /// day.
     fn articles(&mut self, pairs: &[Pair], of: fn(&BenchRow) -> Option<[f64; 2]>) -> Result<()> {
         let table = bench::table()?;
         let known = |pair: &Pair| table.iter().find(|row| row.name == pair.name).and_then(of);

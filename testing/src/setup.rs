@@ -2,7 +2,7 @@
 //!
 //! A command asks for the tools it needs by [`require`] and for nothing else, so a machine without QEMU can still run
 //! the house rules. Packages come from apt; on a machine without apt the command says what to install. Root and `--yes`
-//! are not asked for consent; otherwise the terminal is, and without a terminal the answer is no.
+//! are not asked for consent; otherwise the terminal is; without a terminal consent is refused.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::{env, path::Path};

@@ -1,6 +1,6 @@
 /*
- * futex(2): the operations that change the word of a priority-inheritance futex need its page for writing. On a page that is
- * only readable they fail with EFAULT; on one that a fork made copy-on-write they copy it first.
+ * futex(2): the operations that change the word of a priority-inheritance futex need its page for writing. On a page
+ * that is only readable they fail with EFAULT; on one that a fork made copy-on-write they copy it first.
  */
 #include "../contract.h"
 #include <linux/futex.h>

@@ -1,6 +1,6 @@
 /*
- * kcmp(2): 0 for a shared thing; else 1 or 2, the other way round for the arguments the other way round; descriptors are
- * compared by their open files; who may not look into both gets EPERM.
+ * kcmp(2): 0 for a shared thing; else 1 or 2, the other way round for the arguments the other way round; descriptors
+ * are compared by their open files; who may not look into both gets EPERM.
  */
 #include "contract.h"
 #include <linux/kcmp.h>

@@ -1,6 +1,6 @@
 /*
- * fcntl(2), F_SETOWN, F_SETSIG: the signal is sent with the ids of who named the owner, as they were then; a process he may not
- * signal gets none.
+ * fcntl(2), F_SETOWN, F_SETSIG: the signal is sent with the ids of who named the owner, as they were then; a process he
+ * may not signal gets none.
  */
 #include "security.h"
 #include <sys/ioctl.h>

@@ -1,5 +1,6 @@
 /*
- * proc(5): what was opened in /proc of a process before it executed a set-user-ID program shows nothing of that program.
+ * proc(5): what was opened in /proc of a process before it executed a set-user-ID program shows nothing of that
+ * program.
  */
 #include "security.h"
 

@@ -1,6 +1,6 @@
 /*
- * clone(2), CLONE_SIGHAND; execve(2): a program executed by a task that shared its table of signal handlers has a table of its
- * own, so that no other task changes its signal dispositions.
+ * clone(2), CLONE_SIGHAND; execve(2): a program executed by a task that shared its table of signal handlers has a table
+ * of its own, so that no other task changes its signal dispositions.
  */
 #include "security.h"
 

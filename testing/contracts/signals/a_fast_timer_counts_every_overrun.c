@@ -25,7 +25,10 @@ static int counts(long interval_ns)
     clock_gettime(CLOCK_MONOTONIC, &end);
     long counted = timer_getoverrun(timer);
     need(timer_settime(timer, 0, &off, NULL) == 0);
-    /* The expiry after the signal was taken has sent another, which would be the first of the next run and count for it. */
+    /*
+     * The expiry after the signal was taken has sent another, which would be the first of the next run and count for
+     * it.
+     */
     sigtimedwait(&set, NULL, &now);
     long elapsed = (end.tv_sec - start.tv_sec) * 1000000000L + end.tv_nsec - start.tv_nsec;
     return info.si_overrun == counted && counted <= elapsed / interval_ns

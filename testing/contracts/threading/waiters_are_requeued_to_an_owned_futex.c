@@ -1,6 +1,6 @@
 /*
- * futex(2), FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a condition variable's waiters are woken owning the lock, one after
- * the other, or moved to it asleep; the two calls go with each other only.
+ * futex(2), FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a condition variable's waiters are woken owning the lock,
+ * one after the other, or moved to it asleep; the two calls go with each other only.
  */
 #include "../contract.h"
 #include <linux/futex.h>

@@ -1,8 +1,8 @@
 //! The regression gate: the figures that a commit stored, and how far a later one may be above them.
 //!
-//! The baseline is `testing/bench/baseline.json`: instructions per operation of our kernel for a slice of the benchmarks.
-//! Instruction counts repeat exactly, so two percent is no noise but a change of the code. A figure may only rise by a
-//! commit that stores a new baseline and says why.
+//! The baseline is `testing/bench/baseline.json`: instructions per operation of our kernel for a slice of the
+//! benchmarks. Instruction counts repeat exactly, so two percent is a change of the code, not noise. A figure may only
+//! rise by a commit that stores a new baseline and says why.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Compares two runs and says it in a table: ratio per benchmark, geometric mean, the slowest five.
 //!
-//! Runs made under different conditions, or with different iteration counts, are refused: such a ratio would be a number
-//! without a meaning.
+//! Runs made under different conditions, or with different iteration counts, are refused: such a ratio would be a
+//! number without a meaning.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,9 @@
 //! The method: one image, one set of flags, one kernel after the other.
 //!
-//! [`Timing::Instructions`] is the headline: one CPU, one nanosecond per guest instruction, bit-identical when repeated.
-//! [`Timing::Wall`] is plain TCG, where only the minimum of several interleaved runs means something. Linux boots with
-//! what makes it fastest (no mitigations, no randomisation), since a comparison should flatter the other side.
+//! [`Timing::Instructions`] is the headline: one CPU, one nanosecond per guest instruction, bit-identical when
+//! repeated. [`Timing::Wall`] is plain TCG, where only the minimum of several interleaved runs means something. Linux
+//! boots with what makes it fastest (no mitigations, no randomisation), since a comparison should flatter the other
+//! side.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

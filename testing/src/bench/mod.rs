@@ -1,9 +1,9 @@
 //! Benchmarks: what is measured, by which method, and what may be compared.
 //!
 //! A [`Figure`] is one line of the guest program `testing/guest/bench`. A [`Run`] is all figures of one kernel with the
-//! [`Conditions`] under which they came about: QEMU's flags, the image's checksum, the clock. Two runs are compared only
-//! when conditions and iteration counts agree ([`compare::compare`]). The names, their order and the reference figures
-//! are `testing/bench/table.toml`; a test holds the guest's C tables against it.
+//! [`Conditions`] under which they came about: QEMU's flags, the image's checksum, the clock. Two runs are compared
+//! only when conditions and iteration counts agree ([`compare::compare`]). The names, their order and the reference
+//! figures are `testing/bench/table.toml`; a test holds the guest's C tables against it.
 
 pub mod baseline;
 pub mod compare;
@@ -66,8 +66,8 @@ pub struct Run {
     pub conditions: Conditions,
     /// In the order of the guest's output.
     pub figures: Vec<Figure>,
-    /// How far a figure moves between memory layouts, in percent of its middle (half the distance of its extremes); empty
-    /// when one layout was measured.
+    /// How far a figure moves between memory layouts, in percent of its middle (half the distance of its extremes);
+    /// empty when one layout was measured.
     #[serde(default)]
     pub spread: BTreeMap<String, f64>,
 }

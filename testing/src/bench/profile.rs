@@ -1,10 +1,10 @@
 //! Where a benchmark's instructions go, function by function: exact counts from QEMU itself.
 //!
-//! A TCG plugin (`testing/plugin/profile.c`) counts how often each translated block runs between the marks that the guest
-//! program sets around its operations. Blocks of the kernel are looked up in its ELF file with kwab's symbols and summed by
-//! function, and by the source file of the innermost inlined frame that is the kernel's own; what runs in user mode is one
-//! row. A block counts whole for the function in which it starts. Nothing in the guest changes, and the sums agree with the
-//! figure but for the two clock readings.
+//! A TCG plugin (`testing/plugin/profile.c`) counts how often each translated block runs between the marks that the
+//! guest program sets around its operations. Blocks of the kernel are looked up in its ELF file with kwab's symbols and
+//! summed by function, and by the source file of the innermost inlined frame that is the kernel's own; what runs in
+//! user mode is one row. A block counts whole for the function in which it starts. Nothing in the guest changes, and
+//! the sums agree with the figure but for the two clock readings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

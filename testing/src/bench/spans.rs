@@ -1,11 +1,11 @@
 //! Where a benchmark's time goes as the kernel itself measures it: its profile, imported by kwab.
 //!
-//! Each benchmark boots alone with `debug=profile,trace` under the instruction clock, so that a nanosecond is an instruction
-//! and the figures are the same in every run. At its end the guest program switches the profile off, which makes the kernel
-//! report it. The console is imported into a dump (kept in `build/results`), and the `syscall_profile`, `span_profile` and
-//! `page_faults` records of it, a report may take several, are the table: everything since the boot, set-up included.
-//! Measuring has its price: the figure of this run stands beside the profile and is higher than that of a kernel that does
-//! not watch itself.
+//! Each benchmark boots alone with `debug=profile,trace` under the instruction clock, so that a nanosecond is an
+//! instruction and the figures are the same in every run. At its end the guest program switches the profile off, which
+//! makes the kernel report it. The console is imported into a dump (kept in `build/results`), and the
+//! `syscall_profile`, `span_profile` and `page_faults` records of it, a report may take several, are the table:
+//! everything since the boot, set-up included. Measuring has its price: the figure of this run stands beside the
+//! profile and is higher than that of a kernel that does not watch itself.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `cargo xtask bench [FILTER] [OPTIONS]`: the 44 benchmarks and 22 BusyBox workloads, beside Linux in the same emulator.
+//! `cargo xtask bench [FILTER] [OPTIONS]`: the 44 benchmarks and 22 BusyBox workloads, beside Linux in the same
+//! emulator.
 //!
 //! Both kernels run the same program from the same image with the same QEMU flags. By default the figures are guest
 //! instructions per operation, which repeat exactly; `--wall` measures the host's time instead, the minimum of ten
@@ -9,14 +10,15 @@
 //! distance of its extremes).
 //!
 //! `--profile` shows where the instructions of the chosen benchmarks go under our kernel: exact counts by function and
-//! source file from a QEMU plugin, then the kernel's own profile of calls, spans and page faults (`debug=profile,trace`)
-//! as kwab imports it. `--safety all` (or a list) builds our kernel in its safety profiles and prints them side by side.
+//! source file from a QEMU plugin, then the kernel's own profile of calls, spans and page faults
+//! (`debug=profile,trace`) as kwab imports it. `--safety all` (or a list) builds our kernel in its safety profiles and
+//! prints them side by side.
 //!
 //! `--recorders` measures our kernel with and without its always-on recorders and fails when one of the four rows of
 //! [`RECORDED`] needs more than 3 % for them.
 //!
-//! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored baseline;
-//! `--save-baseline` stores what it measures.
+//! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored
+//! baseline; `--save-baseline` stores what it measures.
 
 use std::process::ExitCode;
 
@@ -52,7 +54,8 @@ pub struct BenchArguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Show where the instructions go under our kernel, function by function and as the kernel itself accounts for them.
+    /// Show where the instructions go under our kernel, function by function and as the kernel itself accounts for
+    /// them.
     #[arg(long, conflicts_with_all = ["wall", "kernel", "layout", "json"])]
     profile: bool,
     /// Functions and files that `--profile` shows of each benchmark.

@@ -1,10 +1,10 @@
-//! `cargo xtask bench-boot [--runs N] [--kernel ours|linux|both] [--machine pc|q35|microvm]`: from QEMU's start to the first
-//! prompt of BusyBox's login shell, in wall time.
+//! `cargo xtask bench-boot [--runs N] [--kernel ours|linux|both] [--machine pc|q35|microvm]`: from QEMU's start to the
+//! first prompt of BusyBox's login shell, in wall time.
 //!
-//! Both kernels get the same initramfs and the same flags, runs of the two alternate, and what is quoted is the median beside the
-//! fastest and the slowest. QEMU's own start and the firmware are part of every figure: they are what a run of the bare
-//! machine's self test `boot` takes, which is shown for comparison. Linux is not run on microvm, where it hangs at random
-//! under emulation.
+//! Both kernels get the same initramfs and the same flags, runs of the two alternate, and what is quoted is the median
+//! beside the fastest and the slowest. QEMU's own start and the firmware are part of every figure: they are what a run
+//! of the bare machine's self test `boot` takes, which is shown for comparison. Linux is not run on microvm, where it
+//! hangs at random under emulation.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! `cargo xtask bench-symbols [--elf PATH] [--count N] [--runs N]`: how fast addresses become functions and lines.
 //!
 //! The same random addresses of one large Rust ELF file go to kwab's index, the addr2line crate, llvm-symbolizer and
-//! binutils' addr2line, each a process of its own that reads them from stdin and prints every inline frame. Wall time is the
-//! smallest of the runs; kwab is measured with an empty cache (it builds its index), with a warm one, and for 20 addresses.
+//! binutils' addr2line, each a process of its own that reads them from stdin and prints every inline frame. Wall time
+//! is the smallest of the runs; kwab is measured with an empty cache (it builds its index), with a warm one, and for 20
+//! addresses.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub fn run(arguments: &BenchSymbolsArguments) -> Result<ExitCode> {
         Some(path) => path.clone(),
         None => large_elf(&folder)?,
     };
-    let elf_text = elf.to_str().context("the path of the ELF file is no text")?;
+    let elf_text = elf.to_str().context("the path of the ELF file is not UTF-8")?;
     let all = make_addresses(&example, elf_text, arguments.count, &folder.join("addresses.txt"))?;
     let few = make_addresses(&example, elf_text, 20, &folder.join("20.txt"))?;
     let cache = folder.join("cache");

@@ -1,11 +1,12 @@
 //! `cargo xtask contracts [FILTER] [--kernel ours|linux|both]`: runs the contracts and compares our kernel with Linux.
 //!
-//! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's remembered
-//! answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs again and is
-//! compared with its own remembered answers, which finds programs that are not deterministic. `--show` prints both
-//! outputs of every contract that differs. What differs runs once more under both kernels, for the sake of busy machines.
-//! `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it and which contracts
-//! use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for machines are in `build/results/contracts.json` and `.xml`.
+//! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's
+//! remembered answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs
+//! again and is compared with its own remembered answers, which finds programs that are not deterministic. `--show`
+//! prints both outputs of every contract that differs. What differs runs once more under both kernels, for the sake of
+//! busy machines. `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it
+//! and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for
+//! machines are in `build/results/contracts.json` and `.xml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -136,8 +137,8 @@ fn batch(arguments: &ContractsArguments, consent: Consent) -> Result<Batch> {
 }
 
 /// Runs every contract that differs once more under both kernels: on a busy machine a program's margins may not have
-/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail. A machine that
-/// stopped by itself is not asked again: no load excuses a panic.
+/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail. A machine
+/// that stopped by itself is not asked again: no load excuses a panic.
 fn second_look(
     batch: &Batch,
     boot: &Path,

@@ -1,9 +1,9 @@
 //! `cargo xtask crashes [NAME...] [--smp LIST] [--kills N] [--seed N]`: does a dying kernel tell?
 //!
-//! Lets our kernel die in every way of a list (`testing/src/crashes/deaths.rs`), with each number of processors, and checks
-//! that the dump has message and registers, that its end section says exactly what is missing, and that the console told the
-//! same. Then the parts (`PARTS`), from the same deaths over the serial line to what a dump costs. Names choose deaths and
-//! parts.
+//! Lets our kernel die in every way of a list (`testing/src/crashes/deaths.rs`), with each number of processors, and
+//! checks that the dump has message and registers, that its end section says exactly what is missing, and that the
+//! console told the same. Then the parts (`PARTS`), from the same deaths over the serial line to what a dump costs.
+//! Names choose deaths and parts.
 
 use std::process::ExitCode;
 

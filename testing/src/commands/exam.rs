@@ -1,10 +1,11 @@
 //! `cargo xtask exam [NAME...] [--repeat N] [--keep]`: plants each known bug in our kernel and asks whether the first
 //! hypothesis of the triage names it.
 //!
-//! Each question is a fresh guest under TCG. `clean` is the run without a bug, which must give no finding. What was collected lies
-//! in `build/exam`: `NAME.kwab` with its console beside it; of three boots each, `cargo xtask results` makes the tables.
-//! Without `--repeat` a question that was answered wrongly is asked once more, for the sake of busy machines, and said to be
-//! a flake when it is right then. `--keep` stores the dumps under `testing/dumps`, where golden transcripts are made of them.
+//! Each question is a fresh guest under TCG. `clean` is the run without a bug, which must give no finding. What was
+//! collected lies in `build/exam`: `NAME.kwab` with its console beside it; of three boots each, `cargo xtask results`
+//! makes the tables. Without `--repeat` a question that was answered wrongly is asked once more, for the sake of busy
+//! machines, and said to be a flake when it is right then. `--keep` stores the dumps under `testing/dumps`, where
+//! golden transcripts are made of them.
 
 use std::process::ExitCode;
 use std::time::Instant;

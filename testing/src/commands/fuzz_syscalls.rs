@@ -1,11 +1,12 @@
-//! `cargo xtask fuzz-syscalls [--seed S] [--count N | --minutes M] [--smp N] [--mem MIB]`: lets an unprivileged fuzzer of
-//! system calls attack a kernel.
+//! `cargo xtask fuzz-syscalls [--seed S] [--count N | --minutes M] [--smp N] [--mem MIB]`: lets an unprivileged fuzzer
+//! of system calls attack a kernel.
 //!
-//! Each seed is a boot. In the guest workers without privilege make random calls (`testing/guest/fuzz`), beside a heart that
-//! must beat, processes of root and of another user that must not notice anything, and files that must not change. A
-//! finding is also a panic, silence, a privileged call that succeeds, memory that does not come back. Its seed, console, dump,
-//! triage and the smallest sequence of calls that still fails lie in `build/results/fuzz`. Without `--smp` and `--mem` the
-//! seeds take turns on machines of 1, 2 and 4 CPUs and 128 MiB to 2 GiB. `--only NUMBER=STEPS` runs what shrinking printed.
+//! Each seed is a boot. In the guest workers without privilege make random calls (`testing/guest/fuzz`), beside a heart
+//! that must beat, processes of root and of another user that must not notice anything, and files that must not change.
+//! A finding is also a panic, silence, a privileged call that succeeds, memory that does not come back. Its seed,
+//! console, dump, triage and the smallest sequence of calls that still fails lie in `build/results/fuzz`. Without
+//! `--smp` and `--mem` the seeds take turns on machines of 1, 2 and 4 CPUs and 128 MiB to 2 GiB. `--only NUMBER=STEPS`
+//! runs what shrinking printed.
 //!
 //! Under `--kernel linux` a finding is a mistake of the fuzzer.
 

@@ -1,4 +1,5 @@
-//! `cargo xtask gen-log [-o FILE] [--size MB] [--seed N] [--dialect D] [--damage PPM] [--crashes N]`: a serial log to import.
+//! `cargo xtask gen-log [-o FILE] [--size MB] [--seed N] [--dialect D] [--damage PPM] [--crashes N]`: a serial log to
+//! import.
 //!
 //! The same options always give the same bytes. What was written is counted on stderr, for comparison with what an
 //! importer accounts for.

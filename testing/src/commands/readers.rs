@@ -1,8 +1,9 @@
-//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack and drgn, and compares every thread's stack.
+//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack and drgn, and compares every thread's
+//! stack.
 //!
-//! The dumps are those that `cargo xtask exam` left in `build/exam` (or those that are named) as far as the kernel of the
-//! build tree made them; each becomes a core file in `build/readers`. A reader that is not installed is left out, and the
-//! last line says so. drgn is looked for in the Python named by `KWAB_PYTHON`, or in `python3`.
+//! The dumps are those that `cargo xtask exam` left in `build/exam` (or those that are named) as far as the kernel of
+//! the build tree made them; each becomes a core file in `build/readers`. A reader that is not installed is left out,
+//! and the last line says so. drgn is looked for in the Python named by `KWAB_PYTHON`, or in `python3`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,9 +1,10 @@
-//! `cargo xtask results [--check]`: renders `testing/RESULTS.md`, and the README's table of the exam, from what the judges
-//! left in `build/results`.
+//! `cargo xtask results [--check]`: renders `testing/RESULTS.md`, and the README's table of the exam, from what the
+//! judges left in `build/results`.
 //!
 //! The page is nothing but those files in tables: contracts, suites, benchmarks, each with the day, the commit and the
 //! versions it was measured with, and the rows of each that are furthest from Linux with what they would need
-//! (`testing/needs.toml`). A judge that has not run completely here has no table and the page says so; `--check` fails then.
+//! (`testing/needs.toml`). A judge that has not run completely here has no table and the page says so; `--check` fails
+//! then.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
 //! `cargo xtask selftest [NAME...] [--machine pc|q35|microvm]`: boots the machine crate's own tests, one boot each.
 //!
 //! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
-//! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in that
-//! order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants (and
-//! further words for the command line). Four kinds of words are not on the command line: `cpu=MODEL` is for QEMU and
-//! `safety=fortress` for the build; with `differs=WORD` the test is booted four times, and the lines that begin with the word
-//! must not be the same in all of them; with `repeats=WORD` it is booted twice, and they must.
+//! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in
+//! that order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants
+//! (and further words for the command line). Four kinds of words are not on the command line: `cpu=MODEL` is for QEMU
+//! and `safety=fortress` for the build; with `differs=WORD` the test is booted four times, and the lines that begin
+//! with the word must not be the same in all of them; with `repeats=WORD` it is booted twice, and they must.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
-//! `cargo xtask soak [SECONDS] [--seed N] [--copies N]`: lets the stress program run on a kernel and believes only its summary.
+//! `cargo xtask soak [SECONDS] [--seed N] [--copies N]`: lets the stress program run on a kernel and believes only its
+//! summary.
 //!
 //! The program (`testing/guest/stress`) starts workers of seven kinds (forks, pipes, threads, signals, mappings, files,
 //! events), each of which checks a model of what must hold. The run fails when an invariant is broken, when a worker
-//! stands still, when the kernel gives up, when nothing comes within the time and a half, or when more than `LOST_KIB` of the
-//! memory that was available before is not after. The same seed starts the
-//! same choices, though two CPUs interleave them differently. The console is kept in `build/results/soak-<kernel>.log`.
+//! stands still, when the kernel gives up, when nothing comes within the time and a half, or when more than `LOST_KIB`
+//! of the memory that was available before is not after. The same seed starts the same choices, though two CPUs
+//! interleave them differently. The console is kept in `build/results/soak-<kernel>.log`.
 
 use std::process::ExitCode;
 

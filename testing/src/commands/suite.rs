@@ -1,10 +1,12 @@
-//! `cargo xtask suite busybox|posix|programs [FILTER] [--slice] [--kernel ours|linux|both]`: third-party tests beside Linux.
+//! `cargo xtask suite busybox|posix|programs [FILTER] [--slice] [--kernel ours|linux|both]`: third-party tests beside
+//! Linux.
 //!
-//! FILTER keeps the jobs (applets, assertions, programs) whose name contains it; `--slice` takes the quick choice that is
-//! part of every test run. Linux's last results are kept in `build/results`, and `--kernel ours` compares with them where
-//! they cover the same jobs. The status is zero when every test that passes under Linux passes under our kernel; one that
-//! passed only on Linux runs once more under both, for the sake of busy machines and tests with races of their own, and is
-//! said to be unsteady when it agrees then. Results for machines are in `build/results/suite-*.json` and `.xml`.
+//! FILTER keeps the jobs (applets, assertions, programs) whose name contains it; `--slice` takes the quick choice that
+//! is part of every test run. Linux's last results are kept in `build/results`, and `--kernel ours` compares with them
+//! where they cover the same jobs. The status is zero when every test that passes under Linux passes under our kernel;
+//! one that passed only on Linux runs once more under both, for the sake of busy machines and tests with races of their
+//! own, and is said to be unsteady when it agrees then. Results for machines are in `build/results/suite-*.json` and
+//! `.xml`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

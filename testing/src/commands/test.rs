@@ -1,8 +1,11 @@
-//! `cargo xtask test [STEP...]`: everything that must hold before a change lands, on a machine that has only Rust and apt.
+//! `cargo xtask test [STEP...]`: everything that must hold before a change lands, on a machine that has only Rust and
+//! apt.
 //!
-//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. What failed
-//! is said again at the end, where a log that was cut still has it, and the last line counts tests and steps: `N passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step
-//! that needs packages which cannot be fetched here (source packages of some suites, a kernel's headers) is SKIPPED: said aloud, counted apart, never passed.
+//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. What
+//! failed is said again at the end, where a log that was cut still has it, and the last line counts tests and steps: `N
+//! passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step that needs packages which
+//! cannot be fetched here (source packages of some suites, a kernel's headers) is SKIPPED: said aloud, counted apart,
+//! never passed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::ExitCode;

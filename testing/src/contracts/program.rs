@@ -1,7 +1,7 @@
 //! Finds the contract programs and builds them into one image.
 //!
-//! A program's options stand in a `contract: key=value` line of its first comment, so that a program and the way it must
-//! be built and run cannot drift apart. An option that is not known is an error, not a guess.
+//! A program's options stand in a `contract: key=value` line of its first comment, so that a program and the way it
+//! must be built and run cannot drift apart. An option that is not known is an error, not a guess.
 
 use std::path::{Path, PathBuf};
 use std::thread;

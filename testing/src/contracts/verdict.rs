@@ -1,7 +1,7 @@
 //! Compares what our kernel's run of a contract printed with what Linux's did, and knows the excuses.
 //!
 //! A known difference (`testing/contracts/known-differences.toml`) has a reason and a date. It turns a failure into
-//! [`Verdict::Known`]; once the outputs agree it is itself the failure, and past its date it is no excuse.
+//! [`Verdict::Known`]; once the outputs agree it is itself the failure, and past its date it no longer excuses.
 
 use std::collections::BTreeMap;
 use std::fmt;

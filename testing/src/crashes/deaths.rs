@@ -118,8 +118,8 @@ pub const DEATHS: &[Death] = &[
 
 /// Lets the kernel die in one way, with memory to dump to, and checks everything; bytes and microseconds of the dump.
 ///
-/// The parts of a dump have budgets of time, and a busy host may take the emulated processor away for longer than that. The
-/// dump says so then, and tells nothing about the kernel: such a run is repeated.
+/// The parts of a dump have budgets of time, and a busy host may take the emulated processor away for longer than that.
+/// The dump says so then, and tells nothing about the kernel: such a run is repeated.
 pub fn check(death: &Death, cpus: u32, consent: Consent) -> Result<(usize, u64)> {
     for _ in 0..PATIENCE {
         if let Some(figures) = attempt(death, cpus, consent)? {

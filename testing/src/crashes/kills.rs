@@ -1,7 +1,7 @@
 //! Kills the machine while it writes its dump, and reads what there is.
 //!
-//! The moments are spread evenly over the time a dump takes here and now, from its first byte on, which is seen in the file that
-//! the memory is kept in: so nearly every kill cuts a dump, early or late.
+//! The moments are spread evenly over the time a dump takes here and now, from its first byte on, which is seen in the
+//! file that the memory is kept in: so nearly every kill cuts a dump, early or late.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;

@@ -1,10 +1,11 @@
 //! Compares dumps with QEMU's own of the same moment: every captured byte, every register.
 //!
-//! Bytes: the kernel waits after its dump (`panic=`); meanwhile QEMU stops the machine and writes its memory as an ELF core. What
-//! the kernel captured is looked up there through the page tables that its registers name.
+//! Bytes: the kernel waits after its dump (`panic=`); meanwhile QEMU stops the machine and writes its memory as an ELF
+//! core. What the kernel captured is looked up there through the page tables that its registers name.
 //!
-//! Registers: by then those of the dump are gone. So QEMU stops a machine that runs, writes a core, and has a non-maskable
-//! interrupt wait for every processor before it lets the machine go on: what the kernel finds interrupted is what the core has.
+//! Registers: by then those of the dump are gone. So QEMU stops a machine that runs, writes a core, and has a
+//! non-maskable interrupt wait for every processor before it lets the machine go on: what the kernel finds interrupted
+//! is what the core has.
 
 use std::fs;
 use std::path::{Path, PathBuf};

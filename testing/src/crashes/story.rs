@@ -1,9 +1,9 @@
 //! Compares what the serial log of a run tells with what the dumps of the same run hold: two models, one story.
 //!
-//! A program dies of a fault, then the kernel, with memory to dump to and events on the console. The log is imported alone, as
-//! if there were nothing else. Every fact of its model must be in the dump's with the same value: message, location, registers,
-//! backtrace, mappings, system calls, processes. A serial line carries no stack, page table, task or lock; those the dump alone
-//! must have.
+//! A program dies of a fault, then the kernel, with memory to dump to and events on the console. The log is imported
+//! alone, as if there were nothing else. Every fact of its model must be in the dump's with the same value: message,
+//! location, registers, backtrace, mappings, system calls, processes. A serial line carries no stack, page table, task
+//! or lock; those the dump alone must have.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -162,8 +162,8 @@ fn of_cause(facts: &mut Facts, cause: &Cause<'_>) {
 /// Number and result of each call that was over, oldest first.
 type Calls = Vec<(i64, i64)>;
 
-/// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut at an earlier death.
-/// While calls are watched, each has a slot in the ring.
+/// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut at an earlier
+/// death. While calls are watched, each has a slot in the ring.
 fn same_calls(told: &Case<'_>, dumped: &Case<'_>, pid: u32) -> Result<usize> {
     let over = |call: &Found<SyscallRecord<'_>>| call.nr.zip(call.result).filter(|_| call.pid == Some(pid));
     let ring: Calls = dumped.syscalls.iter().filter_map(over).collect();

@@ -1,8 +1,9 @@
 //! The system call fuzzer: what one boot of it is asked, and what it answers.
 //!
-//! A [`Case`] is a seed with a machine around it; [`Bench::run`] boots it with the guest program `testing/guest/fuzz` and
-//! gives an [`Answer`]: the findings, counts of calls, the console, and the dump with its triage if the kernel left one.
-//! [`mod@shrink`] looks for the smallest sequence of calls that still fails, [`mod@record`] keeps findings and totals.
+//! A [`Case`] is a seed with a machine around it; [`Bench::run`] boots it with the guest program `testing/guest/fuzz`
+//! and gives an [`Answer`]: the findings, counts of calls, the console, and the dump with its triage if the kernel left
+//! one. [`mod@shrink`] looks for the smallest sequence of calls that still fails, [`mod@record`] keeps findings and
+//! totals.
 
 pub mod abi;
 pub mod record;

@@ -4,12 +4,12 @@
 //! it is committed. It gives an image and a list of jobs, and turns the jobs' reports into test results by name. The
 //! judgement is the difference: what passes under Linux on the same QEMU must pass under our kernel.
 //!
-//! The Linux Test Project is not among them: no source or binary package of it is in Debian (bullseye, bookworm, trixie,
-//! forky, sid, experimental; main, contrib and non-free), and what is called `ltp` on PyPI and npm is something else. What its
-//! programs ask of system calls is asked by contracts (`testing/contracts`).
+//! The Linux Test Project is not among them: no source or binary package of it is in Debian (bullseye, bookworm,
+//! trixie, forky, sid, experimental; main, contrib and non-free), and what is called `ltp` on PyPI and npm is something
+//! else. What its programs ask of system calls is asked by contracts (`testing/contracts`).
 //!
-//! Whole suites take from minutes to an hour. A [`mod@slice`] of each takes a minute with everything that goes before it, and
-//! is part of every test run.
+//! Whole suites take from minutes to an hour. A [`mod@slice`] of each takes a minute with everything that goes before
+//! it, and is part of every test run.
 
 pub mod busybox;
 pub mod posix;
@@ -133,7 +133,8 @@ impl Runs {
         compared.rows().iter().any(|(_, here, there)| *there == "pass" && *here != "pass")
     }
 
-    /// The results, with those of a second run in the place of the first run's. Its jobs that are no longer worse are unsteady.
+    /// The results, with those of a second run in the place of the first run's. Its jobs that are no longer worse are
+    /// unsteady.
     pub fn with_second_look(mut self, suite: Suite, second: &Self) -> SuiteComparison {
         let replace = |first: &mut [Report], second: &[Report]| {
             for report in first {
