@@ -1,4 +1,4 @@
-//! How often something took how long: four numbers that any processor adds to without a lock ([`Meter`]); and work that
+//! Counts durations in four numbers that any processor adds to without a lock ([`Meter`]); and limits work that
 //! may take only a share of the time ([`Share`]).
 
 use core::sync::atomic::{AtomicU64, Ordering};

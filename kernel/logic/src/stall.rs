@@ -1,4 +1,4 @@
-//! Decides when a system or a thread that is looked at from time to time no longer gets on.
+//! Decides, from periodic samples, when a system or a thread has stopped making progress.
 //!
 //! [`Quiet`] judges a system in which no program runs: asleep for good only if nothing is left that could wake a
 //! thread. [`Repeating`] judges a thread that takes page faults and does nothing else. Both are fed by a timer

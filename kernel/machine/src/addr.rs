@@ -1,4 +1,4 @@
-//! Numbers that are addresses, and which kind each is.
+//! Address types: physical addresses, frame numbers, user addresses, and ranges of them.
 //!
 //! A [`UserAddr`] is whatever a program passed: it may point anywhere and is checked by the copies that use it. A
 //! [`UserPage`] is a page of the user half, so an address space never touches the kernel's half by mistake.

@@ -1,4 +1,4 @@
-//! What the boot protocol told us, as values that live for ever.
+//! What the boot protocol passed, as values of static lifetime.
 
 use crate::addr::{FrameNumber, PAGE_SHIFT};
 use crate::sync::{Once, SpinLock};

@@ -1,4 +1,4 @@
-//! Processors: which this one is, which others run, and how to get their attention.
+//! Processors: the current one, those that are online, starting others and calling functions on them.
 
 use core::sync::atomic::Ordering;
 

@@ -1,4 +1,5 @@
-//! What a dying kernel may still do: stop the others, read anything without faulting. Nothing here allocates or blocks.
+//! The crash path's primitives: stop the other processors, read memory without faulting. Nothing here allocates or
+//! blocks.
 
 use core::sync::atomic::Ordering;
 

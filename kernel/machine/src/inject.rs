@@ -1,4 +1,4 @@
-//! Faults planted on purpose in the machine itself, so that the tools that diagnose faults can be examined.
+//! Injectable faults of this crate (`inject=` on the command line), with which the diagnostic tools are examined.
 //!
 //! Nothing here happens unless the kernel plants a [`Fault`] at boot, which it does only when its command line asks.
 //! Each is a bug that kernels really had; each breaks the rule of the module it sits in, which is the point. Without

@@ -1,4 +1,4 @@
-//! How this crate finds the kernel, and everything it calls up for.
+//! The [`Kernel`] trait, through which traps and interrupts reach the kernel, and how its implementation is found.
 //!
 //! The kernel forbids unsafe code, and an exported symbol counts as unsafe; but `#[global_allocator]` is safe and makes
 //! the compiler export one. So the kernel declares `#[global_allocator] static START: Start<MyKernel> = Start::new();`

@@ -1,4 +1,4 @@
-//! The room for unsafe code: everything that touches the processor or raw memory.
+//! All unsafe code of the kernel: everything that touches the processor or raw memory.
 //!
 //! The kernel proper forbids `unsafe`; what it may do to the machine is what this crate's safe types allow, and every
 //! one of them stays sound whatever safe code does with it:

@@ -1,4 +1,4 @@
-//! What a page table says of a page, in architecture-neutral words.
+//! Architecture-neutral types of page-table contents: protections, leaves, walks.
 
 use crate::addr::FrameNumber;
 use crate::frame::OutOfFrames;

@@ -1,4 +1,4 @@
-//! What the machine does by itself that a flight recorder should know, told through [`crate::Kernel::note`].
+//! Events inside this crate that a flight recorder keeps, reported through [`crate::Kernel::note`].
 
 use crate::processor::{CpuId, CpuMask};
 

@@ -1,4 +1,4 @@
-//! Memory set aside for dumps: RAM the allocator never sees, at an address the host knows.
+//! The memory reserved for dumps: RAM that is never given to the allocator, at a physical address the host knows.
 //!
 //! `dumpmem=SIZE[@ADDRESS]` on the command line (bytes; `K`, `M`, `G` and hexadecimal understood; the default address
 //! is 64 MiB) reserves it. When the emulator keeps RAM in a file, what is written here is in that file at offset

@@ -1,4 +1,4 @@
-//! Locks that remember who holds them.
+//! Spin locks that record their holder and its call site, and cells that are set once.
 //!
 //! A spin lock never sleeps and is never held across a switch: the processor counts the locks it holds, and
 //! [`crate::Start::switch_to`] panics when there are any. Data also touched in interrupt context is locked with

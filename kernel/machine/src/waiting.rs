@@ -1,4 +1,4 @@
-//! What a processor that waits for a spin lock leaves behind, for dumps.
+//! Records which spin lock each processor waits for, for dumps.
 
 use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

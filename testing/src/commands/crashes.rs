@@ -1,4 +1,4 @@
-//! `cargo xtask crashes [NAME...] [--smp LIST] [--kills N] [--seed N]`: does a dying kernel tell?
+//! `cargo xtask crashes [NAME...] [--smp LIST] [--kills N] [--seed N]`: provokes every kind of death, checks the dump.
 //!
 //! Lets our kernel die in every way of a list (`testing/src/crashes/deaths.rs`), with each number of processors, and
 //! checks that the dump has message and registers, that its end section says exactly what is missing, and that the

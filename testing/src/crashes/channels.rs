@@ -1,4 +1,4 @@
-//! The other ways out of a dying machine: a raw disk, and the device that tells the host.
+//! Tests the further dump channels: a raw disk, and `pvpanic`, which notifies the host.
 
 use std::fs::File;
 use std::path::Path;

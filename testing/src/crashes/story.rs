@@ -1,4 +1,4 @@
-//! Compares what the serial log of a run tells with what the dumps of the same run hold: two models, one story.
+//! Compares the model of a run's serial log with the models of the dumps of the same run.
 //!
 //! A program dies of a fault, then the kernel, with memory to dump to and events on the console. The log is imported
 //! alone, as if there were nothing else. Every fact of its model must be in the dump's with the same value: message,

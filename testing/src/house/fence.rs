@@ -1,4 +1,4 @@
-//! Keeps unsafe code in its room, by tokens: comments and strings do not count, macros and attributes do.
+//! Finds unsafe code outside `kernel/machine`, by tokens: comments and strings do not count, macros and attributes do.
 
 use std::str::FromStr as _;
 

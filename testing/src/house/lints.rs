@@ -1,4 +1,4 @@
-//! Wants the same lints for every crate, and a reason for each that is turned off.
+//! Requires the same lints in every crate, and a reason for each that is turned off.
 
 use std::str::FromStr as _;
 

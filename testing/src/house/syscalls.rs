@@ -1,4 +1,4 @@
-//! Wants the system call table in order: one row per number, rising, no name twice.
+//! Requires the system call table in order: one row per number, rising, no name twice.
 
 use anyhow::Result;
 

@@ -1,4 +1,4 @@
-//! Third-party test suites: programs that others wrote to judge systems like ours.
+//! Third-party test suites, run under both kernels.
 //!
 //! A suite is fetched from Debian's source packages, built statically with musl once, and kept in the cache; nothing of
 //! it is committed. It gives an image and a list of jobs, and turns the jobs' reports into test results by name. The

@@ -1,4 +1,4 @@
-//! Real dynamic programs, unmodified from Debian: each does a small piece of honest work and prints its result.
+//! Real dynamic programs, unmodified from Debian: each does a small task and prints its result.
 //!
 //! The packages are unpacked into the image as they are, with glibc and what else they need; under both kernels the
 //! same files run. A job passes when it ends with status zero and prints the line that the table expects.

@@ -1,4 +1,4 @@
-//! What the recorders promise, with readers beside writers.
+//! Tests of the recorders with concurrent readers and writers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec::Vec;

@@ -1,4 +1,4 @@
-//! Where everything is in the kernel's half of the address space.
+//! The layout of the kernel's half of the address space.
 //!
 //! | addresses | what |
 //! |---|---|

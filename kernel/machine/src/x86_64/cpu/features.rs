@@ -1,4 +1,4 @@
-//! What this processor can do, asked once; and switching it on, on each processor.
+//! Detects processor features once, by CPUID, and enables them on each processor.
 //!
 //! All processors are taken to be equal: the first one's answers count.
 

@@ -1,4 +1,4 @@
-//! The interrupt flag.
+//! The interrupt flag of this processor: reading, masking, restoring, and waiting for an interrupt.
 
 use core::arch::asm;
 

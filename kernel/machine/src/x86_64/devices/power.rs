@@ -1,4 +1,4 @@
-//! The ports that end a machine.
+//! Power-off, reset, `pvpanic` and `isa-debug-exit` through their ports.
 
 use super::acpi::Sleep;
 use crate::addr::PhysAddr;

@@ -1,4 +1,4 @@
-//! The 16550 at COM1: works before anything else does.
+//! The 16550 UART at COM1: polled output without set-up, usable from the first instruction.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

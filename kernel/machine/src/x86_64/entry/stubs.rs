@@ -1,4 +1,4 @@
-//! The ways in and out of the kernel: interrupt and exception stubs, `SYSCALL`, and the one way back to user mode.
+//! Entry and exit stubs: interrupts and exceptions, `SYSCALL`, and the one exit to user mode.
 //!
 //! Stack picture at the top of a thread's kernel stack while it is in the kernel, from high to low: SS, RSP, RFLAGS,
 //! CS, RIP, the number (system call number, or -1), RDI, RSI, RDX, RCX, RAX, R8–R11, RBX, RBP, R12–R15, and the *way*

@@ -1,4 +1,4 @@
-//! Running something on other processors, and what a processor does when it is interrupted for that.
+//! Cross-processor calls: runs a function on other processors by an inter-processor interrupt.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering, fence};

@@ -1,4 +1,4 @@
-//! Flushing translations, here and on other processors.
+//! TLB flushes on this processor, and TLB shootdown on others.
 //!
 //! A flush of others is a ticket: the asker adds one to the target's `wanted`, interrupts it, and waits until the
 //! target's `done` has reached the ticket; tickets that arrive together are served by one flush. A processor that spins

@@ -1,4 +1,4 @@
-//! Page tables as they are, for dumps: no lock, no fault, whatever they hold.
+//! Reads page tables for dumps: takes no lock and does not fault, whatever the tables hold.
 //!
 //! Tables are read through the direct map, word by word, and only where there is RAM; an entry that points elsewhere
 //! ends the walk. Other processors may change them meanwhile: each entry is then read before or after its change.

@@ -1,4 +1,4 @@
-//! Reading memory that may not be there.
+//! Reads kernel addresses that may be unmapped: a fault ends the copy instead of the kernel.
 
 use core::sync::atomic::Ordering::Relaxed;
 

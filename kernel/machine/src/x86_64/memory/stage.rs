@@ -1,4 +1,4 @@
-//! Where a crash is dealt with: on stacks of its own, entered for good, one processor at a time.
+//! The crash stage: stacks of its own, entered without return by one processor at a time.
 //!
 //! [`enter`] leaves the stack it is called on and never comes back, so whatever failed there (an overflow, a lock held,
 //! a half-done change) stays as it was. A second failure enters again, on the other of two stacks: the failure before

@@ -1,4 +1,4 @@
-//! Giving a child the pages of its parent.
+//! Copies a parent's mappings into a child's address space: shared or copy-on-write.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 

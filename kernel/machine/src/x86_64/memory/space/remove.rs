@@ -1,4 +1,4 @@
-//! Taking mappings away: what is taken out waits in a batch until every processor has forgotten it.
+//! Unmapping: frames wait in a batch until every processor has flushed their translations.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
