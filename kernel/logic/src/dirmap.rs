@@ -63,7 +63,7 @@ pub struct DirMap<T> {
     /// Slot numbers, `EMPTY` or `GONE`; a power of two long, or empty while there are few slots.
     index: Vec<u32>,
     index_used: usize,
-    /// Hashes depend on it, so that who does not know it cannot choose names of one hash.
+    /// Random and secret: mixed into every hash, so that a program cannot choose names whose hashes collide.
     key: u64,
 }
 
@@ -71,7 +71,7 @@ const EMPTY: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 const WITHOUT_INDEX: usize = 8;
 const CHUNK: usize = 256;
-/// Places of the largest index (4 MiB).
+/// Buckets of the largest index (4 MiB).
 const LARGEST_INDEX: usize = 1 << 20;
 /// The most names of one directory.
 pub const MOST_NAMES: usize = 600_000;
@@ -234,8 +234,8 @@ impl<T> DirMap<T> {
 }
 
 /// Mixes the name eight bytes at a time by multiplications whose halves are folded; a last word overlaps the one
-/// before. Without the key nothing is known of any step, so names that collide cannot be chosen: many of them would
-/// make each look under the directory's lock one at all of them.
+/// before. Without the key the hashes are unpredictable, so names that collide cannot be chosen: a lookup
+/// among many of them would visit all of them under the directory's lock.
 #[inline]
 fn hash(key: u64, name: &[u8]) -> u32 {
     let fold = |value: u64| {

@@ -1,7 +1,7 @@
 //! Advisory byte-range locks (fcntl(2) "Advisory record locking") as rules over a sorted list.
 //!
-//! An owner's own locks never conflict: setting a range replaces what he had there, splitting and merging as needed.
-//! Read locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
+//! An owner's own locks never conflict: setting a range replaces the owner's locks there, splitting and merging as
+//! needed. Read locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
 
 use alloc::vec::Vec;
 

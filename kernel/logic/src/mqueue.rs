@@ -26,9 +26,9 @@ struct Level {
 /// Why a message was not taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There are as many as there may be.
+    /// The queue holds its maximum number of messages.
     Full,
-    /// It is longer than the queue's messages may be.
+    /// It exceeds the queue's maximum message length.
     TooLong,
     /// The message could not be allocated.
     NoMemory,

@@ -11,7 +11,7 @@ pub const EXECUTE: u32 = 1;
 const TYPE_MASK: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 
-/// Who asks, reduced to what this file makes of him.
+/// The caller's relation to one file, and the capabilities that override the permission bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// The file system user id is the owner.
@@ -66,7 +66,7 @@ pub const fn mode_in(dir_mode: u32, in_group: bool, keeps_set_id: bool, mode: u3
     if foreign && mode & TYPE_MASK != DIRECTORY && mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
 }
 
-/// Who a process is, as far as another's wish to look into it goes.
+/// The credentials of a process that decide whether another process may inspect it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Real, effective and saved user.

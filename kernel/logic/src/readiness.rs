@@ -2,8 +2,8 @@
 //!
 //! A file says what it is ready for (a mask of `POLL*` bits) and how often that changed (a sequence number that every
 //! wake-up raises). Level-triggered interests report whenever wished bits are set; edge-triggered ones only if the
-//! sequence moved since their last report; one-shot ones fall silent after one report until they are modified. Sources:
-//! poll(2), select(2), epoll(7).
+//! sequence moved since their last report; one-shot ones are disabled after one report until they are modified.
+//! Sources: poll(2), select(2), epoll(7).
 
 use linux_abi::flags::socket;
 

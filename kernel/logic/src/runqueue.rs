@@ -1,6 +1,6 @@
 //! Decides who runs next on one CPU and for how long.
 //!
-//! Real-time tasks go strictly by priority, first come first served within one. Everyone else shares by weight: each
+//! Real-time tasks run strictly by priority, in order of arrival within one. All other tasks share by weight: each
 //! task carries a virtual runtime that advances more slowly the heavier it is, and the task furthest behind runs. A
 //! task that slept is placed at most half a latency period behind the queue, so that sleeping earns a quick turn and
 //! never a monopoly. Weights are those of nice levels: each level changes the share by a quarter, 1024 at nice 0.
@@ -189,8 +189,8 @@ impl<T> RunQueue<T> {
         self.heap.reserve(tasks.saturating_sub(self.heap.len()));
     }
 
-    /// Lets the queue's virtual time follow a running task that has come to `vruntime`: newcomers are placed beside it,
-    /// not where it was when it last had company.
+    /// Advances the queue's virtual time to the running task's `vruntime`, so that a newly queued task starts beside it
+    /// rather than at an old value. Advances no further than to the first queued task.
     pub fn advance_to(&mut self, vruntime: u64) {
         let floor = match self.heap.peek() {
             Some(Reverse(first)) if first.class == 100 => vruntime.min(first.vruntime),

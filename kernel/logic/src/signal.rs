@@ -370,7 +370,7 @@ impl<Ticket> Pending<Ticket> {
         Self { set: SigSet::EMPTY, queue: VecDeque::new() }
     }
 
-    /// Which signals wait.
+    /// The set of pending signals.
     pub fn set(&self) -> SigSet {
         self.set
     }
@@ -464,7 +464,7 @@ impl<Ticket> Pending<Ticket> {
     }
 }
 
-/// Whether a user's limit on queued signals holds for one.
+/// Whether `RLIMIT_SIGPENDING` applies to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The limit holds: the signal is refused once the user has as many queued.
@@ -473,7 +473,7 @@ pub enum Limit {
     Lifted,
 }
 
-/// How a call that a signal interrupted goes on; the kernel-internal error numbers Linux uses (never seen by programs).
+/// How a call that a signal interrupted continues: Linux's kernel-internal error numbers, which programs never see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupted {
     /// `ERESTARTSYS`: again if the handler has `SA_RESTART` or there is no handler, else `EINTR`.

@@ -130,7 +130,7 @@ impl Repeating {
         goes_on.then(|| running.now - since)
     }
 
-    /// The candidate gets on after all: its time begins again.
+    /// The candidate made progress: its time starts again.
     pub fn restart(&mut self) {
         self.since = self.seen;
     }

@@ -39,7 +39,7 @@ impl<T> Timers<T> {
         key
     }
 
-    /// Disarms a timer; `None` when it has gone off already.
+    /// Disarms a timer; `None` if it has expired already.
     pub fn disarm(&mut self, key: TimerKey) -> Option<T> {
         self.armed.remove(&key)
     }

@@ -1,7 +1,6 @@
 //! Decides what a mapped ELF image is from its first page: how far it moved, and its build-id.
 //!
-//! For dumps: the bytes come through a reader that may have nothing at an address, every number is taken for a lie, and
-//! nothing is allocated.
+//! For dumps: the reader may have no bytes at an address, every number is checked before use, and nothing is allocated.
 
 /// Longest build-id that is kept: SHA-1 and SHA-256 fit.
 pub const MAX_ID: usize = 32;

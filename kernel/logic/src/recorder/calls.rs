@@ -220,7 +220,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Everything was filled in.
+    /// Publishes the entry: from here on readers see the call as in progress.
     #[inline(always)]
     pub fn publish(self) -> Open<'a> {
         self.ring.next.store(self.ring.next.load(Ordering::Relaxed).wrapping_add(UNIT), Ordering::Release);
