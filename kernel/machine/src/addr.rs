@@ -33,7 +33,7 @@ impl FrameNumber {
 pub struct UserAddr(pub u64);
 
 impl UserAddr {
-    /// The address `bytes` further on; wraps, which the copies answer with a fault.
+    /// The address `bytes` further on; wraps around, and the copies report a fault there.
     #[must_use]
     pub const fn add(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add(bytes as u64))

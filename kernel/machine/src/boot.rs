@@ -21,7 +21,7 @@ pub struct BootInfo {
     pub frame_limit: u32,
     /// Processors found (not yet started beyond the first), at least 1.
     pub cpus: u32,
-    /// Which machine this looks like, for the log: `pc`, `q35`, `microvm` or `unknown`.
+    /// The emulated machine as detected, for the log: `pc`, `q35`, `microvm` or `unknown`.
     pub platform: &'static str,
 }
 
@@ -30,7 +30,7 @@ pub type AllocatorRecord = [u32; 3];
 
 static RECORDS: SpinLock<Option<&'static mut [AllocatorRecord]>> = SpinLock::new(None);
 
-/// Keep them for [`take_records`].
+/// Stores `records` until [`take_records`] is called.
 pub(crate) fn set_records(records: &'static mut [AllocatorRecord]) {
     *RECORDS.lock_irq() = Some(records);
 }

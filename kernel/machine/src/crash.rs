@@ -46,7 +46,7 @@ pub fn stopped_registers(cpu: CpuId) -> Option<(Registers, Control)> {
     local::of(cpu)?.stopped.registers()
 }
 
-/// What the hardware calls a processor: its interrupt controller's number.
+/// A processor's number in hardware: the id of its local APIC.
 pub fn hardware_id(cpu: CpuId) -> Option<u32> {
     Some(local::of(cpu)?.apic_id.load(Ordering::Relaxed))
 }

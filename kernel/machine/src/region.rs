@@ -58,7 +58,7 @@ impl Region {
     }
 }
 
-/// What the command line asks for, as frames. `None` if nothing, or nonsense.
+/// What the command line asks for, as frames. `None` without the option, or if it cannot be parsed.
 pub(crate) fn wanted(command_line: &[u8]) -> Option<FrameRange> {
     let option = command_line.split(|b| *b == b' ').find_map(|word| word.strip_prefix(b"dumpmem="))?;
     let mut parts = option.split(|b| *b == b'@').map(number);
@@ -84,7 +84,7 @@ fn number(text: &[u8]) -> Option<u64> {
     value.checked_mul(1 << shift)
 }
 
-/// Remember what boot set aside.
+/// Stores the range that boot reserved.
 pub(crate) fn reserve(range: FrameRange) {
     // Set by boot alone, once.
     let _ = RANGE.set(range);

@@ -126,7 +126,7 @@ impl<T: ?Sized> SpinLock<T> {
         }
     }
 
-    /// Lock if free.
+    /// Takes the lock if it is free; never spins.
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
@@ -201,7 +201,7 @@ impl<T: ?Sized> Drop for SpinGuard<'_, T> {
     }
 }
 
-/// Set once, read without a lock ever after.
+/// A cell that is set once and then read without a lock.
 pub struct Once<T> {
     value: UnsafeCell<MaybeUninit<T>>,
     state: AtomicU32,

@@ -1,4 +1,4 @@
-//! What the processor interrupts for, in architecture-neutral words: traps, faults, devices.
+//! Traps, faults and device interrupts as architecture-neutral values.
 
 use crate::addr::UserAddr;
 use crate::x86_64::cpu::regs::{Control, Registers};
@@ -21,7 +21,7 @@ pub struct PageFault {
     pub addr: UserAddr,
     /// Whether the instruction loaded, stored or fetched.
     pub access: Access,
-    /// A leaf was there and forbade it; otherwise nothing was mapped.
+    /// The page is mapped and its rights forbid the access; otherwise it is not mapped.
     pub present: bool,
     /// The instruction that did it.
     pub ip: u64,
@@ -42,7 +42,7 @@ pub enum UserTrap {
     Breakpoint,
     /// The overflow exception (INTO) or a failed bound check (BOUND): vectors 4 and 5.
     Overflow,
-    /// Not an instruction.
+    /// An invalid opcode.
     InvalidInstruction,
     /// A privileged instruction, a bad segment, a non-canonical address.
     Protection {
@@ -97,7 +97,7 @@ impl UserTrap {
     }
 }
 
-/// Why the kernel itself cannot go on.
+/// A fatal exception in kernel mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FatalKind {
     /// A page fault in kernel mode that no exception-table entry covers.
@@ -114,7 +114,7 @@ pub enum FatalKind {
     },
     /// A second exception while delivering a first.
     DoubleFault,
-    /// The machine checked out.
+    /// A machine-check exception.
     MachineCheck,
     /// A non-maskable interrupt that the kernel did not send itself (QEMU's `nmi`, a watchdog).
     Nmi,
@@ -140,7 +140,7 @@ pub struct FatalTrap {
     pub in_user: bool,
 }
 
-/// A device interrupt the kernel is told of.
+/// A device interrupt that is delivered to the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Irq {
     /// The console received something: drain [`crate::console::read`].

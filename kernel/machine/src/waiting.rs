@@ -10,7 +10,7 @@ use crate::processor::CpuId;
 pub struct Holder {
     /// The processor that took the lock.
     pub cpu: CpuId,
-    /// Where it was taken.
+    /// The call site that took it.
     pub place: &'static Location<'static>,
 }
 
@@ -19,9 +19,9 @@ pub struct Holder {
 pub struct Awaited {
     /// The lock's virtual address, which identifies it in a dump.
     pub lock: u64,
-    /// Where it is wanted.
+    /// The call site that waits.
     pub place: &'static Location<'static>,
-    /// Who holds it.
+    /// Its holder; `None` if it was released meanwhile.
     pub holder: Option<Holder>,
 }
 
@@ -51,7 +51,7 @@ impl Waiting {
         self.lock.store(core::ptr::from_ref(lock).cast_mut(), Ordering::Release);
     }
 
-    /// It got it.
+    /// The wait is over: the processor holds the lock.
     pub(crate) fn end(&self) {
         self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
