@@ -1,13 +1,15 @@
 //! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--kept DIR] [--json]`: changes the kernel at random places and
 //! asks whether `kwab` finds the changed function.
 //!
-//! The changes are those of `cargo-mutants`, which is installed when it is missing. Each mutant is built in a scratch
-//! checkout below `build/mutants`, booted once with a fixed set of loads, and sorted: does not build, unnoticed, different
-//! output, program died, kernel died, hung. Of what died or hung `kwab` is asked with the dump and, apart from that, with the serial log
-//! alone. The sample is stratified by file; the same seed draws the same mutants of the same sources. What was found lies in
-//! `build/mutants/SEED/ID`; `--kept DIR` asks `kwab` again about the cases in such a folder and boots nothing. The tables say
-//! what their columns mean. A mutant that could not be judged at all fails the command; a wrong diagnosis does not.
+//! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one kernel, each
+//! behind a switch, in a scratch checkout below `build/mutants`; the first time the compiler takes minutes to name those that
+//! do not build. A sample of those that the loads come to is booted, one at a time, and sorted: unnoticed, different output,
+//! program died, kernel died, hung. Of what died or hung `kwab` is asked with the dump and, apart from that, with the serial
+//! log alone. The sample is stratified by file; the same seed draws the same mutants of the same sources. What was found
+//! lies in `build/mutants/SEED/ID`; `--kept DIR` asks `kwab` again about the cases in such a folder and boots nothing. The
+//! tables say what their columns mean. A mutant that could not be judged at all fails the command; a wrong diagnosis does not.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -17,10 +19,11 @@ use clap::Args;
 
 use crate::linux_crashes::score;
 use crate::mutants::baseline::Baseline;
+use crate::mutants::list::Mutant;
 use crate::mutants::loads::Loads;
 use crate::mutants::report::{self, Record, Row};
-use crate::mutants::tree::Tree;
-use crate::mutants::{self, Session, described, list, sample, slice};
+use crate::mutants::tree::{Built, Tree};
+use crate::mutants::{self, Session, described, list, refused, sample, slice};
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{paths, results::Kept};
@@ -72,18 +75,20 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 pub fn slice(consent: Consent) -> Result<()> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let kwab = score::program()?;
-    let tree = Tree::prepare()?;
     let mut loads = Loads::prepare(consent)?;
     loads.jobs.retain(|job| slice::LOADS.contains(&job.name.as_str()));
     ensure!(loads.jobs.len() == slice::LOADS.len(), "loads of the slice are gone");
-    let baseline = Baseline::take(&tree, loads)?;
-    ensure!(baseline.unsteady.is_empty(), "without a mutation {} are not steady", baseline.unsteady.join(", "));
-    let changes = slice::CHANGES.iter().map(|change| described::mutant(tree.root(), change));
+    let changes = slice::CHANGES.iter().map(|change| described::mutant(paths::root(), change));
     let changes = changes.collect::<Result<Vec<_>>>()?;
-    let session = Session { tree, baseline, kwab, folder: paths::build("mutants/slice")? };
+    let built = Tree::prepare()?.build(&changes, &BTreeMap::new())?;
+    ensure!(built.left_out.is_empty(), "a change of the slice cannot be switched on: {:?}", built.left_out);
+    let folder = paths::build("mutants/slice")?;
+    let baseline = Baseline::take(&built.program, loads, &folder)?;
+    ensure!(baseline.unsteady.is_empty(), "without a mutation {} are not steady", baseline.unsteady.join(", "));
+    let session = Session { baseline, kwab, folder };
     let mut complaints = Vec::new();
-    for mutant in &changes {
-        let row = session.judge(mutant)?;
+    for (number, mutant) in (0..).zip(&changes) {
+        let row = session.judge(number, mutant)?;
         println!("{}", row.line());
         complaints.extend(slice::complaints(&row));
     }
@@ -94,36 +99,55 @@ pub fn slice(consent: Consent) -> Result<()> {
 fn again(kwab: &Path, folder: &Path, arguments: &Arguments) -> Result<Record> {
     let rows = mutants::kept(kwab, folder, |row| show(row, arguments))?;
     ensure!(!rows.is_empty(), "no mutant is kept in {}", paths::shown(folder));
-    Ok(Record { seed: arguments.seed, listed: rows.len(), rows })
+    Ok(Record { seed: arguments.seed, listed: rows.len(), left_out: BTreeMap::new(), not_reached: 0, rows })
+}
+
+/// Builds a kernel with all mutants in it.
+fn built(all: &[Mutant]) -> Result<Built> {
+    let built = Tree::prepare()?.build(all, &refused::known(all)?)?;
+    refused::remember(all, &built.left_out)?;
+    Ok(built)
 }
 
 /// Draws the sample and judges it.
 fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mut Vec<String>) -> Result<Record> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
-    let tree = Tree::prepare()?;
-    let mut all = list::list(tree.root())?;
+    let all = list::list()?;
+    let built = built(&all)?;
+    let folder = paths::build(&format!("mutants/{}", arguments.seed))?;
+    let baseline = Baseline::take(&built.program, Loads::prepare(consent)?, &folder)?;
+    let mut record =
+        Record { seed: arguments.seed, listed: 0, left_out: BTreeMap::new(), not_reached: 0, rows: Vec::new() };
     let only = arguments.only.as_deref().unwrap_or_default();
-    all.retain(|mutant| mutant.file.starts_with(only));
-    ensure!(!all.is_empty(), "no mutant of a file that begins with {only}");
-    let listed = all.len();
-    let baseline = Baseline::take(&tree, Loads::prepare(consent)?)?;
+    let mut booted = Vec::new();
+    for (number, mutant) in (0..).zip(all).filter(|(_, mutant)| mutant.file.starts_with(only)) {
+        record.listed += 1;
+        match built.left_out.get(&number) {
+            Some(reason) => {
+                let class = reason.split_once(": ").map_or(reason.as_str(), |(class, _)| class);
+                *record.left_out.entry(class.to_owned()).or_default() += 1;
+            }
+            None if !baseline.reached.contains(&number) => record.not_reached += 1,
+            None => booted.push((number, mutant)),
+        }
+    }
+    ensure!(!booted.is_empty(), "the loads come to no mutant of a file that begins with {only}");
     if !arguments.json {
         let (jobs, unsteady) = (baseline.loads.jobs.len(), baseline.unsteady.join(", "));
         let dying = baseline.dying.iter().cloned().collect::<Vec<_>>().join(", ");
-        println!("{listed} mutants; {jobs} loads in {:.0} s; unsteady: {unsteady}; dying: {dying}", baseline.seconds);
+        println!("{} mutants, {} reached; {jobs} loads in {:.0} s", record.listed, booted.len(), baseline.seconds);
+        println!("left out: {:?}; unsteady: {unsteady}; dying: {dying}", record.left_out);
     }
-    let folder = paths::build(&format!("mutants/{}", arguments.seed))?;
-    let session = Session { tree, baseline, kwab, folder };
+    let session = Session { baseline, kwab, folder };
     let (since, limit) = (Instant::now(), arguments.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
-    let mut rows = Vec::new();
-    for mutant in sample::order(all, arguments.seed).iter().take(arguments.count as usize) {
+    for (number, mutant) in sample::order(booted, arguments.seed).iter().take(arguments.count as usize) {
         if limit.is_some_and(|limit| since.elapsed() >= limit) {
             break;
         }
-        match session.judge(mutant) {
+        match session.judge(*number, mutant) {
             Ok(row) => {
                 show(&row, arguments);
-                rows.push(row);
+                record.rows.push(row);
             }
             Err(error) => {
                 eprintln!("error: {}: {error:#}", mutant.name);
@@ -131,8 +155,8 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
             }
         }
     }
-    ensure!(!rows.is_empty(), "no mutant was judged: {}", failures.join("; "));
-    Ok(Record { seed: arguments.seed, listed, rows })
+    ensure!(!record.rows.is_empty(), "no mutant was judged: {}", failures.join("; "));
+    Ok(record)
 }
 
 fn show(row: &Row, arguments: &Arguments) {

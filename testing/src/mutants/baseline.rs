@@ -1,23 +1,24 @@
 //! The kernel without a mutation: what "the same output" means.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 
 use super::guest::{self, Sort};
+use super::kernel::Kernel;
 use super::loads::Loads;
 use super::names::Names;
-use super::tree::Tree;
 use crate::jobs::Report;
 use crate::paths;
 
 /// Boots that have to agree.
 const BOOTS: usize = 2;
 
-/// The kernel as it is, built as the mutants are, with what the loads do under it.
+/// The kernel with all its mutations off, with what the loads do under it.
 pub struct Baseline {
+    /// Its ELF.
+    pub kernel: Kernel,
     /// Its functions.
     pub names: Names,
     /// The loads that do the same in each boot.
@@ -30,27 +31,28 @@ pub struct Baseline {
     pub unsteady: Vec<String>,
     /// The programs that die of a signal, as loads make them do.
     pub dying: BTreeSet<String>,
+    /// The mutations whose code the loads came to.
+    pub reached: BTreeSet<u32>,
     /// How long a boot took.
     pub seconds: f64,
 }
 
 impl Baseline {
-    /// Builds and boots it. A death of the kernel, a hang or an early end without a mutation is an error.
-    pub fn take(tree: &Tree, mut loads: Loads) -> Result<Self> {
-        let folder = paths::build("mutants")?;
-        let kernel = folder.join("kernel");
-        let program = tree.baseline()?;
-        fs::copy(&program, &kernel).with_context(|| format!("cannot keep {}", paths::shown(&program)))?;
-        let initrd = folder.join("loads.cpio");
-        let file = loads.archive(&loads.jobs, "loads.cpio")?;
+    /// Boots a kernel. A death of the kernel, a hang or an early end without a mutation is an error.
+    /// A copy of the kernel is kept in `folder`.
+    pub fn take(program: &Path, mut loads: Loads, folder: &Path) -> Result<Self> {
+        let kernel = Kernel::keep(program, folder)?;
+        let mut reached = BTreeSet::new();
+        let initrd = loads.archive(&loads.jobs, "loads.cpio")?;
         let mut reports: Vec<Report> = Vec::new();
         let (mut unsteady, mut dying, mut seconds) = (Vec::new(), BTreeSet::new(), 0.0);
         for number in 0..BOOTS {
-            let boot = guest::boot(&kernel, &file, &folder)?;
+            let (boot, memory) = guest::boot_with_memory(&kernel.file, &initrd, folder)?;
+            reached.extend(kernel.asked(&memory)?);
             paths::write(&folder.join("baseline.log"), &boot.serial)?;
             dying.extend(boot.dead());
             let (sort, differences) = guest::sorted(&boot, if number == 0 { &boot.reports } else { &reports }, &dying);
-            let kept = || "its console is in build/mutants/baseline.log".to_owned();
+            let kept = || format!("its console is in {}", paths::shown(&folder.join("baseline.log")));
             ensure!(!sort.is_case(), "without a mutation: {} ({:?}); {}", sort.name(), boot.ending, kept());
             ensure!(boot.reports.len() == loads.jobs.len(), "without a mutation {} jobs ended", boot.reports.len());
             unsteady.extend(differences.into_iter().map(|difference| difference.job));
@@ -69,6 +71,6 @@ impl Baseline {
         loads.jobs.retain(|job| is_steady(&job.name));
         reports.retain(|report| is_steady(&report.name));
         loads.archive(&loads.jobs, "loads.cpio")?;
-        Ok(Self { names: Names::of(&kernel)?, loads, reports, initrd, unsteady, dying, seconds })
+        Ok(Self { names: Names::of(&kernel.file)?, kernel, reached, loads, reports, initrd, unsteady, dying, seconds })
     }
 }

@@ -36,8 +36,6 @@ const CRASHES: &[&str] = &["SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sort {
-    /// The compiler refuses it.
-    DoesNotBuild,
     /// All loads end and print as without it.
     Unnoticed,
     /// Loads print something else, or end with another status.
@@ -52,14 +50,13 @@ pub enum Sort {
 
 impl Sort {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::DoesNotBuild, Self::Unnoticed, Self::DifferentOutput, Self::ProgramDied, Self::KernelDied, Self::Hung];
+    pub const ALL: [Self; 5] =
+        [Self::Unnoticed, Self::DifferentOutput, Self::ProgramDied, Self::KernelDied, Self::Hung];
 
     /// Its name in tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::DoesNotBuild => "does not build",
             Self::Unnoticed => "unnoticed",
             Self::DifferentOutput => "different output",
             Self::ProgramDied => "program died",
@@ -122,14 +119,29 @@ impl Boot {
     }
 }
 
+/// Boots a kernel and reads the memory that it was loaded into when it is gone; scratch files lie in `folder`.
+pub fn boot_with_memory(kernel: &Path, initrd: &Path, folder: &Path) -> Result<(Boot, Vec<u8>)> {
+    let low = folder.join("low.ram");
+    fs::remove_file(&low).ok();
+    let boot = boot_keeping(kernel, initrd, folder, Some(&low))?;
+    let memory = fs::read(&low).context("the guest's memory")?;
+    fs::remove_file(&low).ok();
+    Ok((boot, memory))
+}
+
 /// Boots a kernel; scratch files lie in `folder`.
 pub fn boot(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
+    boot_keeping(kernel, initrd, folder, None)
+}
+
+fn boot_keeping(kernel: &Path, initrd: &Path, folder: &Path, low: Option<&Path>) -> Result<Boot> {
     let (memory, socket) = (folder.join("dumps.ram"), folder.join("qmp"));
     let options = format!("{} {OPTIONS}", Which::Ours.options());
     let mut machine = Machine::new(kernel.to_owned(), initrd.to_owned(), options);
     machine.cpus = 2;
     fs::remove_file(&memory).ok();
     machine.keep_dumps_in(&memory)?;
+    machine.low = low.map(Path::to_owned);
     machine.extra.extend(qmp::arguments(&socket));
     let (mut scribe, mut asked) = (Scribe::default(), false);
     let mut ask = || {

@@ -77,25 +77,19 @@ impl Mutant {
     pub fn id(&self) -> String {
         format!("{:08x}", crc32fast::hash(format!("{}\n{}", self.name, self.diff).as_bytes()))
     }
-
-    /// The file's text with the change in it; `None` when the span is not in the text.
-    #[must_use]
-    pub fn applied(&self, text: &str) -> Option<String> {
-        let (start, end) = (offset(text, self.span.start)?, offset(text, self.span.end)?);
-        Some([text.get(..start)?, &self.replacement, text.get(end..)?].concat())
-    }
 }
 
-/// The byte that a position is at.
-fn offset(text: &str, at: Position) -> Option<usize> {
+/// The byte that a position is at; `None` when the text has no such position.
+pub(super) fn offset(text: &str, at: Position) -> Option<usize> {
     let line = text.split_inclusive('\n').take(at.line.checked_sub(1)?).map(str::len).sum::<usize>();
     let rest = text.get(line..)?;
     let mut characters = rest.char_indices().map(|(index, _)| index).chain([rest.len()]);
     Some(line + characters.nth(at.column.checked_sub(1)?)?)
 }
 
-/// All mutants of the kernel sources in a checkout, sorted by name. The list is kept as long as the sources are the same.
-pub fn list(tree: &Path) -> Result<Vec<Mutant>> {
+/// All mutants of the kernel's sources, sorted by name. The list is kept as long as the sources are the same.
+pub fn list() -> Result<Vec<Mutant>> {
+    let tree = paths::root();
     let file = paths::build("mutants")?.join("list.json");
     let sources = fingerprint(tree)?;
     let known = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<(u32, Vec<Mutant>)>(&bytes).ok());
@@ -192,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn columns_count_characters_and_a_span_may_cross_lines() {
+    fn columns_count_characters() {
         let text = "fn f() {\n    \"é\" < b\n}\n";
-        assert_eq!(mutant([2, 9, 2, 10], ">").applied(text).unwrap(), "fn f() {\n    \"é\" > b\n}\n");
-        assert_eq!(mutant([1, 9, 3, 1], "1").applied(text).unwrap(), "fn f() {1}\n");
-        assert_eq!(mutant([9, 1, 9, 2], "").applied(text), None);
-        assert_eq!(mutant([1, 90, 1, 91], "").applied(text), None);
+        let byte = |line, column| offset(text, Position { line, column });
+        assert_eq!(byte(2, 9).map(|at| &text[at..=at]), Some("<"));
+        assert_eq!(byte(3, 2), Some(text.len() - 1));
+        assert_eq!((byte(9, 2), byte(1, 90)), (None, None));
     }
 
     #[test]

@@ -1,23 +1,29 @@
 //! Changes the kernel at random and asks `kwab` what happened.
 //!
-//! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`sample`] draws some, [`tree`] builds each in a
-//! scratch checkout. [`loads`] is what each has to do, [`guest`] boots it and sorts what became of it, beside the kernel
-//! without a mutation ([`baseline`]). For what died or hung, [`score`] asks `kwab` and compares the answer with the mutated
-//! function, whose names [`names`] knows. [`Session`] does all of it for one mutant, [`report`] makes the tables.
+//! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`switch`] puts them into the sources, each behind
+//! a switch, [`tree`] builds all of them as one kernel in a scratch checkout, and [`kernel`] turns one on. [`loads`] is what
+//! each has to do, [`guest`] boots it and sorts what became of it, beside the kernel with no mutation on ([`baseline`]),
+//! which also tells which mutants the loads come to; [`sample`] draws some of those. For what died or hung, [`score`] asks
+//! `kwab` and compares the answer with the mutated function, whose names [`names`] knows. [`Session`] does all of it for one
+//! mutant, [`report`] makes the tables.
 //!
-//! Of every mutant a folder is kept, `build/mutants/SEED/ID`: the change (`mutant.diff`), the outcome (`row.json`), the
-//! console (`serial.log`), and of a case the dump (`dump.kwab`), the image (`kernel`) and what `kwab` said (`*.txt`).
+//! The kernel is kept as `build/mutants/SEED/kernel`, and of every mutant a folder `build/mutants/SEED/ID`: the change
+//! (`mutant.diff`), the outcome (`row.json`), the console (`serial.log`), and of a case the dump (`dump.kwab`) and what
+//! `kwab` said (`*.txt`).
 
 pub mod baseline;
 pub mod described;
 pub mod guest;
+pub mod kernel;
 pub mod list;
 pub mod loads;
 pub mod names;
+pub mod refused;
 pub mod report;
 pub mod sample;
 pub mod score;
 pub mod slice;
+pub mod switch;
 pub mod tree;
 
 use std::fs;
@@ -34,13 +40,10 @@ use list::Mutant;
 use names::Names;
 use report::Row;
 use score::{Examiner, Score};
-use tree::Tree;
 
 /// What all mutants of a run share.
 pub struct Session {
-    /// Where they are built.
-    pub tree: Tree,
-    /// The kernel without a mutation and what it does.
+    /// The kernel and what it does without a mutation.
     pub baseline: Baseline,
     /// `kwab`.
     pub kwab: PathBuf,
@@ -49,27 +52,19 @@ pub struct Session {
 }
 
 impl Session {
-    /// Builds, boots, sorts and scores one mutant.
-    pub fn judge(&self, mutant: &Mutant) -> Result<Row> {
+    /// Boots, sorts and scores one mutant, which has this number in the kernel.
+    pub fn judge(&self, number: u32, mutant: &Mutant) -> Result<Row> {
         let folder = self.folder.join(mutant.id());
+        if folder.is_dir() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", paths::shown(&folder)))?;
+        }
         fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", paths::shown(&folder)))?;
         paths::write(&folder.join("mutant.diff"), mutant.diff.as_bytes())?;
-        let since = Instant::now();
-        let built = self.tree.build(mutant);
-        self.tree.restore(mutant)?;
         let mut row = Row::of(mutant);
-        row.seconds.build = since.elapsed().as_secs_f64();
-        match built? {
-            Err(complaint) => paths::write(&folder.join("compiler.txt"), complaint.as_bytes())?,
-            Ok(program) => {
-                let kernel = folder.join("kernel");
-                fs::copy(&program, &kernel).with_context(|| format!("cannot keep {}", paths::shown(&program)))?;
-                self.run(mutant, &kernel, &folder, &mut row)?;
-                if !row.sort.is_case() {
-                    fs::remove_file(&kernel).with_context(|| format!("cannot remove {}", paths::shown(&kernel)))?;
-                }
-            }
-        }
+        let kernel = self.folder.join("kernel.on");
+        self.baseline.kernel.write(number, &kernel)?;
+        self.run(mutant, &kernel, &folder, &mut row)?;
+        fs::remove_file(&kernel).with_context(|| format!("cannot remove {}", paths::shown(&kernel)))?;
         paths::write(&folder.join("row.json"), &serde_json::to_vec_pretty(&row)?)?;
         Ok(row)
     }
@@ -88,8 +83,7 @@ impl Session {
         }
         if row.sort.is_case() {
             self.baseline.names.blame(mutant, &mut row.blamed)?;
-            Names::of(kernel)?.blame(mutant, &mut row.blamed)?;
-            examine(&self.kwab, folder, row)?;
+            examine(&self.kwab, &self.baseline.kernel.file, &self.baseline.names, folder, row)?;
         }
         Ok(())
     }
@@ -109,12 +103,10 @@ impl Session {
 }
 
 /// Asks `kwab` about the case that is kept in a folder, once about the dump and once about the serial log alone.
-pub fn examine(kwab: &Path, folder: &Path, row: &mut Row) -> Result<()> {
+fn examine(kwab: &Path, kernel: &Path, names: &Names, folder: &Path, row: &mut Row) -> Result<()> {
     let since = Instant::now();
-    let kernel = folder.join("kernel");
-    let names = Names::of(&kernel)?;
     let cache = paths::build("mutants")?.join("symbols");
-    let examiner = Examiner { kwab, kernel: &kernel, names: &names, blamed: &row.blamed, cache: &cache };
+    let examiner = Examiner { kwab, kernel, names, blamed: &row.blamed, cache: &cache };
     let dump = folder.join("dump.kwab");
     let of_dump = if dump.is_file() { examiner.dump(&dump)? } else { Score::default() };
     let of_serial = examiner.log(&folder.join("serial.log"))?;
@@ -126,6 +118,8 @@ pub fn examine(kwab: &Path, folder: &Path, row: &mut Row) -> Result<()> {
 
 /// Judges the cases that are kept in a folder again, without building or booting.
 pub fn kept(kwab: &Path, folder: &Path, mut each: impl FnMut(&Row)) -> Result<Vec<Row>> {
+    let kernel = folder.join("kernel");
+    let names = Names::of(&kernel)?;
     let mut rows = Vec::new();
     for entry in walkdir::WalkDir::new(folder).min_depth(1).max_depth(1).sort_by_file_name() {
         let folder = entry?.into_path();
@@ -135,7 +129,7 @@ pub fn kept(kwab: &Path, folder: &Path, mut each: impl FnMut(&Row)) -> Result<Ve
         }
         let mut row: Row = serde_json::from_str(&paths::read(&file)?).with_context(|| paths::shown(&file))?;
         if row.sort.is_case() {
-            examine(kwab, &folder, &mut row)?;
+            examine(kwab, &kernel, &names, &folder, &mut row)?;
             paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
         }
         each(&row);

@@ -1,5 +1,6 @@
 //! The rows of a run and the tables made of them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
@@ -12,8 +13,6 @@ use super::score::{LIKELY, SURE, Score};
 /// How long the parts of a mutant took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Building.
-    pub build: f64,
     /// Booting.
     pub boot: f64,
     /// Asking `kwab`.
@@ -50,14 +49,14 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of a mutant that was not built yet.
+    /// The row of a mutant that was not booted yet.
     #[must_use]
     pub fn of(mutant: &Mutant) -> Self {
         Self {
             id: mutant.id(),
             name: mutant.name.clone(),
             function: mutant.function.as_ref().map(|function| function.name.clone()),
-            sort: Sort::DoesNotBuild,
+            sort: Sort::Unnoticed,
             unsteady: false,
             ending: String::new(),
             jobs: 0,
@@ -76,8 +75,8 @@ impl Row {
             Some(score) => format!(" {name} {}", word(score)),
             None => String::new(),
         });
-        let Seconds { build, boot, score } = self.seconds;
-        let times = format!("{build:.0}+{boot:.0}+{score:.0} s");
+        let Seconds { boot, score } = self.seconds;
+        let times = format!("{boot:.0}+{score:.0} s");
         format!("{:<17}{}{} {} {} ({times})", self.sort.name(), said[0], said[1], self.id, self.name)
     }
 }
@@ -103,6 +102,12 @@ pub struct Record {
     pub seed: u64,
     /// How many mutants there are to draw from.
     pub listed: usize,
+    /// How many of them cannot be switched on, by reason.
+    #[serde(default)]
+    pub left_out: BTreeMap<String, usize>,
+    /// How many of the others the loads do not come to.
+    #[serde(default)]
+    pub not_reached: usize,
     /// The rows, in the order of the sample.
     pub rows: Vec<Row>,
 }
@@ -144,9 +149,11 @@ fn definitions() -> String {
 pub fn tables(records: &[Record]) -> String {
     let rows: Vec<&Row> = records.iter().flat_map(|record| &record.rows).collect();
     let mut text = String::new();
-    for Record { seed, listed, rows } in records {
+    for Record { seed, listed, left_out, not_reached, rows } in records {
         let cases = rows.iter().filter(|row| row.sort.is_case()).count();
-        let _ = writeln!(text, "Seed {seed}: {} of {listed} mutants, {cases} cases.\n", rows.len());
+        let out = left_out.values().sum::<usize>();
+        let _ = writeln!(text, "Seed {seed}: {} of {listed} mutants, {cases} cases.", rows.len());
+        let _ = writeln!(text, "{out} cannot be switched on; the loads do not come to {not_reached} of the others.\n");
     }
     let _ = writeln!(text, "| what became of it | mutants |\n|---|---:|");
     for sort in Sort::ALL {
@@ -226,7 +233,7 @@ mod tests {
             row(Sort::Hung, Some(Score::default())),
             row(Sort::Unnoticed, None),
         ];
-        let text = tables(&[Record { seed: 1, listed: 9, rows }]);
+        let text = tables(&[Record { seed: 1, listed: 9, left_out: BTreeMap::new(), not_reached: 0, rows }]);
         assert!(text.contains("Seed 1: 4 of 9 mutants, 3 cases."), "{text}");
         assert!(text.contains("| hung | 2 |"), "{text}");
         assert!(text.contains("| all | dump | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 |"), "{text}");

@@ -9,17 +9,18 @@ use std::collections::BTreeMap;
 use super::list::Mutant;
 use crate::second::mutate::Random;
 
-/// All mutants in the order of a seed.
+/// All mutants, each with its number, in the order of a seed.
 #[must_use]
-pub fn order(mutants: Vec<Mutant>, seed: u64) -> Vec<Mutant> {
+pub fn order(mutants: Vec<(u32, Mutant)>, seed: u64) -> Vec<(u32, Mutant)> {
     let mut random = Random::new(seed);
-    let mut files: BTreeMap<String, BTreeMap<(usize, String), Vec<Mutant>>> = BTreeMap::new();
-    for mutant in mutants {
+    let mut files: BTreeMap<String, BTreeMap<(usize, String), Vec<(u32, Mutant)>>> = BTreeMap::new();
+    for (number, mutant) in mutants {
         let function = mutant.function.as_ref().map_or((0, String::new()), |f| (f.span.start.line, f.name.clone()));
-        files.entry(mutant.file.clone()).or_default().entry(function).or_default().push(mutant);
+        files.entry(mutant.file.clone()).or_default().entry(function).or_default().push((number, mutant));
     }
     // What each file gives, last first.
-    let mut queues: Vec<Vec<Mutant>> = files.into_values().map(|functions| of_file(functions, &mut random)).collect();
+    let mut queues: Vec<Vec<(u32, Mutant)>> =
+        files.into_values().map(|functions| of_file(functions, &mut random)).collect();
     let mut ordered = Vec::new();
     while !queues.is_empty() {
         shuffle(&mut queues, &mut random);
@@ -30,8 +31,8 @@ pub fn order(mutants: Vec<Mutant>, seed: u64) -> Vec<Mutant> {
 }
 
 /// A file's mutants, to be taken from the end: one of each function, then the second of each.
-fn of_file<K>(functions: BTreeMap<K, Vec<Mutant>>, random: &mut Random) -> Vec<Mutant> {
-    let mut functions: Vec<Vec<Mutant>> = functions.into_values().collect();
+fn of_file<K, M>(functions: BTreeMap<K, Vec<M>>, random: &mut Random) -> Vec<M> {
+    let mut functions: Vec<Vec<M>> = functions.into_values().collect();
     functions.iter_mut().for_each(|mutants| shuffle(mutants, random));
     let mut rounds = Vec::new();
     while !functions.is_empty() {
@@ -70,18 +71,20 @@ mod tests {
         }
     }
 
-    fn all() -> Vec<Mutant> {
+    fn all() -> Vec<(u32, Mutant)> {
         let large = (0..100).map(|number| mutant("large", &format!("f{}", number / 50), &number.to_string()));
-        large.chain([mutant("small", "f", "1"), mutant("other", "g", "1"), mutant("other", "h", "1")]).collect()
+        let others = [mutant("small", "f", "1"), mutant("other", "g", "1"), mutant("other", "h", "1")];
+        (0..).zip(large.chain(others)).collect()
     }
 
     #[test]
     fn a_large_file_gives_one_mutant_per_round_and_each_function_its_turn() {
         let ordered = order(all(), 7);
-        let mut files: Vec<&str> = ordered[..3].iter().map(|mutant| mutant.file.as_str()).collect();
+        let mut files: Vec<&str> = ordered[..3].iter().map(|(_, mutant)| mutant.file.as_str()).collect();
         files.sort_unstable();
         assert_eq!(files, ["large", "other", "small"]);
-        let large: Vec<_> = ordered.iter().filter(|mutant| mutant.file == "large").take(2).collect();
+        let large: Vec<_> =
+            ordered.iter().map(|(_, mutant)| mutant).filter(|mutant| mutant.file == "large").take(2).collect();
         assert_ne!(large[0].function, large[1].function);
         assert_eq!(ordered.len(), 103);
     }

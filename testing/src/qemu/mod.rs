@@ -76,6 +76,8 @@ pub struct Machine {
     pub gdb: bool,
     /// The file that the memory for dumps is kept in.
     pub dumps: Option<PathBuf>,
+    /// The file that keeps the memory below that for dumps; `None` for anonymous memory.
+    pub low: Option<PathBuf>,
     /// Further arguments for QEMU, passed as they are.
     pub extra: Vec<String>,
 }
@@ -104,6 +106,7 @@ impl Machine {
             serial: Serial::Captured,
             gdb: false,
             dumps: None,
+            low: None,
             extra: Vec::new(),
         }
     }
@@ -166,7 +169,12 @@ impl Machine {
             // Three nodes, the second in a file: their memory lies in one piece. The initramfs is loaded at the top.
             let (file, rest) = (file.display(), self.memory_mib - DUMP_MIB - DUMPS_AT_MIB);
             let objects = [
-                format!("memory-backend-ram,id=low,size={DUMPS_AT_MIB}M"),
+                match &self.low {
+                    Some(low) => {
+                        format!("memory-backend-file,id=low,size={DUMPS_AT_MIB}M,mem-path={},share=on", low.display())
+                    }
+                    None => format!("memory-backend-ram,id=low,size={DUMPS_AT_MIB}M"),
+                },
                 format!("memory-backend-file,id=dumps,size={DUMP_MIB}M,mem-path={file},share=on"),
                 format!("memory-backend-ram,id=high,size={rest}M"),
             ];
