@@ -1,9 +1,10 @@
-//! The machine's bootable tests: a second kernel, as small as can be, that boots, runs the one test named by `test=NAME` on its
-//! command line, prints what it sees and leaves QEMU.
+//! The machine's bootable tests: a second kernel, as small as can be, that boots, runs the one test named by
+//! `test=NAME` on its command line, prints what it sees and leaves QEMU.
 //!
-//! What a test prints is compared with `expected/NAME.txt`: every line there must begin a line of the output, in order. Build it with
-//! `cargo build -p kernel --bin selftest --features selftest --profile kernel --target x86_64-unknown-none`; `expected/LIST.txt`
-//! names the tests, the number of processors each wants, and QEMU's exit status (with `-device isa-debug-exit,iobase=0xf4`).
+//! What a test prints is compared with `expected/NAME.txt`: every line there must begin a line of the output, in order.
+//! Build it with `cargo build -p kernel --bin selftest --features selftest --profile kernel --target
+//! x86_64-unknown-none`; `expected/LIST.txt` names the tests, the number of processors each wants, and QEMU's exit
+//! status (with `-device isa-debug-exit,iobase=0xf4`).
 #![no_std]
 #![no_main]
 

@@ -117,7 +117,8 @@ pub(crate) fn syscall(frame: &mut UserFrame) {
     frame.set_result(frame.syscall_number() + 0x100);
 }
 
-/// What a signal frame does: the FPU state goes to user memory, is changed there, and comes back; unsound images are refused.
+/// What a signal frame does: the FPU state goes to user memory, is changed there, and comes back; unsound images are
+/// refused.
 fn exchange_vector() {
     const XMM0: usize = 160;
     const HEADER_RESERVED: usize = 512 + 16;

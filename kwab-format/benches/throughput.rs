@@ -1,7 +1,7 @@
 //! Measures writing and reading against raw CRC32 and memcpy in the same run: `cargo bench -p kwab-format`.
 //!
-//! Every figure is the best of several rounds over the same records: three kinds of debug events in the proportions of a
-//! real log, in sections of 64 KiB, then pages of memory, then the armoured form. The sink throws bytes away, so that
+//! Every figure is the best of several rounds over the same records: three kinds of debug events in the proportions of
+//! a real log, in sections of 64 KiB, then pages of memory, then the armoured form. The sink throws bytes away, so that
 //! the figure is the format's own.
 
 use kwab_format::armour::{self, ArmourSink, Lines};
@@ -24,7 +24,7 @@ impl Sink for Nowhere {
     }
 }
 
-/// Collects.
+/// A sink that keeps all bytes.
 struct Collect(Vec<u8>);
 
 impl Sink for Collect {

@@ -4,7 +4,7 @@ use crate::section::{DumpId, SectionKind};
 use crate::wire::WireError;
 use core::fmt;
 
-/// Something wrong at one place of a dump; everything that no defect names is sound.
+/// Damage at one offset of a dump; everything that no defect names is sound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Defect {
     /// What is wrong.
@@ -42,9 +42,9 @@ pub enum DefectKind {
     },
     /// Sections are missing between two sound ones, without a trace.
     Missing,
-    /// A section stands at another place than its header says: bytes before it were lost or inserted.
+    /// A section stands at another offset than its header says: bytes before it were lost or inserted.
     Displaced {
-        /// Place minus claimed place.
+        /// Actual offset minus the offset in the header.
         by: i64,
     },
     /// A section of another dump stands here; skipped.
@@ -64,7 +64,8 @@ pub enum DefectKind {
     BadRecords,
     /// A compressed payload under a right CRC does not unpack.
     BadCompression,
-    /// A section stands behind one with a greater sequence number; it was read, and so were those that follow it in order.
+    /// A section stands behind one with a greater sequence number; it was read, and so were those that follow it in
+    /// order.
     OutOfOrder {
         /// Its sequence number.
         seq: u32,
@@ -73,7 +74,7 @@ pub enum DefectKind {
     BadRecord {
         /// Its number in the section, from 0.
         record: u32,
-        /// Why.
+        /// Which rule of the encoding the record breaks.
         error: WireError,
     },
     /// A payload under a right CRC ends with bytes that are no whole record.
@@ -103,7 +104,7 @@ pub enum DefectKind {
     },
     /// Stands for defects that are not listed one by one.
     Further {
-        /// How many.
+        /// Number of defects of this kind that are not listed.
         count: u64,
     },
 }

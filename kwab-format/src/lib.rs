@@ -1,9 +1,9 @@
 //! Owns the bytes of a kwab dump: what the dying kernel writes and what the host reads back.
 //!
 //! A *dump* is a file header, then self-delimiting *sections*, then an end section. A section is a header (sync mark,
-//! kind, flags, length, sequence number, dump id, position, CRC), a payload and the payload's CRC. A payload is a run of
-//! *records*; a record is a kind, a length and numbered *fields*. `FORMAT.md` beside this crate is normative: where it
-//! and the code disagree, the code is wrong.
+//! kind, flags, length, sequence number, dump id, position, CRC), a payload and the payload's CRC. A payload is a run
+//! of *records*; a record is a kind, a length and numbered *fields*. `FORMAT.md` beside this crate is normative: where
+//! it and the code disagree, the code is wrong.
 //!
 //! Three ideas carry everything else:
 //! - **Append-only.** [`Writer`] fills one buffer that the caller gave it and hands whole sections to a [`Sink`]. It
@@ -12,8 +12,8 @@
 //!   yields what is sound *and* a list of [`Defect`]s, never an early end.
 //! - **Absent is not zero.** Every field is an `Option`; a reader skips fields and kinds that it does not know.
 //!
-//! The writer itself is 1.3 KiB, which a kernel best keeps in a static. In a release build for a kernel, `put` takes at most
-//! 456 bytes of stack, `close` 648 and `new` 3.2 KiB; no function of writer, armour and reader can reach a panic.
+//! The writer itself is 1.3 KiB, which a kernel best keeps in a static. In a release build for a kernel, `put` takes at
+//! most 456 bytes of stack, `close` 648 and `new` 3.2 KiB; no function of writer, armour and reader can reach a panic.
 //!
 //! ```
 //! use kwab_format::record::{Cause, CauseKind};
@@ -42,8 +42,9 @@
 //! # Ok::<(), WriteError>(())
 //! ```
 //!
-//! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and [`walk`], [`armour`]
-//! (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes), [`tail`] (the end section and index of a large dump), [`lz4`].
+//! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and
+//! [`walk`], [`armour`] (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes),
+//! [`tail`] (the end section and index of a large dump), [`lz4`].
 #![no_std]
 #![cfg_attr(
     not(test),

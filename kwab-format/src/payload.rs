@@ -7,10 +7,10 @@ use crate::section::{
     Flags, MAX_PAYLOAD_LEN, PAYLOAD_CRC_START, SECTION_HEADER_LEN, SECTION_TRAILER_LEN, SectionHeader,
 };
 
-/// A section.
+/// A section that was found: its header, where it lies, and its payload as stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Section<'a> {
-    /// Its header.
+    /// The header; its CRC is right.
     pub header: SectionHeader,
     /// Where the header stands in the bytes that were read.
     pub offset: usize,

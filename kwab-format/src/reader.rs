@@ -14,7 +14,7 @@ pub enum OpenError {
     NotADump,
     /// The dump has a major version that this reader does not know.
     Version {
-        /// That version.
+        /// The major version in the file header.
         major: u16,
     },
 }
@@ -32,6 +32,39 @@ impl fmt::Display for OpenError {
 impl core::error::Error for OpenError {}
 
 /// A dump in memory.
+///
+/// Reading never fails halfway: damage is a [`Defect`](crate::Defect) beside the sections that are sound.
+///
+/// ```
+/// use kwab_format::record::{Cause, LogChunk};
+/// use kwab_format::*;
+///
+/// let (mut region, mut buffer) = ([0; 8192], [0; 4096]);
+/// let header = FileHeader::new(DumpId(7), BootId::default());
+/// let mut writer = Writer::new(SliceSink::new(&mut region), &mut buffer, header);
+/// writer.begin(SectionKind::CAUSE)?;
+/// writer.put(&Cause { message: Some(b"no init found"), ..Cause::default() })?;
+/// writer.begin(SectionKind::LOG)?;
+/// writer.put(&LogChunk { bytes: Some(b"mounting root"), ..LogChunk::default() })?;
+/// let (sink, result) = writer.finish();
+/// result?;
+///
+/// // One bit of the log flips: it costs the log's section, which is named, and nothing else.
+/// let mut bytes = sink.written().to_vec();
+/// let at = bytes.windows(8).position(|window| window == b"mounting").expect("in the log");
+/// bytes[at] ^= 1;
+/// let (mut sound, mut defects) = (Vec::new(), Vec::new());
+/// for item in Reader::new(&bytes).expect("a dump").sections() {
+///     match item {
+///         Item::Section(section) => sound.push(section.header.kind),
+///         Item::Defect(defect) => defects.push(defect),
+///     }
+/// }
+/// assert_eq!(sound, [SectionKind::CAUSE, SectionKind::END]);
+/// assert!(matches!(defects[0].kind, DefectKind::BadPayload { .. }) && defects.len() == 1);
+/// assert_eq!(defects[0].section_kind, Some(SectionKind::LOG));
+/// # Ok::<(), WriteError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -74,7 +107,7 @@ impl<'a> Reader<'a> {
         self.dump_id
     }
 
-    /// All sections with their payloads checked, and all defects, in order of place.
+    /// All sections with their payloads checked, and all defects, in order of offset.
     #[must_use]
     pub const fn sections(&self) -> Sections<'a> {
         Sections::new(self.bytes, self.file, self.dump_id, true)

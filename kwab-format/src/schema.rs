@@ -1,7 +1,7 @@
 //! Describes records as data: the fields of each kind with their numbers, names and shapes.
 //!
-//! The tables in `record` make these descriptions together with the code, so that a field is listed exactly once. A test
-//! compares `FORMAT.md` and `RECORDS.md` with them.
+//! The tables in `record` make these descriptions together with the code, so that a field is listed exactly once. A
+//! test compares `FORMAT.md` and `RECORDS.md` with them.
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug)]
@@ -20,14 +20,14 @@ pub enum Shape {
         bits: u32,
         /// Name of the enumeration.
         name: &'static str,
-        /// Named values.
+        /// The values that have a name, in ascending order.
         names: &'static [(u64, &'static str)],
     },
     /// Elements, each a set of fields.
     List {
         /// Name of the element.
         element: &'static str,
-        /// Its fields.
+        /// Fields of one element, in ascending order of number.
         fields: &'static [FieldSchema],
     },
 }

@@ -89,7 +89,7 @@ section_kinds! {
     5 SYSCALLS = "syscalls",
     /// The flight recorder.
     6 FLIGHT = "flight",
-    /// Memory maps.
+    /// Mappings of address spaces.
     7 MEMORY_MAP = "memory-map",
     /// Page-table entries and frames.
     8 PAGE_TABLE = "page-table",
@@ -109,7 +109,7 @@ section_kinds! {
     15 EVENTS = "events",
     /// Input that was not understood, and console text.
     16 KEPT = "kept",
-    /// Raw memory.
+    /// Bytes of physical or virtual memory that no other section holds.
     17 MEMORY = "memory",
     /// Notes of the writer or importer about the dump itself.
     18 NOTES = "notes",
@@ -189,7 +189,7 @@ pub struct FileHeader {
     pub major: u16,
     /// Format version; a greater minor only adds.
     pub minor: u16,
-    /// The dump.
+    /// Id of the dump, random, the same in every section header.
     pub dump_id: DumpId,
     /// The boot that it tells about.
     pub boot_id: BootId,

@@ -1,4 +1,4 @@
-//! Decides what a writer may ask of the place that its bytes go to.
+//! Declares what a writer may ask of its sink, the destination of its bytes.
 
 use crate::wire::copy;
 

@@ -11,7 +11,7 @@ use crate::section::{
 /// A stretch of a stream that holds one dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
-    /// Which dump.
+    /// Id in the dump's file header; the key to tell interleaved dumps apart.
     pub dump_id: DumpId,
     /// Where it begins in the stream.
     pub offset: usize,
@@ -19,7 +19,7 @@ pub struct Found<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Iterates the dumps of a stream in order of place.
+/// Iterates the dumps of a stream in order of offset.
 #[derive(Clone, Copy, Debug)]
 pub struct Dumps<'a> {
     bytes: &'a [u8],
@@ -70,7 +70,7 @@ impl<'a> Iterator for Dumps<'a> {
     }
 }
 
-/// Whether a slot of a memory region holds the beginning of a dump that nobody has collected yet.
+/// Whether a slot of a memory region begins with a dump that has not been collected yet.
 #[must_use]
 pub fn slot_is_used(slot: &[u8]) -> bool {
     slot.first_chunk::<FILE_HEADER_LEN>().is_some_and(|header| FileHeader::decode(header).is_ok())

@@ -1,11 +1,12 @@
 //! Decides where sections begin in bytes that may be damaged: yields the sound ones, and a defect for everything else.
 //!
-//! The walk goes from header to header. Where no sound header stands, it looks for the next sync mark whose header has a
-//! right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the header's
-//! CRC, and never beyond the bytes that are there. Damage makes it look at bytes again, in all at most four times.
+//! The walk goes from header to header. Where no sound header stands, it looks for the next sync mark whose header has
+//! a right CRC, this dump's id and a sequence number that was not yet seen. Lengths are only believed after the
+//! header's CRC, and never beyond the bytes that are there. Damage makes it look at bytes again, in all at most four
+//! times.
 //!
-//! Sequence numbers that were passed over are remembered (module `gaps`), so that a section that stands out of order, or a sound
-//! copy of a damaged one, is yielded where it stands. What is still missing at the end is reported there.
+//! Sequence numbers that were passed over are remembered (module `gaps`), so that a section that stands out of order,
+//! or a sound copy of a damaged one, is yielded where it stands. What is still missing at the end is reported there.
 
 use crate::defect::{Defect, DefectKind};
 use crate::gaps::Gaps;
@@ -22,7 +23,7 @@ const PENDING: usize = 6;
 pub enum Item<'a> {
     /// A section with a sound header (and, from [`Reader::sections`](crate::Reader::sections), a sound payload).
     Section(Section<'a>),
-    /// Something wrong.
+    /// Damage, with its offset; the walk continues behind it.
     Defect(Defect),
 }
 
@@ -37,7 +38,7 @@ pub struct Sections<'a> {
     stage: Stage,
     /// The sequence number that comes next; one more than can be written after the last.
     expected: u64,
-    /// Place minus claimed place of the last section.
+    /// Actual offset of the last section minus the offset in its header.
     displaced: i64,
     /// Sequence numbers below `expected` that no sound section has brought.
     gaps: Gaps,
@@ -206,7 +207,7 @@ impl<'a> Sections<'a> {
             self.push(Item::Defect(Defect::new(kind, self.pos as u64, 0)));
         }
         self.late = Some(header.seq);
-        // The bytes that were missing at the place that the section belongs to are here.
+        // The bytes that were missing at the offset in the section's header are here.
         self.displaced = self.displaced.wrapping_add_unsigned(header.total_len());
     }
 
@@ -242,18 +243,18 @@ impl<'a> Sections<'a> {
 
     /// Reports sections and bytes that are missing before `header`.
     fn note_gap(&mut self, header: &SectionHeader) {
-        let place = self.pos as u64;
+        let offset = self.pos as u64;
         if u64::from(header.seq) > self.expected {
-            let gap = self.gaps.open(self.next_seq(), header.seq.saturating_sub(1), Some(place));
+            let gap = self.gaps.open(self.next_seq(), header.seq.saturating_sub(1), Some(offset));
             if let Some(missing) = gap {
                 self.push(Item::Defect(missing));
             }
         }
-        let by = place.cast_signed().wrapping_sub(header.position.cast_signed());
+        let by = offset.cast_signed().wrapping_sub(header.position.cast_signed());
         if by != self.displaced {
             let change = by.wrapping_sub(self.displaced);
             self.displaced = by;
-            self.push(Item::Defect(Defect::new(DefectKind::Displaced { by: change }, place, 0)));
+            self.push(Item::Defect(Defect::new(DefectKind::Displaced { by: change }, offset, 0)));
         }
     }
 

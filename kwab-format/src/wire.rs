@@ -1,4 +1,5 @@
-//! Decides how a record's fields become bytes: one key byte, then an integer of 0, 1, 2, 4, 6 or 8 bytes or a run of bytes.
+//! Decides how a record's fields become bytes: one key byte, then an integer of 0, 1, 2, 4, 6 or 8 bytes or a run of
+//! bytes.
 //!
 //! A key is `number << 3 | code`. Codes 0 to 5 are little-endian integers whose width the code gives, 6 is a length and
 //! that many bytes, 7 is reserved. Numbers 31 to 255 take a second key byte. The writer always takes the narrowest code
@@ -89,6 +90,67 @@ pub trait Fields<'a>: Copy + Default + PartialEq + core::fmt::Debug {
 pub struct RecordKind(pub u8);
 
 /// A kind of record: fields under a record header.
+///
+/// The records of the format are in [`record`](crate::record). A program may add its own under the numbers 200 to 249,
+/// which are for private use; a reader without it skips them and keeps them as they stand.
+///
+/// ```
+/// use kwab_format::wire::{Encoder, Raw, Value};
+/// use kwab_format::*;
+///
+/// /// How warm the machine was.
+/// #[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// struct Temperature<'a> {
+///     millidegrees: Option<i64>,
+///     sensor: Option<&'a [u8]>,
+/// }
+///
+/// impl<'a> Fields<'a> for Temperature<'a> {
+///     const NAME: &'static str = "Temperature";
+///     const FIELDS: &'static [FieldSchema] = &[
+///         FieldSchema { number: 1, name: "millidegrees", shape: i64::SHAPE },
+///         FieldSchema { number: 2, name: "sensor", shape: <&[u8]>::SHAPE },
+///     ];
+///
+///     fn encode(&self, out: &mut Encoder<'_>) {
+///         self.millidegrees.iter().for_each(|value| value.put(1, out));
+///         self.sensor.iter().for_each(|value| value.put(2, out));
+///     }
+///
+///     fn set(&mut self, number: u8, raw: Raw<'a>) -> Result<bool, WireError> {
+///         match number {
+///             1 => self.millidegrees = Some(Value::get(raw).ok_or(WireError::BadShape { number })?),
+///             2 => self.sensor = Some(Value::get(raw).ok_or(WireError::BadShape { number })?),
+///             _ => return Ok(false),
+///         }
+///         Ok(true)
+///     }
+/// }
+///
+/// impl<'a> RecordType<'a> for Temperature<'a> {
+///     const KIND: RecordKind = RecordKind(200);
+/// }
+///
+/// let (mut region, mut buffer) = ([0; 4096], [0; MIN_BUFFER]);
+/// let header = FileHeader::new(DumpId(7), BootId::default());
+/// let mut writer = Writer::new(SliceSink::new(&mut region), &mut buffer, header);
+/// let warm = Temperature { millidegrees: Some(-40_000), sensor: Some(b"cpu0") };
+/// writer.begin(SectionKind::COUNTERS)?;
+/// writer.put(&warm)?;
+/// let (sink, result) = writer.finish();
+/// result?;
+///
+/// let reader = Reader::new(sink.written()).expect("just written");
+/// let records = reader.sections().filter_map(|item| match item {
+///     Item::Section(section) => Some(section.records()),
+///     Item::Defect(_) => None,
+/// });
+/// let found = records.flatten().find(|record| record.kind == Temperature::KIND).expect("it was put");
+/// assert_eq!(Temperature::decode(found.body), Ok((warm, 0)));
+/// // A reader without the type keeps the record as it stands.
+/// assert_eq!(found.decode(), Ok(AnyRecord::Unknown(found)));
+/// # Ok::<(), WriteError>(())
+/// ```
 pub trait RecordType<'a>: Fields<'a> {
     /// The number that stands in the record header.
     const KIND: RecordKind;
@@ -99,7 +161,7 @@ pub trait RecordType<'a>: Fields<'a> {
 pub enum Raw<'a> {
     /// Codes 0 to 5.
     Int(u64),
-    /// Code 6.
+    /// Code 6: a length and that many bytes.
     Bytes(&'a [u8]),
 }
 

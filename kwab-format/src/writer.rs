@@ -4,8 +4,8 @@
 //! caller's. A section is collected in the buffer and handed to the sink in one call, so that a section is either whole
 //! or blamed. Nothing here panics, allocates, locks or recurses.
 //!
-//! A record counts only when all of it is in the buffer: a kernel that faults while it encodes one and comes back to the
-//! same writer finds the section as it was before that record, and may [`end_partial`](Writer::end_partial) or
+//! A record counts only when all of it is in the buffer: a kernel that faults while it encodes one and comes back to
+//! the same writer finds the section as it was before that record, and may [`end_partial`](Writer::end_partial) or
 //! [`abandon`](Writer::abandon) it.
 
 use crate::lz4;
@@ -74,6 +74,36 @@ pub struct Compression<'b> {
 }
 
 /// Writes one dump into a sink.
+///
+/// Sections should be begun in order of their value: what is written first survives a cut. A full or failing sink costs
+/// the section it met, and the end section says so.
+///
+/// ```
+/// use kwab_format::record::{Counter, Identity};
+/// use kwab_format::*;
+///
+/// // The sink has room for the first section and the end section, not for the second.
+/// let (mut region, mut buffer) = ([0; 4096], [0; 4096]);
+/// let header = FileHeader::new(DumpId(7), BootId::default());
+/// let mut writer = Writer::new(SliceSink::new(&mut region), &mut buffer, header);
+/// writer.begin(SectionKind::IDENTITY)?;
+/// writer.put(&Identity { kernel_name: Some(b"toy"), cpus: Some(2), ..Identity::default() })?;
+/// writer.begin(SectionKind::COUNTERS)?;
+/// for value in 0..150 {
+///     writer.put(&Counter { name: Some(b"page faults"), value: Some(value), ..Counter::default() })?;
+/// }
+/// assert_eq!(writer.end(), Err(WriteError::NoRoom));
+/// let (sink, result) = writer.finish();
+/// result?;
+///
+/// let reader = Reader::new(sink.written()).expect("a dump");
+/// let kinds: Vec<_> = reader.sections().filter_map(|item| match item {
+///     Item::Section(section) => Some(section.header.kind),
+///     Item::Defect(_) => None,
+/// }).collect();
+/// assert_eq!(kinds, [SectionKind::IDENTITY, SectionKind::END]);
+/// # Ok::<(), WriteError>(())
+/// ```
 #[derive(Debug)]
 pub struct Writer<'b, S> {
     sink: S,
@@ -151,8 +181,8 @@ impl<'b, S: Sink> Writer<'b, S> {
         }
     }
 
-    /// Goes on with a dump that another writer has begun and will not go on with: the kernel faulted in the middle of it, say.
-    /// `sink` continues behind [`Progress::position`]. Whatever section was open then is lost: say so with
+    /// Goes on with a dump that another writer has begun and will not go on with: the kernel faulted in the middle of
+    /// it, say. `sink` continues behind [`Progress::position`]. Whatever section was open then is lost: say so with
     /// [`skip`](Self::skip).
     pub fn resume(sink: S, buf: &'b mut [u8], progress: &Progress) -> Self {
         let useful = buf.len().min((MAX_PAYLOAD_LEN as usize).saturating_add(SECTION_HEADER_LEN));

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use kwab_format::record::{Arch, Identity, SCHEMA, Stamp, SyscallEntry};
 use kwab_format::*;
 use support::Collect;
@@ -92,6 +94,80 @@ fn rows(document: &str, heading: &str) -> Vec<Vec<String>> {
     let section = document.split_once(heading).unwrap_or_else(|| panic!("{heading} is missing")).1;
     let table = section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
     table.map(|row| row.split('|').skip(1).take(3).map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "reads the sources")]
+fn every_meaning_is_the_doc_of_its_field_or_value() {
+    let docs = docs_of_records();
+    let mut differing = Vec::new();
+    let mut compare = |name: &str, heading: &str, numbers: &mut dyn Iterator<Item = u64>| {
+        let meanings = last_cells(heading);
+        for (number, meaning) in numbers.zip(meanings) {
+            let doc = docs.get(&(name.to_owned(), number)).map(String::as_str);
+            if doc != Some(plain(&meaning).as_str()) {
+                differing.push(format!("{name} {number}: {meaning}"));
+            }
+        }
+    };
+    for schema in SCHEMA {
+        let heading = format!("### {} {}\n", schema.kind, schema.name);
+        compare(schema.name, &heading, &mut schema.fields.iter().map(|field| u64::from(field.number)));
+        for field in schema.fields {
+            match field.shape {
+                Shape::List { element, fields } => {
+                    let heading = format!("#### Element {element}\n");
+                    compare(element, &heading, &mut fields.iter().map(|field| u64::from(field.number)));
+                }
+                Shape::Enum { bits, name, names } => {
+                    compare(name, &format!("### {name} (u{bits})\n"), &mut names.iter().map(|row| row.0));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(differing.is_empty(), "RECORDS.md means something else than the docs:\n{}", differing.join("\n"));
+}
+
+/// The docs of fields and values in `src/record`, by name of the record, element or enumeration and by number.
+fn docs_of_records() -> BTreeMap<(String, u64), String> {
+    let mut docs = BTreeMap::new();
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/record")).expect("the folder is there") {
+        let source = std::fs::read_to_string(entry.expect("an entry").path()).expect("a source");
+        let (mut name, mut doc) = (String::new(), Vec::new());
+        for line in source.lines().map(str::trim) {
+            if let Some(text) = line.strip_prefix("/// ") {
+                doc.push(text.to_owned());
+                continue;
+            }
+            let mut words = line.split([' ', ':']);
+            match words.next().unwrap_or_default() {
+                "record" | "element" => name = words.next().unwrap_or_default().to_owned(),
+                number if !doc.is_empty() && number.starts_with(|first: char| first.is_ascii_digit()) => {
+                    let value = number
+                        .strip_prefix("0x")
+                        .map_or_else(|| number.parse(), |digits| u64::from_str_radix(&digits.replace('_', ""), 16));
+                    docs.insert((name.clone(), value.expect(line)), plain(&doc.join(" ")));
+                }
+                first if line.ends_with('{') && line.contains(": u") => name = first.to_owned(),
+                _ => {}
+            }
+            doc.clear();
+        }
+    }
+    docs
+}
+
+/// The last cell of each row of the table below a heading of RECORDS.md.
+fn last_cells(heading: &str) -> Vec<String> {
+    let section = RECORDS.split_once(heading).unwrap_or_else(|| panic!("{heading} is missing")).1;
+    let table = section.lines().skip_while(|l| !l.starts_with("|---")).skip(1).take_while(|l| l.starts_with('|'));
+    table.map(|row| row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// A sentence without the marks of links and code.
+fn plain(text: &str) -> String {
+    text.replace(['[', ']', '`'], "")
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The writer's use of stack is bounded and small: a kernel calls it on whatever is left of a stack that overflowed.
 //!
-//! The sink is where the writer is deepest but for leaf functions (CRC32, the packer), so the distance between a local of
-//! the caller and a local of the sink is what the writer needs, give or take a leaf's frame.
+//! The sink is where the writer is deepest but for leaf functions (CRC32, the packer), so the distance between a local
+//! of the caller and a local of the sink is what the writer needs, give or take a leaf's frame.
 
 mod support;
 

@@ -194,7 +194,7 @@ fn records_survive_the_failure_of_the_section_before_them() {
     assert_eq!(numbers.collect::<Vec<_>>(), (lost as u64..60).collect::<Vec<_>>(), "the telling record itself is kept");
 }
 
-/// Keeps what was written, whoever writes.
+/// Keeps all bytes written to it.
 struct Shared<'a>(&'a std::cell::RefCell<Vec<u8>>);
 
 impl Sink for Shared<'_> {

@@ -1,4 +1,5 @@
-//! Payloads whose section header says that they are not a plain run of records: packed beyond the limit, or of a later version.
+//! Payloads whose section header says that they are not a plain run of records: packed beyond the limit, or of a later
+//! version.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Sections that are skipped because they belong to another dump or were read already hide nothing when they are damaged.
+//! Sections that are skipped because they belong to another dump or were read already hide nothing when they are
+//! damaged.
 
 mod support;
 

@@ -1,7 +1,7 @@
 /*
  * The program of the demo: it reads a small list back from a file and calls the function that each entry carries.
  *
- * The mistake is an ordinary one: the loader gives the last entry no function, and nobody looks before the call.
+ * The mistake is an ordinary one: the loader gives the last entry no function, and the call does not check for that.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * An unprivileged user takes all the memory it can get, in one way, while a small daemon of root and a program of another user
- * go on.
+ * An unprivileged user takes all the memory it can get, in one way, while a small daemon of root and a program of
+ * another user go on.
  *
- * hog KIND... : for each kind one line "KIND: took T, daemon B beats and F failures, bystander lives|died, D pages lost", T
- * being what ended the hog.
+ * hog KIND... : for each kind one line "KIND: took T, daemon B beats and F failures, bystander lives|died, D pages
+ * lost", T being what ended the hog.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -99,7 +99,7 @@ static void in_flight(void) {
     }
 }
 
-/* Connections that nobody accepts, full and closed: one descriptor for all. */
+/* Connections that are never accepted, full and closed: one descriptor for all. */
 static void backlog(void) {
     struct sockaddr_un address = { AF_UNIX, "" };
     int length = 2 + snprintf(address.sun_path + 1, 60, "hog-%d", getpid()) + 1;

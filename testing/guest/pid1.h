@@ -28,7 +28,7 @@
 
 static inline void pid1_mount(const char *kind, const char *where, const char *options) {
     mkdir(where, 0755);
-    /* A kernel without this file system is no reason to stop: what needs it will say so. */
+    /* A kernel without this file system does not end the boot: programs that need it will say so. */
     if (mount(kind, where, kind, 0, options) == -1 && errno != EBUSY) return;
 }
 

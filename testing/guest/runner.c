@@ -1,9 +1,9 @@
 /*
  * The init that runs many programs one after the other, for the contracts and the third-party suites.
  *
- * /etc/kwab/jobs has one job per line, fields separated by tabs: name, seconds, then the words of the command. Each runs
- * in a session of its own, in a fresh folder on the tmpfs, with standard input from /dev/null and the console as output,
- * between two lines that the host reads:
+ * /etc/kwab/jobs has one job per line, fields separated by tabs: name, seconds, then the words of the command. Each
+ * runs in a session of its own, in a fresh folder on the tmpfs, with standard input from /dev/null and the console as
+ * output, between two lines that the host reads:
  *
  *     CONTRACT-BEGIN <name>
  *     CONTRACT-END <name> exit|signal|timeout <number>

@@ -1,13 +1,13 @@
 /*
  * A QEMU TCG plugin that counts, exactly, which guest instructions a benchmark executes.
  *
- * Every translated block gets a counter that QEMU's generated code increments itself. Two marks in the guest's code, no-ops
- * with a magic operand (testing/guest/bench/bench.h), open and close a span; at its close the counters' growth is added to
- * the block's sum. At a third mark, the end of a benchmark, a section is written: "SECTION <number>" and one line
- * "<address> <instructions> <executions>" per block that ran, addresses in hexadecimal.
+ * Every translated block gets a counter that QEMU's generated code increments itself. Two marks in the guest's code,
+ * no-ops with a magic operand (testing/guest/bench/bench.h), open and close a span; at its close the counters' growth
+ * is added to the block's sum. At a third mark, the end of a benchmark, a section is written: "SECTION <number>" and
+ * one line "<address> <instructions> <executions>" per block that ran, addresses in hexadecimal.
  *
- * Debian ships no header for plugins, so the functions of plugin API version 1 that are used are declared here, as QEMU's
- * manual ("TCG Plugins") describes them.
+ * Debian ships no header for plugins, so the functions of plugin API version 1 that are used are declared here, as
+ * QEMU's manual ("TCG Plugins") describes them.
  */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -33,7 +33,7 @@ pub struct Options {
     /// Another initramfs than ours (its own init runs; a command needs our oneshot in it).
     #[arg(long, value_name = "FILE")]
     initrd: Option<PathBuf>,
-    /// Which kernel.
+    /// Boot the kernel of this workspace, or Debian's Linux.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
     /// Wait for a debugger on port 1234; the kernel stays where its file says (`nokaslr`).

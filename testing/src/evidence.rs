@@ -1,7 +1,7 @@
 //! Keeps what a lost machine said in the form that kwab reads: a dump per crash, or a recording of a machine that hung.
 //!
-//! The judge is its own first user: whoever finds `… lost: the kernel gave up` in a table opens the named `.kwab` with
-//! `kwab inspect` instead of reading a console from its end.
+//! A row that says `… lost: the kernel gave up` names the `.kwab`: `kwab inspect` explains it, and the console need not
+//! be read.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use kwab::output::Replace;
 
 use crate::paths;
 
-/// Imports a console into dumps beside the log: `<log>.kwab`, or `<log>-1.kwab` and so on when it holds several crashes.
-/// A console without a byte gives none.
+/// Imports a console into dumps beside the log: `<log>.kwab`, or `<log>-1.kwab` and so on when it holds several
+/// crashes. A console without a byte gives none.
 pub fn record(log: &Path, serial: &[u8]) -> Result<Vec<PathBuf>> {
     if serial.is_empty() {
         return Ok(Vec::new());

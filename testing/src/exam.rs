@@ -1,8 +1,8 @@
 //! The exam of the toolchain: bugs planted in our kernel, and whether the first hypothesis names them.
 //!
-//! A [`Question`] plants one bug, runs the guest programs that make it hurt, and says what the truth is. [`sit`] boots a
-//! fresh guest for it, collects the dump that the dying kernel left in its memory region, and lets the library judge it as
-//! `kwab triage` does. Nothing but the dump reaches the judge; the kernel writes nowhere what was planted.
+//! A [`Question`] plants one bug, runs the guest programs that make it hurt, and says what the truth is. [`sit`] boots
+//! a fresh guest for it, collects the dump that the dying kernel left in its memory region, and lets the library judge
+//! it as `kwab triage` does. Nothing but the dump reaches the judge; the kernel writes nowhere what was planted.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -61,7 +61,7 @@ const ALL: &[&str] = &[
 /// The exam; the first question has no bug to find.
 pub const QUESTIONS: &[Question] = &[
     Question { cpus: 2, ..question("", ALL, &[]) },
-    // Once is enough: what is freed twice may soon belong to somebody else, and then its counts are right again.
+    // Once is enough: a frame freed twice may soon have another owner, and then its counts are right again.
     question("cache-freed", &["once"], &[("AUDIT", Some("VM-FREE")), ("AUDIT", Some("VM-COUNT-LOW"))]),
     Question { hangs: true, ..question("cache-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
     question("elf-protection", &["constants"], &[("AUDIT", Some("VM-ELF"))]),
@@ -100,7 +100,7 @@ impl Question {
 /// What came out of a question.
 #[derive(Debug)]
 pub struct Answer {
-    /// The dump.
+    /// The dump the kernel wrote, as bytes.
     pub dump: Vec<u8>,
     /// What the library says about it.
     pub triage: Triage,
@@ -109,7 +109,7 @@ pub struct Answer {
 /// Where the guest runs: kernel, initramfs, and a folder for its memory.
 #[derive(Debug)]
 pub struct Room {
-    /// The kernel.
+    /// The kernel image that QEMU loads.
     pub kernel: PathBuf,
     /// The file system, with the exam's programs.
     pub initrd: PathBuf,

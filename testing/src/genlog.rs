@@ -35,7 +35,7 @@ pub struct Options {
 /// What was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes.
+    /// Bytes of the whole log.
     pub bytes: u64,
     /// Events that are whole on one line, glued ones included.
     pub whole: u64,

@@ -1,7 +1,7 @@
 //! Builds guest programs: static C programs with musl, so that the same bytes run under every kernel.
 //!
-//! A program is either one file `testing/guest/<name>.c` or all C files of the folder `testing/guest/<name>/`. It is built
-//! again when a source or a header is newer than the result.
+//! A program is either one file `testing/guest/<name>.c` or all C files of the folder `testing/guest/<name>/`. It is
+//! built again when a source or a header is newer than the result.
 
 use std::fs;
 use std::path::{Path, PathBuf};

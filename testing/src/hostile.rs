@@ -82,11 +82,12 @@ pub struct Finding {
     pub case: u64,
     /// Name of the command.
     pub command: &'static str,
-    /// What happened.
+    /// What the command did wrong: the panic, the exit status or the memory it took.
     pub what: String,
 }
 
-/// Runs the cases `range` through `commands`; `place` is where the worker says what it is about to do.
+/// Runs the cases `range` through `commands`; `file` is where the worker notes each case before it runs
+/// it.
 ///
 /// # Errors
 /// When that file cannot be written.
@@ -95,9 +96,9 @@ pub fn work(
     commands: &'static [Command],
     seed: u64,
     range: Range<u64>,
-    place: &Path,
+    file: &Path,
 ) -> Result<Vec<Finding>> {
-    let progress = File::create(place).with_context(|| place.display().to_string())?;
+    let progress = File::create(file).with_context(|| file.display().to_string())?;
     let quiet = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let mut findings = Vec::new();
@@ -123,8 +124,8 @@ pub fn work(
 
 /// What a worker that did not come back was doing.
 #[must_use]
-pub fn last_words(place: &Path) -> Option<(u64, &'static str)> {
-    let text = std::fs::read_to_string(place).ok()?;
+pub fn last_words(file: &Path) -> Option<(u64, &'static str)> {
+    let text = std::fs::read_to_string(file).ok()?;
     let (case, number) = text.split_once(' ')?;
     let command = COMMANDS.get(number.trim().parse::<usize>().ok()?)?;
     Some((case.parse().ok()?, command.name))
@@ -201,10 +202,10 @@ mod tests {
             Command { name: "broken", run: |bytes| assert!(bytes.is_empty(), "a bug") },
         ];
         let samples = [Sample { name: "one".into(), bytes: vec![1, 2, 3] }];
-        let place = tempfile::NamedTempFile::new().expect("a file");
-        let findings = work(&samples, BROKEN, 1, 5..8, place.path()).expect("the file can be written");
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let findings = work(&samples, BROKEN, 1, 5..8, file.path()).expect("the file can be written");
         let told: Vec<_> = findings.iter().map(|f| (f.case, f.command, f.what.as_str())).collect();
         assert_eq!(told, [5, 6, 7].map(|case| (case, "broken", "panicked: a bug")));
-        assert_eq!(last_words(place.path()), Some((7, COMMANDS[1].name)));
+        assert_eq!(last_words(file.path()), Some((7, COMMANDS[1].name)));
     }
 }

@@ -1,8 +1,8 @@
 //! Runs many guest programs in as few boots as possible: the host's half of `testing/guest/runner.c`.
 //!
 //! All programs lie in one image with a list of jobs. When the machine hangs or gives up in the middle of one, that job
-//! is [`End::Lost`] and a new machine goes on with the next: one bad program never takes the others with it. The console
-//! of each lost machine is kept, with the dumps that [`evidence`] makes of it.
+//! is [`End::Lost`] and a new machine goes on with the next: one bad program never takes the others with it. The
+//! console of each lost machine is kept, with the dumps that [`evidence`] makes of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -68,9 +68,9 @@ pub struct Report {
 /// Where jobs run.
 #[derive(Clone, Debug)]
 pub struct Guest<'a> {
-    /// Which kernel.
+    /// The kernel that runs the jobs.
     pub kernel: Which,
-    /// Its image.
+    /// The kernel image that QEMU loads.
     pub boot: &'a Path,
     /// What the jobs need, the runner included; the list of jobs is added here.
     pub image: &'a Image,

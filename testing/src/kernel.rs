@@ -18,7 +18,7 @@ pub enum Which {
     /// The kernel of this workspace.
     #[default]
     Ours,
-    /// Debian's Linux.
+    /// Debian's Linux, the kernel of comparison.
     Linux,
 }
 
@@ -68,7 +68,7 @@ pub enum Selection {
     /// Both, ours first.
     #[default]
     Both,
-    /// Ours alone.
+    /// The kernel of this workspace alone.
     Ours,
     /// Debian's Linux alone.
     Linux,

@@ -10,9 +10,9 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::bench::compare::{self, Pair, number};
-use crate::bench::{self, Row as BenchRow, Run};
+use crate::bench::{self, BenchRow, Run};
 use crate::contracts::coverage;
-use crate::contracts::results::Row;
+use crate::contracts::results::ContractRow;
 use crate::contracts::verdict::Verdict;
 use crate::exam::row as exam;
 use crate::fuzz::record::Record;
@@ -20,12 +20,12 @@ use crate::kernel::Safety;
 use crate::mutants::report::{self, Record as Mutants};
 use crate::paths;
 use crate::results::{Circumstances, Kept, kept};
-use crate::suites::{Compared, Suite};
+use crate::suites::{Suite, SuiteComparison};
 
 /// The rendered page.
 #[derive(Debug)]
 pub struct Page {
-    /// Its Markdown.
+    /// The page in Markdown.
     pub text: String,
     /// What is missing in it.
     pub gaps: Vec<String>,
@@ -72,7 +72,8 @@ struct Writer {
 impl Writer {
     fn contracts(&mut self) -> Result<()> {
         let command = "cargo xtask contracts";
-        let Some(Kept { circumstances, results }) = self.load::<Vec<Row>>("contracts", "Contracts", command)? else {
+        let Some(Kept { circumstances, results }) = self.load::<Vec<ContractRow>>("contracts", "Contracts", command)?
+        else {
             return Ok(());
         };
         let mut areas: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
@@ -90,7 +91,7 @@ impl Writer {
             (0..3).for_each(|at| all[at] += counts[at]);
         }
         self.counts("all", all);
-        let differing: Vec<&Row> = results.iter().filter(|row| row.verdict != Verdict::Same).collect();
+        let differing: Vec<&ContractRow> = results.iter().filter(|row| row.verdict != Verdict::Same).collect();
         let _ = writeln!(self.text, "\nThe {} that differ:\n", differing.len());
         self.line("| contract | verdict | why |\n|---|---|---|");
         for row in differing {
@@ -112,7 +113,7 @@ impl Writer {
             Suite::Programs => ("Debian's dynamic programs", "suite-programs"),
         };
         let command = format!("cargo xtask suite {}", suite.name());
-        let Some(Kept { circumstances, results }) = self.load::<Compared>(name, title, &command)? else {
+        let Some(Kept { circumstances, results }) = self.load::<SuiteComparison>(name, title, &command)? else {
             return Ok(());
         };
         self.heading(title, &command, &circumstances);
@@ -179,7 +180,8 @@ impl Writer {
         self.articles(&pairs, if name == "bench" { BenchRow::of_articles } else { BenchRow::of_articles_wall })
     }
 
-    /// The rows that cost more than they did under the kernel of the articles, which was measured beside a Linux of its day.
+    /// The rows that cost more than they did under the kernel of the articles, which was measured beside a Linux of its
+    /// day.
     fn articles(&mut self, pairs: &[Pair], of: fn(&BenchRow) -> Option<[f64; 2]>) -> Result<()> {
         let table = bench::table()?;
         let known = |pair: &Pair| table.iter().find(|row| row.name == pair.name).and_then(of);
@@ -203,7 +205,7 @@ impl Writer {
 
     fn exam(&mut self) -> Result<()> {
         let (title, command) = ("Exam of the toolchain", "cargo xtask exam --repeat 3");
-        let Some(Kept { circumstances, results }) = self.load::<Vec<exam::Row>>("exam", title, command)? else {
+        let Some(Kept { circumstances, results }) = self.load::<Vec<exam::ExamRow>>("exam", title, command)? else {
             return Ok(());
         };
         self.heading(title, command, &circumstances);

@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result};
 /// A file that only the root of a checkout has.
 const LANDMARK: &str = "testing/layers.toml";
 
-/// The workspace's root folder, found at run time: a checkout that was copied or moved together with its `target` folder works on
-/// itself, not on the place where its programs were compiled.
+/// The workspace's root folder, found at run time: a checkout that was copied or moved together with its `target`
+/// folder works on itself, not on the directory where its programs were compiled.
 pub fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);

@@ -1,8 +1,8 @@
-//! Runs other programs: the only place where this package starts a process.
+//! Runs other programs: the only module of this package that starts a process.
 //!
 //! A [`Call`] is a program with its arguments, folder, environment and time limit. It runs in one of three ways:
-//! [`Call::show`] lets the user see the program's output, [`Call::capture`] returns it, [`Call::spawn`] leaves it to the
-//! caller. Every error carries the command line as one could type it, so that a failure can be repeated by hand; a
+//! [`Call::show`] lets the user see the program's output, [`Call::capture`] returns it, [`Call::spawn`] leaves it to
+//! the caller. Every error carries the command line as one could type it, so that a failure can be repeated by hand; a
 //! program past its limit is killed by its own process id and nothing else is.
 
 use std::ffi::{OsStr, OsString};
@@ -39,7 +39,7 @@ pub enum Error {
     TimedOut {
         /// The command line.
         command: String,
-        /// The limit.
+        /// The time after which it was killed.
         limit: Duration,
     },
 }

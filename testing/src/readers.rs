@@ -1,8 +1,9 @@
 //! Other programs' view of a core file: the stacks that gdb, eu-stack and drgn find in it, as addresses.
 //!
-//! Only physical frames are compared: what is inlined into them has the same address, and every reader shows it in a way of
-//! its own. A reader may go on where kwab stops and the other way round, so one stack has to begin with the other, and a
-//! reader has to find at least all but the last frame: the outermost is the kernel's entry in assembly, which not all follow.
+//! Only physical frames are compared: what is inlined into them has the same address, and every reader shows it in a
+//! way of its own. A reader may go on where kwab stops and the other way round, so one stack has to begin with the
+//! other, and a reader has to find at least all but the last frame: the outermost is the kernel's entry in assembly,
+//! which not all follow.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,9 +20,9 @@ pub type Stacks = BTreeMap<u32, Vec<u64>>;
 /// A program that reads core files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// The debugger.
+    /// GDB, the GNU debugger.
     Gdb,
-    /// Of elfutils.
+    /// `eu-stack` of elfutils.
     EuStack,
     /// The programmable debugger.
     Drgn,
@@ -46,7 +47,7 @@ for thread in program.threads():
 ";
 
 impl Reader {
-    /// Its name.
+    /// The program's name, as it is called and as results print it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -128,9 +129,9 @@ fn address_of(line: &str) -> Option<u64> {
 }
 
 impl Reader {
-    /// Compares what a reader found with our stacks. drgn takes a file only when its program headers are loaded, which those
-    /// of a kernel are not: it walks by frame pointers then, and where the innermost function has not yet made its own,
-    /// that skips the caller.
+    /// Compares what a reader found with our stacks. drgn takes a file only when its program headers are loaded, which
+    /// those of a kernel are not: it walks by frame pointers then, and where the innermost function has not yet made
+    /// its own, that skips the caller.
     ///
     /// # Errors
     /// The first difference, in words.

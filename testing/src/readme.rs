@@ -1,9 +1,9 @@
 //! Runs the commands that the README shows and compares what they print with what it shows.
 //!
-//! Every fenced block marked `console` is a session: a line that starts with `$ ` is run by bash in the workspace's root
-//! with our own `kwab` first in `PATH`, and the lines below it are its output. Two things may vary: figures with a unit
-//! (`0.09 s`, `41.2 MB/s`) count as equal to any other figure with that unit, and a line `...` stands for any number of
-//! lines. Blocks with another mark are for reading.
+//! Every fenced block marked `console` is a session: a line that starts with `$ ` is run by bash in the workspace's
+//! root with our own `kwab` first in `PATH`, and the lines below it are its output. Two things may vary: figures with a
+//! unit (`0.09 s`, `41.2 MB/s`) count as equal to any other figure with that unit, and a line `...` stands for any
+//! number of lines. Blocks with another mark are for reading.
 
 use std::path::Path;
 use std::time::Duration;

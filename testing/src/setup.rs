@@ -1,8 +1,8 @@
 //! Decides what is missing on this machine and installs it: the table of [`Tool`]s, and the way each is had.
 //!
 //! A command asks for the tools it needs by [`require`] and for nothing else, so a machine without QEMU can still run
-//! the house rules. Packages come from apt; on a machine without apt the command says what to install. Root, and whoever
-//! says `--yes`, is not asked; anybody else is, and without a terminal the answer is no.
+//! the house rules. Packages come from apt; on a machine without apt the command says what to install. Root and `--yes`
+//! are not asked for consent; otherwise the terminal is; without a terminal consent is refused.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::{env, path::Path};
@@ -14,7 +14,7 @@ use crate::process::Call;
 /// A program that some command needs and that a fresh machine lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
-    /// The emulator.
+    /// `qemu-system-x86_64`, the emulator.
     Qemu,
     /// The C compiler for static guest programs.
     MuslGcc,
@@ -71,7 +71,7 @@ pub fn require(tools: &[Tool], consent: Consent) -> Result<()> {
         bail!("this is not a Debian-like system: install the equivalents of {} and run again", packages.join(", "));
     }
     if !is_root()? && find("sudo").is_none() {
-        bail!("neither root nor sudo: have somebody run `{command}`, then run again");
+        bail!("neither root nor sudo: run `{command}` as root, then run this again");
     }
     if !(is_root()? || consent.yes || asked(&format!("run `{command}`?"))?) {
         bail!("run `{command}` yourself, or give --yes, then run again");

@@ -25,9 +25,9 @@ pub const SETUID: u32 = 7;
 pub const SETPCAP: u32 = 8;
 /// Administer networks; exceed the limits of socket buffers.
 pub const NET_ADMIN: u32 = 12;
-/// Lock memory.
+/// Lock memory beyond `RLIMIT_MEMLOCK` (mlock(2), shmctl(2)).
 pub const IPC_LOCK: u32 = 14;
-/// Use chroot(2).
+/// Call chroot(2) and join another mount namespace (setns(2)).
 pub const SYS_CHROOT: u32 = 18;
 /// Look into any process.
 pub const SYS_PTRACE: u32 = 19;
@@ -35,15 +35,15 @@ pub const SYS_PTRACE: u32 = 19;
 pub const SYS_PACCT: u32 = 20;
 /// Administer the system: mounts, names, and much else.
 pub const SYS_ADMIN: u32 = 21;
-/// Use reboot(2).
+/// Call reboot(2) and kexec_load(2).
 pub const SYS_BOOT: u32 = 22;
 /// Raise priorities, set affinities of others.
 pub const SYS_NICE: u32 = 23;
 /// Exceed resource limits.
 pub const SYS_RESOURCE: u32 = 24;
-/// Set clocks.
+/// Set the system clock and the real-time clock.
 pub const SYS_TIME: u32 = 25;
-/// Configure terminals.
+/// Configure terminals, and vhangup(2).
 pub const SYS_TTY_CONFIG: u32 = 26;
 /// Make device nodes.
 pub const MKNOD: u32 = 27;

@@ -1,7 +1,7 @@
 //! Linux's numbers and layouts, each with its source.
 //!
-//! One copy of every table, read by the kernel's dispatch and tracing and by the host's strace-like decoding, so that the
-//! two cannot disagree. A module per subject:
+//! One copy of every table, read by the kernel's dispatch and tracing and by the host's strace-like decoding, so that
+//! the two cannot disagree. A module per subject:
 //!
 //! | module | what |
 //! |---|---|

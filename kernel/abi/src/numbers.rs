@@ -1,4 +1,4 @@
-//! Numbers in structures and arguments that belong to no set of flags, each of the type that its place has.
+//! Numbers in structures and arguments that belong to no set of flags, each of the type that its field or argument has.
 
 /// Declares constants, and a table of them for the test against the headers.
 macro_rules! numbers {

@@ -1,4 +1,4 @@
-//! Signals: numbers, names, what they do when nobody handles them, and what their `si_code` says.
+//! Signals: numbers, names, what they do without a handler, and what their `si_code` says.
 //!
 //! Numbers from asm/signal.h (x86_64), default actions from signal(7), codes from asm-generic/siginfo.h.
 
@@ -15,7 +15,7 @@ pub enum DefaultAction {
     Terminate,
     /// The process ends and leaves a core dump.
     CoreDump,
-    /// Nothing happens.
+    /// The signal is discarded.
     Ignore,
     /// The process stops.
     Stop,
@@ -79,7 +79,7 @@ impl Signal {
         if number >= 1 && number <= Self::MAX as u64 { Some(Signal(number as u8)) } else { None }
     }
 
-    /// The number.
+    /// The signal's number, 1 to 64.
     pub const fn number(self) -> u8 {
         self.0
     }
@@ -99,7 +99,7 @@ impl Signal {
         self.entry().map_or("Real-time signal", |entry| entry.3)
     }
 
-    /// What happens when nobody handles it.
+    /// What happens without a handler.
     pub fn default_action(self) -> DefaultAction {
         self.entry().map_or(DefaultAction::Terminate, |entry| entry.2)
     }

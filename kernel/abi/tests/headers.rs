@@ -1,7 +1,7 @@
 //! Compares every number of this crate with the headers of the system it is built on.
 //!
-//! Where a header or the C compiler is missing the comparison with it is skipped and says so; what needs no header (order,
-//! uniqueness, the golden numbers) always runs.
+//! Where a header or the C compiler is missing the comparison with it is skipped and says so; what needs no header
+//! (order, uniqueness, the golden numbers) always runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

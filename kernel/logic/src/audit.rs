@@ -1,7 +1,7 @@
 //! Whether a page-table leaf agrees with the mapping it lies in: rules with the ids that `kwab audit-vm` uses.
 //!
-//! Rights may be fewer than the mapping's where the next fault gives them (a page not written yet, a page shared until it is
-//! written): only the reverse, and what no fault would ever put right, is a violation.
+//! Rights may be fewer than the mapping's where the next fault gives them (a page not written yet, a page shared until
+//! it is written): only the reverse, and what no fault would ever put right, is a violation.
 
 use crate::vma::{Prot, VmaFlags};
 
@@ -24,12 +24,12 @@ pub enum Rule {
     NotExecutable,
 }
 
-/// Every rule.
+/// All rules, in the order of [`Rule`].
 pub const RULES: [Rule; 7] =
     [Rule::Stray, Rule::Open, Rule::CacheWritable, Rule::Writable, Rule::Executable, Rule::Closed, Rule::NotExecutable];
 
 impl Rule {
-    /// Its name.
+    /// The rule's stable identifier, as audit events and triage print it.
     #[must_use]
     pub const fn id(self) -> &'static str {
         match self {

@@ -1,17 +1,17 @@
 //! Decides which physical frames are free, in blocks of powers of two.
 //!
-//! A classic buddy allocator over one slice of per-frame records. Free blocks of an order form a doubly linked list whose
-//! links are indices into that slice, so joining a freed block with its buddy takes constant time per order and the
-//! allocator itself never allocates. The slice belongs to the caller; frame numbers are relative to its start.
+//! A classic buddy allocator over one slice of per-frame records. Free blocks of an order form a doubly linked list
+//! whose links are indices into that slice, so joining a freed block with its buddy takes constant time per order and
+//! the allocator itself never allocates. The slice belongs to the caller; frame numbers are relative to its start.
 //!
-//! The records of a large memory are tens of megabytes, so they need not be ready at once: those from [`Buddy::ready`] on are
-//! neither read nor written before [`Buddy::grow`] clears them.
+//! The records of a large memory are tens of megabytes, so they need not be ready at once: those from [`Buddy::ready`]
+//! on are neither read nor written before [`Buddy::grow`] clears them.
 
 /// Largest block: `2^MAX_ORDER` frames (4 MiB of 4 KiB frames), enough for a 2 MiB page with room to coalesce.
 pub const MAX_ORDER: u8 = 10;
 
-/// One frame's record, a plain array so that any memory can hold it: the next and the previous free block of the same order,
-/// and `order + 1` when this frame heads a free block, else 0.
+/// One frame's record, a plain array so that any memory can hold it: the next and the previous free block of the same
+/// order, and `order + 1` when this frame heads a free block, else 0.
 pub type FrameRecord = [u32; 3];
 
 const NEXT: usize = 0;
@@ -97,8 +97,8 @@ impl<'a> Buddy<'a> {
         out.len()
     }
 
-    /// Gives a block back and joins it with its free buddies. A block outside the ready records, misaligned, or already free
-    /// is refused with `false`.
+    /// Gives a block back and joins it with its free buddies. A block outside the ready records, misaligned, or already
+    /// free is refused with `false`.
     pub fn release(&mut self, frame: usize, order: u8) -> bool {
         if order > MAX_ORDER || frame & ((1 << order) - 1) != 0 || frame + (1 << order) > self.ready {
             return false;

@@ -1,8 +1,8 @@
 //! Reads a `newc` cpio archive, the format of an initramfs, from any byte source.
 //!
 //! Several archives may follow one another with zero padding between them, as Linux accepts (the microcode archive in
-//! front of the real one). A hard link's contents stand with the last of its names; the other names carry a size of 0 and
-//! share `(ino, dev)`. Nothing is copied: an entry names a range of the archive.
+//! front of the real one). A hard link's contents stand with the last of its names; the other names carry a size of 0
+//! and share `(ino, dev)`. Nothing is copied: an entry names a range of the archive.
 //!
 //! Source: cpio(5) "New ASCII Format"; Documentation/driver-api/early-userspace/buffer-format.rst.
 
@@ -44,9 +44,9 @@ pub struct Entry {
     pub dev: (u32, u32),
     /// File type and permission bits as in `st_mode`.
     pub mode: u32,
-    /// Owner.
+    /// User id of the owner.
     pub uid: u32,
-    /// Group.
+    /// Group id of the owner.
     pub gid: u32,
     /// Number of names the file has in the archive.
     pub nlink: u32,

@@ -1,10 +1,12 @@
 //! A directory's names: found by hash, listed in a stable order.
 //!
-//! Entries live in numbered slots; the slot number is the `d_off` cookie of getdents64, so a listing survives removals and
-//! additions between two calls: an entry that stays is listed exactly once (readdir(3)). An open-addressing index over the
-//! name hashes finds a slot in one or two probes; up to eight entries, no index exists and the hashes are compared in turn.
+//! Entries live in numbered slots; the slot number is the `d_off` cookie of getdents64, so a listing survives removals
+//! and additions between two calls: an entry that stays is listed exactly once (readdir(3)). An open-addressing index
+//! over the name hashes finds a slot in one or two probes; up to eight entries, no index exists and the hashes are
+//! compared in turn.
 //!
-//! Slots lie in chunks, so that no allocation grows with the directory but the index, and that is bounded by [`MOST_NAMES`].
+//! Slots lie in chunks, so that no allocation grows with the directory but the index, and that is bounded by
+//! [`MOST_NAMES`].
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -61,7 +63,7 @@ pub struct DirMap<T> {
     /// Slot numbers, `EMPTY` or `GONE`; a power of two long, or empty while there are few slots.
     index: Vec<u32>,
     index_used: usize,
-    /// Hashes depend on it, so that who does not know it cannot choose names of one hash.
+    /// Random and secret: mixed into every hash, so that a program cannot choose names whose hashes collide.
     key: u64,
 }
 
@@ -69,7 +71,7 @@ const EMPTY: u32 = u32::MAX;
 const GONE: u32 = u32::MAX - 1;
 const WITHOUT_INDEX: usize = 8;
 const CHUNK: usize = 256;
-/// Places of the largest index (4 MiB).
+/// Buckets of the largest index (4 MiB).
 const LARGEST_INDEX: usize = 1 << 20;
 /// The most names of one directory.
 pub const MOST_NAMES: usize = 600_000;
@@ -117,8 +119,8 @@ impl<T> DirMap<T> {
         let slot = Slot { hash, name: name.into(), value };
         let free = self.free.pop();
         let at = match free.and_then(|at| Some((at, self.slots.get_mut(at as usize)?))) {
-            Some((at, place)) => {
-                *place = Some(slot);
+            Some((at, free)) => {
+                *free = Some(slot);
                 at
             }
             None => {
@@ -140,8 +142,8 @@ impl<T> DirMap<T> {
     pub fn remove(&mut self, name: &[u8]) -> Option<T> {
         let hash = hash(self.key, name);
         let at = self.find(hash, name)?;
-        if let Some(place) = self.index_place(hash, at as u32) {
-            self.index[place] = GONE;
+        if let Some(bucket) = self.index_bucket(hash, at as u32) {
+            self.index[bucket] = GONE;
         }
         let slot = self.slots.get_mut(at)?.take()?;
         self.free.push(at as u32);
@@ -175,28 +177,28 @@ impl<T> DirMap<T> {
             return (0..self.slots.len).find(|&at| here(at));
         }
         let mask = self.index.len() - 1;
-        let mut place = hash as usize & mask;
+        let mut bucket = hash as usize & mask;
         loop {
-            match self.index[place] {
+            match self.index[bucket] {
                 EMPTY => return None,
                 GONE => {}
                 at if here(at as usize) => return Some(at as usize),
                 _ => {}
             }
-            place = (place + 1) & mask;
+            bucket = (bucket + 1) & mask;
         }
     }
 
-    fn index_place(&self, hash: u32, at: u32) -> Option<usize> {
+    fn index_bucket(&self, hash: u32, at: u32) -> Option<usize> {
         let mask = self.index.len().checked_sub(1)?;
-        let mut place = hash as usize & mask;
-        while self.index[place] != at {
-            if self.index[place] == EMPTY {
+        let mut bucket = hash as usize & mask;
+        while self.index[bucket] != at {
+            if self.index[bucket] == EMPTY {
                 return None;
             }
-            place = (place + 1) & mask;
+            bucket = (bucket + 1) & mask;
         }
-        Some(place)
+        Some(bucket)
     }
 
     fn add_to_index(&mut self, hash: u32, at: u32) {
@@ -208,12 +210,12 @@ impl<T> DirMap<T> {
             return;
         }
         let mask = self.index.len() - 1;
-        let mut place = hash as usize & mask;
-        while self.index[place] < GONE {
-            place = (place + 1) & mask;
+        let mut bucket = hash as usize & mask;
+        while self.index[bucket] < GONE {
+            bucket = (bucket + 1) & mask;
         }
-        self.index_used += usize::from(self.index[place] == EMPTY);
-        self.index[place] = at;
+        self.index_used += usize::from(self.index[bucket] == EMPTY);
+        self.index[bucket] = at;
     }
 
     fn rebuild_index(&mut self) {
@@ -222,18 +224,18 @@ impl<T> DirMap<T> {
         self.index.resize(size, EMPTY);
         self.index_used = self.len();
         for (at, slot) in self.slots.from(0) {
-            let mut place = slot.hash as usize & (size - 1);
-            while self.index[place] != EMPTY {
-                place = (place + 1) & (size - 1);
+            let mut bucket = slot.hash as usize & (size - 1);
+            while self.index[bucket] != EMPTY {
+                bucket = (bucket + 1) & (size - 1);
             }
-            self.index[place] = at as u32;
+            self.index[bucket] = at as u32;
         }
     }
 }
 
-/// Mixes the name eight bytes at a time by multiplications whose halves are folded; a last word overlaps the one before.
-/// Without the key nothing is known of any step, so names that collide cannot be chosen: many of them would make each
-/// look under the directory's lock one at all of them.
+/// Mixes the name eight bytes at a time by multiplications whose halves are folded; a last word overlaps the one
+/// before. Without the key the hashes are unpredictable, so names that collide cannot be chosen: a lookup
+/// among many of them would visit all of them under the directory's lock.
 #[inline]
 fn hash(key: u64, name: &[u8]) -> u32 {
     let fold = |value: u64| {
@@ -265,13 +267,13 @@ mod tests {
 
     #[test]
     fn names_that_collide_under_one_key_are_spread_under_another() {
-        let place = |key, name: &str| hash(key, name.as_bytes()) as usize % 256;
-        let chosen: Vec<_> = (0..100_000).map(|n: u32| n.to_string()).filter(|name| place(1, name) == 0).collect();
+        let bucket = |key, name: &str| hash(key, name.as_bytes()) as usize % 256;
+        let chosen: Vec<_> = (0..100_000).map(|n: u32| n.to_string()).filter(|name| bucket(1, name) == 0).collect();
         assert!(chosen.len() > 200, "{} names were found", chosen.len());
         for key in [0, 2, 3, 1 << 63] {
-            let mut places = [0; 256];
-            chosen.iter().for_each(|name| places[place(key, name)] += 1);
-            assert!(places.iter().all(|&count| count < 16), "{:?} names at one place", places.iter().max());
+            let mut buckets = [0; 256];
+            chosen.iter().for_each(|name| buckets[bucket(key, name)] += 1);
+            assert!(buckets.iter().all(|&count| count < 16), "{:?} names in one bucket", buckets.iter().max());
         }
     }
 

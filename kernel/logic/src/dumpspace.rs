@@ -7,7 +7,7 @@
 /// Most pieces that one space is cut into.
 pub const MOST_PIECES: usize = 32;
 
-/// User id of the superuser, whom no share binds.
+/// User id of the superuser, to which no share applies.
 const ROOT: u32 = 0;
 
 /// The pieces of one space.
@@ -41,16 +41,16 @@ struct Said {
 pub enum Reason {
     /// Every piece is filled.
     Full,
-    /// Its user has filled this many, as many as one user may.
+    /// Its user has filled its share, this many pieces.
     User(usize),
-    /// All ordinary users together have filled this many, as many as they may.
+    /// All ordinary users together have filled their share, this many pieces.
     Ordinary(usize),
 }
 
-/// A refusal.
+/// Why a dump is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The limit that was reached.
     pub reason: Reason,
     /// Whether it is the first for that reason (for [`Reason::User`]: of that user), and so to be announced.
     pub first: bool,

@@ -1,8 +1,8 @@
 //! Decides what an ELF file asks to have mapped, and refuses everything that asks for nonsense.
 //!
-//! Two steps, because the kernel reads a file piecewise: [`Header::parse`] looks at the first 64 bytes and says where the
-//! program headers are; [`Image::parse`] turns those into load segments. Source: the System V ABI, chapters 4 and 5, and
-//! the checks of Linux's `fs/binfmt_elf.c` as observed from outside (a bad file is `ENOEXEC`).
+//! Two steps, because the kernel reads a file piecewise: [`Header::parse`] looks at the first 64 bytes and says where
+//! the program headers are; [`Image::parse`] turns those into load segments. Source: the System V ABI, chapters 4 and
+//! 5, and the checks of Linux's `fs/binfmt_elf.c` as observed from outside (a bad file is `ENOEXEC`).
 
 use alloc::vec::Vec;
 
@@ -43,7 +43,7 @@ pub enum ElfError {
 /// Whether addresses in the file are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// `ET_EXEC`
+    /// `ET_EXEC`: segments are mapped at the addresses in the file.
     Fixed,
     /// `ET_DYN`: the kernel chooses a base.
     Anywhere,
@@ -100,12 +100,12 @@ pub struct Segment {
     pub file_bytes: u64,
     /// Bytes it occupies; the rest is zero.
     pub mem_bytes: u64,
-    /// Protection.
+    /// The access that `p_flags` asks for.
     pub prot: Prot,
 }
 
 impl Segment {
-    /// First page.
+    /// Address of the first page it touches: `vaddr` rounded down.
     pub fn page_start(&self) -> u64 {
         self.vaddr & !(PAGE - 1)
     }

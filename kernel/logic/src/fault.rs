@@ -1,17 +1,17 @@
 //! Chooses what a faulting page becomes; `mm::fault` in the kernel applies the choice.
 //!
-//! Three things are known when a page faults: what range (VMA) it lies in, what the page table holds, and what the program
-//! tried. Nothing else decides. A page is never mapped writable unless it belongs to this address space alone (private) or
-//! to the file itself (shared): that single rule keeps cached pages clean.
+//! Three things are known when a page faults: what range (VMA) it lies in, what the page table holds, and what the
+//! program tried. Nothing else decides. A page is never mapped writable unless it belongs to this address space alone
+//! (private) or to the file itself (shared): that single rule keeps cached pages clean.
 
 use crate::vma::{Prot, VmaFlags};
 
 /// What the program tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A load.
+    /// A load from the page.
     Read,
-    /// A store.
+    /// A store to the page.
     Write,
     /// An instruction fetch.
     Exec,
@@ -20,9 +20,9 @@ pub enum Access {
 /// What the page table holds for the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pte {
-    /// Nothing.
+    /// No entry, or one that is not present.
     Absent,
-    /// A frame.
+    /// An entry that maps a frame.
     Present {
         /// Stores are allowed.
         writable: bool,
@@ -38,9 +38,9 @@ pub enum Pte {
 /// Where a range's pages come from, as far as a fault cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Zero pages.
+    /// Anonymous memory: pages begin as zeros.
     Anonymous,
-    /// A file.
+    /// A file: pages come from its page cache.
     File,
 }
 
@@ -70,7 +70,7 @@ pub enum Action {
     MakeWritable,
     /// Present, but with an older protection: set what the range says, leaving stores out when `writable` is not set.
     Reprotect {
-        /// Stores included.
+        /// The new protection includes stores.
         writable: bool,
     },
 }
@@ -78,15 +78,16 @@ pub enum Action {
 /// The range's part in the decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Range {
-    /// Protection.
+    /// What the program may do in the range.
     pub prot: Prot,
-    /// Flags.
+    /// Sharing and growth flags of the range.
     pub flags: VmaFlags,
-    /// Backing.
+    /// Where its absent pages come from.
     pub source: Source,
 }
 
-/// The rule.
+/// What the fault handler must do for an `access` to a page of `range` whose entry is `pte`; `range` is `None`
+/// outside all mappings.
 pub fn decide(range: Option<Range>, pte: Pte, access: Access) -> Action {
     let Some(range) = range else { return Action::NotMapped };
     let needed = match access {

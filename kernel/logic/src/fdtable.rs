@@ -1,8 +1,8 @@
 //! Chooses descriptor numbers: the lowest free one, within the limit, with its close-on-exec flag.
 //!
-//! Three parallel arrays: the descriptors, a bitmap of those in use and a bitmap of those to be closed by exec. Finding the
-//! lowest free number looks at one word for every 64 descriptors in use and starts at the lowest word that can have room.
-//! Rules: open(2), dup(2), fcntl(2) F_DUPFD, close_range(2), getrlimit(2) RLIMIT_NOFILE.
+//! Three parallel arrays: the descriptors, a bitmap of those in use and a bitmap of those to be closed by exec. Finding
+//! the lowest free number looks at one word for every 64 descriptors in use and starts at the lowest word that can have
+//! room. Rules: open(2), dup(2), fcntl(2) F_DUPFD, close_range(2), getrlimit(2) RLIMIT_NOFILE.
 
 use alloc::vec::Vec;
 

@@ -1,7 +1,7 @@
 //! Advisory byte-range locks (fcntl(2) "Advisory record locking") as rules over a sorted list.
 //!
-//! An owner's own locks never conflict: setting a range replaces what he had there, splitting and merging as needed. Read
-//! locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
+//! An owner's own locks never conflict: setting a range replaces the owner's locks there, splitting and merging as
+//! needed. Read locks of different owners may overlap. A lock to the end of the file ends at [`TO_END`].
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ pub enum Kind {
 /// A locked range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lock<O> {
-    /// First byte.
+    /// Offset of the first locked byte.
     pub first: u64,
     /// Last byte, inclusive.
     pub last: u64,
@@ -55,7 +55,7 @@ impl<O> Default for Locks<O> {
 }
 
 impl<O> Locks<O> {
-    /// No locks.
+    /// A file without locks; allocates nothing.
     pub const fn new() -> Self {
         Self { held: Vec::new() }
     }
@@ -117,8 +117,8 @@ impl<O: Copy + PartialEq> Locks<O> {
         changed
     }
 
-    /// Adds a lock where its owner has none, as one with those of its kind beside it, so that a program that locks byte by
-    /// byte does not fill memory.
+    /// Adds a lock where its owner has none, as one with those of its kind beside it, so that a program that locks byte
+    /// by byte does not fill memory.
     fn join(&mut self, mut wanted: Lock<O>) {
         let Lock { first, last, kind, owner } = wanted;
         self.held.retain(|lock| {

@@ -1,13 +1,15 @@
 //! Maps a file's page numbers to whatever holds a page: dense where the file is dense, sparse where it is not.
 //!
-//! A file written from its start grows a vector, whose doubling makes growth cost a constant per page. A page far behind the
-//! dense part (a hole of more than `DENSE_GAP` pages) goes to a tree instead, so that one byte at 1 TiB costs one page. When
-//! the dense part reaches pages of the tree, lookups find them there still: the vector is asked first.
+//! A file written from its start grows a vector, whose doubling makes growth cost a constant per page. A page far
+//! behind the dense part (a hole of more than `DENSE_GAP` pages) goes to a tree instead, so that one byte at 1 TiB
+//! costs one page. When the dense part reaches pages of the tree, lookups find them there still: the vector is asked
+//! first.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// The most pages the vector holds: behind it even a dense file goes to the tree, so that no allocation grows without bound.
+/// The most pages the vector holds: behind it even a dense file goes to the tree, so that no allocation grows without
+/// bound.
 const DENSE_MOST: u64 = 1 << 18;
 /// The widest hole, in pages, that the vector bridges with empty slots.
 const DENSE_GAP: u64 = 512;

@@ -1,7 +1,7 @@
 //! Inflates a gzip file (RFC 1952) in pieces, so that the output needs no contiguous memory.
 //!
-//! The window is the 32 KiB that deflate needs; every full or final stretch of it goes to the caller's sink. The CRC and the
-//! length in the trailer are checked: an archive that was cut or flipped is not silently half a file system.
+//! The window is the 32 KiB that deflate needs; every full or final stretch of it goes to the caller's sink. The CRC
+//! and the length in the trailer are checked: an archive that was cut or flipped is not silently half a file system.
 
 use alloc::boxed::Box;
 use miniz_oxide::inflate::TINFLStatus;

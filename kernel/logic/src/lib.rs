@@ -1,4 +1,4 @@
-//! Kernel rules that run anywhere; the kernel carries them out.
+//! Kernel rules that need no machine: pure functions and data structures, tested on the host.
 #![no_std]
 
 extern crate alloc;

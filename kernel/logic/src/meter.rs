@@ -1,9 +1,9 @@
-//! How often something took how long: four numbers that any processor adds to without a lock ([`Meter`]); and work that
+//! Counts durations in four numbers that any processor adds to without a lock ([`Meter`]); and limits work that
 //! may take only a share of the time ([`Share`]).
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A meter.
+/// Counts durations: how many, their sum, the shortest and the longest. The unit is the caller's.
 pub struct Meter {
     calls: AtomicU64,
     total: AtomicU64,
@@ -16,16 +16,16 @@ pub struct Meter {
 pub struct Reading {
     /// Times; not 0.
     pub calls: u64,
-    /// In all.
+    /// Sum of all durations.
     pub total: u64,
-    /// Shortest.
+    /// The shortest duration.
     pub min: u64,
-    /// Longest.
+    /// The longest duration.
     pub max: u64,
 }
 
 impl Meter {
-    /// At zero.
+    /// A meter that has counted nothing.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "meant for statics")]
     pub const fn new() -> Self {
@@ -46,7 +46,8 @@ impl Meter {
         self.calls.fetch_add(1, Ordering::Release);
     }
 
-    /// Reads it and sets it back; `None` if nothing was counted. What is added meanwhile is in this reading or the next.
+    /// Reads it and sets it back; `None` if nothing was counted. What is added meanwhile is in this reading or the
+    /// next.
     pub fn take(&self) -> Option<Reading> {
         let calls = self.calls.swap(0, Ordering::Acquire);
         (calls != 0).then(|| Reading {
@@ -65,7 +66,7 @@ impl Reading {
         Self { calls: self.calls, total: convert(self.total), min: convert(self.min), max: convert(self.max) }
     }
 
-    /// Mean.
+    /// The mean duration, rounded down.
     #[must_use]
     pub const fn mean(&self) -> u64 {
         self.total / self.calls

@@ -26,16 +26,16 @@ struct Level {
 /// Why a message was not taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There are as many as there may be.
+    /// The queue holds its maximum number of messages.
     Full,
-    /// It is longer than the queue's messages may be.
+    /// It exceeds the queue's maximum message length.
     TooLong,
-    /// No memory.
+    /// The message could not be allocated.
     NoMemory,
 }
 
 impl Messages {
-    /// None yet.
+    /// An empty queue of at most `most` messages, each of at most `longest` bytes.
     pub const fn new(most: usize, longest: usize) -> Self {
         Self { waiting: Vec::new(), len: 0, most, longest }
     }

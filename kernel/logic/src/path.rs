@@ -1,8 +1,8 @@
 //! Splits a path into components and decides what each one asks of the walk.
 //!
-//! The rules of path_resolution(7): repeated slashes count as one, a trailing slash demands a directory and makes the walk
-//! follow a final symlink, `.` and `..` are steps of their own, a component longer than `NAME_MAX` is ENAMETOOLONG and a
-//! walk through more than forty symlinks is ELOOP.
+//! The rules of path_resolution(7): repeated slashes count as one, a trailing slash demands a directory and makes the
+//! walk follow a final symlink, `.` and `..` are steps of their own, a component longer than `NAME_MAX` is ENAMETOOLONG
+//! and a walk through more than forty symlinks is ELOOP.
 
 /// Longest file name, in bytes (`NAME_MAX`).
 pub const NAME_MAX: usize = 255;
@@ -14,7 +14,7 @@ pub const MAX_SYMLINKS: u32 = 40;
 /// One step of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'p> {
-    /// `.`: stay, but the place must be a directory.
+    /// `.`: stay, but it must be a directory.
     Here,
     /// `..`: the parent, or stay at the root.
     Up,
@@ -58,7 +58,7 @@ impl<'p> Steps<'p> {
     }
 }
 
-/// A step in its place.
+/// A step and what follows it in the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked<'p> {
     /// What to do.

@@ -11,16 +11,16 @@ pub const EXECUTE: u32 = 1;
 const TYPE_MASK: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 
-/// Who asks, reduced to what this file makes of him.
+/// The caller's relation to one file, and the capabilities that override the permission bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// The file system user id is the owner.
     pub owner: bool,
     /// The file system group id or a supplementary group is the file's group.
     pub group: bool,
-    /// CAP_DAC_OVERRIDE.
+    /// The caller has `CAP_DAC_OVERRIDE`: read and write always, execute if any execute bit is set.
     pub overrides: bool,
-    /// CAP_DAC_READ_SEARCH.
+    /// The caller has `CAP_DAC_READ_SEARCH`: read always, and search of directories.
     pub reads: bool,
 }
 
@@ -40,45 +40,47 @@ pub const fn allowed(mode: u32, standing: Standing, wish: u32) -> bool {
     if standing.reads && (wish == READ || (mode & TYPE_MASK == DIRECTORY && wish & WRITE == 0)) {
         return true;
     }
-    // The capability reads and writes everything and searches every directory, but executes only what somebody may execute.
+    // The capability reads and writes everything and searches every directory, but executes only a file with an execute
+    // bit.
     standing.overrides && (wish & EXECUTE == 0 || mode & 0o111 != 0 || mode & TYPE_MASK == DIRECTORY)
 }
 
-/// Whether an entry owned by `entry_owner` may be removed from or renamed in a directory: in a sticky directory only its
-/// owner, the directory's owner or somebody with CAP_FOWNER may.
+/// Whether an entry owned by `entry_owner` may be removed from or renamed in a directory: in a sticky directory only
+/// its owner, the directory's owner or a caller with `CAP_FOWNER` may.
 pub const fn may_remove(dir_mode: u32, owns_dir: bool, owns_entry: bool, overrides: bool) -> bool {
     dir_mode & 0o1000 == 0 || owns_dir || owns_entry || overrides
 }
 
-/// The mode after a write, truncation or chown by somebody without CAP_FSETID: set-user-ID goes, and set-group-ID where the
+/// The mode after a write, truncation or chown without `CAP_FSETID`: set-user-ID is cleared, and set-group-ID where the
 /// group may execute (else it means mandatory locking).
 pub const fn without_set_id(mode: u32) -> u32 {
     let mode = mode & !0o4000;
     if mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
 }
 
-/// The mode a new file gets in a directory of `dir_mode`: not set-group-ID and executable at once where it takes over the group of a
-/// directory its maker is no member of (`in_group`), unless he has CAP_FSETID.
+/// The mode a new file gets in a directory of `dir_mode`: not set-group-ID and executable at once where it takes over
+/// the group of a directory whose group the creator is not in (`in_group`), unless it has `CAP_FSETID`
+/// (`keeps_set_id`).
 pub const fn mode_in(dir_mode: u32, in_group: bool, keeps_set_id: bool, mode: u32) -> u32 {
     let foreign = dir_mode & 0o2000 != 0 && !in_group && !keeps_set_id;
     if foreign && mode & TYPE_MASK != DIRECTORY && mode & 0o2010 == 0o2010 { mode & !0o2000 } else { mode }
 }
 
-/// Who a process is, as far as another's wish to look into it goes.
+/// The credentials of a process that decide whether another process may inspect it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// Real, effective and saved user.
     pub users: [u32; 3],
     /// Real, effective and saved group.
     pub groups: [u32; 3],
-    /// Permitted capabilities.
+    /// The permitted capability set, bit n for capability n.
     pub capabilities: u64,
-    /// prctl(2) PR_GET_DUMPABLE.
+    /// The flag of prctl(2) `PR_GET_DUMPABLE`.
     pub dumpable: bool,
 }
 
-/// Whether a caller with the user and group `ids` and `capabilities` may look into a process of another thread group (ptrace(2),
-/// "Ptrace access mode checking"); `traces` is CAP_SYS_PTRACE, which always may.
+/// Whether a caller with the user and group `ids` and `capabilities` may look into a process of another thread group
+/// (ptrace(2), "Ptrace access mode checking"); `traces` is CAP_SYS_PTRACE, which always may.
 pub fn may_look_into(ids: (u32, u32), capabilities: u64, traces: bool, target: &Identity) -> bool {
     let same = target.users == [ids.0; 3] && target.groups == [ids.1; 3];
     traces || (same && target.dumpable && target.capabilities & !capabilities == 0)

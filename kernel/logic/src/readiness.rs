@@ -1,14 +1,15 @@
 //! Decides which events poll, select and epoll report.
 //!
-//! A file says what it is ready for (a mask of `POLL*` bits) and how often that changed (a sequence number that every wake-up
-//! raises). Level-triggered interests report whenever wished bits are set; edge-triggered ones only if the sequence moved since
-//! their last report; one-shot ones fall silent after one report until they are modified. Sources: poll(2), select(2), epoll(7).
+//! A file says what it is ready for (a mask of `POLL*` bits) and how often that changed (a sequence number that every
+//! wake-up raises). Level-triggered interests report whenever wished bits are set; edge-triggered ones only if the
+//! sequence moved since their last report; one-shot ones are disabled after one report until they are modified.
+//! Sources: poll(2), select(2), epoll(7).
 
 use linux_abi::flags::socket;
 
 /// There is data to read.
 pub const IN: u32 = socket::EPOLLIN as u32;
-/// Urgent data.
+/// Exceptional condition, such as out-of-band data (`EPOLLPRI`).
 pub const PRI: u32 = socket::EPOLLPRI as u32;
 /// Writing will not block.
 pub const OUT: u32 = socket::EPOLLOUT as u32;
@@ -28,9 +29,9 @@ pub const RDHUP: u32 = socket::EPOLLRDHUP as u32;
 pub const EXCLUSIVE: u32 = socket::EPOLLEXCLUSIVE as u32;
 /// Keeps the system awake; accepted and ignored.
 pub const WAKEUP: u32 = socket::EPOLLWAKEUP as u32;
-/// Report once.
+/// The registration is disabled after one event (`EPOLLONESHOT`).
 pub const ONESHOT: u32 = socket::EPOLLONESHOT as u32;
-/// Edge-triggered.
+/// Edge-triggered: reported when readiness changes, not while it lasts (`EPOLLET`).
 pub const EDGE: u32 = socket::EPOLLET as u32;
 
 /// What select(2) takes for readable.

@@ -1,9 +1,11 @@
-//! Rings that record what happens, overwrite the oldest, and can be read at any moment: the shape of the flight recorder.
+//! Rings that record what happens, overwrite the oldest, and can be read at any moment: the shape of the flight
+//! recorder.
 //!
-//! Writers of one ring are one thread of execution and whatever interrupts it (a processor and its interrupt handlers): each
-//! takes a number by one atomic addition, fills the slot of that number, and seals it by storing the number last. A reader
-//! on any processor, even in the middle of a write it interrupted, takes an entry only if it was sealed with the expected
-//! number, and drops it again if the slot was handed out anew meanwhile. Nothing waits, nothing allocates, nothing fails.
+//! Writers of one ring are one thread of execution and whatever interrupts it (a processor and its interrupt handlers):
+//! each takes a number by one atomic addition, fills the slot of that number, and seals it by storing the number last.
+//! A reader on any processor, even in the middle of a write it interrupted, takes an entry only if it was sealed with
+//! the expected number, and drops it again if the slot was handed out again meanwhile. Nothing waits, nothing
+//! allocates, nothing fails.
 //!
 //! [`calls`] is the ring of a thread's system calls, which is written in two steps.
 
@@ -43,7 +45,7 @@ pub struct Entry<const WORDS: usize> {
 /// What a ring has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Entries begun.
+    /// Entries begun since boot, overwritten ones included.
     pub total: u64,
     /// Those that newer ones have replaced.
     pub overwritten: u64,
@@ -68,7 +70,7 @@ impl<const WORDS: usize, const SLOTS: usize> Recorder<WORDS, SLOTS> {
     pub fn put<const GIVEN: usize>(&self, tag: u8, words: [u64; GIVEN]) {
         const { assert!(GIVEN <= WORDS, "more words than a slot has") };
         let ticket = self.next.fetch_add(STEP, Ordering::Relaxed);
-        // Whoever sees a word stored below also sees the number taken, and knows the old entry gone.
+        // A reader that sees a word stored below also sees the number taken, and discards the old entry.
         fence(Ordering::Release);
         let slot = &self.slots[(ticket >> TAG_BITS) as usize % SLOTS];
         for (to, from) in slot.words.iter().zip(words) {
@@ -94,8 +96,8 @@ impl<const WORDS: usize, const SLOTS: usize> Recorder<WORDS, SLOTS> {
         (distance <= SLOTS as u64).then_some(Entry { number, tag, words })
     }
 
-    /// Every entry that can be had, oldest first. Entries recorded meanwhile are left out. How many could not be had although
-    /// they should: overwritten while being read, or not finished.
+    /// Every entry that can be had, oldest first. Entries recorded meanwhile are left out. How many could not be had
+    /// although they should: overwritten while being read, or not finished.
     pub fn for_each(&self, mut visit: impl FnMut(Entry<WORDS>)) -> u32 {
         let end = self.taken();
         let mut missing = 0;

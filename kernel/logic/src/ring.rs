@@ -21,7 +21,7 @@ impl Ring {
         Self { bytes: Box::default(), head: 0, len: 0 }
     }
 
-    /// Bytes held.
+    /// Number of bytes that are held and not yet consumed.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -1,9 +1,9 @@
 //! Decides who runs next on one CPU and for how long.
 //!
-//! Real-time tasks go strictly by priority, first come first served within one. Everyone else shares by weight: each
+//! Real-time tasks run strictly by priority, in order of arrival within one. All other tasks share by weight: each
 //! task carries a virtual runtime that advances more slowly the heavier it is, and the task furthest behind runs. A
-//! task that slept is placed at most half a latency period behind the queue, so that sleeping earns a quick turn and never a
-//! monopoly. Weights are those of nice levels: each level changes the share by a quarter, 1024 at nice 0.
+//! task that slept is placed at most half a latency period behind the queue, so that sleeping earns a quick turn and
+//! never a monopoly. Weights are those of nice levels: each level changes the share by a quarter, 1024 at nice 0.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
@@ -24,7 +24,7 @@ pub enum ThreadState {
     Uninterruptible = 4,
     /// Stopped by job control.
     Stopped = 5,
-    /// Ended.
+    /// Exited; never scheduled again.
     Dead = 6,
 }
 
@@ -62,10 +62,10 @@ pub enum Policy {
     Idle,
 }
 
-/// A task's place in the order.
+/// A task's scheduling parameters: its policy and its key in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entity {
-    /// Policy.
+    /// The scheduling policy, with the priority if it is a real-time one.
     pub policy: Policy,
     /// -20 to 19.
     pub nice: i8,
@@ -111,7 +111,7 @@ pub const fn weighted(ran: u64, weight: u64) -> u64 {
     if weight == 1024 { ran } else { ran.saturating_mul(1024) / weight }
 }
 
-/// One turn, in nanoseconds, when somebody else waits.
+/// One turn in nanoseconds, when another task is runnable.
 pub const SLICE: u64 = 4_000_000;
 /// Slack before a woken task interrupts the running one.
 pub const WAKE_GRANULARITY: u64 = 1_000_000;
@@ -129,7 +129,7 @@ const WEIGHTS: [u64; 40] = [
 pub enum Arrival {
     /// It was created.
     New,
-    /// It slept.
+    /// It was asleep and is runnable again.
     Woken,
     /// It was running and gave way.
     Preempted,
@@ -144,7 +144,7 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct RunQueue<T> {
     heap: BinaryHeap<Reverse<Queued<T>>>,
-    /// The smallest virtual runtime anybody may be placed at; never goes back.
+    /// The smallest virtual runtime at which a task may be queued; never decreases.
     clock: u64,
     serial: u64,
 }
@@ -164,7 +164,7 @@ impl<T> Default for RunQueue<T> {
 }
 
 impl<T> RunQueue<T> {
-    /// Nobody waits.
+    /// An empty run queue; allocates nothing.
     pub const fn new() -> Self {
         Self { heap: BinaryHeap::new(), clock: 0, serial: 0 }
     }
@@ -174,7 +174,7 @@ impl<T> RunQueue<T> {
         self.heap.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
@@ -189,8 +189,8 @@ impl<T> RunQueue<T> {
         self.heap.reserve(tasks.saturating_sub(self.heap.len()));
     }
 
-    /// Lets the queue's virtual time follow a running task that has come to `vruntime`: newcomers are placed beside it, not
-    /// where it was when it last had company.
+    /// Advances the queue's virtual time to the running task's `vruntime`, so that a newly queued task starts beside it
+    /// rather than at an old value. Advances no further than to the first queued task.
     pub fn advance_to(&mut self, vruntime: u64) {
         let floor = match self.heap.peek() {
             Some(Reverse(first)) if first.class == 100 => vruntime.min(first.vruntime),
@@ -354,7 +354,7 @@ mod tests {
         queue.push('n', &mut newcomer, Arrival::New);
         queue.push('h', &mut hog, Arrival::Preempted);
         assert!(newcomer.vruntime >= hog.vruntime);
-        // With somebody further behind in the queue, time stands still.
+        // While a queued task is further behind, the clock does not advance.
         let before = queue.clock();
         queue.advance_to(u64::MAX);
         assert_eq!(queue.clock(), before);

@@ -1,8 +1,8 @@
 //! Decides what a signal does: which is delivered next, what its default is, and how an interrupted call goes on.
 //!
-//! Nouns: a [`SigSet`] is 64 bits, bit `n - 1` for signal `n`. A [`SigInfo`] says who sent a signal and why; [`Pending`]
-//! holds those not yet delivered (ordinary signals once each, real-time ones queued in order); a [`Disposition`] is what
-//! the program asked for with sigaction(2). Source: signal(7), sigaction(2).
+//! Nouns: a [`SigSet`] is 64 bits, bit `n - 1` for signal `n`. A [`SigInfo`] says who sent a signal and why;
+//! [`Pending`] holds those not yet delivered (ordinary signals once each, real-time ones queued in order); a
+//! [`Disposition`] is what the program asked for with sigaction(2). Source: signal(7), sigaction(2).
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -54,7 +54,7 @@ pub mod sig {
 pub struct SigSet(pub u64);
 
 impl SigSet {
-    /// No signal.
+    /// The set without signals.
     pub const EMPTY: SigSet = SigSet(0);
     /// The two that can be neither caught nor blocked.
     pub const UNBLOCKABLE: SigSet = SigSet(bit(sig::KILL) | bit(sig::STOP));
@@ -74,12 +74,12 @@ impl SigSet {
         self.0 & bit(signal) != 0
     }
 
-    /// Union.
+    /// The signals in either set.
     pub const fn with(self, other: SigSet) -> SigSet {
         SigSet(self.0 | other.0)
     }
 
-    /// Difference.
+    /// The signals of `self` that are not in `other`.
     pub const fn without(self, other: SigSet) -> SigSet {
         SigSet(self.0 & !other.0)
     }
@@ -101,16 +101,16 @@ const fn bit(signal: u8) -> u64 {
     1 << ((signal - 1) & 63)
 }
 
-/// What a signal does when nobody handles it.
+/// What a signal does without a handler (signal(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultAction {
     /// Ends the process.
     Terminate,
     /// Ends it, with the core bit in its wait status.
     Core,
-    /// Nothing.
+    /// Discarded at delivery.
     Ignore,
-    /// Stops it.
+    /// Stops all threads of the process.
     Stop,
     /// Continues it (which happened when the signal was sent); nothing at delivery.
     Continue,
@@ -150,7 +150,7 @@ pub mod sa {
 pub struct Disposition {
     /// [`SIG_DFL`], [`SIG_IGN`] or the handler's address.
     pub handler: u64,
-    /// [`sa`] bits.
+    /// Flags of sigaction(2), from [`sa`].
     pub flags: u64,
     /// Where the handler returns to.
     pub restorer: u64,
@@ -159,7 +159,8 @@ pub struct Disposition {
 }
 
 impl Disposition {
-    /// What is left of it without the program that asked for it: a handler is the default then, the rest is 0 (execve(2)).
+    /// What is left of it without the program that asked for it: a handler is the default then, the rest is 0
+    /// (execve(2)).
     pub fn forget_handler(&mut self) {
         let handler = if self.handler == SIG_IGN { SIG_IGN } else { SIG_DFL };
         *self = Self { handler, ..Self::default() };
@@ -178,7 +179,7 @@ impl Disposition {
 /// What delivering a signal means now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// Nothing.
+    /// The signal is discarded.
     Drop,
     /// Run the handler.
     Handle(Disposition),
@@ -213,7 +214,7 @@ pub fn deliver(signal: u8, disposition: &Disposition, protected: bool) -> Delive
     }
 }
 
-/// `si_code` values.
+/// Values of `si_code` that the kernel itself sends (sigaction(2)).
 pub mod code {
     #![allow(missing_docs, reason = "the names are sigaction(2)'s own")]
     pub use linux_abi::signals::{
@@ -237,39 +238,39 @@ pub enum Cause {
     None,
     /// `kill`, `tgkill`: sender.
     Sender {
-        /// Sending process.
+        /// Process id of the sender, in the receiver's view.
         pid: u32,
         /// Its real user.
         uid: u32,
     },
     /// `sigqueue`: sender and value.
     Value {
-        /// Sending process.
+        /// Process id of the sender, in the receiver's view.
         pid: u32,
         /// Its real user.
         uid: u32,
-        /// `si_value`.
+        /// `si_value`: the word the sender passed.
         value: u64,
     },
     /// A POSIX timer.
     Timer {
-        /// Timer id.
+        /// `si_timerid`: the id that timer_create(2) returned.
         id: u32,
         /// Expirations that found the signal still pending.
         overrun: u32,
-        /// `si_value`.
+        /// `si_value`: the word passed to timer_create(2).
         value: u64,
         /// Which setting of the timer sent it; no program sees this.
         setting: u64,
     },
     /// A fault at an address.
     Fault {
-        /// `si_addr`.
+        /// `si_addr`: the faulting address.
         addr: u64,
     },
     /// A child changed state.
     Child {
-        /// The child.
+        /// Process id of the child.
         pid: u32,
         /// Its real user.
         uid: u32,
@@ -282,9 +283,9 @@ pub enum Cause {
     },
     /// A file is ready.
     Poll {
-        /// `si_band`
+        /// `si_band`: the poll(2) events that are ready.
         band: u64,
-        /// `si_fd`
+        /// `si_fd`: the descriptor that is ready.
         fd: i32,
     },
     /// The program's own 112 bytes, from `rt_sigqueueinfo`. Apart, so that the others are cheap to copy.
@@ -294,13 +295,13 @@ pub enum Cause {
 /// Who sent a signal and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigInfo {
-    /// Signal number.
+    /// `si_signo`: the signal's number, 1 to 64.
     pub signal: u8,
-    /// `si_code`
+    /// `si_code`: one of [`code`] or the sender's own value.
     pub code: i32,
-    /// `si_errno`
+    /// `si_errno`: 0 for every signal the kernel sends.
     pub errno: i32,
-    /// The rest.
+    /// The fields that depend on `code`.
     pub cause: Cause,
 }
 
@@ -349,8 +350,8 @@ impl SigInfo {
     }
 }
 
-/// Signals sent and not yet delivered. Each entry of the queue keeps a `Ticket`, dropped when the signal is taken or thrown
-/// away; a timer's has none, since the timer has counted its entry.
+/// Signals sent and not yet delivered. Each entry of the queue keeps a `Ticket`, dropped when the signal is taken or
+/// thrown away; a timer's has none, since the timer has counted its entry.
 #[derive(Debug)]
 pub struct Pending<Ticket> {
     set: SigSet,
@@ -364,12 +365,12 @@ impl<Ticket> Default for Pending<Ticket> {
 }
 
 impl<Ticket> Pending<Ticket> {
-    /// None.
+    /// No pending signals; allocates nothing.
     pub const fn new() -> Self {
         Self { set: SigSet::EMPTY, queue: VecDeque::new() }
     }
 
-    /// Which signals wait.
+    /// The set of pending signals.
     pub fn set(&self) -> SigSet {
         self.set
     }
@@ -384,10 +385,10 @@ impl<Ticket> Pending<Ticket> {
         self.set.is_empty()
     }
 
-    /// Adds a signal. An ordinary one that already waits is merged. `admit` gives the ticket for an entry; it is told whether
-    /// the limit binds this signal, which it does not if `kill` or the kernel sends an ordinary one. Without a ticket an
-    /// ordinary signal still becomes pending (without its info), a real-time one of `kill` too, and another real-time one
-    /// is refused: `false`, which is `EAGAIN` for `sigqueue`.
+    /// Adds a signal. An ordinary one that already waits is merged. `admit` gives the ticket for an entry; it is told
+    /// whether the limit binds this signal, which it does not if `kill` or the kernel sends an ordinary one. Without a
+    /// ticket an ordinary signal still becomes pending (without its info), a real-time one of `kill` too, and another
+    /// real-time one is refused: `false`, which is `EAGAIN` for `sigqueue`.
     ///
     /// A timer's signal is merged with that of the same timer only, which then counts one overrun more, since the timer
     /// goes on when this very entry is taken.
@@ -463,16 +464,16 @@ impl<Ticket> Pending<Ticket> {
     }
 }
 
-/// Whether a user's limit on queued signals holds for one.
+/// Whether `RLIMIT_SIGPENDING` applies to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// It does.
+    /// The limit holds: the signal is refused once the user has as many queued.
     Binds,
     /// It is counted, and queued however many there are.
     Lifted,
 }
 
-/// How a call that a signal interrupted goes on; the kernel-internal error numbers Linux uses (never seen by programs).
+/// How a call that a signal interrupted continues: Linux's kernel-internal error numbers, which programs never see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupted {
     /// `ERESTARTSYS`: again if the handler has `SA_RESTART` or there is no handler, else `EINTR`.
@@ -488,11 +489,11 @@ pub enum Interrupted {
 /// What to do with the interrupted call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// Return `EINTR`.
+    /// The call returns `EINTR`.
     Fail,
     /// Execute the same call again.
     Again,
-    /// Execute `restart_syscall`.
+    /// The thread executes `restart_syscall`, which resumes the call with the time that remains.
     RestartBlock,
 }
 

@@ -12,9 +12,9 @@ pub mod at {
     pub const PHDR: u64 = 3;
     /// Size of one.
     pub const PHENT: u64 = 4;
-    /// How many.
+    /// Number of program headers.
     pub const PHNUM: u64 = 5;
-    /// Page size.
+    /// Bytes of a page.
     pub const PAGESZ: u64 = 6;
     /// Base of the interpreter.
     pub const BASE: u64 = 7;
@@ -22,15 +22,15 @@ pub mod at {
     pub const FLAGS: u64 = 8;
     /// Entry of the program itself.
     pub const ENTRY: u64 = 9;
-    /// Real user.
+    /// Real user id.
     pub const UID: u64 = 11;
-    /// Effective user.
+    /// Effective user id.
     pub const EUID: u64 = 12;
-    /// Real group.
+    /// Real group id.
     pub const GID: u64 = 13;
-    /// Effective group.
+    /// Effective group id.
     pub const EGID: u64 = 14;
-    /// Platform string.
+    /// Address of the platform's name, such as `x86_64`.
     pub const PLATFORM: u64 = 15;
     /// CPU capabilities (CPUID 1 EDX on x86_64).
     pub const HWCAP: u64 = 16;
@@ -48,7 +48,7 @@ pub mod at {
     pub const RSEQ_ALIGN: u64 = 28;
     /// Name the program was executed by.
     pub const EXECFN: u64 = 31;
-    /// The vDSO.
+    /// Address of the vDSO's ELF header.
     pub const SYSINFO_EHDR: u64 = 33;
     /// Minimal signal stack size.
     pub const MINSIGSTKSZ: u64 = 51;
@@ -63,9 +63,9 @@ pub struct Contents<'a> {
     pub envp: &'a [Vec<u8>],
     /// The path as given to execve.
     pub execfn: &'a [u8],
-    /// `AT_PLATFORM`.
+    /// The string `AT_PLATFORM` points to, without terminator.
     pub platform: &'a [u8],
-    /// `AT_RANDOM`'s bytes.
+    /// The 16 random bytes `AT_RANDOM` points to.
     pub random: [u8; 16],
     /// Auxiliary pairs other than the ones that point into the stack and the final null.
     pub aux: &'a [(u64, u64)],

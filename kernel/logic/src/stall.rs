@@ -1,8 +1,8 @@
-//! Decides when a system or a thread that is looked at from time to time no longer gets on.
+//! Decides, from periodic samples, when a system or a thread has stopped making progress.
 //!
-//! [`Quiet`] judges a system in which no program runs: asleep for good only if nothing is left that could wake a thread.
-//! [`Repeating`] judges a thread that takes page faults and does nothing else. Both are fed by a timer interrupt, allocate
-//! nothing, and forget what they saw as soon as something moves.
+//! [`Quiet`] judges a system in which no program runs: asleep for good only if nothing is left that could wake a
+//! thread. [`Repeating`] judges a thread that takes page faults and does nothing else. Both are fed by a timer
+//! interrupt, allocate nothing, and forget what they saw as soon as something moves.
 
 /// What a look at a system found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct Look {
     pub idle: bool,
     /// Switches of all processors since boot.
     pub switches: u64,
-    /// Something outside the threads can wake one: an armed timer, a reader of the console, a terminal whose keys send signals;
-    /// or it could not be found out.
+    /// Something outside the threads can wake one: an armed timer, a reader of the console, a terminal whose keys send
+    /// signals; or it could not be found out.
     pub wakeable: bool,
 }
 
@@ -80,7 +80,7 @@ impl Quiet {
 pub struct Running {
     /// Now, in nanoseconds.
     pub now: u64,
-    /// The thread.
+    /// Id of the thread that was running.
     pub tid: u32,
     /// Page faults it has taken.
     pub faults: u64,
@@ -107,14 +107,14 @@ const LEAST: u64 = 8;
 const FORGET: u64 = 1_000_000_000;
 
 impl Repeating {
-    /// No candidate.
+    /// Watches no thread yet.
     #[must_use]
     pub const fn new() -> Self {
         Self { tid: 0, faults: 0, calls: 0, losses: 0, since: 0, seen: 0 }
     }
 
-    /// Takes a look at the thread that runs; for how long it has taken page faults without a system call and without losing a
-    /// right, in nanoseconds. Threads that take turns with the candidate do not end that.
+    /// Takes a look at the thread that runs; for how long it has taken page faults without a system call and without
+    /// losing a right, in nanoseconds. Threads that take turns with the candidate do not end that.
     pub fn look(&mut self, running: Running) -> Option<u64> {
         if running.tid != self.tid && running.now.saturating_sub(self.seen) < FORGET && self.since != 0 {
             return None;
@@ -130,7 +130,7 @@ impl Repeating {
         goes_on.then(|| running.now - since)
     }
 
-    /// The candidate gets on after all: its time begins again.
+    /// The candidate made progress: its time starts again.
     pub fn restart(&mut self) {
         self.since = self.seen;
     }

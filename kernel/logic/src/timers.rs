@@ -1,7 +1,7 @@
 //! Decides which timers are due: an ordered set of deadlines with removal.
 //!
-//! Removal matters as much as expiry: most timeouts are cancelled, and a set that only forgets at expiry would grow with
-//! every cancelled one.
+//! Removal matters as much as expiry: most timeouts are cancelled, and a set that only forgets at expiry would grow
+//! with every cancelled one.
 
 use alloc::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ impl<T> Default for Timers<T> {
 }
 
 impl<T> Timers<T> {
-    /// No timers.
+    /// A queue without armed timers.
     pub const fn new() -> Self {
         Self { armed: BTreeMap::new(), serial: 0 }
     }
@@ -39,7 +39,7 @@ impl<T> Timers<T> {
         key
     }
 
-    /// Disarms a timer; `None` when it has gone off already.
+    /// Disarms a timer; `None` if it has expired already.
     pub fn disarm(&mut self, key: TimerKey) -> Option<T> {
         self.armed.remove(&key)
     }

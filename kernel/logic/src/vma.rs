@@ -1,9 +1,9 @@
 //! Decides what lies where in an address space: the set of mapped ranges and where a new one fits.
 //!
-//! A [`VmaSet`] is a sorted list of page-aligned, non-overlapping ranges ([`Vma`]). Every edit (insert, remove, protect,
-//! advise) splits ranges at its borders and joins equal neighbours afterwards, so the set never holds two entries where
-//! one would do. What backs a range is the caller's business ([`Backing`]); the set only asks how a backing looks further
-//! in, and whether two backings continue each other.
+//! A [`VmaSet`] is a sorted list of page-aligned, non-overlapping ranges ([`Vma`]). Every edit (insert, remove,
+//! protect, advise) splits ranges at its borders and joins equal neighbours afterwards, so the set never holds two
+//! entries where one would do. What backs a range is the caller's business ([`Backing`]); the set only asks how a
+//! backing looks further in, and whether two backings continue each other.
 //!
 //! Invariant: a range ends where the next begins or before; `start < end`, both multiples of [`PAGE`].
 
@@ -27,13 +27,13 @@ pub const MAX_VMAS: usize = 65_530;
 pub struct Prot(pub u8);
 
 impl Prot {
-    /// Nothing.
+    /// No access (`PROT_NONE`).
     pub const NONE: Prot = Prot(0);
-    /// `PROT_READ`
+    /// Loads are allowed (`PROT_READ`).
     pub const READ: Prot = Prot(1);
-    /// `PROT_WRITE`
+    /// Stores are allowed (`PROT_WRITE`).
     pub const WRITE: Prot = Prot(2);
-    /// `PROT_EXEC`
+    /// Instruction fetches are allowed (`PROT_EXEC`).
     pub const EXEC: Prot = Prot(4);
 
     /// Whether every bit of `other` is in here.
@@ -56,7 +56,7 @@ impl VmaFlags {
     pub const SHARED: VmaFlags = VmaFlags(1);
     /// Grows towards lower addresses when touched just below (`MAP_GROWSDOWN`, the stack).
     pub const GROWS_DOWN: VmaFlags = VmaFlags(2);
-    /// `mlock`ed.
+    /// Pages stay resident (`mlock`, `MAP_LOCKED`).
     pub const LOCKED: VmaFlags = VmaFlags(4);
     /// Not inherited by a fork (`MADV_DONTFORK`).
     pub const DONT_FORK: VmaFlags = VmaFlags(8);
@@ -103,7 +103,7 @@ pub trait Backing: Clone {
 /// One mapped range.
 #[derive(Clone, Debug)]
 pub struct Vma<B> {
-    /// First byte.
+    /// Address of the first byte, a multiple of the page size.
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
@@ -188,7 +188,7 @@ impl<B: Backing> VmaSet<B> {
         self.len() == 0
     }
 
-    /// Mapped pages.
+    /// Number of pages in all ranges, resident or not.
     pub fn pages(&self) -> u64 {
         self.pages
     }
@@ -226,7 +226,8 @@ impl<B: Backing> VmaSet<B> {
         at >= end
     }
 
-    /// Adds a range where nothing is mapped. The caller has checked that with [`VmaSet::is_free`] or removed what was there.
+    /// Adds a range where nothing is mapped. The caller has checked that with [`VmaSet::is_free`] or removed what was
+    /// there.
     pub fn insert(&mut self, vma: Vma<B>) -> Result<(), VmaError> {
         // One more than a split may bring it to, as on Linux.
         if self.vmas.len() > MAX_VMAS {
@@ -277,8 +278,8 @@ impl<B: Backing> VmaSet<B> {
         Ok(())
     }
 
-    /// Gives every page of `start..end` the protection `prot`; `changed` sees each piece with its former protection. On a
-    /// hole the pieces before it have changed, as mprotect(2) does it.
+    /// Gives every page of `start..end` the protection `prot`; `changed` sees each piece with its former protection. On
+    /// a hole the pieces before it have changed, as mprotect(2) does it.
     pub fn protect(
         &mut self,
         start: u64,
@@ -386,7 +387,8 @@ impl<B: Backing> VmaSet<B> {
     }
 
     /// Extends the growing range above `addr` down to the page of `addr`. `limit` is the largest allowed size in bytes;
-    /// `guard` the distance to keep from a range below (Linux: 256 pages). `None` when nothing above grows or it may not.
+    /// `guard` the distance to keep from a range below (Linux: 256 pages). `None` when nothing above grows or it may
+    /// not.
     pub fn grow_down(&mut self, addr: u64, limit: u64, guard: u64) -> Option<u64> {
         let at = self.first_ending_after(addr);
         let page = addr & !(PAGE - 1);

@@ -1,4 +1,4 @@
-//! Numbers that are addresses, and which kind each is.
+//! Address types: physical addresses, frame numbers, user addresses, and ranges of them.
 //!
 //! A [`UserAddr`] is whatever a program passed: it may point anywhere and is checked by the copies that use it. A
 //! [`UserPage`] is a page of the user half, so an address space never touches the kernel's half by mistake.
@@ -28,12 +28,12 @@ impl FrameNumber {
     }
 }
 
-/// An address as a program gave it: not checked, not dereferenced by anybody but [`crate::user`].
+/// An address as a program gave it: not checked, dereferenced only by [`crate::user`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct UserAddr(pub u64);
 
 impl UserAddr {
-    /// The address `bytes` further on; wraps, which the copies answer with a fault.
+    /// The address `bytes` further on; wraps around, and the copies report a fault there.
     #[must_use]
     pub const fn add(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add(bytes as u64))
@@ -83,7 +83,7 @@ impl PageRange {
     /// The whole user half.
     pub const ALL: Self = Self { start: 0, end: USER_END };
 
-    /// First address.
+    /// The first byte's address, a multiple of the page size, below `USER_END`.
     pub const fn start(self) -> u64 {
         self.start
     }
@@ -102,7 +102,7 @@ impl PageRange {
 /// Frames `[start, end)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrameRange {
-    /// First frame.
+    /// The first frame of the range; equal to `end` in an empty range.
     pub start: FrameNumber,
     /// First frame past the end.
     pub end: FrameNumber,

@@ -1,4 +1,4 @@
-//! What the boot protocol told us, as values that live for ever.
+//! What the boot protocol passed, as values of static lifetime.
 
 use crate::addr::{FrameNumber, PAGE_SHIFT};
 use crate::sync::{Once, SpinLock};
@@ -9,7 +9,7 @@ pub use crate::addr::FrameRange;
 /// Handed to [`crate::Kernel::main`].
 #[derive(Clone, Copy, Debug)]
 pub struct BootInfo {
-    /// The command line without its terminator; bytes, since nobody promised UTF-8.
+    /// The command line without its terminator; bytes, since the boot protocol promises no encoding.
     pub command_line: &'static [u8],
     /// The initial ramdisk as loaded; empty if there is none. Its frames are never handed out as free.
     pub initrd: &'static [u8],
@@ -21,7 +21,7 @@ pub struct BootInfo {
     pub frame_limit: u32,
     /// Processors found (not yet started beyond the first), at least 1.
     pub cpus: u32,
-    /// Which machine this looks like, for the log: `pc`, `q35`, `microvm` or `unknown`.
+    /// The emulated machine as detected, for the log: `pc`, `q35`, `microvm` or `unknown`.
     pub platform: &'static str,
 }
 
@@ -30,13 +30,13 @@ pub type AllocatorRecord = [u32; 3];
 
 static RECORDS: SpinLock<Option<&'static mut [AllocatorRecord]>> = SpinLock::new(None);
 
-/// Keep them for [`take_records`].
+/// Stores `records` until [`take_records`] is called.
 pub(crate) fn set_records(records: &'static mut [AllocatorRecord]) {
     *RECORDS.lock_irq() = Some(records);
 }
 
-/// A record for each frame below [`BootInfo::frame_limit`], for the kernel's allocator; once. They hold whatever was in memory:
-/// boot writes none of them, since a large machine has tens of megabytes.
+/// A record for each frame below [`BootInfo::frame_limit`], for the kernel's allocator; once. They hold whatever was in
+/// memory: boot writes none of them, since a large machine has tens of megabytes.
 pub fn take_records() -> Option<&'static mut [AllocatorRecord]> {
     RECORDS.lock_irq().take()
 }

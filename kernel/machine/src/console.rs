@@ -16,14 +16,14 @@ pub fn holder() -> Option<Holder> {
     OUTPUT.holder()
 }
 
-/// Run `f` while nobody else writes: it must not write itself. For tests of the crash path.
+/// Run `f` with the console's lock held: it must not write itself. For tests of the crash path.
 pub fn with_lock(f: impl FnOnce()) {
     let _held = OUTPUT.lock_irq();
     f();
 }
 
-/// Write without waiting for the lock: for the crash path, which may have interrupted its holder. Returns `false` if the lock
-/// was held and the bytes may be interleaved with the holder's.
+/// Write without waiting for the lock: for the crash path, which may have interrupted its holder. Returns `false` if
+/// the lock was held and the bytes may be interleaved with the holder's.
 pub fn write_unlocked(bytes: &[u8]) -> bool {
     let held = OUTPUT.try_lock();
     uart::send(bytes);

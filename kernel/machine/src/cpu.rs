@@ -1,4 +1,4 @@
-//! Processors: which this one is, which others run, and how to get their attention.
+//! Processors: the current one, those that are online, starting others and calling functions on them.
 
 use core::sync::atomic::Ordering;
 
@@ -28,8 +28,8 @@ pub fn kick(cpu: CpuId) {
     }
 }
 
-/// Run `f` on every processor in `mask` in interrupt context (this one included if set), and wait until all did. `f` must be
-/// short. Panics with interrupts off, since two processors calling each other would wait for ever.
+/// Run `f` on every processor in `mask` in interrupt context (this one included if set), and wait until all did. `f`
+/// must be short. Panics with interrupts off, since two processors calling each other would wait for ever.
 pub fn call(mask: CpuMask, f: &(dyn Fn() + Sync)) {
     calls::call(mask, f);
 }

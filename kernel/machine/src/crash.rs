@@ -1,4 +1,5 @@
-//! What a dying kernel may still do: stop the others, read anything without faulting. Nothing here allocates or blocks.
+//! The crash path's primitives: stop the other processors, read memory without faulting. Nothing here allocates or
+//! blocks.
 
 use core::sync::atomic::Ordering;
 
@@ -15,8 +16,8 @@ pub use crate::x86_64::cpu::regs::{control_here, control_of_user, registers_here
 pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, walk};
 pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
 
-/// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how many
-/// leading bytes could be read. Device memory is not touched.
+/// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how
+/// many leading bytes could be read. Device memory is not touched.
 pub fn probe_read(addr: u64, to: &mut [u8]) -> usize {
     probe::read(addr, to)
 }
@@ -29,8 +30,8 @@ pub fn probe_physical(addr: u64, to: &mut [u8]) -> usize {
     probe::read(layout::direct(PhysAddr(addr)) as u64, &mut to[..len])
 }
 
-/// Stop all other processors by non-maskable interrupt, for at most `budget`. Returns those that stopped; they stay stopped.
-/// A second call (from a second crash) returns at once with those already stopped.
+/// Stop all other processors by non-maskable interrupt, for at most `budget`. Returns those that stopped; they stay
+/// stopped. A second call (from a second crash) returns at once with those already stopped.
 pub fn stop_others(budget: Nanos) -> CpuMask {
     nmi::stop_others(budget)
 }
@@ -45,7 +46,7 @@ pub fn stopped_registers(cpu: CpuId) -> Option<(Registers, Control)> {
     local::of(cpu)?.stopped.registers()
 }
 
-/// What the hardware calls a processor: its interrupt controller's number.
+/// A processor's number in hardware: the id of its local APIC.
 pub fn hardware_id(cpu: CpuId) -> Option<u32> {
     Some(local::of(cpu)?.apic_id.load(Ordering::Relaxed))
 }
@@ -62,13 +63,13 @@ pub fn awaited_lock(cpu: CpuId) -> Option<crate::sync::Awaited> {
     if halted { local::of(cpu)?.awaits.get() } else { None }
 }
 
-/// Return addresses from a frame-pointer walk, beginning with `ip` itself; it never leaves readable memory and stops at a frame
-/// that does not ascend.
+/// Return addresses from a frame-pointer walk, beginning with `ip` itself; it never leaves readable memory and stops at
+/// a frame that does not ascend.
 pub fn backtrace(ip: u64, fp: u64) -> Backtrace {
     Backtrace { ip, fp }
 }
 
-/// See [`backtrace`].
+/// The iterator of [`backtrace`]: yields return addresses, innermost first, and reads the stack as it goes.
 pub struct Backtrace {
     ip: u64,
     fp: u64,
@@ -90,7 +91,8 @@ impl Iterator for Backtrace {
     }
 }
 
-/// Bounds `[lowest, top)` of the stack `sp` lies in, if it is one of ours (thread, boot, exception, or the crash path's own).
+/// Bounds `[lowest, top)` of the stack `sp` lies in, if it is one of ours (thread, boot, exception, or the crash path's
+/// own).
 pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
     stack_at(sp).map(|stack| (stack.low, stack.high))
 }
@@ -100,7 +102,7 @@ pub fn stack_bounds(sp: u64) -> Option<(u64, u64)> {
 pub struct StackArea {
     /// Whose it is: `thread`, `boot`, `exception` or `crash`.
     pub label: &'static str,
-    /// Lowest address.
+    /// The lowest mapped address; the guard lies below it.
     pub low: u64,
     /// First address past it.
     pub high: u64,
@@ -122,12 +124,14 @@ pub fn stack_at(at: u64) -> Option<StackArea> {
     Some(StackArea { label: "exception", low, high, guard: 0 })
 }
 
-/// Read an address that is never mapped, as a bug would: for injected faults and tests. Ends in [`crate::Kernel::fatal`].
+/// Read an address that is never mapped, as a bug would: for injected faults and tests. Ends in
+/// [`crate::Kernel::fatal`].
 pub fn fault_on_purpose() {
     probe::fault();
 }
 
-/// Run out of a stack that is none, as a bug with the stack pointer would: ends in [`crate::Kernel::fatal`] as a double fault.
+/// Run out of a stack that is none, as a bug with the stack pointer would: ends in [`crate::Kernel::fatal`] as a double
+/// fault.
 pub fn double_fault_on_purpose() -> ! {
     probe::double_fault()
 }

@@ -1,12 +1,13 @@
 //! Physical frames as owned, counted references.
 //!
-//! Every RAM frame has an entry in a table only this module writes: a reference count, and whether the frame is part of a
-//! larger block. A [`Frame`] is one reference: cloning adds one, dropping takes one away, and the last drop gives the
-//! frame back to the kernel's allocator. That allocator (the *policy*) is ordinary safe code and not trusted: what it hands
-//! out becomes a `Frame` only by moving the count from 0 to 1 atomically, so a frame has never two owners.
+//! Every RAM frame has an entry in a table only this module writes: a reference count, and whether the frame is part of
+//! a larger block. A [`Frame`] is one reference: cloning adds one, dropping takes one away, and the last drop gives the
+//! frame back to the kernel's allocator. That allocator (the *policy*) is ordinary safe code and not trusted: what it
+//! hands out becomes a `Frame` only by moving the count from 0 to 1 atomically, so a frame has never two owners.
 //!
-//! *Blocks*: a block of `2^order` frames has one count, on its first frame. [`Frame::sub`] makes a reference to a single
-//! frame inside it, counted on the block; so a 2 MiB page that was partly unmapped is freed when its last piece goes.
+//! *Blocks*: a block of `2^order` frames has one count, on its first frame. [`Frame::sub`] makes a reference to a
+//! single frame inside it, counted on the block; so a 2 MiB page that was partly unmapped is freed when its last piece
+//! goes.
 //!
 //! Single frames pass through a small magazine per processor; the policy is asked for and given batches.
 //!
@@ -113,14 +114,16 @@ impl Frame {
         unsafe { meta::order(self.number) }
     }
 
-    /// References to this frame (to its whole block) right now, this one included. 1 means nobody else can gain one.
+    /// References to this frame (to its whole block) right now, this one included. 1 means that no other owner can gain
+    /// one.
     #[inline]
     pub fn references(&self) -> u32 {
         // SAFETY: `self` is a reference.
         unsafe { meta::references(self.number) }
     }
 
-    /// References to the frame of that number (or to its block): 0 for a free one, `None` for one that is not handed out.
+    /// References to the frame of that number (or to its block): 0 for a free one, `None` for one that is not handed
+    /// out.
     pub fn references_to(number: FrameNumber) -> Option<u32> {
         meta::count(number)
     }
@@ -247,7 +250,7 @@ impl Frame {
     /// One more reference to the frame a page-table entry keeps.
     ///
     /// # Safety
-    /// Somebody holds a reference to `number`.
+    /// `number` has at least one reference for the whole call.
     #[inline]
     pub(crate) unsafe fn retain(number: FrameNumber) -> Self {
         // SAFETY: the caller's.

@@ -2,12 +2,12 @@
 //!
 //! | size | served by |
 //! |---|---|
-//! | up to 2 KiB, alignment up to 16 | this processor's magazine of the size class: about twenty instructions, no lock |
+//! | up to 2 KiB, alignment up to 16 | this processor's magazine of the size class: some twenty instructions, no lock |
 //! | up to 16 KiB | talc, under a lock with interrupts off |
 //! | more | a block of frames of its own, or a span of scattered ones; given back when freed |
 //!
-//! A magazine is touched only by its own processor outside interrupt context (interrupt handlers go to talc), so it needs no
-//! lock. Talc is fed arenas, blocks of [`ARENA_ORDER`]; one that is empty again is given back.
+//! A magazine is touched only by its own processor outside interrupt context (interrupt handlers go to talc), so it
+//! needs no lock. Talc is fed arenas, blocks of [`ARENA_ORDER`]; one that is empty again is given back.
 
 use alloc::alloc::Layout;
 use core::cell::UnsafeCell;
@@ -87,7 +87,7 @@ static LARGE: AtomicUsize = AtomicUsize::new(0);
 pub struct Usage {
     /// Frames the heap holds.
     pub held: usize,
-    /// Of that, what somebody has allocated.
+    /// Of that, bytes in allocated objects.
     pub used: usize,
 }
 
@@ -102,16 +102,16 @@ pub fn usage() -> Usage {
     Usage { held: HELD.load(Ordering::Relaxed).max(used), used }
 }
 
-/// Talc's view of its arenas. It is never asked for one ([`from_talc`] feeds talc from outside its lock), and keeps the one
-/// that became empty for [`free_to_talc`] to release, outside the lock too.
+/// Talc's view of its arenas. It is never asked for one ([`from_talc`] feeds talc from outside its lock), and keeps the
+/// one that became empty for [`free_to_talc`] to release, outside the lock too.
 #[derive(Debug)]
 struct Arenas {
     /// Address of an arena that talc knows no more.
     empty: Option<usize>,
 }
 
-// SAFETY: `acquire` touches no allocator. `resize` only ever says "as it was" or "nothing": the memory it takes from talc is a
-// whole arena that `from_talc` claimed, as nothing else lies in the direct map, and talc forgets it.
+// SAFETY: `acquire` touches no allocator. `resize` only ever says "as it was" or "nothing": the memory it takes from
+// talc is a whole arena that `from_talc` claimed, as nothing else lies in the direct map, and talc forgets it.
 unsafe impl Source for Arenas {
     const TRACK_HEAP_END: bool = true;
 
@@ -139,7 +139,7 @@ const FIRST_ARENA: usize = 256 * 1024;
 #[repr(align(4096))]
 struct Arena(UnsafeCell<[u8; FIRST_ARENA]>);
 
-// SAFETY: handed to talc once; nobody uses it under this name.
+// SAFETY: handed to talc once and not accessed under this name afterwards.
 unsafe impl Sync for Arena {}
 
 static ARENA: Arena = Arena(UnsafeCell::new([0; FIRST_ARENA]));
@@ -147,7 +147,7 @@ static ARENA: Arena = Arena(UnsafeCell::new([0; FIRST_ARENA]));
 /// Give talc its first arena. Once, before [`crate::kernel::find_and_enter`].
 pub(crate) fn init() {
     guard::start();
-    // SAFETY: the arena is a static nobody else uses.
+    // SAFETY: the arena is a static without other users.
     unsafe { TALC.lock_irq().claim(ARENA.0.get().cast(), FIRST_ARENA) };
 }
 
@@ -193,7 +193,7 @@ pub(crate) fn alloc_fast(layout: Layout) -> Option<*mut u8> {
     if head.is_null() {
         return None;
     }
-    // SAFETY: objects in a magazine are free memory of the class, whose first word links to the next; nobody but this
+    // SAFETY: objects in a magazine are free memory of the class, whose first word links to the next; only this
     // processor, outside interrupts, touches its magazines.
     let next = unsafe { guard::follow(head) };
     magazine.head.store(next, Ordering::Relaxed);
@@ -256,8 +256,8 @@ fn flush(class: usize) {
     let mut talc = TALC.lock_irq();
     for _ in 0..batch(class) {
         let head = magazine.head.load(Ordering::Relaxed);
-        // SAFETY: as in `alloc_fast`: `head` is free memory that links to the next; every object of a class was allocated
-        // from talc with the class's layout.
+        // SAFETY: as in `alloc_fast`: `head` is free memory that links to the next; every object of a class was
+        // allocated from talc with the class's layout.
         unsafe {
             magazine.head.store(guard::follow(head), Ordering::Relaxed);
             talc.deallocate(head, layout);
@@ -348,7 +348,8 @@ fn from_talc(layout: Layout) -> *mut u8 {
             },
         };
         HELD.fetch_add(ARENA_SIZE, Ordering::Relaxed);
-        // SAFETY: nobody else knows the memory. A span is never given up: talc keeps what is not in the direct map.
+        // SAFETY: the memory was allocated just now and has no other users. A span is never given up: talc keeps what
+        // is not in the direct map.
         unsafe { TALC.lock_irq().claim(arena, ARENA_SIZE) };
     }
 }

@@ -11,8 +11,8 @@ use crate::trap::{FatalTrap, Irq, PageFault, UserTrap};
 use crate::x86_64::cpu::irq::halt_for_ever;
 use crate::x86_64::cpu::regs::UserFrame;
 
-/// Makes the trait and the table of pointers from the list of methods: those every kernel has, with what stands in for each
-/// until the kernel is found, and those it may leave out, which do nothing.
+/// Makes the trait and the table of pointers from the list of methods: those every kernel has, with what stands in for
+/// each until the kernel is found, and those it may leave out, which do nothing.
 macro_rules! kernel {
     (
         required: { $( $(#[$about:meta])* fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $none:expr; )* }
@@ -21,14 +21,14 @@ macro_rules! kernel {
         /// The kernel, as the machine sees it. All methods may be called on any processor at any time after
         /// [`main`](Kernel::main) was entered, within what each one says.
         ///
-        /// *Thread context*: on a thread's kernel stack, interrupts on, may switch. *Interrupt context*: interrupts off,
-        /// must not switch (it panics); allocation works but takes the slow path.
+        /// *Thread context*: on a thread's kernel stack, interrupts on, may switch. *Interrupt context*: interrupts
+        /// off, must not switch (it panics); allocation works but takes the slow path.
         pub trait Kernel: Sized + Sync + 'static {
             /// What the kernel keeps per thread; wrapped in [`Thread`](crate::thread::Thread), which derefs to it.
             type Task: Send + Sync + 'static;
 
-            /// Entered once, on the first processor, on the boot stack, interrupts off, one processor running. Frames may
-            /// be claimed once this has told its allocator of the free memory in [`crate::boot::info`]; ends in
+            /// Entered once, on the first processor, on the boot stack, interrupts off, one processor running. Frames
+            /// may be claimed once this has told its allocator of the free memory in [`crate::boot::info`]; ends in
             /// [`Start::enter`](crate::Start::enter).
             fn main() -> !;
 
@@ -80,14 +80,14 @@ kernel! {
         /// [`UserTrap::Page`]. Thread context.
         fn user_fault(fault: &PageFault) -> bool = |_| false;
 
-        /// A page fault on a user address inside one of the copies of [`crate::user`]. `true` retries; `false` makes the
-        /// copy return its error. Thread context; not called while this processor holds a spin lock (the copy fails
+        /// A page fault on a user address inside one of the copies of [`crate::user`]. `true` retries; `false` makes
+        /// the copy return its error. Thread context; not called while this processor holds a spin lock (the copy fails
         /// instead).
         fn copy_fault(fault: &PageFault) -> bool = |_| false;
 
-        /// Called on the way back to user mode when [`crate::cpu::request_work`] was called for this processor (signals,
-        /// rescheduling), and always before a new user thread's first instruction. Thread context. The request is already
-        /// cleared; it is called again until nothing is requested.
+        /// Called on the way back to user mode when [`crate::cpu::request_work`] was called for this processor
+        /// (signals, rescheduling), and always before a new user thread's first instruction. Thread context. The
+        /// request is already cleared; it is called again until nothing is requested.
         fn return_work(frame: &mut UserFrame) = |_| {};
 
         /// This processor's one-shot timer expired. Interrupt context.
@@ -116,8 +116,8 @@ kernel! {
         fn give_block(first: FrameNumber, order: u8) = |_, _| {};
     }
     provided: {
-        /// Another processor called [`crate::cpu::kick`], or a call was queued, while this one was in the kernel or idle.
-        /// Interrupt context. The work request is already set; most kernels do nothing here.
+        /// Another processor called [`crate::cpu::kick`], or a call was queued, while this one was in the kernel or
+        /// idle. Interrupt context. The work request is already set; most kernels do nothing here.
         fn kicked();
 
         /// The machine did something a recorder should know. Any context; must not lock, allocate or switch.

@@ -1,8 +1,8 @@
-//! Faults planted on purpose in the machine itself, so that the tools that diagnose faults can be examined.
+//! Injectable faults of this crate (`inject=` on the command line), with which the diagnostic tools are examined.
 //!
-//! Nothing here happens unless the kernel plants a [`Fault`] at boot, which it does only when its command line asks. Each is a bug
-//! that kernels really had; each breaks the rule of the module it sits in, which is the point. Without the feature `inject`, and
-//! in the safety profile `ludicrous`, nothing can be planted, and the checks are constants.
+//! Nothing here happens unless the kernel plants a [`Fault`] at boot, which it does only when its command line asks.
+//! Each is a bug that kernels really had; each breaks the rule of the module it sits in, which is the point. Without
+//! the feature `inject`, and in the safety profile `ludicrous`, nothing can be planted, and the checks are constants.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -45,8 +45,8 @@ pub(crate) const POISON: u8 = 0xdf;
 #[inline(always)]
 pub fn load(addr: u64) -> u64 {
     let value;
-    // SAFETY: none, on purpose: this is the planted bug. A bad address faults in kernel mode, which ends in the crash path; nothing
-    // is written.
+    // SAFETY: none, on purpose: this is the planted bug. A bad address faults in kernel mode, which ends in the crash
+    // path; nothing is written.
     unsafe { core::arch::asm!("mov {}, [{}]", out(reg) value, in(reg) addr, options(nostack, readonly)) };
     value
 }

@@ -1,9 +1,9 @@
-//! How this crate finds the kernel, and everything it calls up for.
+//! The [`Kernel`] trait, through which traps and interrupts reach the kernel, and how its implementation is found.
 //!
-//! The kernel forbids unsafe code, and an exported symbol counts as unsafe; but `#[global_allocator]` is safe and makes the
-//! compiler export one. So the kernel declares `#[global_allocator] static START: Start<MyKernel> = Start::new();` and the
-//! boot code's first call to `alloc` lands in [`Start`] before any heap exists: that call enters [`Kernel::main`].
-//! Every later call is an ordinary allocation.
+//! The kernel forbids unsafe code, and an exported symbol counts as unsafe; but `#[global_allocator]` is safe and makes
+//! the compiler export one. So the kernel declares `#[global_allocator] static START: Start<MyKernel> = Start::new();`
+//! and the boot code's first call to `alloc` lands in [`Start`] before any heap exists: that call enters
+//! [`Kernel::main`]. Every later call is an ordinary allocation.
 
 use alloc::alloc::{GlobalAlloc, Layout};
 use alloc::sync::Arc;
@@ -21,8 +21,8 @@ use crate::x86_64::memory::thread::{Core, Leave, switch};
 
 /// The kernel's handle to the machine, and its heap. One static, marked `#[global_allocator]`.
 pub struct Start<K: Kernel> {
-    /// The running thread of each processor. Kept here and not in the per-CPU block so that a thread of kernel `K` can only
-    /// be reached through a `Start<K>` that really switched to it.
+    /// The running thread of each processor. Kept here and not in the per-CPU block so that a thread of kernel `K` can
+    /// only be reached through a `Start<K>` that really switched to it.
     current: [AtomicPtr<Thread<K::Task>>; MAX_CPUS],
 }
 
@@ -52,7 +52,8 @@ impl<K: Kernel> Start<K> {
         }
     }
 
-    /// The running thread, or `None` before [`enter`](Self::enter) on this processor. Safe anywhere, also while crashing.
+    /// The running thread, or `None` before [`enter`](Self::enter) on this processor. Safe anywhere, also while
+    /// crashing.
     #[inline]
     pub fn try_current(&self) -> Option<Current<K::Task>> {
         self.running(local::index())
@@ -68,8 +69,8 @@ impl<K: Kernel> Start<K> {
         Some(unsafe { Current::new(thread) })
     }
 
-    /// The running thread of any processor, for dumps; `None` for one that has not entered, and for another processor that is
-    /// not stopped (see [`crate::crash::stop_others`]), since its thread might end while we look.
+    /// The running thread of any processor, for dumps; `None` for one that has not entered, and for another processor
+    /// that is not stopped (see [`crate::crash::stop_others`]), since its thread might end while we look.
     pub fn current_of(&self, cpu: CpuId) -> Option<Current<K::Task>> {
         if cpu != percpu::id() && !crate::crash::is_stopped(cpu) {
             return None;
@@ -90,11 +91,11 @@ impl<K: Kernel> Start<K> {
         unreachable!("the boot stack was resumed")
     }
 
-    /// Run `next` on this processor in place of the current thread; returns when somebody switches back to it, maybe on
-    /// another processor. Interrupts are as before. `next` being the current thread is a no-op.
+    /// Run `next` on this processor in place of the current thread; returns when a processor switches back to it, maybe
+    /// another one. Interrupts are as before. `next` being the current thread is a no-op.
     ///
     /// The thread switched from is *parked* once its registers are saved, an instant after another thread runs; until
-    /// then nobody else may resume it, and this returns [`NotParked`] instead of spinning, since two processors waiting
+    /// then it cannot be resumed, and this returns [`NotParked`] instead of spinning, since two processors waiting
     /// for each other's thread would never stop. Rule for wake-ups: put a thread that is not
     /// [parked](Thread::is_parked) on the queue of the processor it last ran on ([`Thread::last_cpu`]).
     ///
@@ -111,8 +112,8 @@ impl<K: Kernel> Start<K> {
         Ok(())
     }
 
-    /// Like [`switch_to`](Self::switch_to), and the current thread never runs again: its stack is released after the switch,
-    /// its `Arc` dropped in the context of `next`. Spins while `next` is not parked.
+    /// Like [`switch_to`](Self::switch_to), and the current thread never runs again: its stack is released after the
+    /// switch, its `Arc` dropped in the context of `next`. Spins while `next` is not parked.
     pub fn exit_to(&self, next: Arc<Thread<K::Task>>) -> ! {
         irq::disable();
         assert!(!self.current().is(&next), "a thread cannot exit to itself");
@@ -124,13 +125,14 @@ impl<K: Kernel> Start<K> {
         };
         // Nothing on this stack is dropped any more. The thread owns itself now.
         drop(next);
-        // SAFETY: claimed for this processor; interrupts are off; this thread is not resumed, since it is not parked again.
+        // SAFETY: claimed for this processor; interrupts are off; this thread is not resumed, since it is not parked
+        // again.
         unsafe { switch(core, Leave::Dead) };
         unreachable!("a dead thread was resumed")
     }
 
-    /// Take `next` out of the parked state and enter it as this processor's current thread; the caller switches at once.
-    /// Interrupts are off.
+    /// Take `next` out of the parked state and enter it as this processor's current thread; the caller switches at
+    /// once. Interrupts are off.
     #[inline]
     fn claim(&self, next: &Arc<Thread<K::Task>>) -> Result<*const Core, NotParked> {
         let local = local::here();
@@ -203,7 +205,7 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// Find the kernel and run it: never returns. Boot calls this with everything ready but [`Kernel::main`].
 pub(crate) fn find_and_enter() -> ! {
-    // SAFETY: the layout has a size. Nobody allocated before, so this call is the one that enters.
+    // SAFETY: the layout has a size. This is the first allocation, so this call is the one that enters.
     let at = unsafe { alloc::alloc::alloc(Layout::new::<u64>()) };
     unreachable!("a heap without a kernel at {at:?}")
 }

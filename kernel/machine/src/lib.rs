@@ -1,7 +1,7 @@
-//! The room for unsafe code: everything that touches the processor or raw memory.
+//! All unsafe code of the kernel: everything that touches the processor or raw memory.
 //!
-//! The kernel proper forbids `unsafe`; what it may do to the machine is what this crate's safe types allow, and every one of
-//! them stays sound whatever safe code does with it:
+//! The kernel proper forbids `unsafe`; what it may do to the machine is what this crate's safe types allow, and every
+//! one of them stays sound whatever safe code does with it:
 //!
 //! - a [`frame::Frame`] is an owned reference to physical memory, counted in a table only this crate writes;
 //! - a [`space::UserSpace`] owns the frames it maps; its tables live as long as a processor walks them;

@@ -1,4 +1,4 @@
-//! What a page table says of a page, in architecture-neutral words.
+//! Architecture-neutral types of page-table contents: protections, leaves, walks.
 
 use crate::addr::FrameNumber;
 use crate::frame::OutOfFrames;
@@ -6,11 +6,11 @@ use crate::frame::OutOfFrames;
 /// What a leaf allows. `read: false, write: false, exec: false` holds the frame without access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Prot {
-    /// Loads.
+    /// Loads from the page succeed.
     pub read: bool,
     /// Stores (implies loads on every supported processor).
     pub write: bool,
-    /// Instruction fetch.
+    /// Instruction fetches succeed; false sets no-execute in the leaf.
     pub exec: bool,
     /// The kernel's own mark on this page, 0–3: kept in the leaf, never interpreted here.
     pub tag: u8,
@@ -38,7 +38,7 @@ pub struct Walk {
     pub entries: [u64; 5],
     /// Where each entry lies in physical memory.
     pub places: [u64; 5],
-    /// Levels visited.
+    /// Number of entries read, root first; the last is a leaf, not present, or names a table outside RAM.
     pub depth: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What the machine does by itself that a flight recorder should know, told through [`crate::Kernel::note`].
+//! Events inside this crate that a flight recorder keeps, reported through [`crate::Kernel::note`].
 
 use crate::processor::{CpuId, CpuMask};
 
@@ -7,14 +7,14 @@ use crate::processor::{CpuId, CpuMask};
 pub enum Note {
     /// This processor interrupts another.
     InterruptSent {
-        /// Which.
+        /// The processor that is interrupted.
         to: CpuId,
     },
     /// Another processor interrupted this one.
     InterruptReceived,
     /// This processor asks others to forget translations, and waits until they have.
     FlushAsked {
-        /// Which.
+        /// The processors that must flush, one bit per number.
         of: CpuMask,
         /// Kernel translations too.
         kernel: bool,

@@ -29,8 +29,8 @@ pub fn take_work() -> bool {
     local::here().work.swap(0, Ordering::AcqRel) != 0
 }
 
-/// Wait for an interrupt, unless work is requested; interrupts are on afterwards. No wake-up is lost between the check and the
-/// wait.
+/// Wait for an interrupt, unless work is requested; interrupts are on afterwards. No wake-up is lost between the check
+/// and the wait.
 pub fn idle() {
     irq::disable();
     if work_requested() {
@@ -46,7 +46,8 @@ pub fn relax() {
     core::hint::spin_loop();
 }
 
-/// A value per processor. Shared references only: `T` brings its own interior mutability (atomics, [`crate::sync::SpinLock`]).
+/// A value per processor. Shared references only: `T` brings its own interior mutability (atomics,
+/// [`crate::sync::SpinLock`]).
 pub struct PerCpu<T>([Line<T>; MAX_CPUS]);
 
 /// Keeps neighbours off each other's cache line.
@@ -68,14 +69,14 @@ impl<T> PerCpu<T> {
         Self(unsafe { core::mem::transmute_copy::<[core::mem::MaybeUninit<Line<T>>; MAX_CPUS], _>(&lines) })
     }
 
-    /// This processor's.
+    /// The running processor's value. The caller may migrate afterwards unless interrupts are off.
     #[inline]
     pub fn here(&self) -> &T {
         // SAFETY: processors are numbered below `MAX_CPUS` (`smp::start_others` starts no more).
         unsafe { &self.0.get_unchecked(local::index()).0 }
     }
 
-    /// Another's.
+    /// The value of processor `cpu`; panics if `cpu` is not below `MAX_CPUS`.
     #[inline]
     pub fn of(&self, cpu: CpuId) -> &T {
         &self.0[cpu.0 as usize].0

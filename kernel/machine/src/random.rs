@@ -1,4 +1,4 @@
-//! Entropy the hardware offers.
+//! Hardware entropy (RDRAND).
 
 /// 64 bits from the processor's generator, or `None` without one (then mix [`crate::time::cycles`]).
 pub fn hardware() -> Option<u64> {

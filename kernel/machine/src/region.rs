@@ -1,8 +1,8 @@
-//! Memory set aside for dumps: RAM the allocator never sees, at an address the host knows.
+//! The memory reserved for dumps: RAM that is never given to the allocator, at a physical address the host knows.
 //!
-//! `dumpmem=SIZE[@ADDRESS]` on the command line (bytes; `K`, `M`, `G` and hexadecimal understood; the default address is 64 MiB)
-//! reserves it. When the emulator keeps RAM in a file, what is written here is in that file at offset ADDRESS at once, and it
-//! survives a reset. Its contents at boot are whatever the last run left.
+//! `dumpmem=SIZE[@ADDRESS]` on the command line (bytes; `K`, `M`, `G` and hexadecimal understood; the default address
+//! is 64 MiB) reserves it. When the emulator keeps RAM in a file, what is written here is in that file at offset
+//! ADDRESS at once, and it survives a reset. Its contents at boot are whatever the last run left.
 
 use crate::addr::{FrameNumber, FrameRange, PAGE_SHIFT, PhysAddr};
 use crate::sync::Once;
@@ -19,7 +19,8 @@ pub fn find() -> Option<Region> {
     RANGE.get().map(|range| Region { range: *range })
 }
 
-/// See [`find`].
+/// The reserved memory that [`find`] returned: written through the direct map, never handed out by the frame
+/// allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Region {
     range: FrameRange,
@@ -31,7 +32,7 @@ impl Region {
         self.range.start.addr()
     }
 
-    /// Bytes.
+    /// Its length in bytes, a multiple of 4096.
     pub fn size(&self) -> usize {
         self.range.frames() << PAGE_SHIFT
     }
@@ -39,7 +40,7 @@ impl Region {
     /// Write at `offset`; returns how many bytes fitted. Never blocks, never faults.
     pub fn write(&self, offset: usize, from: &[u8]) -> usize {
         let len = from.len().min(self.size().saturating_sub(offset));
-        // SAFETY: within RAM that nobody but this type uses; racing writers only mix bytes.
+        // SAFETY: within RAM that only this type uses; racing writers only mix bytes.
         unsafe { memory::copy(self.at(offset), from.as_ptr(), len) };
         len
     }
@@ -57,7 +58,7 @@ impl Region {
     }
 }
 
-/// What the command line asks for, as frames. `None` if nothing, or nonsense.
+/// What the command line asks for, as frames. `None` without the option, or if it cannot be parsed.
 pub(crate) fn wanted(command_line: &[u8]) -> Option<FrameRange> {
     let option = command_line.split(|b| *b == b' ').find_map(|word| word.strip_prefix(b"dumpmem="))?;
     let mut parts = option.split(|b| *b == b'@').map(number);
@@ -83,7 +84,7 @@ fn number(text: &[u8]) -> Option<u64> {
     value.checked_mul(1 << shift)
 }
 
-/// Remember what boot set aside.
+/// Stores the range that boot reserved.
 pub(crate) fn reserve(range: FrameRange) {
     // Set by boot alone, once.
     let _ = RANGE.set(range);

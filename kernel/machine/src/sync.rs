@@ -1,4 +1,4 @@
-//! Locks that remember who holds them.
+//! Spin locks that record their holder and its call site, and cells that are set once.
 //!
 //! A spin lock never sleeps and is never held across a switch: the processor counts the locks it holds, and
 //! [`crate::Start::switch_to`] panics when there are any. Data also touched in interrupt context is locked with
@@ -22,7 +22,8 @@ pub use crate::waiting::{Awaited, Holder};
 pub(crate) struct WhileWaiting {
     /// Called once per wait, before it, with the lock's address and its holder.
     pub contended: fn(u64, CpuId),
-    /// Called between two attempts. The holder may be waiting for this processor, so what it may wait for is served here.
+    /// Called between two attempts. The holder may be waiting for this processor, so what it may wait for is served
+    /// here.
     pub relax: fn(),
 }
 
@@ -43,7 +44,7 @@ pub struct SpinLock<T: ?Sized> {
 }
 
 impl<T> SpinLock<T> {
-    /// Unlocked.
+    /// An unlocked lock around `value`; usable in a static.
     pub const fn new(value: T) -> Self {
         Self { holder: AtomicU32::new(0), place: AtomicPtr::new(core::ptr::null_mut()), value: UnsafeCell::new(value) }
     }
@@ -60,7 +61,8 @@ impl<T: Default> Default for SpinLock<T> {
     }
 }
 
-// SAFETY: the lock hands out one `&mut T` at a time, to whichever processor holds it; so `T: Send` is what sharing needs.
+// SAFETY: the lock hands out one `&mut T` at a time, to whichever processor holds it; so `T: Send` is what sharing
+// needs.
 unsafe impl<T: ?Sized + Send> Sync for SpinLock<T> {}
 
 impl<T: ?Sized> SpinLock<T> {
@@ -124,7 +126,7 @@ impl<T: ?Sized> SpinLock<T> {
         }
     }
 
-    /// Lock if free.
+    /// Takes the lock if it is free; never spins.
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
@@ -147,7 +149,7 @@ impl<T: ?Sized> SpinLock<T> {
         let _ = place;
     }
 
-    /// Whoever holds it now.
+    /// The current holder; `None` if it is free or the profile does not record call sites.
     pub fn holder(&self) -> Option<Holder> {
         let cpu = self.holder.load(Ordering::Relaxed).checked_sub(1)?;
         // SAFETY: only locations of callers are stored, and those are static.
@@ -199,7 +201,7 @@ impl<T: ?Sized> Drop for SpinGuard<'_, T> {
     }
 }
 
-/// Set once, read without a lock ever after.
+/// A cell that is set once and then read without a lock.
 pub struct Once<T> {
     value: UnsafeCell<MaybeUninit<T>>,
     state: AtomicU32,
@@ -213,7 +215,7 @@ const SET: u32 = 2;
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
 
 impl<T> Once<T> {
-    /// Empty.
+    /// An unset cell; usable in a static.
     pub const fn new() -> Self {
         Self { value: UnsafeCell::new(MaybeUninit::uninit()), state: AtomicU32::new(EMPTY) }
     }
@@ -243,7 +245,7 @@ impl<T> Once<T> {
 impl<T> Drop for Once<T> {
     fn drop(&mut self) {
         if *self.state.get_mut() == SET {
-            // SAFETY: set, and nobody else can look any more.
+            // SAFETY: set, and `&mut self` excludes other references.
             unsafe { self.value.get_mut().assume_init_drop() };
         }
     }

@@ -1,8 +1,8 @@
 //! Threads: a kernel stack, saved registers, FPU state, and the kernel's own data.
 //!
-//! States: *parked* (registers saved, anybody may resume it), *running* on one processor, *dead*. Only
-//! [`Start::switch_to`](crate::Start::switch_to) moves between them, by atomic exchange, so a thread never runs twice at once
-//! whatever the scheduler believes.
+//! States: *parked* (registers saved, any processor may resume it), *running* on one processor, *dead*. Only
+//! [`Start::switch_to`](crate::Start::switch_to) moves between them, by atomic exchange, so a thread never runs twice
+//! at once whatever the scheduler believes.
 //!
 //! The FPU state is saved when a user thread is switched from and loaded only when the registers hold another thread's;
 //! kernel code never uses those registers without restoring them itself.
@@ -106,8 +106,8 @@ impl<T> Thread<T> {
         ResumePoint { ip, sp, fp }
     }
 
-    /// The user registers saved at its last entry to the kernel, if it has user mode at all. Of a running thread this is a
-    /// torn snapshot, good enough for a dump; for the running thread's own, the handler was given them.
+    /// The user registers saved at its last entry to the kernel, if it has user mode at all. Of a running thread this
+    /// is a torn snapshot, good enough for a dump; for the running thread's own, the handler was given them.
     pub fn user_frame(&self) -> Option<UserFrame> {
         let at = self.core.frame_address()?;
         let mut bytes = [0; size_of::<UserFrame>()];
@@ -123,9 +123,9 @@ impl<T> Thread<T> {
 /// Where a parked thread continues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ResumePoint {
-    /// Instruction.
+    /// The instruction at which the thread resumes.
     pub ip: u64,
-    /// Stack.
+    /// The stack pointer it resumes with.
     pub sp: u64,
     /// Frame pointer, the start of a walk.
     pub fp: u64,

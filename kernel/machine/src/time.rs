@@ -12,7 +12,7 @@ pub type Nanos = u64;
 
 pub(crate) static WALL_AT_BOOT: AtomicU64 = AtomicU64::new(0);
 
-/// Now.
+/// Monotonic nanoseconds since boot, from the time-stamp counter; the same on all processors.
 #[inline]
 pub fn now() -> Nanos {
     clock::now()
@@ -30,7 +30,7 @@ pub fn cycles_in_halves() -> [u32; 2] {
     clock::cycles_in_halves()
 }
 
-/// The conversion.
+/// How the time-stamp counter converts to nanoseconds, as the vDSO uses it.
 pub fn params() -> ClockParams {
     clock::params()
 }
@@ -50,7 +50,7 @@ pub fn arm(deadline: Nanos) {
     apic::arm(at, clock::cycles());
 }
 
-/// No timer.
+/// Cancels this processor's timer; a later [`arm`] starts it again.
 pub fn disarm() {
     let _off = crate::irq::off();
     local::here().timer.store(0, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What the processor interrupts for, in architecture-neutral words: traps, faults, devices.
+//! Traps, faults and device interrupts as architecture-neutral values.
 
 use crate::addr::UserAddr;
 use crate::x86_64::cpu::regs::{Control, Registers};
@@ -6,9 +6,9 @@ use crate::x86_64::cpu::regs::{Control, Registers};
 /// What an access wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// A load.
+    /// A load from memory.
     Read,
-    /// A store.
+    /// A store to memory, also one that reads first.
     Write,
     /// An instruction fetch.
     Execute,
@@ -19,9 +19,9 @@ pub enum Access {
 pub struct PageFault {
     /// The address touched.
     pub addr: UserAddr,
-    /// What for.
+    /// Whether the instruction loaded, stored or fetched.
     pub access: Access,
-    /// A leaf was there and forbade it; otherwise nothing was mapped.
+    /// The page is mapped and its rights forbid the access; otherwise it is not mapped.
     pub present: bool,
     /// The instruction that did it.
     pub ip: u64,
@@ -40,9 +40,9 @@ pub enum UserTrap {
     Debug,
     /// A breakpoint instruction.
     Breakpoint,
-    /// INTO, BOUND.
+    /// The overflow exception (INTO) or a failed bound check (BOUND): vectors 4 and 5.
     Overflow,
-    /// Not an instruction.
+    /// An invalid opcode.
     InvalidInstruction,
     /// A privileged instruction, a bad segment, a non-canonical address.
     Protection {
@@ -60,7 +60,7 @@ pub enum UserTrap {
     },
     /// Anything else, by vector.
     Other {
-        /// Vector number.
+        /// The exception's vector, 0 to 31.
         vector: u8,
     },
 }
@@ -68,7 +68,7 @@ pub enum UserTrap {
 /// A user trap's architectural identity, for `siginfo`, `ucontext` and dumps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TrapCode {
-    /// Vector number.
+    /// The exception's vector, 0 to 31.
     pub vector: u8,
     /// Error code, 0 if the exception has none.
     pub error: u64,
@@ -97,30 +97,30 @@ impl UserTrap {
     }
 }
 
-/// Why the kernel itself cannot go on.
+/// A fatal exception in kernel mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FatalKind {
     /// A page fault in kernel mode that no exception-table entry covers.
     PageFault {
-        /// Address touched.
+        /// The address whose access failed (CR2).
         addr: u64,
-        /// What for.
+        /// Whether the instruction loaded, stored or fetched.
         access: Access,
     },
     /// The address of a kernel page fault was in a guard page: a kernel stack overflow.
     StackOverflow {
-        /// Address touched.
+        /// The address in the guard page (CR2).
         addr: u64,
     },
     /// A second exception while delivering a first.
     DoubleFault,
-    /// The machine checked out.
+    /// A machine-check exception.
     MachineCheck,
-    /// A non-maskable interrupt nobody asked for (QEMU's `nmi`).
+    /// A non-maskable interrupt that the kernel did not send itself (QEMU's `nmi`, a watchdog).
     Nmi,
     /// Any other exception in kernel mode, by vector.
     Exception {
-        /// Vector number.
+        /// The exception's vector, 0 to 31.
         vector: u8,
     },
 }
@@ -128,7 +128,7 @@ pub enum FatalKind {
 /// Handed to [`crate::Kernel::fatal`].
 #[derive(Clone, Copy, Debug)]
 pub struct FatalTrap {
-    /// Why.
+    /// Which exception it was, with the data that kind has.
     pub kind: FatalKind,
     /// The registers at that moment.
     pub registers: Registers,
@@ -140,7 +140,7 @@ pub struct FatalTrap {
     pub in_user: bool,
 }
 
-/// A device interrupt the kernel is told of.
+/// A device interrupt that is delivered to the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Irq {
     /// The console received something: drain [`crate::console::read`].

@@ -1,8 +1,9 @@
 //! Copies between the kernel and user memory that turn a fault into an error.
 //!
-//! Addresses are of the space this processor runs ([`crate::space::activate`]). An address outside the user half is a fault,
-//! never an access. A fault inside asks [`crate::Kernel::copy_fault`] first; only if that fails does the copy end early.
-//! While this processor holds a spin lock, or in interrupt context, nothing is asked: pages not mapped are faults.
+//! Addresses are of the space this processor runs ([`crate::space::activate`]). An address outside the user half is a
+//! fault, never an access. A fault inside asks [`crate::Kernel::copy_fault`] first; only if that fails does the copy
+//! end early. While this processor holds a spin lock, or in interrupt context, nothing is asked: pages not mapped are
+//! faults.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
@@ -148,8 +149,8 @@ pub fn write<T: Plain>(to: UserAddr, value: T) -> Result<(), Fault> {
     unsafe { T::store(to.0, value) }.map_err(|()| Fault { done: 0 })
 }
 
-/// Copy a NUL-terminated string, without its NUL. `Ok(Some(len))` when the NUL was found within `to.len()` bytes, `Ok(None)`
-/// when not.
+/// Copy a NUL-terminated string, without its NUL. `Ok(Some(len))` when the NUL was found within `to.len()` bytes,
+/// `Ok(None)` when not.
 pub fn read_str(from: UserAddr, to: &mut [u8]) -> Result<Option<usize>, Fault> {
     let room = within(from, to.len());
     // SAFETY: `to` has the room, and `from` to `from + room` is in the user half.
@@ -179,8 +180,8 @@ pub fn compare_exchange_u32(at: UserAddr, old: u32, new: u32) -> Result<u32, Fau
     unsafe { copy::compare_exchange(at.0 as *mut u32, old, new) }.map_err(|()| Fault { done: 0 })
 }
 
-/// Run `body` with the copies failing instead of asking [`crate::Kernel::copy_fault`]: for a caller that wants to probe, and
-/// fault pages in outside its lock. `body` must not switch threads; the switch panics.
+/// Run `body` with the copies failing instead of asking [`crate::Kernel::copy_fault`]: for a caller that wants to
+/// probe, and fault pages in outside its lock. `body` must not switch threads; the switch panics.
 pub fn without_faulting<R>(body: impl FnOnce() -> R) -> R {
     let count = &local::here().no_fault;
     count.store(count.load(Ordering::Relaxed) + 1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a processor that waits for a spin lock leaves behind, for dumps.
+//! Records which spin lock each processor waits for, for dumps.
 
 use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -8,20 +8,20 @@ use crate::processor::CpuId;
 /// Who holds a lock, for dumps: a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder {
-    /// The processor.
+    /// The processor that took the lock.
     pub cpu: CpuId,
-    /// Where it was taken.
+    /// The call site that took it.
     pub place: &'static Location<'static>,
 }
 
 /// A lock a processor spins for.
 #[derive(Clone, Copy, Debug)]
 pub struct Awaited {
-    /// Its address.
+    /// The lock's virtual address, which identifies it in a dump.
     pub lock: u64,
-    /// Where it is wanted.
+    /// The call site that waits.
     pub place: &'static Location<'static>,
-    /// Who holds it.
+    /// Its holder; `None` if it was released meanwhile.
     pub holder: Option<Holder>,
 }
 
@@ -51,7 +51,7 @@ impl Waiting {
         self.lock.store(core::ptr::from_ref(lock).cast_mut(), Ordering::Release);
     }
 
-    /// It got it.
+    /// The wait is over: the processor holds the lock.
     pub(crate) fn end(&self) {
         self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
     }
@@ -59,7 +59,8 @@ impl Waiting {
     /// What it waits for. Only for a processor that is stopped for good: its lock is alive while it spins.
     pub(crate) fn get(&self) -> Option<Awaited> {
         let lock = self.lock.load(Ordering::Acquire);
-        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for ever.
+        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for
+        // ever.
         let (count, taken, place) = unsafe {
             let taken = self.taken.load(Ordering::Relaxed).as_ref()?;
             (lock.as_ref()?, taken.load(Ordering::Relaxed).as_ref(), self.place.load(Ordering::Relaxed).as_ref()?)

@@ -3,13 +3,13 @@
 use crate::time::Nanos;
 use crate::x86_64::devices::hpet;
 
-/// Let [`crate::Kernel::fatal`] be called with [`crate::trap::FatalKind::Nmi`] on the first processor `after` from now, unless this is
-/// called again before. False on a machine without a timer that can (microvm). Any context.
+/// Let [`crate::Kernel::fatal`] be called with [`crate::trap::FatalKind::Nmi`] on the first processor `after` from now,
+/// unless this is called again before. False on a machine without a timer that can (microvm). Any context.
 pub fn arm(after: Nanos) -> bool {
     hpet::arm(after)
 }
 
-/// No longer.
+/// Cancels the watchdog; no effect if it is not armed. Any context.
 pub fn disarm() {
     hpet::disarm();
 }

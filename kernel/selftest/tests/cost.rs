@@ -1,5 +1,5 @@
-//! What the hot paths cost. Under `-icount shift=0` one instruction is one nanosecond, so the figures are instruction counts; the
-//! expected output names only the lines, since the figures are for reading.
+//! What the hot paths cost. Under `-icount shift=0` one instruction is one nanosecond, so the figures are instruction
+//! counts; the expected output names only the lines, since the figures are for reading.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

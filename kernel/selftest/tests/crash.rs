@@ -1,5 +1,5 @@
-//! What a dying kernel needs: a stack overflow is caught and named, other processors stop where they are, any address can be
-//! probed.
+//! What a dying kernel needs: a stack overflow is caught and named, other processors stop where they are, any address
+//! can be probed.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -112,7 +112,7 @@ pub(super) fn probe() {
     say!("left: {}", machine::thread::running::stack_left() > 8192);
 }
 
-/// Memory set aside for dumps is nobody else's, keeps what is written, and ends where it ends.
+/// Memory set aside for dumps has no other users, keeps what is written, and ends where it ends.
 pub(super) fn region() {
     let region = machine::region::find().expect("the command line asks for it");
     say!("region of {} at {:#x}", region.size(), region.address().0);

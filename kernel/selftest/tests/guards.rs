@@ -1,5 +1,5 @@
-//! What a program must not be able to do to the kernel: ways into ring 0, the rights of the kernel's own pages, registers
-//! that the kernel uses and puts back.
+//! What a program must not be able to do to the kernel: ways into ring 0, the rights of the kernel's own pages,
+//! registers that the kernel uses and puts back.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -59,7 +59,8 @@ const fn far_jump(selector: u8) -> [u8; 25] {
     ]
 }
 
-/// Far and interrupt returns to a 32-bit segment end the program too: it is not resumed at the same instruction for ever.
+/// Far and interrupt returns to a 32-bit segment end the program too: it is not resumed at the same instruction for
+/// ever.
 fn returns() {
     // push 0x23; push 0; retfq
     run("far return", &[0x6a, 0x23, 0x6a, 0, 0x48, 0xcb], 0);
@@ -122,8 +123,8 @@ fn flags() {
     say!("flags in the kernel {:#x}", ENTRY_FLAGS.load(Ordering::Relaxed) & DANGEROUS);
 }
 
-/// The kernel's half of the page tables: nothing is both written and executed, the image's text and constants are written under
-/// no name, only its text is executed, and no address of a program is mapped.
+/// The kernel's half of the page tables: nothing is both written and executed, the image's text and constants are
+/// written under no name, only its text is executed, and no address of a program is mapped.
 pub(super) fn rights() {
     let guards = arch::guards();
     say!(
@@ -164,8 +165,8 @@ pub(super) fn rights() {
     say!("leaves in the lower half: {low}");
 }
 
-/// Vector registers survive every bulk move of the kernel, wide and narrow, to their last byte; and moves are wide only where
-/// that holds for all states that are on.
+/// Vector registers survive every bulk move of the kernel, wide and narrow, to their last byte; and moves are wide only
+/// where that holds for all states that are on.
 pub(super) fn vectors() {
     let guards = arch::guards();
     assert_eq!(guards.enabled_states & !guards.saved_states, 0, "states are on that are not saved");

@@ -44,8 +44,8 @@ pub(super) fn processors() {
     say!("locks exclude");
 }
 
-/// While other processors read one page of a shared space, this one exchanges it: after the exchange nobody may see the old
-/// frame, which is written with another value at once.
+/// While other processors read one page of a shared space, this one exchanges it: after the exchange no processor may
+/// see the old frame, which is written with another value at once.
 pub(super) fn shootdown() {
     let online = cpu::start_others();
     let space = program::space(&[0xf4]);
@@ -81,7 +81,7 @@ pub(super) fn shootdown() {
         cpu::relax();
     }
     say!("stale reads {}", STALE.load(Ordering::SeqCst));
-    assert!(online == 1 || ROUNDS.load(Ordering::SeqCst) > 0, "nobody read");
+    assert!(online == 1 || ROUNDS.load(Ordering::SeqCst) > 0, "no other processor read");
     assert_eq!(STALE.load(Ordering::SeqCst), 0);
 }
 

@@ -53,7 +53,8 @@ pub(super) fn switch() {
 
 /// Two programs keep different values in vector registers over many turns, one in the kernel's own copies in between.
 pub(super) fn fpu() {
-    // movq xmm7, rdi; movq xmm0, rdi; mov ecx/rbx = 200; loop: yield; movq rax, xmm7; cmp rax, r12; jne bad; movq rax, xmm0 ...
+    // movq xmm7, rdi; movq xmm0, rdi; mov ecx/rbx = 200; loop: yield; movq rax, xmm7; cmp rax, r12; jne bad; movq rax,
+    // xmm0 ...
     let code = [
         0x49, 0x89, 0xfc, // mov r12, rdi
         0x66, 0x48, 0x0f, 0x6e, 0xff, // movq xmm7, rdi

@@ -1,4 +1,5 @@
-//! Any sequence of calls on a writer with a failing sink: the dump that comes out has only the defects that the sink made.
+//! Any sequence of calls on a writer with a failing sink: the dump that comes out has only the defects that the sink
+//! made.
 #![no_main]
 
 use kwab_format::record::{LogChunk, Text};

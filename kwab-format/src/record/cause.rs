@@ -18,11 +18,11 @@ open_enum! {
         5 SOFT_LOCKUP = "soft lockup",
         /// A task did not run for too long.
         6 HUNG_TASK = "hung task",
-        /// No memory and nobody to kill.
+        /// Out of memory, and no process left that may be killed.
         7 OUT_OF_MEMORY = "out of memory",
         /// A non-maskable interrupt.
         8 NMI = "nmi",
-        /// Somebody asked through SysRq.
+        /// Requested through SysRq.
         9 SYSRQ = "sysrq",
         /// A user program died of a signal.
         10 FATAL_SIGNAL = "fatal signal",
@@ -46,7 +46,7 @@ fields! {
     record Cause {
         /// What kind of death.
         1 kind: CauseKind,
-        /// The message.
+        /// The panic message or headline, as the kernel printed it.
         2 message: &'a [u8],
         /// Source file of the panic.
         3 file: &'a [u8],
@@ -54,29 +54,29 @@ fields! {
         4 source_line: u32,
         /// Column in it.
         5 column: u32,
-        /// Process.
+        /// Process that was running; absent if none was.
         6 pid: u32,
-        /// Thread.
+        /// Thread that was running; absent if none was.
         7 tid: u32,
         /// Name of the thread.
         8 comm: &'a [u8],
         /// Command line of the process.
         9 cmdline: &'a [u8],
-        /// Signal number.
+        /// Number of the signal that ended the program, 1 to 64.
         10 signal: u32,
-        /// Signal name.
+        /// Name of that signal, for example `SIGSEGV`.
         11 signal_name: &'a [u8],
-        /// `si_code`.
+        /// `si_code` of that signal (sigaction(2)).
         12 signal_code: i64,
         /// Address whose access failed.
         13 fault_addr: u64,
-        /// Instruction.
+        /// Address of the instruction at which it happened.
         14 ip: u64,
-        /// Stack pointer.
+        /// Stack pointer at that instruction.
         15 sp: u64,
-        /// Exception number.
+        /// Number of the exception as the processor counts it.
         16 vector: u32,
-        /// Exception name.
+        /// Name of the exception as the source printed it.
         17 exception: &'a [u8],
         /// Error code of the exception.
         18 error_code: u64,
@@ -116,7 +116,7 @@ fields! {
         1 trace: u32,
         /// Which frame of it, 0 innermost.
         2 index: u32,
-        /// Address.
+        /// Return address, or the interrupted instruction in the innermost frame.
         3 addr: u64,
         /// Symbol as printed.
         4 symbol: &'a [u8],
@@ -134,7 +134,7 @@ fields! {
         10 pid: u32,
         /// Thread whose backtrace it is.
         11 tid: u32,
-        /// Source file.
+        /// Source file of the instruction, as printed.
         12 file: &'a [u8],
         /// Line in it.
         13 source_line: u32,
@@ -160,11 +160,11 @@ open_enum! {
 fields! {
     /// One set of registers.
     record Registers {
-        /// Whose.
+        /// In which of its roles the code had these values.
         1 role: RegisterRole,
-        /// Process.
+        /// Process that ran with them; absent if none did.
         2 pid: u32,
-        /// Thread.
+        /// Thread that ran with them; absent if none did.
         3 tid: u32,
         /// How [`RegId`] is to be read.
         4 arch: Arch,
@@ -180,11 +180,11 @@ fields! {
 }
 
 fields! {
-    /// One register.
+    /// One register and its value.
     element Reg {
-        /// Which.
+        /// Which register; read together with the architecture.
         1 id: RegId,
-        /// Its value.
+        /// The value; a narrower register is zero-extended.
         2 value: u64,
         /// Its name, when [`RegId`] has none for it.
         3 name: &'a [u8],

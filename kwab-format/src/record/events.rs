@@ -4,11 +4,11 @@ use crate::list::List;
 use crate::record::Reg;
 
 fields! {
-    /// Event `canary_check`.
+    /// Event `canary_check`: the stack protector's canary was compared around a system call.
     record CanaryCheck {
-        /// Process.
+        /// Process whose canary was compared.
         1 pid: u32,
-        /// Thread pointer.
+        /// Thread pointer (FS base on x86_64).
         2 fsbase: u64,
         /// Canary that should be there.
         3 expected: u64,
@@ -24,33 +24,33 @@ fields! {
 }
 
 fields! {
-    /// Event `signal`.
+    /// Event `signal`: a signal was delivered.
     record Signal {
-        /// Process.
+        /// Process that received the signal.
         1 pid: u32,
-        /// Number.
+        /// Number of the signal, 1 to 64.
         2 signal: i64,
-        /// Name.
+        /// Name of the signal, for example `SIGSEGV`.
         3 signal_name: &'a [u8],
         /// What is done about it.
         4 action: &'a [u8],
-        /// Interrupted instruction.
+        /// User instruction at which the program was interrupted.
         5 ip: u64,
-        /// Handler.
+        /// Address of the handler; absent if none runs.
         6 handler: u64,
     }
 }
 
 fields! {
-    /// Event `signal_stack_write`.
+    /// Event `signal_stack_write`: part of a signal frame was written to a user stack.
     record SignalStackWrite {
-        /// Process.
+        /// Process that received the signal.
         1 pid: u32,
-        /// Number.
+        /// Number of the signal, 1 to 64.
         2 signal: i64,
         /// What was written.
         3 what: &'a [u8],
-        /// Where.
+        /// User address of the first byte written.
         4 addr: u64,
         /// How many bytes.
         5 len: u64,
@@ -62,33 +62,33 @@ fields! {
 }
 
 fields! {
-    /// Event `process_fork`.
+    /// Event `process_fork`: a process was created.
     record ProcessFork {
-        /// Parent.
+        /// Process that called fork(2), vfork(2) or clone(2).
         1 parent_pid: u32,
-        /// Child.
+        /// Process that was created.
         2 child_pid: u32,
     }
 }
 
 fields! {
-    /// Event `process_exec`.
+    /// Event `process_exec`: a process executed a program.
     record ProcessExec {
-        /// Process.
+        /// Process that called execve(2).
         1 pid: u32,
         /// Its new name.
         2 argv0: &'a [u8],
-        /// Entry point.
+        /// First user instruction of the program or its interpreter.
         3 entry: u64,
     }
 }
 
 fields! {
-    /// Event `process_exit`.
+    /// Event `process_exit`: a process ended.
     record ProcessExit {
-        /// Process.
+        /// Process that ended.
         1 pid: u32,
-        /// Exit status.
+        /// Exit status, or the number of the signal if `by_signal` is set.
         2 status: i64,
         /// Whether a signal ended it.
         3 by_signal: bool,
@@ -96,31 +96,31 @@ fields! {
 }
 
 fields! {
-    /// Event `crash_report`.
+    /// Event `crash_report`: a signal ended a program.
     record CrashReport {
-        /// Process.
+        /// Process that the signal ended.
         1 pid: u32,
         /// Number of the signal.
         2 signal: i64,
         /// Name of the signal.
         3 signal_name: &'a [u8],
-        /// Command line.
+        /// Command line of the process.
         4 cmdline: &'a [u8],
         /// Address whose access failed.
         5 fault_addr: u64,
-        /// Instruction.
+        /// User instruction at which the signal was raised.
         6 ip: u64,
-        /// Thread pointer.
+        /// Thread pointer (FS base on x86_64).
         7 fsbase: u64,
-        /// Registers.
+        /// User registers at that instruction.
         8 regs: List<'a, Reg<'a>>,
         /// Last system calls, oldest first.
         9 syscalls: List<'a, CrashSyscall<'a>>,
-        /// Memory map.
+        /// Mappings of the process, in the order the source printed them.
         10 vmas: List<'a, CrashVma<'a>>,
-        /// Thread.
+        /// Thread that received the signal.
         11 tid: u32,
-        /// `si_code`.
+        /// `si_code` of the signal (sigaction(2)).
         12 signal_code: i64,
     }
 }
@@ -128,27 +128,27 @@ fields! {
 fields! {
     /// A system call in a [`CrashReport`].
     element CrashSyscall {
-        /// Number.
+        /// Number of the system call.
         1 nr: i64,
-        /// Name.
+        /// Name of the system call as the source printed it.
         2 name: &'a [u8],
-        /// Result.
+        /// What the call returned, an error as a negative number.
         3 result: i64,
-        /// First argument.
+        /// First argument, as the register held it.
         4 arg0: u64,
-        /// Second argument.
+        /// Second argument, as the register held it.
         5 arg1: u64,
-        /// Third argument.
+        /// Third argument, as the register held it.
         6 arg2: u64,
-        /// Fourth argument.
+        /// Fourth argument, as the register held it.
         7 arg3: u64,
-        /// Fifth argument.
+        /// Fifth argument, as the register held it.
         8 arg4: u64,
-        /// Sixth argument.
+        /// Sixth argument, as the register held it.
         9 arg5: u64,
         /// Nanoseconds from entry to exit.
         10 duration_ns: u64,
-        /// Processor.
+        /// Processor on which the call was made.
         11 cpu: u32,
         /// Members that have no field here, as they stood.
         12 extra: &'a [u8],
@@ -158,7 +158,7 @@ fields! {
 fields! {
     /// A mapping in a [`CrashReport`].
     element CrashVma {
-        /// First address.
+        /// Address of the first byte, a multiple of the page size.
         1 start: u64,
         /// Address behind the last.
         2 end: u64,
@@ -166,7 +166,7 @@ fields! {
         3 kind: &'a [u8],
         /// Protection as the source wrote it: bit 0 read, bit 1 write, bit 2 execute.
         4 prot: u64,
-        /// Backing file.
+        /// Path of the mapped file; absent for anonymous memory.
         5 file: &'a [u8],
         /// Offset in it.
         6 file_offset: u64,
@@ -176,13 +176,13 @@ fields! {
 }
 
 fields! {
-    /// Event `panic`.
+    /// Event `panic`: the kernel panicked.
     record Panic {
-        /// The message.
+        /// The panic message, without file and line.
         1 message: &'a [u8],
         /// Frames, innermost first.
         2 backtrace: List<'a, PanicFrame<'a>>,
-        /// Source file.
+        /// Source file of the panic.
         3 file: &'a [u8],
         /// Line in it.
         4 source_line: u32,
@@ -192,7 +192,7 @@ fields! {
 fields! {
     /// A frame of a [`Panic`].
     element PanicFrame {
-        /// Address.
+        /// Return address, or the panicking instruction in the innermost frame.
         1 addr: u64,
         /// Symbol as printed, leading space and `...` included.
         2 sym: &'a [u8],
@@ -208,9 +208,9 @@ fields! {
     record Htrace {
         /// Number of the span's kind.
         1 id: u32,
-        /// Its name.
+        /// Name of the span's kind.
         2 name: &'a [u8],
-        /// Nesting depth.
+        /// Number of spans that enclose it on the same processor.
         3 depth: u32,
         /// `enter` or `exit`.
         4 dir: &'a [u8],
@@ -222,7 +222,7 @@ fields! {
 fields! {
     /// Event `htrace_summary`; the processor is in the stamp.
     record HtraceSummary {
-        /// Entries written.
+        /// Entries written, overwritten ones included.
         1 total_entries: u64,
         /// Entries the ring holds.
         2 ring_size: u64,
@@ -278,21 +278,21 @@ open_enum! {
 fields! {
     /// An event of the flight recorder; processor and ticks are in the stamp.
     record FlightEvent {
-        /// What.
+        /// What happened; decides what `a` to `d` mean.
         1 kind: FlightKind,
         /// The source's word for it.
         2 name: &'a [u8],
-        /// Process.
+        /// Process that was running; absent if none was.
         3 pid: u32,
-        /// Thread.
+        /// Thread that was running; absent if none was.
         4 tid: u32,
         /// First number; its meaning depends on the kind.
         5 a: u64,
-        /// Second number.
+        /// Second number; its meaning depends on the kind.
         6 b: u64,
-        /// Third number.
+        /// Third number; its meaning depends on the kind.
         7 c: u64,
-        /// Fourth number.
+        /// Fourth number; its meaning depends on the kind.
         8 d: u64,
         /// Details as printed.
         9 detail: &'a [u8],

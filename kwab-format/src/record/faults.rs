@@ -3,13 +3,13 @@
 use crate::list::List;
 
 fields! {
-    /// Event `page_fault`.
+    /// Event `page_fault`: a program's access faulted.
     record PageFault {
-        /// Process.
+        /// Process whose access faulted.
         1 pid: u32,
-        /// Address.
+        /// Virtual address of the access.
         2 vaddr: u64,
-        /// Instruction.
+        /// Address of the instruction that made the access.
         3 ip: u64,
         /// The access and what forbids it, in the source's words.
         4 reason: &'a [u8],
@@ -27,13 +27,13 @@ fields! {
 }
 
 fields! {
-    /// Event `user_fault`.
+    /// Event `user_fault`: an exception in a program became a signal.
     record UserFault {
-        /// Process.
+        /// Process that raised the exception.
         1 pid: u32,
-        /// Exception.
+        /// Name of the exception as the source printed it.
         2 exception: &'a [u8],
-        /// Instruction.
+        /// Address of the instruction that raised it.
         3 ip: u64,
         /// The signal it becomes.
         4 signal_delivered: i64,
@@ -43,39 +43,39 @@ fields! {
 }
 
 fields! {
-    /// Event `usercopy_fault`.
+    /// Event `usercopy_fault`: a copy between kernel and user memory stopped at a fault.
     record UsercopyFault {
-        /// Process.
+        /// Process whose memory was copied.
         1 pid: u32,
-        /// Address.
+        /// First user address that could not be accessed.
         2 fault_addr: u64,
-        /// Instruction.
+        /// Address of the copying instruction.
         3 ip: u64,
         /// Which part of the copy loop.
         4 label: &'a [u8],
-        /// To.
+        /// Address that the copy began to write at.
         5 dst: u64,
-        /// From.
+        /// Address that the copy began to read at.
         6 src: u64,
         /// Bytes not copied.
         7 remaining: u64,
         /// Bytes asked for.
         8 orig_len: u64,
-        /// Who asked.
+        /// What made the copy, usually the name of a system call.
         9 ctx: &'a [u8],
     }
 }
 
 fields! {
-    /// Event `ucopy_trace_dump`.
+    /// Event `ucopy_trace_dump`: the recorded copies between kernel and user memory.
     record UcopyTraceDump {
-        /// Process.
+        /// Process that was running.
         1 pid: u32,
         /// Why it was dumped.
         2 trigger: &'a [u8],
         /// Copies since boot.
         3 total_calls: u64,
-        /// Last copies.
+        /// The last copies, in the order the source printed them.
         4 entries: List<'a, UcopyEntry<'a>>,
     }
 }
@@ -83,13 +83,13 @@ fields! {
 fields! {
     /// A copy in a [`UcopyTraceDump`].
     element UcopyEntry {
-        /// To.
+        /// Address that the copy began to write at.
         1 dst: u64,
-        /// From.
+        /// Address that the copy began to read at.
         2 src: u64,
-        /// Bytes.
+        /// Number of bytes to copy.
         3 len: u64,
-        /// Return address.
+        /// Return address of the copy function.
         4 ret: u64,
         /// Members that have no field here, as they stood.
         5 extra: &'a [u8],
@@ -97,27 +97,27 @@ fields! {
 }
 
 fields! {
-    /// Event `usercopy`.
+    /// Event `usercopy`: a copy between kernel and user memory.
     record Usercopy {
-        /// Process.
+        /// Process whose memory was copied.
         1 pid: u32,
-        /// Direction.
+        /// `to_user` or `from_user`.
         2 dir: &'a [u8],
-        /// User address.
+        /// User address of the first byte.
         3 addr: u64,
-        /// Bytes.
+        /// Number of bytes to copy.
         4 len: u64,
-        /// Who asked.
+        /// What made the copy, usually the name of a system call.
         5 ctx: &'a [u8],
     }
 }
 
 fields! {
-    /// Event `page_verify_fail`.
+    /// Event `page_verify_fail`: a page differs from its file.
     record PageVerifyFail {
-        /// Process.
+        /// Process whose page was compared.
         1 pid: u32,
-        /// Page.
+        /// Virtual address of the page.
         2 vaddr: u64,
         /// First byte that differs.
         3 first_diff: u64,
@@ -133,11 +133,11 @@ fields! {
 }
 
 fields! {
-    /// Event `huge_page_verify_fail`.
+    /// Event `huge_page_verify_fail`: a small page of a huge page differs from its file.
     record HugePageVerifyFail {
-        /// Process.
+        /// Process whose page was compared.
         1 pid: u32,
-        /// Huge page.
+        /// Virtual address of the huge page.
         2 huge_base: u64,
         /// Small page of it.
         3 sub_page: u64,
@@ -155,9 +155,9 @@ fields! {
 }
 
 fields! {
-    /// Event `page_verify_ok`.
+    /// Event `page_verify_ok`: totals of one comparison of pages with their files.
     record PageVerifyOk {
-        /// Process.
+        /// Process whose pages were compared.
         1 pid: u32,
         /// Pages looked at.
         2 verified: u64,
@@ -167,11 +167,11 @@ fields! {
 }
 
 fields! {
-    /// Event `vm_audit`.
+    /// Event `vm_audit`: the page table of a process, compared with its mappings.
     record VmAudit {
-        /// Process.
+        /// Process whose page table was compared.
         1 pid: u32,
-        /// Mappings.
+        /// Mappings of the process, in the order the source printed them.
         2 vmas: List<'a, AuditVma<'a>>,
     }
 }
@@ -179,15 +179,15 @@ fields! {
 fields! {
     /// A mapping in a [`VmAudit`].
     element AuditVma {
-        /// First address.
+        /// Address of the first byte, a multiple of the page size.
         1 start: u64,
         /// Address behind the last.
         2 end: u64,
-        /// Protection.
+        /// Protection as the source wrote it: bit 0 read, bit 1 write, bit 2 execute.
         3 prot: u64,
         /// Pages with an entry.
         4 mapped: u64,
-        /// Pages without.
+        /// Pages without an entry.
         5 unmapped: u64,
         /// Entries that allow what the mapping does not, or the reverse.
         6 perm_mismatch: u64,
@@ -197,17 +197,17 @@ fields! {
 }
 
 fields! {
-    /// Event `exec_prefault`.
+    /// Event `exec_prefault`: pages that execve(2) mapped before the program ran.
     record ExecPrefault {
-        /// Process.
+        /// Process that called execve(2).
         1 pid: u32,
-        /// Where.
+        /// Virtual address of the first page.
         2 vaddr: u64,
         /// Pages from the cache.
         3 cached: u64,
         /// Pages read from the file.
         4 file_read: u64,
-        /// Zero pages.
+        /// Pages that were filled with zeros.
         5 zero: u64,
         /// Pages in all.
         6 total: u64,

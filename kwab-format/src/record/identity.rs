@@ -5,9 +5,9 @@ use crate::list::List;
 open_enum! {
     /// An instruction set.
     Arch: u16 {
-        /// AMD64.
+        /// AMD64, little-endian, 64 bits.
         1 X86_64 = "x86_64",
-        /// AArch64.
+        /// AArch64, little-endian, 64 bits.
         2 AARCH64 = "aarch64",
         /// RISC-V, 64 bits.
         3 RISCV64 = "riscv64",
@@ -21,11 +21,11 @@ open_enum! {
         1 KERNEL_CRASH = "kernel crash",
         /// A user program died of a signal.
         2 PROCESS_CRASH = "process crash",
-        /// Somebody asked for a dump of a living kernel.
+        /// A dump of the running kernel was requested.
         3 LIVE = "live",
         /// Made from a log that holds no crash.
         4 RECORDING = "recording",
-        /// A hang was detected, or somebody sent an NMI or SysRq.
+        /// A hang was detected, or an NMI or SysRq was sent.
         5 HANG = "hang",
         /// Made from another dump.
         6 SALVAGE = "salvage",
@@ -41,7 +41,7 @@ fields! {
         2 kernel_version: &'a [u8],
         /// GNU build-id of the kernel image.
         3 kernel_build_id: &'a [u8],
-        /// Instruction set.
+        /// Instruction set of the kernel.
         4 arch: Arch,
         /// Kernel command line.
         5 command_line: &'a [u8],
@@ -55,7 +55,7 @@ fields! {
         9 reason_text: &'a [u8],
         /// Program that wrote the dump, with version.
         10 producer: &'a [u8],
-        /// Processors online.
+        /// Number of processors online when the dump was taken.
         11 cpus: u32,
         /// Bytes of the smallest page.
         12 page_size: u32,
@@ -67,7 +67,7 @@ fields! {
         15 kernel_offset: u64,
         /// Virtual address of physical address 0 in the kernel's direct map.
         16 direct_map: u64,
-        /// Host name.
+        /// Host name, as uname(2) reports it.
         17 hostname: &'a [u8],
         /// Machine, board and firmware as the kernel names them.
         18 hardware: &'a [u8],
@@ -125,7 +125,7 @@ open_enum! {
 }
 
 fields! {
-    /// One processor.
+    /// One processor and what ran on it.
     record Cpu {
         /// Number as the kernel counts.
         1 number: u32,
@@ -145,7 +145,7 @@ fields! {
         8 preempt_count: u32,
         /// Active page-table root, physical.
         9 page_table_root: u64,
-        /// Model name.
+        /// Model name as the processor states it.
         10 model: &'a [u8],
     }
 }
@@ -157,13 +157,13 @@ open_enum! {
         1 KERNEL = "kernel",
         /// A kernel module.
         2 MODULE = "module",
-        /// A program.
+        /// A program, as executed by execve(2).
         3 EXECUTABLE = "executable",
         /// The dynamic loader.
         4 INTERPRETER = "interpreter",
         /// A shared library.
         5 LIBRARY = "library",
-        /// The vDSO.
+        /// The vDSO that the kernel maps into programs.
         6 VDSO = "vdso",
     }
 }
@@ -173,11 +173,11 @@ fields! {
     record Image {
         /// Path or name.
         1 path: &'a [u8],
-        /// GNU build-id.
+        /// GNU build-id, as raw bytes.
         2 build_id: &'a [u8],
         /// Run-time minus link-time address.
         3 load_bias: u64,
-        /// First address.
+        /// Run-time address of the first byte.
         4 start: u64,
         /// Address behind the last.
         5 end: u64,
@@ -189,7 +189,7 @@ fields! {
         8 entry: u64,
         /// Version or taint marks printed with the name.
         9 version: &'a [u8],
-        /// Loadable segments.
+        /// Loadable segments, in the order of the program headers.
         10 segments: List<'a, Segment<'a>>,
     }
 }

@@ -35,7 +35,7 @@ fields! {
     record DroppedSection {
         /// Kind of section; 0 is the file header, or sums up what is beyond the fifteenth pair of kind and reason.
         1 kind: u16,
-        /// Why.
+        /// Why the sections were left out.
         2 reason: DropReason,
         /// How many sections.
         3 sections: u32,

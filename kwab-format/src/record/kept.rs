@@ -15,7 +15,7 @@ fields! {
 fields! {
     /// A piece of the kernel's log.
     record LogChunk {
-        /// The bytes.
+        /// The bytes, as they were logged.
         1 bytes: &'a [u8],
         /// Offset of the first among all bytes ever logged.
         2 log_offset: u64,
@@ -45,7 +45,7 @@ open_enum! {
         8 LOG_DUMP = "kernel log dump",
         /// An armoured line that is damaged or of another dump.
         9 ARMOUR = "armoured line",
-        /// Bytes that are no text.
+        /// Bytes that are not text.
         10 BINARY = "binary",
         /// Output of the firmware or boot loader.
         11 FIRMWARE = "firmware",
@@ -57,7 +57,7 @@ fields! {
     record Text {
         /// What it is.
         1 kind: TextKind,
-        /// The bytes.
+        /// The bytes, as they stood in the input.
         2 bytes: &'a [u8],
         /// Whether the next [`Text`] goes on with the same piece.
         3 continues: bool,
@@ -71,7 +71,7 @@ fields! {
 fields! {
     /// What a recorder did not keep.
     record Drops {
-        /// Which recorder.
+        /// Name of the recorder, for example `flight`.
         1 recorder: &'a [u8],
         /// Events since boot.
         2 total: u64,
@@ -105,7 +105,7 @@ fields! {
     record Note {
         /// What it is about.
         1 kind: NoteKind,
-        /// The remark.
+        /// The remark, in the words of the writer.
         2 text: &'a [u8],
         /// Kind of section it is about.
         3 section: u16,

@@ -9,7 +9,7 @@ open_enum! {
         1 KERNEL_STACK = "kernel stack",
         /// A user stack.
         2 USER_STACK = "user stack",
-        /// Instructions.
+        /// Machine code around an instruction pointer.
         3 CODE = "code",
         /// A whole page.
         4 PAGE = "page",
@@ -17,7 +17,7 @@ open_enum! {
         5 OBJECT = "object",
         /// A page table.
         6 PAGE_TABLE = "page table",
-        /// Anything else.
+        /// Anything the kinds above do not describe; `label` says what.
         7 OTHER = "other",
     }
 }
@@ -35,7 +35,7 @@ fields! {
         4 pid: u32,
         /// Thread whose stack it is.
         5 tid: u32,
-        /// The bytes.
+        /// The bytes, in ascending order of address.
         6 bytes: &'a [u8],
         /// Bytes that were wanted; more than there are when the rest could not be read.
         7 wanted: u64,
@@ -51,15 +51,15 @@ fields! {
     record StackBounds {
         /// What it is: task, interrupt, double fault, user.
         1 label: &'a [u8],
-        /// Lowest address.
+        /// Lowest address of the stack; the guard lies below it.
         2 low: u64,
         /// Address behind the highest.
         3 high: u64,
         /// Bytes of guard below `low`.
         4 guard: u64,
-        /// Process.
+        /// Process whose stack it is; absent for a stack of a processor.
         5 pid: u32,
-        /// Thread.
+        /// Thread whose stack it is; absent for a stack of a processor.
         6 tid: u32,
         /// Deepest stack pointer ever seen.
         7 deepest: u64,
@@ -69,9 +69,9 @@ fields! {
 fields! {
     /// A mapping of an address space.
     record Vma {
-        /// Process.
+        /// Process whose address space it is in.
         1 pid: u32,
-        /// First address.
+        /// Address of the first byte, a multiple of the page size.
         2 start: u64,
         /// Address behind the last.
         3 end: u64,
@@ -79,7 +79,7 @@ fields! {
         4 prot: u32,
         /// Bit 0 shared, bit 1 grows down, bit 2 locked, bit 3 huge pages wanted, bit 4 huge pages forbidden.
         5 flags: u32,
-        /// Backing file.
+        /// Path of the mapped file; absent for anonymous memory.
         6 path: &'a [u8],
         /// Offset of `start` in it.
         7 file_offset: u64,
@@ -89,7 +89,7 @@ fields! {
         9 device: u64,
         /// What it is, in the source's word: `Anonymous`, `[heap]`, `[stack]`.
         10 name: &'a [u8],
-        /// Pages present.
+        /// Pages of it that have a frame.
         11 resident: u64,
     }
 }
@@ -149,15 +149,15 @@ open_enum! {
 fields! {
     /// A page against its file.
     record PageCheck {
-        /// Process.
+        /// Process whose page was compared.
         1 pid: u32,
-        /// Page.
+        /// Virtual address of the page.
         2 vaddr: u64,
-        /// File.
+        /// Path of the file that the page belongs to.
         3 path: &'a [u8],
         /// Offset of the page in it.
         4 file_offset: u64,
-        /// Bytes compared.
+        /// Bytes that were compared: fewer than a page at the end of the file.
         5 length: u64,
         /// CRC32 of the file's bytes.
         6 expected_crc: u32,
@@ -185,7 +185,7 @@ fields! {
         1 frame: u64,
         /// Frames in the run. Absent is 1.
         2 count: u64,
-        /// References.
+        /// References to each frame of the run.
         3 refcount: u64,
         /// Page-table entries that map it, when counted.
         4 mapped: u64,
@@ -195,7 +195,7 @@ fields! {
         6 flags: u32,
         /// Who owns it, in the writer's words.
         7 owner: &'a [u8],
-        /// Cached file.
+        /// Path of the file whose page cache holds the frame.
         8 path: &'a [u8],
         /// Offset in it.
         9 file_offset: u64,

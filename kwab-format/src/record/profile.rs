@@ -3,7 +3,7 @@
 use crate::list::List;
 
 fields! {
-    /// Event `syscall_profile`.
+    /// Event `syscall_profile`: time spent in each system call.
     record SyscallProfile {
         /// Frequency of the time-stamp counter, hertz.
         1 tsc_freq_hz: u64,
@@ -15,19 +15,19 @@ fields! {
 fields! {
     /// A system call in a [`SyscallProfile`].
     element SyscallProfileEntry {
-        /// Number.
+        /// Number of the system call.
         1 nr: i64,
-        /// Name.
+        /// Name of the system call as the source printed it.
         2 name: &'a [u8],
-        /// Calls.
+        /// Number of calls.
         3 calls: u64,
         /// Nanoseconds in all.
         4 total_ns: u64,
-        /// Mean.
+        /// Mean nanoseconds per call.
         5 avg_ns: u64,
-        /// Shortest.
+        /// Nanoseconds of the shortest call.
         6 min_ns: u64,
-        /// Longest.
+        /// Nanoseconds of the longest call.
         7 max_ns: u64,
         /// Members that have no field here, as they stood.
         8 extra: &'a [u8],
@@ -35,19 +35,19 @@ fields! {
 }
 
 fields! {
-    /// Event `page_faults`.
+    /// Event `page_faults`: time spent in page faults.
     record PageFaults {
-        /// Faults.
+        /// Number of page faults.
         1 count: u64,
         /// Nanoseconds in all.
         2 total_ns: u64,
-        /// Mean.
+        /// Mean nanoseconds per fault.
         3 avg_ns: u64,
     }
 }
 
 fields! {
-    /// Event `span_profile`.
+    /// Event `span_profile`: time spent in each kind of span.
     record SpanProfile {
         /// Frequency of the time-stamp counter, hertz.
         1 tsc_freq_hz: u64,
@@ -59,19 +59,19 @@ fields! {
 fields! {
     /// A span in a [`SpanProfile`].
     element SpanProfileEntry {
-        /// Number.
+        /// Number of the span's kind.
         1 id: u64,
-        /// Name.
+        /// Name of the span's kind.
         2 name: &'a [u8],
-        /// Times.
+        /// Number of spans of the kind.
         3 calls: u64,
         /// Nanoseconds in all.
         4 total_ns: u64,
-        /// Mean.
+        /// Mean nanoseconds per span.
         5 avg_ns: u64,
-        /// Shortest.
+        /// Nanoseconds of the shortest span.
         6 min_ns: u64,
-        /// Longest.
+        /// Nanoseconds of the longest span.
         7 max_ns: u64,
         /// Members that have no field here, as they stood.
         8 extra: &'a [u8],
@@ -85,7 +85,7 @@ fields! {
         1 group: &'a [u8],
         /// Which of it.
         2 name: &'a [u8],
-        /// The number.
+        /// The value, in `unit`.
         3 value: i64,
         /// Its unit, for example `bytes`, `pages`, `ns`.
         4 unit: &'a [u8],

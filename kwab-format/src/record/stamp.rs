@@ -8,7 +8,7 @@ fields! {
     element Stamp {
         /// Sequence number among the source's events.
         24 seq: u64,
-        /// Processor.
+        /// Processor on which it happened.
         25 cpu: u32,
         /// Monotonic nanoseconds since boot.
         26 ns: u64,

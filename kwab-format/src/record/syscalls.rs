@@ -1,39 +1,39 @@
 //! Owns the records of system calls: entry and exit events, and the rings that a kernel keeps.
 
 fields! {
-    /// Event `syscall_entry`.
+    /// Event `syscall_entry`: a system call began.
     record SyscallEntry {
-        /// Process.
+        /// Process that made the call.
         1 pid: u32,
-        /// Thread.
+        /// Thread that made the call.
         2 tid: u32,
-        /// Number.
+        /// Number of the system call.
         3 nr: i64,
         /// Name as the source printed it.
         4 name: &'a [u8],
-        /// First argument.
+        /// First argument, as the register held it.
         5 arg0: u64,
-        /// Second argument.
+        /// Second argument, as the register held it.
         6 arg1: u64,
-        /// Third argument.
+        /// Third argument, as the register held it.
         7 arg2: u64,
-        /// Fourth argument.
+        /// Fourth argument, as the register held it.
         8 arg3: u64,
-        /// Fifth argument.
+        /// Fifth argument, as the register held it.
         9 arg4: u64,
-        /// Sixth argument.
+        /// Sixth argument, as the register held it.
         10 arg5: u64,
     }
 }
 
 fields! {
-    /// Event `syscall_exit`.
+    /// Event `syscall_exit`: a system call returned.
     record SyscallExit {
-        /// Process.
+        /// Process that made the call.
         1 pid: u32,
-        /// Thread.
+        /// Thread that made the call.
         2 tid: u32,
-        /// Number.
+        /// Number of the system call.
         3 nr: i64,
         /// Name as the source printed it.
         4 name: &'a [u8],
@@ -49,25 +49,25 @@ fields! {
 fields! {
     /// An entry of a ring of recent calls; the stamp is that of the call's entry.
     record SyscallRecord {
-        /// Process.
+        /// Process that made the call.
         1 pid: u32,
-        /// Thread.
+        /// Thread that made the call.
         2 tid: u32,
-        /// Number.
+        /// Number of the system call.
         3 nr: i64,
         /// Name as the source printed it.
         4 name: &'a [u8],
-        /// First argument.
+        /// First argument, as the register held it.
         5 arg0: u64,
-        /// Second argument.
+        /// Second argument, as the register held it.
         6 arg1: u64,
-        /// Third argument.
+        /// Third argument, as the register held it.
         7 arg2: u64,
-        /// Fourth argument.
+        /// Fourth argument, as the register held it.
         8 arg3: u64,
-        /// Fifth argument.
+        /// Fifth argument, as the register held it.
         9 arg4: u64,
-        /// Sixth argument.
+        /// Sixth argument, as the register held it.
         10 arg5: u64,
         /// What the call returned; absent while it is in progress.
         11 result: i64,
@@ -83,11 +83,11 @@ fields! {
 }
 
 fields! {
-    /// Event `unimplemented_syscall`.
+    /// Event `unimplemented_syscall`: a system call that the kernel does not have.
     record UnimplementedSyscall {
-        /// Process.
+        /// Process that made the call.
         1 pid: u32,
-        /// Number.
+        /// Number of the system call.
         2 nr: i64,
         /// Name as the source printed it.
         3 name: &'a [u8],

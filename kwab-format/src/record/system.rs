@@ -5,7 +5,7 @@ open_enum! {
     TaskState: u8 {
         /// On a processor.
         1 RUNNING = "running",
-        /// Wants one.
+        /// Ready to run, waiting for a processor.
         2 RUNNABLE = "runnable",
         /// Waits, and a signal would wake it.
         3 SLEEPING = "sleeping",
@@ -21,15 +21,15 @@ open_enum! {
 }
 
 fields! {
-    /// A task.
+    /// A thread of a process, or of the kernel.
     record Task {
-        /// Process.
+        /// Process id, the thread group's.
         1 pid: u32,
-        /// Thread.
+        /// Thread id; equal to `pid` in the first thread.
         2 tid: u32,
-        /// Parent process.
+        /// Process id of the parent; absent if it has none.
         3 ppid: u32,
-        /// Name.
+        /// Name of the thread, at most 15 bytes on Linux.
         4 comm: &'a [u8],
         /// What it is doing.
         5 state: TaskState,
@@ -53,7 +53,7 @@ fields! {
         14 user_ip: u64,
         /// System call in progress.
         15 syscall: i64,
-        /// Command line.
+        /// Command line of the process, arguments separated by spaces.
         16 cmdline: &'a [u8],
         /// Nanoseconds it has run.
         17 run_ns: u64,
@@ -63,7 +63,7 @@ fields! {
         19 page_table_root: u64,
         /// Pending signals, bit n-1 for signal n.
         20 pending: u64,
-        /// Blocked signals.
+        /// Blocked signals, bit n-1 for signal n.
         21 blocked: u64,
         /// Whether it was current on the processor that wrote the dump.
         22 current: bool,
@@ -75,23 +75,23 @@ fields! {
 open_enum! {
     /// What a lock is.
     LockKind: u8 {
-        /// Busy waiting.
+        /// Waiters spin on a processor.
         1 SPIN = "spin lock",
-        /// Sleeping.
+        /// Waiters sleep; one holder at a time.
         2 MUTEX = "mutex",
         /// Many readers or one writer.
         3 RW = "rw lock",
-        /// User-space futex.
+        /// A word in user memory (futex(2)).
         4 FUTEX = "futex",
     }
 }
 
 fields! {
-    /// A lock that somebody holds.
+    /// A lock that is held.
     record Lock {
-        /// Its address.
+        /// Address of the lock, its identity within the dump.
         1 addr: u64,
-        /// Its name.
+        /// Name of the lock, where the kernel gives it one.
         2 name: &'a [u8],
         /// What it is.
         3 kind: LockKind,
@@ -115,11 +115,11 @@ fields! {
 }
 
 fields! {
-    /// Somebody who waits for a lock.
+    /// A processor or thread that waits for a lock.
     record LockWait {
-        /// Its address.
+        /// Address of the lock, its identity within the dump.
         1 addr: u64,
-        /// Its name.
+        /// Name of the lock, where the kernel gives it one.
         2 name: &'a [u8],
         /// Processor that waits.
         3 waiter_cpu: u32,
@@ -127,7 +127,7 @@ fields! {
         4 waiter_pid: u32,
         /// Thread that waits.
         5 waiter_tid: u32,
-        /// Where: `file:line`.
+        /// Where it waits: `file:line`.
         6 location: &'a [u8],
         /// Nanoseconds it has waited.
         7 waited_ns: u64,

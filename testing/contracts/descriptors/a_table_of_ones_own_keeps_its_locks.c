@@ -1,6 +1,6 @@
 /*
- * unshare(2), fcntl(2): a process that asks for a descriptor table of its own and has one already keeps it, and with it its
- * record locks; close_range(2) likewise.
+ * unshare(2), fcntl(2): a process that asks for a descriptor table of its own and has one already keeps it, and with it
+ * its record locks; close_range(2) likewise.
  */
 #include "../contract.h"
 #include <linux/close_range.h>

@@ -1,6 +1,6 @@
 /*
- * readv(2), RWF_APPEND: the bytes go to the end of the file, with an offset of its own and with -1, which moves the file's
- * offset behind them; and two that append at once lose nothing.
+ * readv(2), RWF_APPEND: the bytes go to the end of the file, with an offset of its own and with -1, which moves the
+ * file's offset behind them; and two that append at once lose nothing.
  */
 #include "../contract.h"
 

@@ -1,6 +1,7 @@
 /*
- * epoll(7), proc(5): /proc/sys/fs/epoll/max_user_watches bounds the watches of a user over all its epolls: ENOSPC beyond,
- * also for root. Removing, closing the watched file and closing the epoll give them back; other users have their own.
+ * epoll(7), proc(5): /proc/sys/fs/epoll/max_user_watches bounds the watches of a user over all its epolls: ENOSPC
+ * beyond, also for root. Removing, closing the watched file and closing the epoll give them back; other users have
+ * their own.
  */
 #include "contract.h"
 #include <sys/epoll.h>

@@ -1,6 +1,6 @@
 /*
- * tmpfs(5): every name of a file beyond its first counts against nr_inodes, and a symbolic link with a long target takes a
- * page of the file system, until they are removed.
+ * tmpfs(5): every name of a file beyond its first counts against nr_inodes, and a symbolic link with a long target
+ * takes a page of the file system, until they are removed.
  */
 #include "../contract.h"
 #include <sys/mount.h>

@@ -1,4 +1,7 @@
-/* readlink(2): returns the length without a terminating byte, cuts to the buffer, and refuses what is no link. */
+/*
+ * readlink(2): returns the length without a terminating byte, cuts to the buffer, and refuses a file that is not a
+ * link.
+ */
 #include "../contract.h"
 
 int main(void)

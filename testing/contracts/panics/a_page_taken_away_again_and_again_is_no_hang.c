@@ -1,6 +1,7 @@
 /*
- * fallocate(2), mmap(2): a program reads one page of a shared file for ever, and one of another process takes that page away
- * again and again. Each read faults at the same address from the same instruction; it still gets on, however long that lasts.
+ * fallocate(2), mmap(2): a program reads one page of a shared file for ever, and one of another process takes that page
+ * away again and again. Each read faults at the same address from the same instruction; it still gets on, however long
+ * that lasts.
  * contract: timeout=60
  */
 #include "../contract.h"

@@ -1,7 +1,7 @@
 /*
- * clock_nanosleep(2), clock_getcpuclockid(3): who waits for the processor time of a process that sleeps itself sleeps too: other
- * programs run, and a signal ends the wait. The program is bound to one processor, so that an alarm that came would have to come
- * there.
+ * clock_nanosleep(2), clock_getcpuclockid(3): who waits for the processor time of a process that sleeps itself sleeps
+ * too: other programs run, and a signal ends the wait. The program is bound to one processor, so that an alarm that
+ * came would have to come there.
  */
 #include "../contract.h"
 #include <sys/timerfd.h>

@@ -1,6 +1,6 @@
 /*
- * unix(7), epoll(7), path_resolution(7): what a program can nest without a limit comes apart without one, in memory that does
- * not grow with the depth: sockets in sockets, directories in directories, epolls in epolls.
+ * unix(7), epoll(7), path_resolution(7): what a program can nest without a limit comes apart without one, in memory
+ * that does not grow with the depth: sockets in sockets, directories in directories, epolls in epolls.
  * contract: timeout=40
  */
 #include "../contract.h"

@@ -1,6 +1,6 @@
 /*
- * timer_settime(2), setitimer(2), timerfd_settime(2): however many timers go off how often, programs get on, and calls that wait
- * end in time.
+ * timer_settime(2), setitimer(2), timerfd_settime(2): however many timers go off how often, programs get on, and calls
+ * that wait end in time.
  * contract: timeout=40
  */
 #include "../contract.h"

@@ -1,6 +1,6 @@
 /*
- * read(2), sendfile(2), random(4), process_vm_readv(2): a call that moves gigabytes lets others run meanwhile and ends early for a
- * signal, with what it has moved; a fatal one ends any call soon. Calls over huge empty ranges are quick.
+ * read(2), sendfile(2), random(4), process_vm_readv(2): a call that moves gigabytes lets others run meanwhile and ends
+ * early for a signal, with what it has moved; a fatal one ends any call soon. Calls over huge empty ranges are quick.
  * contract: timeout=60
  */
 #include "../contract.h"

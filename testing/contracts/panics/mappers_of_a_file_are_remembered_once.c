@@ -1,6 +1,6 @@
 /*
- * mmap(2): what the kernel keeps about who has mapped a file does not grow with how often they do: two programs map and unmap
- * one file in turn, and the system has as much memory afterwards as before.
+ * mmap(2): what the kernel keeps about who has mapped a file does not grow with how often they do: two programs map and
+ * unmap one file in turn, and the system has as much memory afterwards as before.
  * contract: timeout=60
  */
 #include "../contract.h"

@@ -1,6 +1,6 @@
 /*
- * unix(7), autobind: however many sockets have a name that the kernel chose, the next gets one as fast, and no other program waits for
- * that.
+ * unix(7), autobind: however many sockets have a name that the kernel chose, the next gets one as fast, and no other
+ * program waits for that.
  * contract: timeout=60
  */
 #include "../contract.h"

@@ -1,6 +1,6 @@
 /*
- * futex(2): the operations that change the word of a priority-inheritance futex need its page for writing. On a page that is
- * only readable they fail with EFAULT; on one that a fork made copy-on-write they copy it first.
+ * futex(2): the operations that change the word of a priority-inheritance futex need its page for writing. On a page
+ * that is only readable they fail with EFAULT; on one that a fork made copy-on-write they copy it first.
  */
 #include "../contract.h"
 #include <linux/futex.h>
@@ -98,7 +98,7 @@ static void robust(unsigned pi, int readable, const char *title)
 int main(void)
 {
     word = (unsigned *)fresh_pages(1);
-    section("readable only, nobody's");
+    section("readable only, not owned");
     readable_only(0);
     section("readable only, ours");
     readable_only(getpid());

@@ -1,6 +1,6 @@
 /*
- * get_robust_list(2): the list of a thread that ends is walked as far as it can be read and written, 2048 entries at most, whatever
- * the program made of it.
+ * get_robust_list(2): the list of a thread that ends is walked as far as it can be read and written, 2048 entries at
+ * most, whatever the program made of it.
  */
 #include "../contract.h"
 #include <linux/futex.h>

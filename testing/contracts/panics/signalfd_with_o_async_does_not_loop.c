@@ -1,6 +1,6 @@
 /*
- * fcntl(2), O_ASYNC: a signal when input arrives is a thing of terminals, sockets and pipes. Other descriptors take the flag and
- * send nothing, however they are tied to each other and to signals.
+ * fcntl(2), O_ASYNC: a signal when input arrives is a thing of terminals, sockets and pipes. Other descriptors take the
+ * flag and send nothing, however they are tied to each other and to signals.
  */
 #include "../contract.h"
 #include <mqueue.h>

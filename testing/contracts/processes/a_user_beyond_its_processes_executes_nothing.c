@@ -1,6 +1,6 @@
 /*
- * execve(2) EAGAIN, setrlimit(2): who becomes a user that has more processes than RLIMIT_NPROC permits may do so, but executes
- * no program while there are as many; the number at the time of the change decides, and a fork forgets it.
+ * execve(2) EAGAIN, setrlimit(2): who becomes a user that has more processes than RLIMIT_NPROC permits may do so, but
+ * executes no program while there are as many; the number at the time of the change decides, and a fork forgets it.
  */
 #include "contract.h"
 #include <sys/resource.h>

@@ -1,7 +1,7 @@
 /*
- * clone3(2): set_tid chooses the child's id, for who has CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: EEXIST for one that is used,
- * also as a group or session; CLONE_CLEAR_SIGHAND resets handlers, keeps what is ignored and excludes CLONE_SIGHAND;
- * CLONE_INTO_CGROUP needs a descriptor of one.
+ * clone3(2): set_tid chooses the child's id, for who has CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: EEXIST for one that
+ * is used, also as a group or session; CLONE_CLEAR_SIGHAND resets handlers, keeps what is ignored and excludes
+ * CLONE_SIGHAND; CLONE_INTO_CGROUP needs a descriptor of one.
  */
 #include "contract.h"
 #include <linux/sched.h>

@@ -1,6 +1,6 @@
 /*
- * kcmp(2): 0 for a shared thing; else 1 or 2, the other way round for the arguments the other way round; descriptors are
- * compared by their open files; who may not look into both gets EPERM.
+ * kcmp(2): 0 for a shared thing; else 1 or 2, the other way round for the arguments the other way round; descriptors
+ * are compared by their open files; who may not look into both gets EPERM.
  */
 #include "contract.h"
 #include <linux/kcmp.h>
@@ -104,7 +104,7 @@ int main(void)
     slot.efd = 999;
     RESULT(compare(own, own, KCMP_EPOLL_TFD, pipes[0], (long)&slot));
     RESULT(compare(own, own, KCMP_EPOLL_TFD, pipes[0], 8));
-    section("somebody else");
+    section("another user");
     show_status("stranger", in_child(stranger, &own));
     kill(child, SIGKILL);
     reap(child);

@@ -1,6 +1,6 @@
 /*
- * proc(5), /proc/PID/oom_score_adj: anybody raises the own value; to lower it below the least that a privileged
- * process set needs CAP_SYS_RESOURCE (EACCES). Values are -1000 to 1000; fork and exec keep both.
+ * proc(5), /proc/PID/oom_score_adj: every process may raise its own value; to lower it below the minimum that a
+ * privileged process set needs CAP_SYS_RESOURCE (EACCES). Values are -1000 to 1000; fork and exec keep both.
  */
 #include "contract.h"
 

@@ -1,6 +1,6 @@
 /*
  * getrlimit(2), fork(2): RLIMIT_NPROC counts what runs for the caller's user, not what others run, and binds only the
- * unprivileged; nobody may permit more descriptors than the system has.
+ * unprivileged; RLIMIT_NOFILE is at most fs.nr_open, also for root.
  */
 #include "../contract.h"
 #include <sys/resource.h>

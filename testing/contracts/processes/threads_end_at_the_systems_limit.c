@@ -1,6 +1,6 @@
 /*
- * kernel.threads-max (proc(5)): when there are as many threads as it says, clone(2) and fork(2) answer EAGAIN, even to root;
- * what runs goes on, and there is room again when threads have ended.
+ * kernel.threads-max (proc(5)): when there are as many threads as it says, clone(2) and fork(2) answer EAGAIN, even to
+ * root; what runs goes on, and there is room again when threads have ended.
  */
 #include "../contract.h"
 

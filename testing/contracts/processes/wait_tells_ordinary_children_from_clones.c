@@ -1,6 +1,6 @@
 /*
- * wait(2): a child whose end sends another signal than SIGCHLD, or none, is found only with __WCLONE or __WALL; one that sends
- * SIGCHLD not with __WCLONE. After it executed a program, every child is an ordinary one.
+ * wait(2): a child whose end sends another signal than SIGCHLD, or none, is found only with __WCLONE or __WALL; one
+ * that sends SIGCHLD not with __WCLONE. After it executed a program, every child is an ordinary one.
  */
 #include "contract.h"
 

@@ -1,7 +1,7 @@
 /*
- * sched(7), setpriority(2): RLIMIT_RTPRIO and RLIMIT_NICE are those of the process that is changed, not of the one that asks;
- * reset-on-fork is not taken back without privilege; one process that may not be changed keeps no other of the group from
- * it.
+ * sched(7), setpriority(2): RLIMIT_RTPRIO and RLIMIT_NICE are those of the process that is changed, not of the one that
+ * asks; reset-on-fork is not taken back without privilege; one process that may not be changed keeps no other of the
+ * group from it.
  */
 #include "contract.h"
 #include <sys/resource.h>
@@ -69,7 +69,7 @@ static void end(pid_t child)
     reap(child);
 }
 
-/* Two members of a group belong to somebody else: the third is changed all the same. */
+/* Two members of the group have another user id: the third is changed all the same. */
 static void group(void)
 {
     pid_t members[3];

@@ -1,8 +1,9 @@
 /*
  * contract: timeout=20
- * sched_setaffinity(2): threads that are moved between processors while they fall asleep, are woken before they do, and end go on,
- * and all of them end. (A thread that another processor was about to take while it still left its own, and that stayed awake
- * after all, stood in a queue while it ran; when it had ended, that processor tried to run it for ever.)
+ * sched_setaffinity(2): threads that are moved between processors while they fall asleep, are woken before they do, and
+ * end go on, and all of them end. (A thread that another processor was about to take while it still left its own, and
+ * that stayed awake after all, stood in a queue while it ran; when it had ended, that processor tried to run it for
+ * ever.)
  */
 #include "../contract.h"
 #include <linux/futex.h>

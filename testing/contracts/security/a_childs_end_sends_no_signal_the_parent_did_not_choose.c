@@ -1,6 +1,6 @@
 /*
- * clone(2): the exit signal is chosen by the parent for its child. CLONE_PARENT takes the caller's own, a thread has none, a parent
- * that has executed a program since gets SIGCHLD, and so does whoever inherits an orphan.
+ * clone(2): the exit signal is chosen by the parent for its child. CLONE_PARENT takes the caller's own, a thread has
+ * none, a parent that has executed a program since gets SIGCHLD, and so does the process that inherits an orphan.
  */
 #include "security.h"
 

@@ -1,6 +1,6 @@
 /*
- * mremap(2), mmap(2): a mapping that is moved further and further behind the end of its file never comes round to the file's
- * first page again: what lies beyond the end is SIGBUS, or the kernel refuses to go on.
+ * mremap(2), mmap(2): a mapping that is moved further and further behind the end of its file never comes round to the
+ * file's first page again: what lies beyond the end is SIGBUS, or the kernel refuses to go on.
  * contract: timeout=60
  */
 #include "security.h"

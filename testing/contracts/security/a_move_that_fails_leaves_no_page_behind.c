@@ -1,6 +1,6 @@
 /*
- * mremap(2), fcntl(2) F_SEAL_WRITE: a move that fails because there are as many ranges as permitted moves nothing. A page left at
- * the target, where no range is, would be written after the file was sealed.
+ * mremap(2), fcntl(2) F_SEAL_WRITE: a move that fails because there are as many ranges as permitted moves nothing. A
+ * page left at the target, where no range is, would be written after the file was sealed.
  * contract: timeout=40
  */
 #include "security.h"

@@ -1,6 +1,6 @@
 /*
- * prctl(2), PR_SET_PDEATHSIG: cleared by the execution of a set-user-ID program and by a change of ids; a dying parent does not
- * signal a child it could not signal itself.
+ * prctl(2), PR_SET_PDEATHSIG: cleared by the execution of a set-user-ID program and by a change of ids; a dying parent
+ * does not signal a child it could not signal itself.
  */
 #include "security.h"
 

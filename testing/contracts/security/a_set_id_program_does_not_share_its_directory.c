@@ -1,6 +1,6 @@
 /*
- * execve(2): the set-id bits of a program are without effect when root and working directory are shared with another process
- * (CLONE_FS), which could move them under the program.
+ * execve(2): the set-id bits of a program are without effect when root and working directory are shared with another
+ * process (CLONE_FS), which could move them under the program.
  */
 #include "security.h"
 

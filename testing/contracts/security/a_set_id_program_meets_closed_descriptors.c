@@ -1,7 +1,7 @@
 /*
  * execve(2), getauxval(3), AT_SECURE: a set-user-ID program that is started without standard descriptors, with
- * strange limits, a pending alarm, blocked and ignored signals and a hostile environment knows that it runs for
- * somebody else, and what was marked close-on-exec is closed.
+ * strange limits, a pending alarm, blocked and ignored signals and a hostile environment sees AT_SECURE = 1,
+ * and descriptors marked close-on-exec are closed.
  */
 #include "security.h"
 #include <sys/auxv.h>
@@ -28,7 +28,7 @@ static int program(void)
     int opened = open("/etc/passwd", O_RDONLY);
     tells("secure %lu, ids %d %d, auxv %lu %lu %lu %lu\n", getauxval(AT_SECURE), getuid(), geteuid(), getauxval(AT_UID),
         getauxval(AT_EUID), getauxval(AT_GID), getauxval(AT_EGID));
-    tells("a file it opens is no standard descriptor: %d\n", opened > 2);
+    tells("a file it opens gets a descriptor above 2: %d\n", opened > 2);
     for (int fd = 0; fd < 3; fd++)
         tells("descriptor %d: %s\n", fd, fcntl(fd, F_GETFD) == -1 ? errno_name(errno) : "open");
     tells("descriptor 8: %s\n", fcntl(8, F_GETFD) == -1 ? errno_name(errno) : "open");

@@ -1,6 +1,6 @@
 /*
- * execve(2), prctl(2), personality(2): a set-user-ID or set-group-ID program is not dumpable and starts without its caller's
- * parent death signal, address layout and oversized stack; one that cannot be read is not dumpable either.
+ * execve(2), prctl(2), personality(2): a set-user-ID or set-group-ID program is not dumpable and starts without its
+ * caller's parent death signal, address layout and oversized stack; one that cannot be read is not dumpable either.
  */
 #include "security.h"
 #include <sys/personality.h>

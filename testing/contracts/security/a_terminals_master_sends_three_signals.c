@@ -1,6 +1,6 @@
 /*
- * ioctl_tty(2), TIOCSIG: who holds the master of a pseudo-terminal sends SIGINT, SIGQUIT and SIGTSTP to the
- * foreground group, whoever that runs as (a set-user-ID program, say), and no other signal.
+ * ioctl_tty(2), TIOCSIG: a holder of the master of a pseudo-terminal sends SIGINT, SIGQUIT and SIGTSTP to the
+ * foreground group, whichever user that runs as (a set-user-ID program, say), and no other signal.
  */
 #include "security.h"
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 /*
- * fcntl(2), open(2): O_NOATIME is set only by the file's owner, or with CAP_FOWNER: EPERM. One that has it set may keep it, and
- * anybody may take it away.
+ * fcntl(2), open(2): O_NOATIME is set only by the file's owner, or with CAP_FOWNER: EPERM. A descriptor that has it set
+ * may keep it, and every holder of the descriptor may clear it.
  */
 #include "security.h"
 

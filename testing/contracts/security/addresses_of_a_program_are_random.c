@@ -1,9 +1,9 @@
 /*
  * contract: timeout=40 link=static-pie
- * Each exec places the mappings, the stack, the program, its heap and the vDSO at random, with Linux's entropy on x86-64:
- * 28 bits for mappings and position-independent programs (vm.mmap_rnd_bits), 22 for the stack, 18 for the heap
- * (arch_randomize_brk: 1 GiB); proc(5), randomize_va_space = 2. Printed is whether each bit of that many was seen both set
- * and clear in 96 programs, which fails by chance once in 2^95.
+ * Each exec places the mappings, the stack, the program, its heap and the vDSO at random, with Linux's entropy on
+ * x86-64: 28 bits for mappings and position-independent programs (vm.mmap_rnd_bits), 22 for the stack, 18 for the heap
+ * (arch_randomize_brk: 1 GiB); proc(5), randomize_va_space = 2. Printed is whether each bit of that many was seen both
+ * set and clear in 96 programs, which fails by chance once in 2^95.
  */
 #include "contract.h"
 #include <sys/auxv.h>

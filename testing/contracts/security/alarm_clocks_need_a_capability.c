@@ -1,6 +1,6 @@
 /*
- * timer_create(2), timerfd_create(2), clock_nanosleep(2): CLOCK_REALTIME_ALARM and CLOCK_BOOTTIME_ALARM wake the machine, which
- * needs CAP_WAKE_ALARM; they can be read by all.
+ * timer_create(2), timerfd_create(2), clock_nanosleep(2): CLOCK_REALTIME_ALARM and CLOCK_BOOTTIME_ALARM wake the
+ * machine, which needs CAP_WAKE_ALARM; they can be read by all.
  */
 #include "security.h"
 #include <sys/timerfd.h>

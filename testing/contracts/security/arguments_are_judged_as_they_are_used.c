@@ -79,7 +79,7 @@ int main(void)
     scratch();
     put_file("allowed", "public", 0644);
     put_file("secret", "secret", 0600);
-    /* Nobody listens at the allowed one. */
+    /* The allowed address has no listener. */
     int server = socket(AF_UNIX, SOCK_STREAM, 0);
     struct sockaddr_un secret = { AF_UNIX, "sllowed.socket" };
     need(bind(server, (void *)&secret, sizeof secret) == 0 && chmod("sllowed.socket", 0700) == 0);

@@ -1,6 +1,7 @@
 /*
- * chown(2), chmod(2), utimensat(2): the check of a caller and the change are one step. An owner's change that was allowed before
- * root took the file over does not land after it: neither the old owner nor a set-user-ID bit comes back.
+ * chown(2), chmod(2), utimensat(2): the check of a caller and the change are one step. An owner's change that was
+ * allowed before root took the file over does not land after it: neither the old owner nor a set-user-ID bit comes
+ * back.
  */
 #include "security.h"
 

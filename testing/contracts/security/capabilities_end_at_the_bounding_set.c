@@ -1,6 +1,6 @@
 /*
- * capset(2), prctl(2) PR_CAPBSET_DROP, capabilities(7): what was dropped from the bounding set is neither added to the inheritable
- * set nor given by execution; the sets of others are not set; nothing is raised that is not permitted.
+ * capset(2), prctl(2) PR_CAPBSET_DROP, capabilities(7): what was dropped from the bounding set is neither added to the
+ * inheritable set nor given by execution; the sets of others are not set; nothing is raised that is not permitted.
  */
 #include "security.h"
 #include <linux/capability.h>

@@ -1,7 +1,7 @@
 /*
- * A program that reaches for 32-bit code, call gates or the kernel's segments ends by a signal or goes on unprivileged; the
- * machine lives. (Intel SDM 3, "Protection"; arch/x86/entry/entry_64_compat.S for what Linux answers in compatibility
- * mode, where the details of the signal are the processor's.)
+ * A program that reaches for 32-bit code, call gates or the kernel's segments ends by a signal or goes on unprivileged;
+ * the machine lives. (Intel SDM 3, "Protection"; arch/x86/entry/entry_64_compat.S for what Linux answers in
+ * compatibility mode, where the details of the signal are the processor's.)
  */
 #include "contract.h"
 

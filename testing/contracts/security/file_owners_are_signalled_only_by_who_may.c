@@ -1,6 +1,6 @@
 /*
- * fcntl(2), F_SETOWN, F_SETSIG: the signal is sent with the ids of who named the owner, as they were then; a process he may not
- * signal gets none.
+ * fcntl(2), F_SETOWN, F_SETSIG: the signal is sent with the ids of who named the owner, as they were then; a process he
+ * may not signal gets none.
  */
 #include "security.h"
 #include <sys/ioctl.h>
@@ -40,7 +40,7 @@ static int attempt(void *victim)
 static void group(void) { need(setpgid(0, 0) == 0); }
 static void users(void) { need(setpgid(0, 0) == 0); become_nobody(); }
 
-/* Whoever opened and aimed is root; only the write is made by a user. */
+/* Root opens the file and sets its owner; only the write is made by a user. */
 static int only_write(void *unused)
 {
     (void)unused;

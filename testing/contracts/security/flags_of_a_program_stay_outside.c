@@ -1,6 +1,6 @@
 /*
- * Flags a program sets do not steer the kernel: TF does not step through a call, DF does not turn its copies round, NT does not
- * break its returns, AC does not open user memory; and a handler starts with DF and TF clear (System V ABI).
+ * Flags a program sets do not steer the kernel: TF does not step through a call, DF does not turn its copies round, NT
+ * does not break its returns, AC does not open user memory; and a handler starts with DF and TF clear (System V ABI).
  */
 #include "contract.h"
 #include <ucontext.h>

@@ -1,6 +1,6 @@
 /*
- * setuid(2), setresuid(2), setgroups(2), setfsuid(2): an ordinary user becomes nobody else, and what was given up for good does
- * not come back.
+ * setuid(2), setresuid(2), setgroups(2), setfsuid(2): an ordinary user cannot take another user's ids, and ids that it
+ * gave up for good do not come back.
  */
 #include "security.h"
 #include <sys/fsuid.h>

@@ -1,5 +1,6 @@
 /*
- * iopl(2), ioperm(2): arguments first, then privilege; and without them no port can be touched, no interrupt flag changed.
+ * iopl(2), ioperm(2): arguments first, then privilege; and without them no port can be touched, no interrupt flag
+ * changed.
  */
 #include "contract.h"
 

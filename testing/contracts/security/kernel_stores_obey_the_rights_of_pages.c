@@ -27,7 +27,7 @@ static int ends(void *what)
         syscall(SYS_set_tid_address, target);
         break;
     case 1:
-        /* A list whose one lock, held by nobody, is the file's first word. */
+        /* A list whose one lock, without a holder, is the file's first word. */
         head = (struct robust){ .next = (void *)target, .offset = 0, .pending = NULL };
         syscall(SYS_set_robust_list, &head, sizeof head);
         break;
@@ -89,7 +89,7 @@ int main(void)
     static char text[2 * PAGE], now[2 * PAGE];
     scratch();
     int fd = open("roots", O_RDWR | O_CREAT, 0644);
-    /* The first word is 0, a futex that nobody owns; the file is its own next link. */
+    /* The first word is 0, a futex without an owner; the file is its own next link. */
     memset(text + 8, 'r', sizeof text - 8);
     need(write(fd, text, sizeof text) == (ssize_t)sizeof text);
     need(dup2(open("roots", O_RDONLY), 0) == 0);

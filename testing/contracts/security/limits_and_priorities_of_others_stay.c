@@ -1,6 +1,6 @@
 /*
- * prlimit(2), setpriority(2), sched_setscheduler(2), sched_setaffinity(2), setrlimit(2): those of another user are not changed or
- * read, one's own are not raised.
+ * prlimit(2), setpriority(2), sched_setscheduler(2), sched_setaffinity(2), setrlimit(2): those of another user are not
+ * changed or read, one's own are not raised.
  */
 #include "security.h"
 #include <sys/resource.h>

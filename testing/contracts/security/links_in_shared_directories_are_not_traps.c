@@ -1,6 +1,6 @@
 /*
- * proc(5), protected_symlinks and protected_hardlinks, both on by default here: a link somebody else made in a sticky directory
- * that all may write is not followed, and files one could not write oneself are not linked to.
+ * proc(5), protected_symlinks and protected_hardlinks, both on by default here: another user's link in a sticky
+ * world-writable directory is not followed, and a file that the caller may not write is not linked to.
  */
 #include "security.h"
 

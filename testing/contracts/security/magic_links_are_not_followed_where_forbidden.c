@@ -1,6 +1,6 @@
 /*
- * openat2(2): RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS refuse /proc/PID/fd, exe, cwd and root links, with O_CREAT too;
- * RESOLVE_BENEATH, RESOLVE_IN_ROOT and RESOLVE_NO_XDEV do not let them lead out.
+ * openat2(2): RESOLVE_NO_MAGICLINKS and RESOLVE_NO_SYMLINKS refuse /proc/PID/fd, exe, cwd and root links, with O_CREAT
+ * too; RESOLVE_BENEATH, RESOLVE_IN_ROOT and RESOLVE_NO_XDEV do not let them lead out.
  */
 #include "security.h"
 #include <linux/openat2.h>

@@ -1,6 +1,7 @@
 /*
  * mprotect(2), madvise(2), mmap(2): a shared mapping of a file opened for reading never becomes writable, and neither
- * MADV_REMOVE nor MADV_POPULATE_WRITE does to it what a write would; a file on a noexec mount is not mapped for execution.
+ * MADV_REMOVE nor MADV_POPULATE_WRITE does to it what a write would; a file on a noexec mount is not mapped for
+ * execution.
  */
 #include "security.h"
 #include <sys/mount.h>

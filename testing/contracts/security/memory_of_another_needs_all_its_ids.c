@@ -1,6 +1,6 @@
 /*
- * process_vm_readv(2), ptrace(2) "Ptrace access mode checking": all six ids must be the caller's real ids, the process dumpable,
- * and its capabilities the caller's too.
+ * process_vm_readv(2), ptrace(2) "Ptrace access mode checking": all six ids must be the caller's real ids, the process
+ * dumpable, and its capabilities the caller's too.
  */
 #include "security.h"
 #include <linux/capability.h>

@@ -1,6 +1,6 @@
 /*
- * proc(5) /proc/sys/vm/mmap_min_addr: without CAP_SYS_RAWIO nothing is mapped below it, whichever way: mmap(2), mremap(2), a stack
- * that grows, personality(2) MMAP_PAGE_ZERO, a program linked there.
+ * proc(5) /proc/sys/vm/mmap_min_addr: without CAP_SYS_RAWIO nothing is mapped below it, whichever way: mmap(2),
+ * mremap(2), a stack that grows, personality(2) MMAP_PAGE_ZERO, a program linked there.
  */
 #include "security.h"
 #include <elf.h>

@@ -1,5 +1,6 @@
 /*
- * proc(5): what was opened in /proc of a process before it executed a set-user-ID program shows nothing of that program.
+ * proc(5): what was opened in /proc of a process before it executed a set-user-ID program shows nothing of that
+ * program.
  */
 #include "security.h"
 
@@ -37,7 +38,7 @@ static int attempt(void *unused)
         ssize_t got = read(fds[at], bytes, sizeof bytes);
         say("%s: %s", names[at], got > 0 ? "shown" : got == 0 ? "nothing" : errno_name(errno));
         int fd = openat(dir, names[at], O_RDONLY);
-        say("%s anew: %s", names[at], fd == -1 ? errno_name(errno) : "ok");
+        say("%s again: %s", names[at], fd == -1 ? errno_name(errno) : "ok");
         close(fd);
     }
     OUTCOME(readlinkat(dir, "exe", bytes, sizeof bytes));

@@ -1,6 +1,6 @@
 /*
- * mmap(2): what is written to a private mapping never reaches the file, also when another thread throws the private copy away
- * between the look at the page and the write (process_vm_writev(2), MADV_DONTNEED of madvise(2)).
+ * mmap(2): what is written to a private mapping never reaches the file, also when another thread throws the private
+ * copy away between the look at the page and the write (process_vm_writev(2), MADV_DONTNEED of madvise(2)).
  */
 #include "security.h"
 

@@ -1,6 +1,6 @@
 /*
- * proc(5), ptrace(2): memory map, environment, auxiliary vector, open files, directories, program and addresses of another user's
- * process are not shown to whoever may not trace it.
+ * proc(5), ptrace(2): memory map, environment, auxiliary vector, open files, directories, program and addresses of
+ * another user's process are not shown to a caller that may not trace it.
  */
 #include "security.h"
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /*
- * kill(2), tkill(2), tgkill(2), rt_sigqueueinfo(2), pidfd_send_signal(2): EPERM unless the sender's real or effective user is the
- * target's real or saved one; SIGCONT also within the session.
+ * kill(2), tkill(2), tgkill(2), rt_sigqueueinfo(2), pidfd_send_signal(2): EPERM unless the sender's real or effective
+ * user is the target's real or saved one; SIGCONT also within the session.
  */
 #include "security.h"
 

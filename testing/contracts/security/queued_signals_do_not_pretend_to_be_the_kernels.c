@@ -1,6 +1,6 @@
 /*
- * rt_sigqueueinfo(2), rt_tgsigqueueinfo(2), pidfd_send_signal(2): a si_code that only the kernel or kill(2) gives is refused for
- * any process but one's own.
+ * rt_sigqueueinfo(2), rt_tgsigqueueinfo(2), pidfd_send_signal(2): a si_code that only the kernel or kill(2) gives is
+ * refused for any process but one's own.
  */
 #include "security.h"
 

@@ -1,6 +1,6 @@
 /*
- * fcntl(2), "File Sealing": F_SEAL_WRITE forbids every write and every shared writable mapping, F_SEAL_FUTURE_WRITE those to come;
- * neither is got round by mprotect(2), a second opening or a hole.
+ * fcntl(2), "File Sealing": F_SEAL_WRITE forbids every write and every shared writable mapping, F_SEAL_FUTURE_WRITE
+ * those to come; neither is got round by mprotect(2), a second opening or a hole.
  */
 #include "security.h"
 

@@ -1,5 +1,6 @@
 /*
- * fcntl(2), F_SEAL_WRITE: EBUSY while any shared writable mapping exists, in whichever process and in however many pieces.
+ * fcntl(2), F_SEAL_WRITE: EBUSY while any shared writable mapping exists, in whichever process and in however many
+ * pieces.
  */
 #include "security.h"
 

@@ -1,6 +1,6 @@
 /*
- * capabilities(7), "The securebits flags": NOROOT takes root's capabilities at an execution, NO_SETUID_FIXUP leaves them at a
- * change of ids, KEEP_CAPS is PR_SET_KEEPCAPS; locks cannot be opened, and CAP_SETPCAP is needed.
+ * capabilities(7), "The securebits flags": NOROOT takes root's capabilities at an execution, NO_SETUID_FIXUP leaves
+ * them at a change of ids, KEEP_CAPS is PR_SET_KEEPCAPS; locks cannot be opened, and CAP_SETPCAP is needed.
  */
 #include "security.h"
 #include <linux/capability.h>

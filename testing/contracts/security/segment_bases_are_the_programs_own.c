@@ -1,6 +1,6 @@
 /*
- * FS and GS bases: the kernel takes only addresses of programs (arch_prctl(2), clone(2) with CLONE_SETTLS), and is not misled by
- * what a program sets by instruction: calls, faults, signals and switches leave both bases as they were.
+ * FS and GS bases: the kernel takes only addresses of programs (arch_prctl(2), clone(2) with CLONE_SETTLS), and is not
+ * misled by what a program sets by instruction: calls, faults, signals and switches leave both bases as they were.
  */
 #include "contract.h"
 #include <asm/prctl.h>

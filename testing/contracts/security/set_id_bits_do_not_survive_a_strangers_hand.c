@@ -1,6 +1,7 @@
 /*
- * inode(7), chown(2), write(2), truncate(2), open(2): a write, truncation or change of owner by who has no CAP_FSETID clears the
- * set-id bits, and a file made in a set-group-ID directory of a foreign group is not set-group-ID and executable.
+ * inode(7), chown(2), write(2), truncate(2), open(2): a write, truncation or change of owner by who has no CAP_FSETID
+ * clears the set-id bits, and a file made in a set-group-ID directory of a foreign group is not set-group-ID and
+ * executable.
  */
 #include "security.h"
 #include <sys/sendfile.h>

@@ -1,6 +1,6 @@
 /*
- * clone(2), CLONE_SIGHAND; execve(2): a program executed by a task that shared its table of signal handlers has a table of its
- * own, so that nobody changes what signals do to it.
+ * clone(2), CLONE_SIGHAND; execve(2): a program executed by a task that shared its table of signal handlers has a table
+ * of its own, so that no other task changes its signal dispositions.
  */
 #include "security.h"
 
@@ -21,9 +21,9 @@ static int program(int tell_to, int await_from)
     tell(tell_to);
     await(await_from);
     need(sigaction(SIGUSR1, NULL, &action) == 0);
-    say("SIGUSR1 in the program: %s", action.sa_handler == SIG_DFL ? "default" : "somebody's");
+    say("SIGUSR1 in the program: %s", action.sa_handler == SIG_DFL ? "default" : "a handler");
     need(sigaction(SIGTERM, NULL, &action) == 0);
-    say("SIGTERM in the program: %s", action.sa_handler == SIG_DFL ? "default" : "somebody's");
+    say("SIGTERM in the program: %s", action.sa_handler == SIG_DFL ? "default" : "a handler");
     need(signal(SIGUSR2, SIG_IGN) != SIG_ERR);
     return 0;
 }

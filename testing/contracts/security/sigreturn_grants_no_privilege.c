@@ -1,6 +1,6 @@
 /*
- * What a program writes into the signal frame gives it no privilege: other code segments, flags of the system, addresses of
- * the kernel (sigreturn(2); FIX_EFLAGS in arch/x86/kernel/signal.c: the system's flags are not taken).
+ * What a program writes into the signal frame gives it no privilege: other code segments, flags of the system,
+ * addresses of the kernel (sigreturn(2); FIX_EFLAGS in arch/x86/kernel/signal.c: the system's flags are not taken).
  */
 #include "contract.h"
 #include <ucontext.h>

@@ -1,6 +1,6 @@
 /*
- * ioctl_tty(2): TIOCSTI into a terminal that is not one's controlling one needs CAP_SYS_ADMIN, and so does stealing one with
- * TIOCSCTTY; the foreground group is set only in one's own session.
+ * ioctl_tty(2): TIOCSTI into a terminal that is not one's controlling one needs CAP_SYS_ADMIN, and so does stealing one
+ * with TIOCSCTTY; the foreground group is set only in one's own session.
  */
 #include "security.h"
 #include <sys/ioctl.h>

@@ -1,6 +1,6 @@
 /*
- * setfsuid(2), capabilities(7): a thread whose file system user leaves 0 loses the capabilities about files from its effective
- * set and gets them back with 0; all others stay.
+ * setfsuid(2), capabilities(7): a thread whose file system user leaves 0 loses the capabilities about files from its
+ * effective set and gets them back with 0; all others stay.
  */
 #include "security.h"
 #include <linux/capability.h>

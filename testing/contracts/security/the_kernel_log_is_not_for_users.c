@@ -1,6 +1,6 @@
 /*
- * syslog(2), proc(5) /proc/sys/kernel/dmesg_restrict: with it set, as it is by default, every action needs CAP_SYSLOG, and so does
- * reading /dev/kmsg.
+ * syslog(2), proc(5) /proc/sys/kernel/dmesg_restrict: with it set, as it is by default, every action needs CAP_SYSLOG,
+ * and so does reading /dev/kmsg.
  */
 #include "security.h"
 #include <linux/capability.h>

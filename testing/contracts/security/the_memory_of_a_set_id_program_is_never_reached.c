@@ -1,6 +1,6 @@
 /*
- * ptrace(2), "Ptrace access mode checking"; execve(2): who may write to a process before it executes a set-user-ID program
- * reaches nothing of that program, also not while the execution is under way.
+ * ptrace(2), "Ptrace access mode checking"; execve(2): who may write to a process before it executes a set-user-ID
+ * program reaches nothing of that program, also not while the execution is under way.
  */
 #include "security.h"
 

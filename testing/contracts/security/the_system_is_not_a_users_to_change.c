@@ -1,5 +1,6 @@
 /*
- * Names, clocks, mounts, root directory, devices, settings and power belong to who has the capability (capabilities(7)).
+ * Names, clocks, mounts, root directory, devices, settings and power belong to who has the capability
+ * (capabilities(7)).
  */
 #include "security.h"
 #include <sys/mount.h>

@@ -1,6 +1,6 @@
 /*
- * prctl(2), PR_SET_DUMPABLE: cleared by a change of the effective or file system ids and inherited by fork; set again by the
- * execution of an ordinary program.
+ * prctl(2), PR_SET_DUMPABLE: cleared by a change of the effective or file system ids and inherited by fork; set again
+ * by the execution of an ordinary program.
  */
 #include "security.h"
 #include <sys/fsuid.h>

@@ -1,6 +1,6 @@
 /*
- * kill(2): a process that has ended and was not waited for still belongs to its user: EPERM for another, 0 for the same one
- * and root. waitid(2) tells that user.
+ * kill(2): a process that has ended and was not waited for still belongs to its user: EPERM for another, 0 for the same
+ * one and root. waitid(2) tells that user.
  */
 #include "security.h"
 #include <sys/syscall.h>

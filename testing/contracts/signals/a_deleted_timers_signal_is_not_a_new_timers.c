@@ -1,5 +1,6 @@
 /*
- * timer_delete(2): the signal that a timer has sent stays pending with its own value, beside that of a timer made afterwards.
+ * timer_delete(2): the signal that a timer has sent stays pending with its own value, beside that of a timer made
+ * afterwards.
  */
 #include "../contract.h"
 

@@ -1,6 +1,6 @@
 /*
  * timer_getoverrun(2): while the signal of a timer waits, every further expiry counts, however short the interval; the
- * count of the last signal taken stays until the next, or until the timer is set anew.
+ * count of the last signal taken stays until the next, or until the timer is set again.
  */
 #include "../contract.h"
 
@@ -25,7 +25,10 @@ static int counts(long interval_ns)
     clock_gettime(CLOCK_MONOTONIC, &end);
     long counted = timer_getoverrun(timer);
     need(timer_settime(timer, 0, &off, NULL) == 0);
-    /* The expiry after the signal was taken has sent another, which would be the first of the next run and count for it. */
+    /*
+     * The expiry after the signal was taken has sent another, which would be the first of the next run and count for
+     * it.
+     */
     sigtimedwait(&set, NULL, &now);
     long elapsed = (end.tv_sec - start.tv_sec) * 1000000000L + end.tv_nsec - start.tv_nsec;
     return info.si_overrun == counted && counted <= elapsed / interval_ns
@@ -52,6 +55,6 @@ int main(void)
     check(counts_in_the_end(10000), "every 10 us");
     check(counts_in_the_end(1000), "every 1 us");
     check(counts_in_the_end(2), "every 2 ns");
-    say("after setting it anew %d", timer_getoverrun(timer));
+    say("after setting it again %d", timer_getoverrun(timer));
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * signalfd(2): whoever waits for signals by a descriptor is woken by signals of its own process, not by those of
- * others. A descriptor that an epoll watches reports signals of the process that added it.
+ * signalfd(2): a reader of a signal descriptor is woken by signals of its own process, not by those of others.
+ * A descriptor that an epoll watches reports signals of the process that added it.
  */
 #include "contract.h"
 #include <sys/epoll.h>

@@ -1,6 +1,6 @@
 /*
- * timer_settime(2), timerfd_create(2): setting CLOCK_REALTIME fires what waits for a reading that has passed, and leaves alone
- * what was to run for some time.
+ * timer_settime(2), timerfd_create(2): setting CLOCK_REALTIME fires what waits for a reading that has passed, and
+ * leaves alone what was to run for some time.
  */
 #include "../contract.h"
 #include <sys/timerfd.h>

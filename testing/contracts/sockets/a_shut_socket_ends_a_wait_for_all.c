@@ -1,6 +1,6 @@
 /*
- * recv(2), shutdown(2): MSG_WAITALL returns what has come when the reader's own side, or the writer's, is shut down: before the
- * call, between two parts and while it waits; also for a length that is reached by several vectors.
+ * recv(2), shutdown(2): MSG_WAITALL returns what has come when the reader's own side, or the writer's, is shut down:
+ * before the call, between two parts and while it waits; also for a length that is reached by several vectors.
  */
 #include "../contract.h"
 #include <sys/socket.h>

@@ -72,7 +72,7 @@ int main(void)
     poke();
     show_text("pipe", state(ends[0]));
     close(ends[0]);
-    section("a connection nobody accepted");
+    section("a connection that was not accepted");
     int server = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
     struct sockaddr name = { .sa_family = AF_UNIX };
     struct sockaddr_storage bound;

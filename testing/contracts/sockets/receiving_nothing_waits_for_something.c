@@ -1,6 +1,6 @@
 /*
- * unix(7), recv(2): a receive without room on an empty stream is EAGAIN, or waits, as one with room does: only read(2) of no
- * bytes is 0 at once. When there is something it is 0 and takes none of it, at the end it is 0.
+ * unix(7), recv(2): a receive without room on an empty stream is EAGAIN, or waits, as one with room does: only read(2)
+ * of no bytes is 0 at once. When there is something it is 0 and takes none of it, at the end it is 0.
  */
 #include "../contract.h"
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /*
- * socket(7), unix(7): SO_SNDBUF of the sender bounds what it has sent and nobody has taken; SO_RCVBUF of a local receiver
- * bounds nothing. Values are doubled, have a least and, without CAP_NET_ADMIN, a largest. A datagram receiver takes eleven
- * packets from strangers.
+ * socket(7), unix(7): SO_SNDBUF of the sender bounds the bytes sent and not yet received; SO_RCVBUF of a local receiver
+ * bounds nothing. Values are doubled, have a least and, without CAP_NET_ADMIN, a largest. A datagram receiver takes
+ * eleven packets from strangers.
  */
 #include "../contract.h"
 #include <sys/ioctl.h>

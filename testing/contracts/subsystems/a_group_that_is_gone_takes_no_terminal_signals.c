@@ -1,6 +1,7 @@
 /*
- * tcsetpgrp(3), credentials(7): a terminal remembers the group in its foreground, not its number: when that group is gone and the
- * number is another session's group, neither keys nor a change of size nor the end of the terminal signal that.
+ * tcsetpgrp(3), credentials(7): a terminal remembers the group in its foreground, not its number: when that group is
+ * gone and the number is another session's group, neither keys nor a change of size nor the end of the terminal signal
+ * that.
  * contract: timeout=30
  */
 #include "contract.h"

@@ -1,6 +1,6 @@
 /*
- * Documentation/admin-guide/kernel-parameters.txt (printk.devkmsg): of what a program writes to /dev/kmsg, ten lines of each
- * opening in five seconds are logged and the others vanish, unless kernel.printk_devkmsg says on or off.
+ * Documentation/admin-guide/kernel-parameters.txt (printk.devkmsg): of what a program writes to /dev/kmsg, ten lines of
+ * each opening in five seconds are logged and the others vanish, unless kernel.printk_devkmsg says on or off.
  */
 #include "contract.h"
 

@@ -1,6 +1,6 @@
 /*
- * mq_notify(3): one process is signalled once when a message arrives at an empty queue nobody waits at; closing or asking with
- * NULL takes it back. Limits and names are checked when a queue is opened.
+ * mq_notify(3): one process is signalled once when a message arrives at an empty queue without a waiting receiver;
+ * closing or a NULL argument cancels it. Limits and names are checked when a queue is opened.
  */
 #include "../contract.h"
 #include <mqueue.h>
@@ -48,7 +48,7 @@ int main(void)
     RESULT(fcntl(queue, F_GETFD));
     RESULT(mq_notify(queue, &event));
     RESULT(mq_notify(queue, &event));
-    show_status("somebody else", in_child(other, &event));
+    show_status("another process", in_child(other, &event));
     RESULT(mq_send(queue, "a", 1, 0));
     show_text("first message", arrives());
     RESULT(mq_send(queue, "b", 1, 0));

@@ -1,6 +1,6 @@
 /*
- * futex(2): what each operation says of addresses that are not aligned, not mapped, not writable or not the program's, of counts
- * that are not positive, and of flags that do not go with it.
+ * futex(2): what each operation says of addresses that are not aligned, not mapped, not writable or not the program's,
+ * of counts that are not positive, and of flags that do not go with it.
  */
 #include "../contract.h"
 #include <linux/futex.h>

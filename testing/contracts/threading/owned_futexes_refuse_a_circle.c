@@ -1,6 +1,6 @@
 /*
- * futex(2), FUTEX_LOCK_PI, EDEADLK: a thread is refused a futex whose owner waits, over however many others, for one of its own;
- * and an owner's word that a program changed under its waiters is refused too.
+ * futex(2), FUTEX_LOCK_PI, EDEADLK: a thread is refused a futex whose owner waits, over however many others, for one of
+ * its own; and an owner's word that a program changed under its waiters is refused too.
  */
 #include "../contract.h"
 #include <linux/futex.h>

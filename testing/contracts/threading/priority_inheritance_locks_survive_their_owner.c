@@ -1,6 +1,6 @@
 /*
- * futex(2), pthread_mutexattr_setprotocol(3): waiters of a PTHREAD_PRIO_INHERIT lock time out, take turns, and learn that a
- * robust one's owner died.
+ * futex(2), pthread_mutexattr_setprotocol(3): waiters of a PTHREAD_PRIO_INHERIT lock time out, take turns, and learn
+ * that a robust one's owner died.
  */
 #include "../contract.h"
 #include <linux/futex.h>

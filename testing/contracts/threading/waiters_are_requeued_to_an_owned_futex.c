@@ -1,6 +1,6 @@
 /*
- * futex(2), FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a condition variable's waiters are woken owning the lock, one after
- * the other, or moved to it asleep; the two calls go with each other only.
+ * futex(2), FUTEX_WAIT_REQUEUE_PI and FUTEX_CMP_REQUEUE_PI: a condition variable's waiters are woken owning the lock,
+ * one after the other, or moved to it asleep; the two calls go with each other only.
  */
 #include "../contract.h"
 #include <linux/futex.h>
@@ -189,7 +189,7 @@ int main(void)
     broadcast(1, "two at a time");
     broadcast(0, "one at a time");
     alone("other operations meet a waiter", NULL, mismatches, &lock);
-    alone("nobody owns the lock", NULL, owned_by_itself, &lock);
+    alone("the lock has no owner", NULL, owned_by_itself, &lock);
     soon.tv_sec = 1;
     alone("a time limit before it is moved", &soon, lets_time_pass, &lock);
     clock_gettime(CLOCK_MONOTONIC, &soon);

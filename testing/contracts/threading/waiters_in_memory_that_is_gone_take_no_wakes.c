@@ -1,6 +1,6 @@
 /*
- * futex(2): a waiter in shared memory waits at that memory. When the memory is unmapped for good and other shared memory takes
- * its pages, wakes there reach those who wait there, and none is lost to the old waiter.
+ * futex(2): a waiter in shared memory waits at that memory. When the memory is unmapped for good and other shared
+ * memory takes its pages, wakes there reach those who wait there, and none is lost to the old waiter.
  * contract: timeout=30
  */
 #include "../contract.h"

@@ -39,7 +39,7 @@ int main(void)
     finish("mapping it shared");
     start();
     shared[0] = 'S';
-    finish("a store into a page nobody touched");
+    finish("the first store into a page");
     start();
     need(msync((void *)shared, 2 * PAGE, MS_SYNC) == 0);
     finish("msync");

@@ -1,6 +1,7 @@
 /*
- * fallocate(2) FALLOC_FL_PUNCH_HOLE, madvise(2) MADV_REMOVE: a hole reads as zeros through every mapping of the file, also one
- * that had the page; what a private mapping has copied stays. MADV_REMOVE needs a shared mapping that may become writable.
+ * fallocate(2) FALLOC_FL_PUNCH_HOLE, madvise(2) MADV_REMOVE: a hole reads as zeros through every mapping of the file,
+ * also one that had the page; what a private mapping has copied stays. MADV_REMOVE needs a shared mapping that may
+ * become writable.
  */
 #include "contract.h"
 

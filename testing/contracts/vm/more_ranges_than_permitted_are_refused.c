@@ -1,6 +1,6 @@
 /*
- * mmap(2), vm.max_map_count: an address space has at most 65530 ranges; what would need more is ENOMEM, and the process goes
- * on, forks and unmaps with as many.
+ * mmap(2), vm.max_map_count: an address space has at most 65530 ranges; what would need more is ENOMEM, and the process
+ * goes on, forks and unmaps with as many.
  * contract: timeout=60
  */
 #include "../contract.h"

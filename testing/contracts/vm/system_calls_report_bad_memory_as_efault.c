@@ -1,5 +1,5 @@
 /*
- * errno(3): kernel copies to unmapped, read-only or forbidden user memory fail with EFAULT and kill nobody;
+ * errno(3): kernel copies to unmapped, read-only or forbidden user memory fail with EFAULT, without a signal;
  * partial work counts.
  */
 #include "../contract.h"

@@ -1,5 +1,5 @@
 /*
- * munmap(2): a thread reading while another unmaps and maps anew sees old content, a fault, or zeros, never
+ * munmap(2): a thread reading while another unmaps and maps again sees old content, a fault, or zeros, never
  * foreign data.
  */
 #include "../contract.h"

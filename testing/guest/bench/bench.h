@@ -29,8 +29,8 @@ static inline uint64_t bench_now(void) {
 }
 
 /*
- * Marks for the instruction profile (testing/plugin/profile.c): no-ops with a magic operand, "kwb" and a letter. A span's
- * marks lie outside its clock readings, so that they cost the figure nothing.
+ * Marks for the instruction profile (testing/plugin/profile.c): no-ops with a magic operand, "kwb" and a letter. A
+ * span's marks lie outside its clock readings, so that they cost the figure nothing.
  */
 #define BENCH_MARK(letter) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 'k', 'w', 'b', " letter ::: "memory")
 

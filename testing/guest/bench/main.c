@@ -61,8 +61,8 @@ static void run_table(const Bench *bench, const char *list) {
 }
 
 /*
- * The list, or 0 when there is none. It stays out of the heap: each further memory area makes mmap and munmap dearer on a
- * kernel that keeps areas in a tree, and the program should be as small as a program can be.
+ * The list, or 0 when there is none. It stays out of the heap: each further memory area makes mmap and munmap dearer on
+ * a kernel that keeps areas in a tree, and the program should be as small as a program can be.
  */
 static const char *read_list(void) {
     static char list[8192];
@@ -73,7 +73,9 @@ static const char *read_list(void) {
     return list;
 }
 
-/* A kernel that was told to watch itself (debug=profile,trace) reports when it is told to stop. Linux has no such file. */
+/*
+ * A kernel that was told to watch itself (debug=profile,trace) reports when it is told to stop. Linux has no such file.
+ */
 static void end_profile(void) {
     int fd = open("/proc/sys/kernel/debug", O_WRONLY | O_CLOEXEC);
     if (fd == -1) return;

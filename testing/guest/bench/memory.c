@@ -13,8 +13,8 @@ static char *mapped(size_t size) {
 }
 
 /*
- * A page without access where the kernel places mappings next: what is mapped after it has no neighbour to merge with, so
- * the figure is that of the call and not of joining and splitting areas that happen to lie side by side.
+ * A page without access where the kernel places mappings next: what is mapped after it has no neighbour to merge with,
+ * so the figure is that of the call and not of joining and splitting areas that happen to lie side by side.
  */
 static char *fence(void) {
     char *page = mmap(0, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

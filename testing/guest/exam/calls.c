@@ -31,8 +31,8 @@ void names(void) {
 static char records[2000 * PAGE];
 
 /*
- * Pipes are made and closed again, by a service that must not be ended for its memory (as sshd is) and that keeps records of
- * what it did. Without memory for a pipe it goes on, as a service does.
+ * Pipes are made and closed again, by a service that must not be ended for its memory (as sshd is) and that keeps
+ * records of what it did. Without memory for a pipe it goes on, as a service does.
  */
 void pipes(void) {
     int adjust = open("/proc/self/oom_score_adj", O_WRONLY);

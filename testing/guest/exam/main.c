@@ -1,9 +1,9 @@
 /*
  * The programs of the exam: each makes one planted bug of the kernel hurt, by ordinary calls with ordinary arguments.
  *
- * "exam NAME..." runs the programs of these names one after the other. A bug that does not kill by itself is shown to the
- * kernel's crash path in the end: the last thing a run does is to ask for a dump (sysrq c). On a kernel without a bug every
- * program ends quietly, so that the same words make the clean run. "exam --live NAME..." asks for no dump.
+ * "exam NAME..." runs the programs of these names one after the other. A bug that does not kill by itself is shown to
+ * the kernel's crash path in the end: the last thing a run does is to ask for a dump (sysrq c). On a kernel without a
+ * bug every program ends quietly, so that the same words make the clean run. "exam --live NAME..." asks for no dump.
  */
 #include "exam.h"
 

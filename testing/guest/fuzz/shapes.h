@@ -14,7 +14,7 @@ enum shape {
     SHAPE_HOW, SHAPE_WORDS, SHAPE_OFFSET, SHAPE_CPUS, SHAPE_RSEQ, SHAPE_ZEROS, SHAPE_RANGE, SHAPE_STACK_TOP, SHAPES,
 };
 
-/* Fills one in scratch memory and returns it, or NULL when it is no structure but an address of its own. */
+/* Fills one in scratch memory and returns it, or NULL when it is an address of its own. */
 void *fill(struct step *step, enum shape shape, size_t *size);
 /* messages.c: those that have others in them. */
 void *fill_vector(struct step *step, size_t *size);

@@ -43,7 +43,7 @@ static void note_child(struct step *step, long pid)
 /* The copy of a process goes on for a few steps of its own. */
 __attribute__((noreturn)) static void go_on(struct step *step)
 {
-    long every[4] = { 0, 10000, 0, 10000 }; /* Nobody else wakes it. */
+    long every[4] = { 0, 10000, 0, 10000 }; /* The only wake-up it gets. */
     raw(SYS_setitimer, 0, every, 0);
     program.depth++;
     program.branch = mix(program.branch, (uint64_t)step->at + 1);

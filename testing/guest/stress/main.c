@@ -39,7 +39,7 @@ void broken(struct worker *self, const char *format, ...)
     va_end(arguments);
     int length = snprintf(line, sizeof line, "BROKEN %s, round %ld: %s\n", self->kind, self->rounds, text);
     if (write(STDOUT_FILENO, line, length) != length)
-        length = 0; /* Nobody listens; the count below still tells. */
+        length = 0; /* The output is closed; the count below still tells. */
     __atomic_add_fetch(self->broken, 1, __ATOMIC_SEQ_CST);
     *self->stop = 1;
     _exit(1);

@@ -40,7 +40,7 @@ struct worker {
     uint64_t random;          /* State of its generator; never zero. */
     volatile long rounds;     /* Finished; the driver sees from it that the worker is alive. */
     volatile long operations; /* What the summary counts. */
-    volatile int *stop;       /* Set by the driver at the end and by whoever finds something broken. */
+    volatile int *stop;       /* Set by the driver at the end and by a worker that finds something broken. */
     volatile int *broken;     /* Number of broken invariants of the whole run. */
 };
 

@@ -1,8 +1,8 @@
 //! The regression gate: the figures that a commit stored, and how far a later one may be above them.
 //!
-//! The baseline is `testing/bench/baseline.json`: instructions per operation of our kernel for a slice of the benchmarks.
-//! Instruction counts repeat exactly, so two percent is no noise but a change of the code. A figure may only rise by a
-//! commit that stores a new baseline and says why.
+//! The baseline is `testing/bench/baseline.json`: instructions per operation of our kernel for a slice of the
+//! benchmarks. Instruction counts repeat exactly, so two percent is a change of the code, not noise. A figure may only
+//! rise by a commit that stores a new baseline and says why.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Baseline {
 /// One figure that rose too far.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Regression {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: String,
     /// What the baseline says.
     pub before: f64,
@@ -69,7 +69,7 @@ impl Baseline {
         self.figures.extend(figures);
     }
 
-    /// Stores it.
+    /// Writes it to the file from which the gate reads it.
     pub fn store(&self) -> Result<()> {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');

@@ -1,19 +1,19 @@
 //! Compares two runs and says it in a table: ratio per benchmark, geometric mean, the slowest five.
 //!
-//! Runs made under different conditions, or with different iteration counts, are refused: such a ratio would be a number
-//! without a meaning.
+//! Runs made under different conditions, or with different iteration counts, are refused: such a ratio would be a
+//! number without a meaning.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 
-use super::{Row, Run};
+use super::{BenchRow, Run};
 
 /// One benchmark under two kernels.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pair {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: String,
     /// Per operation, under the kernel that is judged.
     pub ours: f64,
@@ -106,7 +106,7 @@ pub fn side_by_side(runs: &[(&str, &Run)], base: &str) -> Result<String> {
 }
 
 /// The table of one kernel alone, beside the reference figures of Linux where there are some.
-pub fn single_table(run: &Run, rows: &[Row], reference: impl Fn(&Row) -> Option<f64>, unit: &str) -> String {
+pub fn single_table(run: &Run, rows: &[BenchRow], reference: impl Fn(&BenchRow) -> Option<f64>, unit: &str) -> String {
     let mut text = String::new();
     let _ =
         writeln!(text, "{:<18} {:>12} {:>14} {:>14}   ({unit})", "benchmark", "iterations", run.kernel, "was (Linux)");

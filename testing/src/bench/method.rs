@@ -1,15 +1,16 @@
 //! The method: one image, one set of flags, one kernel after the other.
 //!
-//! [`Timing::Instructions`] is the headline: one CPU, one nanosecond per guest instruction, bit-identical when repeated.
-//! [`Timing::Wall`] is plain TCG, where only the minimum of several interleaved runs means something. Linux boots with
-//! what makes it fastest (no mitigations, no randomisation), since a comparison should flatter the other side.
+//! [`Timing::Instructions`] is the headline: one CPU, one nanosecond per guest instruction, bit-identical when
+//! repeated. [`Timing::Wall`] is plain TCG, where only the minimum of several interleaved runs means something. Linux
+//! boots with what makes it fastest (no mitigations, no randomisation), since a comparison should flatter the other
+//! side.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{Conditions, Figure, Row, Run};
+use super::{BenchRow, Conditions, Figure, Run};
 use crate::image::{self, Node};
 use crate::kernel::Which;
 use crate::qemu::{self, Clock, Ending, Limits, Machine, run::Next};
@@ -33,7 +34,7 @@ const MEMORY_MIB: u32 = 1024;
 
 /// Builds the image that every run of one comparison starts from: the chosen benchmarks, and `padding` bytes that move
 /// everything else in memory.
-pub fn image(rows: &[Row], padding: usize, consent: Consent) -> Result<(PathBuf, u32)> {
+pub fn image(rows: &[BenchRow], padding: usize, consent: Consent) -> Result<(PathBuf, u32)> {
     let mut image = image::base(consent)?;
     image.program("/sbin/bench", &guest::program("bench", consent)?)?;
     let names: String = rows.iter().map(|row| format!("{}\n", row.name)).collect();
@@ -63,13 +64,13 @@ pub fn machine(kernel: Which, boot: &Path, image: &(PathBuf, u32), timing: Timin
 }
 
 /// Runs the image's benchmarks under one kernel; a benchmark without a figure is an error.
-pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[Row], timing: Timing) -> Result<Run> {
+pub fn measure(kernel: Which, boot: &Path, image: &(PathBuf, u32), rows: &[BenchRow], timing: Timing) -> Result<Run> {
     let (run, _) = measure_on(&machine(kernel, boot, image, timing), kernel.name(), image.1, rows)?;
     Ok(run)
 }
 
 /// The same on any machine; also returns what its console said.
-pub fn measure_on(machine: &Machine, name: &str, image: u32, rows: &[Row]) -> Result<(Run, Vec<u8>)> {
+pub fn measure_on(machine: &Machine, name: &str, image: u32, rows: &[BenchRow]) -> Result<(Run, Vec<u8>)> {
     let mut figures = Vec::new();
     let mut failure = None;
     let outcome = qemu::run(machine, Limits::seconds(LIMITS), |line| {
@@ -95,7 +96,7 @@ pub fn measure_on(machine: &Machine, name: &str, image: u32, rows: &[Row]) -> Re
     Ok((Run { kernel: name.to_owned(), conditions, figures, spread: BTreeMap::new() }, outcome.serial))
 }
 
-fn complete(figures: &[Figure], rows: &[Row]) -> Result<()> {
+fn complete(figures: &[Figure], rows: &[BenchRow]) -> Result<()> {
     for row in rows {
         let figure = figures.iter().find(|figure| figure.name == row.name);
         let figure = figure.with_context(|| format!("{} gave no figure", row.name))?;

@@ -1,9 +1,9 @@
 //! Benchmarks: what is measured, by which method, and what may be compared.
 //!
 //! A [`Figure`] is one line of the guest program `testing/guest/bench`. A [`Run`] is all figures of one kernel with the
-//! [`Conditions`] under which they came about: QEMU's flags, the image's checksum, the clock. Two runs are compared only
-//! when conditions and iteration counts agree ([`compare::compare`]). The names, their order and the reference figures
-//! are `testing/bench/table.toml`; a test holds the guest's C tables against it.
+//! [`Conditions`] under which they came about: QEMU's flags, the image's checksum, the clock. Two runs are compared
+//! only when conditions and iteration counts agree ([`compare::compare`]). The names, their order and the reference
+//! figures are `testing/bench/table.toml`; a test holds the guest's C tables against it.
 
 pub mod baseline;
 pub mod compare;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// One benchmark's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Its name.
+    /// Name of the benchmark, as in the table.
     pub name: String,
     /// How many operations were made.
     pub iterations: u64,
@@ -60,14 +60,14 @@ pub struct Conditions {
 /// All figures of one kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Which kernel.
+    /// Name of the kernel that ran.
     pub kernel: String,
     /// How they were measured.
     pub conditions: Conditions,
     /// In the order of the guest's output.
     pub figures: Vec<Figure>,
-    /// How far a figure moves between memory layouts, in percent of its middle (half the distance of its extremes); empty
-    /// when one layout was measured.
+    /// How far a figure moves between memory layouts, in percent of its middle (half the distance of its extremes);
+    /// empty when one layout was measured.
     #[serde(default)]
     pub spread: BTreeMap<String, f64>,
 }
@@ -109,8 +109,8 @@ impl Run {
 
 /// One row of the table of benchmarks.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Row {
-    /// Its name.
+pub struct BenchRow {
+    /// Name of the benchmark, unique in the table.
     pub name: String,
     /// How many operations one run makes.
     pub iterations: u64,
@@ -124,7 +124,7 @@ pub struct Row {
     pub kevlar_wall: Option<f64>,
 }
 
-impl Row {
+impl BenchRow {
     /// Instructions per operation of the kernel in the articles, and of the Linux beside it.
     pub fn of_articles(&self) -> Option<[f64; 2]> {
         Some([self.kevlar?, self.linux?])
@@ -137,8 +137,8 @@ impl Row {
 }
 
 /// The table of benchmarks, in the guest's order.
-pub fn table() -> Result<Vec<Row>> {
-    let mut tables: BTreeMap<String, Vec<Row>> =
+pub fn table() -> Result<Vec<BenchRow>> {
+    let mut tables: BTreeMap<String, Vec<BenchRow>> =
         toml::from_str(include_str!("../../bench/table.toml")).context("testing/bench/table.toml")?;
     tables.remove("bench").context("testing/bench/table.toml has no [[bench]]")
 }

@@ -1,10 +1,10 @@
 //! Where a benchmark's instructions go, function by function: exact counts from QEMU itself.
 //!
-//! A TCG plugin (`testing/plugin/profile.c`) counts how often each translated block runs between the marks that the guest
-//! program sets around its operations. Blocks of the kernel are looked up in its ELF file with kwab's symbols and summed by
-//! function, and by the source file of the innermost inlined frame that is the kernel's own; what runs in user mode is one
-//! row. A block counts whole for the place where it starts. Nothing in the guest changes, and the sums agree with the
-//! figure but for the two clock readings.
+//! A TCG plugin (`testing/plugin/profile.c`) counts how often each translated block runs between the marks that the
+//! guest program sets around its operations. Blocks of the kernel are looked up in its ELF file with kwab's symbols and
+//! summed by function, and by the source file of the innermost inlined frame that is the kernel's own; what runs in
+//! user mode is one row. A block counts whole for the function in which it starts. Nothing in the guest changes, and
+//! the sums agree with the figure but for the two clock readings.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::compare::number;
 use super::method::{self, Timing};
-use super::{Figure, Row};
+use super::{BenchRow, Figure};
 use crate::kernel::Which;
 use crate::paths;
 use crate::process::Call;
@@ -43,7 +43,7 @@ type Block = (u64, u64, u64);
 const USER_END: u64 = 1 << 47;
 
 /// Runs the benchmarks under our kernel with every block counted.
-pub fn profile(boot: &Path, image: &(PathBuf, u32), rows: &[Row], consent: Consent) -> Result<Vec<Profile>> {
+pub fn profile(boot: &Path, image: &(PathBuf, u32), rows: &[BenchRow], consent: Consent) -> Result<Vec<Profile>> {
     let output = paths::build("results")?.join("profile-blocks.txt");
     let mut machine = method::machine(Which::Ours, boot, image, Timing::Instructions);
     let plugin = plugin(consent)?;
@@ -116,7 +116,7 @@ fn file_of(location: &Location) -> String {
 }
 
 impl Profile {
-    /// All instructions.
+    /// Instructions of the run, in user mode and in all functions of the kernel.
     pub fn total(&self) -> u64 {
         self.user + self.functions.values().sum::<u64>()
     }

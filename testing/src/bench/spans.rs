@@ -1,11 +1,11 @@
 //! Where a benchmark's time goes as the kernel itself measures it: its profile, imported by kwab.
 //!
-//! Each benchmark boots alone with `debug=profile,trace` under the instruction clock, so that a nanosecond is an instruction
-//! and the figures are the same in every run. At its end the guest program switches the profile off, which makes the kernel
-//! report it. The console is imported into a dump (kept in `build/results`), and the `syscall_profile`, `span_profile` and
-//! `page_faults` records of it, a report may take several, are the table: everything since the boot, set-up included.
-//! Measuring has its price: the figure of this run stands beside the profile and is higher than that of a kernel that does
-//! not watch itself.
+//! Each benchmark boots alone with `debug=profile,trace` under the instruction clock, so that a nanosecond is an
+//! instruction and the figures are the same in every run. At its end the guest program switches the profile off, which
+//! makes the kernel report it. The console is imported into a dump (kept in `build/results`), and the
+//! `syscall_profile`, `span_profile` and `page_faults` records of it, a report may take several, are the table:
+//! everything since the boot, set-up included. Measuring has its price: the figure of this run stands beside the
+//! profile and is higher than that of a kernel that does not watch itself.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use kwab_format::record::{PageFaults, SpanProfile, SyscallProfile};
 
 use super::compare::number;
 use super::method::{self, Timing};
-use super::{Figure, Row};
+use super::{BenchRow, Figure};
 use crate::kernel::Which;
 use crate::{evidence, paths};
 
@@ -28,14 +28,14 @@ pub struct Account {
     pub group: &'static str,
     /// Which of the group.
     pub name: String,
-    /// How often.
+    /// Number of spans or calls that were counted.
     pub calls: u64,
     /// Nanoseconds in all.
     pub total_ns: u64,
 }
 
 /// Boots one benchmark with the kernel's profile on; gives its figure, the accounts and the dump they are in.
-pub fn accounts(boot: &Path, image: &(PathBuf, u32), row: &Row) -> Result<(Figure, Vec<Account>, PathBuf)> {
+pub fn accounts(boot: &Path, image: &(PathBuf, u32), row: &BenchRow) -> Result<(Figure, Vec<Account>, PathBuf)> {
     let mut machine = method::machine(Which::Ours, boot, image, Timing::Instructions);
     machine.append.push_str(" debug=profile,trace");
     let (run, serial) = method::measure_on(&machine, "profile", image.1, std::slice::from_ref(row))?;

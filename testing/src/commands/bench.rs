@@ -1,4 +1,5 @@
-//! `cargo xtask bench [FILTER] [OPTIONS]`: the 44 benchmarks and 22 BusyBox workloads, beside Linux in the same emulator.
+//! `cargo xtask bench [FILTER] [OPTIONS]`: the 44 benchmarks and 22 BusyBox workloads, beside Linux in the same
+//! emulator.
 //!
 //! Both kernels run the same program from the same image with the same QEMU flags. By default the figures are guest
 //! instructions per operation, which repeat exactly; `--wall` measures the host's time instead, the minimum of ten
@@ -9,14 +10,15 @@
 //! distance of its extremes).
 //!
 //! `--profile` shows where the instructions of the chosen benchmarks go under our kernel: exact counts by function and
-//! source file from a QEMU plugin, then the kernel's own profile of calls, spans and page faults (`debug=profile,trace`)
-//! as kwab imports it. `--safety all` (or a list) builds our kernel in its safety profiles and prints them side by side.
+//! source file from a QEMU plugin, then the kernel's own profile of calls, spans and page faults
+//! (`debug=profile,trace`) as kwab imports it. `--safety all` (or a list) builds our kernel in its safety profiles and
+//! prints them side by side.
 //!
 //! `--recorders` measures our kernel with and without its always-on recorders and fails when one of the four rows of
 //! [`RECORDED`] needs more than 3 % for them.
 //!
-//! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored baseline;
-//! `--save-baseline` stores what it measures.
+//! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored
+//! baseline; `--save-baseline` stores what it measures.
 
 use std::process::ExitCode;
 
@@ -25,16 +27,16 @@ use clap::{Args, ValueEnum as _};
 
 use crate::bench::baseline::{Baseline, Regression, SLICE};
 use crate::bench::method::{self, Timing};
-use crate::bench::{Row, Run, compare, profile, spans, table};
+use crate::bench::{BenchRow, Run, compare, profile, spans, table};
 use crate::kernel::{self, Safety, Selection, Which};
 use crate::results::Circumstances;
 use crate::results::junit::{Case, Outcome};
 use crate::setup::{self, Consent, Tool};
 use crate::{paths, results};
 
-/// Its arguments.
+/// BenchArguments of `bench`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchArguments {
     /// Parts of names, separated by commas; without it everything runs.
     filter: Option<String>,
     /// Measure host time under plain TCG: minimum of interleaved runs.
@@ -43,7 +45,7 @@ pub struct Arguments {
     /// How many interleaved runs `--wall` makes.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Which kernels.
+    /// The kernels to measure.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
     /// Repeat with this many differently padded images and show how far each figure moves.
@@ -52,7 +54,8 @@ pub struct Arguments {
     /// Print JSON instead of a table.
     #[arg(long)]
     json: bool,
-    /// Show where the instructions go under our kernel, function by function and as the kernel itself accounts for them.
+    /// Show where the instructions go under our kernel, function by function and as the kernel itself accounts for
+    /// them.
     #[arg(long, conflicts_with_all = ["wall", "kernel", "layout", "json"])]
     profile: bool,
     /// Functions and files that `--profile` shows of each benchmark.
@@ -88,7 +91,7 @@ fn safety_list(text: &str) -> Result<SafetyList> {
     Ok(SafetyList(list))
 }
 
-impl Arguments {
+impl BenchArguments {
     /// The slice of ten against the stored baseline.
     pub fn gate() -> Self {
         Self {
@@ -109,7 +112,7 @@ impl Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     let rows = selected(arguments)?;
     if arguments.gate {
@@ -145,7 +148,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
             print!("{}", compare::table(&pairs, unit));
         }
         runs => {
-            let reference = |row: &Row| if arguments.wall { row.linux_wall } else { row.linux };
+            let reference = |row: &BenchRow| if arguments.wall { row.linux_wall } else { row.linux };
             runs.iter().for_each(|run| print!("{}", compare::single_table(run, &rows, reference, unit)));
         }
     }
@@ -163,7 +166,7 @@ fn case(pair: &compare::Pair) -> Case {
 }
 
 /// The instruction profile of all rows from one boot, then the kernel's own account of each.
-fn show_profiles(rows: &[Row], top: usize, consent: Consent) -> Result<ExitCode> {
+fn show_profiles(rows: &[BenchRow], top: usize, consent: Consent) -> Result<ExitCode> {
     let began = Circumstances::now();
     let boot = Which::Ours.image(consent)?;
     let image = method::image(rows, 0, consent)?;
@@ -180,7 +183,12 @@ fn show_profiles(rows: &[Row], top: usize, consent: Consent) -> Result<ExitCode>
 }
 
 /// The same image under the kernel of each profile.
-fn compare_safety(arguments: &Arguments, rows: &[Row], list: &[Safety], consent: Consent) -> Result<ExitCode> {
+fn compare_safety(
+    arguments: &BenchArguments,
+    rows: &[BenchRow],
+    list: &[Safety],
+    consent: Consent,
+) -> Result<ExitCode> {
     let began = Circumstances::now();
     let boots: Vec<_> = list.iter().map(|safety| kernel::build_with(*safety)).collect::<Result<_>>()?;
     let image = method::image(rows, 0, consent)?;
@@ -197,7 +205,7 @@ fn compare_safety(arguments: &Arguments, rows: &[Row], list: &[Safety], consent:
 }
 
 /// Our run before Linux's, as far as each was asked for.
-fn measure(arguments: &Arguments, rows: &[Row], timing: Timing, consent: Consent) -> Result<Vec<Run>> {
+fn measure(arguments: &BenchArguments, rows: &[BenchRow], timing: Timing, consent: Consent) -> Result<Vec<Run>> {
     let kernels = arguments.kernel.kernels();
     let boots: Vec<_> = kernels.iter().map(|kernel| kernel.image(consent)).collect::<Result<_>>()?;
     let mut layouts: Vec<Vec<Run>> = Vec::new();
@@ -228,7 +236,7 @@ fn measure(arguments: &Arguments, rows: &[Row], timing: Timing, consent: Consent
     Ok(first)
 }
 
-fn gate(rows: &[Row], save: bool, consent: Consent) -> Result<ExitCode> {
+fn gate(rows: &[BenchRow], save: bool, consent: Consent) -> Result<ExitCode> {
     let image = method::image(rows, 0, consent)?;
     let run = method::measure(Which::Ours, &Which::Ours.image(consent)?, &image, rows, Timing::Instructions)?;
     let Some(baseline) = Baseline::load()?.filter(|_| !save) else {
@@ -247,7 +255,7 @@ fn gate(rows: &[Row], save: bool, consent: Consent) -> Result<ExitCode> {
 pub const RECORDED: [&str; 4] = ["getpid", "pipe_pingpong", "fork_exit", "exec_true"];
 const MOST_FOR_RECORDERS: f64 = 1.03;
 
-fn recorders(rows: &[Row], consent: Consent) -> Result<ExitCode> {
+fn recorders(rows: &[BenchRow], consent: Consent) -> Result<ExitCode> {
     let image = method::image(rows, 0, consent)?;
     let measure = |boot: &std::path::Path| method::measure(Which::Ours, boot, &image, rows, Timing::Instructions);
     let without = measure(&kernel::build_without_recorders()?)?;
@@ -283,7 +291,7 @@ fn store(runs: &[Run]) -> Result<()> {
     baseline.store()
 }
 
-fn selected(arguments: &Arguments) -> Result<Vec<Row>> {
+fn selected(arguments: &BenchArguments) -> Result<Vec<BenchRow>> {
     let mut rows = table()?;
     if arguments.recorders && arguments.filter.is_none() {
         rows.retain(|row| RECORDED.contains(&row.name.as_str()));

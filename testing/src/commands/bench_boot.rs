@@ -1,10 +1,10 @@
-//! `cargo xtask bench-boot [--runs N] [--kernel ours|linux|both] [--machine pc|q35|microvm]`: from QEMU's start to the first
-//! prompt of BusyBox's login shell, in wall time.
+//! `cargo xtask bench-boot [--runs N] [--kernel ours|linux|both] [--machine pc|q35|microvm]`: from QEMU's start to the
+//! first prompt of BusyBox's login shell, in wall time.
 //!
-//! Both kernels get the same initramfs and the same flags, runs of the two alternate, and what is quoted is the median beside the
-//! fastest and the slowest. QEMU's own start and the firmware are part of every figure: they are what a run of the bare
-//! machine's self test `boot` takes, which is shown for comparison. Linux is not run on microvm, where it hangs at random
-//! under emulation.
+//! Both kernels get the same initramfs and the same flags, runs of the two alternate, and what is quoted is the median
+//! beside the fastest and the slowest. QEMU's own start and the firmware are part of every figure: they are what a run
+//! of the bare machine's self test `boot` takes, which is shown for comparison. Linux is not run on microvm, where it
+//! hangs at random under emulation.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::qemu::{self, Limits, Machine, Model};
 use crate::setup::{self, Consent, Tool};
 use crate::{boot, kernel};
 
-/// Its arguments.
+/// BenchBootArguments of `bench-boot`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchBootArguments {
     /// Boots of each kernel.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
-    /// Which kernels.
+    /// The kernels to boot.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
     /// QEMU's machine type.
@@ -37,7 +37,7 @@ const PROMPT: &str = "# ";
 const SECONDS: u64 = 60;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &BenchBootArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     let mut rows = vec![("firmware".to_owned(), firmware(arguments.machine)?, Vec::new())];
     for which in arguments.kernel.kernels() {

@@ -1,9 +1,9 @@
 //! `cargo xtask bench-import [--size MB] [--runs N]`: how fast `kwab import` is, beside other readers of the same file.
 //!
-//! Two seeded logs with damage are made: one in both dialects, for kwab alone, and one in strict JSON, which the others can
-//! read too. kwab is the release binary on one thread and writes a finished dump; serde_json reads the whole JSON log
-//! into typed events and keeps nothing; jq and Python's json read its first megabytes. Wall time is the smallest of the
-//! runs; processor time and peak memory are the system's own (getrusage).
+//! Two seeded logs with damage are made: one in both dialects, for kwab alone, and one in strict JSON, which the others
+//! can read too. kwab is the release binary on one thread and writes a finished dump; serde_json reads the whole JSON
+//! log into typed events and keeps nothing; jq and Python's json read its first megabytes. Wall time is the smallest of
+//! the runs; processor time and peak memory are the system's own (getrusage).
 
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Write as _};
@@ -41,9 +41,9 @@ const PYTHON: &str = concat!(
     "        except ValueError: pass\n",
 );
 
-/// Its arguments.
+/// BenchImportArguments of `bench-import`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchImportArguments {
     /// Megabytes (of 1,000,000 bytes) of each log.
     #[arg(long, default_value_t = 500)]
     size: u64,
@@ -64,7 +64,7 @@ struct Measured {
 }
 
 /// Measures and prints the table.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &BenchImportArguments) -> Result<ExitCode> {
     let kwab = match &arguments.kwab {
         Some(path) => path.clone(),
         None => build_kwab()?,

@@ -1,8 +1,9 @@
 //! `cargo xtask bench-symbols [--elf PATH] [--count N] [--runs N]`: how fast addresses become functions and lines.
 //!
 //! The same random addresses of one large Rust ELF file go to kwab's index, the addr2line crate, llvm-symbolizer and
-//! binutils' addr2line, each a process of its own that reads them from stdin and prints every inline frame. Wall time is the
-//! smallest of the runs; kwab is measured with an empty cache (it builds its index), with a warm one, and for 20 addresses.
+//! binutils' addr2line, each a process of its own that reads them from stdin and prints every inline frame. Wall time
+//! is the smallest of the runs; kwab is measured with an empty cache (it builds its index), with a warm one, and for 20
+//! addresses.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,13 +15,13 @@ use clap::Args;
 
 use crate::paths;
 
-/// Its arguments.
+/// BenchSymbolsArguments of `bench-symbols`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct BenchSymbolsArguments {
     /// The ELF file; without it, the kwab binary with full debug information is built.
     #[arg(long, value_name = "PATH")]
     elf: Option<PathBuf>,
-    /// Addresses.
+    /// Number of addresses to resolve.
     #[arg(long, default_value_t = 100_000)]
     count: u32,
     /// Runs of each tool; the fastest counts.
@@ -29,7 +30,7 @@ pub struct Arguments {
 }
 
 /// Measures and prints the table.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &BenchSymbolsArguments) -> Result<ExitCode> {
     let folder = paths::build("bench-symbols")?;
     let example =
         build(&["--release", "-p", "kwab", "--example", "symbolize"], &[], "release/examples/symbolize", None)?;
@@ -37,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(path) => path.clone(),
         None => large_elf(&folder)?,
     };
-    let elf_text = elf.to_str().context("the path of the ELF file is no text")?;
+    let elf_text = elf.to_str().context("the path of the ELF file is not UTF-8")?;
     let all = make_addresses(&example, elf_text, arguments.count, &folder.join("addresses.txt"))?;
     let few = make_addresses(&example, elf_text, 20, &folder.join("20.txt"))?;
     let cache = folder.join("cache");
@@ -124,7 +125,14 @@ fn row(name: &str, seconds: f64, count: u32) {
 }
 
 /// A tool that may not be installed; slow ones run once.
-fn optional(name: &str, package: &str, command: &[&str], addresses: &Path, cache: &Path, arguments: &Arguments) {
+fn optional(
+    name: &str,
+    package: &str,
+    command: &[&str],
+    addresses: &Path,
+    cache: &Path,
+    arguments: &BenchSymbolsArguments,
+) {
     match best(arguments.runs.min(2), command, addresses, cache) {
         Ok(seconds) => row(name, seconds, arguments.count),
         Err(error) => println!("{name:<44} not measured: {error:#} (Debian package {package})"),

@@ -1,8 +1,8 @@
 //! `cargo xtask boot [OPTIONS] [-- COMMAND...]`: boots a kernel in QEMU with BusyBox around it.
 //!
 //! Without a command it gives an interactive login shell on the serial console; Ctrl-A X leaves QEMU, `poweroff` leaves
-//! it politely. With a command it runs that as the only program, shows what it prints, and ends with its status; 124 when
-//! it took longer than `--timeout`, 125 when the kernel gave up.
+//! it politely. With a command it runs that as the only program, shows what it prints, and ends with its status; 124
+//! when it took longer than `--timeout`, 125 when the kernel gave up.
 //!
 //! ```console
 //! $ cargo xtask boot --kernel linux -- uname -s
@@ -28,7 +28,8 @@ pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
         return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let limits = Limits::seconds(if arguments.gdb { 86_400 } else { arguments.timeout });
-    // The init starts its last line with a line end, in case the command's had none; that empty line is not the command's.
+    // The init starts its last line with a line end, in case the command's had none; that empty line is not the
+    // command's.
     let mut blank_lines = 0;
     let outcome = qemu::run(&machine, limits, |line| {
         if line.is_empty() {

@@ -1,11 +1,12 @@
 //! `cargo xtask contracts [FILTER] [--kernel ours|linux|both]`: runs the contracts and compares our kernel with Linux.
 //!
-//! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's remembered
-//! answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs again and is
-//! compared with its own remembered answers, which finds programs that are not deterministic. `--show` prints both
-//! outputs of every contract that differs. What differs runs once more under both kernels, for the sake of busy machines.
-//! `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it and which contracts
-//! use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for machines are in `build/results/contracts.json` and `.xml`.
+//! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's
+//! remembered answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs
+//! again and is compared with its own remembered answers, which finds programs that are not deterministic. `--show`
+//! prints both outputs of every contract that differs. What differs runs once more under both kernels, for the sake of
+//! busy machines. `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it
+//! and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for
+//! machines are in `build/results/contracts.json` and `.xml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use clap::Args;
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
 use crate::contracts::program::{self, Contract};
-use crate::contracts::results::{self, Row};
+use crate::contracts::results::{self, ContractRow};
 use crate::contracts::verdict::{self, Difference, Verdict};
 use crate::image::Image;
 use crate::jobs::{self, Guest, Report};
@@ -26,9 +27,9 @@ use crate::paths;
 use crate::results::{self as judged, Circumstances};
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// ContractsArguments of `contracts`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ContractsArguments {
     /// Parts of names, separated by commas; without it everything runs.
     filter: Option<String>,
     /// Which kernels run.
@@ -51,7 +52,7 @@ pub struct Arguments {
     smp: u32,
 }
 
-impl Arguments {
+impl ContractsArguments {
     /// All contracts under both kernels.
     pub fn both() -> Self {
         Self {
@@ -66,7 +67,7 @@ impl Arguments {
     }
 }
 
-impl Arguments {
+impl ContractsArguments {
     /// What strains memory and processes, under the kernel that checks itself most, beside Linux's remembered answers.
     pub fn fortress() -> Self {
         let filter = Some("vm/,processes/,threading/".to_owned());
@@ -84,7 +85,7 @@ struct Batch {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode> {
     if arguments.write {
         let page = coverage::page(&program::find(None)?)?;
         paths::write(&coverage::page_file(), page.as_bytes())?;
@@ -126,7 +127,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     judged::verdict(&failures)
 }
 
-fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
+fn batch(arguments: &ContractsArguments, consent: Consent) -> Result<Batch> {
     let contracts = program::find(arguments.filter.as_deref())?;
     let files = program::build(&contracts, consent)?;
     let linux = Which::Linux.image(consent)?;
@@ -136,14 +137,14 @@ fn batch(arguments: &Arguments, consent: Consent) -> Result<Batch> {
 }
 
 /// Runs every contract that differs once more under both kernels: on a busy machine a program's margins may not have
-/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail. A machine that
-/// stopped by itself is not asked again: no load excuses a panic.
+/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail. A machine
+/// that stopped by itself is not asked again: no load excuses a panic.
 fn second_look(
     batch: &Batch,
     boot: &Path,
-    mut rows: Vec<Row>,
+    mut rows: Vec<ContractRow>,
     excuses: &BTreeMap<String, Difference>,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<ContractRow>> {
     let differs = |name: &str| {
         let row = rows.iter().find(|row| row.name == name);
         row.is_some_and(|row| matches!(row.verdict, Verdict::Differs(_)) && !row.ours.end.is_death())
@@ -160,7 +161,7 @@ fn second_look(
             Verdict::Same => Verdict::Unsteady(format!("agrees when run again; first {}", row.verdict)),
             verdict => verdict,
         };
-        *row = Row { name: row.name.clone(), verdict, ours: ours.clone(), linux: linux.clone() };
+        *row = ContractRow { name: row.name.clone(), verdict, ours: ours.clone(), linux: linux.clone() };
     }
     Ok(rows)
 }
@@ -200,19 +201,19 @@ fn rows(
     mut ours: BTreeMap<String, Report>,
     excuses: &BTreeMap<String, Difference>,
     rule: impl Fn(&Contract, u64) -> Option<Report>,
-) -> Result<Vec<Row>> {
+) -> Result<Vec<ContractRow>> {
     let today = judged::today();
     let row = |(contract, key): (&Contract, &u64)| {
         let name = contract.name.clone();
         let ours = ours.remove(&name).with_context(|| format!("{name} has no report"))?;
         let linux = rule(contract, *key).unwrap_or_else(|| ours.clone());
         let verdict = verdict::judge(&ours, &linux, excuses.get(&name), &today);
-        Ok(Row { name, verdict, ours, linux })
+        Ok(ContractRow { name, verdict, ours, linux })
     };
     batch.contracts.iter().zip(&batch.keys).map(row).collect()
 }
 
-fn show(rows: &[Row], with_output: bool) {
+fn show(rows: &[ContractRow], with_output: bool) {
     for row in rows.iter().filter(|row| row.verdict != Verdict::Same) {
         println!("{:<8} {:<44} {}", row.verdict.word(), row.name, row.verdict);
         if with_output && row.verdict.is_failure() {

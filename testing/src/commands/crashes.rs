@@ -1,9 +1,9 @@
-//! `cargo xtask crashes [NAME...] [--smp LIST] [--kills N] [--seed N]`: does a dying kernel tell?
+//! `cargo xtask crashes [NAME...] [--smp LIST] [--kills N] [--seed N]`: provokes every kind of death, checks the dump.
 //!
-//! Lets our kernel die in every way of a list (`testing/src/crashes/deaths.rs`), with each number of processors, and checks
-//! that the dump has message and registers, that its end section says exactly what is missing, and that the console told the
-//! same. Then the parts (`PARTS`), from the same deaths over the serial line to what a dump costs. Names choose deaths and
-//! parts.
+//! Lets our kernel die in every way of a list (`testing/src/crashes/deaths.rs`), with each number of processors, and
+//! checks that the dump has message and registers, that its end section says exactly what is missing, and that the
+//! console told the same. Then the parts (`PARTS`), from the same deaths over the serial line to what a dump costs.
+//! Names choose deaths and parts.
 
 use std::process::ExitCode;
 
@@ -16,9 +16,9 @@ use crate::qemu::{self, Clock, Limits, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// CrashesArguments of `crashes`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct CrashesArguments {
     /// Deaths and parts; without any, all.
     names: Vec<String>,
     /// Numbers of CPUs.
@@ -32,7 +32,7 @@ pub struct Arguments {
     seed: u64,
 }
 
-impl Arguments {
+impl CrashesArguments {
     /// A quick choice: a few deaths on two processors.
     pub fn quick() -> Self {
         let names =
@@ -47,7 +47,7 @@ impl Arguments {
 
 /// What was tried, and what came of it.
 type Tried = Vec<(String, Result<String>)>;
-type Part = fn(&Arguments, Consent) -> Tried;
+type Part = fn(&CrashesArguments, Consent) -> Tried;
 
 /// Everything but the deaths, by name.
 const PARTS: &[(&str, Part)] = &[
@@ -57,7 +57,7 @@ const PARTS: &[(&str, Part)] = &[
         deaths.map(|death| (death.name.to_owned(), tried(death))).collect()
     }),
     ("story", |_, consent| {
-        let text = |c: story::Compared| format!("{} facts and {} system calls agree", c.facts, c.calls);
+        let text = |c: story::StoryComparison| format!("{} facts and {} system calls agree", c.facts, c.calls);
         vec![("the log and the dumps of one run".into(), story::compare(2, consent).map(text))]
     }),
     ("signals", |_, consent| {
@@ -72,7 +72,7 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("pvpanic", |_, consent| vec![("the host".into(), channels::pvpanic(consent))]),
     ("memory", |_, consent| {
-        let text = |c: memory::Compared| {
+        let text = |c: memory::MemoryComparison| {
             format!("{} bytes in {} pieces and {} registers agree", c.bytes, c.pieces, c.registers)
         };
         vec![("beside QEMU's dump".into(), memory::compare(2, consent).map(text))]
@@ -93,7 +93,7 @@ const PARTS: &[(&str, Part)] = &[
 ];
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &CrashesArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     for name in &arguments.names {
         let part = PARTS.iter().any(|(part, _)| part == name);

@@ -1,9 +1,9 @@
 //! `cargo xtask demo`: a program dies, then the kernel, and what `kwab` makes of it, with the commands one would type.
 //!
-//! Our kernel boots in QEMU with memory set aside for dumps. In it a BusyBox shell runs out of stack, then the kernel is made to
-//! read where nothing is. What the serial console says is kept as well. `kwab import` takes the dumps out of the memory and out
-//! of the log; `kwab triage` and `kwab inspect` explain them. Every command is shown before it runs, so that the same can be
-//! done by hand with any other machine.
+//! Our kernel boots in QEMU with memory set aside for dumps. In it a BusyBox shell runs out of stack, then the kernel
+//! is made to read where nothing is. What the serial console says is kept as well. `kwab import` takes the dumps out of
+//! the memory and out of the log; `kwab triage` and `kwab inspect` explain them. Every command is shown before it runs,
+//! so that the same can be done by hand with any other machine.
 
 use std::fs;
 use std::path::Path;

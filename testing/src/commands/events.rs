@@ -1,11 +1,12 @@
-//! `cargo xtask events`: the event lines of our kernel, everything switched on, two processors, read back by `kwab import`.
+//! `cargo xtask events`: the event lines of our kernel, everything switched on, two processors, read back by `kwab
+//! import`.
 //!
-//! A BusyBox script forks, pipes, crashes a program and switches categories at run time. The importer must understand every
-//! line, count as many events of each type as a plain search of the log finds, and find the numbers without a gap. The log
-//! stays in `build/events/serial.log`.
+//! A BusyBox script forks, pipes, crashes a program and switches categories at run time. The importer must understand
+//! every line, count as many events of each type as a plain search of the log finds, and find the numbers without a
+//! gap. The log stays in `build/events/serial.log`.
 //!
-//! Then two boots of a program that makes thousands of unknown calls and crashes hundreds of times: what is on without being
-//! asked for, and what is left out of the console, is counted to the last line.
+//! Then two boots of a program that makes thousands of unknown calls and crashes hundreds of times: what is on without
+//! being asked for, and what is left out of the console, is counted to the last line.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -104,8 +105,8 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
 const CALLS: u64 = 5000;
 const CRASHES: u64 = 200;
 
-/// Runs `clamour` under these categories: of each kind of line some are written and the others are counted, and there are
-/// lines about unknown calls only if they were asked for.
+/// Runs `clamour` under these categories: of each kind of line some are written and the others are counted, and there
+/// are lines about unknown calls only if they were asked for.
 fn clamour(categories: Option<&str>, calls: u64, consent: Consent) -> Result<()> {
     let words = ["/bin/clamour".to_owned(), CALLS.to_string(), CRASHES.to_string()];
     let mut image = image::base(consent)?;
@@ -147,7 +148,7 @@ fn left_out(text: &str, kind: &str) -> Result<u64> {
 fn check_output(text: &str) -> Result<()> {
     let mut lines = text.lines().map(str::trim_end);
     for wanted in PRINTED {
-        ensure!(lines.any(|line| line == *wanted), "the script did not print `{wanted}` in its place");
+        ensure!(lines.any(|line| line == *wanted), "the script did not print `{wanted}` in the expected order");
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! `cargo xtask exam [NAME...] [--repeat N] [--keep]`: plants each known bug in our kernel and asks whether the first
 //! hypothesis of the triage names it.
 //!
-//! Each question is a fresh guest under TCG. `clean` is the run without a bug, which must give no finding. What was collected lies
-//! in `build/exam`: `NAME.kwab` with its console beside it; of three boots each, `cargo xtask results` makes the tables.
-//! Without `--repeat` a question that was answered wrongly is asked once more, for the sake of busy machines, and said to be
-//! a flake when it is right then. `--keep` stores the dumps under `testing/dumps`, where golden transcripts are made of them.
+//! Each question is a fresh guest under TCG. `clean` is the run without a bug, which must give no finding. What was
+//! collected lies in `build/exam`: `NAME.kwab` with its console beside it; of three boots each, `cargo xtask results`
+//! makes the tables. Without `--repeat` a question that was answered wrongly is asked once more, for the sake of busy
+//! machines, and said to be a flake when it is right then. `--keep` stores the dumps under `testing/dumps`, where
+//! golden transcripts are made of them.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,16 +13,16 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Args;
 
-use crate::exam::row::Row;
+use crate::exam::row::ExamRow;
 use crate::exam::{self, QUESTIONS, Question, Room};
 use crate::kernel::Which;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
 
-/// Its arguments.
+/// ExamArguments of `exam`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ExamArguments {
     /// Names of bugs, or `clean`; without any, all.
     names: Vec<String>,
     /// How often each is asked; what is not always right is a flake.
@@ -32,7 +33,7 @@ pub struct Arguments {
     keep: bool,
 }
 
-impl Arguments {
+impl ExamArguments {
     /// Every question once.
     pub const fn once() -> Self {
         Self { names: Vec::new(), repeat: 1, keep: false }
@@ -40,7 +41,7 @@ impl Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &ExamArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let began = Circumstances::now();
     let wanted =
@@ -55,7 +56,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
     println!("{right} of {} right, {:.0} s", rows.len(), seconds);
     let complete = arguments.names.is_empty() && arguments.repeat >= TABLE;
-    results::keep_junit("exam", complete, &rows.iter().map(Row::case).collect::<Vec<_>>())?;
+    results::keep_junit("exam", complete, &rows.iter().map(ExamRow::case).collect::<Vec<_>>())?;
     let wrong = rows.iter().filter(|row| row.right == 0 || (arguments.repeat > 1 && row.right < row.asked));
     let failures: Vec<String> = wrong.filter_map(|row| row.case().failure()).collect();
     results::keep("exam", complete, began, rows)?;
@@ -66,9 +67,9 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 const TABLE: u32 = 3;
 
 /// Asks a question as often as wanted.
-fn ask(question: &Question, arguments: &Arguments, room: &Room) -> Result<Row> {
-    let mut row = Row::of(question);
-    let again = |row: &Row| arguments.repeat == 1 && row.asked == 1 && row.right == 0;
+fn ask(question: &Question, arguments: &ExamArguments, room: &Room) -> Result<ExamRow> {
+    let mut row = ExamRow::of(question);
+    let again = |row: &ExamRow| arguments.repeat == 1 && row.asked == 1 && row.right == 0;
     while row.asked < arguments.repeat || again(&row) {
         let since = Instant::now();
         let (answer, serial) = exam::sit(question, room)?;

@@ -1,11 +1,12 @@
-//! `cargo xtask fuzz-syscalls [--seed S] [--count N | --minutes M] [--smp N] [--mem MIB]`: lets an unprivileged fuzzer of
-//! system calls attack a kernel.
+//! `cargo xtask fuzz-syscalls [--seed S] [--count N | --minutes M] [--smp N] [--mem MIB]`: lets an unprivileged fuzzer
+//! of system calls attack a kernel.
 //!
-//! Each seed is a boot. In the guest workers without privilege make random calls (`testing/guest/fuzz`), beside a heart that
-//! must beat, processes of root and of another user that must not notice anything, and files that must not change. A
-//! finding is also a panic, silence, a privileged call that succeeds, memory that does not come back. Its seed, console, dump,
-//! triage and the smallest sequence of calls that still fails lie in `build/results/fuzz`. Without `--smp` and `--mem` the
-//! seeds take turns on machines of 1, 2 and 4 CPUs and 128 MiB to 2 GiB. `--only NUMBER=STEPS` runs what shrinking printed.
+//! Each seed is a boot. In the guest workers without privilege make random calls (`testing/guest/fuzz`), beside a heart
+//! that must beat, processes of root and of another user that must not notice anything, and files that must not change.
+//! A finding is also a panic, silence, a privileged call that succeeds, memory that does not come back. Its seed,
+//! console, dump, triage and the smallest sequence of calls that still fails lie in `build/results/fuzz`. Without
+//! `--smp` and `--mem` the seeds take turns on machines of 1, 2 and 4 CPUs and 128 MiB to 2 GiB. `--only NUMBER=STEPS`
+//! runs what shrinking printed.
 //!
 //! Under `--kernel linux` a finding is a mistake of the fuzzer.
 
@@ -23,9 +24,9 @@ use crate::paths;
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// FuzzSyscallsArguments of `fuzz-syscalls`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct FuzzSyscallsArguments {
     /// The first seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -50,7 +51,7 @@ pub struct Arguments {
     /// Memory in MiB.
     #[arg(long, value_parser = clap::value_parser!(u32).range(96..=2048))]
     mem: Option<u32>,
-    /// Which kernel.
+    /// The kernel to test.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
     /// No such call, so that what it leads to does not hide the rest; several times for several.
@@ -67,7 +68,7 @@ pub struct Arguments {
     append: bool,
 }
 
-impl Arguments {
+impl FuzzSyscallsArguments {
     /// Two seeds that always ask the same, on machines of 1 and 2 CPUs.
     pub fn slice() -> Self {
         Self {
@@ -107,7 +108,7 @@ const CPUS: [u32; 3] = [1, 2, 4];
 const MEMORY: [u32; 5] = [256, 512, 128, 1024, 2048];
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &FuzzSyscallsArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let began = Circumstances::now();
     let bench = Bench::new(arguments.kernel, consent)?;
@@ -130,7 +131,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 }
 
 /// Runs one case; what it found, each as a line.
-fn one(bench: &Bench, case: &Case, arguments: &Arguments, record: &mut Record) -> Result<Vec<String>> {
+fn one(bench: &Bench, case: &Case, arguments: &FuzzSyscallsArguments, record: &mut Record) -> Result<Vec<String>> {
     let answer = bench.run(case)?;
     let mut findings = answer.report.findings.clone();
     findings.extend(record::forbidden(&answer));

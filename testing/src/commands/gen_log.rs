@@ -1,4 +1,5 @@
-//! `cargo xtask gen-log [-o FILE] [--size MB] [--seed N] [--dialect D] [--damage PPM] [--crashes N]`: a serial log to import.
+//! `cargo xtask gen-log [-o FILE] [--size MB] [--seed N] [--dialect D] [--damage PPM] [--crashes N]`: a serial log to
+//! import.
 //!
 //! The same options always give the same bytes. What was written is counted on stderr, for comparison with what an
 //! importer accounts for.
@@ -13,9 +14,9 @@ use clap::{Args, ValueEnum};
 
 use crate::genlog::{Dialect, Options, generate};
 
-/// Its arguments.
+/// GenLogArguments of `gen-log`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct GenLogArguments {
     /// Where the log goes; without it, stdout.
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -41,7 +42,7 @@ pub struct Arguments {
 enum DialectName {
     /// Bare hexadecimal numbers.
     Hex,
-    /// Strict JSON.
+    /// JSON as RFC 8259 has it: addresses are strings.
     Json,
     /// Both in one log.
     #[default]
@@ -49,7 +50,7 @@ enum DialectName {
 }
 
 /// Writes the log.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &GenLogArguments) -> Result<ExitCode> {
     let options = Options {
         size: arguments.size * 1_000_000,
         seed: arguments.seed,

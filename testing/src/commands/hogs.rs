@@ -18,9 +18,9 @@ use crate::qemu::{self, Limits, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{crashes, guest, image, paths};
 
-/// Its arguments.
+/// HogsArguments of `hogs`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct HogsArguments {
     /// Only these kinds.
     kinds: Vec<String>,
     /// Which kernel; Linux has no answer to some of them.
@@ -31,7 +31,7 @@ pub struct Arguments {
     mem: u32,
 }
 
-impl Arguments {
+impl HogsArguments {
     /// All kinds, under our kernel.
     pub fn all() -> Self {
         Self { kinds: Vec::new(), kernel: Which::Ours, mem: MEMORY }
@@ -46,7 +46,7 @@ const LAST: u32 = 5;
 const SECONDS: u64 = 600;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &HogsArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let kinds = if arguments.kinds.is_empty() { "all".to_owned() } else { arguments.kinds.join(" ") };
     let script = format!(

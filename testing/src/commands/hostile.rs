@@ -23,13 +23,13 @@ const BATCH: u64 = 2_000;
 /// The longest that a worker may take; a command that hangs is found by it.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Its arguments.
+/// HostileArguments of `hostile`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct HostileArguments {
     /// How many cases.
     #[arg(long, default_value_t = 1_000_000)]
     cases: u64,
-    /// Which cases.
+    /// Seed that determines the cases.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The number of the first.
@@ -51,15 +51,15 @@ pub fn slice() -> Result<()> {
 }
 
 /// Runs the cases.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &HostileArguments) -> Result<ExitCode> {
     let samples = corpus()?;
     if let Some(case) = arguments.case {
         io::stdout().write_all(&mutate::resealed(&samples, arguments.seed, case).bytes)?;
         return Ok(ExitCode::SUCCESS);
     }
     let end = arguments.first + arguments.cases;
-    if let Some(place) = &arguments.worker {
-        for found in work(&samples, COMMANDS, arguments.seed, arguments.first..end, place)? {
+    if let Some(progress) = &arguments.worker {
+        for found in work(&samples, COMMANDS, arguments.seed, arguments.first..end, progress)? {
             println!("case {}: {}: {}", found.case, found.command, found.what);
         }
         return Ok(ExitCode::SUCCESS);
@@ -70,24 +70,24 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Runs the cases `first..end` in workers; prints the findings and gives their number.
 fn judge(seed: u64, first: u64, end: u64) -> Result<usize> {
-    let place = paths::build("hostile")?.join(format!("place-{seed}-{first}"));
+    let progress = paths::build("hostile")?.join(format!("progress-{seed}-{first}"));
     let (mut at, mut findings) = (first, 0);
     while at < end {
-        let (found, next) = batch(seed, at, BATCH.min(end - at), &place)?;
+        let (found, next) = batch(seed, at, BATCH.min(end - at), &progress)?;
         for finding in &found {
             println!("seed {seed}: {finding}");
         }
         findings += found.len();
         at = next;
     }
-    // Another run may have its own place there: nothing else is removed.
-    let _ = fs::remove_file(&place);
+    // Another run may have its own progress file there: nothing else is removed.
+    let _ = fs::remove_file(&progress);
     println!("{} cases of seed {seed}: {findings} findings", end - first);
     Ok(findings)
 }
 
 /// Runs a worker; gives its findings and the first case that it has not run.
-fn batch(seed: u64, first: u64, count: u64, place: &PathBuf) -> Result<(Vec<String>, u64)> {
+fn batch(seed: u64, first: u64, count: u64, progress: &PathBuf) -> Result<(Vec<String>, u64)> {
     // A build during this run replaces the file of this program; the process still has the one it was started from.
     let program = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
     let kibibytes = MOST_MEMORY / 1024;
@@ -96,14 +96,14 @@ fn batch(seed: u64, first: u64, count: u64, place: &PathBuf) -> Result<(Vec<Stri
         .arg(program)
         .args(["hostile", "--seed", &seed.to_string(), "--first", &first.to_string(), "--cases", &count.to_string()])
         .arg("--worker")
-        .arg(place)
+        .arg(progress)
         .limit(LIMIT);
     match worker.capture() {
         Ok(output) => Ok((output.stdout.lines().map(str::to_owned).collect(), first + count)),
         Err(error @ (Error::Failed { .. } | Error::TimedOut { .. })) => {
-            let (case, command) = last_words(place).with_context(|| format!("a worker said nothing: {error}"))?;
+            let (case, command) = last_words(progress).with_context(|| format!("a worker said nothing: {error}"))?;
             // What the cases before it gave was lost with the worker.
-            let mut found = if case > first { batch(seed, first, case - first, place)?.0 } else { Vec::new() };
+            let mut found = if case > first { batch(seed, first, case - first, progress)?.0 } else { Vec::new() };
             found.push(format!("case {case}: {command}: the worker died: {error}"));
             Ok((found, case + 1))
         }

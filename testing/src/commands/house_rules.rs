@@ -1,4 +1,4 @@
-//! `cargo xtask house-rules`: checks what a test can check of the house style, and prints each place that breaks it.
+//! `cargo xtask house-rules`: checks what a test can check of the house style, and prints each violation.
 //!
 //! The rules are listed with what they demand; the tests run the same ones.
 

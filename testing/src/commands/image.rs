@@ -12,16 +12,16 @@ use clap::Args;
 use crate::setup::Consent;
 use crate::{image, paths};
 
-/// Its arguments.
+/// ImageArguments of `image`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ImageArguments {
     /// Where to write it (default: build/images/base.cpio).
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &ImageArguments, consent: Consent) -> Result<ExitCode> {
     let output = match &arguments.output {
         Some(file) => file.clone(),
         None => paths::build("images")?.join("base.cpio"),

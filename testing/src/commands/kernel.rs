@@ -9,14 +9,14 @@ use crate::kernel::{self, Safety};
 
 /// The arguments of `cargo xtask kernel`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct KernelArguments {
     /// How much it checks itself.
     #[arg(long, value_enum, default_value_t)]
     safety: Safety,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &KernelArguments) -> Result<ExitCode> {
     println!("{}", kernel::build_with(arguments.safety)?.display());
     Ok(ExitCode::SUCCESS)
 }

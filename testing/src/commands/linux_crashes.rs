@@ -28,10 +28,10 @@ use crate::results::junit::{Case, Outcome};
 use crate::results::{self, Circumstances};
 use crate::setup::Consent;
 
-/// Its arguments.
+/// LinuxCrashesArguments of `linux-crashes`.
 #[derive(Debug, Args)]
-pub struct Arguments {
-    /// Which machine.
+pub struct LinuxCrashesArguments {
+    /// The machine whose kernel dies.
     #[arg(long, value_enum, default_value_t)]
     arch: Architecture,
     /// Only these ways and healthy boots.
@@ -48,7 +48,7 @@ pub struct Arguments {
     json: bool,
 }
 
-impl Arguments {
+impl LinuxCrashesArguments {
     /// Three boots, for the test of everything.
     pub fn slice() -> Self {
         let only = ["null-read", "kfence-uaf", "plain"].map(str::to_owned).to_vec();
@@ -58,7 +58,7 @@ impl Arguments {
 
 /// A row of the table.
 #[derive(Debug, Serialize)]
-struct Row {
+struct WayRow {
     name: String,
     class: String,
     /// Whether Linux printed what was asked for.
@@ -71,18 +71,18 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Cell {
-    /// Passed.
+    /// Passed, and not listed as open.
     Ok,
     /// Passed, although it is listed as not passed yet.
     Stale,
     /// Not passed, as it is listed.
     Open,
-    /// Not passed.
+    /// Not passed, and not listed as open.
     Wrong,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCode> {
     let began = Circumstances::now();
     let table = ways::table()?;
     let kwab = score::program()?;
@@ -116,7 +116,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 /// What one run of the command works with.
 struct Session<'a> {
-    arguments: &'a Arguments,
+    arguments: &'a LinuxCrashesArguments,
     table: &'a Table,
     kwab: &'a Path,
     out: &'a Path,
@@ -125,7 +125,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn rows(&self) -> Result<Vec<Row>> {
+    fn rows(&self) -> Result<Vec<WayRow>> {
         if !self.arguments.json {
             println!("{:<20} {:<24} {}", "way", "class", columns().map(|name| format!("{name:<11}")).concat());
         }
@@ -149,7 +149,7 @@ impl Session<'_> {
         way.says(self.arguments.arch).is_some() && self.kit.is_none_or(configured)
     }
 
-    fn died(&self, way: &Way) -> Result<Option<Row>> {
+    fn died(&self, way: &Way) -> Result<Option<WayRow>> {
         let log = match self.kit {
             Some(kit) => Some(provoke(kit, way, self.out)?),
             None => kept(self.arguments.arch, way, self.out)?,
@@ -160,12 +160,12 @@ impl Session<'_> {
         let open = |check| way.is_open(self.arguments.arch, check);
         let checks = passed.into_iter().map(|(check, passed)| (check, Cell::of(passed, open(check))));
         let class = way.class(self.arguments.arch).to_owned();
-        let row = Row { name: way.name.clone(), class, provoked: log.provoked, checks: checks.collect(), answer };
+        let row = WayRow { name: way.name.clone(), class, provoked: log.provoked, checks: checks.collect(), answer };
         self.show(&row);
         Ok(Some(row))
     }
 
-    fn lived(&self, boot: &Healthy) -> Result<Option<Row>> {
+    fn lived(&self, boot: &Healthy) -> Result<Option<WayRow>> {
         let log = match self.kit {
             Some(kit) => Some(healthy(kit, boot, self.out)?),
             None => kept_healthy(boot, self.out)?,
@@ -173,12 +173,13 @@ impl Session<'_> {
         let Some(log) = log else { return Ok(None) };
         let answer = score::ask(self.kwab, &log.file, self.out)?;
         let checks = BTreeMap::from([(Check::Recognised, Cell::of(!answer.died, false))]);
-        let row = Row { name: boot.name.clone(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };
+        let row =
+            WayRow { name: boot.name.clone(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };
         self.show(&row);
         Ok(Some(row))
     }
 
-    fn show(&self, row: &Row) {
+    fn show(&self, row: &WayRow) {
         if !self.arguments.json {
             let cells = [if row.provoked { "ok" } else { "WRONG" }].into_iter();
             let cells = cells.chain(Check::ALL.map(|check| row.checks.get(&check).map_or("-", |cell| cell.word())));
@@ -208,7 +209,7 @@ impl Cell {
     }
 }
 
-impl Row {
+impl WayRow {
     fn case(&self, judge: &str) -> Case {
         let wrong = self.checks.iter().filter(|(_, cell)| **cell == Cell::Wrong).map(|(check, _)| check.name());
         let unprovoked = (!self.provoked).then_some("not provoked");
@@ -228,8 +229,8 @@ fn columns() -> [&'static str; 6] {
 }
 
 /// Prints how many rows pass each check, of those that have a truth for it.
-fn totals(rows: &[Row]) {
-    let died: Vec<&Row> = rows.iter().filter(|row| row.class != "healthy").collect();
+fn totals(rows: &[WayRow]) {
+    let died: Vec<&WayRow> = rows.iter().filter(|row| row.class != "healthy").collect();
     let provoked = died.iter().filter(|row| row.provoked).count();
     let mut line = format!("{:<20} {:<24} {:<11}", "in all", "", format!("{provoked}/{}", died.len()));
     for check in Check::ALL {
@@ -238,12 +239,12 @@ fn totals(rows: &[Row]) {
         line.push_str(&format!("{:<11}", format!("{right}/{}", cells.len())));
     }
     println!("{}", line.trim_end());
-    let lived: Vec<&Row> = rows.iter().filter(|row| row.class == "healthy").collect();
+    let lived: Vec<&WayRow> = rows.iter().filter(|row| row.class == "healthy").collect();
     let false_deaths = lived.iter().filter(|row| row.answer.died).count();
     println!("{} healthy boots, {false_deaths} taken for deaths", lived.len());
 }
 
-/// The truth about every log, for whoever reads the logs without this command.
+/// The truth about every log, for programs that read the logs without this command.
 fn truths(table: &Table, on: Architecture) -> Vec<Value> {
     let truth = |way: &Way| {
         json!({

@@ -1,8 +1,9 @@
-//! A step of `cargo xtask test`: one program that takes its machine down must not take the other programs' results with it.
+//! A step of `cargo xtask test`: one program that takes its machine down must not take the other programs' results with
+//! it.
 //!
-//! Three jobs run in one image, the middle one writes `c` to `/proc/sysrq-trigger`, which panics a kernel on purpose. The
-//! neighbours must have passed, the middle job must be lost, and the dump that was recorded must name a panic. The same
-//! runs under Linux and under our kernel.
+//! Three jobs run in one image, the middle one writes `c` to `/proc/sysrq-trigger`, which panics a kernel on purpose.
+//! The neighbours must have passed, the middle job must be lost, and the dump that was recorded must name a panic. The
+//! same runs under Linux and under our kernel.
 
 use std::path::PathBuf;
 

@@ -40,7 +40,7 @@ use crate::setup::Consent;
 /// Builds, boots and judges this workspace.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
-struct Arguments {
+struct CommandLine {
     /// Install what is missing without asking.
     #[arg(long, global = true)]
     yes: bool,
@@ -55,62 +55,62 @@ enum Command {
     /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
     Boot(crate::boot::Options),
     /// Measure the benchmarks under our kernel and Linux.
-    Bench(bench::Arguments),
+    Bench(bench::BenchArguments),
     /// Run the contracts under our kernel and compare with Linux.
-    Contracts(contracts::Arguments),
+    Contracts(contracts::ContractsArguments),
     /// Let our kernel die in every way and check what it tells.
-    Crashes(crashes::Arguments),
+    Crashes(crashes::CrashesArguments),
     /// Crash a program and our kernel, import the dumps and the log, inspect them.
     Demo,
     /// Boot our kernel with every debug category on and let kwab account for every event.
     Events,
     /// Plant known bugs in our kernel and ask whether triage names them.
-    Exam(exam::Arguments),
+    Exam(exam::ExamArguments),
     /// Let an unprivileged fuzzer of system calls attack a kernel.
-    FuzzSyscalls(fuzz_syscalls::Arguments),
+    FuzzSyscalls(fuzz_syscalls::FuzzSyscallsArguments),
     /// Let an unprivileged user take all the memory it can get in every way.
-    Hogs(hogs::Arguments),
+    Hogs(hogs::HogsArguments),
     /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
-    Readers(readers::Arguments),
+    Readers(readers::ReadersArguments),
     /// Check the house rules.
     HouseRules,
     /// Give mutated dumps to everything that kwab does with a dump.
-    Hostile(hostile::Arguments),
+    Hostile(hostile::HostileArguments),
     /// Compare the dump format's two readers on every dump and on mutated ones.
-    SecondReader(second_reader::Arguments),
+    SecondReader(second_reader::SecondReaderArguments),
     /// Run everything that must hold before a change lands.
-    Test(test::Arguments),
+    Test(test::TestArguments),
     /// Measure the time from QEMU's start to the first prompt beside Linux.
-    BenchBoot(bench_boot::Arguments),
+    BenchBoot(bench_boot::BenchBootArguments),
     /// Measure kwab import beside jq, Python's json and serde_json.
-    BenchImport(bench_import::Arguments),
+    BenchImport(bench_import::BenchImportArguments),
     /// Measure symbolisation beside addr2line and llvm-symbolizer.
-    BenchSymbols(bench_symbols::Arguments),
+    BenchSymbols(bench_symbols::BenchSymbolsArguments),
     /// Write a serial log to import, the same for the same options.
-    GenLog(gen_log::Arguments),
+    GenLog(gen_log::GenLogArguments),
     /// Boot the machine crate's own tests.
-    Selftest(selftest::Arguments),
+    Selftest(selftest::SelftestArguments),
     /// Let the stress program run on a kernel.
-    Soak(soak::Arguments),
+    Soak(soak::SoakArguments),
     /// Run a third-party test suite under our kernel and compare with Linux.
-    Suite(suite::Arguments),
+    Suite(suite::SuiteArguments),
     /// Render the page of results from what the judges left.
-    Results(results::Arguments),
+    Results(results::ResultsArguments),
     /// Write the base initramfs to a file.
-    Image(image::Arguments),
+    Image(image::ImageArguments),
     /// Fetch Debian's Linux and print where it lies.
     Linux,
     /// Let Debian's Linux die in known ways and compare what kwab says of its logs with the truth.
-    LinuxCrashes(linux_crashes::Arguments),
-    /// Change our kernel at random places and ask whether kwab finds the changed function.
+    LinuxCrashes(linux_crashes::LinuxCrashesArguments),
+    /// Change our kernel in random functions and ask whether kwab finds the changed function.
     Mutants(mutants::Arguments),
     /// Build our kernel and print where it lies.
-    Kernel(kernel::Arguments),
+    Kernel(kernel::KernelArguments),
 }
 
 /// Runs the command line; errors end with status 1, a guest's or a test's own status is passed on.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = CommandLine::parse();
     let consent = Consent { yes: arguments.yes };
     let result = match arguments.command {
         Command::Setup => setup::run(consent),

@@ -1,8 +1,9 @@
-//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack and drgn, and compares every thread's stack.
+//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack and drgn, and compares every thread's
+//! stack.
 //!
-//! The dumps are those that `cargo xtask exam` left in `build/exam` (or those that are named) as far as the kernel of the
-//! build tree made them; each becomes a core file in `build/readers`. A reader that is not installed is left out, and the
-//! last line says so. drgn is looked for in the Python named by `KWAB_PYTHON`, or in `python3`.
+//! The dumps are those that `cargo xtask exam` left in `build/exam` (or those that are named) as far as the kernel of
+//! the build tree made them; each becomes a core file in `build/readers`. A reader that is not installed is left out,
+//! and the last line says so. drgn is looked for in the Python named by `KWAB_PYTHON`, or in `python3`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,15 +19,15 @@ use crate::paths;
 use crate::readers::{READERS, Stacks, stacks_of};
 use crate::setup::Consent;
 
-/// Its arguments.
+/// ReadersArguments of `readers`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ReadersArguments {
     /// Dumps of the kernel of the build tree; without any, those of the last exam.
     dumps: Vec<PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &ReadersArguments, consent: Consent) -> Result<ExitCode> {
     let kernel = Which::Ours.image(consent)?;
     let dumps = if arguments.dumps.is_empty() { of_exam()? } else { arguments.dumps.clone() };
     let folder = paths::build("readers")?;

@@ -1,9 +1,10 @@
-//! `cargo xtask results [--check]`: renders `testing/RESULTS.md`, and the README's table of the exam, from what the judges
-//! left in `build/results`.
+//! `cargo xtask results [--check]`: renders `testing/RESULTS.md`, and the README's table of the exam, from what the
+//! judges left in `build/results`.
 //!
 //! The page is nothing but those files in tables: contracts, suites, benchmarks, each with the day, the commit and the
 //! versions it was measured with, and the rows of each that are furthest from Linux with what they would need
-//! (`testing/needs.toml`). A judge that has not run completely here has no table and the page says so; `--check` fails then.
+//! (`testing/needs.toml`). A judge that has not run completely here has no table and the page says so; `--check` fails
+//! then.
 
 use std::process::ExitCode;
 
@@ -14,16 +15,16 @@ use crate::exam::row;
 use crate::paths;
 use crate::{page, results};
 
-/// Its arguments.
+/// ResultsArguments of `results`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct ResultsArguments {
     /// Fail when a judge has not run, or a worst row has no word on what it would need.
     #[arg(long)]
     check: bool,
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+pub fn run(arguments: &ResultsArguments) -> Result<ExitCode> {
     let page = page::render()?;
     let file = paths::root().join("testing/RESULTS.md");
     paths::write(&file, page.text.as_bytes())?;
@@ -36,11 +37,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Puts the table of the exam between its marks in the README.
 fn excerpt() -> Result<()> {
-    let Some(exam) = results::kept::<Vec<row::Row>>("exam")? else { return Ok(()) };
+    let Some(exam) = results::kept::<Vec<row::ExamRow>>("exam")? else { return Ok(()) };
     let file = paths::root().join("README.md");
     let readme = paths::read(&file)?;
     let (Some((before, rest)), Some((_, after))) = (readme.split_once(BEGIN), readme.split_once(END)) else {
-        bail!("README.md has no place for the exam between {BEGIN} and {END}");
+        bail!("README.md has no section for the exam between {BEGIN} and {END}");
     };
     ensure!(rest.contains(END), "the marks of the exam in README.md are in the wrong order");
     let (when, summary, table) = (exam.circumstances.date, row::summary(&exam.results), row::table(&exam.results));

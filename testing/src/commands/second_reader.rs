@@ -17,9 +17,9 @@ use crate::second::{Sample, corpus, disagreements, mutate};
 /// Dumps in one call of the second reader.
 const BATCH: u64 = 500;
 
-/// Its arguments.
+/// SecondReaderArguments of `second-reader`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct SecondReaderArguments {
     /// Mutated dumps beside those of the repository.
     #[arg(long, default_value_t = 10_000)]
     cases: u64,
@@ -31,8 +31,8 @@ pub struct Arguments {
     keep: Option<PathBuf>,
 }
 
-/// Compares.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+/// Reads every sample with both readers and reports the first difference of each.
+pub fn run(arguments: &SecondReaderArguments) -> Result<ExitCode> {
     let scratch = paths::build("second-reader")?;
     let samples = corpus()?;
     let mut differ = compare(&samples, &scratch, arguments)?;
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn compare(samples: &[Sample], scratch: &std::path::Path, arguments: &Arguments) -> Result<usize> {
+fn compare(samples: &[Sample], scratch: &std::path::Path, arguments: &SecondReaderArguments) -> Result<usize> {
     let found = disagreements(samples, scratch)?;
     for disagreement in &found {
         println!("{}: {}", disagreement.name, disagreement.text);

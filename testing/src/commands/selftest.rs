@@ -1,11 +1,11 @@
 //! `cargo xtask selftest [NAME...] [--machine pc|q35|microvm]`: boots the machine crate's own tests, one boot each.
 //!
 //! They are a second kernel (`kernel/selftest`) that runs the one test named on its command line. What it prints must
-//! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in that
-//! order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants (and
-//! further words for the command line). Four kinds of words are not on the command line: `cpu=MODEL` is for QEMU and
-//! `safety=fortress` for the build; with `differs=WORD` the test is booted four times, and the lines that begin with the word
-//! must not be the same in all of them; with `repeats=WORD` it is booted twice, and they must.
+//! contain the text of every line of `kernel/selftest/expected/NAME.txt` (where `{machine}` is the machine type), in
+//! that order, and QEMU must end with the status that `LIST.txt` gives for it beside the number of processors it wants
+//! (and further words for the command line). Four kinds of words are not on the command line: `cpu=MODEL` is for QEMU
+//! and `safety=fortress` for the build; with `differs=WORD` the test is booted four times, and the lines that begin
+//! with the word must not be the same in all of them; with `repeats=WORD` it is booted twice, and they must.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,9 +20,9 @@ use crate::qemu::{self, Ending, Limits, Machine, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
 
-/// Its arguments.
+/// SelftestArguments of `selftest`.
 #[derive(Debug, Default, Args)]
-pub struct Arguments {
+pub struct SelftestArguments {
     /// Names of tests; without any, all run.
     names: Vec<String>,
     /// QEMU's machine type.
@@ -41,17 +41,17 @@ struct Test {
     /// The profile it needs.
     safety: Safety,
     /// What is compared between boots.
-    compared: Option<Compared>,
+    compared: Option<LineComparison>,
     /// Further words for the command line.
     options: String,
 }
 
 /// Which lines of several boots are compared: those that begin with the word.
 #[derive(Debug, PartialEq, Eq)]
-enum Compared {
-    /// They differ.
+enum LineComparison {
+    /// The lines that begin with this word must differ from boot to boot.
     Differ(String),
-    /// They are the same.
+    /// The lines that begin with this word must be the same in every boot.
     Repeat(String),
 }
 
@@ -59,7 +59,7 @@ enum Compared {
 const SECONDS: u64 = 60;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &SelftestArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     let folder = paths::root().join("kernel/selftest/expected");
     let mut tests = list(&paths::read(&folder.join("LIST.txt"))?)?;
@@ -94,8 +94,8 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Option<String>> {
     let (boots, word) = match &test.compared {
         None => (1, None),
-        Some(Compared::Differ(word)) => (4, Some(word)),
-        Some(Compared::Repeat(word)) => (2, Some(word)),
+        Some(LineComparison::Differ(word)) => (4, Some(word)),
+        Some(LineComparison::Repeat(word)) => (2, Some(word)),
     };
     let mut variants = BTreeSet::new();
     for _ in 0..boots {
@@ -109,8 +109,8 @@ fn check(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Op
     let good = match &test.compared {
         None => true,
         Some(_) if variants.contains(&None) => false,
-        Some(Compared::Differ(_)) => variants.len() > 1,
-        Some(Compared::Repeat(_)) => variants.len() == 1,
+        Some(LineComparison::Differ(_)) => variants.len() > 1,
+        Some(LineComparison::Repeat(_)) => variants.len() == 1,
     };
     Ok((!good).then(|| format!("{boots} boots printed {variants:?}")))
 }
@@ -128,7 +128,7 @@ fn boot(test: &Test, program: &Path, model: Model, expected: &str) -> Result<Res
         Next::Go
     })?;
     if let Some(missing) = first_missing(expected, &lines) {
-        return Ok(Err(format!("`{missing}` was not printed in its place; it printed\n{}", lines.join("\n"))));
+        return Ok(Err(format!("`{missing}` was not printed in the expected order; it printed\n{}", lines.join("\n"))));
     }
     if outcome.ending != Ending::Stopped(Some(test.status)) {
         return Ok(Err(format!("ended with {:?}, not with QEMU's status {}", outcome.ending, test.status)));
@@ -152,8 +152,8 @@ fn list(text: &str) -> Result<Vec<Test>> {
             match word.split_once('=') {
                 Some(("cpu", name)) => cpu = Some(model(name)?),
                 Some(("safety", name)) => safety = profile(name)?,
-                Some(("differs", word)) => compared = Some(Compared::Differ(word.to_owned())),
-                Some(("repeats", word)) => compared = Some(Compared::Repeat(word.to_owned())),
+                Some(("differs", word)) => compared = Some(LineComparison::Differ(word.to_owned())),
+                Some(("repeats", word)) => compared = Some(LineComparison::Repeat(word.to_owned())),
                 _ => options.push(word),
             }
         }
@@ -203,7 +203,7 @@ mod tests {
         let old = &list("boot 1 1 dumpmem=1M cpu=qemu64 safety=fortress\n").unwrap()[0];
         assert_eq!((old.cpu, old.safety, old.options.as_str()), (Some("qemu64"), Safety::Fortress, "dumpmem=1M"));
         let several = &list("places 1 1 nokaslr repeats=image\n").unwrap()[0];
-        assert_eq!(several.compared, Some(Compared::Repeat("image".into())));
+        assert_eq!(several.compared, Some(LineComparison::Repeat("image".into())));
         assert_eq!(several.options, "nokaslr");
         assert!(list("boot 1 1 cpu=none\n").is_err() && list("boot 1 1 safety=none\n").is_err());
         assert!(list("boot 1\n").is_err());

@@ -1,7 +1,8 @@
-//! The step `memory-sizes` of `cargo xtask test`: our kernel boots in machines of 64 MiB to 64 GiB, finds their memory, and can use
-//! more of it than it prepares at boot.
+//! The step `memory-sizes` of `cargo xtask test`: our kernel boots in machines of 64 MiB to 64 GiB, finds their memory,
+//! and can use more of it than it prepares at boot.
 //!
-//! QEMU's memory costs the host what the guest touches, so that 64 GiB need no such host; the rows that fill memory say how much.
+//! QEMU's memory costs the host what the guest touches, so that 64 GiB need no such host; the rows that fill memory say
+//! how much.
 
 use anyhow::{Result, ensure};
 
@@ -14,7 +15,8 @@ use crate::setup::{self, Consent, Tool};
 const SIZES: &[(u32, u32)] = &[(64, 0), (1365, 0), (1366, 0), (4096, 1408), (65536, 0)];
 /// MiB that are written at a time.
 const PIECE: u32 = 16;
-/// The least part of the memory that must be the system's, in percent: the kernel, the initramfs and the tables are the rest.
+/// The least part of the memory that must be the system's, in percent: the kernel, the initramfs and the tables are the
+/// rest.
 const LEAST: u64 = 85;
 
 /// Boots each size.
@@ -28,12 +30,14 @@ pub fn check(consent: Consent) -> Result<()> {
     Ok(())
 }
 
-/// What `/proc/meminfo` says in a machine of this size, after a file of `fill` MiB was written and its ends were read back.
+/// What `/proc/meminfo` says in a machine of this size, after a file of `fill` MiB was written and its ends were read
+/// back.
 fn total_kib(mib: u32, fill: u32, consent: Consent) -> Result<u64> {
     let write = match fill {
         0 => String::new(),
         _ => {
-            // All of it is written; the first and the last pieces are read back, since comparing bytes is slow under emulation.
+            // All of it is written; the first and the last pieces are read back, since comparing bytes is slow under
+            // emulation.
             let pieces = fill / PIECE;
             let (one, four) = (u64::from(PIECE) << 20, u64::from(PIECE) << 22);
             format!(

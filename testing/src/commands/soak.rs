@@ -1,10 +1,11 @@
-//! `cargo xtask soak [SECONDS] [--seed N] [--copies N]`: lets the stress program run on a kernel and believes only its summary.
+//! `cargo xtask soak [SECONDS] [--seed N] [--copies N]`: lets the stress program run on a kernel and believes only its
+//! summary.
 //!
 //! The program (`testing/guest/stress`) starts workers of seven kinds (forks, pipes, threads, signals, mappings, files,
 //! events), each of which checks a model of what must hold. The run fails when an invariant is broken, when a worker
-//! stands still, when the kernel gives up, when nothing comes within the time and a half, or when more than `LOST_KIB` of the
-//! memory that was available before is not after. The same seed starts the
-//! same choices, though two CPUs interleave them differently. The console is kept in `build/results/soak-<kernel>.log`.
+//! stands still, when the kernel gives up, when nothing comes within the time and a half, or when more than `LOST_KIB`
+//! of the memory that was available before is not after. The same seed starts the same choices, though two CPUs
+//! interleave them differently. The console is kept in `build/results/soak-<kernel>.log`.
 
 use std::process::ExitCode;
 
@@ -17,9 +18,9 @@ use crate::qemu::{self, Ending, Limits, Machine, run::Next};
 use crate::setup::{self, Consent, Tool};
 use crate::{guest, image, paths};
 
-/// Its arguments.
+/// SoakArguments of `soak`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct SoakArguments {
     /// How long the workers run, in seconds of the guest.
     #[arg(default_value_t = 300)]
     seconds: u64,
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// Memory in MiB.
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..))]
     mem: u32,
-    /// Which kernel.
+    /// The kernel to load.
     #[arg(long, value_enum, default_value_t)]
     kernel: Which,
 }
@@ -44,7 +45,7 @@ pub struct Arguments {
 const LOST_KIB: i64 = 512;
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &SoakArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let machine = machine(arguments, consent)?;
     let mut summary = None;
@@ -73,7 +74,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn machine(arguments: &Arguments, consent: Consent) -> Result<Machine> {
+fn machine(arguments: &SoakArguments, consent: Consent) -> Result<Machine> {
     let mut image = image::base(consent)?;
     image.program("/bin/stress", &guest::program("stress", consent)?)?;
     let (seconds, seed, copies) = (arguments.seconds, arguments.seed, arguments.copies);

@@ -1,10 +1,12 @@
-//! `cargo xtask suite busybox|posix|programs [FILTER] [--slice] [--kernel ours|linux|both]`: third-party tests beside Linux.
+//! `cargo xtask suite busybox|posix|programs [FILTER] [--slice] [--kernel ours|linux|both]`: third-party tests beside
+//! Linux.
 //!
-//! FILTER keeps the jobs (applets, assertions, programs) whose name contains it; `--slice` takes the quick choice that is
-//! part of every test run. Linux's last results are kept in `build/results`, and `--kernel ours` compares with them where
-//! they cover the same jobs. The status is zero when every test that passes under Linux passes under our kernel; one that
-//! passed only on Linux runs once more under both, for the sake of busy machines and tests with races of their own, and is
-//! said to be unsteady when it agrees then. Results for machines are in `build/results/suite-*.json` and `.xml`.
+//! FILTER keeps the jobs (applets, assertions, programs) whose name contains it; `--slice` takes the quick choice that
+//! is part of every test run. Linux's last results are kept in `build/results`, and `--kernel ours` compares with them
+//! where they cover the same jobs. The status is zero when every test that passes under Linux passes under our kernel;
+//! one that passed only on Linux runs once more under both, for the sake of busy machines and tests with races of their
+//! own, and is said to be unsteady when it agrees then. Results for machines are in `build/results/suite-*.json` and
+//! `.xml`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,10 +23,10 @@ use crate::setup::{self, Consent, Tool};
 use crate::suites::{self, Chosen, Runs, Suite};
 use crate::{paths, results};
 
-/// Its arguments.
+/// SuiteArguments of `suite`.
 #[derive(Debug, Args)]
-pub struct Arguments {
-    /// Which suite.
+pub struct SuiteArguments {
+    /// The suite to run.
     #[arg(value_enum)]
     suite: Suite,
     /// Parts of job names, separated by commas; without it everything runs.
@@ -40,7 +42,7 @@ pub struct Arguments {
     smp: u32,
 }
 
-impl Arguments {
+impl SuiteArguments {
     /// A suite's slice under both kernels.
     pub fn slice(suite: Suite) -> Self {
         Self { suite, filter: None, slice: true, kernel: Selection::Both, smp: 2 }
@@ -56,7 +58,7 @@ impl Arguments {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &SuiteArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     let began = Circumstances::now();
     let suite = arguments.suite;
@@ -89,7 +91,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 
 fn run_under(
     kernel: Which,
-    arguments: &Arguments,
+    arguments: &SuiteArguments,
     suffix: &str,
     image: &Image,
     jobs: &[Job],

@@ -1,8 +1,11 @@
-//! `cargo xtask test [STEP...]`: everything that must hold before a change lands, on a machine that has only Rust and apt.
+//! `cargo xtask test [STEP...]`: everything that must hold before a change lands, on a machine that has only Rust and
+//! apt.
 //!
-//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. What failed
-//! is said again at the end, where a log that was cut still has it, and the last line counts tests and steps: `N passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step
-//! that needs packages which cannot be fetched here (source packages of some suites, a kernel's headers) is SKIPPED: said aloud, counted apart, never passed.
+//! The steps run in the order of the table below; a step that fails does not keep the later ones from running. What
+//! failed is said again at the end, where a log that was cut still has it, and the last line counts tests and steps: `N
+//! passed, N failed`. Naming steps runs only those (`cargo xtask test fmt clippy`). A step that needs packages which
+//! cannot be fetched here (source packages of some suites, a kernel's headers) is SKIPPED: said aloud, counted apart,
+//! never passed.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::ExitCode;
@@ -23,15 +26,15 @@ use crate::setup::{self, Consent};
 use crate::suites::Suite;
 use crate::{paths, readme};
 
-/// Its arguments.
+/// TestArguments of `test`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct TestArguments {
     /// Only these steps.
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(STEPS.iter().map(|step| step.name)))]
     steps: Vec<String>,
 }
 
-/// One step.
+/// One step of `cargo xtask test`: its name and what it runs.
 struct Step {
     name: &'static str,
     run: fn(Consent, &mut Tally) -> Result<()>,
@@ -65,31 +68,40 @@ const STEPS: &[Step] = &[
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
-    Step { name: "selftest", run: |consent, _| selftest::run(&selftest::Arguments::default(), consent).map(drop) },
+    Step {
+        name: "selftest",
+        run: |consent, _| selftest::run(&selftest::SelftestArguments::default(), consent).map(drop),
+    },
     Step { name: "boot", run: |consent, _| boot(Which::Ours, consent) },
     Step { name: "memory-sizes", run: |consent, _| sizes::check(consent) },
     Step { name: "events", run: |consent, _| events::run(consent).map(drop) },
-    Step { name: "crashes", run: |consent, _| crashes::run(&crashes::Arguments::quick(), consent).map(drop) },
-    Step { name: "exam", run: |consent, _| exam::run(&exam::Arguments::once(), consent).map(drop) },
+    Step { name: "crashes", run: |consent, _| crashes::run(&crashes::CrashesArguments::quick(), consent).map(drop) },
+    Step { name: "exam", run: |consent, _| exam::run(&exam::ExamArguments::once(), consent).map(drop) },
     Step { name: "readme", run: |_, _| readme_commands() },
     Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
-    Step { name: "contracts", run: |consent, _| contracts::run(&contracts::Arguments::both(), consent).map(drop) },
-    Step { name: "fortress", run: |consent, _| contracts::run(&contracts::Arguments::fortress(), consent).map(drop) },
+    Step {
+        name: "contracts",
+        run: |consent, _| contracts::run(&contracts::ContractsArguments::both(), consent).map(drop),
+    },
+    Step {
+        name: "fortress",
+        run: |consent, _| contracts::run(&contracts::ContractsArguments::fortress(), consent).map(drop),
+    },
     Step { name: "programs", run: |consent, _| suite(Suite::Programs, consent) },
     Step { name: "busybox-slice", run: |consent, _| suite(Suite::Busybox, consent) },
     Step { name: "posix-slice", run: |consent, _| suite(Suite::Posix, consent) },
     Step {
         name: "fuzz-syscalls",
-        run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::Arguments::slice(), consent).map(drop),
+        run: |consent, _| fuzz_syscalls::run(&fuzz_syscalls::FuzzSyscallsArguments::slice(), consent).map(drop),
     },
-    Step { name: "hogs", run: |consent, _| hogs::run(&hogs::Arguments::all(), consent).map(drop) },
+    Step { name: "hogs", run: |consent, _| hogs::run(&hogs::HogsArguments::all(), consent).map(drop) },
     Step {
         name: "linux-crashes",
-        run: |consent, _| linux_crashes::run(&linux_crashes::Arguments::slice(), consent).map(drop),
+        run: |consent, _| linux_crashes::run(&linux_crashes::LinuxCrashesArguments::slice(), consent).map(drop),
     },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
     Step { name: "mutants-slice", run: |consent, _| mutants::slice(consent) },
-    Step { name: "bench-gate", run: |consent, _| bench::run(&bench::Arguments::gate(), consent).map(drop) },
+    Step { name: "bench-gate", run: |consent, _| bench::run(&bench::BenchArguments::gate(), consent).map(drop) },
 ];
 
 /// Every crate that builds for the host.
@@ -99,11 +111,11 @@ const HOST: &[&str] = &["--locked", "--workspace", "--exclude", "kernel", "--exc
 const KERNEL: &[&str] =
     &["-p", "kernel", "-p", "machine", "--features", "kernel/selftest", "--target", "x86_64-unknown-none"];
 
-/// The kernel with every check; that without any is built by no test, since nobody ships it.
+/// The kernel with every check. The one without any (`ludicrous`) is not tested, since it is not shipped.
 const FORTRESS: &[&str] = &["-p", "kernel", "--features", "fortress", "--target", "x86_64-unknown-none"];
 
 /// Runs the command.
-pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
+pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     setup::require_targets()?;
     let started = Instant::now();
     let mut tally = Tally::default();
@@ -153,7 +165,7 @@ impl Tally {
 }
 
 fn suite(suite: Suite, consent: Consent) -> Result<()> {
-    suite::run(&suite::Arguments::slice(suite), consent).map(drop)
+    suite::run(&suite::SuiteArguments::slice(suite), consent).map(drop)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

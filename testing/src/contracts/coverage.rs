@@ -1,10 +1,10 @@
 //! Says for each system call whether our kernel answers it, with which flags, and which contracts use it.
 //!
-//! Everything is read from the sources of both. The calls and their flags are those of `kernel/abi`; the kernel answers what
-//! its areas list as `(nr::name, …)`, and knows a flag that its code names. A contract uses a call when it names the C
-//! function or the number `SYS_name`; `ALIASES` has the functions whose call is called otherwise. Words are compared, not
-//! programs traced: a call that only the C library makes by itself is not counted, and a flag that the kernel accepts
-//! without naming it (because it changes nothing) counts as not known.
+//! Everything is read from the sources of both. The calls and their flags are those of `kernel/abi`; the kernel answers
+//! what its areas list as `(nr::name, …)`, and knows a flag that its code names. A contract uses a call when it names
+//! the C function or the number `SYS_name`; `ALIASES` has the functions whose call is called otherwise. Words are
+//! compared, not programs traced: a call that only the C library makes by itself is not counted, and a flag that the
+//! kernel accepts without naming it (because it changes nothing) counts as not known.
 //!
 //! `testing/SYSCALLS.md` is the [`page`] of it, and a test holds it against the sources.
 

@@ -1,7 +1,7 @@
 //! Remembers what Linux printed, so that our kernel can be judged again without booting Linux again.
 //!
-//! An answer counts for exactly the program it was given for: the key is the name with the CRC-32 of the program's bytes
-//! and of Linux's image. The file is in `build/` and never committed; a machine that has none boots Linux.
+//! An answer counts for exactly the program it was given for: the key is the name with the CRC-32 of the program's
+//! bytes and of Linux's image. The file is in `build/` and never committed; a machine that has none boots Linux.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::program::Contract;
 use crate::jobs::{End, Report};
 use crate::paths;
 
-/// Linux's answers.
+/// What Linux answered to each contract, with the key under which the answer holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
     answers: BTreeMap<String, (u64, Report)>,

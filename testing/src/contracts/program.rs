@@ -1,7 +1,7 @@
 //! Finds the contract programs and builds them into one image.
 //!
-//! A program's options stand in a `contract: key=value` line of its first comment, so that a program and the way it must
-//! be built and run cannot drift apart. An option that is not known is an error, not a guess.
+//! A program's options stand in a `contract: key=value` line of its first comment, so that a program and the way it
+//! must be built and run cannot drift apart. An option that is not known is an error, not a guess.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -14,10 +14,10 @@ use crate::jobs::Job;
 use crate::paths;
 use crate::setup::Consent;
 
-/// One contract.
+/// One contract: a C program that states a behaviour and tests it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contract {
-    /// `<area>/<behaviour>`.
+    /// `<area>/<behaviour>`, the path of its file without `.c`.
     pub name: String,
     /// Its C file.
     pub source: PathBuf,

@@ -8,10 +8,10 @@ use crate::jobs::Report;
 use crate::results::junit::{Case, Outcome};
 use crate::results::{self, Circumstances};
 
-/// One contract's place in the results.
+/// The result of one contract under both kernels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
-    /// Its name.
+pub struct ContractRow {
+    /// `<area>/<behaviour>` of the contract.
     pub name: String,
     /// What the judge says.
     pub verdict: Verdict,
@@ -22,12 +22,12 @@ pub struct Row {
 }
 
 /// Writes `build/results/contracts.json` and `build/results/contracts.xml`, or the partial ones.
-pub fn write(rows: &[Row], complete: bool, began: Circumstances) -> Result<()> {
+pub fn write(rows: &[ContractRow], complete: bool, began: Circumstances) -> Result<()> {
     results::keep("contracts", complete, began, rows)?;
     results::keep_junit("contracts", complete, &rows.iter().map(case).collect::<Vec<_>>())
 }
 
-fn case(row: &Row) -> Case {
+fn case(row: &ContractRow) -> Case {
     let (area, name) = row.name.split_once('/').unwrap_or(("", &row.name));
     let text = row.verdict.to_string();
     let outcome = match &row.verdict {
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn a_known_difference_is_left_out_and_an_unknown_one_fails() {
         let report = Report { name: "a/b".into(), lines: Vec::new(), end: End::Exit(0) };
-        let row = |verdict| Row { name: "a/b".into(), verdict, ours: report.clone(), linux: report.clone() };
+        let row = |verdict| ContractRow { name: "a/b".into(), verdict, ours: report.clone(), linux: report.clone() };
         assert_eq!(case(&row(Verdict::Known("x".into()))).outcome, Outcome::Skipped("x".into()));
         assert_eq!(case(&row(Verdict::Differs("y".into()))).outcome, Outcome::Failure("y".into()));
         assert_eq!(case(&row(Verdict::Same)).class, "a");

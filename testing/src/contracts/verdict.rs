@@ -1,7 +1,7 @@
 //! Compares what our kernel's run of a contract printed with what Linux's did, and knows the excuses.
 //!
 //! A known difference (`testing/contracts/known-differences.toml`) has a reason and a date. It turns a failure into
-//! [`Verdict::Known`]; once the outputs agree it is itself the failure, and past its date it is no excuse.
+//! [`Verdict::Known`]; once the outputs agree it is itself the failure, and past its date it no longer excuses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -63,11 +63,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One excuse.
+/// One known difference from Linux.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The contract.
+    /// `<area>/<behaviour>` of the contract that differs.
     pub contract: String,
     /// Why, and what would end it.
     pub reason: String,
@@ -112,7 +112,7 @@ pub fn judge(ours: &Report, linux: &Report, excuse: Option<&Difference>, today: 
     }
 }
 
-/// The first place where two reports part, or none.
+/// The first line in which two reports differ, or none.
 fn difference(ours: &Report, linux: &Report) -> Option<String> {
     let longest = ours.lines.len().max(linux.lines.len());
     let line = |report: &Report, at: usize| report.lines.get(at).map_or("(nothing)", String::as_str).to_owned();

@@ -1,4 +1,4 @@
-//! The other ways out of a dying machine: a raw disk, and the device that tells the host.
+//! Tests the further dump channels: a raw disk, and `pvpanic`, which notifies the host.
 
 use std::fs::File;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::setup::Consent;
 /// Bytes of the disk.
 const DISK: u64 = 64 << 20;
 
-/// A program and then the kernel die, twice, with nothing but a disk to dump to: bytes of the dumps. Everything is kept: the
-/// second boot writes beside what the first has left.
+/// A program and then the kernel die, twice, with nothing but a disk to dump to: bytes of the dumps. Everything is
+/// kept: the second boot writes beside what the first has left.
 pub fn disk(model: Model, consent: Consent) -> Result<usize> {
     let file = paths::build("crashes")?.join(format!("{model}.disk"));
     File::create(&file)?.set_len(DISK)?;

@@ -15,7 +15,7 @@ use crate::setup::Consent;
 /// A way to die.
 #[derive(Clone, Copy, Debug)]
 pub struct Death {
-    /// Its name.
+    /// The name on the command line and in results.
     pub name: &'static str,
     /// What is written to `/proc/sysrq-trigger`.
     pub way: &'static str,
@@ -53,7 +53,7 @@ const fn death(name: &'static str, way: &'static str, kind: CauseKind, says: &'s
     Death { name, way, script, options: "", kind, says, faults, nmi: false, several: false, pages }
 }
 
-/// Every way.
+/// All ways to die, in the order in which the command runs them.
 pub const DEATHS: &[Death] = &[
     death("panic", "c panic", CauseKind::PANIC, "asked to panic"),
     death("fault", "c fault", CauseKind::EXCEPTION, "kernel page fault: Read of 0x"),
@@ -118,8 +118,8 @@ pub const DEATHS: &[Death] = &[
 
 /// Lets the kernel die in one way, with memory to dump to, and checks everything; bytes and microseconds of the dump.
 ///
-/// The parts of a dump have budgets of time, and a busy host may take the emulated processor away for longer than that. The
-/// dump says so then, and tells nothing about the kernel: such a run is repeated.
+/// The parts of a dump have budgets of time, and a busy host may take the emulated processor away for longer than that.
+/// The dump says so then, and tells nothing about the kernel: such a run is repeated.
 pub fn check(death: &Death, cpus: u32, consent: Consent) -> Result<(usize, u64)> {
     for _ in 0..PATIENCE {
         if let Some(figures) = attempt(death, cpus, consent)? {
@@ -230,7 +230,7 @@ fn pages_are(seen: &Seen, expected: Pages) -> Result<()> {
     Ok(())
 }
 
-/// The text on the console, imported alone, tells the same: message, place, registers, backtrace.
+/// The text on the console, imported alone, tells the same: message, location, registers, backtrace.
 fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
     let text: Vec<u8> = outcome
         .serial
@@ -241,7 +241,7 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
         .collect();
     let log = Seen::of(&imported(&text)?)?;
     ensure!(log.message == seen.message, "the console says `{}`, the dump `{}`", log.message, seen.message);
-    ensure!(log.place == seen.place, "the console says {:?}, the dump {:?}", log.place, seen.place);
+    ensure!(log.location == seen.location, "the console says {:?}, the dump {:?}", log.location, seen.location);
     // A dump whose cause faulted has the short form of it, without frames.
     let (said, dumped) = (&log.frames, &seen.frames);
     let agree = said.iter().zip(dumped).all(|(said, dumped)| said == dumped);

@@ -5,7 +5,7 @@ use kwab_format::record::RegId;
 
 use super::seen::Registers;
 
-/// A core.
+/// An ELF core of the machine's memory, as QEMU's `dump-guest-memory` writes it.
 #[derive(Debug)]
 pub struct Core<'a> {
     bytes: &'a [u8],
@@ -20,7 +20,8 @@ const LOAD: [u8; 4] = [1, 0, 0, 0];
 const NOTE: [u8; 4] = [4, 0, 0, 0];
 
 /// Where QEMU's own note has what (`QEMUCPUState` of its `target/i386/arch_dump.c`): two 32-bit words, then the general
-/// registers, six segment registers of 24 bytes with the selector first and the base last, four tables, control registers.
+/// registers, six segment registers of 24 bytes with the selector first and the base last, four tables, control
+/// registers.
 const LAYOUT: &[(RegId, usize)] = &[
     (RegId::RAX, 8),
     (RegId::RBX, 16),
@@ -54,7 +55,7 @@ const SELECTORS: &[(RegId, usize)] = &[(RegId::CS, 152), (RegId::SS, 272)];
 impl<'a> Core<'a> {
     /// Takes a core apart.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
-        ensure!(bytes.starts_with(b"\x7fELF\x02"), "QEMU's core is no ELF file");
+        ensure!(bytes.starts_with(b"\x7fELF\x02"), "QEMU's core is not a 64-bit ELF file");
         let table = word(bytes, 32).context("no program headers")? as usize;
         let count = half(bytes, 56).context("no program headers")?;
         let mut core = Self { bytes, segments: Vec::new(), cpus: Vec::new() };

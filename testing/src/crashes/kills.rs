@@ -1,7 +1,7 @@
 //! Kills the machine while it writes its dump, and reads what there is.
 //!
-//! The moments are spread evenly over the time a dump takes here and now, from its first byte on, which is seen in the file that
-//! the memory is kept in: so nearly every kill cuts a dump, early or late.
+//! The moments are spread evenly over the time a dump takes here and now, from its first byte on, which is seen in the
+//! file that the memory is kept in: so nearly every kill cuts a dump, early or late.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -24,7 +24,7 @@ pub struct Tally {
     pub empty: u32,
     /// Cut, and known to be.
     pub cut: u32,
-    /// Complete.
+    /// Dumps that were complete before QEMU was killed.
     pub whole: u32,
     /// Sound sections in all.
     pub sections: usize,
@@ -92,7 +92,7 @@ fn spin(time: Duration) {
     }
 }
 
-/// Every section before the cut is sound and in its place, and the dump says that it is cut exactly when it is.
+/// Every section before the cut is sound and at its offset, and the dump says that it is cut exactly when it is.
 fn look(bytes: &[u8], tally: &mut Tally) -> Result<bool> {
     let Some(found) = Dumps::new(bytes).next() else {
         tally.empty += 1;

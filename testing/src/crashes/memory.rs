@@ -1,10 +1,11 @@
 //! Compares dumps with QEMU's own of the same moment: every captured byte, every register.
 //!
-//! Bytes: the kernel waits after its dump (`panic=`); meanwhile QEMU stops the machine and writes its memory as an ELF core. What
-//! the kernel captured is looked up there through the page tables that its registers name.
+//! Bytes: the kernel waits after its dump (`panic=`); meanwhile QEMU stops the machine and writes its memory as an ELF
+//! core. What the kernel captured is looked up there through the page tables that its registers name.
 //!
-//! Registers: by then those of the dump are gone. So QEMU stops a machine that runs, writes a core, and has a non-maskable
-//! interrupt wait for every processor before it lets the machine go on: what the kernel finds interrupted is what the core has.
+//! Registers: by then those of the dump are gone. So QEMU stops a machine that runs, writes a core, and has a
+//! non-maskable interrupt wait for every processor before it lets the machine go on: what the kernel finds interrupted
+//! is what the core has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use crate::setup::Consent;
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Compared {
+pub struct MemoryComparison {
     /// Pieces of captured memory.
     pub pieces: usize,
     /// Bytes in them.
@@ -30,8 +31,8 @@ pub struct Compared {
 }
 
 /// Runs the comparison.
-pub fn compare(cpus: u32, consent: Consent) -> Result<Compared> {
-    let mut compared = Compared::default();
+pub fn compare(cpus: u32, consent: Consent) -> Result<MemoryComparison> {
+    let mut compared = MemoryComparison::default();
     bytes(cpus, consent, &mut compared).context("the bytes")?;
     registers(cpus, consent, &mut compared).context("the registers")?;
     Ok(compared)
@@ -46,7 +47,7 @@ fn with_socket(mut machine: Machine, file: &Path) -> Result<(Machine, PathBuf, P
     Ok((machine, socket, core))
 }
 
-fn bytes(cpus: u32, consent: Consent, compared: &mut Compared) -> Result<()> {
+fn bytes(cpus: u32, consent: Consent, compared: &mut MemoryComparison) -> Result<()> {
     let file = fresh_memory("guest")?;
     let mut machine = machine("c fault", cpus, consent)?;
     machine.append.push_str(" panic=60");
@@ -65,7 +66,7 @@ fn bytes(cpus: u32, consent: Consent, compared: &mut Compared) -> Result<()> {
     same_bytes(&Seen::of(&dump)?, &Core::new(&image)?, compared)
 }
 
-fn registers(cpus: u32, consent: Consent, compared: &mut Compared) -> Result<()> {
+fn registers(cpus: u32, consent: Consent, compared: &mut MemoryComparison) -> Result<()> {
     let file = fresh_memory("guest-registers")?;
     // One processor runs a program, the others are idle.
     let mut machine = guest("echo t >/proc/sysrq-trigger; while :; do :; done", cpus, consent)?;
@@ -99,7 +100,7 @@ fn taken(core: &Path) -> Result<Vec<u8>> {
     Ok(image)
 }
 
-fn same_bytes(seen: &Seen, core: &Core<'_>, compared: &mut Compared) -> Result<()> {
+fn same_bytes(seen: &Seen, core: &Core<'_>, compared: &mut MemoryComparison) -> Result<()> {
     let root = *seen.fault().and_then(|set| set.get(&RegId::CR3)).context("no page-table root in the dump")?;
     for (at, bytes) in &seen.memory {
         let there =
@@ -116,7 +117,7 @@ fn same_bytes(seen: &Seen, core: &Core<'_>, compared: &mut Compared) -> Result<(
 }
 
 /// Every register of every processor that both have.
-fn same_registers(seen: &Seen, core: &Core<'_>, cpus: u32, compared: &mut Compared) -> Result<()> {
+fn same_registers(seen: &Seen, core: &Core<'_>, cpus: u32, compared: &mut MemoryComparison) -> Result<()> {
     ensure!(core.cpus.len() == cpus as usize, "QEMU tells of {} processors", core.cpus.len());
     for (number, theirs) in (0..).zip(&core.cpus) {
         let roles = [RegisterRole::FAULT, RegisterRole::STOPPED];

@@ -1,8 +1,9 @@
-//! Makes our kernel die in every way it should survive long enough to tell, and reads what it told.
+//! Makes our kernel die in every way in which it should still write a dump, and checks the dump.
 //!
 //! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
-//! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed ([`kills`]),
-//! QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`]), the channel ([`channels`]).
+//! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed
+//! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`]), the channel
+//! ([`channels`]).
 
 pub mod channels;
 pub mod deaths;

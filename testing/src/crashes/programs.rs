@@ -1,4 +1,4 @@
-//! Dumps that no kernel died for: of programs that a signal ends, and of a system that lives.
+//! Tests dumps without a kernel's death: of programs that a signal ends, and of a live system.
 
 use std::collections::BTreeSet;
 

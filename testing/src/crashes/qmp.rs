@@ -15,7 +15,7 @@ pub fn arguments(socket: &Path) -> [String; 2] {
     ["-qmp".into(), format!("unix:{},server=on,wait=off", socket.display())]
 }
 
-/// A session.
+/// A connection to QEMU's monitor protocol, capabilities negotiated.
 #[derive(Debug)]
 pub struct Session {
     stream: UnixStream,

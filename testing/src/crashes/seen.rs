@@ -18,12 +18,12 @@ pub struct Seen {
     pub defects: Vec<Defect>,
     /// Kind of death.
     pub kind: Option<CauseKind>,
-    /// Its message.
+    /// Message of the death, empty if the dump has none.
     pub message: String,
     /// Signal of a program's death.
     pub signal: Option<u32>,
     /// Source file and line of a panic.
-    pub place: Option<(String, u32)>,
+    pub location: Option<(String, u32)>,
     /// The register sets by role and processor.
     pub registers: BTreeMap<(RegisterRole, u32), Registers>,
     /// The processors and what they were doing.
@@ -64,7 +64,7 @@ impl Seen {
                 self.kind = cause.kind;
                 self.message = text(cause.message);
                 self.signal = cause.signal;
-                self.place = cause.file.map(|file| text(Some(file))).zip(cause.source_line);
+                self.location = cause.file.map(|file| text(Some(file))).zip(cause.source_line);
             }
             AnyRecord::Registers(set) => {
                 let key = (set.role.unwrap_or_default(), set.stamp.cpu.unwrap_or(0));

@@ -1,9 +1,9 @@
-//! Compares what the serial log of a run tells with what the dumps of the same run hold: two models, one story.
+//! Compares the model of a run's serial log with the models of the dumps of the same run.
 //!
-//! A program dies of a fault, then the kernel, with memory to dump to and events on the console. The log is imported alone, as
-//! if there were nothing else. Every fact of its model must be in the dump's with the same value: message, place, registers,
-//! backtrace, mappings, system calls, processes. A serial line carries no stack, page table, task or lock; those the dump alone
-//! must have.
+//! A program dies of a fault, then the kernel, with memory to dump to and events on the console. The log is imported
+//! alone, as if there were nothing else. Every fact of its model must be in the dump's with the same value: message,
+//! location, registers, backtrace, mappings, system calls, processes. A serial line carries no stack, page table, task
+//! or lock; those the dump alone must have.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -21,7 +21,7 @@ use crate::setup::Consent;
 
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Compared {
+pub struct StoryComparison {
     /// Facts that both tell, and that agree.
     pub facts: usize,
     /// System calls among them.
@@ -35,7 +35,7 @@ type Facts = BTreeMap<String, String>;
 const SCRIPT: &str = "/bin/crasher; echo c fault >/proc/sysrq-trigger; sleep 3600";
 
 /// Runs the comparison.
-pub fn compare(cpus: u32, consent: Consent) -> Result<Compared> {
+pub fn compare(cpus: u32, consent: Consent) -> Result<StoryComparison> {
     let file = fresh_memory("story")?;
     let mut machine = guest(SCRIPT, cpus, consent)?;
     machine.append.push_str(" debug=syscall,process,signal,fault,panic");
@@ -47,7 +47,7 @@ pub fn compare(cpus: u32, consent: Consent) -> Result<Compared> {
     let dumped = opened(&dumps_in(&file)?)?;
     let about = || format!("{} against {}", paths::shown(&log), paths::shown(&file));
     ensure!(dumped.len() == 2, "{} dumps in the memory", dumped.len());
-    let mut compared = Compared::default();
+    let mut compared = StoryComparison::default();
     for in_kernel in [false, true] {
         let one = |dumps: &[Dump]| dumps.iter().position(|dump| died_in_kernel(&dump.case()) == Some(in_kernel));
         let whose = if in_kernel { "the kernel" } else { "the program" };
@@ -77,13 +77,13 @@ fn opened(dumps: &[Vec<u8>]) -> Result<Vec<Dump>> {
     dumps.iter().map(|bytes| Dump::open(bytes.clone()).context("not a dump")).collect()
 }
 
-/// Whether the kernel itself died; `None` when nobody did.
+/// Whether the kernel itself died rather than a program; `None` if the case has no death.
 fn died_in_kernel(case: &Case<'_>) -> Option<bool> {
     let cause = case.causes.first()?;
     Some(cause.signal.is_none())
 }
 
-fn same_story(told: &Case<'_>, dumped: &Case<'_>, in_kernel: bool, compared: &mut Compared) -> Result<()> {
+fn same_story(told: &Case<'_>, dumped: &Case<'_>, in_kernel: bool, compared: &mut StoryComparison) -> Result<()> {
     let (says, has) = (facts(told), facts(dumped));
     for (name, value) in &says {
         let other = has.get(name).with_context(|| format!("the log says {name} = {value}, the dump nothing of it"))?;
@@ -162,8 +162,8 @@ fn of_cause(facts: &mut Facts, cause: &Cause<'_>) {
 /// Number and result of each call that was over, oldest first.
 type Calls = Vec<(i64, i64)>;
 
-/// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut where somebody died before.
-/// While calls are watched, each has a slot in the ring.
+/// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut at an earlier
+/// death. While calls are watched, each has a slot in the ring.
 fn same_calls(told: &Case<'_>, dumped: &Case<'_>, pid: u32) -> Result<usize> {
     let over = |call: &Found<SyscallRecord<'_>>| call.nr.zip(call.result).filter(|_| call.pid == Some(pid));
     let ring: Calls = dumped.syscalls.iter().filter_map(over).collect();

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::Question;
 use crate::results::junit::{Case, Outcome};
 
-/// A row.
+/// The results of all runs of one question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct ExamRow {
     /// The planted bug, or `clean`.
     pub fault: String,
     /// How often it was asked.
@@ -21,13 +21,13 @@ pub struct Row {
     pub rule: String,
     /// What the last first hypothesis said.
     pub first: String,
-    /// Its score.
+    /// The score of that hypothesis, 0 to 1; absent without a hypothesis.
     pub score: Option<f64>,
     /// How long all runs took.
     pub seconds: f64,
 }
 
-impl Row {
+impl ExamRow {
     /// The row of a question that was not asked yet.
     #[must_use]
     pub fn of(question: &Question) -> Self {
@@ -64,7 +64,7 @@ impl Row {
 
 /// The rows as a table.
 #[must_use]
-pub fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[ExamRow]) -> String {
     let mut text = String::from("| planted bug | first hypothesis | right |\n|---|---|---:|\n");
     for row in rows {
         let (claim, rule) = (row.first.replace('|', "\\|"), &row.rule);
@@ -77,7 +77,7 @@ pub fn table(rows: &[Row]) -> String {
 
 /// One sentence: bugs found, flakes, and what the run without a bug gave.
 #[must_use]
-pub fn summary(rows: &[Row]) -> String {
+pub fn summary(rows: &[ExamRow]) -> String {
     let bugs = || rows.iter().filter(|row| row.fault != "clean");
     let found = bugs().filter(|row| row.right == row.asked).count();
     let flakes = rows.iter().filter(|row| row.right > 0 && row.right < row.asked).count();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_bug_that_is_found_in_two_boots_of_three_is_a_flake_and_not_found() {
-        let mut rows: Vec<Row> = QUESTIONS.iter().take(2).map(Row::of).collect();
+        let mut rows: Vec<ExamRow> = QUESTIONS.iter().take(2).map(ExamRow::of).collect();
         for row in &mut rows {
             row.asked = 3;
             (0..3).for_each(|time| row.note(time > 0 || row.fault == "clean", None));

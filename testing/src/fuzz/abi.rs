@@ -1,7 +1,7 @@
 //! Writes the fuzzer's table of system calls as C: the kernel's own list with its argument kinds and flags.
 //!
-//! The list is `linux_abi`'s, so a call or a flag that the kernel learns is fuzzed from then on. `answered` marks the calls
-//! that the kernel has a function for; the others are called seldom.
+//! The list is `linux_abi`'s, so a call or a flag that the kernel learns is fuzzed from then on. `answered` marks the
+//! calls that the kernel has a function for; the others are called seldom.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,8 +1,9 @@
 //! The system call fuzzer: what one boot of it is asked, and what it answers.
 //!
-//! A [`Case`] is a seed with a machine around it; [`Bench::run`] boots it with the guest program `testing/guest/fuzz` and
-//! gives an [`Answer`]: the findings, counts of calls, the console, and the dump with its triage if the kernel left one.
-//! [`mod@shrink`] looks for the smallest sequence of calls that still fails, [`mod@record`] keeps findings and totals.
+//! A [`Case`] is a seed with a machine around it; [`Bench::run`] boots it with the guest program `testing/guest/fuzz`
+//! and gives an [`Answer`]: the findings, counts of calls, the console, and the dump with its triage if the kernel left
+//! one. [`mod@shrink`] looks for the smallest sequence of calls that still fails, [`mod@record`] keeps findings and
+//! totals.
 
 pub mod abi;
 pub mod record;
@@ -32,7 +33,7 @@ pub struct Case {
     pub seed: u64,
     /// Longest time for the programs, in seconds of the guest.
     pub seconds: u64,
-    /// Most programs.
+    /// The largest number of programs to run.
     pub programs: u32,
     /// Programs at the same time.
     pub workers: u32,
@@ -51,7 +52,7 @@ pub struct Case {
 pub struct Answer {
     /// The console's lines, and a lost machine as one more finding.
     pub report: Report,
-    /// The console.
+    /// Everything the console showed.
     pub serial: Vec<u8>,
     /// The kernel's dump.
     pub dump: Option<Vec<u8>>,

@@ -13,12 +13,12 @@ use crate::paths;
 
 /// One seed on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// The seed.
+pub struct SeedRow {
+    /// The seed of the run's choices.
     pub seed: u64,
-    /// CPUs.
+    /// Number of CPUs of the machine.
     pub cpus: u32,
-    /// MiB.
+    /// Memory of the machine in MiB.
     pub memory: u32,
     /// Seconds of the host.
     pub seconds: f64,
@@ -30,11 +30,11 @@ pub struct Row {
     pub findings: Vec<Finding>,
 }
 
-/// All seeds.
+/// The results of all seeds of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// In the order in which they ran.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SeedRow>,
     /// Of all rows, by the call's name.
     pub counts: BTreeMap<String, Count>,
 }
@@ -80,7 +80,7 @@ impl Record {
     pub fn note(&mut self, case: &Case, answer: &Answer, findings: Vec<Finding>) {
         let counted: u64 = answer.report.counts.values().map(|count| count.made).sum();
         let programs = answer.report.done.map_or(0, |done| done.0);
-        self.rows.push(Row {
+        self.rows.push(SeedRow {
             seed: case.seed,
             cpus: case.cpus,
             memory: case.memory,
@@ -107,7 +107,7 @@ impl Record {
     }
 
     /// Hours of machines, by a property of the row.
-    fn hours(&self, of: impl Fn(&Row) -> u32) -> Vec<(u32, f64)> {
+    fn hours(&self, of: impl Fn(&SeedRow) -> u32) -> Vec<(u32, f64)> {
         let mut hours: BTreeMap<u32, f64> = BTreeMap::new();
         self.rows.iter().for_each(|row| *hours.entry(of(row)).or_default() += row.seconds / 3600.0);
         hours.into_iter().collect()
@@ -120,7 +120,7 @@ impl Record {
         let seeds: BTreeSet<u64> = self.rows.iter().map(|row| row.seed).collect();
         let calls: u64 = self.rows.iter().map(|row| row.calls).sum();
         let programs: u64 = self.rows.iter().map(|row| row.programs).sum();
-        let findings: Vec<(&Row, &Finding)> =
+        let findings: Vec<(&SeedRow, &Finding)> =
             self.rows.iter().flat_map(|row| row.findings.iter().map(move |finding| (row, finding))).collect();
         let list = |unit: &str, hours: Vec<(u32, f64)>| {
             let parts = hours.iter().map(|(value, hours)| format!("{value}{unit}: {hours:.2} h"));

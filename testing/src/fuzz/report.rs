@@ -1,7 +1,7 @@
 //! Reads what the fuzzer said on the console: findings, counts of calls, how far it came.
 //!
-//! The lines are those that `testing/guest/fuzz/supervise.c` lists. A line that is torn by another is skipped: counts are
-//! then too small, never wrong.
+//! The lines are those that `testing/guest/fuzz/supervise.c` lists. A line that is torn by another is skipped: counts
+//! are then too small, never wrong.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 /// Something that must not be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// `panic`, `hang`, or the guest's own word: `watched`, `file`, `privilege`, `leak`, `memory`, `starved`, `unkillable`.
+    /// `panic`, `hang`, or the guest's own word: `watched`, `file`, `privilege`, `leak`, `memory`, `starved`,
+    /// `unkillable`.
     pub kind: String,
     /// What was seen.
     pub text: String,
@@ -21,7 +22,7 @@ pub struct Finding {
 /// How often a call was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// In all.
+    /// Calls made, failed ones included.
     pub made: u64,
     /// Without an error.
     pub succeeded: u64,

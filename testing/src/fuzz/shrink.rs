@@ -1,9 +1,9 @@
 //! Looks for the smallest sequence of calls that still fails: first which programs it takes, then which of their steps.
 //!
-//! Programs and steps are left out by delta debugging; each attempt is a boot of its own in which the rest runs again and
-//! again. A step does the same whatever else is left out, so what remains is a part of the original run. A failure that
-//! depends on timing may not come back; an attempt without a failure proves nothing, it only keeps what it would have left
-//! out.
+//! Programs and steps are left out by delta debugging; each attempt is a boot of its own in which the rest runs again
+//! and again. A step does the same whatever else is left out, so what remains is a part of the original run. A failure
+//! that depends on timing may not come back; an attempt without a failure proves nothing, it only keeps what it would
+//! have left out.
 
 use std::collections::BTreeMap;
 

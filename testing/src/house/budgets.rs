@@ -1,7 +1,7 @@
 //! Counts lines: 700 for a file, 80 for a function, exceptions with reasons.
 //!
-//! A function over the limit carries `expect(clippy::too_many_lines, reason = "...")`, so its reason stands beside it; a
-//! file over the limit is listed in [`LONG_FILES`].
+//! A function over the limit carries `expect(clippy::too_many_lines, reason = "...")`, so its reason stands beside it;
+//! a file over the limit is listed in [`LONG_FILES`].
 
 use anyhow::Result;
 use proc_macro2::Span;

@@ -14,7 +14,7 @@ pub(super) fn check(_house: &House) -> Result<Vec<Violation>> {
     let mut violations = Vec::new();
     for (name, difference) in verdict::known_differences()? {
         if !contracts.iter().any(|contract| contract.name == name) {
-            violations.push(Violation::new(LIST, format!("{name} is no contract")));
+            violations.push(Violation::new(LIST, format!("{name}: there is no such contract")));
         }
         if difference.expires < today {
             violations.push(Violation::new(LIST, format!("{name}: its date {} has passed", difference.expires)));

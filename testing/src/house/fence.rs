@@ -1,4 +1,4 @@
-//! Keeps unsafe code in its room, by tokens: comments and strings do not count, macros and attributes do.
+//! Finds unsafe code outside `kernel/machine`, by tokens: comments and strings do not count, macros and attributes do.
 
 use std::str::FromStr as _;
 
@@ -39,8 +39,8 @@ fn search(tokens: TokenStream, path: &str, violations: &mut Vec<Violation>) {
         match token {
             TokenTree::Group(group) => search(group.stream(), path, violations),
             TokenTree::Ident(word) if word == "unsafe" || EXPORTS.iter().any(|export| word == export) => {
-                let place = format!("{path}:{}", word.span().start().line);
-                violations.push(Violation::new(place, format!("`{word}` outside kernel/machine")));
+                let location = format!("{path}:{}", word.span().start().line);
+                violations.push(Violation::new(location, format!("`{word}` outside kernel/machine")));
             }
             _ => {}
         }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<String> {
-        check(&of("kwab/src/x.rs", text)).unwrap().into_iter().map(|violation| violation.place).collect()
+        check(&of("kwab/src/x.rs", text)).unwrap().into_iter().map(|violation| violation.location).collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Wants a `//!` first in every Rust file: one sentence that says what the file decides or owns.
+//! Requires a `//!` first in every Rust file: one sentence that says what the file decides or owns.
 
 use anyhow::Result;
 

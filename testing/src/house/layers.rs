@@ -1,10 +1,11 @@
 //! Holds each crate's imports against its order of layers: an import points downwards, and files form no circle.
 //!
 //! `testing/layers.toml` has a table per crate: its top-level modules from top to bottom, and what is owed, the imports
-//! that still point upwards and the number of files that still lie on circles. A debt that is paid must leave the table,
-//! so the table only shrinks. [`imports`] reads who imports whom; [`circles`] finds the circles.
+//! that still point upwards and the number of files that still lie on circles. A debt that is paid must leave the
+//! table, so the table only shrinks. [`imports`] reads who imports whom; [`circles`] finds the circles.
 //!
-//! A circle between a `mod.rs` (or `name.rs`) and its own children does not count: a module and its parts are one thing.
+//! A circle between a `mod.rs` (or `name.rs`) and its own children does not count: a module and its parts are one
+//! thing.
 
 mod circles;
 mod imports;
@@ -20,7 +21,7 @@ use super::{House, Violation};
 /// Where the orders are written down.
 const TABLE: &str = "testing/layers.toml";
 
-/// All orders.
+/// The content of the table file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -35,8 +36,8 @@ struct Table {
 struct Order {
     /// Its source folder, relative to the workspace.
     root: String,
-    /// Its layers, top to bottom: top-level modules, and children of the modules in `split`. The crate's root file is above
-    /// all of them.
+    /// Its layers, top to bottom: top-level modules, and children of the modules in `split`. The crate's root file is
+    /// above all of them.
     order: Vec<String>,
     /// Top-level modules whose children are layers of their own, written `parent::child`.
     #[serde(default)]
@@ -70,7 +71,7 @@ pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
 fn modules(order: &Order, graph: &Graph) -> Vec<Violation> {
     let there = graph.top_level();
     let listed: BTreeSet<&str> = order.order.iter().map(String::as_str).collect();
-    let missing = there.difference(&listed).map(|name| format!("`{name}` has no place in the order of {}", order.root));
+    let missing = there.difference(&listed).map(|name| format!("`{name}` is missing in the order of {}", order.root));
     let gone =
         listed.difference(&there).map(|name| format!("`{name}` is in the order of {} and not there", order.root));
     missing.chain(gone).map(|text| Violation::new(TABLE, text)).collect()
@@ -95,8 +96,8 @@ fn upwards(order: &Order, graph: &Graph) -> Vec<Violation> {
         let name = format!("{} -> {}", from.unwrap_or("(root)"), to.unwrap_or("(root)"));
         paid.remove(name.as_str());
         if !owed.contains(name.as_str()) {
-            let place = format!("{}:{}", graph.path(import.from), import.line);
-            violations.push(Violation::new(place, format!("imports upwards: {name}")));
+            let location = format!("{}:{}", graph.path(import.from), import.line);
+            violations.push(Violation::new(location, format!("imports upwards: {name}")));
         }
     }
     owed.retain(|debt| paid.contains(debt));

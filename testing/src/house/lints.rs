@@ -1,4 +1,4 @@
-//! Wants the same lints for every crate, and a reason for each that is turned off.
+//! Requires the same lints in every crate, and a reason for each that is turned off.
 
 use std::str::FromStr as _;
 
@@ -67,8 +67,8 @@ fn attributes(tokens: TokenStream, path: &str, violations: &mut Vec<Violation>) 
             TokenTree::Punct(mark) if hash && mark.as_char() == '!' => continue,
             TokenTree::Group(group) if hash && group.delimiter() == Delimiter::Bracket => {
                 if let Some(text) = unreasoned(&group.stream()) {
-                    let place = format!("{path}:{}", group.span_open().start().line);
-                    violations.push(Violation::new(place, text));
+                    let location = format!("{path}:{}", group.span_open().start().line);
+                    violations.push(Violation::new(location, text));
                 }
             }
             TokenTree::Group(group) => attributes(group.stream(), path, violations),
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> usize {
-        check(&of("kwab/src/x.rs", text)).unwrap().iter().filter(|v| v.place.starts_with("kwab/src/x.rs")).count()
+        check(&of("kwab/src/x.rs", text)).unwrap().iter().filter(|v| v.location.starts_with("kwab/src/x.rs")).count()
     }
 
     #[test]

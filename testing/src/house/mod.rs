@@ -1,20 +1,25 @@
 //! The house rules: what a test can check of `STYLE.md` and of the architecture, checked on every file.
 //!
-//! A [`Rule`] looks at the [`House`] (all sources, cargo's metadata) and returns [`Violation`]s. [`RULES`] lists them all;
-//! `cargo xtask house-rules` prints what they find and `tests/house_rules.rs` fails on it. Exceptions are tables inside
-//! the rules, each with its reason, and an exception that is no longer needed is itself a violation.
+//! A [`Rule`] looks at the [`House`] (all sources, cargo's metadata) and returns [`Violation`]s. [`RULES`] lists them
+//! all; `cargo xtask house-rules` prints what they find and `tests/house_rules.rs` fails on it. Exceptions are tables
+//! inside the rules, each with its reason, and an exception that is no longer needed is itself a violation.
 
 mod budgets;
+mod debts;
 mod dependencies;
 mod excuses;
 mod fence;
 mod headers;
 mod layers;
 mod lints;
+mod local_facts;
+mod names;
 mod numbers;
-mod places;
 mod registers;
+mod short_docs;
 mod syscalls;
+mod width;
+mod words;
 
 use std::fmt;
 use std::path::Path;
@@ -34,7 +39,7 @@ pub struct Rule {
     pub check: fn(&House) -> Result<Vec<Violation>>,
 }
 
-/// All rules.
+/// All rules, in the order in which violations are printed.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "dependencies",
@@ -70,10 +75,22 @@ pub const RULES: &[Rule] = &[
     },
     Rule { name: "syscalls", demand: "the system call table rises by number", check: syscalls::check },
     Rule {
-        name: "places",
+        name: "local-facts",
         demand: "nothing committed names a machine's own paths or a registry's host",
-        check: places::check,
+        check: local_facts::check,
     },
+    Rule {
+        name: "words",
+        demand: "comments, messages and documents name the actor and say what a thing is not in plain words",
+        check: words::check,
+    },
+    Rule {
+        name: "short-docs",
+        demand: "a doc has more than two words, or refers to its contract",
+        check: short_docs::check,
+    },
+    Rule { name: "names", demand: "a crate declares a type name at most three times", check: names::check },
+    Rule { name: "width", demand: "a line of Rust or C has at most 120 characters", check: width::check },
     Rule {
         name: "excuses",
         demand: "every known difference has a contract, a reason and a date that has not passed",
@@ -81,24 +98,24 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// One place that breaks a rule.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// File, relative to the workspace, and line where there is one.
-    pub place: String,
+    pub location: String,
     /// What is wrong there.
     pub text: String,
 }
 
 impl Violation {
-    fn new(place: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { place: place.into(), text: text.into() }
+    fn new(location: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { location: location.into(), text: text.into() }
     }
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.text)
+        write!(f, "{}: {}", self.location, self.text)
     }
 }
 
@@ -107,7 +124,7 @@ impl fmt::Display for Violation {
 pub struct Source {
     /// Its path, relative to the workspace, with slashes.
     pub path: String,
-    /// Its text; a file that is no UTF-8 is not here.
+    /// Its text; files that are not UTF-8 are left out.
     pub text: String,
 }
 

@@ -107,9 +107,9 @@ fn second_declarations(path: &str, text: &str, declared: &BTreeSet<&str>) -> Vec
         let of_linux =
             declared.contains(name) && name.contains('_') || PREFIXES.iter().any(|start| name.starts_with(start));
         if of_linux && !value.contains("::") {
-            let place = format!("{path}:{}", index + 1);
+            let location = format!("{path}:{}", index + 1);
             found.push(Violation::new(
-                place,
+                location,
                 format!("{name} is declared by value; linux-abi declares Linux's numbers"),
             ));
         }
@@ -136,8 +136,8 @@ mod tests {
         let text =
             "const FIONREAD: u32 = 0x541b;\n    pub(super) const UMOUNT_NOFOLLOW: u64 = 8;\nconst O_RDWR: u32 = 2;\n";
         let found = second_declarations("kernel/src/tty.rs", text, &declared);
-        let places: Vec<&str> = found.iter().map(|violation| violation.place.as_str()).collect();
-        assert_eq!(places, ["kernel/src/tty.rs:1", "kernel/src/tty.rs:2", "kernel/src/tty.rs:3"]);
+        let locations: Vec<&str> = found.iter().map(|violation| violation.location.as_str()).collect();
+        assert_eq!(locations, ["kernel/src/tty.rs:1", "kernel/src/tty.rs:2", "kernel/src/tty.rs:3"]);
     }
 
     #[test]

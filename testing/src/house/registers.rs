@@ -14,8 +14,8 @@ pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
     let casts = lines.filter(|(_, _, line)| casts_a_register(line));
     Ok(casts
         .map(|(file, index, _)| {
-            let place = format!("{}:{}", file.path, index + 1);
-            Violation::new(place, "a raw argument is cast; `Call` has a method for each type of the interface")
+            let location = format!("{}:{}", file.path, index + 1);
+            Violation::new(location, "a raw argument is cast; `Call` has a method for each type of the interface")
         })
         .collect())
 }

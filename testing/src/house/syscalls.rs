@@ -1,4 +1,4 @@
-//! Wants the system call table in order: one row per number, rising, no name twice.
+//! Requires the system call table in order: one row per number, rising, no name twice.
 
 use anyhow::Result;
 
@@ -21,12 +21,12 @@ fn disorder(text: &str) -> Vec<Violation> {
     for (index, line) in text.lines().enumerate() {
         let Some((number, rest)) = line.trim().split_once(' ') else { continue };
         let (Ok(number), Some((name, _))) = (number.parse::<u64>(), rest.split_once('(')) else { continue };
-        let place = || format!("{TABLE}:{}", index + 1);
+        let location = || format!("{TABLE}:{}", index + 1);
         if last.is_some_and(|last| number <= last) {
-            violations.push(Violation::new(place(), format!("{number} {name} does not come after {last:?}")));
+            violations.push(Violation::new(location(), format!("{number} {name} does not come after {last:?}")));
         }
         if names.contains(&name) {
-            violations.push(Violation::new(place(), format!("{name} is there twice")));
+            violations.push(Violation::new(location(), format!("{name} is there twice")));
         }
         last = Some(number);
         names.push(name);

@@ -10,7 +10,7 @@ use cpio::newc;
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// A folder.
+    /// A directory; entries inside it come after it in the archive.
     Folder,
     /// A file with its content.
     File(Vec<u8>),

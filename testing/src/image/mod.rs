@@ -1,8 +1,8 @@
 //! Builds the file system that a guest starts from: a tree of entries, and the archive made of it.
 //!
-//! An [`Image`] is a sorted map from path to entry, so the same content gives the same bytes whatever the order in which
-//! it was put together; parents come into being by themselves. [`mod@base`] is what a person expects to find after login;
-//! commands put their own programs and job lists on top.
+//! An [`Image`] is a sorted map from path to entry, so the same content gives the same bytes whatever the order in
+//! which it was put together; parents come into being by themselves. [`mod@base`] is what a person expects to find
+//! after login; commands put their own programs and job lists on top.
 
 pub mod base;
 pub mod cpio;

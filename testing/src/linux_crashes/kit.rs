@@ -19,15 +19,15 @@ use crate::setup::{self, Consent, Tool};
 /// A machine that Debian has a kernel for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Architecture {
-    /// x86-64.
+    /// The 64-bit PC (x86-64).
     #[default]
     Amd64,
-    /// AArch64.
+    /// 64-bit Arm (AArch64).
     Arm64,
 }
 
 impl Architecture {
-    /// Debian's name.
+    /// The name of Debian's port, as in package names.
     pub fn name(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
@@ -63,7 +63,7 @@ pub struct Kit {
     pub architecture: Architecture,
     /// The kernel's release.
     pub release: String,
-    /// The kernel.
+    /// The kernel image that QEMU loads.
     pub kernel: PathBuf,
     /// The initramfs with the module in it.
     pub initramfs: PathBuf,

@@ -32,7 +32,7 @@ const ATTEMPTS: u32 = 3;
 /// A log and whether what was asked for happened in it.
 #[derive(Debug)]
 pub struct Log {
-    /// The file.
+    /// Path of the log.
     pub file: PathBuf,
     /// Whether Linux printed what shows that it happened.
     pub provoked: bool,

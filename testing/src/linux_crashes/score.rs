@@ -21,15 +21,15 @@ use crate::process::Call;
 pub struct Answer {
     /// Whether the log holds a death.
     pub died: bool,
-    /// The headline.
+    /// The headline of the report; empty if the log holds no death.
     pub headline: String,
     /// The kind of death, and the kinds of bug that the first hypothesis names.
     pub kinds: Vec<String>,
     /// The function that the cause or the first hypothesis names.
     pub functions: Vec<String>,
-    /// The processor.
+    /// The processor on which it died, if the report names one.
     pub cpu: Option<i64>,
-    /// The task.
+    /// The name of the task that died, if the report names one.
     pub comm: Option<String>,
 }
 
@@ -63,12 +63,12 @@ pub fn ask(kwab: &Path, log: &Path, scratch: &Path) -> Result<Answer> {
 fn answer(inspect: &Value) -> Answer {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let (cause, first) = (&inspect["cause"], &inspect["hypotheses"][0]);
-    let place = text(&cause["place"]).map(|place| place.split('+').next().unwrap_or_default().to_owned());
+    let location = text(&cause["place"]).map(|symbol| symbol.split('+').next().unwrap_or_default().to_owned());
     Answer {
         died: true,
         headline: text(&inspect["headline"]).unwrap_or_default(),
         kinds: [&cause["kind"], &cause["message"], &first["class"]].into_iter().filter_map(text).collect(),
-        functions: place.into_iter().chain(text(&first["claim"])).collect(),
+        functions: location.into_iter().chain(text(&first["claim"])).collect(),
         cpu: cause["cpu"].as_i64(),
         comm: text(&cause["comm"]),
     }

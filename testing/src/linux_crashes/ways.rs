@@ -57,7 +57,7 @@ pub struct Table {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Way {
-    /// Its name.
+    /// The name on the command line and in results.
     pub name: String,
     /// What the guest is asked for, where that is not the name.
     asks: Option<String>,
@@ -93,7 +93,7 @@ pub struct Way {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Healthy {
-    /// Its name.
+    /// The name on the command line and in results.
     pub name: String,
     /// Further words of the kernel's command line.
     #[serde(default)]
@@ -162,7 +162,8 @@ impl Way {
         self.open.contains(&check) || there.contains(&check)
     }
 
-    /// The processor.
+    /// The processor that the report must name, 1 unless the table says otherwise; `None` for a negative number
+    /// there.
     pub fn cpu(&self) -> Option<i64> {
         Some(self.cpu.unwrap_or(1)).filter(|cpu| *cpu >= 0)
     }

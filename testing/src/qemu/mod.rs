@@ -1,8 +1,8 @@
 //! Starts QEMU: what the machine is ([`Machine`]), and how a run is watched ([`mod@run`]).
 //!
-//! The accelerator is always TCG: figures are compared between emulated runs, and a `/dev/kvm` on a host without the CPU's
-//! virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one guest
-//! instruction is one nanosecond and a rerun is bit-identical; the second works with one CPU only.
+//! The accelerator is always TCG: figures are compared between emulated runs, and a `/dev/kvm` on a host without the
+//! CPU's virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one
+//! guest instruction is one nanosecond and a rerun is bit-identical; the second works with one CPU only.
 
 mod quiet;
 pub mod run;
@@ -34,7 +34,7 @@ pub enum Model {
 /// Whose time the guest sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// The host's.
+    /// The host's monotonic clock: guest time passes as it does outside.
     #[default]
     Host,
     /// One nanosecond per guest instruction, from a fixed date.
@@ -54,7 +54,7 @@ pub enum Serial {
 /// A virtual machine that has not started yet.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Machine type.
+    /// QEMU's machine type (`-M`).
     pub model: Model,
     /// Number of CPUs.
     pub cpus: u32,
@@ -76,9 +76,9 @@ pub struct Machine {
     pub gdb: bool,
     /// The file that the memory for dumps is kept in.
     pub dumps: Option<PathBuf>,
-    /// The file that the memory below that for dumps is kept in, if that is kept in one.
+    /// The file that keeps the memory below that for dumps; `None` for anonymous memory.
     pub low: Option<PathBuf>,
-    /// Further arguments.
+    /// Further arguments for QEMU, passed as they are.
     pub extra: Vec<String>,
 }
 

@@ -1,8 +1,9 @@
-//! How long a guest has been silent, without the time that the host did not give to it.
+//! Measures how long a guest has been silent, not counting time in which the host did not run it.
 //!
 //! On a host with more work than processors a guest that makes progress may say nothing for a minute. Linux counts for
-//! every thread how long it was runnable and waited for a processor (proc(5), `/proc/PID/task/TID/schedstat`, the second
-//! number, in ns); the longest of these waits is not the guest's silence. A host that does not tell counts as idle.
+//! every thread how long it was runnable and waited for a processor (proc(5), `/proc/PID/task/TID/schedstat`, the
+//! second number, in ns); the longest of these waits is not the guest's silence. A host that does not tell counts as
+//! idle.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,9 +1,9 @@
 //! Watches one captured run: hands out the serial console line by line and decides how the run ended.
 //!
-//! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic, after
-//! the rest of the report had time to come; silence past a limit is a hang. Time in which the host gave the guest no
-//! processor is not counted (`qemu::quiet`). In each case QEMU is killed by its process
-//! id: the host never waits for a guest to switch itself off.
+//! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic,
+//! after the rest of the report had time to come; silence past a limit is a hang. Time in which the host gave the guest
+//! no processor is not counted (`qemu::quiet`). In each case QEMU is killed by its process id: the host never waits for
+//! a guest to switch itself off.
 
 use std::io::Read as _;
 use std::process::Child;
@@ -19,7 +19,7 @@ use super::quiet::{Quiet, waited};
 /// How long a run may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// In all.
+    /// Longest duration of the whole run, host time.
     pub total: Duration,
     /// Without a byte on the console.
     pub silence: Duration,
@@ -63,7 +63,7 @@ pub struct Outcome {
 /// What a caller wants after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More lines.
+    /// Continue the run and report the next line.
     Go,
     /// The end of the run.
     Stop,
@@ -117,8 +117,8 @@ pub fn run_asking(
     Ok(Outcome { ending, serial: watch.serial, elapsed: started.elapsed() })
 }
 
-/// Runs a machine until its console shows `text`, wherever in a line; how long that took from QEMU's start. `None` when it
-/// ended or the limit passed without.
+/// Runs a machine until its console shows `text`, wherever in a line; how long that took from QEMU's start. `None` when
+/// it ended or the limit passed without.
 pub fn time_to(machine: &Machine, text: &str, limits: Limits) -> Result<Option<Duration>> {
     let call = machine.call();
     let started = Instant::now();

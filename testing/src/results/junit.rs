@@ -14,7 +14,7 @@ pub enum Outcome {
     Failure(String),
 }
 
-/// One case.
+/// One test case with its time and outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The group it belongs to.

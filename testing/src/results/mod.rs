@@ -27,7 +27,7 @@ pub struct Circumstances {
     pub commit: String,
     /// Debian's package of the Linux that was compared with.
     pub linux: String,
-    /// QEMU's version.
+    /// The version `qemu-system-x86_64 --version` prints.
     pub qemu: String,
 }
 
@@ -59,7 +59,7 @@ impl Circumstances {
 pub struct Kept<T> {
     /// When and with what they came about.
     pub circumstances: Circumstances,
-    /// The results.
+    /// The judge's own results.
     pub results: T,
 }
 

@@ -27,14 +27,14 @@ const LIMIT: Duration = Duration::from_secs(600);
 pub struct Sample {
     /// What to call it in a report.
     pub name: String,
-    /// Its bytes.
+    /// The dump, as bytes.
     pub bytes: Vec<u8>,
 }
 
 /// A dump that the readers do not agree about.
 #[derive(Clone, Debug)]
 pub struct Disagreement {
-    /// The dump.
+    /// The name of the sample.
     pub name: String,
     /// Where in the report they differ first, and both values.
     pub text: String,
@@ -127,30 +127,30 @@ pub fn disagreements(samples: &[Sample], scratch: &Path) -> Result<Vec<Disagreem
     Ok(found)
 }
 
-/// Writes the first place where two reports differ.
-fn difference(first: &Value, second: &Value, place: &str, out: &mut String) {
+/// Writes the path and both values of the first difference between two reports.
+fn difference(first: &Value, second: &Value, path: &str, out: &mut String) {
     match (first, second) {
         (Value::Object(a), Value::Object(b)) if a.keys().eq(b.keys()) => {
             let changed = a.iter().zip(b.values()).find(|((_, left), right)| left != right);
             if let Some(((key, left), right)) = changed {
-                difference(left, right, &format!("{place}.{key}"), out);
+                difference(left, right, &format!("{path}.{key}"), out);
             }
         }
         (Value::Array(a), Value::Array(b)) => {
             let common = a.iter().zip(b).position(|(left, right)| left != right).unwrap_or(a.len().min(b.len()));
             match (a.get(common), b.get(common)) {
-                (Some(left), Some(right)) => difference(left, right, &format!("{place}[{common}]"), out),
-                (left, right) => told(&left, &right, &format!("{place}[{common}]"), out),
+                (Some(left), Some(right)) => difference(left, right, &format!("{path}[{common}]"), out),
+                (left, right) => told(&left, &right, &format!("{path}[{common}]"), out),
             }
         }
-        _ => told(&Some(first), &Some(second), place, out),
+        _ => told(&Some(first), &Some(second), path, out),
     }
 }
 
-fn told(first: &Option<&Value>, second: &Option<&Value>, place: &str, out: &mut String) {
+fn told(first: &Option<&Value>, second: &Option<&Value>, path: &str, out: &mut String) {
     let shown = |value: &Option<&Value>| match value {
         Some(value) => value.to_string().chars().take(300).collect(),
         None => "nothing".to_owned(),
     };
-    let _ = write!(out, "{place}: kwab-format reads {}, the second reader {}", shown(first), shown(second));
+    let _ = write!(out, "{path}: kwab-format reads {}, the second reader {}", shown(first), shown(second));
 }

@@ -1,4 +1,4 @@
-//! Makes damaged dumps of sound ones: the same seed and the same samples always give the same bytes.
+//! Makes damaged dumps of sound ones: the bytes are determined by the seed and the samples.
 //!
 //! One to four mutations each. Some damage bytes without regard for the checksums (flips, bursts, cuts, insertions,
 //! deletions), some move whole sections, and some change a payload or a header and put the checksums right again, so
@@ -14,7 +14,7 @@ use super::Sample;
 pub struct Random(u64);
 
 impl Random {
-    /// Starts anywhere.
+    /// A generator whose sequence is determined by `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)

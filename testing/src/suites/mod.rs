@@ -1,15 +1,15 @@
-//! Third-party test suites: programs that others wrote to judge systems like ours.
+//! Third-party test suites, run under both kernels.
 //!
 //! A suite is fetched from Debian's source packages, built statically with musl once, and kept in the cache; nothing of
 //! it is committed. It gives an image and a list of jobs, and turns the jobs' reports into test results by name. The
 //! judgement is the difference: what passes under Linux on the same QEMU must pass under our kernel.
 //!
-//! The Linux Test Project is not among them: no source or binary package of it is in Debian (bullseye, bookworm, trixie,
-//! forky, sid, experimental; main, contrib and non-free), and what is called `ltp` on PyPI and npm is something else. What its
-//! programs ask of system calls is asked by contracts (`testing/contracts`).
+//! The Linux Test Project is not among them: no source or binary package of it is in Debian (bullseye, bookworm,
+//! trixie, forky, sid, experimental; main, contrib and non-free), and what is called `ltp` on PyPI and npm is something
+//! else. What its programs ask of system calls is asked by contracts (`testing/contracts`).
 //!
-//! Whole suites take from minutes to an hour. A [`mod@slice`] of each takes a minute with everything that goes before it, and
-//! is part of every test run.
+//! Whole suites take from minutes to an hour. A [`mod@slice`] of each takes a minute with everything that goes before
+//! it, and is part of every test run.
 
 pub mod busybox;
 pub mod posix;
@@ -31,7 +31,7 @@ use crate::setup::Consent;
 /// Test results by name; the value is the suite's own word, `pass` when all is well.
 pub type Results = BTreeMap<String, String>;
 
-/// The suites.
+/// The third-party test suites that both kernels run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
     /// BusyBox's own tests.
@@ -116,9 +116,9 @@ impl Chosen {
 /// What the jobs of one suite did under both kernels.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// Under ours.
+    /// Reports of the jobs under the kernel of this workspace.
     pub ours: Vec<Report>,
-    /// Under Linux.
+    /// Reports of the jobs under Linux.
     pub linux: Vec<Report>,
 }
 
@@ -129,12 +129,13 @@ impl Runs {
             let report: Vec<Report> = reports.iter().filter(|report| report.name == job).cloned().collect();
             suite.results(&report)
         };
-        let compared = Compared { ours: of(&self.ours), linux: of(&self.linux), unsteady: Vec::new() };
+        let compared = SuiteComparison { ours: of(&self.ours), linux: of(&self.linux), unsteady: Vec::new() };
         compared.rows().iter().any(|(_, here, there)| *there == "pass" && *here != "pass")
     }
 
-    /// The results, with those of a second run in the place of the first run's. Its jobs that are no longer worse are unsteady.
-    pub fn with_second_look(mut self, suite: Suite, second: &Self) -> Compared {
+    /// The results, with those of a second run in the place of the first run's. Its jobs that are no longer worse are
+    /// unsteady.
+    pub fn with_second_look(mut self, suite: Suite, second: &Self) -> SuiteComparison {
         let replace = |first: &mut [Report], second: &[Report]| {
             for report in first {
                 if let Some(again) = second.iter().find(|again| again.name == report.name) {
@@ -146,23 +147,23 @@ impl Runs {
         replace(&mut self.linux, &second.linux);
         let names = second.ours.iter().map(|report| &report.name);
         let unsteady = names.filter(|name| !second.is_worse(suite, name)).cloned().collect();
-        Compared { ours: suite.results(&self.ours), linux: suite.results(&self.linux), unsteady }
+        SuiteComparison { ours: suite.results(&self.ours), linux: suite.results(&self.linux), unsteady }
     }
 }
 
 /// Both kernels' results of one suite.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Compared {
-    /// Our kernel's.
+pub struct SuiteComparison {
+    /// Results under the kernel of this workspace.
     pub ours: Results,
-    /// Linux's.
+    /// Results under Linux.
     pub linux: Results,
     /// Jobs that were worse than under Linux once and were not when both kernels ran them again.
     #[serde(default)]
     pub unsteady: Vec<String>,
 }
 
-impl Compared {
+impl SuiteComparison {
     /// Every test's name with our kernel's word and Linux's; `absent` where a run did not get to it.
     pub fn rows(&self) -> Vec<(&str, &str, &str)> {
         let names: BTreeSet<&String> = self.ours.keys().chain(self.linux.keys()).collect();
@@ -186,7 +187,7 @@ impl Compared {
 }
 
 /// The table of a suite: counts for both kernels and every test on which they differ.
-pub fn table(suite: Suite, results: &Compared) -> String {
+pub fn table(suite: Suite, results: &SuiteComparison) -> String {
     let passes = |results: &Results| results.values().filter(|result| result.as_str() == "pass").count();
     let mut text = String::new();
     let (mut differing, mut worse) = (0, 0);
@@ -225,7 +226,7 @@ mod tests {
     fn a_test_that_vanished_with_a_crash_counts_as_a_difference() {
         let ours = results(&[("x.a", "pass")]);
         let linux = results(&[("x.a", "pass"), ("x.b", "pass"), ("x.c", "fail")]);
-        let compared = Compared { ours, linux, unsteady: Vec::new() };
+        let compared = SuiteComparison { ours, linux, unsteady: Vec::new() };
         let table = table(Suite::Posix, &compared);
         assert!(table.contains("posix: 3 tests, 1 pass here, 2 pass on Linux, 2 differ, 1 of them"), "{table}");
         let outcomes: Vec<Outcome> = compared.cases().into_iter().map(|case| case.outcome).collect();

@@ -1,8 +1,8 @@
 //! The Open POSIX Test Suite: one small program per assertion of the standard, built statically with musl.
 //!
 //! A program's name is `<interface>.<assertion>`, its verdict its exit status (0 pass, 1 fail, 2 unresolved, 4
-//! unsupported, 5 untested). Programs that do not build with musl are listed in the cache beside the others and left out
-//! under every kernel.
+//! unsupported, 5 untested). Programs that do not build with musl are listed in the cache beside the others and left
+//! out under every kernel.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,9 +29,9 @@ pub(super) fn prepare(chosen: &Chosen, consent: Consent) -> Result<(Image, Vec<J
     image.program("/sbin/runner", &guest::program("runner", consent)?)?;
     let mut jobs = Vec::new();
     for (name, file) in programs {
-        let place = format!("/suite/posix/{name}");
-        image.program(&place, &file)?;
-        jobs.push(Job { name, seconds: SECONDS, words: vec![place] });
+        let path = format!("/suite/posix/{name}");
+        image.program(&path, &file)?;
+        jobs.push(Job { name, seconds: SECONDS, words: vec![path] });
     }
     Ok((image, jobs))
 }

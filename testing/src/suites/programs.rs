@@ -1,7 +1,7 @@
-//! Real dynamic programs, unmodified from Debian: each does a small piece of honest work and prints its result.
+//! Real dynamic programs, unmodified from Debian: each does a small task and prints its result.
 //!
-//! The packages are unpacked into the image as they are, with glibc and what else they need; under both kernels the same
-//! files run. A job passes when it ends with status zero and prints the line that the table expects.
+//! The packages are unpacked into the image as they are, with glibc and what else they need; under both kernels the
+//! same files run. A job passes when it ends with status zero and prints the line that the table expects.
 
 use anyhow::Result;
 
@@ -98,7 +98,8 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
         ],
         "[0, 1, 2, 3, 4, 5, 6, 7] child",
     ),
-    // Go's runtime without libc (static), with libc's loader, and with goroutines on several threads and collection of garbage.
+    // Go's runtime without libc (static), with libc's loader, and with goroutines on several threads and collection of
+    // garbage.
     (
         "go_static_html_filter",
         &["/bin/bash", "-c", "echo '<ul><li>a<li class=x>hello</ul>' | /usr/bin/pup 'li.x text{}'"],

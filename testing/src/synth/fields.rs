@@ -5,11 +5,11 @@
 pub enum Value {
     /// Shapes u8 to u64, and enumerations.
     Unsigned(u64),
-    /// Shape i64.
+    /// Shape i64, zigzag-coded.
     Signed(i64),
-    /// Shape bool.
+    /// Shape bool, coded as 0 or 1.
     Bool(bool),
-    /// Shape bytes.
+    /// Shape bytes: a length and that many bytes.
     Bytes(Vec<u8>),
     /// A list: each element is a body.
     List(Vec<Vec<Field>>),
@@ -25,7 +25,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field.
+    /// A field with this number and value.
     #[must_use]
     pub fn new(number: u8, value: Value) -> Self {
         Self { number, value }
@@ -73,7 +73,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record.
+    /// A record of this kind with these fields.
     #[must_use]
     pub fn new(kind: u8, fields: Vec<Field>) -> Self {
         Self { kind, fields }

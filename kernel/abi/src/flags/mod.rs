@@ -4,8 +4,8 @@
 //! command), and *bits*, each on or off. A plain enumeration is one field that covers the word. Every name is also a
 //! constant (`flags::file::O_CLOEXEC`), of type `u64` because the argument arrives in a 64-bit register.
 //!
-//! Each set names its source: a uapi header, relative to `/usr/include`, or a manual page. `tests/headers.rs` compiles the
-//! names against the system's headers and compares the numbers.
+//! Each set names its source: a uapi header, relative to `/usr/include`, or a manual page. `tests/headers.rs` compiles
+//! the names against the system's headers and compares the numbers.
 
 use core::fmt;
 

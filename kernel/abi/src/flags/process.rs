@@ -126,7 +126,7 @@ flag_set! {
 }
 
 flag_set! {
-    /// Scheduling policies.
+    /// Scheduling policies, and the flag that resets the policy on fork.
     SCHED_POLICY from "linux/sched.h, sched(7)" {
         field 0xfff_ffff {
             SCHED_OTHER = 0x0,
@@ -144,7 +144,7 @@ flag_set! {
 }
 
 flag_set! {
-    /// Whose priority.
+    /// What `who` identifies in getpriority(2): a process, a process group or a user.
     PRIO from "linux/resource.h, getpriority(2)" {
         field 0xffff_ffff {
             PRIO_PROCESS = 0,

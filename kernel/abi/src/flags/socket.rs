@@ -3,7 +3,7 @@
 use super::{Field, FlagSet, flag_set, optional_name};
 
 flag_set! {
-    /// Address families.
+    /// Address families, the first argument of socket(2).
     FAMILY from "linux/socket.h, socket(2)" {
         field 0xffff_ffff {
             AF_UNSPEC = 0,

@@ -3,7 +3,7 @@
 use super::{Field, FlagSet, flag_set, optional_name};
 
 flag_set! {
-    /// Clock identifiers.
+    /// Clocks that clock_gettime(2) and timer_create(2) accept.
     CLOCK from "linux/time.h, clock_gettime(2)" {
         field 0xffff_ffff {
             CLOCK_REALTIME = 0,
@@ -57,7 +57,7 @@ flag_set! {
 }
 
 flag_set! {
-    /// Interval timers.
+    /// The three interval timers of setitimer(2).
     ITIMER from "linux/time.h, getitimer(2)" {
         field 0xffff_ffff {
             ITIMER_REAL = 0,

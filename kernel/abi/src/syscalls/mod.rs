@@ -1,7 +1,7 @@
 //! The x86_64 system calls: number, name, what each argument is, what the result is.
 //!
-//! Numbers from arch/x86/entry/syscalls/syscall_64.tbl (asm/unistd_64.h); arguments from section 2 of the manual pages and
-//! include/linux/syscalls.h. The list itself is `table`; dispatch matches on [`nr`], tracing and decoding read
+//! Numbers from arch/x86/entry/syscalls/syscall_64.tbl (asm/unistd_64.h); arguments from section 2 of the manual pages
+//! and include/linux/syscalls.h. The list itself is `table`; dispatch matches on [`nr`], tracing and decoding read
 //! [`by_number`].
 
 use crate::flags::FlagSet;
@@ -19,7 +19,7 @@ pub enum ArgKind {
     DirFd,
     /// User address of a path.
     Path,
-    /// User address of a string that is no path.
+    /// User address of a string other than a path.
     Str,
     /// User address of anything else.
     Ptr,
@@ -53,7 +53,7 @@ pub enum ArgKind {
     Time,
 }
 
-/// One argument.
+/// One argument of a system call: its name and what it means.
 #[derive(Debug, Clone, Copy)]
 pub struct Arg {
     /// The name the manual page gives it.
@@ -62,14 +62,14 @@ pub struct Arg {
     pub kind: ArgKind,
 }
 
-/// What the result register holds when it is no error.
+/// What the result register holds on success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultKind {
     /// Zero, or a plain number.
     Int,
     /// A new file descriptor.
     Fd,
-    /// An address.
+    /// An address in the caller's memory.
     Address,
     /// A count of bytes.
     Size,

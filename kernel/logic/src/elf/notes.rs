@@ -1,7 +1,6 @@
 //! Decides what a mapped ELF image is from its first page: how far it moved, and its build-id.
 //!
-//! For dumps: the bytes come through a reader that may have nothing at an address, every number is taken for a lie, and nothing
-//! is allocated.
+//! For dumps: the reader may have no bytes at an address, every number is checked before use, and nothing is allocated.
 
 /// Longest build-id that is kept: SHA-1 and SHA-256 fit.
 pub const MAX_ID: usize = 32;
@@ -27,8 +26,8 @@ pub struct Found {
     pub build_id_len: usize,
 }
 
-/// Looks at the image whose file offset 0 is mapped at `start`. `read` copies what it can from an address and says how much.
-/// `None` when it is no ELF image of 64 bits.
+/// Looks at the image whose file offset 0 is mapped at `start`. `read` copies what it can from an address and says how
+/// much. `None` if it is not a 64-bit ELF image.
 pub fn find(start: u64, mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Found> {
     let mut header = [0; 64];
     whole(start, &mut header, &mut read)?;
@@ -66,7 +65,7 @@ pub fn find(start: u64, mut read: impl FnMut(u64, &mut [u8]) -> usize) -> Option
 /// A loadable segment as the image's own header has it, at run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loadable {
-    /// First address.
+    /// Run-time address of the first byte.
     pub start: u64,
     /// Bytes in memory.
     pub length: u64,

@@ -1,10 +1,10 @@
 //! A thread's last system calls: number, arguments, result, processor, entry and exit time.
 //!
-//! Only the thread itself writes, so a call takes its slot without an atomic addition: [`CallRing::begin`] gives a [`Draft`],
-//! which is filled and published on the way in; [`Open::end`] adds result and exit time on the way out. Anybody may read at
-//! any moment: an entry is taken only if the writer has not come round to its slot again meanwhile. A call between the two
-//! steps reads as in progress. Calls that have no arguments, cannot fail and cannot sleep take no slot: [`CallRing::brief`]
-//! notes the last of them, and between which two others it was made.
+//! Only the thread itself writes, so a call takes its slot without an atomic addition: [`CallRing::begin`] gives a
+//! [`Draft`], which is filled and published on the way in; [`Open::end`] adds result and exit time on the way out. Any
+//! processor may read at any moment: an entry is taken only if the writer has not come round to its slot again
+//! meanwhile. A call between the two steps reads as in progress. Calls that have no arguments, cannot fail and cannot
+//! sleep take no slot: [`CallRing::brief`] notes the last of them, and between which two others it was made.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -17,7 +17,7 @@ const UNIT: u64 = size_of::<Slot>() as u64;
 /// No system call has this number.
 const NO_CALL: u32 = u32::MAX;
 
-/// The ring.
+/// The last system calls of its present owner, newest over oldest: written by the owner alone, read by any processor.
 pub struct CallRing {
     /// Calls published, times [`UNIT`]: finding the next slot is one instruction.
     next: AtomicU64,
@@ -35,7 +35,8 @@ pub struct CallRing {
 struct Slot {
     nr: AtomicU32,
     entry: Moment,
-    /// Before `entry`: the call is in progress, and this is of an older one. Stored last on the way out, high half last.
+    /// Before `entry`: the call is in progress, and this is of an older one. Stored last on the way out, high half
+    /// last.
     exit: Moment,
     cpu: AtomicU32,
     result: AtomicU64,
@@ -60,7 +61,7 @@ impl Moment {
     }
 }
 
-/// A call that is being filled in; nobody sees it yet.
+/// A call that is being filled in; readers do not see it yet.
 pub struct Draft<'a> {
     ring: &'a CallRing,
     slot: &'a Slot,
@@ -96,7 +97,7 @@ pub struct Brief {
 }
 
 impl CallRing {
-    /// Empty.
+    /// A ring without calls.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "rings are reused; making one is an occasion worth naming")]
     pub const fn new() -> Self {
@@ -129,13 +130,13 @@ impl CallRing {
     #[inline(always)]
     pub fn begin(&self) -> Draft<'_> {
         let number = self.next.load(Ordering::Relaxed) / UNIT;
-        // Whoever sees a word stored from here on also sees the last call published, and knows the old entry gone.
+        // A reader that sees a word stored from here on also sees the last call published, and discards the old entry.
         fence(Ordering::Release);
         Draft { ring: self, slot: &self.slots[number as usize % CALLS] }
     }
 
-    /// Notes a call that takes no slot. Called by the owner alone. Two stores: a reader between them may place the one before
-    /// here.
+    /// Notes a call that takes no slot. Called by the owner alone. Two stores: a reader between them may place the one
+    /// before here.
     #[inline(always)]
     pub fn brief(&self, nr: u32) {
         self.brief_before.store(self.next.load(Ordering::Relaxed) as u32, Ordering::Relaxed);
@@ -205,7 +206,7 @@ impl<'a> Draft<'a> {
         self.slot.cpu.store(cpu, Ordering::Relaxed);
     }
 
-    /// When.
+    /// Stores the time of entry, in cycles.
     #[inline(always)]
     pub fn entry(&self, now: Cycles) {
         self.slot.entry.set(now);
@@ -219,7 +220,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Everything was filled in.
+    /// Publishes the entry: from here on readers see the call as in progress.
     #[inline(always)]
     pub fn publish(self) -> Open<'a> {
         self.ring.next.store(self.ring.next.load(Ordering::Relaxed).wrapping_add(UNIT), Ordering::Release);

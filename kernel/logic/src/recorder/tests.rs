@@ -1,4 +1,4 @@
-//! What the recorders promise, with readers beside writers.
+//! Tests of the recorders with concurrent readers and writers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec::Vec;
@@ -105,7 +105,7 @@ fn a_call_reads_as_in_progress_until_its_result_is_there() {
     draft.entry([1000, 0]);
     draft.args::<0, 3>([1, 2, 3]);
     draft.args::<3, 3>([4, 5, 6]);
-    assert_eq!(ring.counts().total, 0, "nobody sees a draft");
+    assert_eq!(ring.counts().total, 0, "a draft is visible");
     let open = draft.publish();
     let mut seen = Vec::new();
     ring.for_each(|call| seen.push(call));

@@ -1,7 +1,9 @@
 //! Erasing in the line being edited, and what the screen shows of it.
 
-use super::input::LineDiscipline;
-use super::termios::{ECHO, ECHOCTL, ECHOE, ECHOK, ECHOKE, ECHOPRT, IUTF8};
+use alloc::vec::Vec;
+
+use super::output::Column;
+use super::termios::{ECHO, ECHOCTL, ECHOE, ECHOK, ECHOKE, ECHOPRT, IUTF8, Termios};
 
 /// What an erasing key takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,10 +13,28 @@ pub(super) enum Erase {
     Line,
 }
 
-impl LineDiscipline {
+/// The line being edited, and the screen column its echo has reached.
+#[derive(Debug)]
+pub(super) struct EditedLine {
+    /// The settings in force.
+    pub(super) termios: Termios,
+    /// The bytes typed so far, translated and not yet readable.
+    pub(super) bytes: Vec<u8>,
+    /// The screen column at which the line began.
+    pub(super) start: usize,
+    /// The screen column after the last byte written.
+    pub(super) column: Column,
+}
+
+impl EditedLine {
+    /// An empty line at column 0.
+    pub(super) const fn new(termios: Termios) -> Self {
+        Self { termios, bytes: Vec::new(), start: 0, column: Column(0) }
+    }
+
     /// Takes characters off the end of the line and off the screen.
     pub(super) fn erase(&mut self, what: Erase, key: u8, screen: &mut dyn FnMut(&[u8])) {
-        if self.line.is_empty() {
+        if self.bytes.is_empty() {
             return;
         }
         let keep = match what {
@@ -27,15 +47,15 @@ impl LineDiscipline {
             _ => self.termios.local(ECHO | ECHOE),
         };
         if visible && self.termios.lflag & ECHOPRT == 0 {
-            let columns = self.columns(self.line.len()) - self.columns(keep);
-            self.line.truncate(keep);
+            let columns = self.columns(self.bytes.len()) - self.columns(keep);
+            self.bytes.truncate(keep);
             for _ in 0..columns {
                 self.column.0 = self.column.0.saturating_sub(1);
                 screen(b"\x08 \x08");
             }
             return;
         }
-        self.line.truncate(keep);
+        self.bytes.truncate(keep);
         self.echo(key, screen);
         if what == Erase::Line && self.termios.local(ECHOK) {
             self.put(b"\n", screen);
@@ -46,9 +66,9 @@ impl LineDiscipline {
     pub(super) fn reprint(&mut self, key: u8, screen: &mut dyn FnMut(&[u8])) {
         self.echo(key, screen);
         self.put(b"\n", screen);
-        self.line_start = 0;
-        for at in 0..self.line.len() {
-            let byte = self.line[at];
+        self.start = 0;
+        for at in 0..self.bytes.len() {
+            let byte = self.bytes[at];
             self.echo(byte, screen);
         }
     }
@@ -73,7 +93,7 @@ impl LineDiscipline {
 
     /// The screen column behind the first `length` bytes of the line.
     fn columns(&self, length: usize) -> usize {
-        self.line[..length].iter().fold(self.line_start, |column, &byte| match byte {
+        self.bytes[..length].iter().fold(self.start, |column, &byte| match byte {
             b'\t' => (column / 8 + 1) * 8,
             _ if is_control(byte) => column + if self.termios.local(ECHOCTL) { 2 } else { 0 },
             _ if self.termios.iflag & IUTF8 != 0 && byte & 0xc0 == 0x80 => column,
@@ -82,8 +102,8 @@ impl LineDiscipline {
     }
 
     fn previous_character(&self) -> usize {
-        let mut keep = self.line.len() - 1;
-        while self.termios.iflag & IUTF8 != 0 && keep > 0 && self.line[keep] & 0xc0 == 0x80 {
+        let mut keep = self.bytes.len() - 1;
+        while self.termios.iflag & IUTF8 != 0 && keep > 0 && self.bytes[keep] & 0xc0 == 0x80 {
             keep -= 1;
         }
         keep
@@ -91,8 +111,8 @@ impl LineDiscipline {
 
     fn previous_word(&self) -> usize {
         let word_byte = |&byte: &u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
-        let end = self.line.iter().rposition(word_byte).map_or(0, |at| at + 1);
-        self.line[..end].iter().rposition(|byte| !word_byte(byte)).map_or(0, |at| at + 1)
+        let end = self.bytes.iter().rposition(word_byte).map_or(0, |at| at + 1);
+        self.bytes[..end].iter().rposition(|byte| !word_byte(byte)).map_or(0, |at| at + 1)
     }
 }
 

@@ -1,13 +1,11 @@
 //! The input side: each typed byte is translated, acted on, edited and echoed; finished lines wait for read(2).
 
-use super::edit::Erase;
-use super::output::Column;
+use super::edit::{EditedLine, Erase};
 use super::termios::{
     ECHO, ECHONL, ICANON, ICRNL, IEXTEN, IGNCR, IMAXBEL, INLCR, ISIG, ISTRIP, IUCLC, IXANY, IXON, NOFLSH, Termios,
     VEOF, VEOL, VEOL2, VERASE, VINTR, VKILL, VLNEXT, VMIN, VQUIT, VREPRINT, VSTART, VSTOP, VSUSP, VWERASE,
 };
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 /// Most bytes that wait unread, and the longest line (`N_TTY_BUF_SIZE`).
 const LIMIT: usize = 4096;
@@ -15,7 +13,7 @@ const LIMIT: usize = 4096;
 /// What a typed byte asks of the terminal besides becoming input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing.
+    /// No further action.
     None,
     /// There is something to read now.
     Readable,
@@ -39,10 +37,8 @@ pub enum Taken {
 /// The state of one terminal's input and its settings.
 #[derive(Debug)]
 pub struct LineDiscipline {
-    pub(super) termios: Termios,
-    pub(super) line: Vec<u8>,
-    pub(super) line_start: usize,
-    pub(super) column: Column,
+    line: EditedLine,
+    /// Finished input, in the order in which it was typed.
     ready: VecDeque<u8>,
     /// Lengths of the lines at the front of `ready`, each with whether an end-of-file character closed it.
     lines: VecDeque<(usize, bool)>,
@@ -54,10 +50,7 @@ impl LineDiscipline {
     /// A terminal with `termios` and nothing typed.
     pub fn new(termios: Termios) -> Self {
         Self {
-            termios,
-            line: Vec::new(),
-            line_start: 0,
-            column: Column(0),
+            line: EditedLine::new(termios),
             ready: VecDeque::new(),
             lines: VecDeque::new(),
             quote_next: false,
@@ -65,17 +58,17 @@ impl LineDiscipline {
         }
     }
 
-    /// The settings.
+    /// The settings in force.
     pub fn termios(&self) -> &Termios {
-        &self.termios
+        &self.line.termios
     }
 
     /// Changes the settings. What was typed in the other mode stays readable, as POSIX asks of TCSANOW.
     pub fn set_termios(&mut self, termios: Termios) {
-        let (was, is) = (self.termios.local(ICANON), termios.local(ICANON));
-        self.termios = termios;
+        let (was, is) = (self.line.termios.local(ICANON), termios.local(ICANON));
+        self.line.termios = termios;
         if was && !is {
-            self.ready.extend(self.line.drain(..));
+            self.ready.extend(self.line.bytes.drain(..));
             self.lines.clear();
         } else if !was && is && !self.ready.is_empty() {
             self.lines.push_back((self.ready.len(), false));
@@ -97,33 +90,33 @@ impl LineDiscipline {
 
     /// Forgets everything typed and not read (TCIFLUSH).
     pub fn flush_input(&mut self) {
-        self.line.clear();
+        self.line.bytes.clear();
         self.ready.clear();
         self.lines.clear();
     }
 
     /// Sends a program's output through the output modes.
     pub fn write(&mut self, bytes: &[u8], screen: &mut dyn FnMut(&[u8])) {
-        self.put(bytes, screen);
+        self.line.put(bytes, screen);
     }
 
     /// Bytes a read would return at most (FIONREAD).
     pub fn available(&self) -> usize {
-        if self.termios.local(ICANON) { self.lines.iter().map(|line| line.0).sum() } else { self.ready.len() }
+        if self.line.termios.local(ICANON) { self.lines.iter().map(|line| line.0).sum() } else { self.ready.len() }
     }
 
     /// Whether a read would return at once.
     pub fn readable(&self) -> bool {
-        if self.termios.local(ICANON) {
+        if self.line.termios.local(ICANON) {
             !self.lines.is_empty()
         } else {
-            self.ready.len() >= usize::from(self.termios.cc[VMIN].max(1))
+            self.ready.len() >= usize::from(self.line.termios.cc[VMIN].max(1))
         }
     }
 
     /// Takes bytes for a read: at most one line in canonical mode, else what there is.
     pub fn take(&mut self, into: &mut [u8]) -> Taken {
-        if !self.termios.local(ICANON) {
+        if !self.line.termios.local(ICANON) {
             let count = self.drain(into, self.ready.len());
             return if count == 0 { Taken::Nothing } else { Taken::Bytes(count) };
         }
@@ -146,9 +139,9 @@ impl LineDiscipline {
 
     /// Handles one byte from the device; what the screen must show goes to `screen`.
     pub fn input(&mut self, byte: u8, screen: &mut dyn FnMut(&[u8])) -> Action {
-        let iflag = self.termios.iflag;
+        let iflag = self.line.termios.iflag;
         let mut byte = if iflag & ISTRIP != 0 { byte & 0x7f } else { byte };
-        if iflag & IUCLC != 0 && self.termios.local(IEXTEN) {
+        if iflag & IUCLC != 0 && self.line.termios.local(IEXTEN) {
             byte.make_ascii_lowercase();
         }
         if core::mem::take(&mut self.quote_next) {
@@ -166,65 +159,65 @@ impl LineDiscipline {
             b'\n' if iflag & INLCR != 0 => b'\r',
             other => other,
         };
-        if self.termios.local(ICANON) { self.edit_byte(byte, screen) } else { self.accept(byte, screen) }
+        if self.line.termios.local(ICANON) { self.edit_byte(byte, screen) } else { self.accept(byte, screen) }
     }
 
     /// Stops or starts output; returns whether the byte was one of the flow characters.
     fn flow_control(&mut self, byte: u8) -> bool {
-        if self.termios.is(VSTART, byte) {
+        if self.line.termios.is(VSTART, byte) {
             self.stopped = false;
             return true;
         }
-        if self.termios.is(VSTOP, byte) {
+        if self.line.termios.is(VSTOP, byte) {
             self.stopped = true;
             return true;
         }
-        if self.termios.iflag & IXANY != 0 {
+        if self.line.termios.iflag & IXANY != 0 {
             self.stopped = false;
         }
         false
     }
 
     fn signal(&mut self, byte: u8, screen: &mut dyn FnMut(&[u8])) -> Option<Action> {
-        if !self.termios.local(ISIG) {
+        if !self.line.termios.local(ISIG) {
             return None;
         }
         let keys = [(VINTR, Action::Interrupt), (VQUIT, Action::Quit), (VSUSP, Action::Suspend)];
-        let &(_, action) = keys.iter().find(|(key, _)| self.termios.is(*key, byte))?;
+        let &(_, action) = keys.iter().find(|(key, _)| self.line.termios.is(*key, byte))?;
         self.stopped = false;
-        if !self.termios.local(NOFLSH) {
+        if !self.line.termios.local(NOFLSH) {
             self.flush_input();
         }
-        self.echo(byte, screen);
+        self.line.echo(byte, screen);
         Some(action)
     }
 
     fn edit_byte(&mut self, byte: u8, screen: &mut dyn FnMut(&[u8])) -> Action {
-        let termios = self.termios;
+        let termios = self.line.termios;
         if termios.is(VERASE, byte) {
-            self.erase(Erase::Character, byte, screen);
+            self.line.erase(Erase::Character, byte, screen);
         } else if termios.is(VKILL, byte) {
-            self.erase(Erase::Line, byte, screen);
+            self.line.erase(Erase::Line, byte, screen);
         } else if termios.local(IEXTEN) && termios.is(VWERASE, byte) {
-            self.erase(Erase::Word, byte, screen);
+            self.line.erase(Erase::Word, byte, screen);
         } else if termios.local(IEXTEN) && termios.is(VLNEXT, byte) {
             self.quote_next = true;
             if termios.local(ECHO) {
                 screen(b"^\x08");
             }
         } else if termios.local(IEXTEN | ECHO) && termios.is(VREPRINT, byte) {
-            self.reprint(byte, screen);
+            self.line.reprint(byte, screen);
         } else if termios.is(VEOF, byte) {
             return self.finish_line(true);
         } else if byte == b'\n' {
             if termios.local(ECHO) || termios.local(ECHONL) {
-                self.put(b"\n", screen);
+                self.line.put(b"\n", screen);
             }
-            self.line.push(b'\n');
+            self.line.bytes.push(b'\n');
             return self.finish_line(false);
         } else if termios.is(VEOL, byte) || (termios.local(IEXTEN) && termios.is(VEOL2, byte)) {
-            self.echo(byte, screen);
-            self.line.push(byte);
+            self.line.echo(byte, screen);
+            self.line.bytes.push(byte);
             return self.finish_line(false);
         } else {
             return self.accept(byte, screen);
@@ -234,19 +227,19 @@ impl LineDiscipline {
 
     /// Makes `byte` input as it is.
     fn accept(&mut self, byte: u8, screen: &mut dyn FnMut(&[u8])) -> Action {
-        let canonical = self.termios.local(ICANON);
-        if self.ready.len() + self.line.len() >= LIMIT - 1 {
-            if self.termios.iflag & IMAXBEL != 0 {
+        let canonical = self.line.termios.local(ICANON);
+        if self.ready.len() + self.line.bytes.len() >= LIMIT - 1 {
+            if self.line.termios.iflag & IMAXBEL != 0 {
                 screen(b"\x07");
             }
             return Action::None;
         }
-        if self.line.is_empty() {
-            self.line_start = self.column.0;
+        if self.line.bytes.is_empty() {
+            self.line.start = self.line.column.0;
         }
-        self.echo(byte, screen);
+        self.line.echo(byte, screen);
         if canonical {
-            self.line.push(byte);
+            self.line.bytes.push(byte);
             return Action::None;
         }
         self.ready.push_back(byte);
@@ -254,8 +247,8 @@ impl LineDiscipline {
     }
 
     fn finish_line(&mut self, by_eof: bool) -> Action {
-        self.lines.push_back((self.line.len(), by_eof));
-        self.ready.extend(self.line.drain(..));
+        self.lines.push_back((self.line.bytes.len(), by_eof));
+        self.ready.extend(self.line.bytes.drain(..));
         Action::Readable
     }
 }

@@ -1,11 +1,12 @@
-//! The settings of a terminal: `struct termios` of the kernel interface and its flags (termios(3), asm-generic/termbits.h).
+//! The settings of a terminal: `struct termios` of the kernel interface and its flags (termios(3),
+//! asm-generic/termbits.h).
 
 /// `struct termios` as TCGETS returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Termios {
-    /// Input modes.
+    /// Input modes: translation of CR and NL, flow control.
     pub iflag: u32,
-    /// Output modes.
+    /// Output modes: post-processing, NL to CR NL.
     pub oflag: u32,
     /// Control modes: speed, size, parity.
     pub cflag: u32,

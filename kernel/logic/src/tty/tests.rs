@@ -1,4 +1,4 @@
-//! What a person at the keyboard and the program behind it see.
+//! Tests of the line discipline: what the screen shows, and what read(2) returns.
 
 use super::termios::*;
 use super::*;

@@ -1,8 +1,8 @@
-//! Keeps ranges in address order, in pieces of at most [`FULL`], so that no edit moves more than one piece and no allocation is
-//! larger than one.
+//! Keeps ranges in address order, in pieces of at most [`FULL`], so that no edit moves more than one piece and no
+//! allocation is larger than one.
 //!
-//! A place is an [`At`]; it holds until the next insertion or removal, except that places before a removed range stay.
-//! Invariant: no piece is empty; an `At` other than the end names an existing range.
+//! A position is an [`At`]; it is valid until the next insertion or removal, except that positions before a removed
+//! range stay. Invariant: no piece is empty; an `At` other than the end names an existing range.
 
 use alloc::vec::Vec;
 use core::cell::Cell;
@@ -16,11 +16,12 @@ const FULL: usize = 64;
 pub(super) struct Pieces<B> {
     pieces: Vec<Vec<Vma<B>>>,
     len: usize,
-    /// What was last searched for: programs edit and touch near where they did before. Any place will do, since it is checked.
+    /// What was last searched for: programs edit and touch near where they did before. A stale position is harmless,
+    /// since it is checked.
     recent: Cell<At>,
 }
 
-/// The place of a range, or the end.
+/// The position of a range, or the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct At {
     piece: usize,
@@ -115,8 +116,8 @@ impl<B> Pieces<B> {
         Ok(())
     }
 
-    /// Splits the full piece at `at`, or makes the first one; the same place afterwards. Leaves an empty piece only for the
-    /// range that is inserted there.
+    /// Splits the full piece at `at`, or makes the first one; the position of the same range afterwards. Leaves an
+    /// empty piece only for the range that is inserted there.
     fn make_room(&mut self, at: At) -> Result<At, VmaError> {
         self.pieces.try_reserve(1).map_err(|_| VmaError::NoMemory)?;
         let mut upper = Vec::new();
@@ -148,7 +149,7 @@ impl<B> Pieces<B> {
             self.cut(first.piece, first.index, usize::MAX);
             return;
         }
-        // From the far end, so that places nearer stay.
+        // From the far end, so that positions before it stay valid.
         if last.index != 0 {
             self.cut(last.piece, 0, last.index);
         }

@@ -1,4 +1,4 @@
-//! Free single frames kept at hand by each processor, so that the policy is asked for batches.
+//! Per-processor magazines of free frames: the allocator policy is called per batch, not per frame.
 //!
 //! A magazine holds numbers only, in atomics, and is used by its own processor outside interrupt context; in interrupt
 //! context the policy is asked directly. A number in a magazine has count 0: taking it out still means claiming it.

@@ -2,13 +2,13 @@
 //!
 //! Entries become ready in steps, from the lowest frame on ([`make_ready`]); a number beyond them is of no frame.
 //!
-//! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a block),
-//! else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the order of the block
-//! this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits
-//! for whoever owns the frame as a page table.
+//! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a
+//! block), else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the
+//! order of the block this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits for the owner of a
+//! frame that is a page table.
 //!
-//! Invariant: a count moves from 0 only by [`claim`], and back to 0 only in [`release`] by whoever dropped the last
-//! reference; so between the two the memory belongs to the references, whatever the allocator policy does.
+//! Invariant: a count moves from 0 only by [`claim`], and back to 0 only in [`release`] by the thread that drops the
+//! last reference; so between the two the memory belongs to the references, whatever the allocator policy does.
 
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
@@ -34,7 +34,7 @@ static LIMIT: AtomicU32 = AtomicU32::new(0);
 /// Bytes of table per frame.
 pub(crate) const ENTRY_SIZE: usize = size_of::<Meta>();
 
-/// Where the table ends, and which of its frames are nobody's at boot.
+/// Where the table ends, and which of its frames are free at boot.
 struct Extent {
     end: u32,
     free: &'static [FrameRange],
@@ -45,15 +45,15 @@ static EXTENT: SpinLock<Extent> = SpinLock::new(Extent { end: 0, free: &[] });
 /// Take `table`, whatever it holds, for the frames below `end`; none is ready.
 ///
 /// # Safety
-/// Once, with memory nobody else uses, large enough for `end` entries; `free` holds RAM that nobody uses, ascending.
+/// Once, with otherwise unused memory, large enough for `end` entries; `free` holds unused RAM, ascending.
 pub(crate) unsafe fn init(table: *mut u8, end: u32, free: &'static [FrameRange]) {
     TABLE.store(table.cast(), Ordering::Relaxed);
     *EXTENT.lock_irq() = Extent { end, free };
 }
 
-/// Let the frames below `to` be handed out: their entries are written now, and those that boot did not find free are reserved.
-/// A kernel calls it before it hands them out, in as many steps as it likes: in a large machine the table is too large to
-/// be written at boot. Any context.
+/// Let the frames below `to` be handed out: their entries are written now, and those that boot did not find free are
+/// reserved. A kernel calls it before it hands them out, in as many steps as it likes: in a large machine the table is
+/// too large to be written at boot. Any context.
 pub fn make_ready(to: FrameNumber) {
     let extent = EXTENT.lock_irq();
     let from = LIMIT.load(Ordering::Relaxed);
@@ -62,7 +62,7 @@ pub fn make_ready(to: FrameNumber) {
         return;
     }
     let entry = |number: u32| TABLE.load(Ordering::Relaxed).wrapping_add(number as usize);
-    // SAFETY: entries of the table that are not ready, so nobody refers to them; zeros are a valid entry.
+    // SAFETY: entries of the table that are not ready, so no reference to them exists; zeros are a valid entry.
     unsafe { entry(from).write_bytes(0, (to - from) as usize) };
     let reserve = |from: u32, to: u32| {
         for number in from..to {
@@ -87,7 +87,7 @@ pub(super) fn get(number: FrameNumber) -> Option<&'static Meta> {
         .then(|| unsafe { &*TABLE.load(Ordering::Relaxed).add(number.0 as usize) })
 }
 
-/// The entry of a frame somebody holds a reference to.
+/// The entry of a frame that has at least one reference.
 ///
 /// # Safety
 /// `number` is that of a live reference.
@@ -121,8 +121,8 @@ pub(super) fn count(number: FrameNumber) -> Option<u32> {
 
 /// Move a free frame's count from 0 to 1; `true` makes the caller its owner.
 ///
-/// In the ludicrous profile the policy's word is taken for it: then soundness rests on the kernel's buddy, which refuses a
-/// frame that it holds already.
+/// In the ludicrous profile the policy's word is taken for it: then soundness rests on the kernel's buddy, which
+/// refuses a frame that it holds already.
 #[inline]
 pub(super) fn claim(number: FrameNumber) -> bool {
     #[cfg(feature = "ludicrous")]
@@ -186,8 +186,8 @@ pub(super) unsafe fn retain(number: FrameNumber) {
     }
 }
 
-/// One reference less, if that is all there is to do: a single frame that others still reference. `false` leaves everything to
-/// [`release`].
+/// One reference less, if that is all there is to do: a single frame that others still reference. `false` leaves
+/// everything to [`release`].
 ///
 /// # Safety
 /// As for [`release`], when this returns `true`.
@@ -283,9 +283,9 @@ pub(super) unsafe fn order(number: FrameNumber) -> u8 {
 pub enum FrameState {
     /// Not RAM, RAM that was never free (kernel image, initrd, this table), or not ready yet.
     Reserved,
-    /// Nobody references it: in the policy's hands or in a magazine.
+    /// Without references: held by the allocator policy or in a magazine.
     Free,
-    /// Referenced.
+    /// Allocated, with at least one reference.
     Used {
         /// References to the frame or its block.
         count: u32,

@@ -1,7 +1,7 @@
-//! Poison for free frames, in the fortress profile: what writes to a frame that it gave back is caught when the frame is next
-//! taken.
+//! Poison for free frames, in the fortress profile: what writes to a frame that it gave back is caught when the frame
+//! is next taken.
 //!
-//! The mark that a frame is poisoned is its note, which belongs to nobody while the frame is free; frames that were never used
+//! The mark that a frame is poisoned is its note, which is unused while the frame is free; frames that were never used
 //! have none. In other profiles both functions are empty.
 
 use core::sync::atomic::AtomicU64;

@@ -1,14 +1,14 @@
-//! Guards of the heap's objects, in the fortress profile: what writes beyond an object, to a freed one, or over the links
-//! between free ones is caught when the object is next freed or taken.
+//! Guards of the heap's objects, in the fortress profile: what writes beyond an object, to a freed one, or over the
+//! links between free ones is caught when the object is next freed or taken.
 //!
 //! | guard | written | looked at |
 //! |---|---|---|
 //! | red zone: [`RED`] bytes behind each object below 16 KiB | when it is given out | when it is freed |
 //! | poison of a free object of a magazine, from its third word on | when it is freed | when it is taken again |
-//! | links of the magazines, mixed with a key of this boot and their own place, and repeated | with the link | with each use |
+//! | links of the magazines, mixed with a boot's key and their address, and repeated | with the link | with each use |
 //!
-//! In other profiles links are plain and everything else is empty. (Blocks and spans have no zone: their frames are poisoned
-//! when freed, see [`crate::frame`], and the page behind a span is not mapped.)
+//! In other profiles links are plain and everything else is empty. (Blocks and spans have no zone: their frames are
+//! poisoned when freed, see [`crate::frame`], and the page behind a span is not mapped.)
 
 use alloc::alloc::Layout;
 
@@ -58,7 +58,7 @@ mod fortress {
     }
 
     pub(in super::super) unsafe fn taken(at: *const u8, size: usize) {
-        // SAFETY: the caller's: an object of `size` bytes that nobody uses yet.
+        // SAFETY: the caller's: an object of `size` bytes that is not in use yet.
         let body = unsafe { core::slice::from_raw_parts(at.add(LINK), size - LINK) };
         let damaged = body.iter().position(|byte| *byte != POISON);
         assert!(damaged.is_none(), "heap: {at:?} was written at +{} after it was freed", LINK + damaged.unwrap_or(0));
@@ -216,8 +216,8 @@ pub fn misuse(how: Misuse) {
     use core::hint::black_box;
 
     let layout = Layout::new::<[u64; 6]>();
-    // SAFETY: none, on purpose: the object is used wrongly, within memory that is the heap's. The compiler must not see that
-    // it is the same object, or that nobody needs it.
+    // SAFETY: none, on purpose: the object is used wrongly, within memory that is the heap's. The compiler must not see
+    // that it is the same object, or that it is unused.
     unsafe {
         let at = black_box(alloc::alloc::alloc(layout));
         if how == Misuse::Overrun {

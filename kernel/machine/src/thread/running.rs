@@ -86,7 +86,7 @@ pub fn load_fpu(from: UserAddr) -> Result<(), BadState> {
     let copy = || {
         let _off = irq::off();
         // SAFETY: the running thread's own area, `size()` bytes. The registers still hold the thread's state, so on any
-        // failure the area is written anew from them, header first: XSAVEOPT may rely on what it finds there.
+        // failure the area is written from them again, header first: XSAVEOPT may rely on what it finds there.
         unsafe {
             let read = user::copy_raw(area, from, fpu::LEGACY, false).is_ok();
             let len = fpu::claimed_size(area);

@@ -1,15 +1,15 @@
-//! Where everything is in the kernel's half of the address space.
+//! The layout of the kernel's half of the address space.
 //!
 //! | addresses | what |
 //! |---|---|
-//! | from `0xffff_8000_0000_0000` | *direct map*: physical address + [`direct_map`], RAM write-back, device registers uncached |
+//! | from `0xffff_8000_0000_0000` | *direct map*: physical address + [`direct_map`], RAM write-back, devices uncached |
 //! | from `0xffff_c080_0000_0000` | kernel stacks, one slot of 64 KiB each: 32 KiB unmapped, 32 KiB stack |
 //! | 128 GiB and more above them | the heap's spans, see [`spans`](super::memory::spans) |
-//! | from `0xffff_ffff_8000_0000` | the kernel image, physical address + [`image_base`], see [`slide`](super::entry::slide) |
+//! | from `0xffff_ffff_8000_0000` | the image, physical address + [`image_base`]; see [`slide`](super::entry::slide) |
 //!
-//! Direct map, stacks and spans each have a base that [`choose`] draws at boot, unless `nokaslr` is on the command line: 16 bits
-//! of entropy for the direct map in steps of 1 GiB, 27 for the stacks in steps of a slot, 31 for the spans in steps of a page.
-//! The image is moved before: 992 addresses in steps of 2 MiB.
+//! Direct map, stacks and spans each have a base that [`choose`] draws at boot, unless `nokaslr` is on the command
+//! line: 16 bits of entropy for the direct map in steps of 1 GiB, 27 for the stacks in steps of a slot, 31 for the
+//! spans in steps of a page. The image is moved before: 992 addresses in steps of 2 MiB.
 //!
 //! The root entries of these are made at boot and never change, so every address space copies them once.
 
@@ -38,7 +38,7 @@ pub(crate) struct Bases {
 
 struct SharedBases(UnsafeCell<Bases>);
 
-// SAFETY: written by `set` alone, on the one processor, while nobody holds an address of the regions.
+// SAFETY: written by `set` alone, on the one processor, while no address of the regions is in use.
 unsafe impl Sync for SharedBases {}
 
 static BASES: SharedBases =
@@ -85,7 +85,8 @@ impl Draws {
     }
 }
 
-/// Draw bases from random bits, for physical memory and device registers below `reach`. Without bits: the lowest of each.
+/// Draw bases from random bits, for physical memory and device registers below `reach`. Without bits: the lowest of
+/// each.
 pub(crate) fn choose(bits: Option<u64>, reach: u64) -> Bases {
     /// Root entries for the direct map, and for stacks and spans.
     const DIRECT_SLOTS: u64 = 128;
@@ -109,7 +110,8 @@ pub(crate) fn choose(bits: Option<u64>, reach: u64) -> Bases {
 /// Use these from here on.
 ///
 /// # Safety
-/// Once, on the one processor that runs, with tables that map the direct map there, and while nobody holds an address of any region.
+/// Once, on the one processor that runs, with tables that map the direct map there, and while no address of any region
+/// is in use.
 pub(crate) unsafe fn set(bases: Bases) {
     // SAFETY: the caller's.
     unsafe { *BASES.0.get() = bases };

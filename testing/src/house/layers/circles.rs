@@ -2,7 +2,8 @@
 
 use super::imports::Graph;
 
-/// The circles of more than one file, each as sorted paths. An import between a module and its own child does not count.
+/// The circles of more than one file, each as sorted paths. An import between a module and its own child does not
+/// count.
 pub(super) fn within_modules(graph: &Graph) -> Vec<Vec<String>> {
     let mut edges = vec![Vec::new(); graph.len()];
     for import in graph.imports() {

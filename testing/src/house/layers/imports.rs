@@ -1,6 +1,6 @@
-//! Reads which file of a crate imports which: `use` items, paths that begin with `crate`, `super`, `self` or an imported
-//! module, and such paths inside macro calls. A name that a module re-exports counts as an import of the file it is from.
-//! Code under `#[cfg(test)]` is not read: a test may look at everything.
+//! Reads which file of a crate imports which: `use` items, paths that begin with `crate`, `super`, `self` or an
+//! imported module, and such paths inside macro calls. A name that a module re-exports counts as an import of the file
+//! it is from. Code under `#[cfg(test)]` is not read: a test may look at everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use syn::{Attribute, UseTree};
 
 use super::super::Source;
 
-/// One import.
+/// One `use` path or path expression that leads to another module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Import {
     /// The file that imports.
@@ -49,8 +49,8 @@ pub(super) struct Graph {
 const HOPS: usize = 8;
 
 impl Graph {
-    /// Reads the files of the crate whose sources lie under `root`. A layer is a top-level module, or, of those in `split`,
-    /// a child of one: `parent::child`.
+    /// Reads the files of the crate whose sources lie under `root`. A layer is a top-level module, or, of those in
+    /// `split`, a child of one: `parent::child`.
     pub(super) fn read<'a>(root: &str, split: &[String], sources: impl Iterator<Item = &'a Source>) -> Result<Self> {
         let mut files = Vec::new();
         for source in sources {
@@ -133,7 +133,7 @@ impl Graph {
         self.files[file].layer.as_deref()
     }
 
-    /// The layers.
+    /// Names of the layers that the crate has, in alphabetical order.
     pub(super) fn top_level(&self) -> BTreeSet<&str> {
         (0..self.len()).filter_map(|file| self.top_of(file)).collect()
     }

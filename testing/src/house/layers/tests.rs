@@ -68,10 +68,10 @@ fn a_debt_excuses_its_import_and_leaves_the_table_when_it_is_paid() {
 }
 
 #[test]
-fn a_module_without_a_place_and_a_place_without_a_module_are_found() {
+fn a_module_missing_in_the_order_and_one_that_does_not_exist_are_found() {
     let files = [("x/src/top.rs", ""), ("x/src/other.rs", "")];
     let texts = found(TWO, &files);
-    assert!(texts.iter().any(|text| text.contains("`other` has no place")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("`other` is missing in the order")), "{texts:?}");
     assert!(texts.iter().any(|text| text.contains("`low` is in the order")), "{texts:?}");
 }
 

@@ -1,7 +1,7 @@
 //! The copies that may fault, and the table that says where they continue when they do.
 //!
-//! One routine copies in both directions: either address may be the user's. On a fault in a wide move the fix-up goes on
-//! byte by byte, so that the count of bytes not copied is exact; a fault in a byte move ends the copy.
+//! One routine copies in both directions: either address may be the user's. On a fault in a wide move the fix-up goes
+//! on byte by byte, so that the count of bytes not copied is exact; a fault in a byte move ends the copy.
 
 use core::arch::{asm, global_asm};
 
@@ -191,8 +191,8 @@ fallible_zero:
     fixup 44b, 49b
 
     /* rdi: to (kernel), rsi: from, rdx: room. Returns the string's length, or room if no NUL was seen, or -1 - bytes
-       copied on a fault. Eight bytes at a time: the lowest high bit of r10 marks the first NUL. A word that faults or has
-       a NUL is left to the bytes, and what it stores behind the NUL is within the room. */
+       copied on a fault. Eight bytes at a time: the lowest high bit of r10 marks the first NUL. A word that faults or
+       has a NUL is left to the bytes, and what it stores behind the NUL is within the room. */
     .balign 16
     .global fallible_string
 fallible_string:

@@ -5,15 +5,15 @@ use super::features::{self, Feature, cpuid};
 /// Vendor and model strings and a few identification numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuInfo {
-    /// Twelve letters.
+    /// The vendor identification of CPUID leaf 0: twelve ASCII bytes, such as `GenuineIntel`.
     pub vendor: [u8; 12],
     /// Brand string, NUL-padded.
     pub model: [u8; 48],
-    /// Family.
+    /// The family of CPUID leaf 1, extended family added.
     pub family: u32,
-    /// Model number.
+    /// The model of CPUID leaf 1, extended model in the upper four bits.
     pub model_number: u32,
-    /// Stepping.
+    /// The stepping of CPUID leaf 1, 0 to 15.
     pub stepping: u32,
     /// The capability words for `AT_HWCAP` and `AT_HWCAP2`.
     pub hwcap: [u64; 2],

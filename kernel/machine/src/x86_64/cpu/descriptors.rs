@@ -1,9 +1,9 @@
 //! Segments, the task state segment, the interrupt descriptor table: what long mode still wants of them.
 //!
-//! Selectors are Linux's, since programs see them in signal frames: kernel code 0x10, kernel data 0x18, user data 0x2b, user
-//! code 0x33. Linux's 32-bit user code segment, 0x23, does not exist: its slot is null, as is the local descriptor table, so no
-//! far transfer of a program leaves 64-bit mode. `SYSRET` needs no descriptors: it derives 0x33 and 0x2b from the number in
-//! STAR alone (Intel SDM 2B, SYSRET).
+//! Selectors are Linux's, since programs see them in signal frames: kernel code 0x10, kernel data 0x18, user data 0x2b,
+//! user code 0x33. Linux's 32-bit user code segment, 0x23, does not exist: its slot is null, as is the local descriptor
+//! table, so no far transfer of a program leaves 64-bit mode. `SYSRET` needs no descriptors: it derives 0x33 and 0x2b
+//! from the number in STAR alone (Intel SDM 2B, SYSRET).
 
 use core::arch::asm;
 use core::cell::UnsafeCell;

@@ -1,4 +1,4 @@
-//! What this processor can do, asked once; and switching it on, on each processor.
+//! Detects processor features once, by CPUID, and enables them on each processor.
 //!
 //! All processors are taken to be equal: the first one's answers count.
 
@@ -121,9 +121,9 @@ pub(crate) fn enable() {
 
 /// Whether the kernel's bulk moves may use 32-byte registers while programs have the states of `xcr0`.
 ///
-/// The moves put back the 32 bytes of each register they use. Writing such a register also clears its bytes from 32 on (Intel
-/// SDM 1, "Vector length transition"), which are a program's where AVX-512 is on: there the moves use general registers and
-/// the SSE forms that leave everything from byte 16 on alone.
+/// The moves put back the 32 bytes of each register they use. Writing such a register also clears its bytes from 32 on
+/// (Intel SDM 1, "Vector length transition"), which are a program's where AVX-512 is on: there the moves use general
+/// registers and the SSE forms that leave everything from byte 16 on alone.
 pub(crate) fn wide_moves_fit(xcr0: u64) -> bool {
     xcr0 & (AVX | AVX512) == AVX
 }

@@ -1,8 +1,9 @@
-//! x87, SSE and AVX state of user threads: one area per thread, in the processor's standard (not compacted) XSAVE format,
-//! which is also what signal frames hold.
+//! x87, SSE and AVX state of user threads: one area per thread, in the processor's standard (not compacted) XSAVE
+//! format, which is also what signal frames hold.
 //!
-//! The kernel never uses these registers without putting them back, so a thread's state stays in them until another user
-//! thread needs them; it is saved whenever its thread is switched from, and loaded only when the registers hold another's.
+//! The kernel never uses these registers without putting them back, so a thread's state stays in them until another
+//! user thread needs them; it is saved whenever its thread is switched from, and loaded only when the registers hold
+//! another's.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -157,8 +158,8 @@ pub(crate) unsafe fn describe(area: *mut u8) {
     }
 }
 
-/// Bytes of the image a program left in the first [`LEGACY`] bytes of `area` that count: all of it if it says so, else the FXSAVE
-/// part.
+/// Bytes of the image a program left in the first [`LEGACY`] bytes of `area` that count: all of it if it says so, else
+/// the FXSAVE part.
 ///
 /// # Safety
 /// As for [`fresh`].
@@ -168,9 +169,9 @@ pub(crate) unsafe fn claimed_size(area: *const u8) -> usize {
     if features::has(Feature::Xsave) && magic == FP_XSTATE_MAGIC1 { size() } else { LEGACY }
 }
 
-/// Make the `len` bytes ([`claimed_size`]) of a program's image in `area` safe to load: only supported features, a plain
-/// header, no reserved MXCSR bits. An FXSAVE image leaves the other features initial. `false` if it is unsound; then the area
-/// must not be loaded.
+/// Make the `len` bytes ([`claimed_size`]) of a program's image in `area` safe to load: only supported features, a
+/// plain header, no reserved MXCSR bits. An FXSAVE image leaves the other features initial. `false` if it is unsound;
+/// then the area must not be loaded.
 ///
 /// # Safety
 /// As for [`fresh`].

@@ -1,4 +1,4 @@
-//! What keeps programs out of the kernel, as this processor's registers have it.
+//! Reports which protections against programs (SMEP, SMAP, UMIP …) this processor's registers have enabled.
 
 use core::arch::asm;
 

@@ -1,4 +1,4 @@
-//! The interrupt flag.
+//! The interrupt flag of this processor: reading, masking, restoring, and waiting for an interrupt.
 
 use core::arch::asm;
 
@@ -21,7 +21,8 @@ pub(crate) fn disable() {
 /// Turn interrupts on.
 #[inline]
 pub(crate) fn enable() {
-    // SAFETY: handlers keep every invariant of the code they interrupt; a memory clobber, since it ends a critical section.
+    // SAFETY: handlers keep every invariant of the code they interrupt; a memory clobber, since it ends a critical
+    // section.
     unsafe { asm!("sti", options(nostack)) };
 }
 

@@ -1,7 +1,8 @@
 //! Each processor's own block of state, found through the GS base while in the kernel.
 //!
-//! Every field is atomic, so that sharing the block is sound; a field documented as *own* is written only by its processor,
-//! so relaxed loads and stores (plain moves) are enough. The assembly in `entry` uses the offsets at the bottom.
+//! Every field is atomic, so that sharing the block is sound; a field documented as *own* is written only by its
+//! processor, so relaxed loads and stores (plain moves) are enough. The assembly in `entry` uses the offsets at the
+//! bottom.
 
 use core::arch::asm;
 use core::mem::offset_of;
@@ -21,7 +22,7 @@ pub(crate) struct Local {
     pub user_sp: AtomicU64,
     /// Own: top of the running thread's kernel stack.
     pub stack_top: AtomicU64,
-    /// Return work requested; set by anybody.
+    /// Work requested before the return to user mode; set by any processor.
     pub work: AtomicU32,
     /// This processor's number.
     pub id: AtomicU32,
@@ -77,13 +78,14 @@ impl Tickets {
 /// Bytes of an exception stack: the whole crash path may have to run on it.
 pub(crate) const IST_SIZE: usize = 32 * 1024;
 
-/// An exception stack; its last 16 bytes hold the block's address, which is how such a handler finds GS without trusting it.
+/// An exception stack; its last 16 bytes hold the block's address, which is how such a handler finds GS without
+/// trusting it.
 #[repr(C, align(32768))]
 pub(crate) struct IstStack {
     pub(super) bytes: core::cell::UnsafeCell<[u64; IST_SIZE / 8]>,
 }
 
-// SAFETY: nobody touches the bytes through this type but the processor and the one-time set-up before it runs.
+// SAFETY: only the processor and the one-time set-up before it runs touch the bytes through this type.
 unsafe impl Sync for IstStack {}
 
 static FIRST: Local = Local::new();
@@ -124,7 +126,7 @@ impl Local {
         self.id.store(id.0, Ordering::Relaxed);
         self.apic_id.store(apic_id, Ordering::Relaxed);
         for stack in &self.ist {
-            // SAFETY: the processor is not running yet, so nobody uses the stack.
+            // SAFETY: the processor is not running yet, so the stack is unused.
             unsafe { (*stack.bytes.get())[IST_SIZE / 8 - 2] = this as u64 };
         }
         LOCALS[id.0 as usize].store(this, Ordering::Release);
@@ -172,7 +174,8 @@ pub(crate) fn id() -> CpuId {
     CpuId(index() as u32)
 }
 
-/// The same as an index, below [`MAX_CPUS`](crate::processor::MAX_CPUS): widening a [`CpuId`] would take one instruction more.
+/// The same as an index, below [`MAX_CPUS`](crate::processor::MAX_CPUS): widening a [`CpuId`] would take one
+/// instruction more.
 #[inline]
 pub(crate) fn index() -> usize {
     let id: usize;
@@ -184,7 +187,8 @@ pub(crate) fn index() -> usize {
 /// Count a spin lock taken.
 #[inline]
 pub(crate) fn lock_taken() {
-    // SAFETY: an own counter; one instruction, so an interrupt cannot tear it. A memory clobber: the lock orders accesses.
+    // SAFETY: an own counter; one instruction, so an interrupt cannot tear it. A memory clobber: the lock orders
+    // accesses.
     unsafe { asm!("inc dword ptr gs:[{}]", const LOCKS, options(nostack)) };
 }
 

@@ -1,9 +1,9 @@
 //! Bulk moves that cost few instructions: 32-byte registers where the processor has them.
 //!
-//! The kernel is compiled without SIMD, and a user thread's vector registers stay in place while it is in the kernel. So
-//! each routine here saves the registers it uses and puts them back; an interrupt in between, even a thread switch inside a
-//! fault, saves and restores them as whatever they hold. (An interpreter such as TCG counts each `rep` iteration as an
-//! instruction, so string instructions gain nothing over plain stores.)
+//! The kernel is compiled without SIMD, and a user thread's vector registers stay in place while it is in the kernel.
+//! So each routine here saves the registers it uses and puts them back; an interrupt in between, even a thread switch
+//! inside a fault, saves and restores them as whatever they hold. (An interpreter such as TCG counts each `rep`
+//! iteration as an instruction, so string instructions gain nothing over plain stores.)
 
 use core::arch::global_asm;
 

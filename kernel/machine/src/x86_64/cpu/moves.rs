@@ -1,8 +1,9 @@
 //! `memcpy`, `memmove` and `memset` for the whole kernel: the compiler calls them by name for every larger value.
 //!
-//! The ones that come with the compiler use string instructions, which an interpreter such as TCG runs element by element. Up
-//! to 32 bytes everything is loaded before anything is stored, so overlap does not matter; above that the end is done as one
-//! more, overlapping, block. From [`WIDE`] bytes on the vector registers are worth saving and restoring (see `memory`).
+//! The ones that come with the compiler use string instructions, which an interpreter such as TCG runs element by
+//! element. Up to 32 bytes everything is loaded before anything is stored, so overlap does not matter; above that the
+//! end is done as one more, overlapping, block. From [`WIDE`] bytes on the vector registers are worth saving and
+//! restoring (see `memory`).
 
 use core::arch::global_asm;
 

@@ -129,8 +129,8 @@ pub fn control_here() -> Control {
     }
 }
 
-/// The control registers of the program that entered the kernel through this thread's last trap or call: the two bases of GS
-/// were exchanged on the way in.
+/// The control registers of the program that entered the kernel through this thread's last trap or call: the two bases
+/// of GS were exchanged on the way in.
 pub fn control_of_user() -> Control {
     let here = control_here();
     Control { gs_base: here.kernel_gs_base, kernel_gs_base: here.gs_base, ..here }
@@ -152,8 +152,8 @@ pub(crate) struct TrapFrame {
     pub(crate) regs: Registers,
 }
 
-/// The user registers of the running thread, on its kernel stack. Whatever is stored in it, returning to user mode is safe:
-/// segments and privileged flags are not the caller's to choose.
+/// The user registers of the running thread, on its kernel stack. Whatever is stored in it, returning to user mode is
+/// safe: segments and privileged flags are not the caller's to choose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct UserFrame {
@@ -211,25 +211,25 @@ impl UserFrame {
         self.regs.orig_rax = u64::MAX;
     }
 
-    /// Instruction pointer.
+    /// The instruction pointer at which user mode resumes.
     #[inline]
     pub fn ip(&self) -> u64 {
         self.regs.rip
     }
 
-    /// Set it.
+    /// Sets the instruction pointer; the return then goes through `iretq`, since RCX no longer equals it.
     pub fn set_ip(&mut self, ip: u64) {
         self.regs.rip = ip;
         self.way = 1;
     }
 
-    /// Stack pointer.
+    /// The user stack pointer.
     #[inline]
     pub fn sp(&self) -> u64 {
         self.regs.rsp
     }
 
-    /// Set it.
+    /// Sets the user stack pointer.
     pub fn set_sp(&mut self, sp: u64) {
         self.regs.rsp = sp;
     }
@@ -250,8 +250,8 @@ impl UserFrame {
         &self.regs
     }
 
-    /// Replace all of them from a source a program controls: segments stay the user's, of the flags only those a program may
-    /// change are taken.
+    /// Replace all of them from a source a program controls: segments stay the user's, of the flags only those a
+    /// program may change are taken.
     #[inline]
     pub fn set_registers(&mut self, regs: &Registers) {
         self.regs = Registers {

@@ -33,8 +33,8 @@ impl Stopped {
     /// Keep the registers, unless some are kept. Only the processor whose slot it is calls, when it stops for good.
     pub(crate) fn set(&self, registers: &Registers, control: Control) {
         if !self.is_set() {
-            // SAFETY: this processor's own slot, which is not read before `state` says so. An NMI may come in between and
-            // write it too; then this code never runs again.
+            // SAFETY: this processor's own slot, which is not read before `state` says so. An NMI may come in between
+            // and write it too; then this code never runs again.
             unsafe { *self.registers.get() = (*registers, control) };
             self.state.store(1, Ordering::Release);
         }

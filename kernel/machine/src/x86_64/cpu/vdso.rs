@@ -1,9 +1,9 @@
 //! The vDSO's code: position-independent, run by programs, never by the kernel.
 //!
 //! Contract: the kernel places this blob at [`CODE_OFFSET`] in a page of its own, directly behind a data page with, at
-//! offsets 0, 8, 16, 24, 32: a sequence number (32 bits, odd during an update), the cycle count at time 0, the multiplier,
-//! the shift, and the wall clock at time 0 in nanoseconds. Functions follow the System V calling convention and have the
-//! signatures of their calls; what they cannot answer becomes the real system call.
+//! offsets 0, 8, 16, 24, 32: a sequence number (32 bits, odd during an update), the cycle count at time 0, the
+//! multiplier, the shift, and the wall clock at time 0 in nanoseconds. Functions follow the System V calling convention
+//! and have the signatures of their calls; what they cannot answer becomes the real system call.
 
 use core::arch::global_asm;
 
@@ -132,7 +132,7 @@ unsafe extern "C" {
     static kwab_vdso_end: u8;
 }
 
-/// The code.
+/// The machine code of all vDSO functions, position-independent, to be copied into the vDSO image.
 pub fn code() -> &'static [u8] {
     let start = &raw const kwab_vdso_start;
     // SAFETY: both labels bound one read-only blob of this crate's own assembly, which lives as long as the kernel.

@@ -1,6 +1,7 @@
 //! The few ACPI facts a kernel needs: processors, interrupt controllers, the timer port, the way to switch off.
 //!
-//! Tables are read through bounds-checked copies; a table that is short, or missing, leaves its facts at their defaults.
+//! Tables are read through bounds-checked copies; a table that is short, or missing, leaves its facts at their
+//! defaults.
 
 use crate::processor::MAX_CPUS;
 use crate::x86_64::memory::paging;

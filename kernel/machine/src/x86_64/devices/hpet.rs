@@ -1,7 +1,7 @@
 //! The high precision event timer as a watchdog: unless it is set again in time, it interrupts the first processor by a
 //! non-maskable interrupt (IA-PC HPET Specification 1.0a, 2.3; 82093AA, "I/O redirection table").
 //!
-//! Comparator 0 runs once, in 64 bits, in the place of the PIT, whose input of the I/O interrupt controller it pulses; that
+//! Comparator 0 runs once, in 64 bits, instead of the PIT, whose input of the I/O interrupt controller it pulses; that
 //! delivers the pulse as an NMI. Registers are accessed in halves: older emulators know no others.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -26,7 +26,7 @@ const REPLACE: u32 = 2;
 const INPUT: u32 = 2;
 const INTERRUPT: u32 = 1 << 2;
 const IN_64_BITS: u32 = 1 << 5;
-/// A period above this is no timer (specification, 2.3.4).
+/// The longest period a timer may state, in femtoseconds (specification, 2.3.4).
 const LONGEST_PERIOD: u32 = 100_000_000;
 const FEMTOSECONDS: u128 = 1_000_000;
 
@@ -64,8 +64,8 @@ fn counter(at: *mut u32) -> u64 {
     }
 }
 
-/// Have the timer interrupt the first processor `nanos` from now, instead of any moment before. False without such a timer.
-/// Any context; a processor that comes while another one is here leaves it to that one.
+/// Have the timer interrupt the first processor `nanos` from now, instead of any moment before. False without such a
+/// timer. Any context; a processor that comes while another one is here leaves it to that one.
 pub(crate) fn arm(nanos: u64) -> bool {
     let at = REGISTERS.load(Ordering::Relaxed);
     if at.is_null() {

@@ -18,8 +18,8 @@ const MASKED: u32 = 1 << 16;
 fn write(register: u32, value: u32) {
     let page = PAGE.load(Ordering::Relaxed);
     if !page.is_null() {
-        // SAFETY: the controller's select and window registers, mapped by `init`; used on one processor at a time, at boot and
-        // when the console or the watchdog begins.
+        // SAFETY: the controller's select and window registers, mapped by `init`; used on one processor at a time, at
+        // boot and when the console or the watchdog begins.
         unsafe {
             page.write_volatile(register);
             page.byte_add(0x10).write_volatile(value);
@@ -39,7 +39,8 @@ fn read(register: u32) -> u32 {
     }
 }
 
-/// Deliver a pulse on `input` to the first processor as a non-maskable interrupt. False without a controller or that input.
+/// Deliver a pulse on `input` to the first processor as a non-maskable interrupt. False without a controller or that
+/// input.
 pub(crate) fn deliver_nmi(input: u32, apic_id: u32) -> bool {
     const NMI: u32 = 4 << 8;
     if PAGE.load(Ordering::Relaxed).is_null() || input > read(VERSION) >> 16 & 0xff {

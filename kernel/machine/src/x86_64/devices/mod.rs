@@ -1,4 +1,4 @@
-//! Devices, and the firmware tables that tell of them.
+//! Device drivers, and the firmware tables that list devices.
 
 pub(crate) mod acpi;
 pub(crate) mod hpet;

@@ -1,4 +1,4 @@
-//! The ports that end a machine.
+//! Power-off, reset, `pvpanic` and `isa-debug-exit` through their ports.
 
 use super::acpi::Sleep;
 use crate::addr::PhysAddr;
@@ -14,7 +14,7 @@ const DEBUG_EXIT: u16 = 0xf4;
 const PVPANIC: u16 = 0x505;
 const PANICKED: u8 = 1;
 
-/// See [`crate::power::notify_panic`].
+/// Implements [`crate::power::notify_panic`] by writing to `pvpanic`; no effect without the device.
 pub(crate) fn notify_panic() {
     // SAFETY: nothing else answers at this port; without the device it reads as all ones.
     unsafe {
@@ -25,7 +25,7 @@ pub(crate) fn notify_panic() {
     }
 }
 
-/// See [`crate::power::debug_exit`].
+/// Implements [`crate::power::debug_exit`]: QEMU exits with status `code << 1 | 1`; no effect without the device.
 pub(crate) fn debug_exit(code: u8) {
     // SAFETY: nothing else answers at this port.
     unsafe { out8(DEBUG_EXIT, code) };
@@ -39,7 +39,7 @@ pub(crate) fn init(sleep: Sleep) {
     let _ = SLEEP.set(sleep);
 }
 
-/// See [`crate::power::off`].
+/// Implements [`crate::power::off`] by the ACPI sleep register found at boot; returns if there is none.
 pub(crate) fn off() {
     match SLEEP.get() {
         // SAFETY: the firmware's PM1a control register: sleep type, sleep enable.

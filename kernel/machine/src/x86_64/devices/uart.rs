@@ -1,4 +1,4 @@
-//! The 16550 at COM1: works before anything else does.
+//! The 16550 UART at COM1: polled output without set-up, usable from the first instruction.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,8 +25,8 @@ pub(crate) fn init() {
     PRESENT.store(status != 0xff, Ordering::Relaxed);
 }
 
-/// Send bytes, waiting for room (bounded: a dead port must not hang a dying kernel). Ready to send means that the whole FIFO
-/// is empty, so it is filled at once.
+/// Send bytes, waiting for room (bounded: a dead port must not hang a dying kernel). Ready to send means that the whole
+/// FIFO is empty, so it is filled at once.
 pub(crate) fn send(bytes: &[u8]) {
     if !PRESENT.load(Ordering::Relaxed) {
         return;

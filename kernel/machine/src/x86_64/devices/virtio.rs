@@ -1,7 +1,8 @@
 //! The crash path's disk: a virtio block device, polled, one request at a time (Virtual I/O Device 1.2, 4.1 and 5.2).
 //!
-//! Its registers are reached through the window in configuration space (4.1.4.9), so that nothing has to be mapped. Queue,
-//! request and data lie in one static, whose physical address is known; the device is reset before it is told that address.
+//! Its registers are reached through the window in configuration space (4.1.4.9), so that nothing has to be mapped.
+//! Queue, request and data lie in one static, whose physical address is known; the device is reset before it is told
+//! that address.
 
 use core::cell::UnsafeCell;
 use core::ptr::{addr_of_mut, read_volatile, write_volatile};
@@ -54,7 +55,8 @@ struct Memory {
 
 struct Shared(UnsafeCell<Memory>);
 
-// SAFETY: touched only by a `Disk`, of which one at a time is in use: it needs the turn, or the stage and nobody else running.
+// SAFETY: touched only by a `Disk`, of which one at a time is in use: it needs the turn, or the stage with all other
+// processors stopped.
 unsafe impl Sync for Shared {}
 
 static MEMORY: Shared = Shared(UnsafeCell::new(Memory {
@@ -92,7 +94,7 @@ pub struct Disk {
     /// Offset of the register that announces requests.
     notify: u32,
     sectors: u64,
-    /// Requests made.
+    /// Requests submitted since the reset, modulo 65536: the next index of the available ring.
     made: u16,
     _alone: Alone,
 }
@@ -103,7 +105,7 @@ pub struct Turn(());
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 impl Turn {
-    /// It, unless somebody has it.
+    /// Takes the turn; `None` while another holder has it.
     pub fn take() -> Option<Self> {
         (!TAKEN.swap(true, Ordering::Acquire)).then_some(Self(()))
     }
@@ -115,14 +117,14 @@ impl Drop for Turn {
     }
 }
 
-/// Why nobody else drives the disk.
+/// Why the disk has no other driver at the moment.
 enum Alone {
     Crash { _stage: Stage },
     Turn { _turn: Turn },
 }
 
-/// The first block device, reset and made ready, for a crash. What anybody had begun with it is over. `None` too when somebody
-/// has the [`Turn`] and may still run.
+/// The first block device, reset and made ready, for a crash. Requests in progress are lost. `None` without a device,
+/// and while the holder of the [`Turn`] may still run.
 pub fn find(stage: Stage) -> Option<Disk> {
     if TAKEN.load(Ordering::Acquire) && !nmi::others_are_stopped() {
         return None;
@@ -130,7 +132,7 @@ pub fn find(stage: Stage) -> Option<Disk> {
     open(Alone::Crash { _stage: stage })
 }
 
-/// The same for whoever has the turn.
+/// The same for the holder of the turn.
 pub fn find_in(turn: Turn) -> Option<Disk> {
     open(Alone::Turn { _turn: turn })
 }
@@ -147,8 +149,8 @@ fn open(alone: Alone) -> Option<Disk> {
     let mut disk = Disk { function, window, notify: 0, sectors: 0, made: 0, _alone: alone };
     let (base, device) = (function.read(common + 8), function.read(device + 8));
     let (notify_base, multiplier) = (function.read(notify + 8), function.read(notify + 16));
-    // SAFETY: status 0 resets the device, which forgets all addresses; then it learns those of `MEMORY`, as its own kind of
-    // queue wants them, and touches nothing else.
+    // SAFETY: status 0 resets the device, which forgets all addresses; then it learns those of `MEMORY`, as its own
+    // kind of queue wants them, and touches nothing else.
     unsafe {
         function.enable();
         function.write(window + 4, region(common));

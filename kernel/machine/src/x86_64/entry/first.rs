@@ -1,8 +1,8 @@
 //! The first instructions: from the PVH entry (32-bit, paging off) to Rust in the higher half, first where the image is
 //! linked, then where [`super::slide`] moved it.
 //!
-//! Contract with QEMU's `-kernel` (Xen's PVH ABI, "x86/HVM direct boot ABI"): the ELF note of type 18 names the entry; there
-//! EBX holds the physical address of the start info, CS and DS are flat, paging and interrupts are off.
+//! Contract with QEMU's `-kernel` (Xen's PVH ABI, "x86/HVM direct boot ABI"): the ELF note of type 18 names the entry;
+//! there EBX holds the physical address of the start info, CS and DS are flat, paging and interrupts are off.
 
 use core::arch::global_asm;
 

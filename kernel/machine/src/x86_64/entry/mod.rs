@@ -1,4 +1,4 @@
-//! The ways in: from the loader, from programs and traps, and of further processors.
+//! Entry code: from the loader, from programs and traps, and of further processors.
 
 mod first;
 mod slide;

@@ -3,10 +3,12 @@
 //! The image is position-independent code linked at the lowest address it can have, with the addresses in its data
 //! written in place. So it runs where it was linked, and [`move_image`] is ordinary Rust: it draws an address, lets the
 //! boot tables show the image there too, adds the distance to every address in data and returns the distance; the boot
-//! assembly goes on in the moved image. [`crate::x86_64::memory::paging`] then maps the moved image alone. `nokaslr` leaves it in place.
+//! assembly goes on in the moved image. [`crate::x86_64::memory::paging`] then maps the moved image alone. `nokaslr`
+//! leaves it in place.
 //!
-//! The linker lists the addresses in data as `SHT_RELR` words (the generic ELF ABI's "Relative Relocation Table"): an even
-//! word is the address of one, and the odd words behind it are bitmaps of the 63 words that follow the last one listed.
+//! The linker lists the addresses in data as `SHT_RELR` words (the generic ELF ABI's "Relative Relocation Table"): an
+//! even word is the address of one, and the odd words behind it are bitmaps of the 63 words that follow the last one
+//! listed.
 
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
@@ -27,8 +29,8 @@ pub(super) const WINDOW: usize = 1024;
 /// Called by the boot assembly where the image is linked, with the start info's physical address. Returns how far the
 /// image was moved.
 ///
-/// The lowest addresses are left out, since the image must stay mapped where it runs; so are the highest, which would read
-/// as small negative numbers.
+/// The lowest addresses are left out, since the image must stay mapped where it runs; so are the highest, which would
+/// read as small negative numbers.
 pub(super) extern "C" fn move_image(start_info: u64) -> u64 {
     features::detect();
     // SAFETY: nothing was overwritten yet; the boot tables map the first GiB, where loaders put the start info.
@@ -76,7 +78,7 @@ unsafe fn relocate(slide: u64) {
             move_word(*entry);
             next = entry + 8;
         } else {
-            (0..63).filter(|place| entry >> (place + 1) & 1 == 1).for_each(|place| move_word(next + 8 * place));
+            (0..63).filter(|bit| entry >> (bit + 1) & 1 == 1).for_each(|bit| move_word(next + 8 * bit));
             next += 63 * 8;
         }
     }

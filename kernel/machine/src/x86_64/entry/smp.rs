@@ -27,7 +27,8 @@ pub(crate) fn found(apic_ids: [u32; MAX_CPUS], count: usize) {
 /// How long a processor gets to appear.
 const PATIENCE: Nanos = 500_000_000;
 
-/// See [`crate::cpu::start_others`].
+/// Implements [`crate::cpu::start_others`] by INIT and start-up interrupts to the local APICs that the firmware
+/// listed.
 pub(crate) fn start_others() -> u32 {
     if let Some((ids, count)) = FOUND.get() {
         let me = apic::id();
@@ -78,8 +79,8 @@ fn new_local() -> Option<&'static local::Local> {
     let block = Frame::alloc_block(ORDER).ok()?;
     let at = layout::direct(block.addr()).cast::<local::Local>();
     core::mem::forget(block);
-    // SAFETY: the block is large enough, aligned to its size, ours, and never released. Written in place: the value is larger
-    // than a kernel stack. Every field is zero to begin with but the two written.
+    // SAFETY: the block is large enough, aligned to its size, ours, and never released. Written in place: the value is
+    // larger than a kernel stack. Every field is zero to begin with but the two written.
     unsafe {
         at.write_bytes(0, 1);
         (&raw mut (*at).tss).write(descriptors::Tss::new());

@@ -98,7 +98,7 @@ type Ranges = [FrameRange; MAX_REGIONS + 4];
 
 struct Shared(UnsafeCell<[Ranges; 2]>);
 
-// SAFETY: written by `memory` alone, on the one processor, before anybody reads it.
+// SAFETY: written by `memory` alone, on the one processor, before the first read.
 unsafe impl Sync for Shared {}
 
 static RANGES: Shared =
@@ -159,7 +159,7 @@ fn carve(free: &mut [FrameRange], bytes: usize) -> PhysAddr {
     range.end.addr()
 }
 
-/// The frames to set aside for dumps: only if they are RAM and nobody else has them.
+/// The frames to set aside for dumps: only if they are RAM and not in use.
 fn dump_region(ram: &[FrameRange], command_line: &[u8], used: &[Range<u32>]) -> Range<u32> {
     let Some(wanted) = region::wanted(command_line) else { return 0..0 };
     let is_ram = ram.iter().any(|r| r.start <= wanted.start && wanted.end <= r.end);

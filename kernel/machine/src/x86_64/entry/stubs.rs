@@ -1,11 +1,12 @@
-//! The ways in and out of the kernel: interrupt and exception stubs, `SYSCALL`, and the one way back to user mode.
+//! Entry and exit stubs: interrupts and exceptions, `SYSCALL`, and the one exit to user mode.
 //!
-//! Stack picture at the top of a thread's kernel stack while it is in the kernel, from high to low: SS, RSP, RFLAGS, CS, RIP,
-//! the number (system call number, or -1), RDI, RSI, RDX, RCX, RAX, R8–R11, RBX, RBP, R12–R15, and the *way* word: 0 while
-//! SYSRET may be used, else 1. That is [`crate::x86_64::cpu::regs::UserFrame`]. Traps in kernel mode push the same on the current stack.
+//! Stack picture at the top of a thread's kernel stack while it is in the kernel, from high to low: SS, RSP, RFLAGS,
+//! CS, RIP, the number (system call number, or -1), RDI, RSI, RDX, RCX, RAX, R8–R11, RBX, RBP, R12–R15, and the *way*
+//! word: 0 while SYSRET may be used, else 1. That is [`crate::x86_64::cpu::regs::UserFrame`]. Traps in kernel mode push
+//! the same on the current stack.
 //!
-//! GS points to the processor's block exactly while in the kernel; the stubs of NMI, double fault and machine check cannot
-//! know which, so they take it from the end of their own stack and put back what they found.
+//! GS points to the processor's block exactly while in the kernel; the stubs of NMI, double fault and machine check
+//! cannot know which, so they take it from the end of their own stack and put back what they found.
 
 use core::arch::global_asm;
 
@@ -96,7 +97,8 @@ trap_common:
     add rsp, 8
     iretq
 
-    /* RDI is on the stack, EDI the vector; GS may be anybody's. RBX keeps the old base over the call. */
+    /* RDI is on the stack, EDI the vector; GS may be the user's or the kernel's. RBX keeps the old base over the
+       call. */
     .balign 16
 trap_paranoid:
     cld
@@ -132,8 +134,8 @@ trap_paranoid:
     add rsp, 8
     iretq
 
-    /* SYSCALL from compatibility mode, which no program can enter (see `descriptors`). Neither the stack nor GS is the kernel's
-       here and interrupts are off; -ENOSYS, and back. */
+    /* SYSCALL from compatibility mode, which no program can enter (see `descriptors`). Neither the stack nor GS is the
+       kernel's here and interrupts are off; -ENOSYS, and back. */
     .balign 16
     .global syscall_compat
 syscall_compat:
@@ -239,8 +241,8 @@ pub(crate) fn stub(vector: usize) -> u64 {
     trap_stubs as *const () as u64 + 16 * vector as u64
 }
 
-/// The ways into the kernel by instruction: SYSCALL enters at `entry` with interrupts off and a plain set of flags, from
-/// compatibility mode at a stub; SYSENTER raises a protection fault, as its code selector is null.
+/// The ways into the kernel by instruction: SYSCALL enters at `entry` with interrupts off and a plain set of flags,
+/// from compatibility mode at a stub; SYSENTER raises a protection fault, as its code selector is null.
 pub(super) fn enable_syscalls() {
     const SCE: u64 = 1;
     /// TF, IF, DF, IOPL, NT, RF, AC: cleared on entry.

@@ -1,7 +1,7 @@
 //! The page another processor starts in: from real mode at a low address to Rust in the higher half.
 //!
-//! The code is copied to [`PAGE`]; the words at its end tell it which tables, stack and block to use. The tables are the kernel's
-//! plus the first GiB at its physical address, for the few instructions that run there.
+//! The code is copied to [`PAGE`]; the words at its end tell it which tables, stack and block to use. The tables are
+//! the kernel's plus the first GiB at its physical address, for the few instructions that run there.
 
 use core::arch::global_asm;
 use core::sync::atomic::Ordering::Relaxed;
@@ -81,8 +81,8 @@ unsafe extern "C" {
     static trampoline_end: u8;
 }
 
-/// Write the page for one processor: it will call `entry` with `local` on the stack ending at `stack`. Returns the page's number
-/// for the start-up message. Not for two processors at once.
+/// Write the page for one processor: it will call `entry` with `local` on the stack ending at `stack`. Returns the
+/// page's number for the start-up message. Not for two processors at once.
 pub(super) fn prepare(stack: u64, local: &'static Local, entry: Entry) -> u8 {
     let start = &raw const trampoline_start;
     let size = (&raw const trampoline_end) as usize - start as usize;
@@ -103,7 +103,7 @@ pub(super) fn prepare(stack: u64, local: &'static Local, entry: Entry) -> u8 {
 /// The root table for the first instructions.
 fn root() -> u64 {
     let at = paging::startup_root();
-    // SAFETY: both are root tables; the low entry is the boot tables' first GiB, which nobody else uses.
+    // SAFETY: both are root tables; the low entry is the boot tables' first GiB, which has no other users.
     let (from, to) = unsafe { (table::table(table::root_address()), table::table(at)) };
     for (to, from) in to.iter().zip(from) {
         to.store(from.load(Relaxed), Relaxed);

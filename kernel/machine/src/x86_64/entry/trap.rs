@@ -1,4 +1,5 @@
-//! Sorts what the stubs catch: faults of programs, faults inside user copies, interrupts, and what the kernel cannot survive.
+//! Sorts what the stubs catch: faults of programs, faults inside user copies, interrupts, and what the kernel cannot
+//! survive.
 
 use core::sync::atomic::Ordering;
 
@@ -37,7 +38,8 @@ pub(super) extern "C" fn from_user(vector: u64, frame: &mut UserFrame, code: u64
         PAGE => {
             let fault = page_fault(msr::cr2(), code, frame.ip());
             irq::enable();
-            // An access of the processor's own, to a descriptor table say, is not the program's: mapping would not help it.
+            // An access of the processor's own, to a descriptor table say, is not the program's: mapping would not help
+            // it.
             if code & CODE_USER != 0 && fault.addr.0 < USER_END && (hooks().user_fault)(&fault) {
                 return;
             }
@@ -96,7 +98,8 @@ pub(super) extern "C" fn from_kernel(vector: u64, frame: &mut TrapFrame, code: u
     fatal(kind, &frame.regs, code, regs::control_here());
 }
 
-/// Run the handler of `vector`, which interrupted a program (`from_user`) or the kernel, in interrupt context, interrupts off.
+/// Run the handler of `vector`, which interrupted a program (`from_user`) or the kernel, in interrupt context,
+/// interrupts off.
 fn dispatch(vector: u8, from_user: bool) {
     if vector == vectors::SPURIOUS {
         return;
@@ -115,8 +118,8 @@ fn dispatch(vector: u8, from_user: bool) {
     depth.store(depth.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
 }
 
-/// A program may have set AC, and a copy in the kernel does: neither may weaken SMAP in a handler. The interrupted code gets it
-/// back with its flags.
+/// A program may have set AC, and a copy in the kernel does: neither may weaken SMAP in a handler. The interrupted code
+/// gets it back with its flags.
 #[inline]
 fn close_user_access() {
     if features::has(features::Feature::Smap) {
@@ -159,7 +162,7 @@ pub(super) extern "C" fn paranoid(vector: u64, frame: &mut TrapFrame, code: u64,
     let control = || Control { gs_base, ..regs::control_here() };
     let fatal = |kind| fatal(kind, &frame.regs, code, control());
     match vector {
-        // Somebody is impatient with a processor that is at it already.
+        // A second NMI while this processor handles the crash already.
         NMI if stage::is_mine() => {}
         // QEMU interrupts all processors at once: the first deals with it.
         NMI if nmi::stop_requested() || !stage::claim() => nmi::stop(&frame.regs, control()),

@@ -1,7 +1,7 @@
 //! The local interrupt controller: end of interrupt, messages to other processors, the one-shot timer.
 //!
-//! x2APIC through model-specific registers where the processor has it, else xAPIC through its page (Intel SDM 3, "Advanced
-//! Programmable Interrupt Controller"). Every processor's is at the same address.
+//! x2APIC through model-specific registers where the processor has it, else xAPIC through its page (Intel SDM 3,
+//! "Advanced Programmable Interrupt Controller"). Every processor's is at the same address.
 
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 

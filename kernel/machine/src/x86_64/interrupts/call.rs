@@ -1,4 +1,4 @@
-//! Running something on other processors, and what a processor does when it is interrupted for that.
+//! Cross-processor calls: runs a function on other processors by an inter-processor interrupt.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
@@ -31,7 +31,7 @@ unsafe impl Sync for Call {}
 static CALL: Call = Call { body: UnsafeCell::new(None), pending: AtomicU64::new(0) };
 static CALLING: SpinLock<()> = SpinLock::new(());
 
-/// See [`crate::cpu::call`].
+/// Implements [`crate::cpu::call`] by an inter-processor interrupt to each processor of `mask` that is online.
 pub(crate) fn call(mask: CpuMask, f: &(dyn Fn() + Sync)) {
     assert!(irq::enabled(), "a call to other processors with interrupts off");
     let held = CALLING.lock();

@@ -1,8 +1,9 @@
 //! Time from the cycle counter, and finding out how fast it runs.
 //!
-//! The processor may say (CPUID 0x15, or a hypervisor's 0x40000010). Otherwise the counter and the interrupt controller's timer
-//! are measured against the ACPI timer, or the PIT where there is none. The measurement spans the rest of boot, at least
-//! [`SPAN`] reference ticks; each end is the tightest of a few tries, since an emulator may be preempted between two reads.
+//! The processor may say (CPUID 0x15, or a hypervisor's 0x40000010). Otherwise the counter and the interrupt
+//! controller's timer are measured against the ACPI timer, or the PIT where there is none. The measurement spans the
+//! rest of boot, at least [`SPAN`] reference ticks; each end is the tightest of a few tries, since an emulator may be
+//! preempted between two reads.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -16,9 +17,9 @@ use crate::x86_64::cpu::port::{in8, in32, out8};
 pub struct ClockParams {
     /// Cycle count at time 0.
     pub base: u64,
-    /// Multiplier.
+    /// Nanoseconds per cycle as a fixed-point number with `shift` fractional bits.
     pub mult: u32,
-    /// Shift.
+    /// Fractional bits of `mult`.
     pub shift: u32,
     /// Cycles per second.
     pub hz: u64,
@@ -70,7 +71,7 @@ pub(crate) fn cycles_at(nanos: u64) -> u64 {
     BASE.load(Ordering::Relaxed).saturating_add(u64::try_from(passed).unwrap_or(u64::MAX))
 }
 
-/// See [`crate::time::params`].
+/// Implements [`crate::time::params`]: the values measured at boot, unchanged afterwards.
 pub(crate) fn params() -> ClockParams {
     ClockParams {
         base: BASE.load(Ordering::Relaxed),
@@ -92,7 +93,7 @@ impl Reference {
         match self {
             // SAFETY: reading the ACPI timer has no effect.
             Self::Acpi(port) => unsafe { in32(port) & 0xff_ffff },
-            // SAFETY: latch and read channel 2 of the PIT, which nobody else uses.
+            // SAFETY: latch and read channel 2 of the PIT, which has no other users.
             Self::Pit => unsafe {
                 out8(0x43, 0x80);
                 u32::from(in8(0x42)) | u32::from(in8(0x42)) << 8

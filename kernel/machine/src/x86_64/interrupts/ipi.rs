@@ -1,4 +1,4 @@
-//! Getting another processor's attention.
+//! Sends the inter-processor interrupt after which a processor looks at its mailbox and its work flag.
 
 use core::sync::atomic::Ordering;
 

@@ -1,8 +1,9 @@
-//! Flushing translations, here and on other processors.
+//! TLB flushes on this processor, and TLB shootdown on others.
 //!
-//! A flush of others is a ticket: the asker adds one to the target's `wanted`, interrupts it, and waits until the target's
-//! `done` has reached the ticket; tickets that arrive together are served by one flush. A processor that spins (for a lock, for
-//! its own tickets) serves its tickets meanwhile, so asking is allowed with interrupts off and locks held.
+//! A flush of others is a ticket: the asker adds one to the target's `wanted`, interrupts it, and waits until the
+//! target's `done` has reached the ticket; tickets that arrive together are served by one flush. A processor that spins
+//! (for a lock, for its own tickets) serves its tickets meanwhile, so asking is allowed with interrupts off and locks
+//! held.
 
 use core::arch::asm;
 use core::sync::atomic::{Ordering, fence};
@@ -72,7 +73,7 @@ fn ask(mask: CpuMask, kernel: bool) {
         (hooks().note)(&Note::FlushAsked { of: mask, kernel });
     }
     let mut tickets = [0; MAX_CPUS];
-    // The table writes before must be seen by whoever flushes after.
+    // The table writes before must be seen by every processor that flushes after.
     fence(Ordering::SeqCst);
     for (local, ticket) in targets(mask).zip(&mut tickets) {
         let asked = &local.flushes;

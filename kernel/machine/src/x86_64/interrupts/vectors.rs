@@ -1,4 +1,4 @@
-//! Which interrupt has which vector.
+//! Interrupt vector numbers.
 
 /// The one-shot timer of each processor.
 pub(crate) const TIMER: u8 = 0xf0;

@@ -1,7 +1,7 @@
-//! Page tables as they are, for dumps: no lock, no fault, whatever they hold.
+//! Reads page tables for dumps: takes no lock and does not fault, whatever the tables hold.
 //!
-//! Tables are read through the direct map, word by word, and only where there is RAM; an entry that points elsewhere ends the
-//! walk. Somebody may be changing them: what is read is then either state.
+//! Tables are read through the direct map, word by word, and only where there is RAM; an entry that points elsewhere
+//! ends the walk. Other processors may change them meanwhile: each entry is then read before or after its change.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -15,7 +15,7 @@ use crate::x86_64::layout::DIRECT_LIMIT;
 pub struct RawLeaf {
     /// The first address it maps.
     pub at: u64,
-    /// The entry.
+    /// The raw entry, flags included.
     pub entry: u64,
     /// Bytes it maps.
     pub size: u64,
@@ -48,8 +48,8 @@ pub fn walk(root: PhysAddr, addr: u64) -> Walk {
     walk
 }
 
-/// Visit the leaves in `start..end` below the root table `root`, those that are not present but not empty too, in order, until
-/// `visit` says `false`.
+/// Visit the leaves in `start..end` below the root table `root`, those that are not present but not empty too, in
+/// order, until `visit` says `false`.
 pub fn leaves(root: PhysAddr, start: u64, end: u64, visit: &mut dyn FnMut(RawLeaf) -> bool) {
     below(root.0 & table::ADDRESS, 3, start, end, visit);
 }

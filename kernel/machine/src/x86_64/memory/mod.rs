@@ -1,4 +1,5 @@
-//! Page tables, what is mapped through them (stacks, spans, address spaces), and what runs on it (threads, the crash stage).
+//! Page tables, what is mapped through them (stacks, spans, address spaces), and what runs on it (threads, the crash
+//! stage).
 
 pub(crate) mod bases;
 pub(crate) mod early;

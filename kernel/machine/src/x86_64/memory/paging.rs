@@ -19,13 +19,13 @@ const DEVICES_END: u64 = 16 << 30;
 /// A root table for starting other processors, taken at boot so that it lies below 4 GiB.
 static STARTUP_ROOT: AtomicU64 = AtomicU64::new(0);
 
-/// See [`STARTUP_ROOT`].
+/// The physical address of [`STARTUP_ROOT`], below 4 GiB; 0 before the final tables are active.
 pub(crate) fn startup_root() -> PhysAddr {
     PhysAddr(STARTUP_ROOT.load(Relaxed))
 }
 
-/// Replace the boot tables by the final ones, with the regions at the bases drawn from `random`. Once, on the first processor,
-/// before anything holds a low address or one of the direct map.
+/// Replace the boot tables by the final ones, with the regions at the bases drawn from `random`. Once, on the first
+/// processor, before anything holds a low address or one of the direct map.
 pub(crate) fn build(info: &StartInfo, random: Option<u64>) {
     let shown = || info.regions[..info.count].iter().filter(|r| matches!(r.kind, 1 | 3 | 4));
     let reach = shown().map(|r| r.end.min(DIRECT_LIMIT)).fold(DEVICES_END, u64::max);
@@ -40,18 +40,19 @@ pub(crate) fn build(info: &StartInfo, random: Option<u64>) {
     map_ram(direct_table, &bases, 0, 1 << 20);
     // SAFETY: as above.
     map_image(unsafe { table::table(image) });
-    // SAFETY: the root in use, by its name in the image, which stays; entries are replaced by ones that show the same memory
-    // under the addresses in use.
+    // SAFETY: the root in use, by its name in the image, which stays; entries are replaced by ones that show the same
+    // memory under the addresses in use.
     let root = unsafe { &*table::root() };
     let stacks_table = early::take(4096);
-    // The boot tables' direct map goes first: the new one may have its place, and is not used before it is there.
+    // The boot tables' direct map goes first: the new one may have the same addresses, and is not used before it is
+    // mapped.
     root[table::index(KERNEL_HALF, 3)].store(0, Relaxed);
     root[table::index(bases.direct, 3)].store(direct_map.0 | PRESENT | WRITE, Relaxed);
     root[table::index(bases.stacks, 3)].store(stacks_table.0 | PRESENT | WRITE, Relaxed);
     root[table::index(layout::image_base(), 3)].store(image.0 | PRESENT | WRITE, Relaxed);
     root[0].store(0, Relaxed);
-    // SAFETY: the same root, to flush what the boot tables left behind; it maps the direct map at its new base, and nothing of
-    // this function's uses an address of the old one any more.
+    // SAFETY: the same root, to flush what the boot tables left behind; it maps the direct map at its new base, and
+    // nothing of this function's uses an address of the old one any more.
     unsafe {
         msr::set_cr3(msr::cr3());
         layout::set(bases);
@@ -80,8 +81,8 @@ fn map_ram(direct_map: &Table, bases: &Bases, start: u64, end: u64) {
     }
 }
 
-/// One 2 MiB leaf under the given third-level slot, unless one is there; in small pieces where the image's read-only part
-/// lies in it.
+/// One 2 MiB leaf under the given third-level slot, unless one is there; in small pieces where the image's read-only
+/// part lies in it.
 fn map_huge(slot: &AtomicU64, at: u64, leaf: u64) {
     if slot.load(Relaxed) & HUGE != 0 {
         return;

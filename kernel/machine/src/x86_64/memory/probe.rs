@@ -1,4 +1,4 @@
-//! Reading memory that may not be there.
+//! Reads kernel addresses that may be unmapped: a fault ends the copy instead of the kernel.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -66,7 +66,8 @@ pub(crate) fn double_fault() -> ! {
 /// Load from an address between the regions of `layout`, in kernel mode and without a fix-up.
 #[inline(never)]
 pub(crate) fn fault() {
-    // SAFETY: nothing is ever mapped there, so the load faults before it has a value, and the kernel's handler never returns.
+    // SAFETY: nothing is ever mapped there, so the load faults before it has a value, and the kernel's handler never
+    // returns.
     unsafe {
         core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) crate::x86_64::layout::NOWHERE, options(nostack, readonly));
     };

@@ -1,5 +1,5 @@
-//! Reads the start info of the PVH boot protocol (Xen's `hvm_start_info`) into values of our own, before the memory it lies in
-//! is reused.
+//! Reads the start info of the PVH boot protocol (Xen's `hvm_start_info`) into values of our own, before the memory it
+//! lies in is reused.
 
 use core::cell::UnsafeCell;
 
@@ -103,7 +103,7 @@ pub(crate) unsafe fn read(at: u64) -> Option<StartInfo> {
 }
 
 /// # Safety
-/// `from` is a NUL-terminated string, and nobody uses [`COMMAND_LINE`] yet.
+/// `from` is a NUL-terminated string, and [`COMMAND_LINE`] is not in use yet.
 unsafe fn copy_command_line(from: *const u8) -> usize {
     let to = COMMAND_LINE.0.get().cast::<u8>();
     for len in 0..COMMAND_LINE_MAX {

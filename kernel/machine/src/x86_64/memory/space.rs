@@ -1,8 +1,8 @@
 //! User page tables: four levels of 512 entries, walked by hand under the space's lock.
 //!
 //! Invariants, all kept by this module and its children:
-//! - a non-zero leaf owns one reference to the frame it names (a 2 MiB leaf to its block); a non-zero intermediate entry owns its
-//!   table;
+//! - a non-zero leaf owns one reference to the frame it names (a 2 MiB leaf to its block); a non-zero intermediate
+//!   entry owns its table;
 //! - the upper half of the root is the kernel's and never changes;
 //! - beside each table its owner keeps a [`span`] of the entries in use, so that sparse tables are not searched;
 //! - frames and tables taken out are released only after every processor running the space has flushed.
@@ -95,8 +95,8 @@ impl UserSpace {
         Some((unsafe { Frame::retain(leaf.frame) }, leaf))
     }
 
-    /// Call `visit` for each leaf in `range` in ascending order; empty tables are skipped in one step. The space's lock is
-    /// held: `visit` must not call back into it (it would panic on the lock).
+    /// Call `visit` for each leaf in `range` in ascending order; empty tables are skipped in one step. The space's lock
+    /// is held: `visit` must not call back into it (it would panic on the lock).
     pub fn for_each(&self, range: PageRange, visit: &mut dyn FnMut(UserPage, &Leaf)) {
         self.tables().for_each_slot(range, &mut |at, slot| {
             if let Some(page) = UserPage::new(at) {
@@ -128,8 +128,8 @@ impl UserSpace {
     }
 }
 
-/// How often rights were taken away from the space that this processor runs, other than by resolving a fault; 0 without one.
-/// While the number stays, a fault that was resolved has no reason to come again.
+/// How often rights were taken away from the space that this processor runs, other than by resolving a fault; 0 without
+/// one. While the number stays, a fault that was resolved has no reason to come again.
 #[must_use]
 pub fn losses_here() -> u64 {
     let _off = irq::off();
@@ -150,8 +150,8 @@ pub(crate) unsafe fn switch_to(space: *mut UserSpace) {
         return;
     }
     let bit = 1 << local.id.load(Relaxed);
-    // SAFETY: the new space is owned by the caller's thread; the old one by the thread before, which releases it only later.
-    // The bit is set before translations can be cached, and cleared after they are gone.
+    // SAFETY: the new space is owned by the caller's thread; the old one by the thread before, which releases it only
+    // later. The bit is set before translations can be cached, and cleared after they are gone.
     unsafe {
         match space.as_ref() {
             Some(space) => {

@@ -3,8 +3,8 @@
 //! The heap comes here when no contiguous block of frames is to be had, or none is that large. Rare and slow by design:
 //! every release interrupts all processors.
 //!
-//! The room is divided by size: a span of `2^order` pages begins at one of at most [`MOST`] places that only spans of its order
-//! use. Only the pages asked for are mapped, so what follows a span is unmapped unless it fills its place.
+//! The room is divided by size: a span of `2^order` pages begins at one of at most [`MOST`] slots that only spans of
+//! its order use. Only the pages asked for are mapped, so what follows a span is unmapped unless it fills its slot.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -31,8 +31,8 @@ static TAKEN: SpinLock<[[u64; MOST as usize / 64]; MAX_ORDER as usize + 1]> =
 /// [`MAX_ORDER`] allows.
 pub(crate) fn map(pages: usize) -> Option<*mut u8> {
     let order = order(pages)?;
-    let place = take_place(order)?;
-    let base = spans() + u64::from(order) * ROOM + (place << order) * PAGE_SIZE as u64;
+    let slot = take_slot(order)?;
+    let base = spans() + u64::from(order) * ROOM + (slot << order) * PAGE_SIZE as u64;
     let no_exec = if features::has(features::Feature::Nx) { NO_EXEC } else { 0 };
     for page in 0..pages {
         let mapped = stacks::leaf(base + (page * PAGE_SIZE) as u64).and_then(|leaf| {
@@ -42,7 +42,7 @@ pub(crate) fn map(pages: usize) -> Option<*mut u8> {
         });
         if let Err(OutOfFrames) = mapped {
             release(base, page);
-            give_place(order, place);
+            give_slot(order, slot);
             return None;
         }
     }
@@ -58,12 +58,12 @@ pub(crate) fn holds(at: *mut u8) -> bool {
 /// Release a span.
 ///
 /// # Safety
-/// `at` came from [`map`] with as many pages, and nobody uses the memory any more.
+/// `at` came from [`map`] with as many pages, and the memory is no longer in use.
 pub(crate) unsafe fn unmap(at: *mut u8, pages: usize) {
     let Some(order) = order(pages) else { return };
     release(at as u64, pages);
-    let place = ((at as u64 - spans() - u64::from(order) * ROOM) / PAGE_SIZE as u64) >> order;
-    give_place(order, place);
+    let slot = ((at as u64 - spans() - u64::from(order) * ROOM) / PAGE_SIZE as u64) >> order;
+    give_slot(order, slot);
 }
 
 fn order(pages: usize) -> Option<u8> {
@@ -71,24 +71,24 @@ fn order(pages: usize) -> Option<u8> {
     (order <= MAX_ORDER).then_some(order)
 }
 
-fn places(order: u8) -> u64 {
+fn slots(order: u8) -> u64 {
     ((ROOM / PAGE_SIZE as u64) >> order).min(MOST)
 }
 
-fn take_place(order: u8) -> Option<u64> {
+fn take_slot(order: u8) -> Option<u64> {
     let mut taken = TAKEN.lock_irq();
     let words = &mut taken[usize::from(order)];
     let word = words.iter().position(|word| *word != u64::MAX)?;
-    let place = word as u64 * 64 + u64::from(words[word].trailing_ones());
-    if place >= places(order) {
+    let slot = word as u64 * 64 + u64::from(words[word].trailing_ones());
+    if slot >= slots(order) {
         return None;
     }
-    words[word] |= 1 << (place % 64);
-    Some(place)
+    words[word] |= 1 << (slot % 64);
+    Some(slot)
 }
 
-fn give_place(order: u8, place: u64) {
-    TAKEN.lock_irq()[usize::from(order)][place as usize / 64] &= !(1 << (place % 64));
+fn give_slot(order: u8, slot: u64) {
+    TAKEN.lock_irq()[usize::from(order)][slot as usize / 64] &= !(1 << (slot % 64));
 }
 
 /// Unmap the first `pages` pages at `base`: no processor may know a translation any more when the frames are released.

@@ -1,7 +1,7 @@
 //! Kernel stacks: slots of 64 KiB whose lower half is never mapped, so that running out of stack faults at once.
 //!
-//! Mapping and unmapping cost table writes and, for unmapping, an interrupt to every processor; so freed stacks stay mapped, and
-//! only an excess over a few is unmapped, many in one go, when the next stack is asked for.
+//! Mapping and unmapping cost table writes and, for unmapping, an interrupt to every processor; so freed stacks stay
+//! mapped, and only an excess over a few is unmapped, many in one go, when the next stack is asked for.
 
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
@@ -67,7 +67,7 @@ impl Stack {
     #[inline(always)]
     fn guarded(self) -> Self {
         #[cfg(feature = "fortress")]
-        // SAFETY: the lowest word of a mapped stack that nobody uses yet.
+        // SAFETY: the lowest word of a mapped stack that is not in use yet.
         unsafe {
             (self.bottom() as *mut u64).write_volatile(CANARY);
         }
@@ -142,7 +142,7 @@ fn trim_now() {
     }
 }
 
-/// Unmap stacks nobody uses, flush every processor's translations, and only then free frames and slots.
+/// Unmap unused stacks, flush every processor's translations, and only then free frames and slots.
 fn release(slots: &[u32]) {
     for slot in slots {
         for_each_leaf(*slot, |leaf| leaf.store(leaf.load(Relaxed) & !PRESENT, Relaxed));
@@ -161,7 +161,7 @@ fn link(slot: u32) -> *mut u64 {
 
 impl Pool {
     fn push(&mut self, slot: u32) {
-        // SAFETY: the stack is mapped and nobody uses it.
+        // SAFETY: the stack is mapped and free.
         unsafe { link(slot).write(u64::from(self.free)) };
         self.free = slot;
         self.mapped += 1;
@@ -234,7 +234,7 @@ pub(crate) fn leaf(at: u64) -> Result<&'static AtomicU64, OutOfFrames> {
         if entry.load(Relaxed) == 0 {
             let made = Frame::alloc_zeroed()?.into_number().addr().0 | PRESENT | WRITE;
             if entry.compare_exchange(0, made, Relaxed, Relaxed).is_err() {
-                // SAFETY: nobody saw the table; take the reference back.
+                // SAFETY: the table was not published; take the reference back.
                 drop(unsafe { Frame::from_number(table::frame(made)) });
             }
         }

@@ -1,9 +1,9 @@
-//! Where a crash is dealt with: on stacks of its own, entered for good, one processor at a time.
+//! The crash stage: stacks of its own, entered without return by one processor at a time.
 //!
-//! [`enter`] leaves the stack it is called on and never comes back, so whatever failed there (an overflow, a lock held, a
-//! half-done change) stays as it was. A second failure enters again, on the other of two stacks: the failure before lives on
-//! the stack left, the one before that is past. So crashes may nest without end on bounded stacks, and what the stage hands
-//! out may be handed out anew each time: nobody who had it before runs again.
+//! [`enter`] leaves the stack it is called on and never comes back, so whatever failed there (an overflow, a lock held,
+//! a half-done change) stays as it was. A second failure enters again, on the other of two stacks: the failure before
+//! lives on the stack left, the one before that is past. So crashes may nest without end on bounded stacks, and what
+//! the stage hands out may be handed out again each time: the code that had it before never resumes.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -17,7 +17,7 @@ use crate::percpu;
 use crate::x86_64::cpu::{irq, local, regs};
 use crate::x86_64::interrupts::nmi;
 
-/// The processor that has the stage, plus 1; 0 while nobody has.
+/// The processor that has the stage, plus 1; 0 while no processor has it.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 static ENTRIES: AtomicU32 = AtomicU32::new(0);
 /// Tops of the two stacks; 0 before [`prepare`].
@@ -34,7 +34,7 @@ unsafe impl Sync for Buffer {}
 
 static BUFFER_BYTES: Buffer = Buffer(UnsafeCell::new([0; BUFFER]));
 
-/// The proof that whoever has it is alone in dealing with a crash.
+/// The proof that its holder is the only code that handles a crash.
 #[derive(Clone, Copy)]
 pub struct Stage {
     /// How many entered before: 0 for the first crash.
@@ -42,8 +42,8 @@ pub struct Stage {
     _this_processor_only: PhantomData<*mut ()>,
 }
 
-/// What runs on the stage: it gets what went wrong, the stage, and memory that outlives any stack, which holds whatever the
-/// entry before left in it.
+/// What runs on the stage: it gets what went wrong, the stage, and memory that outlives any stack, which holds whatever
+/// the entry before left in it.
 pub type Handler<A> = fn(&A, Stage, &'static mut [u8; BUFFER]) -> !;
 
 /// Give the stage its stacks. Until then it runs on whatever stack it is entered from.
@@ -79,8 +79,9 @@ struct Call<'a, A> {
     depth: u32,
 }
 
-/// Deal with a crash: `handle` runs on a stack of its own, interrupts off, and nothing on the present stack ever runs again,
-/// so `argument` may lie on it. A processor that comes while another one is at it stops here, as if it had been asked to.
+/// Deal with a crash: `handle` runs on a stack of its own, interrupts off, and nothing on the present stack ever runs
+/// again, so `argument` may lie on it. A processor that comes while another one is at it stops here, as if it had been
+/// asked to.
 ///
 /// The thread that runs cannot be switched away from any more: a lock is counted that is never released.
 pub fn enter<A>(argument: &A, handle: Handler<A>) -> ! {
@@ -95,8 +96,8 @@ pub fn enter<A>(argument: &A, handle: Handler<A>) -> ! {
     if top == 0 {
         begin(&call);
     }
-    // SAFETY: the stack is the stage's own: what was entered on it two entries before never runs again, and the entry before,
-    // which `call` lies on, is on the other one. `begin` does not return.
+    // SAFETY: the stack is the stage's own: what was entered on it two entries before never runs again, and the entry
+    // before, which `call` lies on, is on the other one. `begin` does not return.
     unsafe {
         asm!(
             "mov rsp, {top}",
@@ -112,8 +113,8 @@ pub fn enter<A>(argument: &A, handle: Handler<A>) -> ! {
 }
 
 extern "C" fn begin<A>(call: &Call<'_, A>) -> ! {
-    // SAFETY: one processor owns the stage for good, the entry before this one never runs again (its processor is here, its
-    // thread cannot be switched to, see `enter`), so this is the only reference in use.
+    // SAFETY: one processor owns the stage for good, the entry before this one never runs again (its processor is here,
+    // its thread cannot be switched to, see `enter`), so this is the only reference in use.
     let buffer = unsafe { &mut *BUFFER_BYTES.0.get() };
     (call.handle)(call.argument, Stage { depth: call.depth, _this_processor_only: PhantomData }, buffer)
 }
@@ -131,16 +132,16 @@ pub struct Committed<T> {
 unsafe impl<T: Copy + Send> Sync for Committed<T> {}
 
 impl<T: Copy> Committed<T> {
-    /// Nothing yet.
+    /// A cell without a value; usable in a static.
     #[expect(clippy::new_without_default, reason = "only statics hold one, and those need `const`")]
     pub const fn new() -> Self {
         Self { slots: [const { UnsafeCell::new(MaybeUninit::uninit()) }; 2], valid: AtomicU32::new(0) }
     }
 
-    /// Remember `value`.
+    /// Replaces the value by `value`. A crash before the end of the call leaves the former value in force.
     pub fn set(&self, _stage: &Stage, value: T) {
         let slot = if self.valid.load(Ordering::Relaxed) == 1 { 1 } else { 0 };
-        // SAFETY: the slot that does not count; nobody reads it, and whoever may have been writing it never runs again.
+        // SAFETY: the slot that does not count; it has no readers, and an interrupted writer of it never resumes.
         unsafe { (*self.slots[slot].get()).write(value) };
         self.valid.store(slot as u32 + 1, Ordering::Release);
     }

@@ -1,6 +1,7 @@
 //! Page-table entries and tables, as the processor reads them.
 //!
-//! Every entry is an atomic word: processors walk tables, and set accessed and dirty marks, while the kernel changes them.
+//! Every entry is an atomic word: processors walk tables, and set accessed and dirty marks, while the kernel changes
+//! them.
 
 use core::sync::atomic::AtomicU64;
 

@@ -1,7 +1,8 @@
 //! The machine's part of a thread, and the switch from one to another.
 //!
 //! Stack picture of a user thread: at the top the FPU area (64-byte aligned), below it the user registers
-//! ([`UserFrame`]), below that the kernel's own frames. Of a parked thread the lowest words are what [`switch_stacks`] pushed.
+//! ([`UserFrame`]), below that the kernel's own frames. Of a parked thread the lowest words are what [`switch_stacks`]
+//! pushed.
 //!
 //! A thread that has run owns one reference to itself, given up when it is dead: its stack never disappears under it.
 
@@ -22,7 +23,7 @@ use crate::x86_64::cpu::{fpu, local};
 const PARKED: u32 = 0;
 const RUNNING: u32 = 1;
 const DEAD: u32 = 2;
-/// Parked, and somebody is changing it.
+/// Parked, and locked while another thread changes it.
 const BUSY: u32 = 3;
 
 const NO_CPU: u32 = u32::MAX;
@@ -280,7 +281,8 @@ fn running(local: &local::Local) -> *mut Core {
 /// Run the thread of `core` here. Returns when the running thread is resumed; for a dead or boot caller never.
 ///
 /// # Safety
-/// Interrupts are off; `core` was claimed for this processor and [owns itself](Core::own); `leave` is true of the caller.
+/// Interrupts are off; `core` was claimed for this processor and [owns itself](Core::own); `leave` is true of the
+/// caller.
 pub(crate) unsafe fn switch(core: *const Core, leave: Leave) {
     let local = local::here();
     let previous = running(local);
@@ -355,14 +357,14 @@ fn finish() {
     if previous.is_null() {
         return;
     }
-    // SAFETY: it keeps itself alive until `release` below, and nobody resumes it before the state is stored.
+    // SAFETY: it keeps itself alive until `release` below, and it cannot be resumed before the state is stored.
     let core = unsafe { &*previous };
     let leave = core.leave.load(Ordering::Relaxed);
     if leave != DEAD {
         core.state.store(leave, Ordering::Release);
         return;
     }
-    // SAFETY: dead, and its stack left for good: nobody else touches the slot.
+    // SAFETY: dead, and its stack left for good: the slot has no other users.
     drop(unsafe { (*core.stack.get()).take() });
     core.state.store(DEAD, Ordering::Release);
     let itself = core.itself.load(Ordering::Relaxed);

@@ -29,9 +29,9 @@ impl UserSpace {
         Ok(())
     }
 
-    /// Map a run of pages: `next(i)` gives the frame of the `i`th page of `range`; `None` skips that page, and pages already
-    /// mapped are skipped without asking. Returns pages mapped; stops early without table frames. This is the fault-around and
-    /// prefault path: the walk is done once per table.
+    /// Map a run of pages: `next(i)` gives the frame of the `i`th page of `range`; `None` skips that page, and pages
+    /// already mapped are skipped without asking. Returns pages mapped; stops early without table frames. This is the
+    /// fault-around and prefault path: the walk is done once per table.
     pub fn map_run(&self, range: PageRange, prot: Prot, next: &mut dyn FnMut(usize) -> Option<Frame>) -> usize {
         let tables = self.tables();
         let rights = encode(FrameNumber(0), prot);
@@ -69,8 +69,8 @@ impl UserSpace {
         mapped
     }
 
-    /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds one reference to it. On error
-    /// the frame is handed back (a block too small counts as occupied).
+    /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds one reference to it. On
+    /// error the frame is handed back (a block too small counts as occupied).
     pub fn map_huge(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), (MapError, Frame)> {
         let aligned =
             page.addr().is_multiple_of(super::HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
@@ -89,9 +89,9 @@ impl UserSpace {
         }
     }
 
-    /// Replace what is mapped at `page` (CoW break, upgrade): the old frame is released after the flush. `expected` must
-    /// still be mapped there as a small page, else nothing happens and the frame comes back: another thread resolved the same
-    /// fault.
+    /// Replace what is mapped at `page` (CoW break, upgrade): the old frame is released after the flush. `expected`
+    /// must still be mapped there as a small page, else nothing happens and the frame comes back: another thread
+    /// resolved the same fault.
     pub fn replace(&self, page: UserPage, expected: FrameNumber, frame: Frame, prot: Prot) -> Result<(), Frame> {
         let tables = self.tables();
         let Some(slot) = tables.find(page.addr()).filter(|s| !s.huge && table::frame(s.get()) == expected) else {
@@ -114,7 +114,8 @@ impl UserSpace {
         // SAFETY: the leaf owns a reference; it stays in place, so this view of it is not dropped.
         let shared = core::mem::ManuallyDrop::new(unsafe { Frame::from_number(table::frame(old)) });
         if shared.references() == 1 {
-            // More rights only: the stale translation costs one more fault at worst, except here, where it just faulted.
+            // More rights only: the stale translation costs one more fault at worst, except here, where it just
+            // faulted.
             slot.entry.store(encode(shared.number(), prot) | old & (ACCESSED | DIRTY), SeqCst);
             drop(tables);
             tlb::flush_user(self.active.load(SeqCst) & 1 << crate::percpu::id().0, PageRange::one(page));
@@ -154,8 +155,8 @@ impl UserSpace {
         Ok(())
     }
 
-    /// Move the mappings of `from` to the same-sized `to` (mremap), which must be empty and apart from it. On error nothing has
-    /// moved.
+    /// Move the mappings of `from` to the same-sized `to` (mremap), which must be empty and apart from it. On error
+    /// nothing has moved.
     pub fn move_range(&self, from: PageRange, to: PageRange) -> Result<(), MapError> {
         let apart = from.end() <= to.start() || to.end() <= from.start();
         if from.pages() != to.pages() || !apart {

@@ -1,4 +1,4 @@
-//! The end of a space: every table and every leaf lets go of what it owns. Nobody runs it any more, so nothing is flushed.
+//! Drops an address space: frees tables and drops frame references. No processor has it loaded, so no TLB is flushed.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -30,7 +30,7 @@ fn release(table: FrameNumber, level: u32) {
                 continue;
             }
             if inject::is(inject::Fault::DropTwice) && entry >> TAG_SHIFT & 3 == 1 {
-                // SAFETY: none, on purpose: the planted bug, a reference dropped that somebody else owns.
+                // SAFETY: none, on purpose: the planted bug, a reference dropped that another owner holds.
                 drop(unsafe { Frame::from_number(table::frame(entry)) });
             }
             // SAFETY: a leaf owns one reference, given up here.

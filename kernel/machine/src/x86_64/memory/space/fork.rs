@@ -1,4 +1,4 @@
-//! Giving a child the pages of its parent.
+//! Copies a parent's mappings into a child's address space: shared or copy-on-write.
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -9,9 +9,9 @@ use crate::mapping::{ForkMode, Removed};
 use crate::x86_64::memory::table::{ACCESSED, DIRTY, Table, WRITE};
 
 impl UserSpace {
-    /// Give `child` this space's pages in `range`, table by table. The child's range must be empty: a page it has already stays.
-    /// With copy-on-write this side loses its write rights too; the caller calls [`flush`](Self::flush) once after the last
-    /// range. Returns pages shared, by tag; without a frame for a table the child has part of them.
+    /// Give `child` this space's pages in `range`, table by table. The child's range must be empty: a page it has
+    /// already stays. With copy-on-write this side loses its write rights too; the caller calls [`flush`](Self::flush)
+    /// once after the last range. Returns pages shared, by tag; without a frame for a table the child has part of them.
     pub fn fork_range(&self, child: &Self, range: PageRange, mode: ForkMode) -> Result<Removed, OutOfFrames> {
         let parent = self.tables();
         let child = child.tables();
@@ -65,7 +65,8 @@ fn share_table(
         if entry & lost != 0 {
             from[index].store(entry & !lost, Relaxed);
         }
-        // SAFETY: the parent's leaf owns a reference, and stays while its lock is held; the child's leaf gets one of its own.
+        // SAFETY: the parent's leaf owns a reference, and stays while its lock is held; the child's leaf gets one of
+        // its own.
         core::mem::forget(unsafe { Frame::retain(table::frame(entry)) });
         to[index].store(entry & !(lost | ACCESSED | DIRTY), Relaxed);
         shared.by_tag[(entry >> table::TAG_SHIFT & 3) as usize] += 1;

@@ -1,4 +1,4 @@
-//! Taking mappings away: what is taken out waits in a batch until every processor has forgotten it.
+//! Unmapping: frames wait in a batch until every processor has flushed their translations.
 
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -57,9 +57,9 @@ impl<'a> Batch<'a> {
 }
 
 impl UserSpace {
-    /// Remove every mapping in `range`; frames are released after the flush. A 2 MiB leaf only partly inside is split first;
-    /// if there is no frame for that, it is removed whole only where inside, never beyond `range`, and the rest is reported by
-    /// `Err` with what was done so far.
+    /// Remove every mapping in `range`; frames are released after the flush. A 2 MiB leaf only partly inside is split
+    /// first; if there is no frame for that, it is removed whole only where inside, never beyond `range`, and the rest
+    /// is reported by `Err` with what was done so far.
     pub fn unmap(&self, range: PageRange) -> Result<Removed, (Removed, OutOfFrames)> {
         let mut removed = Removed::default();
         let tables = self.tables();
@@ -80,7 +80,8 @@ impl UserSpace {
         Ok(removed)
     }
 
-    /// Remove the mapping of one page and hand its frame over, after the flush. A page inside a 2 MiB leaf is not taken.
+    /// Remove the mapping of one page and hand its frame over, after the flush. A page inside a 2 MiB leaf is not
+    /// taken.
     pub fn take(&self, page: UserPage) -> Option<(Frame, Leaf)> {
         let tables = self.tables();
         let slot = tables.find(page.addr()).filter(|slot| !slot.huge)?;
@@ -127,8 +128,8 @@ impl Tables<'_> {
         Some((current, unsafe { table::table(current.addr()) }))
     }
 
-    /// Turn a 2 MiB leaf that `at` lies inside (not at its start) into 512 small ones. Rights and marks stay, so nothing is
-    /// flushed; each small leaf counts on the block.
+    /// Turn a 2 MiB leaf that `at` lies inside (not at its start) into 512 small ones. Rights and marks stay, so
+    /// nothing is flushed; each small leaf counts on the block.
     pub(super) fn split_huge(&self, at: u64) -> Result<(), OutOfFrames> {
         if !self.space.has_huge.load(Relaxed) || at.is_multiple_of(HUGE_SPAN) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Which entries of a table are in use: their number and the lowest and highest index ever used, kept in the frame table's note
-//! beside the table. Searching a table means searching its span.
+//! Which entries of a table are in use: their number and the lowest and highest index ever used, kept in the frame
+//! table's note beside the table. Searching a table means searching its span.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -196,8 +196,8 @@ pub(super) enum End<'a> {
     Nothing { next: u64 },
 }
 
-/// The first address after `at` that an entry in use of this table covers, or where the table ends. So a large empty mapping
-/// costs a search of one table, not a walk for each 2 MiB.
+/// The first address after `at` that an entry in use of this table covers, or where the table ends. So a large empty
+/// mapping costs a search of one table, not a walk for each 2 MiB.
 #[cold]
 fn next_used(at: u64, table: FrameNumber, entries: &Table, level: u32) -> u64 {
     let shift = 12 + 9 * level;

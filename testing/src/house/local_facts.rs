@@ -24,8 +24,8 @@ pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
     for file in house.files.iter().filter(|file| !DATA.iter().any(|data| file.path.starts_with(data))) {
         for (number, line) in file.text.lines().enumerate() {
             for (word, reason) in FORBIDDEN.iter().filter(|(word, _)| line.contains(word)) {
-                let place = format!("{}:{}", file.path, number + 1);
-                violations.push(Violation::new(place, format!("`{word}` is {reason}")));
+                let location = format!("{}:{}", file.path, number + 1);
+                violations.push(Violation::new(location, format!("`{word}` is {reason}")));
             }
         }
     }
@@ -40,6 +40,6 @@ mod tests {
     #[test]
     fn a_path_of_this_machine_in_a_script_is_found() {
         let text = format!("#!/bin/sh\ncd {}w\n", FORBIDDEN[0].0);
-        assert_eq!(check(&of(".ci/run", &text)).unwrap()[0].place, ".ci/run:2");
+        assert_eq!(check(&of(".ci/run", &text)).unwrap()[0].location, ".ci/run:2");
     }
 }
