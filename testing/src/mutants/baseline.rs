@@ -17,9 +17,9 @@ const BOOTS: usize = 2;
 
 /// The kernel with all its mutations off, with what the loads do under it.
 pub struct Baseline {
-    /// Its ELF.
+    /// The image, with no mutation on.
     pub kernel: Kernel,
-    /// Its functions.
+    /// The functions of the image, from its debugging information.
     pub names: Names,
     /// The loads that do the same in each boot.
     pub loads: Loads,

@@ -75,7 +75,7 @@ impl Sort {
 /// A dump that a guest left, and what it is of.
 #[derive(Clone, Debug)]
 pub struct Left {
-    /// The dump.
+    /// The whole dump, as it lay in memory.
     pub bytes: Vec<u8>,
     /// What died or hung.
     pub of: Sort,
@@ -198,7 +198,7 @@ fn subject(bytes: &[u8]) -> (Sort, String) {
 /// A job that did something else than without a mutation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The job.
+    /// Name of the job.
     pub job: String,
     /// How it ended without a mutation, and with it.
     pub ends: [String; 2],

@@ -25,9 +25,9 @@ const MACHINE: &str = "machine";
 /// A line and a column, both from 1; columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
-    /// The line.
+    /// Line in the file, from 1.
     pub line: usize,
-    /// The column.
+    /// Character in the line, from 1.
     pub column: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Function {
 pub struct Mutant {
     /// File, place and change in one line.
     pub name: String,
-    /// The package.
+    /// Name of the cargo package.
     pub package: String,
     /// The file, relative to the workspace.
     pub file: String,
@@ -63,7 +63,7 @@ pub struct Mutant {
     pub function: Option<Function>,
     /// What is replaced.
     pub span: Span,
-    /// By what.
+    /// The source text that takes its place; empty for a deletion.
     pub replacement: String,
     /// The kind of change.
     pub genre: String,

@@ -49,7 +49,7 @@ pub struct Session {
     pub baseline: Baseline,
     /// Which of its loads come to which mutation; `None` to boot every mutant with all of them.
     pub reach: Option<Reach>,
-    /// `kwab`.
+    /// The program `kwab` that is judged.
     pub kwab: PathBuf,
     /// Where a folder per mutant is kept.
     pub folder: PathBuf,

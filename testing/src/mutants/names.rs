@@ -27,7 +27,7 @@ pub struct Names {
 /// The functions that a mutation is in.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Blamed {
-    /// Their names.
+    /// Their demangled names, with paths.
     pub names: BTreeSet<String>,
     file: String,
     lines: (u32, u32),

@@ -13,9 +13,9 @@ use super::score::{LIKELY, SURE, Score};
 /// How long the parts of a mutant took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seconds {
-    /// Booting.
+    /// From the start of QEMU to its end.
     pub boot: f64,
-    /// Asking `kwab`.
+    /// All calls of `kwab`.
     pub score: f64,
 }
 
@@ -98,7 +98,7 @@ fn word(score: &Score) -> &'static str {
 /// The mutants of one seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// The seed.
+    /// What the sample was drawn by.
     pub seed: u64,
     /// How many mutants there are to draw from.
     pub listed: usize,

@@ -38,9 +38,9 @@ pub struct Score {
     pub anywhere: bool,
     /// The first hypothesis' score; `None` without a hypothesis.
     pub score: Option<f64>,
-    /// Its rule.
+    /// Name of the rule behind it; empty without a hypothesis.
     pub rule: String,
-    /// Its claim.
+    /// The sentence it claims; empty without a hypothesis.
     pub claim: String,
     /// The function that its claim names, if that is not the mutated one.
     pub blames: Option<String>,
@@ -67,11 +67,11 @@ impl Score {
 
 /// How `kwab` is asked about one mutant.
 pub struct Examiner<'a> {
-    /// The program.
+    /// The program `kwab`.
     pub kwab: &'a Path,
     /// The kernel with the mutation.
     pub kernel: &'a Path,
-    /// Its functions.
+    /// The functions of the kernel's image.
     pub names: &'a Names,
     /// The mutated ones.
     pub blamed: &'a Blamed,

@@ -17,7 +17,7 @@ pub const LOADS: &[&str] = &[
     "vm/munmap_splits_and_tolerates_gaps",
 ];
 
-/// The changes.
+/// The changes, each known to be noticed under [`LOADS`].
 pub const CHANGES: &[Change] = &[
     // The parent of a vfork is not woken: a hang.
     Change {

@@ -27,7 +27,7 @@ pub const NONE: u32 = u32::MAX;
 /// A file with its mutations in it.
 #[derive(Clone, Debug, Default)]
 pub struct Switched {
-    /// The text.
+    /// The text of the file, with as many lines as before.
     pub text: String,
     /// What was put in for each mutation: its number, and the bytes in the text.
     pub pieces: Vec<(u32, Range<usize>)>,

@@ -51,7 +51,7 @@ const ROUNDS: usize = 40;
 const HOLDER: &str = "kernel/abi/src";
 const TOLD: &str = "kernel/machine/Cargo.toml";
 
-/// The checkout.
+/// The scratch checkout and its target folder.
 #[derive(Clone, Debug)]
 pub struct Tree {
     root: PathBuf,
@@ -61,7 +61,7 @@ pub struct Tree {
 /// A kernel with mutations in it.
 #[derive(Clone, Debug)]
 pub struct Built {
-    /// Its ELF.
+    /// The ELF that cargo left.
     pub program: PathBuf,
     /// The mutations that are not in it, each with the reason.
     pub left_out: BTreeMap<u32, String>,
