@@ -1,6 +1,6 @@
 //! Names what a link leads to and what a mark is about: a list of a crash, and a thing in it.
 
-use kwab::analysis::RecordRef;
+use kwab::model::RecordRef;
 
 /// Something that a link can lead to, and a mark can name.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use kwab::analysis::{Dump, Needs};
 use kwab::export::{chrome_trace, elf_core, folded};
+use kwab::model::{Depth, Dump};
 use kwab::plain;
 
 use super::analyse::{check_places, load_images, open_dump};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
     check_places(&options)?;
-    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Everything)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::All)?;
     // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing of
     // one that cannot be written.
     let mut form = BufWriter::new(tempfile::tempfile().context("a temporary file")?);

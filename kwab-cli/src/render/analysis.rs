@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use kwab::analysis::Triage;
 use kwab::analysis::audit::{RULES, Severity};
 use kwab::analysis::forms::{AuditReport, VerifyReport};
-use kwab::analysis::{RecordRef, Triage};
+use kwab::model::RecordRef;
 use kwab::plain;
 
 use crate::output::{self, Style};

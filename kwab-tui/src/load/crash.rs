@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Context, Dump as Analysed, images, triage};
+use kwab::analysis::{Context, images, triage};
 use kwab::export::{span_tree, ticks_per_us};
 use kwab::model::index::EventIndex;
 use kwab::model::log::LogIndex;
@@ -121,7 +121,7 @@ fn skipped(dump: &Dump) -> Vec<String> {
 fn conclude(
     generation: u64,
     name: &str,
-    dump: Dump,
+    mut dump: Dump,
     report: &Report,
     sources: &Sources,
     current: &Generations,
@@ -129,8 +129,8 @@ fn conclude(
 ) {
     let skipped = skipped(&dump);
     send(Message::Skipped { generation, skipped: skipped.clone() });
-    let analysed = Analysed::of_loaded(dump);
-    let case = analysed.case();
+    dump.file.release();
+    let case = dump.case();
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
     list(Slot::Tasks, Arc::new(tasks::tasks(&case)));
     list(Slot::Locks, Arc::new(tasks::locks(&case)));
@@ -160,7 +160,7 @@ fn conclude(
     list(Slot::Pages, Arc::new(PagesView::new(&ctx)));
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
     list(Slot::Checks, Arc::new(audit::checks(&ctx, &backing)));
-    list(Slot::Spans, Arc::new(profile::spans(&span_tree(&analysed), ticks_per_us(&analysed))));
+    list(Slot::Spans, Arc::new(profile::spans(&span_tree(&dump), ticks_per_us(&dump))));
     if !sources.symbols.is_empty()
         && let Some(problem) = found.problems.first()
     {

@@ -10,10 +10,11 @@ use kwab_format::record::{FrameInfo, ImageKind, Task, Vma};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::dump::{Case, Found, text};
 use super::evidence::Evidence;
+use super::quote::text;
 pub use super::space::is_present;
 use super::space::{Mapping, PAGE, Spaces};
+use crate::model::{Case, Located};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -174,7 +175,7 @@ impl Rows {
     }
 }
 
-fn row<T>(found: &Found<T>, text: String) -> Evidence {
+fn row<T>(found: &Located<T>, text: String) -> Evidence {
     Evidence { text, at: Some(found.at), weight: 0.0 }
 }
 
@@ -365,7 +366,7 @@ fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
 
 fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
     // Only the kernel itself can count the mappings of all processes.
-    let ordinary = |frame: &Found<FrameInfo<'_>>| frame.flags.unwrap_or(0) & 0b1_1110 == 0;
+    let ordinary = |frame: &Located<FrameInfo<'_>>| frame.flags.unwrap_or(0) & 0b1_1110 == 0;
     for frame in audit.case.frame_infos.iter().filter(|frame| ordinary(frame)) {
         let (Some(refs), Some(0), Some(number)) = (frame.refcount, frame.mapped, frame.frame) else { continue };
         let count = frame.count.unwrap_or(1);
@@ -380,12 +381,12 @@ fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn shared_root(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    let mut owners: BTreeMap<u64, &Found<Task<'_>>> = BTreeMap::new();
+    let mut owners: BTreeMap<u64, &Located<Task<'_>>> = BTreeMap::new();
     for task in audit.case.tasks.iter().filter(|task| task.page_table_root.is_some_and(|root| root != 0)) {
         let (Some(root), Some(pid)) = (task.page_table_root, task.pid) else { continue };
         let first = *owners.entry(root).or_insert(task);
         // Kernel threads borrow; a child of vfork shares until it executes, and its parent sleeps meanwhile.
-        let vfork = [first, task].iter().any(|task| super::dump::waits_in_vfork(task));
+        let vfork = [first, task].iter().any(|task| super::quote::waits_in_vfork(task));
         let dead = [first, task].iter().any(|t| t.state == Some(kwab_format::record::TaskState::ZOMBIE));
         if first.pid != Some(pid) && first.pid != Some(0) && pid != 0 && !vfork && !dead {
             let names = format!("{}[{}] and {}[{pid}]", text(first.comm), first.pid.unwrap_or(0), text(task.comm));
@@ -460,7 +461,7 @@ fn huge_partial(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn huge_uneven(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    let mut heads: BTreeMap<u64, (u64, &Found<FrameInfo<'_>>)> = BTreeMap::new();
+    let mut heads: BTreeMap<u64, (u64, &Located<FrameInfo<'_>>)> = BTreeMap::new();
     for frame in audit.case.frame_infos.iter().filter(|frame| frame.flags.unwrap_or(0) & 0x30 != 0) {
         let (Some(number), Some(refs)) = (frame.frame, frame.refcount) else { continue };
         let (first, other) = *heads.entry(number / 512).or_insert((refs, frame));

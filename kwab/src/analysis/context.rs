@@ -6,10 +6,11 @@ use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reas
 use super::audit;
 use super::blame::{self, Guilty};
 use super::death::Death;
-use super::dump::{Case, Found, RecordRef, text};
 use super::frame::TraceFrame;
+use super::quote::text;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
+use crate::model::{Case, Located, RecordRef};
 use crate::symbols::{Location, Probe, Symbols, demangle, is_machinery, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
@@ -68,15 +69,15 @@ impl<'c, 'a> Context<'c, 'a> {
 
     /// The mapping of the dead process that holds an address.
     #[must_use]
-    pub fn vma_at(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub fn vma_at(&self, addr: u64) -> Option<&Located<Vma<'a>>> {
         self.case.vma_holding(self.death.pid, addr)
     }
 
     /// The first mapping behind an address.
     #[must_use]
-    pub fn vma_above(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub fn vma_above(&self, addr: u64) -> Option<&Located<Vma<'a>>> {
         let pid = self.death.pid;
-        let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
+        let own = |vma: &&Located<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
         self.case.vmas.iter().filter(own).filter(|vma| vma.start.is_some_and(|s| s > addr)).min_by_key(|vma| vma.start)
     }
 
@@ -88,7 +89,7 @@ impl<'c, 'a> Context<'c, 'a> {
 
     /// The stack whose range or guard holds an address.
     #[must_use]
-    pub fn stack_at(&self, addr: u64) -> Option<&Found<StackBounds<'a>>> {
+    pub fn stack_at(&self, addr: u64) -> Option<&Located<StackBounds<'a>>> {
         self.case.stacks.iter().find(|stack| {
             let (Some(low), Some(high)) = (stack.low, stack.high) else { return false };
             (low.saturating_sub(stack.guard.unwrap_or(0))..high).contains(&addr)
@@ -185,7 +186,7 @@ impl<'c, 'a> View<'c, 'a> {
 
     /// The record with the byte at an address, and how far into it.
     #[must_use]
-    pub fn memory_at(&self, addr: u64) -> Option<(&Found<Memory<'a>>, usize)> {
+    pub fn memory_at(&self, addr: u64) -> Option<(&Located<Memory<'a>>, usize)> {
         // Kernel memory looks the same from every process; user memory is one process's own.
         let memory = self.case.memory_holding(self.pid, addr)?;
         let skip = usize::try_from(addr.checked_sub(memory.vaddr?)?).ok()?;
@@ -329,7 +330,7 @@ fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
 }
 
 /// A frame that the kernel printed.
-pub(super) fn printed_frame(frame: &Found<Frame<'_>>) -> TraceFrame {
+pub(super) fn printed_frame(frame: &Located<Frame<'_>>) -> TraceFrame {
     let raw = text(frame.symbol);
     let name = demangle(raw.trim());
     let machinery = is_machinery(&name) || REPORTERS.iter().any(|part| name.contains(part));

@@ -5,8 +5,9 @@
 
 use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
 
-use super::dump::{Case, Found, RecordRef, text};
+use super::quote::text;
 use crate::decode::{Values, has_address, vector_of, without_debug_location};
+use crate::model::{Case, Located, RecordRef};
 use crate::unwind;
 
 /// `si_code` of a signal that the kernel sends without an address, as for a general protection fault (sigaction(2)).
@@ -173,9 +174,9 @@ impl Death {
         }
     }
 
-    fn best_set<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Found<Registers<'a>>> {
+    fn best_set<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Located<Registers<'a>>> {
         let of_role = |role: RegisterRole| {
-            let fits = |set: &&Found<Registers<'_>>| {
+            let fits = |set: &&Located<Registers<'_>>| {
                 set.role == Some(role) && (self.in_kernel || set.pid.is_none() || set.pid == self.pid)
             };
             case.registers.iter().find(fits)

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::dump::RecordRef;
+use crate::model::RecordRef;
 
 /// A fact that a claim rests on, or that speaks against it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::blame::Guilty;
-use super::dump::{Case, RecordRef};
 pub use super::evidence::Evidence;
+use crate::model::{Case, RecordRef};
 
 /// What may have happened.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

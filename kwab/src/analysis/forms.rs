@@ -9,9 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::audit::{self, Finding};
-use super::dump::Case;
 use super::triage::Triage;
 use super::verify::{self, Backing, Verified, WrongPage};
+use crate::model::Case;
 
 /// The version of the three forms.
 pub const SCHEMA: u32 = 3;

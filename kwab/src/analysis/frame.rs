@@ -1,6 +1,6 @@
 //! A frame of a stack with its name, as rules, blame and reports read it.
 
-use super::dump::RecordRef;
+use crate::model::RecordRef;
 use crate::symbols::SourceFrame;
 use crate::unwind::Trust;
 

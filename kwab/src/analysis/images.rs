@@ -6,7 +6,8 @@ use std::sync::Arc;
 use kwab_format::record::{Image as ImageRecord, ImageKind};
 
 use super::context::Context;
-use super::dump::{Case, Found, text};
+use super::quote::text;
+use crate::model::{Case, Located};
 use crate::symbols::{BuildId, Finder, Image, IndexCache, Loaded, Symbols, Wanted};
 
 /// The symbols of a dump, and why some of its images have none.
@@ -67,7 +68,7 @@ pub fn nameless(ctx: &Context<'_, '_>) -> String {
     }
     let kernel = ctx.case.identities.first().and_then(|identity| identity.kernel_build_id);
     let programs = || ctx.case.images.iter().filter(|image| image.pid.is_some() && image.pid == ctx.death.pid);
-    let holds = |image: &&Found<ImageRecord<'_>>| {
+    let holds = |image: &&Located<ImageRecord<'_>>| {
         at.is_some_and(|ip| image.start.is_some_and(|start| start <= ip) && image.end.is_some_and(|end| ip < end))
     };
     let image = match (ctx.death.in_kernel, programs().find(holds).or_else(|| programs().next())) {

@@ -1,6 +1,6 @@
 //! Draws conclusions from a dump: what may have happened, with evidence, counter-evidence and the next command.
 //!
-//! [`Dump`] opens the bytes and [`Case`] sorts the sound records. [`triage`] runs the table of [`rules`], which rest on two
+//! A [`Case`](crate::model::Case) holds the sound records of a dump by kind. [`triage`] runs the table of [`rules`], which rest on two
 //! analyses of their own: [`audit`] compares mappings, page tables and frame counts; [`verify`] compares pages with the
 //! files behind them. All of them return values; words and colours are the front end's.
 
@@ -10,18 +10,16 @@ pub mod blame;
 pub mod code;
 mod context;
 mod death;
-mod dump;
 mod evidence;
 pub mod finding;
 pub mod forms;
 mod frame;
 pub mod images;
 pub mod invariants;
-mod keep;
-mod load;
 mod lookup;
 mod origin;
 mod page_order;
+mod quote;
 pub mod rules;
 mod space;
 pub mod stacks;
@@ -35,6 +33,6 @@ mod tests;
 
 pub use context::{Context, View};
 pub use death::Death;
-pub use dump::{Case, Dump, Found, Needs, RecordRef, text};
 pub use frame::TraceFrame;
+pub use quote::text;
 pub use triage::{LEAST, Triage, judge, triage};

@@ -9,8 +9,9 @@ use kwab_format::record::{RegId, RegisterRole, Registers, Task};
 
 use super::context::{View, named_frames, printed_frame, walked};
 use super::death::Death;
-use super::dump::{Case, Found, RecordRef, text};
 use super::frame::TraceFrame;
+use super::quote::text;
+use crate::model::{Case, Located, RecordRef};
 use crate::symbols::Symbols;
 use crate::unwind::{self, Stopped, Trust};
 
@@ -91,7 +92,7 @@ pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Death, tid: u32) -> V
     if walked.len() > 1 {
         return walked;
     }
-    let in_tasks = |frame: &&Found<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
+    let in_tasks = |frame: &&Located<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
     let printed = case.frames.iter().filter(in_tasks).filter(|frame| frame.tid.or(frame.pid) == Some(tid));
     named_frames(printed.take(MAX_FRAMES).map(printed_frame).collect(), symbols, None)
 }
@@ -105,7 +106,7 @@ fn for_unwinding(set: &Registers<'_>) -> Option<unwind::Registers> {
 }
 
 /// The tasks of a dump by their thread; of several with the same the first.
-type Tasks<'c, 'a> = BTreeMap<u32, &'c Found<Task<'a>>>;
+type Tasks<'c, 'a> = BTreeMap<u32, &'c Located<Task<'a>>>;
 
 fn by_tid<'c, 'a>(case: &'c Case<'a>) -> Tasks<'c, 'a> {
     let mut tasks = Tasks::new();
@@ -126,7 +127,7 @@ fn of_registers(
     case: &Case<'_>,
     symbols: &Symbols,
     death: &Death,
-    set: &Found<Registers<'_>>,
+    set: &Located<Registers<'_>>,
     tasks: &Tasks<'_, '_>,
 ) -> Option<Stack> {
     let registers = for_unwinding(set)?;

@@ -6,14 +6,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::Context;
-use super::dump::{Case, text};
 use super::finding::{Evidence, Hypothesis};
 use super::images::nameless;
 use super::invariants::{self, Checked};
+use super::quote::text;
 use super::rules::RULES;
 use super::trail::{self, Trail};
 use super::undecided::{Undecided, undecided};
 use super::verify::{Backing, Foreign};
+use crate::model::Case;
 use crate::symbols::Symbols;
 
 /// What the triage of a dump says.

@@ -11,10 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use super::backing::{Backing, BackingError};
-use super::dump::{Case, Found, RecordRef, text};
 pub use super::origin::Content;
 use super::origin::Search;
+use super::quote::text;
 use super::space::PAGE;
+use crate::model::{Case, Located, RecordRef};
 use crate::symbols::BuildId;
 
 /// A page that is not what its file says.
@@ -107,7 +108,7 @@ fn kernel_checks(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
         let sums = check.expected_crc.is_some() && check.actual_crc.is_some() && check.expected_crc != check.actual_crc;
         check.result == Some(CheckResult::DIFFERENT) || (check.result.is_none() && sums)
     });
-    let page = |check: &Found<kwab_format::record::PageCheck<'_>>| {
+    let page = |check: &Located<kwab_format::record::PageCheck<'_>>| {
         let path = text(check.path);
         let (offset, first) = (check.file_offset, check.first_diff.unwrap_or(0));
         let actual = check.actual.unwrap_or_default();
@@ -172,7 +173,7 @@ fn events(case: &Case<'_>) -> Vec<WrongPage> {
 
 /// A captured piece of a file mapping that a program cannot have written.
 struct FilePage<'c, 'a> {
-    memory: &'c Found<Memory<'a>>,
+    memory: &'c Located<Memory<'a>>,
     bytes: &'a [u8],
     vaddr: u64,
     path: String,

@@ -11,7 +11,8 @@ use kwab_format::AnyRecord;
 use serde_json::{Value, json};
 
 use super::spans::{Span, spans, ticks_per_us};
-use crate::analysis::{Dump, text};
+use crate::analysis::text;
+use crate::model::Dump;
 
 /// How much a trace holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
         list.span(span, lane, traced.spans, &us)?;
         traced.spans += 1;
     }
-    for found in dump.records() {
+    for found in dump.located_records() {
         match found.record {
             AnyRecord::SyscallRecord(call) => {
                 let Some(ts) = call.stamp.ns.map(|ns| ns as f64 / 1e3).or_else(|| call.stamp.tsc.map(us)) else {

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 use kwab_format::record::{Arch, CpuState, ImageKind, RegId, RegisterRole, Registers};
 
 use super::ranges::{PAGE, add, from_page_starts, ranges};
-use crate::analysis::{Case, Death, Found, TraceFrame, stacks};
+use crate::analysis::{Death, TraceFrame, stacks};
+use crate::model::{Case, Located};
 use crate::symbols::{Loaded, Symbols};
 
 /// Why no core file can be written.
@@ -167,7 +168,7 @@ fn threads(case: &Case<'_>, death: &Death) -> Vec<Thread> {
 }
 
 /// Whether a set of registers is a thread of the address space that the core file shows.
-fn is_thread(set: &Found<Registers<'_>>, death: &Death) -> bool {
+fn is_thread(set: &Located<Registers<'_>>, death: &Death) -> bool {
     let kernel_role =
         matches!(set.role, Some(RegisterRole::STOPPED | RegisterRole::SWITCHED_OUT | RegisterRole::FAULT));
     if death.in_kernel { kernel_role } else { set.pid == death.pid && set.role == Some(RegisterRole::USER) }

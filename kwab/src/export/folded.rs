@@ -8,7 +8,8 @@ use std::io::{self, Write};
 
 use super::spans::{spans, ticks_per_us};
 use crate::analysis::verify::Backing;
-use crate::analysis::{Context, Dump, text};
+use crate::analysis::{Context, text};
+use crate::model::Dump;
 use crate::symbols::Symbols;
 
 /// Writes the stacks; how many lines there are.
@@ -62,7 +63,7 @@ fn of_backtraces(dump: &Dump, symbols: &Symbols) -> BTreeMap<String, u64> {
     for frames in traces.values().skip(1) {
         let pid = frames.iter().find_map(|frame| frame.pid).unwrap_or(0);
         let task = case.tasks.iter().find(|task| task.pid == Some(pid)).map(|task| text(task.comm));
-        let name = |frame: &&crate::analysis::Found<kwab_format::record::Frame<'_>>| match frame.symbol {
+        let name = |frame: &&crate::model::Located<kwab_format::record::Frame<'_>>| match frame.symbol {
             Some(symbol) => text(Some(symbol)).trim().to_owned(),
             None => format!("{:#x}", frame.addr.unwrap_or(0)),
         };

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Case, Death};
+use crate::analysis::Death;
+use crate::model::Case;
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;

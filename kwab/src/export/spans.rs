@@ -6,7 +6,8 @@ use std::rc::Rc;
 use kwab_format::AnyRecord;
 use kwab_format::record::Htrace;
 
-use crate::analysis::{Dump, text};
+use crate::analysis::text;
+use crate::model::Dump;
 
 /// Names around a span that are remembered: a trace that lost ends would nest without limit.
 const DEEPEST: usize = 64;
@@ -90,7 +91,7 @@ pub(super) fn spans(dump: &Dump) -> (Vec<Span>, u64) {
     let mut open: BTreeMap<u32, Open> = BTreeMap::new();
     let mut names: HashSet<Rc<str>> = HashSet::new();
     let mut lost = 0;
-    for found in dump.records() {
+    for found in dump.located_records() {
         let AnyRecord::Htrace(event) = found.record else { continue };
         let Some(now) = event.stamp.tsc.or(event.stamp.ns) else { continue };
         let cpu = event.stamp.cpu.unwrap_or(0);
@@ -148,7 +149,7 @@ pub fn span_tree(dump: &Dump) -> Vec<SpanNode> {
 
 /// Ticks of the time-stamp counter per microsecond, when the dump says so.
 pub fn ticks_per_us(dump: &Dump) -> Option<f64> {
-    let hertz = dump.records().find_map(|found| match found.record {
+    let hertz = dump.located_records().find_map(|found| match found.record {
         AnyRecord::Identity(identity) => identity.tsc_hz,
         AnyRecord::SpanProfile(profile) => profile.tsc_freq_hz,
         AnyRecord::SyscallProfile(profile) => profile.tsc_freq_hz,
@@ -179,7 +180,7 @@ mod tests {
         put(b"exit", b"b", 0, 40);
         put(b"exit", b"c", 0, 50);
         (0..100).for_each(|number| put(b"enter", b"deep", 2, 100 + number));
-        let dump = Dump::open(writer.finish().unwrap()).unwrap();
+        let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
         let (spans, lost) = spans(&dump);
         assert_eq!((spans.len(), lost), (103, 1));
         let told: Vec<_> =

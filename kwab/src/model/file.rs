@@ -71,15 +71,16 @@ pub enum OpenError {
 
 /// Where the bytes are.
 #[derive(Debug)]
-enum Bytes {
+enum Storage {
     Memory(Vec<u8>),
     File(Mutex<File>),
+    Released,
 }
 
 /// An open dump.
 #[derive(Debug)]
 pub struct DumpFile {
-    bytes: Bytes,
+    bytes: Storage,
     /// Its length.
     pub len: u64,
     /// The file header, when it is sound.
@@ -138,7 +139,7 @@ impl DumpFile {
         let len = meta.len();
         match walk(&mut file, &head, len) {
             Ok((header, sections, tables, end)) if number == 1 => Ok(Self {
-                bytes: Bytes::File(Mutex::new(file)),
+                bytes: Storage::File(Mutex::new(file)),
                 len,
                 header: Some(header),
                 sections,
@@ -245,7 +246,7 @@ impl DumpFile {
         }
         let len = bytes.len() as u64;
         let budget = Arc::new(Budget::of(len, len));
-        let bytes = Bytes::Memory(bytes);
+        let bytes = Storage::Memory(bytes);
         Ok(Self { len, bytes, header, sections, defects, ended, end, tables, number: 1, dumps: 1, budget })
     }
 
@@ -255,7 +256,7 @@ impl DumpFile {
         let defect = Defect { kind, offset: 0, length: remain, sections: None, section_kind: None };
         Self {
             len: remain,
-            bytes: Bytes::Memory(bytes),
+            bytes: Storage::Memory(bytes),
             header: None,
             sections: Vec::new(),
             defects: vec![defect],
@@ -318,17 +319,18 @@ impl DumpFile {
     fn whole(&self, info: &SectionInfo) -> Result<Cow<'_, [u8]>, Defect> {
         let total = info.header.total_len() as usize;
         let whole = match &self.bytes {
-            Bytes::Memory(bytes) => {
+            Storage::Memory(bytes) => {
                 let start = info.offset as usize;
                 Cow::Borrowed(bytes.get(start..start + total).unwrap_or_default())
             }
-            Bytes::File(file) => {
+            Storage::File(file) => {
                 let mut whole = vec![0; total];
                 let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let read = file.seek(SeekFrom::Start(info.offset)).and_then(|_| file.read_exact(&mut whole));
                 read.map_err(|_| unreadable(info))?;
                 Cow::Owned(whole)
             }
+            Storage::Released => return Err(unreadable(info)),
         };
         let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
         if !info.verified {
@@ -363,6 +365,11 @@ impl DumpFile {
             Ok(()) => self.sections[index].verified = true,
             Err(defect) => self.add_defect(defect),
         }
+    }
+
+    /// Drops the bytes, or closes the file: from now on no payload can be read. Sections and defects stay known.
+    pub fn release(&mut self) {
+        self.bytes = Storage::Released;
     }
 
     /// Adds a defect; beyond a limit they are only counted.

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kwab_format::{Defect, DefectKind, Records};
+use kwab_format::{Defect, DefectKind};
 
 use super::SectionInfo;
 
@@ -120,22 +120,6 @@ impl Payload {
             budget.give(self.taken);
             self.taken = if budget.take(length) { length } else { 0 };
         }
-    }
-
-    /// Keeps the records before the first for which `each` says no. How many are kept, and how many bytes were dropped.
-    pub(super) fn keep_while(&mut self, mut each: impl FnMut() -> bool) -> (u32, usize) {
-        let mut records = Records::new(&self.bytes);
-        let (mut count, mut end) = (0, 0);
-        while records.next().is_some() {
-            if !each() {
-                let dropped = self.bytes.len() - end;
-                self.truncate(end);
-                return (count, dropped);
-            }
-            count += 1;
-            end = self.bytes.len() - records.rest().len();
-        }
-        (count, 0)
     }
 }
 

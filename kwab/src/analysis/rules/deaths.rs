@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use kwab_format::record::{CauseKind, RegisterRole, TaskState, Vma};
 
 use super::tasks::{is_asleep, label};
-use crate::analysis::blame;
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text};
 use crate::analysis::finding::Claim;
-use crate::analysis::stacks;
+use crate::analysis::quote::text;
+use crate::analysis::{blame, stacks};
 use crate::decode::Access;
+use crate::model::{Located, RecordRef};
 use crate::symbols::{Role, is_allocator, plain, role};
 use crate::unwind::Space as _;
 
@@ -189,7 +189,7 @@ fn covers(vma: &Vma<'_>, addr: u64) -> bool {
     vma.start.is_some_and(|start| start <= addr) && vma.end.is_some_and(|end| addr < end)
 }
 
-fn segv_in_mapping<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<(u64, &'c Found<Vma<'a>>)> {
+fn segv_in_mapping<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<(u64, &'c Located<Vma<'a>>)> {
     let addr = ctx.death.fault_addr.filter(|_| ctx.program_died() && ctx.death.signal == Some(SIGSEGV))?;
     Some((addr, ctx.vma_at(addr)?))
 }
@@ -270,14 +270,14 @@ pub(super) fn threads(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.is_hang() {
         return Vec::new();
     }
-    let mut programs: BTreeMap<u32, Vec<&Found<kwab_format::record::Task<'_>>>> = BTreeMap::new();
+    let mut programs: BTreeMap<u32, Vec<&Located<kwab_format::record::Task<'_>>>> = BTreeMap::new();
     for task in ctx.case.tasks.iter().filter(|task| task.state != Some(TaskState::ZOMBIE)) {
         if let Some(pid) = task.pid.filter(|_| task.user_ip.is_some()) {
             programs.entry(pid).or_default().push(task);
         }
     }
     let waits =
-        |task: &&Found<kwab_format::record::Task<'_>>| is_asleep(task) && text(task.wait_reason).contains("futex");
+        |task: &&Located<kwab_format::record::Task<'_>>| is_asleep(task) && text(task.wait_reason).contains("futex");
     let stuck = programs.values().find(|threads| threads.len() > 1 && threads.iter().all(waits));
     let Some(threads) = stuck else { return Vec::new() };
     let first = threads[0];

@@ -3,10 +3,11 @@
 use kwab_format::record::{CauseKind, FlightKind, RegId};
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
 use crate::analysis::frame::TraceFrame;
+use crate::analysis::quote::text;
 use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
+use crate::model::RecordRef;
 use crate::unwind::Space;
 
 type Fact = Option<(String, Option<RecordRef>)>;

@@ -4,8 +4,9 @@ use kwab_format::record::CauseKind;
 
 use crate::analysis::context::Context;
 use crate::analysis::death::signal_name;
-use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::text;
+use crate::model::RecordRef;
 
 /// System calls that are looked at before a failure.
 const RECENT: usize = 16;

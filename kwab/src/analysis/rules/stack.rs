@@ -3,8 +3,9 @@
 use kwab_format::record::CauseKind;
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::text;
+use crate::model::RecordRef;
 
 /// How far below a stack an access still counts as running out of it: one large frame.
 const REACH: u64 = 1 << 20;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use kwab_format::record::{LockKind, Task, TaskState};
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::text;
+use crate::model::{Located, RecordRef};
 
 /// Who holds or awaits a lock: a thread, or a processor when no thread is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,7 +112,7 @@ pub(super) fn label(task: &Task<'_>) -> String {
 
 /// A spinning lock whose holder sleeps.
 pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let mut asleep: BTreeMap<u32, &Found<Task<'_>>> = BTreeMap::new();
+    let mut asleep: BTreeMap<u32, &Located<Task<'_>>> = BTreeMap::new();
     for task in ctx.case.tasks.iter().filter(|task| is_asleep(task)) {
         if let Some(tid) = task.tid.or(task.pid) {
             asleep.entry(tid).or_insert(task);

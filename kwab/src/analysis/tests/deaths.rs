@@ -161,7 +161,7 @@ fn frames_that_the_kernel_printed_as_addresses_get_the_names_of_the_image() {
     for number in 1..9 {
         maker = maker.put(SectionKind::STACKS, &bare(number, if number == 1 { close + 0x11 } else { run + 0x1f }));
     }
-    let dump = Dump::open(maker.bytes()).unwrap();
+    let dump = Dump::from_bytes(maker.bytes()).unwrap();
     let triage = triage(&dump.case(), &symbols, &Backing::none(), "x");
     let found = &triage.hypotheses[0];
     assert_eq!(found.function.as_ref().map(|function| function.name.as_str()), Some("close_session"), "{found:#?}");

@@ -14,7 +14,7 @@ const WORDS: u64 = 1024;
 fn dump(records: impl FnOnce(&mut DumpWriter<Vec<u8>>)) -> Dump {
     let mut writer = DumpWriter::new(Vec::new(), header());
     records(&mut writer);
-    Dump::open(writer.finish().unwrap()).unwrap()
+    Dump::from_bytes(writer.finish().unwrap()).unwrap()
 }
 
 #[test]

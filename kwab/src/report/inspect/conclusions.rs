@@ -2,7 +2,8 @@
 
 use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address};
 use crate::analysis::verify::Backing;
-use crate::analysis::{Case, Context, TraceFrame, code, images, judge, stacks};
+use crate::analysis::{Context, TraceFrame, code, images, judge, stacks};
+use crate::model::Case;
 use crate::symbols::{SourceFrame, SourceLines, Symbols};
 use crate::unwind::{Stopped, Trust};
 

@@ -1,193 +1,62 @@
-//! The records of a dump for the analyses: sound ones by kind, each with its place, and what damage took away.
+//! The records of a dump sorted by kind, each with its position, and what damage took away.
 //!
-//! A record that is here passed its section's checksum. What is *not* here may have been lost; [`Case::weakness`] says
-//! whether that is possible for the kinds of section a conclusion rests on.
+//! [`Case`] is an index over a [`Dump`](super::Dump), which holds the bytes: analyses and exports ask it for all mappings
+//! or all tasks. A record in it passed its section's checksum. What is *not* here may have been lost; [`Case::weakness`]
+//! says whether that is possible for the kinds of section a conclusion rests on.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Deref;
 use std::sync::OnceLock;
 
 use kwab_format::record::*;
-use kwab_format::{
-    AnyRecord, Defect, DefectKind, Fields as _, RawRecord, RecordKind, RecordType, Records, SectionKind,
-};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use kwab_format::{DefectKind, Fields as _, RawRecord, RecordKind, RecordType, SectionKind};
 
+use super::file::DumpFile;
+use super::record_ref::Located;
 use crate::intervals::{ByProcess, IntervalMap};
-use crate::model::memory::Payload;
-
-/// The records of a dump that were asked for, in memory.
-#[derive(Debug)]
-pub struct Dump {
-    pub(super) sections: Vec<Part>,
-    /// Records of each kind in them, so that nothing grows while it is filled.
-    pub(super) counts: BTreeMap<RecordKind, usize>,
-    /// Returns of system calls in the dump, also those that were not kept.
-    pub(super) returns: usize,
-    pub(super) defects: Vec<Defect>,
-    /// Sound sections by kind.
-    pub(super) present: BTreeMap<SectionKind, u32>,
-    /// Whether the dump has its end, for dumps whose end section is not among the parts.
-    pub(super) ended: bool,
-}
-
-/// Records of one section.
-#[derive(Debug)]
-pub(super) struct Part {
-    pub(super) number: u32,
-    pub(super) kind: SectionKind,
-    pub(super) payload: Payload,
-    /// The number in its section of each record; `None` when all of the section's records are here.
-    pub(super) numbers: Option<Vec<u32>>,
-}
-
-/// Which records of a dump are kept in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// All.
-    Everything,
-    /// Those that the rules of triage, audit and page verification look at; of system calls and page faults of each
-    /// process the last few.
-    Rules,
-}
-
-/// Where a record stands: which section and which record of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordRef {
-    /// Sequence number of the section.
-    pub section: u32,
-    /// Kind of the section.
-    pub kind: SectionKind,
-    /// Number of the record in it, from 0.
-    pub record: u32,
-}
-
-impl fmt::Display for RecordRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind.name() {
-            Some(name) => write!(f, "{name}[{}].{}", self.section, self.record),
-            None => write!(f, "kind {}[{}].{}", self.kind.0, self.section, self.record),
-        }
-    }
-}
-
-impl Serialize for RecordRef {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for RecordRef {
-    fn schema_name() -> Cow<'static, str> {
-        "RecordRef".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        String::json_schema(generator)
-    }
-}
-
-/// A record and where it stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found<T> {
-    /// Its place.
-    pub at: RecordRef,
-    /// What it says.
-    pub record: T,
-}
-
-impl<T> Deref for Found<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.record
-    }
-}
-
-impl Dump {
-    /// Every record that can be decoded, in the order of the dump.
-    pub fn records(&self) -> impl Iterator<Item = Found<AnyRecord<'_>>> {
-        self.raw_records().filter_map(|found| Some(Found { at: found.at, record: found.record.decode().ok()? }))
-    }
-
-    /// Every record, in the order of the dump.
-    fn raw_records(&self) -> impl Iterator<Item = Found<RawRecord<'_>>> {
-        self.sections.iter().flat_map(|part| {
-            let numbered = part.numbers.as_deref();
-            Records::new(&part.payload).zip(0_u32..).map(move |(raw, place)| {
-                let record = numbered.map_or(place, |known| known.get(place as usize).copied().unwrap_or(place));
-                Found { at: RecordRef { section: part.number, kind: part.kind, record }, record: raw }
-            })
-        })
-    }
-
-    /// What is wrong with it.
-    #[must_use]
-    pub fn defects(&self) -> &[Defect] {
-        &self.defects
-    }
-
-    /// The records by kind.
-    #[must_use]
-    pub fn case(&self) -> Case<'_> {
-        let mut case = Case { losses: BTreeMap::new(), cut: true, unknown_losses: 0, ..Case::default() };
-        case.reserve(&self.counts);
-        case.returns = self.returns;
-        for found in self.raw_records() {
-            case.take(found);
-        }
-        case.spread_reports();
-        case.count_losses(self);
-        case
-    }
-}
 
 /// Records of a kind that recordings are full of: where each lies, decoded when a rule looks at it.
 ///
 /// A decoded record is many times as long as its bytes, and rules look at a few of thousands.
 #[derive(Debug)]
 pub struct Lazy<'a, T> {
-    found: Vec<Found<&'a [u8]>>,
+    located: Vec<Located<&'a [u8]>>,
     kind: PhantomData<fn() -> T>,
 }
 
 impl<T> Default for Lazy<'_, T> {
     fn default() -> Self {
-        Self { found: Vec::new(), kind: PhantomData }
+        Self { located: Vec::new(), kind: PhantomData }
     }
 }
 
 impl<'a, T: RecordType<'a>> Lazy<'a, T> {
     /// Those that can be decoded, in the order of the dump.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Found<T>> + '_ {
-        self.found.iter().filter_map(|found| Some(Found { at: found.at, record: T::decode(found.record).ok()?.0 }))
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Located<T>> + '_ {
+        self.located.iter().filter_map(|found| Some(Located { at: found.at, record: T::decode(found.record).ok()?.0 }))
     }
 
     /// Records, with any that cannot be decoded.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.found.len()
+        self.located.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        self.located.is_empty()
     }
 }
 
-/// Maps from addresses to the records of a [`Case`], each built when it is asked for the first time.
+/// Maps from addresses to the records of a [`Case`], each built at its first use.
 #[derive(Debug, Default)]
-pub(super) struct Lookup {
-    pub(super) memory: OnceLock<ByProcess>,
-    pub(super) vmas: OnceLock<ByProcess>,
-    pub(super) executable: OnceLock<ByProcess>,
-    pub(super) files: OnceLock<ByProcess>,
-    pub(super) kernel: OnceLock<IntervalMap>,
+pub(crate) struct Lookup {
+    pub(crate) memory: OnceLock<ByProcess>,
+    pub(crate) vmas: OnceLock<ByProcess>,
+    pub(crate) executable: OnceLock<ByProcess>,
+    pub(crate) files: OnceLock<ByProcess>,
+    pub(crate) kernel: OnceLock<IntervalMap>,
 }
 
 macro_rules! buckets {
@@ -195,13 +64,13 @@ macro_rules! buckets {
         /// The records of a dump that conclusions are drawn from, and what is known to be missing.
         #[derive(Debug, Default)]
         pub struct Case<'a> {
-            $(#[doc = concat!("All [`", stringify!($kind), "`] records.")] pub $field: Vec<Found<$kind<'a>>>,)*
+            $(#[doc = concat!("All [`", stringify!($kind), "`] records.")] pub $field: Vec<Located<$kind<'a>>>,)*
             $(#[doc = concat!("All [`", stringify!($late_kind), "`] records.")] pub $late: Lazy<'a, $late_kind<'a>>,)*
             /// The [`CanaryCheck`] records that tell of a broken canary; nearly all others say that nothing is wrong.
-            pub canaries: Vec<Found<CanaryCheck<'a>>>,
+            pub canaries: Vec<Located<CanaryCheck<'a>>>,
             /// Returns of system calls that the dump holds, also those that were not loaded.
             pub returns: usize,
-            pub(super) lookup: Lookup,
+            pub(crate) lookup: Lookup,
             losses: BTreeMap<SectionKind, String>,
             cut: bool,
             unknown_losses: u32,
@@ -210,32 +79,32 @@ macro_rules! buckets {
         /// What a decoded record takes in a [`Case`], bytes; `None` for records that no rule looks at.
         pub(super) fn decoded_size(kind: RecordKind) -> Option<usize> {
             match kind {
-                CanaryCheck::KIND => Some(size_of::<Found<CanaryCheck<'_>>>()),
-                $($kind::KIND => Some(size_of::<Found<$kind<'_>>>()),)*
-                $($late_kind::KIND => Some(size_of::<Found<&[u8]>>()),)*
+                CanaryCheck::KIND => Some(size_of::<Located<CanaryCheck<'_>>>()),
+                $($kind::KIND => Some(size_of::<Located<$kind<'_>>>()),)*
+                $($late_kind::KIND => Some(size_of::<Located<&[u8]>>()),)*
                 _ => None,
             }
         }
 
         impl<'a> Case<'a> {
-            fn reserve(&mut self, counts: &BTreeMap<RecordKind, usize>) {
-                let of = |kind: RecordKind| counts.get(&kind).copied().unwrap_or(0);
+            fn reserve(&mut self, counts: &[usize; 256]) {
+                let of = |kind: RecordKind| counts[usize::from(kind.0)];
                 $(self.$field.reserve_exact(of($kind::KIND));)*
-                $(self.$late.found.reserve_exact(of($late_kind::KIND));)*
+                $(self.$late.located.reserve_exact(of($late_kind::KIND));)*
             }
 
-            fn take(&mut self, found: Found<RawRecord<'a>>) {
+            fn take(&mut self, found: Located<RawRecord<'a>>) {
                 let at = found.at;
                 let body = found.record.body;
                 match found.record.kind {
                     CanaryCheck::KIND => {
                         let check = CanaryCheck::decode(body).ok().filter(|(check, _)| check.corrupted == Some(true));
-                        self.canaries.extend(check.map(|(record, _)| Found { at, record }));
+                        self.canaries.extend(check.map(|(record, _)| Located { at, record }));
                     }
                     $($kind::KIND => {
-                        self.$field.extend($kind::decode(body).ok().map(|(record, _)| Found { at, record }));
+                        self.$field.extend($kind::decode(body).ok().map(|(record, _)| Located { at, record }));
                     })*
-                    $($late_kind::KIND => self.$late.found.push(Found { at, record: body }),)*
+                    $($late_kind::KIND => self.$late.located.push(Located { at, record: body }),)*
                     _ => {}
                 }
             }
@@ -287,6 +156,17 @@ buckets! {
 }
 
 impl<'a> Case<'a> {
+    /// Sorts the records that `records` yields; it is called twice, so that no list grows while it is filled.
+    pub(super) fn of<I: Iterator<Item = Located<RawRecord<'a>>>>(records: impl Fn() -> I) -> Self {
+        let mut counts = [0; 256];
+        records().for_each(|found| counts[usize::from(found.record.kind.0)] += 1);
+        let mut case = Self { cut: true, returns: counts[usize::from(SyscallExit::KIND.0)], ..Self::default() };
+        case.reserve(&counts);
+        records().for_each(|found| case.take(found));
+        case.spread_reports();
+        case
+    }
+
     /// The mappings and system calls inside crash reports, for processes that have none in records of their own.
     fn spread_reports(&mut self) {
         let mut mapped: BTreeSet<Option<u32>> = self.vmas.iter().map(|vma| vma.pid).collect();
@@ -304,7 +184,7 @@ impl<'a> Case<'a> {
                     name: vma.kind,
                     ..Vma::default()
                 });
-                self.vmas.extend(vmas.map(|record| Found { at, record }));
+                self.vmas.extend(vmas.map(|record| Located { at, record }));
             }
             if called.insert(report.pid) {
                 let calls = report.syscalls.iter().flat_map(kwab_format::List::iter).map(|call| SyscallRecord {
@@ -316,16 +196,17 @@ impl<'a> Case<'a> {
                     ..SyscallRecord::default()
                         .with_args([call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5])
                 });
-                self.syscalls.extend(calls.map(|record| Found { at, record }));
+                self.syscalls.extend(calls.map(|record| Located { at, record }));
             }
         }
     }
 }
 
 impl Case<'_> {
-    fn count_losses(&mut self, dump: &Dump) {
-        self.cut = self.ends.is_empty() && !dump.ended;
-        for defect in &dump.defects {
+    /// Notes what is lost: `present` are the sound sections by kind.
+    pub(super) fn count_losses(&mut self, file: &DumpFile, present: &BTreeMap<SectionKind, u32>) {
+        self.cut = self.ends.is_empty() && !file.ended;
+        for defect in &file.defects {
             let Some((first, last)) = defect.sections else { continue };
             match defect.section_kind {
                 Some(kind) => {
@@ -340,7 +221,6 @@ impl Case<'_> {
                 None => self.unknown_losses += last.saturating_sub(first).saturating_add(1),
             }
         }
-        let present = &dump.present;
         for total in &self.totals {
             let (Some(kind), Some(written)) = (total.kind.map(SectionKind), total.sections) else { continue };
             let found = present.get(&kind).copied().unwrap_or(0);
@@ -402,26 +282,6 @@ impl Case<'_> {
         }
         why
     }
-}
-
-/// Whether a task sleeps until its child executes or ends. Kernels of the clone family have three names for that.
-pub(super) fn waits_in_vfork(task: &Task<'_>) -> bool {
-    let asleep = matches!(task.state, Some(TaskState::BLOCKED | TaskState::SLEEPING));
-    let reason = text(task.wait_reason);
-    reason.contains("vfork") || (asleep && matches!(reason.as_str(), "clone" | "clone3"))
-}
-
-/// Bytes of a text that conclusions quote: one name of a megabyte may be quoted a thousand times.
-const QUOTED: usize = 4096;
-
-/// Bytes of a record as text, at most as many as a conclusion quotes (4096).
-#[must_use]
-pub fn text(bytes: Option<&[u8]>) -> String {
-    let bytes = bytes.unwrap_or_default();
-    let Some((quoted, _)) = bytes.split_at_checked(QUOTED).filter(|(_, rest)| !rest.is_empty()) else {
-        return String::from_utf8_lossy(bytes).into_owned();
-    };
-    format!("{}…", String::from_utf8_lossy(quoted))
 }
 
 fn name(kind: SectionKind) -> String {

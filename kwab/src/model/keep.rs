@@ -1,4 +1,4 @@
-//! Decides which records of a dump stay in memory for the analyses, and stops where the dump's budget ends.
+//! Decides which records of a dump stay in memory, and stops where the dump's budget ends.
 //!
 //! Sections come one by one. What no rule looks at is dropped with its section; of system calls, returns and page faults
 //! the rules want the last of the dead process, which may not be known yet, so the last few of every process are kept. Each
@@ -10,9 +10,11 @@ use std::sync::Arc;
 use kwab_format::record::*;
 use kwab_format::{Defect, Fields as _, RawRecord, RecordKind, RecordType as _, Records, SectionKind};
 
-use super::dump::{Dump, Found, Needs, Part, decoded_size};
-use crate::model::SectionInfo;
-use crate::model::memory::{Budget, Payload, not_read};
+use super::case::decoded_size;
+use super::file::DumpFile;
+use super::memory::{Budget, Payload, not_read};
+use super::record_ref::{Located, RecordRef};
+use super::section_info::SectionInfo;
 
 /// Calls, returns and faults of a process that are kept: more than any rule quotes.
 const LAST: usize = 8;
@@ -31,14 +33,38 @@ struct Recent {
     body: Vec<u8>,
 }
 
-/// Collects the records of a [`Dump`].
+/// The records of one section that were loaded.
+#[derive(Debug)]
+pub struct LoadedSection {
+    /// Sequence number of the section in the dump.
+    pub number: u32,
+    /// Kind of the section.
+    pub kind: SectionKind,
+    /// The records, in their order.
+    pub payload: Payload,
+    /// The number in its section of each record; `None` when they are the section's first ones, without a gap.
+    pub numbers: Option<Vec<u32>>,
+}
+
+impl LoadedSection {
+    /// The records with their positions.
+    pub(super) fn located(&self) -> impl Iterator<Item = Located<RawRecord<'_>>> {
+        let numbers = self.numbers.as_deref();
+        Records::new(&self.payload).zip(0_u32..).map(move |(raw, index)| {
+            let record = numbers.map_or(index, |known| known.get(index as usize).copied().unwrap_or(index));
+            Located { at: RecordRef { section: self.number, kind: self.kind, record }, record: raw }
+        })
+    }
+}
+
+/// Chooses the records of a [`Dump`](super::Dump), section by section.
 pub(super) struct Keeper {
-    needs: Needs,
     budget: Arc<Budget>,
-    parts: Vec<Part>,
-    counts: BTreeMap<RecordKind, usize>,
-    returns: usize,
+    /// Whether only the records stay that the rules of triage look at.
+    for_rules: bool,
     recent: BTreeMap<(RecordKind, Option<u32>), VecDeque<Recent>>,
+    /// Returns of system calls that were read and not kept.
+    returns_dropped: usize,
 }
 
 /// What becomes of a record.
@@ -49,13 +75,25 @@ enum Fate {
 }
 
 impl Keeper {
-    pub(super) fn new(budget: Arc<Budget>, needs: Needs) -> Self {
-        let (parts, counts, recent) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { needs, budget, parts, counts, returns: 0, recent }
+    pub(super) fn new(budget: &Arc<Budget>, for_rules: bool) -> Self {
+        Self { budget: Arc::clone(budget), for_rules, recent: BTreeMap::new(), returns_dropped: 0 }
     }
 
-    /// Takes the records of a section that are needed. Gives the defect that says where the budget ended.
-    pub(super) fn add(&mut self, info: &SectionInfo, payload: Payload) -> Option<Defect> {
+    /// Reads section `index` and notes in the file whether it is sound and where the budget ended. `None` when nothing of
+    /// it is kept.
+    pub(super) fn load(&mut self, file: &mut DumpFile, index: usize) -> Option<LoadedSection> {
+        let payload = file.payload(index);
+        file.note(index, payload.as_ref().map(|_| ()).map_err(Clone::clone));
+        let info = file.sections[index];
+        let (section, defect) = self.choose(&info, payload.ok()?);
+        if let Some(defect) = defect {
+            file.add_defect(defect);
+        }
+        section
+    }
+
+    /// Takes the records of a section that are needed, and gives the defect that says where the budget ended.
+    fn choose(&mut self, info: &SectionInfo, payload: Payload) -> (Option<LoadedSection>, Option<Defect>) {
         let (number, kind) = (info.header.seq, info.header.kind);
         // One section leaves at least half of what is left to those behind it.
         let mut room = self.budget.left() / 2;
@@ -77,8 +115,9 @@ impl Keeper {
                     if dropped {
                         copy_record(&mut kept, raw);
                     }
-                    numbers.push(records);
-                    *self.counts.entry(raw.kind).or_default() += 1;
+                    if self.for_rules {
+                        numbers.push(records);
+                    }
                 }
                 Fate::Dropped | Fate::Recent(_) => {
                     if !dropped {
@@ -86,66 +125,24 @@ impl Keeper {
                         kept.extend_from_slice(&payload[..end]);
                         dropped = true;
                     }
+                    self.returns_dropped += usize::from(raw.kind == SyscallExit::KIND);
                     if let Fate::Recent(pid) = fate {
-                        self.remember(
-                            raw,
-                            pid,
-                            Recent { section: number, kind, record: records, body: raw.body.to_vec() },
-                        );
+                        let body = raw.body.to_vec();
+                        self.remember(raw, pid, Recent { section: number, kind, record: records, body });
                     }
                 }
             }
-            self.returns += usize::from(raw.kind == SyscallExit::KIND);
             records += 1;
             end = payload.len() - walk.rest().len();
         }
         let left_out = walk_left(&payload, end);
         let _ = self.budget.take(cost);
-        self.put(number, kind, payload, end, dropped.then_some((kept, numbers)));
-        (left_out > 0).then(|| not_read(info, records, left_out as u64))
-    }
-
-    fn put(
-        &mut self,
-        number: u32,
-        kind: SectionKind,
-        mut payload: Payload,
-        end: usize,
-        kept: Option<(Vec<u8>, Vec<u32>)>,
-    ) {
-        let numbers = match kept {
-            None => {
-                if end < payload.len() {
-                    payload.truncate(end);
-                }
-                None
-            }
-            Some((bytes, _)) if bytes.is_empty() => return,
-            Some((bytes, numbers)) => {
-                payload.replace(bytes);
-                Some(numbers)
-            }
-        };
-        self.parts.push(Part { number, kind, payload, numbers });
-    }
-
-    /// Takes the records of the end section: totals, and what the writer left out.
-    pub(super) fn add_end(&mut self, end: &[u8]) {
-        for raw in Records::new(end).take(4096) {
-            *self.counts.entry(raw.kind).or_default() += 1;
-        }
-        let (number, kind) = (u32::MAX, SectionKind::END);
-        let mut payload = Payload::default();
-        let whole = Records::new(end).take(4096).fold(Vec::new(), |mut all, raw| {
-            copy_record(&mut all, raw);
-            all
-        });
-        payload.replace(whole);
-        self.parts.push(Part { number, kind, payload, numbers: None });
+        let defect = (left_out > 0).then(|| not_read(info, records, left_out as u64));
+        (kept_of(number, kind, payload, end, dropped.then_some((kept, numbers))), defect)
     }
 
     fn fate(&self, raw: RawRecord<'_>) -> Fate {
-        if self.needs == Needs::Everything {
+        if !self.for_rules {
             return Fate::Kept;
         }
         let recent = |pid: Option<Option<u32>>| pid.map_or(Fate::Dropped, Fate::Recent);
@@ -176,28 +173,53 @@ impl Keeper {
         last.push_back(recent);
     }
 
-    /// The dump; what was remembered of processes comes behind the rest, in its own order.
-    pub(super) fn finish(mut self, defects: Vec<Defect>, present: BTreeMap<SectionKind, u32>, ended: bool) -> Dump {
+    /// What was remembered of processes, one entry per section it came from, in the order of the dump; and how many
+    /// returns of system calls are in neither that nor the loaded sections.
+    pub(super) fn finish(mut self) -> (Vec<LoadedSection>, usize) {
         let mut recent: Vec<(RecordKind, Recent)> = Vec::new();
         for ((kind, _), last) in std::mem::take(&mut self.recent) {
             recent.extend(last.into_iter().map(|one| (kind, one)));
         }
         recent.sort_by_key(|(_, one)| (one.section, one.record));
+        self.returns_dropped -= recent.iter().filter(|(kind, _)| *kind == SyscallExit::KIND).count();
+        let mut sections = Vec::new();
         for of_section in recent.chunk_by(|(_, a), (_, b)| a.section == b.section) {
             let Some((_, first)) = of_section.first() else { continue };
             let mut bytes = Vec::new();
             for (kind, one) in of_section {
                 copy_record(&mut bytes, RawRecord { kind: *kind, body: &one.body });
-                *self.counts.entry(*kind).or_default() += 1;
             }
             let numbers = Some(of_section.iter().map(|(_, one)| one.record).collect());
             let mut payload = Payload::default();
             payload.replace(bytes);
-            self.parts.push(Part { number: first.section, kind: first.kind, payload, numbers });
+            sections.push(LoadedSection { number: first.section, kind: first.kind, payload, numbers });
         }
-        let (sections, counts, returns) = (self.parts, self.counts, self.returns);
-        Dump { sections, counts, returns, defects, present, ended }
+        (sections, self.returns_dropped)
     }
+}
+
+/// What stays of a section: its records up to `end`, or the chosen ones with their numbers; `None` when none is chosen.
+fn kept_of(
+    number: u32,
+    kind: SectionKind,
+    mut payload: Payload,
+    end: usize,
+    chosen: Option<(Vec<u8>, Vec<u32>)>,
+) -> Option<LoadedSection> {
+    let numbers = match chosen {
+        None => {
+            if end < payload.len() {
+                payload.truncate(end);
+            }
+            None
+        }
+        Some((bytes, _)) if bytes.is_empty() => return None,
+        Some((bytes, numbers)) => {
+            payload.replace(bytes);
+            Some(numbers)
+        }
+    };
+    Some(LoadedSection { number, kind, payload, numbers })
 }
 
 /// Bytes of whole records behind `end`.
@@ -225,8 +247,8 @@ fn price(raw: RawRecord<'_>, fate: &Fate) -> u64 {
         Htrace::KIND => 4 * DERIVED,
         Memory::KIND => DERIVED + raw.body.len().min(4096),
         CrashReport::KIND => CrashReport::decode(raw.body).map_or(0, |(report, _)| {
-            let vmas = report.vmas.map_or(0, |list| list.len()) * size_of::<Found<Vma<'_>>>();
-            let calls = report.syscalls.map_or(0, |list| list.len()) * size_of::<Found<SyscallRecord<'_>>>();
+            let vmas = report.vmas.map_or(0, |list| list.len()) * size_of::<Located<Vma<'_>>>();
+            let calls = report.syscalls.map_or(0, |list| list.len()) * size_of::<Located<SyscallRecord<'_>>>();
             DERIVED + vmas + calls
         }),
         _ => DERIVED,
