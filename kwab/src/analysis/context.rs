@@ -5,7 +5,7 @@ use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reas
 
 use super::audit;
 use super::blame::{self, Guilty};
-use super::death::Death;
+use super::death::Postmortem;
 use super::frame::TraceFrame;
 use super::quote::text;
 use super::verify::{self, Backing};
@@ -25,7 +25,7 @@ pub struct Context<'c, 'a> {
     /// Images with symbols, possibly none.
     pub symbols: &'c Symbols,
     /// What died.
-    pub death: Death,
+    pub death: Postmortem,
     /// Where it died, innermost first.
     pub trace: Vec<TraceFrame>,
     /// The function to look at first, by the frames of the death.
@@ -44,7 +44,7 @@ impl<'c, 'a> Context<'c, 'a> {
     /// Prepares what rules look at.
     #[must_use]
     pub fn new(case: &'c Case<'a>, symbols: &'c Symbols, backing: &Backing) -> Self {
-        let death = Death::of(case);
+        let death = Postmortem::of(case);
         let space = View { case, symbols, pid: death.code_pid(), death: &death };
         let trace = named_trace(&space, &death);
         let instruction = faulting_instruction(&space, &death);
@@ -168,13 +168,13 @@ pub struct View<'c, 'a> {
     case: &'c Case<'a>,
     symbols: &'c Symbols,
     pid: Option<u32>,
-    death: &'c Death,
+    death: &'c Postmortem,
 }
 
 impl<'c, 'a> View<'c, 'a> {
     /// Memory as the kernel (`None`) or a process sees it, with the registers of a death.
     #[must_use]
-    pub const fn of(case: &'c Case<'a>, symbols: &'c Symbols, pid: Option<u32>, death: &'c Death) -> Self {
+    pub const fn of(case: &'c Case<'a>, symbols: &'c Symbols, pid: Option<u32>, death: &'c Postmortem) -> Self {
         Self { case, symbols, pid, death }
     }
 
@@ -234,7 +234,7 @@ impl Values for View<'_, '_> {
     }
 }
 
-fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instruction> {
+fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instruction> {
     let ip = death.ip.filter(|&ip| ip != 0)?;
     let mut bytes = view.bytes(ip).to_vec();
     if bytes.is_empty() {
@@ -251,7 +251,7 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instructio
 }
 
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.
-fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
+fn named_trace(view: &View<'_, '_>, death: &Postmortem) -> Vec<TraceFrame> {
     let (walked, _) = walked(view, &death.for_unwinding(), MAX_FRAMES);
     let printed = named_frames(printed_trace(view.case, death), view.symbols, death.code_pid());
     // Frames found by scanning may be left over from earlier calls: they are not more than what the kernel printed.
@@ -266,7 +266,7 @@ fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
     // The interrupted instruction is the one thing registers always know better than a printed trace.
     let first = walked.into_iter().next().filter(|first| printed.first().is_none_or(|frame| frame.ip != first.ip));
     // Where no image names that instruction, the kernel may have printed its function beside it.
-    let told = crate::text::console::location(death.location.as_bytes());
+    let told = crate::text::console::location(death.location.as_deref().unwrap_or_default());
     let first = first.map(|frame| match told.as_ref().filter(|_| frame.name.is_none() && Some(frame.ip) == death.ip) {
         Some(told) => TraceFrame { name: Some(demangle(text(Some(told.symbol)).trim())), ..frame },
         None => frame,
@@ -320,7 +320,7 @@ pub(super) fn is_machinery_at(location: &Location) -> bool {
     }
 }
 
-fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
+fn printed_trace(case: &Case<'_>, death: &Postmortem) -> Vec<TraceFrame> {
     // The stacks of listed tasks have numbers too; they are never the death's.
     let of_death = || case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS);
     let first_trace = of_death().filter_map(|frame| frame.trace).min();

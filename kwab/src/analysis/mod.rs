@@ -32,7 +32,7 @@ pub mod verify;
 mod tests;
 
 pub use context::{Context, View};
-pub use death::Death;
+pub use death::Postmortem;
 pub use frame::TraceFrame;
 pub use quote::text;
 pub use triage::{LEAST, Triage, judge, triage};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kwab_format::record::{RegId, RegisterRole, Registers, Task};
 
 use super::context::{View, named_frames, printed_frame, walked};
-use super::death::Death;
+use super::death::Postmortem;
 use super::frame::TraceFrame;
 use super::quote::text;
 use crate::model::{Case, Located, RecordRef};
@@ -39,7 +39,7 @@ const MAX_FRAMES: usize = 64;
 
 /// All stacks of the dump but that of the death itself, in the order of the dump.
 #[must_use]
-pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Stack> {
+pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Stack> {
     let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at);
     let sets = others.filter(|set| set.role != Some(RegisterRole::DUMPER)).take(MOST);
     let tasks = by_tid(case);
@@ -65,7 +65,7 @@ pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Stack> {
 
 /// The stack behind saved registers, innermost frame first.
 #[must_use]
-pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(RegId, u64)]) -> Vec<TraceFrame> {
+pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, values: &[(RegId, u64)]) -> Vec<TraceFrame> {
     let mut registers = unwind::Registers::default();
     values.iter().for_each(|(id, value)| registers.set(id.0, Some(*value)));
     let user = registers.ip().is_some_and(|ip| ip >> 63 == 0);
@@ -75,7 +75,7 @@ pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(R
 
 /// The stack behind a register set, innermost frame first.
 #[must_use]
-pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Registers<'_>) -> Vec<TraceFrame> {
+pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, set: &Registers<'_>) -> Vec<TraceFrame> {
     let Some(registers) = for_unwinding(set) else { return Vec::new() };
     let user = registers.ip().is_some_and(|ip| ip >> 63 == 0);
     let view = View::of(case, symbols, set.pid.filter(|_| user), death);
@@ -85,7 +85,7 @@ pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Registers
 /// The kernel stack of a thread: walked from its saved registers, else as its kernel printed it. Empty when the dump has
 /// neither.
 #[must_use]
-pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Death, tid: u32) -> Vec<TraceFrame> {
+pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, tid: u32) -> Vec<TraceFrame> {
     let kernel = |role: Option<RegisterRole>| matches!(role, Some(RegisterRole::SWITCHED_OUT | RegisterRole::STOPPED));
     let own = case.registers.iter().find(|set| set.tid.or(set.pid) == Some(tid) && kernel(set.role));
     let walked = own.map(|set| of_set(case, symbols, death, set)).unwrap_or_default();
@@ -126,7 +126,7 @@ fn named_tid(owner: &str) -> Option<u32> {
 fn of_registers(
     case: &Case<'_>,
     symbols: &Symbols,
-    death: &Death,
+    death: &Postmortem,
     set: &Located<Registers<'_>>,
     tasks: &Tasks<'_, '_>,
 ) -> Option<Stack> {

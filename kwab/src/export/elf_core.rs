@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use kwab_format::record::{Arch, CpuState, ImageKind, RegId, RegisterRole, Registers};
 
 use super::ranges::{PAGE, add, from_page_starts, ranges};
-use crate::analysis::{Death, TraceFrame, stacks};
+use crate::analysis::{Postmortem, TraceFrame, stacks};
 use crate::model::{Case, Located};
 use crate::symbols::{Loaded, Symbols};
 
@@ -99,7 +99,7 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     if let Some(other) = arch.filter(|arch| *arch != Arch::X86_64) {
         return Err(CoreError::Arch(other.name().unwrap_or("an unknown processor").to_owned()));
     }
-    let death = Death::of(case);
+    let death = Postmortem::of(case);
     let threads = threads(case, &death);
     if threads.is_empty() {
         return Err(CoreError::NoRegisters);
@@ -137,13 +137,13 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
 /// What a debugger should show of the core file: the threads with their numbers and the stacks that kwab walks for them.
 #[must_use]
 pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
-    let death = Death::of(case);
+    let death = Postmortem::of(case);
     let stack = |thread: &Thread| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
     threads(case, &death).iter().map(stack).collect()
 }
 
 /// The threads, the dead one first.
-fn threads(case: &Case<'_>, death: &Death) -> Vec<Thread> {
+fn threads(case: &Case<'_>, death: &Postmortem) -> Vec<Thread> {
     let mut threads: Vec<Thread> = Vec::new();
     if !death.registers.is_empty() {
         let cpu = dead_cpu(case, death);
@@ -168,13 +168,13 @@ fn threads(case: &Case<'_>, death: &Death) -> Vec<Thread> {
 }
 
 /// Whether a set of registers is a thread of the address space that the core file shows.
-fn is_thread(set: &Located<Registers<'_>>, death: &Death) -> bool {
+fn is_thread(set: &Located<Registers<'_>>, death: &Postmortem) -> bool {
     let kernel_role =
         matches!(set.role, Some(RegisterRole::STOPPED | RegisterRole::SWITCHED_OUT | RegisterRole::FAULT));
     if death.in_kernel { kernel_role } else { set.pid == death.pid && set.role == Some(RegisterRole::USER) }
 }
 
-fn dead_cpu(case: &Case<'_>, death: &Death) -> u32 {
+fn dead_cpu(case: &Case<'_>, death: &Postmortem) -> u32 {
     let by_record = case.registers.iter().find(|set| Some(set.at) == death.registers_at).and_then(|set| set.stamp.cpu);
     let dumping = case.cpus.iter().find(|cpu| cpu.state == Some(CpuState::DUMPING)).and_then(|cpu| cpu.number);
     by_record.or(dumping).unwrap_or(0)
@@ -197,7 +197,7 @@ struct Mapped {
 
 /// The images of the address space that the core file shows. An image without a file is left out: gdb takes addresses of a
 /// file that it cannot open for unreadable, even where the program given to it has them.
-fn images(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Mapped> {
+fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped> {
     let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
     let visible = case.images.iter().filter(|image| {
         if death.in_kernel { kernel(image.kind) } else { image.pid == death.pid && !kernel(image.kind) }
@@ -297,7 +297,7 @@ fn files(images: &[Mapped]) -> Vec<u8> {
     out
 }
 
-fn notes(threads: &[Thread], death: &Death, images: &[Mapped]) -> Vec<u8> {
+fn notes(threads: &[Thread], death: &Postmortem, images: &[Mapped]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, thread) in threads.iter().enumerate() {
         note(&mut out, NT_PRSTATUS, &prstatus(thread, death));
@@ -310,7 +310,7 @@ fn notes(threads: &[Thread], death: &Death, images: &[Mapped]) -> Vec<u8> {
     out
 }
 
-fn prstatus(thread: &Thread, death: &Death) -> Vec<u8> {
+fn prstatus(thread: &Thread, death: &Postmortem) -> Vec<u8> {
     let mut out = vec![0; PRSTATUS];
     // A kernel has no signal; what gdb shows for a bad access is SIGSEGV, for anything else SIGABRT.
     let signal = death.signal.unwrap_or(if death.fault_addr.is_some() { 11 } else { 6 });
@@ -326,11 +326,11 @@ fn prstatus(thread: &Thread, death: &Death) -> Vec<u8> {
     out
 }
 
-fn prpsinfo(thread: &Thread, death: &Death) -> Vec<u8> {
+fn prpsinfo(thread: &Thread, death: &Postmortem) -> Vec<u8> {
     let mut out = vec![0; PRPSINFO];
     out[1] = b'R';
     out[24..28].copy_from_slice(&thread.id.to_le_bytes());
-    let name = if death.comm.is_empty() { "kernel" } else { &death.comm };
+    let name = if death.program.is_empty() { "kernel" } else { &death.program };
     let short = name.rsplit('/').next().unwrap_or(name);
     for (from, length, text) in [(40, 15, short), (56, 79, name)] {
         let bytes = &text.as_bytes()[..text.len().min(length)];

@@ -53,7 +53,7 @@ fn of_backtraces(dump: &Dump, symbols: &Symbols) -> BTreeMap<String, u64> {
     };
     let dead = Context::new(&case, symbols, &Backing::none());
     let function = |label: &str| label.split("+0x").next().unwrap_or(label).to_owned();
-    let who = if dead.death.comm.is_empty() { "kernel".to_owned() } else { dead.death.comm.clone() };
+    let who = if dead.death.program.is_empty() { "kernel".to_owned() } else { dead.death.program.clone() };
     add(who, dead.trace.iter().map(|frame| function(&frame.label())).collect());
     let mut traces: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     for frame in &case.frames {

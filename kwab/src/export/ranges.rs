@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::Death;
+use crate::analysis::Postmortem;
 use crate::model::Case;
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;
 
 /// Captured memory that the dead code could see, in order and without overlap; what was captured first wins.
-pub(super) fn ranges(case: &Case<'_>, death: &Death) -> BTreeMap<u64, Vec<u8>> {
+pub(super) fn ranges(case: &Case<'_>, death: &Postmortem) -> BTreeMap<u64, Vec<u8>> {
     let mut ranges: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for memory in &case.memory {
         let (Some(start), Some(bytes)) = (memory.vaddr, memory.bytes) else { continue };

@@ -172,16 +172,16 @@ fn console_line<'a>(text: &'a [u8], ns: Option<u64>, place: Place, crash: Option
     let Some(crash) = crash else { return TextKind::CONSOLE.into() };
     if let Some(fault) = linux::segfault(text) {
         if crash.victim == Victim::Process(fault.pid) {
-            crash.ns = crash.ns.or(ns);
-            Crash::say(&mut crash.comm, fault.comm, false);
-            crash.signal.get_or_insert((11, b"SIGSEGV".to_vec()));
-            crash.fault_addr = crash.fault_addr.or(fault.address);
-            crash.ip = crash.ip.or(Some(fault.ip));
-            crash.sp = crash.sp.or(Some(fault.sp));
-            crash.error_code = crash.error_code.or(Some(fault.error));
-            Crash::say(&mut crash.message, text, false);
+            crash.death.ns = crash.death.ns.or(ns);
+            Crash::say(&mut crash.death.comm, fault.comm, false);
+            crash.death.signalled(11, b"SIGSEGV");
+            crash.death.fault_addr = crash.death.fault_addr.or(fault.address);
+            crash.death.ip = crash.death.ip.or(Some(fault.ip));
+            crash.death.sp = crash.death.sp.or(Some(fault.sp));
+            crash.death.error_code = crash.death.error_code.or(Some(fault.error));
+            Crash::say(&mut crash.death.message, text, false);
         }
-    } else if crash.victim == Victim::Kernel && crash.kind != CauseKind::PANIC {
+    } else if crash.victim == Victim::Kernel && crash.death.kind != Some(CauseKind::PANIC) {
         let mut user = false;
         linux_line(text, &mut user, place, crash);
     }
@@ -195,44 +195,44 @@ fn is_register_head(text: &[u8]) -> bool {
 /// The head of a block says something about the death itself.
 fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
     if let Some((cpu, file, line)) = kernel::panic_place(text) {
-        crash.cpu = crash.cpu.or(Some(cpu));
-        crash.source.get_or_insert((file.to_vec(), line));
-        if crash.kind == CauseKind::EXCEPTION || crash.kind == CauseKind::OOPS {
+        crash.death.cpu = crash.death.cpu.or(Some(cpu));
+        crash.death.raised_at(file, line);
+        if matches!(crash.death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS)) {
             return;
         }
-        crash.kind = CauseKind::PANIC;
+        crash.death.kind = Some(CauseKind::PANIC);
         return;
     }
     if let Some(cpu) = kernel::panic_head(text) {
-        crash.cpu = crash.cpu.or(Some(cpu));
+        crash.death.cpu = crash.death.cpu.or(Some(cpu));
         return;
     }
     if is_register_head(text) {
         // "kernel page fault — register dump:" names the exception.
         let end = [&b" \xe2\x80\x94"[..], b" - ", b": "].iter().find_map(|mark| memchr::memmem::find(text, mark));
-        Crash::say(&mut crash.exception, &text[b"kernel ".len()..end.unwrap_or(text.len())], false);
+        Crash::say(&mut crash.death.exception, &text[b"kernel ".len()..end.unwrap_or(text.len())], false);
     }
     match linux::alarm(text) {
         Some(linux::Alarm::Panic(message)) if matches!(crash.victim, Victim::Process(_)) => {
             crash.remark(NoteKind::INFERRED, [&b"the kernel panicked because of it: "[..], message].concat());
         }
         Some(linux::Alarm::Panic(message)) => {
-            crash.ns = crash.ns.or(ns);
-            if crash.message.is_none() {
-                Crash::say(&mut crash.message, message, false);
+            crash.death.ns = crash.death.ns.or(ns);
+            if crash.death.message.is_none() {
+                Crash::say(&mut crash.death.message, message, false);
             } else {
                 crash.remark(NoteKind::INFERRED, [&b"then the kernel panicked: "[..], message].concat());
             }
         }
         Some(linux::Alarm::Oops(message) | linux::Alarm::Lockup(message) | linux::Alarm::HungTask(message)) => {
-            crash.ns = crash.ns.or(ns);
-            if crash.message.is_some() && crash.message.as_deref() != Some(message) {
+            crash.death.ns = crash.death.ns.or(ns);
+            if crash.death.message.is_some() && crash.death.message.as_deref() != Some(message) {
                 crash.remark(NoteKind::REMARK, message);
             }
-            Crash::say(&mut crash.message, message, false);
+            Crash::say(&mut crash.death.message, message, false);
             let address = memchr::memmem::find(message, b"address: ").map(|at| &message[at + 9..]);
             if let Some((_, address)) = address.and_then(|text| super::text::hex(text).ok()) {
-                crash.fault_addr = crash.fault_addr.or(Some(address));
+                crash.death.fault_addr = crash.death.fault_addr.or(Some(address));
             }
         }
         None => {}
@@ -243,13 +243,13 @@ fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
     if let Some(pairs) = kernel::registers(text) {
         crash.registers(&pairs, false);
     } else if let Some(address) = kernel::fault_address(text) {
-        crash.fault_addr = crash.fault_addr.or(Some(address));
+        crash.death.fault_addr = crash.death.fault_addr.or(Some(address));
         crash.registers(&[(b"CR2", address)], false);
     } else if let Some((offset, word)) = kernel::stack_word(text) {
         crash.stack_word(offset, word);
     } else if let Some((address, at)) = kernel::interrupted_at(text) {
-        crash.ip = crash.ip.or(Some(address));
-        Crash::say(&mut crash.location, at, false);
+        crash.death.ip = crash.death.ip.or(Some(address));
+        Crash::say(&mut crash.death.location, at, false);
     } else if let Some((_, address, at)) = kernel::frame(text) {
         crash.frame(0, Some(address), at, FrameTrust::PRINTED, place);
     } else {
@@ -265,13 +265,13 @@ fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
         crash.kernel_build_id = kernel::build_id(text);
         return true;
     }
-    if let Some((pid, tid, comm)) = kernel::running(text).filter(|_| crash.message.is_some()) {
-        (crash.pid, crash.tid) = (crash.pid.or(Some(pid)), crash.tid.or(Some(tid)));
-        Crash::say(&mut crash.comm, comm, false);
+    if let Some((pid, tid, comm)) = kernel::running(text).filter(|_| crash.death.message.is_some()) {
+        (crash.death.pid, crash.death.tid) = (crash.death.pid.or(Some(pid)), crash.death.tid.or(Some(tid)));
+        Crash::say(&mut crash.death.comm, comm, false);
         return true;
     }
     // Some kernels print them between the message and the frames.
-    if crash.message.is_some() && (kernel::registers(text).is_some() || kernel::fault_address(text).is_some()) {
+    if crash.death.message.is_some() && (kernel::registers(text).is_some() || kernel::fault_address(text).is_some()) {
         return register_line(text, place, crash);
     }
     if let Some((index, address, at)) = kernel::frame(text) {
@@ -285,8 +285,8 @@ fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
     if trimmed.is_empty() || text.starts_with(b"[") {
         return false;
     }
-    if crash.traces() == 0 || crash.message.is_none() {
-        Crash::say(&mut crash.message, trimmed, false);
+    if crash.traces() == 0 || crash.death.message.is_none() {
+        Crash::say(&mut crash.death.message, trimmed, false);
         return true;
     }
     false
@@ -331,10 +331,10 @@ fn base64_line(text: &[u8], digits: &mut Vec<u8>, record: &mut Option<PrintedRec
 /// A line below a Linux alarm.
 fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> bool {
     if let Some(context) = linux::context(text) {
-        crash.cpu = crash.cpu.or(Some(context.cpu));
-        crash.pid = crash.pid.or(Some(context.pid));
-        Crash::say(&mut crash.comm, context.comm, false);
-        Crash::say(&mut crash.context, context.kernel, false);
+        crash.death.cpu = crash.death.cpu.or(Some(context.cpu));
+        crash.death.pid = crash.death.pid.or(Some(context.pid));
+        Crash::say(&mut crash.death.comm, context.comm, false);
+        Crash::say(&mut crash.death.context, context.kernel, false);
     } else if let Some((selector, address, at)) = linux::instruction(text) {
         *user = selector & 3 == 3;
         if let Some(address) = address {
@@ -343,9 +343,9 @@ fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> 
         if !*user {
             if let Some(at) = at {
                 let location = format!("{}+{:#x}", String::from_utf8_lossy(at.symbol), at.offset);
-                Crash::say(&mut crash.location, location.as_bytes(), false);
+                Crash::say(&mut crash.death.location, location.as_bytes(), false);
             }
-            crash.ip = crash.ip.or(address);
+            crash.death.ip = crash.death.ip.or(address);
         }
     } else if let Some((reliable, at)) = linux::frame(text) {
         let trust = if reliable { FrameTrust::PRINTED } else { FrameTrust::SCAN };
@@ -419,8 +419,14 @@ mod tests {
         assert_eq!(kinds, [Kind::CONSOLE, Kind::PANIC, Kind::PANIC, Kind::PANIC, Kind::CONSOLE]);
         assert_eq!(records, 0);
         let crash = crash.expect("an oops");
-        assert_eq!((crash.kind, crash.place.line, crash.cpu, crash.pid), (CauseKind::OOPS, 2, Some(1), Some(7)));
-        assert_eq!((crash.fault_addr, crash.location.as_deref()), (Some(0x10), Some(&b"oops_init+0x16"[..])));
+        assert_eq!(
+            (crash.death.kind, crash.place.line, crash.death.cpu, crash.death.pid),
+            (Some(CauseKind::OOPS), 2, Some(1), Some(7))
+        );
+        assert_eq!(
+            (crash.death.fault_addr, crash.death.location.as_deref()),
+            (Some(0x10), Some(&b"oops_init+0x16"[..]))
+        );
     }
 
     #[test]

@@ -391,11 +391,11 @@ impl Follower {
             return Ok(());
         }
         let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)? else { return Ok(()) };
-        crash.signal.get_or_insert((u32::try_from(number).unwrap_or(0), name));
+        crash.death.signalled(u32::try_from(number).unwrap_or(0), name);
         // Some kernels send the signal before they know the instruction, and print 0.
-        crash.ip = crash.ip.or(signal.ip.filter(|ip| *ip != 0));
-        crash.ns = crash.ns.or(signal.stamp.ns);
-        crash.cpu = crash.cpu.or(signal.stamp.cpu);
+        crash.death.ip = crash.death.ip.or(signal.ip.filter(|ip| *ip != 0));
+        crash.death.ns = crash.death.ns.or(signal.stamp.ns);
+        crash.death.cpu = crash.death.cpu.or(signal.stamp.cpu);
         Ok(())
     }
 
@@ -405,31 +405,33 @@ impl Follower {
         crash.reported = true;
         if let Some(number) = report.signal {
             let name = report.signal_name.map_or_else(|| signal_name(number), <[u8]>::to_vec);
-            crash.signal = Some((u32::try_from(number).unwrap_or(0), name));
+            crash.death.signal = u32::try_from(number).ok();
+            crash.death.signal_name = Some(name);
         }
-        crash.signal_code = report.signal_code;
-        crash.tid = report.tid;
-        crash.fault_addr = report.fault_addr.or(crash.fault_addr);
-        crash.ip = report.ip.or(crash.ip);
-        crash.ns = crash.ns.or(report.stamp.ns);
-        crash.cpu = crash.cpu.or(report.stamp.cpu);
+        crash.death.signal_code = report.signal_code;
+        crash.death.tid = report.tid;
+        crash.death.fault_addr = report.fault_addr.or(crash.death.fault_addr);
+        crash.death.ip = report.ip.or(crash.death.ip);
+        crash.death.ns = crash.death.ns.or(report.stamp.ns);
+        crash.death.cpu = crash.death.cpu.or(report.stamp.cpu);
         if let Some(cmdline) = report.cmdline {
-            Crash::say(&mut crash.cmdline, cmdline, true);
+            Crash::say(&mut crash.death.cmdline, cmdline, true);
         }
         let rsp = |reg: &Reg<'_>| reg.id == Some(RegId::RSP);
-        crash.sp = report.regs.and_then(|regs| regs.iter().find(rsp)).and_then(|reg| reg.value).or(crash.sp);
+        crash.death.sp =
+            report.regs.and_then(|regs| regs.iter().find(rsp)).and_then(|reg| reg.value).or(crash.death.sp);
         Ok(())
     }
 
     fn panic(&mut self, panic: &Panic<'_>, place: Place) -> io::Result<()> {
         let Some(crash) = self.announce(Victim::Kernel, CauseKind::PANIC, place)? else { return Ok(()) };
-        crash.ns = crash.ns.or(panic.stamp.ns);
-        crash.cpu = crash.cpu.or(panic.stamp.cpu);
+        crash.death.ns = crash.death.ns.or(panic.stamp.ns);
+        crash.death.cpu = crash.death.cpu.or(panic.stamp.cpu);
         if let Some(message) = panic.message {
-            Crash::say(&mut crash.message, message, true);
+            Crash::say(&mut crash.death.message, message, true);
         }
         if let (Some(file), Some(line)) = (panic.file, panic.source_line) {
-            crash.source.get_or_insert((file.to_vec(), line));
+            crash.death.raised_at(file, line);
         }
         let trace = crash.traces();
         for frame in panic.backtrace.iter().flat_map(kwab_format::List::iter) {
@@ -455,7 +457,7 @@ impl Follower {
         if Crash::is_fatal_signal(number)
             && let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)?
         {
-            crash.signal.get_or_insert((number as u32, signal_name(number)));
+            crash.death.signalled(number as u32, signal_name(number));
         }
         Ok(())
     }

@@ -207,7 +207,7 @@ impl Segment {
             kernel_build_id: crash.and_then(|crash| crash.kernel_build_id.as_deref()),
             arch: crash.filter(|crash| crash.is_x86()).map(|_| Arch::X86_64),
             command_line: boot.command_line.as_deref(),
-            mono_ns: crash.and_then(|crash| crash.ns),
+            mono_ns: crash.and_then(|crash| crash.death.ns),
             reason: Some(reason),
             kernel_offset: crash.and_then(|crash| crash.kernel_offset),
             producer: Some(concat!("kwab ", env!("CARGO_PKG_VERSION"), " import").as_bytes()),
@@ -333,13 +333,13 @@ impl Segment {
         let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         match crash.victim {
             Victim::Process(pid) => {
-                let program = text(&crash.cmdline).or_else(|| text(&crash.comm));
+                let program = text(&crash.death.cmdline).or_else(|| text(&crash.death.comm));
                 let program = program.map(|line| line.split(' ').next().unwrap_or_default().to_string());
                 format!("{}[{pid}]", program.unwrap_or_else(|| "pid".to_string()))
             }
-            Victim::Kernel => match (&crash.source, text(&crash.comm)) {
-                (Some((file, line)), _) => format!("{}:{line}", String::from_utf8_lossy(file)),
-                (None, Some(comm)) => format!("{comm}[{}]", crash.pid.unwrap_or(0)),
+            Victim::Kernel => match (crash.death.source(), text(&crash.death.comm)) {
+                (Some(place), _) => place,
+                (None, Some(comm)) => format!("{comm}[{}]", crash.death.pid.unwrap_or(0)),
                 (None, None) => "kernel".to_string(),
             },
         }
@@ -349,12 +349,13 @@ impl Segment {
         let Some(crash) = &self.crash else { return format!("{} events", self.events) };
         match crash.victim {
             Victim::Process(_) => {
-                let signal = crash.signal.as_ref().map_or("signal".into(), |signal| String::from_utf8_lossy(&signal.1));
-                let ip = crash.ip.map_or(String::new(), |ip| format!("  ip={ip:#x}"));
+                let name = crash.death.signal_name.as_deref().unwrap_or_default();
+                let signal = crash.death.signal.map_or("signal".into(), |_| String::from_utf8_lossy(name));
+                let ip = crash.death.ip.map_or(String::new(), |ip| format!("  ip={ip:#x}"));
                 format!("{signal}{ip}")
             }
             Victim::Kernel => {
-                let message = crash.message.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
+                let message = crash.death.message.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
                 let message = message.unwrap_or_else(|| "no message".to_string());
                 let line = message.lines().rfind(|line| !line.starts_with("panicked at")).unwrap_or(&message);
                 line.to_string()

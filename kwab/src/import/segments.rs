@@ -101,8 +101,10 @@ impl Segments {
         if let Some(crash) = &mut self.current.crash {
             if crash.is_same(victim) {
                 // A panic says more than the fault before it, but the fault is the cause.
-                if victim == Victim::Kernel && matches!(crash.kind, CauseKind::HUNG_TASK | CauseKind::SOFT_LOCKUP) {
-                    crash.kind = kind;
+                if victim == Victim::Kernel
+                    && matches!(crash.death.kind, Some(CauseKind::HUNG_TASK | CauseKind::SOFT_LOCKUP))
+                {
+                    crash.death.kind = Some(kind);
                 }
                 return Ok(None);
             }

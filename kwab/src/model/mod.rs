@@ -1,13 +1,15 @@
 //! A dump as a program sees it: typed records, loaded as far as they are needed.
 //!
 //! [`mod@file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that a [`Depth`] asks for and
-//! iterates the records in them, which borrow from it; [`Case`] sorts them by kind for analyses. [`json`] turns any record
+//! iterates the records in them, which borrow from it; [`Case`] sorts them by kind for analyses; [`Death`] is what the dump
+//! is about. [`json`] turns any record
 //! into JSON, [`call`] writes system calls as strace does, [`mod@line`] says any record in a line, and [`stream`] goes through
 //! all records of a dump of any size. [`index`] orders millions of events in little memory, and [`payloads`] reads them
 //! back one section at a time. [`emit`] writes dumps.
 
 pub mod call;
 pub mod case;
+mod death;
 mod dump;
 pub mod emit;
 mod extents;
@@ -25,6 +27,7 @@ mod several;
 pub mod stream;
 
 pub use case::{Case, Lazy};
+pub use death::Death;
 pub use dump::{Depth, Dump};
 pub use extents::extents;
 pub use file::{DumpFile, OpenError};

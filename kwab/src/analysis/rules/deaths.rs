@@ -18,23 +18,23 @@ use crate::symbols::{Role, is_allocator, plain, role};
 use crate::unwind::Space as _;
 
 /// Signal numbers, as the kernel's ABI has them on every architecture that dumps know.
-const SIGILL: i64 = 4;
-const SIGABRT: i64 = 6;
-const SIGBUS: i64 = 7;
-const SIGFPE: i64 = 8;
-const SIGKILL: i64 = 9;
-const SIGSEGV: i64 = 11;
+const SIGILL: u32 = 4;
+const SIGABRT: u32 = 6;
+const SIGBUS: u32 = 7;
+const SIGFPE: u32 = 8;
+const SIGKILL: u32 = 9;
+const SIGSEGV: u32 = 11;
 
 fn who(ctx: &Context<'_, '_>) -> String {
-    match (ctx.death.in_kernel, ctx.death.comm.is_empty()) {
+    match (ctx.death.in_kernel, ctx.death.program.is_empty()) {
         (true, _) => "the kernel".to_owned(),
         (false, true) => "the program".to_owned(),
-        (false, false) => ctx.death.comm.clone(),
+        (false, false) => ctx.death.program.clone(),
     }
 }
 
 /// Whether the processor raised this exception, or the program got the signal for it.
-fn raised(ctx: &Context<'_, '_>, vector: u32, signal: i64) -> bool {
+fn raised(ctx: &Context<'_, '_>, vector: u32, signal: u32) -> bool {
     let asked = matches!(ctx.death.kind, Some(CauseKind::SYSRQ | CauseKind::LIVE | CauseKind::NMI));
     let in_kernel = ctx.kernel_died() && !asked && ctx.death.vector == Some(vector);
     in_kernel || (ctx.program_died() && ctx.death.signal == Some(signal))

@@ -14,7 +14,7 @@ pub(super) fn asked_for(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let message = death.message.to_lowercase();
     let reason = ctx.case.identities.first().and_then(|identity| identity.reason);
     let claim = if death.kind == Some(CauseKind::SYSRQ) || message.contains("sysrq triggered crash") {
-        let who = death.pid.filter(|_| !death.comm.is_empty()).map(|pid| format!(" by {}[{pid}]", death.comm));
+        let who = death.pid.filter(|_| !death.program.is_empty()).map(|pid| format!(" by {}[{pid}]", death.program));
         Claim::new(format!("deliberate: sysrq{}", who.unwrap_or_default())).proven(
             0.95,
             death.message.trim().to_owned(),

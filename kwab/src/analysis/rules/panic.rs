@@ -100,12 +100,8 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let lower = death.message.to_lowercase();
-    let place = death
-        .source
-        .clone()
-        .or_else(|| place_in(&death.message))
-        .map(|place| format!(" at {place}"))
-        .unwrap_or_default();
+    let place =
+        death.source().or_else(|| place_in(&death.message)).map(|place| format!(" at {place}")).unwrap_or_default();
     let message = words(&death.message);
     let known = KINDS.iter().find(|(text, ..)| lower.contains(&text.to_lowercase()));
     let (what, weight) = match known {

@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use conclusions::conclude;
 
 use crate::analysis::finding::Hypothesis;
-use crate::model::Dump;
+use crate::model::{Death, Dump};
 
 /// The version of [`Report`]'s JSON form.
 pub const SCHEMA: u32 = 3;
@@ -383,13 +383,13 @@ pub struct Gap {
 
 /// Reads a dump.
 pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
-    let cause = death::cause(dump);
-    let vmas = machine::vmas(dump, &cause);
+    let death = Death::of(dump);
+    let vmas = machine::vmas(dump, &death);
     let mut report = Report {
         schema: SCHEMA,
         file: file.to_string(),
-        headline: death::headline(dump, cause.as_ref()),
-        signature: death::signature(dump, &cause),
+        headline: death::headline(dump, death.as_ref()),
+        signature: death::signature(dump, &death),
         meta: rest::meta(dump),
         hypotheses: Vec::new(),
         remarks: rest::remarks(dump),
@@ -397,7 +397,7 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         backtraces: death::backtraces(dump),
         stacks: Vec::new(),
         code: None,
-        registers: machine::registers(dump, &cause, &vmas),
+        registers: machine::registers(dump, &death, &vmas),
         memory: machine::memory(dump),
         vmas,
         syscalls: events::syscalls(dump, options.rows),
@@ -410,29 +410,29 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         completeness: Completeness::default(),
         cause: None,
     };
-    report.cause = cause.map(|cause| death::report(dump, &cause, &report.vmas));
+    report.cause = death.map(|death| death::report(dump, &death, &report.vmas));
     report.completeness = rest::completeness(dump, &report);
     report
 }
 
 /// The signature of a dump, for catalogues.
 pub fn signature_of(dump: &Dump) -> String {
-    death::signature(dump, &death::cause(dump))
+    death::signature(dump, &Death::of(dump))
 }
 
 /// The headline of a dump, for catalogues.
 pub fn headline_of(dump: &Dump) -> String {
-    death::headline(dump, death::cause(dump).as_ref())
+    death::headline(dump, Death::of(dump).as_ref())
 }
 
 /// Whether a dump tells of no death, but may have before it was damaged.
 pub fn is_cause_lost(dump: &Dump) -> bool {
-    death::cause(dump).is_none() && death::lost_cause(dump).is_some()
+    Death::of(dump).is_none() && death::lost_cause(dump).is_some()
 }
 
 /// The cause of a dump with its words, for catalogues.
 pub fn cause_of(dump: &Dump) -> Option<CauseReport> {
-    death::cause(dump).map(|cause| death::report(dump, &cause, &[]))
+    Death::of(dump).map(|death| death::report(dump, &death, &[]))
 }
 
 pub(crate) use crate::text::address;
