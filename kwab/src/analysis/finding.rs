@@ -41,6 +41,9 @@ pub struct Hypothesis {
     pub next: Vec<String>,
     /// What is lost or damaged that it rests on; its score is lowered for each.
     pub weakened: Vec<String>,
+    /// Whether it tells of a bug, or of something done on purpose.
+    #[serde(skip)]
+    pub is_bug: bool,
 }
 
 /// What each lost kind of section leaves of a score.
@@ -61,6 +64,8 @@ pub struct Named {
     pub rests_on: &'static [SectionKind],
     /// What to run next; `RULE` stands for what the claim is about.
     pub next: &'static [&'static str],
+    /// Whether it tells of a bug, or of something done on purpose.
+    pub is_bug: bool,
 }
 
 /// A hypothesis in the making, as rules build it.
@@ -143,6 +148,7 @@ impl Claim {
             against,
             next,
             weakened: case.weakness(rule.rests_on),
+            is_bug: rule.is_bug,
         };
         found.weigh();
         found
