@@ -16,7 +16,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use kwab::report::catalogue::Entry;
+use kwab::report::catalogue::CatalogueEntry;
 use kwab::report::inspect::Report;
 
 use crate::list::{self, ListState, Question};
@@ -177,7 +177,7 @@ pub enum Message {
         /// For which catalogue.
         generation: u64,
         /// Each file, and what its dumps say.
-        entries: Vec<(PathBuf, Vec<Entry>)>,
+        entries: Vec<(PathBuf, Vec<CatalogueEntry>)>,
     },
     /// What a crash is about, before anything is concluded.
     Head {

@@ -59,7 +59,7 @@ impl Backing {
             return Err(BackingError::NoArchive(path.display().to_string()));
         }
         let unpacked = cpio::unpack(&bytes);
-        let files = cpio::entries(&unpacked).filter(cpio::Entry::is_file);
+        let files = cpio::entries(&unpacked).filter(cpio::ArchiveFile::is_file);
         Ok(Self::from_files(files.map(|file| (format!("/{}", file.name), file.data.to_vec())).collect()))
     }
 

@@ -8,7 +8,7 @@ use kwab_format::record::{Image as ImageRecord, ImageKind};
 use super::context::Context;
 use super::quote::text;
 use crate::model::{Case, Located};
-use crate::symbols::{BuildId, Finder, Image, IndexCache, Loaded, Symbols, Wanted};
+use crate::symbols::{BuildId, Finder, Image, IndexCache, LoadedImage, Symbols, Wanted};
 
 /// The symbols of a dump, and why some of its images have none.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
                 }
             },
         };
-        images.symbols.add(Loaded::new(image, named.bias, named.pid));
+        images.symbols.add(LoadedImage::new(image, named.bias, named.pid));
     }
     images.problems.sort();
     images.problems.dedup();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use dump::Piece;
+pub use dump::MemoryPiece;
 use qmp::{Heard, Session};
 use registers::Processor;
 
@@ -99,7 +99,7 @@ pub struct Snapshot {
     /// The processors.
     pub processors: Vec<Processor>,
     /// Memory around their pointers.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<MemoryPiece>,
     /// What could not be read.
     pub missing: Vec<String>,
 }
@@ -192,7 +192,13 @@ fn read(session: &mut Session, nmi: Nmi) -> Result<Snapshot, CaptureError> {
                 missing.push(format!("CPU {}: the {what} at {least:#x} cannot be read", processor.number));
             }
             if !bytes.is_empty() {
-                pieces.push(Piece { cpu: processor.number, is_code, start: range.start, wanted: range.end, bytes });
+                pieces.push(MemoryPiece {
+                    cpu: processor.number,
+                    is_code,
+                    start: range.start,
+                    wanted: range.end,
+                    bytes,
+                });
             }
         }
     }

@@ -15,9 +15,9 @@ pub const RSP: u16 = 7;
 /// DWARF number of the frame pointer.
 pub const RBP: u16 = 6;
 
-/// A place in memory, as an instruction writes it.
+/// A memory operand, as an instruction writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryPlace {
+pub struct MemoryOperand {
     /// The base register; `None` for an absolute address.
     pub base: Option<u16>,
     /// Whether an index register or a segment takes part, so that base and displacement do not say all.
@@ -32,9 +32,9 @@ pub enum Source {
     /// A register.
     Register(u16),
     /// Memory.
-    Memory(MemoryPlace),
-    /// The address of a place in memory, not its content.
-    Address(MemoryPlace),
+    Memory(MemoryOperand),
+    /// The address of the operand, not its content.
+    Address(MemoryOperand),
     /// A constant.
     Constant(u64),
 }
@@ -49,7 +49,7 @@ pub enum Effect {
     /// A register is computed from itself.
     Change(u16),
     /// Memory gets a value.
-    Store(MemoryPlace, Source),
+    Store(MemoryOperand, Source),
     /// Nothing that can be followed.
     None,
 }
@@ -186,10 +186,10 @@ fn effect(decoded: &Decoded) -> Effect {
     match decoded.mnemonic() {
         M::Mov | M::Movzx | M::Movsx | M::Movsxd => match (to, source(decoded, 1)) {
             (Some(to), Some(from)) => Effect::Copy(to, from),
-            (None, Some(from)) if stored => Effect::Store(place(decoded), from),
+            (None, Some(from)) if stored => Effect::Store(memory_operand(decoded), from),
             _ => Effect::None,
         },
-        M::Lea => to.map_or(Effect::None, |to| Effect::Copy(to, Source::Address(place(decoded)))),
+        M::Lea => to.map_or(Effect::None, |to| Effect::Copy(to, Source::Address(memory_operand(decoded)))),
         M::Xor | M::Sub
             if decoded.op1_kind() == OpKind::Register && decoded.op0_register() == decoded.op1_register() =>
         {
@@ -206,15 +206,15 @@ fn effect(decoded: &Decoded) -> Effect {
     }
 }
 
-const fn on_stack(displacement: i64) -> MemoryPlace {
-    MemoryPlace { base: Some(RSP), indexed: false, displacement }
+const fn on_stack(displacement: i64) -> MemoryOperand {
+    MemoryOperand { base: Some(RSP), indexed: false, displacement }
 }
 
-fn place(decoded: &Decoded) -> MemoryPlace {
+fn memory_operand(decoded: &Decoded) -> MemoryOperand {
     let base = number_of(decoded.memory_base()).map(|(_, number)| number);
     let segment = matches!(decoded.segment_prefix(), Register::FS | Register::GS);
     let indexed = decoded.memory_index() != Register::None || segment;
-    MemoryPlace { base, indexed, displacement: decoded.memory_displacement64() as i64 }
+    MemoryOperand { base, indexed, displacement: decoded.memory_displacement64() as i64 }
 }
 
 fn source(decoded: &Decoded, number: u32) -> Option<Source> {
@@ -226,7 +226,7 @@ fn source(decoded: &Decoded, number: u32) -> Option<Source> {
         return number_of(decoded.op_register(number)).map(|(_, number)| Source::Register(number));
     }
     if is_memory(kind) {
-        return Some(Source::Memory(place(decoded)));
+        return Some(Source::Memory(memory_operand(decoded)));
     }
     let branch = matches!(kind, OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64);
     (!branch).then(|| Source::Constant(decoded.immediate(number)))

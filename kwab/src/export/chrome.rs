@@ -43,7 +43,7 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     list.put(&json!({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "CPUs"}}))?;
     let mut lanes = Lanes::default();
     for span in &spans {
-        let lane = lanes.place(span);
+        let lane = lanes.lane_of(span);
         list.span(span, lane, traced.spans, &us)?;
         traced.spans += 1;
     }
@@ -108,7 +108,7 @@ struct Lanes {
 
 impl Lanes {
     /// The thread number for a span, while there are lanes; they come in the order of their begin.
-    fn place(&mut self, span: &Span) -> Option<u32> {
+    fn lane_of(&mut self, span: &Span) -> Option<u32> {
         let end = span.end.unwrap_or(u64::MAX);
         let lanes = self.open.entry(span.cpu).or_default();
         for lane in lanes.iter_mut() {
@@ -189,7 +189,7 @@ mod tests {
                 inside: 0,
                 data: None,
             };
-            let lane = lanes.place(&span);
+            let lane = lanes.lane_of(&span);
             list.span(&span, lane, number, &|ticks| ticks as f64).unwrap();
         }
         assert_eq!(lanes.used.len(), MOST_LANES);

@@ -15,7 +15,7 @@ use object::{LittleEndian as LE, U16, U32, U64};
 use super::ranges::{PAGE, add, from_page_starts, ranges};
 use crate::analysis::{Postmortem, TraceFrame, stacks};
 use crate::model::{Case, Located};
-use crate::symbols::{Loaded, Symbols};
+use crate::symbols::{LoadedImage, Symbols};
 
 /// Why no core file can be written.
 #[derive(Debug, thiserror::Error)]
@@ -205,7 +205,7 @@ fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped>
         if death.in_kernel { kernel(image.kind) } else { image.pid == death.pid && !kernel(image.kind) }
     });
     let mapped = visible.filter_map(|image| {
-        let Loaded { image: file, bias, .. } = symbols.image_at(image.start?, death.code_pid())?;
+        let LoadedImage { image: file, bias, .. } = symbols.image_at(image.start?, death.code_pid())?;
         let path = file.path()?.canonicalize().ok()?.into_os_string().into_encoded_bytes();
         let mut pieces: Vec<(u64, u64, u64)> = file
             .loaded()

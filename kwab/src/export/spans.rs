@@ -56,26 +56,26 @@ pub(super) struct Span {
     pub(super) data: Option<u64>,
 }
 
-/// The open spans of a processor. A span that ends before one inside of it leaves an empty place.
+/// The open spans of a processor. A span that ends before one inside of it leaves an empty slot.
 #[derive(Default)]
 struct Open {
     stack: Vec<Option<Span>>,
-    /// The places of each name, innermost last.
-    places: HashMap<Rc<str>, Vec<usize>>,
+    /// Indices in the stack of each name, innermost last.
+    depths: HashMap<Rc<str>, Vec<usize>>,
 }
 
 impl Open {
     fn begin(&mut self, name: &Rc<str>, event: &Htrace<'_>, cpu: u32, now: u64) {
         let around = self.stack.last().and_then(Option::as_ref).map(|span| &span.path);
         let path = Path::inside(around, Rc::clone(name));
-        self.places.entry(Rc::clone(name)).or_default().push(self.stack.len());
+        self.depths.entry(Rc::clone(name)).or_default().push(self.stack.len());
         self.stack.push(Some(Span { cpu, path, begin: now, end: None, inside: 0, data: event.data }));
     }
 
     /// Takes the innermost span of this name, and adds its time to the one that is then innermost.
     fn end(&mut self, name: &str, now: u64) -> Option<Span> {
-        let place = self.places.get_mut(name)?.pop()?;
-        let mut span = self.stack.get_mut(place)?.take()?;
+        let depth = self.depths.get_mut(name)?.pop()?;
+        let mut span = self.stack.get_mut(depth)?.take()?;
         while self.stack.pop_if(|top| top.is_none()).is_some() {}
         span.end = Some(now.max(span.begin));
         if let Some(Some(outer)) = self.stack.last_mut() {
@@ -118,7 +118,7 @@ pub(super) fn spans(dump: &Dump) -> (Vec<Span>, u64) {
     (done, lost)
 }
 
-/// What all spans of one place in the tree cost together.
+/// What all spans of one node of the tree cost together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanNode {
     /// Names of the spans around it, outermost first, and its own.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::*;
 use crate::import::{Options, PendingFile, import};
 use crate::model::Dump;
-use crate::symbols::{Image, IndexCache, Loaded, Symbols};
+use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
 
 struct Bytes(Vec<u8>);
 
@@ -131,7 +131,7 @@ fn core_of(dump: &Dump) -> Vec<u8> {
     let mut core = Vec::new();
     let mut symbols = Symbols::new();
     let image = Image::open(&data("unwind/chain-cfi.elf"), &IndexCache::none()).unwrap();
-    symbols.add(Loaded::new(std::sync::Arc::new(image), 0, None));
+    symbols.add(LoadedImage::new(std::sync::Arc::new(image), 0, None));
     elf_core(&dump.case(), &symbols, &mut core).unwrap();
     core
 }

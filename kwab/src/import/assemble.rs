@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 32 << 20;
 
 /// A run of bytes that came.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct ReceivedRun {
     /// Position behind its last byte in the dump.
     end: u64,
     /// Where it lies in the temporary file.
@@ -36,7 +36,7 @@ pub struct Assembly {
     /// Bytes in the file.
     written: u64,
     /// Disjoint runs by their position in the dump.
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, ReceivedRun>,
     /// Bytes of all runs.
     came: u64,
     /// Lines that came.
@@ -107,7 +107,7 @@ impl Assembly {
         {
             last.end = range.end;
         } else if self.pieces.len() < MOST_PIECES {
-            self.pieces.insert(range.start, Piece { end: range.end, at });
+            self.pieces.insert(range.start, ReceivedRun { end: range.end, at });
         } else {
             return;
         }

@@ -126,9 +126,9 @@ impl BootFacts {
     }
 
     fn learn(&mut self, text: &[u8]) {
-        let set = |place: &mut Option<Vec<u8>>, value: &[u8]| {
-            if place.is_none() && value.len() <= 4096 {
-                *place = Some(value.trim_ascii().to_vec());
+        let set = |position: &mut Option<Vec<u8>>, value: &[u8]| {
+            if position.is_none() && value.len() <= 4096 {
+                *position = Some(value.trim_ascii().to_vec());
             }
         };
         match text.first() {

@@ -7,7 +7,7 @@
 use kwab_format::record::{CauseKind, FrameTrust, NoteKind, TextKind};
 
 use super::crash::{Crash, Victim};
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::printed::{FlightHead, PrintedRecord};
 use super::text::{kernel, linux};
 
@@ -107,7 +107,7 @@ impl ConsoleParser {
         &mut self,
         text: &'a [u8],
         ns: Option<u64>,
-        place: Place,
+        position: LogPosition,
         crash: Option<&mut Crash>,
     ) -> ConsoleLine<'a> {
         if let Some(line) = self.open_block(text) {
@@ -118,16 +118,18 @@ impl ConsoleParser {
         }
         let mut record = None;
         let (kind, over) = match &mut self.block {
-            Block::Console => return console_line(text, ns, place, crash),
-            Block::Registers => (TextKind::REGISTERS, crash.is_none_or(|crash| !register_line(text, place, crash))),
-            Block::Panic => (TextKind::PANIC, crash.is_none_or(|crash| !panic_line(text, place, crash))),
+            Block::Console => return console_line(text, ns, position, crash),
+            Block::Registers => (TextKind::REGISTERS, crash.is_none_or(|crash| !register_line(text, position, crash))),
+            Block::Panic => (TextKind::PANIC, crash.is_none_or(|crash| !panic_line(text, position, crash))),
             Block::Flight(base, head) => (TextKind::FLIGHT, !flight_line(text, base, head, &mut record)),
             Block::Ring(pid) => {
                 record = kernel::ring_entry(text).map(|entry| PrintedRecord::Syscall { pid: *pid, entry });
                 (TextKind::SYSCALLS, record.is_none())
             }
             Block::Base64(digits) => (TextKind::LOG_DUMP, !base64_line(text, digits, &mut record)),
-            Block::Linux { user } => (TextKind::PANIC, crash.is_none_or(|crash| !linux_line(text, user, place, crash))),
+            Block::Linux { user } => {
+                (TextKind::PANIC, crash.is_none_or(|crash| !linux_line(text, user, position, crash)))
+            }
             Block::LinuxTask { pid, trace, index } => {
                 if let Some((reliable, at)) = linux::frame(text) {
                     record = Some(PrintedRecord::TaskFrame { pid: *pid, trace: *trace, index: *index, reliable, at });
@@ -168,7 +170,12 @@ impl ConsoleParser {
 }
 
 /// Lines outside of blocks that tell something about a death all the same.
-fn console_line<'a>(text: &'a [u8], ns: Option<u64>, place: Place, crash: Option<&mut Crash>) -> ConsoleLine<'a> {
+fn console_line<'a>(
+    text: &'a [u8],
+    ns: Option<u64>,
+    position: LogPosition,
+    crash: Option<&mut Crash>,
+) -> ConsoleLine<'a> {
     let Some(crash) = crash else { return TextKind::CONSOLE.into() };
     if let Some(fault) = linux::segfault(text) {
         if crash.victim == Victim::Process(fault.pid) {
@@ -183,7 +190,7 @@ fn console_line<'a>(text: &'a [u8], ns: Option<u64>, place: Place, crash: Option
         }
     } else if crash.victim == Victim::Kernel && crash.death.kind != Some(CauseKind::PANIC) {
         let mut user = false;
-        linux_line(text, &mut user, place, crash);
+        linux_line(text, &mut user, position, crash);
     }
     TextKind::CONSOLE.into()
 }
@@ -194,7 +201,7 @@ fn is_register_head(text: &[u8]) -> bool {
 
 /// The head of a block says something about the death itself.
 fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
-    if let Some((cpu, file, line)) = kernel::panic_place(text) {
+    if let Some((cpu, file, line)) = kernel::panic_location(text) {
         crash.death.cpu = crash.death.cpu.or(Some(cpu));
         crash.death.raised_at(file, line);
         if matches!(crash.death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS)) {
@@ -239,7 +246,7 @@ fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
     }
 }
 
-fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
+fn register_line(text: &[u8], position: LogPosition, crash: &mut Crash) -> bool {
     if let Some(pairs) = kernel::registers(text) {
         crash.registers(&pairs, false);
     } else if let Some(address) = kernel::fault_address(text) {
@@ -251,7 +258,7 @@ fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
         crash.death.ip = crash.death.ip.or(Some(address));
         Crash::say(&mut crash.death.location, at, false);
     } else if let Some((_, address, at)) = kernel::frame(text) {
-        crash.frame(0, Some(address), at, FrameTrust::PRINTED, place);
+        crash.frame(0, Some(address), at, FrameTrust::PRINTED, position);
     } else {
         let trimmed = text.trim_ascii();
         return trimmed.starts_with(b"kernel stack at ") || trimmed.starts_with(b"backtrace from ");
@@ -259,7 +266,7 @@ fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
     true
 }
 
-fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
+fn panic_line(text: &[u8], position: LogPosition, crash: &mut Crash) -> bool {
     if let Some(offset) = linux::kernel_offset(text) {
         crash.kernel_offset = Some(offset);
         crash.kernel_build_id = kernel::build_id(text);
@@ -272,13 +279,13 @@ fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
     }
     // Some kernels print them between the message and the frames.
     if crash.death.message.is_some() && (kernel::registers(text).is_some() || kernel::fault_address(text).is_some()) {
-        return register_line(text, place, crash);
+        return register_line(text, position, crash);
     }
     if let Some((index, address, at)) = kernel::frame(text) {
         // A second list that counts from 0 is another form of the same backtrace.
         let traces = crash.traces();
         let trace = if index == 0 { traces } else { traces.saturating_sub(1) };
-        crash.frame(trace, Some(address), at, FrameTrust::PRINTED, place);
+        crash.frame(trace, Some(address), at, FrameTrust::PRINTED, position);
         return true;
     }
     let trimmed = text.trim_ascii();
@@ -329,7 +336,7 @@ fn base64_line(text: &[u8], digits: &mut Vec<u8>, record: &mut Option<PrintedRec
 }
 
 /// A line below a Linux alarm.
-fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> bool {
+fn linux_line(text: &[u8], user: &mut bool, position: LogPosition, crash: &mut Crash) -> bool {
     if let Some(context) = linux::context(text) {
         crash.death.cpu = crash.death.cpu.or(Some(context.cpu));
         crash.death.pid = crash.death.pid.or(Some(context.pid));
@@ -349,7 +356,7 @@ fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> 
         }
     } else if let Some((reliable, at)) = linux::frame(text) {
         let trust = if reliable { FrameTrust::PRINTED } else { FrameTrust::SCAN };
-        crash.frame(0, None, Some(at), trust, place);
+        crash.frame(0, None, Some(at), trust, position);
     } else if let Some(pairs) = linux::registers(text) {
         crash.registers(&pairs, *user);
     } else if let Some((bytes, marked)) = linux::code(text) {
@@ -393,11 +400,11 @@ mod tests {
         let mut records = 0;
         let mut kinds = Vec::new();
         for (number, text) in lines.iter().enumerate() {
-            let place = Place { offset: 0, line: number as u64 + 1 };
+            let position = LogPosition { offset: 0, line: number as u64 + 1 };
             if let Some(announced) = parser.announces(text.as_bytes()) {
-                crash.get_or_insert_with(|| Crash::new(announced.victim, announced.kind, place));
+                crash.get_or_insert_with(|| Crash::new(announced.victim, announced.kind, position));
             }
-            let line = parser.line(text.as_bytes(), None, place, crash.as_mut());
+            let line = parser.line(text.as_bytes(), None, position, crash.as_mut());
             records += usize::from(line.record.is_some());
             kinds.push(line.kind);
         }
@@ -420,7 +427,7 @@ mod tests {
         assert_eq!(records, 0);
         let crash = crash.expect("an oops");
         assert_eq!(
-            (crash.death.kind, crash.place.line, crash.death.cpu, crash.death.pid),
+            (crash.death.kind, crash.position.line, crash.death.cpu, crash.death.pid),
             (Some(CauseKind::OOPS), 2, Some(1), Some(7))
         );
         assert_eq!(

@@ -24,7 +24,7 @@ use linux_abi::signals::DefaultAction;
 
 use super::emit::DumpWriter;
 use super::event::register;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::text::{Location, location};
 use crate::decode::{has_address, vector_of};
 use crate::model::Death;
@@ -61,7 +61,7 @@ struct OwnedFrame {
     size: Option<u64>,
     module: Option<Vec<u8>>,
     trust: FrameTrust,
-    place: Place,
+    position: LogPosition,
 }
 
 /// One printed set of registers.
@@ -80,7 +80,7 @@ pub struct Crash {
     /// What is known of the death.
     pub death: Death,
     /// Where in the log it was first seen.
-    pub place: Place,
+    pub position: LogPosition,
     /// Nothing more can belong to it: its process has exited.
     pub closed: bool,
     /// Whether the kernel reported it in full (`crash_report`).
@@ -99,8 +99,8 @@ pub struct Crash {
 }
 
 impl Crash {
-    /// A death first seen at `place`.
-    pub fn new(victim: Victim, kind: CauseKind, place: Place) -> Self {
+    /// A death first seen at `position`.
+    pub fn new(victim: Victim, kind: CauseKind, position: LogPosition) -> Self {
         let pid = match victim {
             Victim::Kernel => None,
             Victim::Process(pid) => Some(pid),
@@ -108,7 +108,7 @@ impl Crash {
         Self {
             victim,
             death: Death { kind: Some(kind), pid, in_kernel: Some(victim == Victim::Kernel), ..Death::default() },
-            place,
+            position,
             closed: false,
             reported: false,
             frames: Vec::new(),
@@ -123,13 +123,13 @@ impl Crash {
     }
 
     /// The death that a kernel's own dump tells about.
-    pub fn from_cause(cause: &Cause<'_>, place: Place) -> Self {
+    pub fn from_cause(cause: &Cause<'_>, position: LogPosition) -> Self {
         let death = Death::from(cause);
         let victim = match death.pid {
             Some(pid) if !death.is_of_kernel() => Victim::Process(pid),
             _ => Victim::Kernel,
         };
-        Self { death, ..Self::new(victim, CauseKind::default(), place) }
+        Self { death, ..Self::new(victim, CauseKind::default(), position) }
     }
 
     /// Whether a new alarm about `victim` tells about this death rather than another one.
@@ -148,10 +148,10 @@ impl Crash {
     }
 
     /// Keeps a text, the first or, when `better`, the latest.
-    pub fn say(place: &mut Option<Vec<u8>>, text: &[u8], better: bool) {
+    pub fn say(field: &mut Option<Vec<u8>>, text: &[u8], better: bool) {
         let text = text.trim_ascii();
-        if (place.is_none() || better) && !text.is_empty() {
-            *place = Some(text[..text.len().min(LONGEST_MESSAGE)].to_vec());
+        if (field.is_none() || better) && !text.is_empty() {
+            *field = Some(text[..text.len().min(LONGEST_MESSAGE)].to_vec());
         }
     }
 
@@ -163,7 +163,14 @@ impl Crash {
     }
 
     /// Adds a frame to backtrace `trace`.
-    pub fn frame(&mut self, trace: u32, addr: Option<u64>, at: Option<Location<'_>>, trust: FrameTrust, place: Place) {
+    pub fn frame(
+        &mut self,
+        trace: u32,
+        addr: Option<u64>,
+        at: Option<Location<'_>>,
+        trust: FrameTrust,
+        position: LogPosition,
+    ) {
         if self.frames.len() >= MOST_FRAMES {
             self.frames_left_out += 1;
             return;
@@ -178,7 +185,7 @@ impl Crash {
             size: at.and_then(|at| at.size),
             module: at.and_then(|at| at.module).map(<[u8]>::to_vec),
             trust,
-            place,
+            position,
         });
     }
 
@@ -306,7 +313,7 @@ impl Crash {
     /// Writes everything into `out`.
     pub fn write<W: Write>(&self, out: &mut DumpWriter<W>) {
         let mut cause = self.death.record();
-        (cause.stamp.line, cause.stamp.offset) = (Some(self.place.line), Some(self.place.offset));
+        (cause.stamp.line, cause.stamp.offset) = (Some(self.position.line), Some(self.position.offset));
         out.put(SectionKind::CAUSE, &cause);
         self.write_frames(out);
         self.write_registers(out);
@@ -328,7 +335,7 @@ impl Crash {
                 module: frame.module.as_deref(),
                 trust: Some(frame.trust),
                 pid: self.death.pid,
-                stamp: Stamp { line: Some(frame.place.line), ..Stamp::default() },
+                stamp: Stamp { line: Some(frame.position.line), ..Stamp::default() },
                 ..Frame::default()
             };
             out.put(SectionKind::CAUSE, &record);

@@ -3,7 +3,7 @@
 use kwab_format::armour::Chunk;
 use kwab_format::record::TextKind;
 
-use super::lines::Place;
+use super::lines::LogPosition;
 
 /// One thing that a log holds. It borrows from the stage that gives it and is valid until the next pull.
 ///
@@ -13,14 +13,14 @@ pub enum LogItem<'a> {
     /// An event that was understood; it is in the slot. Its `stamp.line` is the line it begins on.
     Event {
         /// The line whose reading completed it.
-        line: Place,
+        line: LogPosition,
     },
     /// Console text: a line, or a piece of one.
     Text {
         /// Its bytes, as they stood.
         bytes: &'a [u8],
         /// Where they stand.
-        place: Place,
+        position: LogPosition,
         /// Whether a line end follows.
         ends_line: bool,
     },
@@ -29,7 +29,7 @@ pub enum LogItem<'a> {
         /// What it carries.
         chunk: &'a Chunk,
         /// Its line.
-        line: Place,
+        line: LogPosition,
     },
     /// Something that should have been understood and was not.
     Lost {
@@ -38,7 +38,7 @@ pub enum LogItem<'a> {
         /// Its bytes.
         bytes: &'a [u8],
         /// Where they stand.
-        place: Place,
+        position: LogPosition,
         /// Why it was not understood.
         problem: &'a str,
     },

@@ -5,7 +5,7 @@
 //! | stage | takes | gives |
 //! |---|---|---|
 //! | [`input`] | bytes | text: unpacked, and refused when it is not a log |
-//! | [`lines::Lines`] | text | lines with their places |
+//! | [`lines::Lines`] | text | lines with their positions |
 //! | [`tokens::Tokens`] | lines | text, or the mark of an event and what follows it |
 //! | [`events::Events`] | tokens | [`item::LogItem`]: typed events ([`event`]), text, armour, losses ([`mend`]) |
 //! | [`crashes::Crashes`] | items | one recorded [`segment`] of the log per crash |

@@ -9,7 +9,7 @@ use kwab_format::record::{
 };
 
 use super::emit::DumpWriter;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::text::{Location, kernel, linux};
 
 /// The first line of a flight-recorder event.
@@ -65,9 +65,9 @@ pub enum PrintedRecord<'a> {
 }
 
 impl PrintedRecord<'_> {
-    /// Writes it into `out`; `place` is its last line.
-    pub fn write<W: Write>(&self, place: Place, out: &mut DumpWriter<W>) {
-        let stamp = Stamp { line: Some(place.line), ..Stamp::default() };
+    /// Writes it into `out`; `position` is its last line.
+    pub fn write<W: Write>(&self, position: LogPosition, out: &mut DumpWriter<W>) {
+        let stamp = Stamp { line: Some(position.line), ..Stamp::default() };
         match self {
             Self::Flight { base, head, detail } => write_flight(*base, head, *detail, stamp, out),
             Self::Syscall { pid, entry } => write_syscall(*pid, entry, stamp, out),
@@ -88,7 +88,7 @@ impl PrintedRecord<'_> {
                 out.put(SectionKind::TASKS, &record);
             }
             Self::LogDump { digits } => {
-                write_log_dump(digits, Stamp { offset: Some(place.offset), ..stamp }, out);
+                write_log_dump(digits, Stamp { offset: Some(position.offset), ..stamp }, out);
             }
         }
     }

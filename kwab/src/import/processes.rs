@@ -94,7 +94,7 @@ impl Processes {
     pub fn describe(&self, crash: &mut Crash) {
         let Victim::Process(pid) = crash.victim else { return };
         crash.death.comm = self.programs.get(&pid).cloned();
-        let line = crash.place.line;
+        let line = crash.position.line;
         if let Some(fault) = self.faults.get(&pid).filter(|fault| line.saturating_sub(fault.line) <= FAULT_LINES) {
             crash.death.ip = fault.ip;
             crash.death.fault_addr = fault.address;
@@ -107,11 +107,11 @@ impl Processes {
 mod tests {
     use kwab_format::record::CauseKind;
 
-    use super::super::lines::Place;
+    use super::super::lines::LogPosition;
     use super::*;
 
     fn described(processes: &Processes, pid: u32, line: u64) -> Crash {
-        let mut crash = Crash::new(Victim::Process(pid), CauseKind::FATAL_SIGNAL, Place { offset: 0, line });
+        let mut crash = Crash::new(Victim::Process(pid), CauseKind::FATAL_SIGNAL, LogPosition { offset: 0, line });
         processes.describe(&mut crash);
         crash
     }

@@ -16,7 +16,7 @@ const SAMPLE: usize = if cfg!(debug_assertions) { 4 << 10 } else { 256 << 10 };
 const BITS: u32 = 15;
 /// Length of what is looked up.
 const GRAM: usize = 4;
-/// A text is found by two of its grams side by side: one of them stands at an even place of the line.
+/// A text is found by two of its grams side by side: one of them stands at an even position of the line.
 const PAIR: usize = GRAM + 1;
 
 /// Looks for the texts of all readers.
@@ -91,7 +91,7 @@ impl Sieve {
     /// Whether a line has nothing of any set.
     #[inline]
     fn holds_none(&self, line: &[u8]) -> bool {
-        // Without a branch per place: lines are short, and most are quiet.
+        // Without a branch per position: lines are short, and most are quiet.
         let (eights, _) = line.as_chunks::<8>();
         let mut found = 0;
         let mut last = 0;

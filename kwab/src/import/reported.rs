@@ -8,7 +8,7 @@
 use kwab_format::record::{CauseKind, NoteKind};
 
 use super::crash::{Crash, cause_kind};
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::reports::class::{Class, Weight};
 use super::reports::dialect::Dialects;
 use super::reports::{self, Recogniser, Report, Role};
@@ -49,13 +49,13 @@ impl Reported {
     }
 
     /// Takes a line as it stands in the log.
-    pub fn line(&mut self, line: &[u8], place: Place) -> Heard {
+    pub fn line(&mut self, line: &[u8], position: LogPosition) -> Heard {
         let nothing = Heard { opens: None, belongs: false };
         if self.own {
             return nothing;
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match self.recogniser.line(line, reports::Place { offset: place.offset, line: place.line }) {
+        match self.recogniser.line(line, position) {
             Role::Console => nothing,
             Role::Belongs => Heard { belongs: true, ..nothing },
             Role::Opens(class) => Heard { opens: Some(kind_of(class)), belongs: true },

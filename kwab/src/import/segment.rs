@@ -15,7 +15,7 @@ use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::summary::DumpSummary;
 use crate::output::Unnamed;
 use crate::report::signature;
@@ -55,16 +55,16 @@ pub struct Segment {
     /// The boot it began in, or that its crash happened in.
     pub boot: BootFacts,
     /// Where it begins in the log.
-    pub start: Place,
+    pub start: LogPosition,
     /// Events in it, without those copied from the segment before.
     pub events: u64,
     /// Records copied from the segment before.
-    pub context: Context,
+    pub context: CopiedHistory,
     /// A dump that came as armoured lines.
     pub assembly: Option<Assembly>,
     /// Programs that were asked to end, and other things worth a remark.
-    remarks: Vec<(Place, String)>,
-    unimplemented: Vec<(i64, Vec<u8>, u32, u64, Place)>,
+    remarks: Vec<(LogPosition, String)>,
+    unimplemented: Vec<(i64, Vec<u8>, u32, u64, LogPosition)>,
 }
 
 impl Segment {
@@ -72,7 +72,7 @@ impl Segment {
     ///
     /// # Errors
     /// When the temporary file cannot be made.
-    pub fn new(folder: Option<&Path>, dump_id: u64, boot: BootFacts, start: Place) -> io::Result<Self> {
+    pub fn new(folder: Option<&Path>, dump_id: u64, boot: BootFacts, start: LogPosition) -> io::Result<Self> {
         let out = match folder {
             Some(folder) => Out::File(Unnamed::in_folder(folder)?),
             None => Out::Nowhere,
@@ -84,7 +84,7 @@ impl Segment {
             boot,
             start,
             events: 0,
-            context: Context::default(),
+            context: CopiedHistory::default(),
             assembly: None,
             remarks: Vec::new(),
             unimplemented: Vec::new(),
@@ -92,18 +92,18 @@ impl Segment {
     }
 
     /// Notes something that is worth a line in the report of this dump.
-    pub fn remark(&mut self, place: Place, text: String) {
+    pub fn remark(&mut self, position: LogPosition, text: String) {
         if self.remarks.len() < 64 {
-            self.remarks.push((place, text));
+            self.remarks.push((position, text));
         }
     }
 
     /// Notes a call that the kernel does not have.
-    pub fn unimplemented(&mut self, nr: i64, name: &[u8], pid: u32, place: Place) {
+    pub fn unimplemented(&mut self, nr: i64, name: &[u8], pid: u32, position: LogPosition) {
         if let Some(known) = self.unimplemented.iter_mut().find(|known| known.0 == nr && known.2 == pid) {
             known.3 += 1;
         } else if self.unimplemented.len() < 64 {
-            self.unimplemented.push((nr, name.to_vec(), pid, 1, place));
+            self.unimplemented.push((nr, name.to_vec(), pid, 1, position));
         }
     }
 
@@ -138,11 +138,11 @@ impl Segment {
         if self.assembly.is_none() {
             self.assembly = other.assembly;
         }
-        for (place, text) in other.remarks {
-            self.remark(place, text);
+        for (position, text) in other.remarks {
+            self.remark(position, text);
         }
-        for (nr, name, pid, count, place) in other.unimplemented {
-            self.unimplemented(nr, &name, pid, place);
+        for (nr, name, pid, count, position) in other.unimplemented {
+            self.unimplemented(nr, &name, pid, position);
             if let Some(known) = self.unimplemented.iter_mut().find(|known| known.0 == nr && known.2 == pid) {
                 known.3 += count - 1;
             }
@@ -158,7 +158,7 @@ impl Segment {
         mut self,
         number: u32,
         source: &str,
-        end: Place,
+        end: LogPosition,
         dialect: &str,
     ) -> io::Result<(DumpSummary, Option<Unnamed>)> {
         let assembled = self.write_assembly();
@@ -181,7 +181,7 @@ impl Segment {
             kind: self.kind_name().to_string(),
             subject: self.subject(),
             cause: self.cause(),
-            line: self.crash.as_ref().map(|crash| crash.place.line),
+            line: self.crash.as_ref().map(|crash| crash.position.line),
             signature,
             same_as: None,
             events: self.events,
@@ -223,7 +223,7 @@ impl Segment {
         self.out.put(SectionKind::IDENTITY, &identity);
     }
 
-    fn write_source(&mut self, name: &str, end: Place, dialect: &str) {
+    fn write_source(&mut self, name: &str, end: LogPosition, dialect: &str) {
         let source = Source {
             name: Some(name.as_bytes()),
             start: Some(self.start.offset),
@@ -248,14 +248,14 @@ impl Segment {
     }
 
     fn write_remarks(&mut self) {
-        let calls = self.unimplemented.iter().map(|(nr, name, pid, count, place)| {
+        let calls = self.unimplemented.iter().map(|(nr, name, pid, count, position)| {
             let times = if *count > 1 { format!(", {count} times") } else { String::new() };
             let name = String::from_utf8_lossy(name);
-            (*place, format!("unimplemented system call {nr} {name} (pid {pid}{times})"))
+            (*position, format!("unimplemented system call {nr} {name} (pid {pid}{times})"))
         });
         let all: Vec<_> = calls.chain(self.remarks.drain(..)).collect();
-        for (place, text) in all {
-            let stamp = Stamp { line: Some(place.line), ..Stamp::default() };
+        for (position, text) in all {
+            let stamp = Stamp { line: Some(position.line), ..Stamp::default() };
             let note = Note { kind: Some(NoteKind::REMARK), text: Some(text.as_bytes()), stamp, ..Note::default() };
             self.out.put(SectionKind::NOTES, &note);
         }
@@ -313,7 +313,7 @@ impl Segment {
         let told = own.is_some();
         if let Some(mut own) = own {
             if let Some(seen) = &self.crash {
-                own.place = seen.place;
+                own.position = seen.position;
             }
             self.crash = Some(own);
         }
@@ -338,7 +338,7 @@ impl Segment {
                 format!("{}[{pid}]", program.unwrap_or_else(|| "pid".to_string()))
             }
             Victim::Kernel => match (crash.death.source(), text(&crash.death.comm)) {
-                (Some(place), _) => place,
+                (Some(position), _) => position,
                 (None, Some(comm)) => format!("{comm}[{}]", crash.death.pid.unwrap_or(0)),
                 (None, None) => "kernel".to_string(),
             },
@@ -373,7 +373,7 @@ impl Segment {
 }
 
 /// Copies the records of a finished dump, without the ones at its front that the taker already has.
-fn copy_records(file: &mut Unnamed, context: Context, out: &mut DumpWriter<Out>) -> io::Result<()> {
+fn copy_records(file: &mut Unnamed, context: CopiedHistory, out: &mut DumpWriter<Out>) -> io::Result<()> {
     file.seek(SeekFrom::Start(FILE_HEADER_LEN as u64))?;
     let mut left = context;
     let mut header = [0; SECTION_HEADER_LEN];
@@ -401,14 +401,14 @@ fn copy_records(file: &mut Unnamed, context: Context, out: &mut DumpWriter<Out>)
 
 /// How many records at the front of each kind were copied from the segment before.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Context {
+pub struct CopiedHistory {
     /// Events.
     pub events: u64,
     /// Lines of text.
     pub lines: u64,
 }
 
-impl Context {
+impl CopiedHistory {
     fn of(&mut self, kind: SectionKind) -> Option<&mut u64> {
         match kind {
             SectionKind::EVENTS => Some(&mut self.events),

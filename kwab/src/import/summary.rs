@@ -48,7 +48,7 @@ pub struct Losses {
     pub count: u64,
     /// The same, by kind.
     pub by_kind: BTreeMap<String, u64>,
-    /// The first few, with their places.
+    /// The first few, with their positions.
     pub first: Vec<Loss>,
 }
 
@@ -76,13 +76,13 @@ pub struct DumpSummary {
     pub boot: u32,
     /// What died: `panic`, `process`, `recording`.
     pub kind: String,
-    /// Who and where: `/bin/grep[130]`, the panic's place.
+    /// Who and where: `/bin/grep[130]`, the panic's position.
     pub subject: String,
     /// What happened, in a few words.
     pub cause: String,
     /// Line of the log where it was first seen.
     pub line: Option<u64>,
-    /// Stable name of cause and place; equal for crashes that look alike.
+    /// Stable name of cause and position; equal for crashes that look alike.
     pub signature: String,
     /// Number of an earlier dump of this import with the same signature.
     pub same_as: Option<u32>,

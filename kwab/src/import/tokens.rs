@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use memchr::memmem::Finder;
 
-use super::lines::{Lines, Place};
+use super::lines::{Lines, LogPosition};
 use super::scout::Scout;
 
 /// How an event begins.
@@ -35,9 +35,9 @@ pub struct Token<'a> {
     /// Its bytes.
     pub bytes: &'a [u8],
     /// Where its first byte stands.
-    pub place: Place,
+    pub position: LogPosition,
     /// Where its line begins.
-    pub line: Place,
+    pub line: LogPosition,
     /// Whether a line end follows its last byte.
     pub ends_line: bool,
     /// Whether armour or the reset of a terminal may stand in its line.
@@ -124,12 +124,12 @@ impl<R: Read> Tokens<R> {
     #[inline(always)]
     pub fn token(&self) -> Token<'_> {
         let line = self.lines.line();
-        let place = Place { offset: line.offset + self.at as u64, line: line.number };
+        let position = LogPosition { offset: line.offset + self.at as u64, line: line.number };
         Token {
             kind: self.kind,
             bytes: line.bytes.get(self.at..self.end).unwrap_or_default(),
-            place,
-            line: Place { offset: line.offset, line: line.number },
+            position,
+            line: LogPosition { offset: line.offset, line: line.number },
             ends_line: line.ended && self.end == self.len,
             mixed: self.mixed,
         }
@@ -142,7 +142,7 @@ impl<R: Read> Tokens<R> {
 
     /// Where the stream has been cut up to.
     #[inline]
-    pub fn end(&self) -> Place {
+    pub fn end(&self) -> LogPosition {
         self.lines.end()
     }
 }
@@ -160,7 +160,7 @@ mod tests {
             let token = tokens.token();
             taken = if token.kind == TokenKind::Event { take(&token) } else { token.bytes.len() };
             let text = String::from_utf8_lossy(&token.bytes[..taken]).into_owned();
-            out.push((token.kind, text, token.place.offset, token.ends_line));
+            out.push((token.kind, text, token.position.offset, token.ends_line));
         }
         out
     }
@@ -192,6 +192,6 @@ mod tests {
         assert!(tokens.advance(17).expect("a slice does not fail"));
         assert_eq!(tokens.token().bytes, b" b");
         assert!(!tokens.advance(2).expect("a slice does not fail"));
-        assert_eq!(tokens.end(), Place { offset: 20, line: 2 });
+        assert_eq!(tokens.end(), LogPosition { offset: 20, line: 2 });
     }
 }

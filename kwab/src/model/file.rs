@@ -85,7 +85,7 @@ pub struct DumpFile {
     pub len: u64,
     /// The file header, when it is sound.
     pub header: Option<FileHeader>,
-    /// Its sound sections, in order of place, without index and end.
+    /// Its sound sections, in the order of the file, without index and end.
     pub sections: Vec<SectionInfo>,
     /// What is wrong with it.
     pub defects: Vec<Defect>,

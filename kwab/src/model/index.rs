@@ -15,7 +15,7 @@ use super::memory::Budget;
 use super::payloads::Payloads;
 use super::{DumpFile, line};
 
-/// An event's place and what can be told of it without reading it.
+/// An event's position and what can be told of it without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Its time, in the unit of the index's [`Clock`].
@@ -100,7 +100,7 @@ pub struct EventIndex {
     pub left_out: usize,
 }
 
-/// What an event takes of the dump's budget: its place, and room to grow and to sort.
+/// What an event takes of the dump's budget: its position, and room to grow and to sort.
 const PRICE: u64 = 3 * size_of::<Event>() as u64;
 
 /// Sections that hold events.
@@ -183,7 +183,7 @@ impl EventIndex {
         }
     }
 
-    /// The event at a place of the dump: section (by its number there) and record in it.
+    /// The event at a position of the dump: section (by its number there) and record in it.
     #[must_use]
     pub fn at(&self, payloads: &Payloads, number: u32, record: u32) -> Option<usize> {
         let section = payloads.file().sections.iter().position(|info| info.header.seq == number)?;

@@ -20,7 +20,7 @@ use super::section_info::SectionInfo;
 const LAST: usize = 8;
 /// What remembering one of them costs beyond its bytes.
 const REMEMBERED: usize = 160;
-/// What the analyses derive from a decoded record: a place in an index, a row of a list.
+/// What the analyses derive from a decoded record: an entry of an index, a row of a list.
 const DERIVED: usize = 64;
 /// What a failed check of a page becomes: a row with its texts.
 const WRONG_PAGE: usize = 512;

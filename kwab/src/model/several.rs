@@ -8,7 +8,7 @@ use std::path::Path;
 use super::extents::extents;
 use super::file::{DumpFile, OpenError, READ_WHOLE};
 
-/// The dumps of a file, in order of place; each is opened when it is asked for.
+/// The dumps of a file, in the order of the file; each is opened when it is asked for.
 #[derive(Debug)]
 pub struct DumpsOf(Held);
 

@@ -72,7 +72,7 @@ fn anchors(left: &[u64], right: &[u64]) -> Vec<(usize, usize)> {
     let once = |rows: &[u64]| {
         let mut seen: HashMap<u64, Option<usize>> = HashMap::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
-            seen.entry(*row).and_modify(|place| *place = None).or_insert(Some(at));
+            seen.entry(*row).and_modify(|index| *index = None).or_insert(Some(at));
         }
         seen
     };
@@ -88,11 +88,11 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![usize::MAX; pairs.len()];
     for (at, pair) in pairs.iter().enumerate() {
-        let place = ends.partition_point(|end| pairs[*end].1 < pair.1);
-        if let Some(previous) = place.checked_sub(1).and_then(|previous| ends.get(previous)) {
+        let rank = ends.partition_point(|end| pairs[*end].1 < pair.1);
+        if let Some(previous) = rank.checked_sub(1).and_then(|previous| ends.get(previous)) {
             before[at] = *previous;
         }
-        if place == ends.len() { ends.push(at) } else { ends[place] = at }
+        if rank == ends.len() { ends.push(at) } else { ends[rank] = at }
     }
     let mut chain = Vec::with_capacity(ends.len());
     let mut at = ends.last().copied().unwrap_or(usize::MAX);

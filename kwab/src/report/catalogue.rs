@@ -28,12 +28,13 @@ pub struct Group {
     /// Their common signature.
     pub signature: String,
     /// The dumps, oldest first.
-    pub dumps: Vec<Entry>,
+    pub dumps: Vec<CatalogueEntry>,
 }
 
 /// One dump.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Entry {
+#[schemars(rename = "Entry")]
+pub struct CatalogueEntry {
     /// The file.
     pub file: String,
     /// Which dump of the file it is, from 1, when the file holds several.
@@ -68,8 +69,8 @@ pub struct Entry {
 
 impl Catalogue {
     /// Groups entries: crashes by frequency, then recordings and what is no dump.
-    pub fn of(entries: Vec<Entry>) -> Self {
-        let mut by_signature: BTreeMap<(bool, String), Vec<Entry>> = BTreeMap::new();
+    pub fn of(entries: Vec<CatalogueEntry>) -> Self {
+        let mut by_signature: BTreeMap<(bool, String), Vec<CatalogueEntry>> = BTreeMap::new();
         for entry in entries {
             let died = !matches!(entry.kind.as_str(), "recording" | "lost" | "unreadable");
             let key = if died { entry.signature.clone() } else { entry.kind.clone() };
@@ -91,7 +92,7 @@ impl Catalogue {
 pub const FIELDS: &[&str] =
     &["file", "kind", "victim", "cause", "place", "signature", "pid", "cpu", "boot", "bytes", "defects", "sound"];
 
-impl Fields for Entry {
+impl Fields for CatalogueEntry {
     fn text(&self) -> Cow<'_, str> {
         format!("{} {} {} {} {} {}", self.file, self.kind, self.victim, self.cause, self.place, self.signature).into()
     }
@@ -118,13 +119,13 @@ impl Fields for Entry {
 }
 
 /// The entry of a dump.
-pub fn entry(dump: &Dump, file: &str) -> Entry {
+pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     let identity = dump.identity().unwrap_or_default();
     let cause = inspect::cause_of(dump);
     let headline = inspect::headline_of(dump);
     let place =
         cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
-    Entry {
+    CatalogueEntry {
         file: file.to_string(),
         dump: (dump.file.dumps > 1).then_some(dump.file.number),
         kind: match &cause {
@@ -148,8 +149,8 @@ pub fn entry(dump: &Dump, file: &str) -> Entry {
 }
 
 /// The entry of a file that cannot be read.
-pub fn unreadable(file: &str, why: &str) -> Entry {
-    Entry {
+pub fn unreadable(file: &str, why: &str) -> CatalogueEntry {
+    CatalogueEntry {
         file: file.to_string(),
         dump: None,
         kind: "unreadable".to_string(),

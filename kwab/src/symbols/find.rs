@@ -56,13 +56,13 @@ pub enum FindError {
 /// Looks for images.
 #[derive(Debug)]
 pub struct Finder {
-    places: Vec<Place>,
+    search_paths: Vec<SearchPath>,
     debug_dirs: Vec<PathBuf>,
     force: bool,
 }
 
 #[derive(Debug)]
-struct Place {
+struct SearchPath {
     path: PathBuf,
     candidates: Option<Vec<Candidate>>,
     /// Named by the caller itself, rather than met in a directory.
@@ -84,17 +84,17 @@ impl Finder {
     /// `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
-        let place = |path: PathBuf| Place { direct: path.is_file(), path, candidates: None, by_id_only: false };
+        let search = |path: PathBuf| SearchPath { direct: path.is_file(), path, candidates: None, by_id_only: false };
         let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
-        Self { places: paths.into_iter().map(place).collect(), debug_dirs, force }
+        Self { search_paths: paths.into_iter().map(search).collect(), debug_dirs, force }
     }
 
-    /// Looks into these too, when nothing better was found: places that are likely, but that nobody named. Only an image
+    /// Looks into these too, when nothing better was found: likely paths that the user did not name. Only an image
     /// with the right build-id is taken from them.
     #[must_use]
     pub fn and_by_id(mut self, paths: Vec<PathBuf>) -> Self {
-        let place = |path: PathBuf| Place { direct: false, path, candidates: None, by_id_only: true };
-        self.places.extend(paths.into_iter().map(place));
+        let search = |path: PathBuf| SearchPath { direct: false, path, candidates: None, by_id_only: true };
+        self.search_paths.extend(paths.into_iter().map(search));
         self
     }
 
@@ -112,12 +112,12 @@ impl Finder {
     pub fn find(&mut self, wanted: Wanted<'_>) -> Result<ImageBytes, FindError> {
         let mut named: Option<Candidate> = None;
         let mut right: Option<Candidate> = None;
-        for place in &mut self.places {
-            let (direct, by_name) = (place.direct, !place.by_id_only);
+        for search in &mut self.search_paths {
+            let (direct, by_name) = (search.direct, !search.by_id_only);
             if !by_name && (wanted.build_id.is_none() || right.as_ref().is_some_and(|best| best.debug_info)) {
                 continue;
             }
-            for candidate in place.candidates() {
+            for candidate in search.candidates() {
                 let same_id = wanted.build_id.is_some_and(|id| id == candidate.build_id);
                 if same_id && right.as_ref().is_none_or(|best| candidate.debug_info && !best.debug_info) {
                     right = Some(candidate.clone());
@@ -160,11 +160,11 @@ impl Finder {
         let name = wanted.name.map(str::to_owned);
         let text = [name, id].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let wanted = if text.is_empty() { "the kernel".to_owned() } else { text };
-        FindError::NotFound { wanted, places: self.places.len() + self.debug_dirs.len() }
+        FindError::NotFound { wanted, places: self.search_paths.len() + self.debug_dirs.len() }
     }
 }
 
-impl Place {
+impl SearchPath {
     fn candidates(&mut self) -> &[Candidate] {
         let path = &self.path;
         self.candidates.get_or_insert_with(|| if path.is_dir() { in_directory(path) } else { in_file(path) })

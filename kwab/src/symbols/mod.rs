@@ -35,7 +35,7 @@ pub use image::Image;
 pub use index::{Index, IndexError};
 pub use names::{demangle, is_machinery};
 pub use registers::Registers;
-pub use resolve::{Loaded, Symbols, short};
+pub use resolve::{LoadedImage, Symbols, short};
 pub use skip::{Role, is_allocator, is_skipped, plain, role};
 pub use source::SourceLines;
 

@@ -33,8 +33,8 @@ impl Registers {
 
     /// Sets a register by DWARF number; numbers beyond the instruction pointer are ignored.
     pub fn set(&mut self, number: u16, value: Option<u64>) {
-        if let Some(place) = self.values.get_mut(usize::from(number)) {
-            *place = value;
+        if let Some(slot) = self.values.get_mut(usize::from(number)) {
+            *slot = value;
         }
     }
 

@@ -6,7 +6,7 @@
 
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
-use super::tasks::{is_asleep, label, party, place};
+use super::tasks::{is_asleep, label, lock_name, party};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
@@ -136,7 +136,7 @@ fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Clai
         .blames(guilty);
     let lock = ctx.case.locks.iter().find(|lock| lock.addr.is_some() && lock.addr == task.wait_object);
     if let Some(lock) = lock {
-        claim = claim.because(0.3, format!("held: {}", place(lock.name, lock.location)), Some(lock.at));
+        claim = claim.because(0.3, format!("held: {}", lock_name(lock.name, lock.location)), Some(lock.at));
     }
     claim
 }
@@ -235,9 +235,9 @@ fn spins_for(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
     let lock = ctx.case.locks.iter().find(|lock| lock.addr == wait.addr);
     let holder = lock.and_then(|lock| {
         let who = party(lock.holder_tid, lock.holder_pid, lock.holder_cpu)?;
-        Some(format!(", which {who} holds: {}", place(lock.name, lock.location)))
+        Some(format!(", which {who} holds: {}", lock_name(lock.name, lock.location)))
     });
-    let what = place(wait.name, wait.location);
+    let what = lock_name(wait.name, wait.location);
     Some((format!("{waiter} waits for {what}{}", holder.unwrap_or_default()), Some(wait.at)))
 }
 

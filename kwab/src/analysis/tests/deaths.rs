@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::symbols::{Image as Elf, IndexCache, Loaded};
+use crate::symbols::{Image as Elf, IndexCache, LoadedImage};
 
 const C: SectionKind = SectionKind::CAUSE;
 const IP: u64 = 0x40_1000;
@@ -142,7 +142,7 @@ fn fixture() -> (Symbols, u64, u64) {
     let file = object::File::parse(&*bytes).unwrap();
     let of = |name: &str| file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
     let mut symbols = Symbols::new();
-    symbols.add(Loaded::new(Arc::new(Elf::open(&path, &IndexCache::none()).unwrap()), 0, None));
+    symbols.add(LoadedImage::new(Arc::new(Elf::open(&path, &IndexCache::none()).unwrap()), 0, None));
     (symbols, of("close_session"), of("run"))
 }
 

@@ -11,7 +11,7 @@ use super::*;
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, triage};
 use crate::model::Dump;
-use crate::symbols::{Image, IndexCache, Loaded, Symbols};
+use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
 
 /// Where the stack of the dead program lies.
 const STACK: u64 = 0x7ffc_0000_1000;
@@ -38,7 +38,7 @@ fn of(name: &str) -> u64 {
 
 fn symbols() -> Symbols {
     let mut symbols = Symbols::new();
-    symbols.add(Loaded::new(Arc::new(Image::open(&elf(), &IndexCache::none()).unwrap()), 0, Some(7)));
+    symbols.add(LoadedImage::new(Arc::new(Image::open(&elf(), &IndexCache::none()).unwrap()), 0, Some(7)));
     symbols
 }
 

@@ -2,7 +2,7 @@
 
 use kwab_format::record::{CauseKind, FrameTrust, NoteKind};
 
-use super::{Crash, OwnedFrame, OwnedRegisters, Place};
+use super::{Crash, LogPosition, OwnedFrame, OwnedRegisters};
 use crate::import::reports::Report;
 use crate::import::reports::class::Class;
 use crate::import::reports::report::{Arch, Frame, StackKind};
@@ -126,7 +126,7 @@ fn owned(frame: &Frame, trace: u32, index: u32) -> OwnedFrame {
         size: frame.size,
         module: bytes(&frame.module),
         trust: if frame.guess { FrameTrust::SCAN } else { FrameTrust::PRINTED },
-        place: Place { offset: 0, line: frame.line },
+        position: LogPosition { offset: 0, line: frame.line },
     }
 }
 

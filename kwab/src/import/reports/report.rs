@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+pub use crate::import::lines::LogPosition;
+
 use super::class::Class;
 
 /// Bytes kept of any text of a report.
@@ -19,15 +21,6 @@ pub const MOST_REGISTERS: usize = 96;
 pub const MOST_SETS: usize = 16;
 /// Further remarks kept of one report.
 pub const MOST_NOTES: usize = 32;
-
-/// Where a line stands in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Place {
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// Its number, from 1.
-    pub line: u64,
-}
 
 /// One failure that a kernel reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -95,9 +88,9 @@ pub struct Report {
     /// Remarks worth reading: lines of the report that fit no other field.
     pub notes: Vec<String>,
     /// First line of the report.
-    pub first: Place,
+    pub first: LogPosition,
     /// Last line of the report.
-    pub last: Place,
+    pub last: LogPosition,
     /// What a complete report of this class has and this one lacks; empty when it is complete.
     pub missing: Vec<&'static str>,
     /// How many frames, registers and remarks were printed beyond the bounds.

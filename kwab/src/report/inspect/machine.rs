@@ -52,15 +52,15 @@ fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, death: &Option<Death>, vmas: &[
             };
             let value = reg.value.unwrap_or(0);
             let note = if in_call && name == "rax" { None } else { note(&name, value, death, vmas) };
-            (place_of(&name), RegisterRow { name, value: format!("{value:016x}"), note })
+            (order_of(&name), RegisterRow { name, value: format!("{value:016x}"), note })
         })
         .collect();
-    rows.sort_by_key(|(place, _)| *place);
+    rows.sort_by_key(|(order, _)| *order);
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The order in which people look for registers.
-fn place_of(name: &str) -> usize {
+fn order_of(name: &str) -> usize {
     const ORDER: &[&str] = &[
         "rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
         "r13", "r14", "r15", "orig_rax", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "cr0", "cr2", "cr3",
