@@ -1,7 +1,7 @@
 //! Makes text safe for a terminal and keeps the program's own colours in it.
 //!
-//! Text passes [`kwab::plain`] here, so nothing from a dump, a log or a file name can steer the terminal. The program's own
-//! colours carry a mark that no input can know ([`sgr`]).
+//! Text passes [`kwab::plain`] here, so nothing from a dump, a log or a file name can steer the terminal. The program's
+//! own colours carry a mark that no input can know ([`sgr`]).
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, Write as _};

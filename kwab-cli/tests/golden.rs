@@ -1,8 +1,8 @@
 //! What the commands say about each dump of the corpus, word for word: `testing/dumps/NAME.kwab` beside
 //! `NAME/COMMAND.snap`.
 //!
-//! The dumps are those of the exam (`cargo xtask exam --keep`), each with one bug planted in our kernel. No images are at
-//! hand here, so the transcripts hold what the dumps say by themselves. To change them on purpose, run the test with
+//! The dumps are those of the exam (`cargo xtask exam --keep`), each with one bug planted in our kernel. No images are
+//! at hand here, so the transcripts hold what the dumps say by themselves. To change them on purpose, run the test with
 //! `INSTA_UPDATE=always` and read the difference.
 
 mod common;

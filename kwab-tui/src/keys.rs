@@ -13,7 +13,7 @@ pub struct Key {
     pub modifiers: KeyModifiers,
 }
 
-/// Names of keys that are no characters.
+/// Names of keys that are not characters.
 const NAMES: &[(&str, KeyCode)] = &[
     ("enter", KeyCode::Enter),
     ("backspace", KeyCode::Backspace),

@@ -92,7 +92,7 @@ pub enum Slot {
     Timeline,
     /// Mappings of the address space.
     Mappings,
-    /// Page-table entries.
+    /// The table of page-table entries.
     Pages,
     /// Violations found by `audit-vm`.
     Audit,
@@ -102,7 +102,7 @@ pub enum Slot {
     Hex,
     /// Tasks with state and wait.
     Tasks,
-    /// Console lines.
+    /// The console log.
     Log,
     /// Sections and damage.
     Integrity,

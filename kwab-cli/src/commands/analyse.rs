@@ -1,8 +1,8 @@
 //! `kwab triage DUMP`, `kwab audit-vm DUMP`, `kwab verify-pages DUMP`
 //!
-//! Status 0: nothing found in a sound dump; 1: a bug, a violated rule or a wrong page; 2: it could not be done; 3: nothing
-//! found, but parts of the dump are damaged or lost. `--json` prints the same as values. Triage of a dump that was asked
-//! for (SysRq, live) finds nothing.
+//! Status 0: nothing found in a sound dump; 1: a bug, a violated rule or a wrong page; 2: it could not be done; 3:
+//! nothing found, but parts of the dump are damaged or lost. `--json` prints the same as values. Triage of a dump that
+//! was asked for (SysRq, live) finds nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! `kwab inspect DUMP|- [--section PART,…] [--symbols PATH] [-n ROWS] [--wide] [--json]`
 //!
 //! The page a tired kernel developer wants first: the first hypotheses of the triage, what died, where and why, then
-//! backtrace, code, registers, memory map, system calls, events, profiles, tasks and log, and at the end what is missing or
-//! damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command ends with the
-//! status of damage.
+//! backtrace, code, registers, memory map, system calls, events, profiles, tasks and log, and at the end what is
+//! missing or damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command
+//! ends with the status of damage.
 
 use std::process::ExitCode;
 

@@ -2,8 +2,8 @@
 //!
 //! A catalogue of dumps: time, kind, cause, place, signature, completeness; dumps of the same crash together, the most
 //! frequent first. Directories are searched for files that end in `.kwab`.
-//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be read;
-//! the others are listed all the same.
+//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be
+//! read; the others are listed all the same.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

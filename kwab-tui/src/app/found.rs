@@ -224,8 +224,8 @@ impl Catalogue {
         true
     }
 
-    /// The rows that a filter had left of the list before, where they are now: until it is asked again, and for good if it
-    /// cannot be understood.
+    /// The rows that a filter had left of the list before, where they are now: until it is asked again, and for good if
+    /// it cannot be understood.
     fn still_shown(&self, before: &CatalogueView, shown: &[u32]) -> Vec<u32> {
         let name = |view: &CatalogueView, row: u32| {
             let row = row as usize;

@@ -1,7 +1,8 @@
 //! Everything the interface knows: what is found, which crash is open, what is selected, what lies over it.
 //!
 //! [`App`] is changed in one place, [`App::update`], which takes an [`Action`] and gives the [`Effect`]s that a
-//! caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so tests drive all of it.
+//! caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so tests drive all of
+//! it.
 
 mod beside;
 mod crash;
@@ -76,7 +77,7 @@ pub enum Effect {
     Copy(String),
     /// A file to be written.
     Write {
-        /// The file.
+        /// Path of the file to write.
         path: PathBuf,
         /// What; absent removes the file.
         text: Option<String>,

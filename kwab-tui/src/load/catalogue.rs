@@ -53,7 +53,7 @@ pub(super) fn read(generation: u64, files: &[PathBuf], current: &Generations, se
     send(Message::Entries { generation, entries });
 }
 
-/// What the dumps of a file say about themselves; damage and files that are no dumps are entries too.
+/// What the dumps of a file say about themselves; damage and files that are not dumps are entries too.
 fn entries_of(path: &Path) -> Vec<CatalogueEntry> {
     let name = path.display().to_string();
     let said = |dump: Result<DumpFile, OpenError>| match dump {

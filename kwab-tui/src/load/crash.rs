@@ -28,7 +28,8 @@ use crate::view::timeline::TimelineView;
 use crate::view::triage::TriageView;
 use crate::view::{Slot, View, audit, backtrace, integrity, profile, registers, tasks};
 
-/// A dump up to this length is held whole; of a longer one the middle of its recordings is left out until it is asked for.
+/// A dump up to this length is held whole; of a longer one the middle of its recordings is left out until it is asked
+/// for.
 const WHOLE: u64 = 32 << 20;
 /// Rows of the report's lists.
 const ROWS: usize = 256;

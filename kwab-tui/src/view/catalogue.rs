@@ -111,7 +111,7 @@ impl CatalogueView {
         let died = first.is_some_and(|entry| !matches!(entry.kind.as_str(), "recording" | "unreadable"));
         let what = first.map_or(String::new(), |entry| match entry.kind.as_str() {
             "recording" => "recordings without a crash".to_string(),
-            "unreadable" => "files that are no dumps".to_string(),
+            "unreadable" => "files that are not dumps".to_string(),
             _ => entry.cause.clone(),
         });
         let cells = [

@@ -104,8 +104,8 @@ fn mark(rows: &mut [Mapping], finding: &Finding) {
     }
 }
 
-/// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a dump
-/// in which every mapping holds every page would take memory for each pair.
+/// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a
+/// dump in which every mapping holds every page would take memory for each pair.
 fn mark_pages(rows: &mut [Mapping], pages: &[WrongPage]) {
     let mut by_place: BTreeMap<Option<u32>, Vec<&WrongPage>> = BTreeMap::new();
     for page in pages {

@@ -1,4 +1,5 @@
-//! A view that is a list of finished rows, for lists that are short: findings, tasks, locks, costs, sections, comparisons.
+//! A view that is a list of finished rows, for lists that are short: findings, tasks, locks, costs, sections,
+//! comparisons.
 
 use kwab::model::RecordRef;
 use kwab::report::filter::FieldValue;

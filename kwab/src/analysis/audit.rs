@@ -1,7 +1,8 @@
 //! Audits mappings against page tables against frame counts: rules with ids, each with the rows that witness it.
 //!
-//! Every rule compares things that the dump says of the same page; none guesses. Rights are those of x86_64 entries (SDM
-//! volume 3A, chapter 4.5); an entry's rights come from its record, or from the raw entry where the record has none.
+//! Every rule compares things that the dump says of the same page; none guesses. Rights are those of x86_64 entries
+//! (SDM volume 3A, chapter 4.5); an entry's rights come from its record, or from the raw entry where the record has
+//! none.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +25,14 @@ pub enum Severity {
     Note,
     /// Wrong in most systems.
     Warning,
-    /// Wrong.
+    /// The rule's violation is a bug.
     Error,
 }
 
 /// A rule of the audit.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditRule {
-    /// Its name.
+    /// Name of the rule, as `--rule` takes it.
     pub id: &'static str,
     /// How bad a violation is.
     pub severity: Severity,
@@ -45,7 +46,7 @@ pub struct AuditRule {
 /// A rule that is violated.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// The rule.
+    /// Name of the violated rule.
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
@@ -75,7 +76,7 @@ pub const RESTS_ON: &[SectionKind] =
 /// Witnesses that are kept of one rule.
 pub const MAX_WITNESSES: usize = 8;
 
-/// All rules.
+/// The rules of the audit, in the order of the report.
 pub const RULES: &[AuditRule] = &[
     rule("VM-OVERLAP", Severity::Error, "two mappings of one process overlap", 0.85, overlap),
     rule("VM-SPAN-2", Severity::Error, "a page belongs to two mappings and is mapped", 0.90, span),

@@ -1,4 +1,5 @@
-//! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by address.
+//! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by
+//! address.
 
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, StackBounds, Vma};
@@ -20,11 +21,11 @@ const MAX_FRAMES: usize = 128;
 /// Everything a rule may look at.
 #[derive(Debug)]
 pub struct Context<'c, 'a> {
-    /// The records.
+    /// The records of the dump by kind.
     pub case: &'c Case<'a>,
     /// Images with symbols, possibly none.
     pub symbols: &'c Symbols,
-    /// What died.
+    /// The death that the dump is about; empty when nothing died.
     pub death: Postmortem,
     /// Where it died, innermost first.
     pub trace: Vec<TraceFrame>,

@@ -1,7 +1,7 @@
 //! Gathers what the dump says about the one death it is about: who, where, which access, which registers.
 //!
-//! The same fact may stand in a cause record, a register set, a crash report and a page-fault event; the first that has it
-//! wins, in that order, and its place is kept.
+//! The same fact may stand in a cause record, a register set, a crash report and a page-fault event; the first that has
+//! it wins, in that order, and its place is kept.
 
 use std::ops::Deref;
 
@@ -103,7 +103,8 @@ impl Postmortem {
         if self.in_kernel { None } else { self.pid }
     }
 
-    /// Whether the failed access was an instruction fetch: by the error code, or because the address is the instruction.
+    /// Whether the failed access was an instruction fetch: by the error code, or because the address is the
+    /// instruction.
     #[must_use]
     pub fn is_fetch(&self) -> bool {
         let by_code = self.error_code.is_some_and(|code| self.vector == Some(14) && code & 0x10 != 0);
@@ -219,7 +220,7 @@ impl Postmortem {
             self.death.vector = self.vector.or(Some(14));
             self.fault_at = Some(fault.at);
         }
-        // A SIGSEGV or SIGBUS with an address is a page fault whether or not somebody wrote the number down.
+        // A SIGSEGV or SIGBUS with an address is a page fault whether or not the vector was recorded.
         if self.vector.is_none() && matches!(self.signal, Some(7 | 11)) && self.fault_addr.is_some() {
             self.death.vector = Some(14);
         }

@@ -8,7 +8,7 @@ use crate::model::RecordRef;
 /// A fact that a claim rests on, or that speaks against it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// The fact.
+    /// The fact as a sentence.
     pub text: String,
     /// The record that says so; absent for what follows from the absence of records.
     #[serde(skip_serializing_if = "Option::is_none")]

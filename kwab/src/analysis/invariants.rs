@@ -1,8 +1,9 @@
-//! Invariants of a running kernel that a dump can confirm or refute: sleepers, locks, deadlines, run queues, stacks, frames.
+//! Invariants of a running kernel that a dump can confirm or refute: sleepers, locks, deadlines, run queues, stacks,
+//! frames.
 //!
-//! Each rule of the table goes through the records that it is about, counts what it could check, and keeps what violates
-//! it. A rule without anything to check says nothing; one that checked and found nothing excludes its kind of bug, as far
-//! as the dump goes. The rules about mappings and page tables are those of [`audit`](super::audit).
+//! Each rule of the table goes through the records that it is about, counts what it could check, and keeps what
+//! violates it. A rule without anything to check says nothing; one that checked and found nothing excludes its kind of
+//! bug, as far as the dump goes. The rules about mappings and page tables are those of [`audit`](super::audit).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,7 @@ use crate::unwind::Space as _;
 /// A rule of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Invariant {
-    /// Its name.
+    /// Name of the invariant.
     pub id: &'static str,
     /// What holds, as a sentence.
     pub holds: &'static str,
@@ -34,7 +35,7 @@ pub struct Invariant {
 /// What a rule found.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The rule.
+    /// The violated invariant.
     pub rule: &'static Invariant,
     /// Things that it could check.
     pub checked: u64,
@@ -53,7 +54,7 @@ pub struct Violation {
     pub tid: Option<u32>,
 }
 
-/// All rules.
+/// The invariants that are checked, in the order of the report.
 pub const INVARIANTS: &[Invariant] = &[
     rule(
         "INV-CHILD",

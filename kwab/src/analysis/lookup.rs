@@ -18,8 +18,8 @@ fn range(start: u64, end: u64, number: usize) -> Option<Range> {
 }
 
 impl<'a> Case<'a> {
-    /// The first captured bytes that hold an address and are visible to a process: its own, those without a process, and
-    /// those of the kernel. `None` as the process sees everything.
+    /// The first captured bytes that hold an address and are visible to a process: its own, those without a process,
+    /// and those of the kernel. `None` as the process sees everything.
     pub(super) fn memory_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Memory<'a>>> {
         let map = self.lookup.memory.get_or_init(|| {
             ByProcess::of(self.memory.iter().enumerate().filter_map(|(number, memory)| {
@@ -60,8 +60,8 @@ impl<'a> Case<'a> {
         map.seen_by(pid, addr).is_some()
     }
 
-    /// Whether the kernel may have code at an address: inside of its images, or near a frame that it printed when the dump
-    /// names no image.
+    /// Whether the kernel may have code at an address: inside of its images, or near a frame that it printed when the
+    /// dump names no image.
     pub(super) fn is_kernel_code(&self, addr: u64) -> bool {
         let map = self.lookup.kernel.get_or_init(|| {
             let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));

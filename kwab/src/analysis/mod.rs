@@ -1,9 +1,9 @@
 //! Draws conclusions from a dump: what may have happened, with evidence, counter-evidence and the next command.
 //!
-//! A [`Case`](crate::model::Case) holds the sound records of a dump by kind, and a [`Context`] what is derived from them.
-//! [`triage()`] runs the table of [`rules`], which rest on two analyses of their own: [`audit`] compares mappings, page
-//! tables and frame counts; [`verify`] compares pages with the files behind them. All of them return values; words and
-//! colours are the front end's.
+//! A [`Case`](crate::model::Case) holds the sound records of a dump by kind, and a [`Context`] what is derived from
+//! them. [`triage()`] runs the table of [`rules`], which rest on two analyses of their own: [`audit`] compares
+//! mappings, page tables and frame counts; [`verify`] compares pages with the files behind them. All of them return
+//! values; words and colours are the front end's.
 //!
 //! ```
 //! use kwab::analysis::{triage, verify::Backing};

@@ -17,9 +17,9 @@ const MAX_RUN: u64 = 1 << 36;
 /// What an entry allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rights {
-    /// Writing.
+    /// Whether writing is allowed.
     pub(super) write: bool,
-    /// Execution.
+    /// Whether execution is allowed.
     pub(super) execute: bool,
     /// Access from user mode.
     pub(super) user: bool,
@@ -30,9 +30,9 @@ pub(super) struct Rights {
 /// A run of present entries.
 #[derive(Clone, Debug)]
 pub(super) struct Mapping<'c, 'a> {
-    /// Process.
+    /// Process whose page table it is; `None` for the kernel's.
     pub(super) pid: Option<u32>,
-    /// First address.
+    /// First virtual address of the run.
     pub(super) start: u64,
     /// Address behind the last.
     pub(super) end: u64,
@@ -48,7 +48,7 @@ pub(super) struct Mapping<'c, 'a> {
     pub(super) levels: Vec<(u8, u64)>,
     /// References to the frame, as the entry's record has it.
     pub(super) refcount: Option<u64>,
-    /// The record.
+    /// The page-table record that says so.
     pub(super) source: &'c Located<Pte<'a>>,
 }
 

@@ -1,7 +1,8 @@
 //! Says where everything stood: the stack of every processor and task in the dump, equal ones together.
 //!
-//! Stacks are walked from saved registers through whatever stack bytes the dump holds; a task without registers keeps the
-//! frames that its kernel printed. Two stacks are equal when they hold the same addresses, and for programs the same names.
+//! Stacks are walked from saved registers through whatever stack bytes the dump holds; a task without registers keeps
+//! the frames that its kernel printed. Two stacks are equal when they hold the same addresses, and for programs the
+//! same names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,8 +83,8 @@ pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, set: &Regi
     walked(&view, &registers, MAX_FRAMES).0
 }
 
-/// The kernel stack of a thread: walked from its saved registers, else as its kernel printed it. Empty when the dump has
-/// neither.
+/// The kernel stack of a thread: walked from its saved registers, else as its kernel printed it. Empty when the dump
+/// has neither.
 #[must_use]
 pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, tid: u32) -> Vec<TraceFrame> {
     let kernel = |role: Option<RegisterRole>| matches!(role, Some(RegisterRole::SWITCHED_OUT | RegisterRole::STOPPED));

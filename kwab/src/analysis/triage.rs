@@ -20,7 +20,7 @@ use crate::symbols::Symbols;
 /// What the triage of a dump says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Triage {
-    /// What died.
+    /// What died, in one line.
     pub headline: String,
     /// The kernel: name, version, architecture, processors.
     pub kernel: String,
@@ -201,7 +201,7 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     out
 }
 
-/// `-ENOSYS`.
+/// Result of a system call that the kernel does not have: `-ENOSYS`.
 const NO_SYSCALL: i64 = -38;
 /// A stack with less room than this may have overflown in the frame that is about to be made.
 const LARGE_FRAME: u64 = 2048;

@@ -1,7 +1,7 @@
 //! Compares pages with the files behind them, and says what wrong content *is*.
 //!
-//! Pages come from three places: checks that the kernel made (`PageCheck`, `page_verify_fail`), and captured pages of file
-//! mappings that a program cannot write, which are compared here when the files are at hand ([`Backing`]).
+//! Pages come from three places: checks that the kernel made (`PageCheck`, `page_verify_fail`), and captured pages of
+//! file mappings that a program cannot write, which are compared here when the files are at hand ([`Backing`]).
 
 use std::collections::HashMap;
 
@@ -23,13 +23,13 @@ use crate::symbols::BuildId;
 pub struct WrongPage {
     /// The rule, by what the content is.
     pub rule: &'static str,
-    /// Process.
+    /// Process whose page it is.
     pub pid: Option<u32>,
     /// Address of the page.
     #[serde(serialize_with = "crate::text::word")]
     #[schemars(with = "String")]
     pub vaddr: u64,
-    /// The file.
+    /// Path of the file behind the page.
     pub path: String,
     /// Offset of the page in it.
     #[serde(serialize_with = "crate::text::some_word")]
@@ -197,8 +197,8 @@ fn file_pages<'c, 'a>(case: &'c Case<'a>) -> impl Iterator<Item = FilePage<'c, '
     })
 }
 
-/// A file at hand that was built from something else than the image in the dump: its pages say nothing about those of the
-/// dump.
+/// A file at hand that was built from something else than the image in the dump: its pages say nothing about those of
+/// the dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The path of both.

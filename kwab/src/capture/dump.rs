@@ -15,7 +15,7 @@ use crate::model::emit::DumpWriter;
 /// Memory of a processor's code or stack.
 #[derive(Debug)]
 pub struct MemoryPiece {
-    /// The processor.
+    /// Number of the processor whose registers these are.
     pub cpu: u32,
     /// Code, not stack.
     pub is_code: bool,

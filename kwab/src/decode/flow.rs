@@ -29,13 +29,13 @@ pub struct MemoryOperand {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A register.
+    /// The register with this DWARF number.
     Register(u16),
-    /// Memory.
+    /// The memory that this operand names.
     Memory(MemoryOperand),
     /// The address of the operand, not its content.
     Address(MemoryOperand),
-    /// A constant.
+    /// An immediate of the instruction.
     Constant(u64),
 }
 
@@ -76,7 +76,7 @@ pub struct Flow {
     pub addr: u64,
     /// Its length in bytes.
     pub len: usize,
-    /// Its text.
+    /// Text of the instruction, Intel syntax.
     pub text: String,
     /// What it defines.
     pub effect: Effect,
@@ -97,7 +97,7 @@ pub struct Flow {
 /// Registers that a called function need not preserve (System V ABI, figure 3.4): rax, rdx, rcx, rsi, rdi, r8 to r11.
 const CLOBBERED: u16 = 0b1111_0011_0111;
 
-/// Decodes consecutive instructions. Bytes that are no instruction end the list.
+/// Decodes consecutive instructions. Bytes that are not an instruction end the list.
 #[must_use]
 pub fn flows(bytes: &[u8], start: u64) -> Vec<Flow> {
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);

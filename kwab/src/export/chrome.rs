@@ -17,18 +17,18 @@ use crate::model::Dump;
 /// How much a trace holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// Spans.
+    /// Spans written as pairs of begin and end.
     pub spans: u64,
-    /// System calls.
+    /// System calls written as complete events.
     pub calls: u64,
-    /// Single events.
+    /// Single events written as instants.
     pub instants: u64,
     /// Ends of spans whose begin was overwritten, and which are therefore not in the trace.
     pub without_begin: u64,
 }
 
-/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no room on
-/// sixty-four lanes is written as asynchronous events, which may overlap as they like.
+/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no
+/// room on sixty-four lanes is written as asynchronous events, which may overlap as they like.
 ///
 /// # Errors
 /// Those of the output.
@@ -94,11 +94,12 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     Ok(traced)
 }
 
-/// Lanes of a processor: more than anybody looks at, and few enough to search.
+/// Lanes of a processor: more than a viewer shows, and few enough to search.
 const MOST_LANES: usize = 64;
 
-/// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other, but a
-/// task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane further down.
+/// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other,
+/// but a task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane
+/// further down.
 #[derive(Debug, Default)]
 struct Lanes {
     /// Ends of the spans that are open on each lane of a processor, outermost first.

@@ -1,9 +1,10 @@
-//! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by address.
+//! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by
+//! address.
 //!
-//! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
-//! show. Each captured range becomes a `PT_LOAD`. Images whose files `symbols` has are named by `NT_FILE` and shown with ELF
-//! header and notes, which is how drgn and elfutils know what was loaded where. Nothing in it claims to be a Linux kernel:
-//! there is no VMCOREINFO.
+//! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one
+//! debuggers show. Each captured range becomes a `PT_LOAD`. Images whose files `symbols` has are named by `NT_FILE` and
+//! shown with ELF header and notes, which is how drgn and elfutils know what was loaded where. Nothing in it claims to
+//! be a Linux kernel: there is no VMCOREINFO.
 
 use std::io::{self, Write};
 
@@ -29,7 +30,7 @@ pub enum CoreError {
     /// A program header count has 16 bits.
     #[error("the dump holds {0} separate ranges of memory; a core file has room for 65534")]
     TooManyRanges(usize),
-    /// Writing failed.
+    /// Writing to the output failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -136,7 +137,8 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
-/// What a debugger should show of the core file: the threads with their numbers and the stacks that kwab walks for them.
+/// What a debugger should show of the core file: the threads with their numbers and the stacks that kwab walks for
+/// them.
 #[must_use]
 pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
     let death = Postmortem::of(case);
@@ -197,8 +199,8 @@ struct Mapped {
     notes: Vec<(u64, Vec<u8>)>,
 }
 
-/// The images of the address space that the core file shows. An image without a file is left out: gdb takes addresses of a
-/// file that it cannot open for unreadable, even where the program given to it has them.
+/// The images of the address space that the core file shows. An image without a file is left out: gdb takes addresses
+/// of a file that it cannot open for unreadable, even where the program given to it has them.
 fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped> {
     let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
     let visible = case.images.iter().filter(|image| {
@@ -239,8 +241,8 @@ fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped>
     mapped.collect()
 }
 
-/// Puts a segment for the header itself in front of the program headers, where there is room behind them: readers look for
-/// the one that holds them.
+/// Puts a segment for the header itself in front of the program headers, where there is room behind them: readers look
+/// for the one that holds them.
 fn with_own_segment(head: &mut [u8], link: u64) {
     let count = head.get(56..58).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
     let end = (EHDR + PHDR * u64::from(count)) as usize;

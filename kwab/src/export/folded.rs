@@ -1,7 +1,7 @@
 //! Writes folded stacks, one `outer;inner weight` per line, as flame-graph tools read them.
 //!
-//! The function trace gives time: each stack weighs the nanoseconds (or ticks) spent in its innermost span itself. Without
-//! a trace, the backtraces of the dump are the stacks, and each counts once.
+//! The function trace gives time: each stack weighs the nanoseconds (or ticks) spent in its innermost span itself.
+//! Without a trace, the backtraces of the dump are the stacks, and each counts once.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -42,7 +42,7 @@ impl Path {
 /// A span that began; its end is absent when the trace ends inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    /// Processor.
+    /// Processor on which the span ran.
     pub(super) cpu: u32,
     /// What it is and what it is inside of.
     pub(super) path: Rc<Path>,
@@ -131,8 +131,8 @@ pub struct SpanNode {
     pub own: u64,
 }
 
-/// The spans of a dump as a tree, laid out so that every node follows the one it is inside of; spans that the trace does
-/// not see the end of are left out.
+/// The spans of a dump as a tree, laid out so that every node follows the one it is inside of; spans that the trace
+/// does not see the end of are left out.
 #[must_use]
 pub fn span_tree(dump: &Dump) -> Vec<SpanNode> {
     let mut nodes: BTreeMap<Vec<String>, (u64, u64, u64)> = BTreeMap::new();

@@ -182,7 +182,8 @@ fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
     assert!(text.contains("LWP 1000001"), "the second processor is no thread: {text}");
 }
 
-/// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is missing.
+/// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is
+/// missing.
 fn frames_by(tool: &str, command: &mut Command) -> Option<Vec<u64>> {
     let output = command.output().ok().filter(|output| output.status.success() || !output.stdout.is_empty());
     let Some(output) = output else {
@@ -332,7 +333,8 @@ fn every_event_of_every_trace_keeps_to_the_trace_event_format() {
         for event in all {
             assert!(keeps_to_the_format(event), "{name}: {event}");
         }
-        // Slices of one thread lie beside or inside each other: a reader drops one that begins in another and outlives it.
+        // Slices of one thread lie beside or inside each other: a reader drops one that begins in another and outlives
+        // it.
         let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
         for event in all.iter().filter(|event| event["ph"] == "X") {
             let (begin, thread) = (event["ts"].as_f64().unwrap(), (&event["pid"], &event["tid"]));

@@ -10,7 +10,7 @@ use super::text::decimal;
 /// How far a boot has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Stage {
-    /// Nothing seen.
+    /// No line of a boot was seen yet.
     #[default]
     Start,
     /// The firmware has spoken.
@@ -57,7 +57,7 @@ pub struct BootFacts {
     pub debug: Option<Vec<u8>>,
     /// The program of process 1.
     pub init: Option<Vec<u8>>,
-    /// Processors.
+    /// Number of processors the kernel announced.
     pub cpus: Option<u32>,
     /// Frequency of the time-stamp counter, hertz.
     pub tsc_hz: Option<u64>,

@@ -57,7 +57,7 @@ pub struct ConsoleParser {
 /// A death that a line announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announced {
-    /// Who dies.
+    /// What the line says is dying.
     pub victim: Victim,
     /// What kind of death.
     pub kind: CauseKind,

@@ -41,12 +41,12 @@ const MOST_REMARKS: usize = 64;
 /// Bytes that are kept of a message.
 const LONGEST_MESSAGE: usize = 16 << 10;
 
-/// Who died.
+/// What a crash is about: the kernel, or one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
-    /// The kernel.
+    /// The kernel gave up.
     Kernel,
-    /// A process.
+    /// The process with this pid died.
     Process(u32),
 }
 
@@ -75,7 +75,7 @@ struct OwnedRegisters {
 /// A death in the making.
 #[derive(Debug, Clone)]
 pub struct Crash {
-    /// Who died.
+    /// What the crash is about.
     pub victim: Victim,
     /// What is known of the death.
     pub death: Death,
@@ -141,7 +141,7 @@ impl Crash {
         }
     }
 
-    /// Whether a fatal signal means that a program broke, rather than that somebody asked it to end.
+    /// Whether a fatal signal means that a program broke, rather than that it was asked to end.
     pub fn is_fatal_signal(signal: i64) -> bool {
         let signal = u64::try_from(signal).ok().and_then(Signal::new);
         signal.is_some_and(|signal| signal.default_action() == DefaultAction::CoreDump)

@@ -160,7 +160,7 @@ impl Follower {
         }
     }
 
-    /// Takes an item that is no event.
+    /// Takes an item that is not an event.
     fn other(&mut self, item: LogItem<'_>) -> io::Result<()> {
         match item {
             LogItem::Text { bytes, position, ends_line } => self.text(bytes, position, ends_line),

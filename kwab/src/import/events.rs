@@ -37,7 +37,7 @@ pub struct Events<R> {
 }
 
 impl<R: Read> Events<R> {
-    /// Reads `tokens`.
+    /// Reads events from `tokens`, one at a time.
     pub fn new(tokens: Tokens<R>) -> Self {
         Self {
             tokens,

@@ -28,14 +28,14 @@ pub enum LogItem<'a> {
     Armour {
         /// What it carries.
         chunk: &'a Chunk,
-        /// Its line.
+        /// Line of the log that it stands on.
         line: LogPosition,
     },
     /// Something that should have been understood and was not.
     Lost {
         /// What it looks like.
         kind: TextKind,
-        /// Its bytes.
+        /// Bytes of the line, without its end.
         bytes: &'a [u8],
         /// Where they stand.
         position: LogPosition,

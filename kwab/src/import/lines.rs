@@ -2,7 +2,8 @@
 //!
 //! A line is what lies between two `\n`; a final line without one is a line too. A line longer than [`MAX_LINE`] comes
 //! in pieces of that size, so that a gigabyte without a newline costs no more memory than any other log: each piece but
-//! the first says that it continues its predecessor. Offsets are in bytes from the start of the stream, lines count from 1.
+//! the first says that it continues its predecessor. Offsets are in bytes from the start of the stream, lines count
+//! from 1.
 
 use std::io::{self, Read};
 

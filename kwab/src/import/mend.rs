@@ -1,8 +1,8 @@
 //! Mends what does not read as it stands: torn events, and text that holds more than text.
 //!
 //! A torn event waits for its rest: the next pieces of text (at most `PATIENCE` of them) are tried as its continuation,
-//! and one is taken only when the joined object reads completely. What cannot be mended is lost, with its position and the
-//! reason. The results are queued, since one piece may give several items.
+//! and one is taken only when the joined object reads completely. What cannot be mended is lost, with its position and
+//! the reason. The results are queued, since one piece may give several items.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

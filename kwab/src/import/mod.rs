@@ -147,7 +147,8 @@ fn import_from(
 /// Bytes at the front of a log that its dumps are named after.
 const HEAD: u64 = 64 << 10;
 
-/// FNV-1a of 64 bits, which never changes: dumps are named after their log, so that importing it again gives the same bytes.
+/// FNV-1a of 64 bits, which never changes: dumps are named after their log, so that importing it again gives the same
+/// bytes.
 fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = FnvHasher::default();
     hasher.write(bytes);

@@ -17,7 +17,7 @@ use super::text::{Location, kernel, linux};
 pub struct FlightHead {
     /// Ticks since the recorder's base.
     pub ticks: u64,
-    /// Processor.
+    /// Processor that recorded the event.
     pub cpu: u32,
     /// Name of the event.
     pub name: Vec<u8>,
@@ -37,16 +37,16 @@ pub enum PrintedRecord<'a> {
     },
     /// A call in the ring of a process.
     Syscall {
-        /// The process.
+        /// Process whose ring holds the call.
         pid: u32,
-        /// The call.
+        /// The call as the kernel printed it.
         entry: kernel::RingEntry<'a>,
     },
     /// A task that Linux lists.
     Task(linux::TaskLine<'a>),
     /// A frame of a task that Linux lists.
     TaskFrame {
-        /// The task.
+        /// Process id of the task.
         pid: u32,
         /// Number of its backtrace.
         trace: u32,
@@ -54,12 +54,12 @@ pub enum PrintedRecord<'a> {
         index: u32,
         /// Whether the kernel trusts the frame.
         reliable: bool,
-        /// The location.
+        /// Symbol and offset of the frame.
         at: Location<'a>,
     },
     /// A kernel log in base64.
     LogDump {
-        /// Its digits.
+        /// Hexadecimal digits collected so far.
         digits: Vec<u8>,
     },
 }

@@ -1,8 +1,8 @@
 //! Tells the lines of console text that no reader has a use for, at the speed of one look at each byte.
 //!
 //! Most of a log is such lines. Every reader of console text says which texts a line must hold to mean anything to it
-//! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far, and
-//! a line that has none of the chosen ones is only recorded. Lines with control characters or tabs are never quiet.
+//! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far,
+//! and a line that has none of the chosen ones is only recorded. Lines with control characters or tabs are never quiet.
 //! Builds with debug assertions ask all readers about each quiet line.
 
 use memchr::memmem::Finder;
@@ -24,7 +24,7 @@ const PAIR: usize = GRAM + 1;
 pub(super) enum Quiet {
     /// Counts what the log holds.
     Sampling { bytes: usize, counts: Vec<u32> },
-    /// Sorts lines.
+    /// Sorts lines by the texts that the sieve finds in them.
     Sorting(Sieve),
 }
 

@@ -1,7 +1,8 @@
 //! Feeds console text to the recogniser of reports, and gives its reports to the crashes they are about.
 //!
 //! One boot of a kernel is one crash. Its cause is the first report of the greatest weight that follows from no other:
-//! what killed the kernel before what stalled it, and that before what it only warned of. Every other report is a remark.
+//! what killed the kernel before what stalled it, and that before what it only warned of. Every other report is a
+//! remark.
 //!
 //! A log with events is that of a kernel whose own words [`super::console`] reads; the recogniser leaves it alone.
 
@@ -11,7 +12,7 @@ use super::crash::{Crash, cause_kind};
 use super::lines::LogPosition;
 use super::reports::class::{Class, Weight};
 use super::reports::dialect::Dialects;
-use super::reports::{self, Recogniser, Report, Role};
+use super::reports::{Recogniser, Report, Role};
 
 /// What the recogniser says about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

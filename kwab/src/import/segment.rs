@@ -48,7 +48,7 @@ impl Write for Out {
 /// A dump that grows.
 #[derive(Debug)]
 pub struct Segment {
-    /// Its sections.
+    /// The sections that are written for this crash.
     pub out: DumpWriter<Out>,
     /// The death it tells about.
     pub crash: Option<Crash>,
@@ -283,7 +283,7 @@ impl Segment {
             }
         };
         let Ok(reader) = Reader::new(&bytes) else {
-            note("what the kernel printed in armour is no dump".to_string(), NoteKind::DEFECT);
+            note("what the kernel printed in armour is not a dump".to_string(), NoteKind::DEFECT);
             return false;
         };
         let mut own: Option<Crash> = None;
@@ -402,7 +402,7 @@ fn copy_records(file: &mut Unnamed, context: CopiedHistory, out: &mut DumpWriter
 /// How many records at the front of each kind were copied from the segment before.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CopiedHistory {
-    /// Events.
+    /// Events that were copied from the segment before.
     pub events: u64,
     /// Lines of text.
     pub lines: u64,

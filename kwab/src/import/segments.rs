@@ -1,8 +1,8 @@
 //! Decides which dump everything of a log belongs to.
 //!
 //! The rule of segments: the log is cut behind the last sign of one crash (the exit of its process, or the end of its
-//! boot) and before the first sign of the next. A segment in which no crash comes is given back to the one before it, so
-//! a log with crashes has exactly as many dumps as crashes; a log without any is one recording. Until that is known,
+//! boot) and before the first sign of the next. A segment in which no crash comes is given back to the one before it,
+//! so a log with crashes has exactly as many dumps as crashes; a log without any is one recording. Until that is known,
 //! two segments are open at most.
 
 use std::collections::VecDeque;
@@ -170,8 +170,8 @@ impl Segments {
         of(&mut self.current) || self.held.as_mut().is_some_and(of)
     }
 
-    /// A dump begins on the console. It tells about the death just behind, or the one at hand; `true` when it tells about
-    /// one that nothing has announced.
+    /// A dump begins on the console. It tells about the death just behind, or the one at hand; `true` when it tells
+    /// about one that nothing has announced.
     ///
     /// # Errors
     /// When a temporary file cannot be made.

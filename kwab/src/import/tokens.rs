@@ -1,8 +1,8 @@
 //! Cuts lines at the marks of events: the second stage of an import.
 //!
-//! A token is either the text up to the next mark, or a mark and everything behind it on its line. Where an event ends is
-//! known only to its reader, so the reader says with the next [`Tokens::advance`] how much of a token it took; the rest of
-//! the line is cut again.
+//! A token is either the text up to the next mark, or a mark and everything behind it on its line. Where an event ends
+//! is known only to its reader, so the reader says with the next [`Tokens::advance`] how much of a token it took; the
+//! rest of the line is cut again.
 
 use std::io::{self, Read};
 
@@ -32,7 +32,7 @@ pub enum TokenKind {
 pub struct Token<'a> {
     /// What it is.
     pub kind: TokenKind,
-    /// Its bytes.
+    /// Bytes of the token.
     pub bytes: &'a [u8],
     /// Where its first byte stands.
     pub position: LogPosition,
@@ -62,7 +62,7 @@ pub struct Tokens<R> {
 }
 
 impl<R: Read> Tokens<R> {
-    /// Cuts `lines`.
+    /// Cuts the lines of a log into tokens.
     pub fn new(lines: Lines<R>) -> Self {
         Self {
             lines,

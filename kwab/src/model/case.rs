@@ -1,8 +1,8 @@
 //! The records of a dump sorted by kind, each with its position, and what damage took away.
 //!
-//! [`Case`] is an index over a [`Dump`](super::Dump), which holds the bytes: analyses and exports ask it for all mappings
-//! or all tasks. A record in it passed its section's checksum. What is *not* here may have been lost; [`Case::weakness`]
-//! says whether that is possible for the kinds of section a conclusion rests on.
+//! [`Case`] is an index over a [`Dump`](super::Dump), which holds the bytes: analyses and exports ask it for all
+//! mappings or all tasks. A record in it passed its section's checksum. What is *not* here may have been lost;
+//! [`Case::weakness`] says whether that is possible for the kinds of section a conclusion rests on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -273,7 +273,8 @@ impl Case<'_> {
         all
     }
 
-    /// Why a conclusion that rests on these kinds of section is weaker than it looks; empty when nothing of them is lost.
+    /// Why a conclusion that rests on these kinds of section is weaker than it looks; empty when nothing of them is
+    /// lost.
     #[must_use]
     pub fn weakness(&self, rests_on: &[SectionKind]) -> Vec<String> {
         let mut why: Vec<String> = rests_on.iter().filter_map(|kind| self.losses.get(kind).cloned()).collect();

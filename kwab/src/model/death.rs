@@ -1,7 +1,7 @@
 //! One death, as every part of kwab holds it: what a [`Cause`] record says, with texts of its own.
 //!
-//! `import` fills it from the lines of a log and writes it as a record; analyses begin with it and add what registers and
-//! other records say; reports render it.
+//! `import` fills it from the lines of a log and writes it as a record; analyses begin with it and add what registers
+//! and other records say; reports render it.
 
 use kwab_format::record::{Cause, CauseKind, CrashReport, Panic, Stamp};
 
@@ -66,7 +66,7 @@ owned_cause! {
         column: u32,
         /// The process that died, or that ran when the kernel died.
         pid: u32,
-        /// Its thread.
+        /// The thread of that process.
         tid: u32,
         /// Number of the signal a program died of.
         signal: u32,
@@ -76,7 +76,7 @@ owned_cause! {
         fault_addr: u64,
         /// Address of the instruction.
         ip: u64,
-        /// Stack pointer.
+        /// Stack pointer at the death.
         sp: u64,
         /// Number of the exception.
         vector: u32,
@@ -110,8 +110,8 @@ owned_cause! {
 }
 
 impl Death {
-    /// The death that a dump is about: its cause record, or what a panic event or a crash report says when the kernel wrote
-    /// none. `None` when the loaded records tell of no death.
+    /// The death that a dump is about: its cause record, or what a panic event or a crash report says when the kernel
+    /// wrote none. `None` when the loaded records tell of no death.
     #[must_use]
     pub fn of(dump: &Dump) -> Option<Self> {
         let cause = dump.records::<Cause<'_>>().next().map(|cause| Self::from(&cause));

@@ -25,8 +25,8 @@ pub enum Depth {
     /// What analyses rest on: everything but the middle of long recordings of events and console text.
     Analysis,
     /// All sections, and of them the records that the rules of triage, audit and page verification look at; of system
-    /// calls and page faults of each process the last few. The sections are read one by one, so the memory is bounded by
-    /// what is kept.
+    /// calls and page faults of each process the last few. The sections are read one by one, so the memory is bounded
+    /// by what is kept.
     Rules,
     /// All records of all sections.
     All,
@@ -52,7 +52,7 @@ impl Dump {
     /// Opens and loads a dump.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error, see [`DumpFile::defects`].
+    /// [`OpenError`]; damage is not an error, see [`DumpFile::defects`].
     pub fn open(path: &Path, depth: Depth) -> Result<Self, OpenError> {
         Ok(Self::load(DumpFile::open(path)?, depth))
     }
@@ -60,7 +60,7 @@ impl Dump {
     /// Loads all records of a dump that is in memory.
     ///
     /// # Errors
-    /// [`OpenError`] when the bytes are no dump.
+    /// [`OpenError`] when the bytes are not a dump.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OpenError> {
         Ok(Self::load(DumpFile::from_bytes(bytes)?, Depth::All))
     }

@@ -27,16 +27,16 @@ const MOST_DEFECTS: usize = 4096;
 /// Bytes read at once while walking.
 const WALK_WINDOW: usize = 64 << 10;
 
-/// Why a file is no dump that can be read. The text names the fact and what can be done.
+/// Why a file is not a dump that can be read. The text names the fact and what can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A directory.
+    /// The path names a directory.
     #[error("is a directory; kwab list shows the dumps in it")]
     Directory,
-    /// No bytes.
+    /// The file has no bytes.
     #[error("is empty: 0 bytes")]
     Empty,
     /// Text: probably a log.
@@ -81,7 +81,7 @@ enum Storage {
 #[derive(Debug)]
 pub struct DumpFile {
     bytes: Storage,
-    /// Its length.
+    /// Length of the dump in bytes.
     pub len: u64,
     /// The file header, when it is sound.
     pub header: Option<FileHeader>,
@@ -107,7 +107,7 @@ impl DumpFile {
     /// Opens the dump at `path`; the first when the file holds several.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Self::open_number(path, 1)
     }
@@ -115,7 +115,7 @@ impl DumpFile {
     /// Opens dump `number`, from 1, of the file at `path`.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn open_number(path: &Path, number: usize) -> Result<Self, OpenError> {
         Self::of_file(File::open(path)?, number)
     }
@@ -123,7 +123,7 @@ impl DumpFile {
     /// Takes dump `number`, from 1, of an open file, whose position is at its beginning.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn of_file(mut file: File, number: usize) -> Result<Self, OpenError> {
         let meta = file.metadata()?;
         if meta.is_dir() {
@@ -170,7 +170,7 @@ impl DumpFile {
     /// Takes a dump that is already in memory, for example from a pipe.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OpenError> {
         Self::number_of(bytes, 1)
     }
@@ -178,7 +178,7 @@ impl DumpFile {
     /// Takes dump `number`, from 1, of a file that is already in memory.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn number_of(mut bytes: Vec<u8>, number: usize) -> Result<Self, OpenError> {
         let length = bytes.len() as u64;
         let extents = extents(&bytes);
@@ -208,7 +208,7 @@ impl DumpFile {
     /// Takes bytes that hold one dump, whatever else looks like the beginning of one in them.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn alone(bytes: Vec<u8>) -> Result<Self, OpenError> {
         use kwab_format::reader::OpenError as Why;
         let reader = match Reader::new(&bytes) {

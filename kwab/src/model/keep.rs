@@ -1,8 +1,8 @@
 //! Decides which records of a dump stay in memory, and stops where the dump's budget ends.
 //!
-//! Sections come one by one. What no rule looks at is dropped with its section; of system calls, returns and page faults
-//! the rules want the last of the dead process, which may not be known yet, so the last few of every process are kept. Each
-//! record is charged with its bytes and with what it takes when it is decoded.
+//! Sections come one by one. What no rule looks at is dropped with its section; of system calls, returns and page
+//! faults the rules want the last of the dead process, which may not be known yet, so the last few of every process are
+//! kept. Each record is charged with its bytes and with what it takes when it is decoded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -79,8 +79,8 @@ impl Keeper {
         Self { budget: Arc::clone(budget), for_rules, recent: BTreeMap::new(), returns_dropped: 0 }
     }
 
-    /// Reads section `index` and notes in the file whether it is sound and where the budget ended. `None` when nothing of
-    /// it is kept.
+    /// Reads section `index` and notes in the file whether it is sound and where the budget ended. `None` when nothing
+    /// of it is kept.
     pub(super) fn load(&mut self, file: &mut DumpFile, index: usize) -> Option<LoadedSection> {
         let payload = file.payload(index);
         file.note(index, payload.as_ref().map(|_| ()).map_err(Clone::clone));

@@ -1,8 +1,8 @@
 //! How much memory reading one dump may take: 64 MiB and four times the file, unless the user says otherwise.
 //!
-//! A dump of 263 KB can claim to unpack to gigabytes, and four bytes can be a record that takes half a kilobyte when it is
-//! decoded. [`Budget`] counts what is held: the file's bytes when they are in memory, unpacked payloads for as long as they
-//! live ([`Payload`]), and decoded records. Whoever finds it used up leaves the rest out and says so with
+//! A dump of 263 KB can claim to unpack to gigabytes, and four bytes can be a record that takes half a kilobyte when it
+//! is decoded. [`Budget`] counts what is held: the file's bytes when they are in memory, unpacked payloads for as long
+//! as they live ([`Payload`]), and decoded records. A reader that finds it used up leaves the rest out and notes
 //! [`DefectKind::NotRead`].
 
 use std::ops::Deref;

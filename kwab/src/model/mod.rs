@@ -1,11 +1,11 @@
 //! A dump as a program sees it: typed records, loaded as far as they are needed.
 //!
-//! [`mod@file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that a [`Depth`] asks for and
-//! iterates the records in them, which borrow from it; [`Case`] sorts them by kind for analyses; [`Death`] is what the dump
-//! is about. [`json`] turns any record
-//! into JSON, [`call`] writes system calls as strace does, [`mod@line`] says any record in a line, and [`stream`] goes through
-//! all records of a dump of any size. [`index`] orders millions of events in little memory, and [`payloads`] reads them
-//! back one section at a time. [`emit`] writes dumps.
+//! [`mod@file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that a [`Depth`] asks for
+//! and iterates the records in them, which borrow from it; [`Case`] sorts them by kind for analyses; [`Death`] is what
+//! the dump is about. [`json`] turns any record
+//! into JSON, [`call`] writes system calls as strace does, [`mod@line`] says any record in a line, and [`stream`] goes
+//! through all records of a dump of any size. [`index`] orders millions of events in little memory, and [`payloads`]
+//! reads them back one section at a time. [`emit`] writes dumps.
 
 pub mod call;
 pub mod case;

@@ -47,7 +47,7 @@ impl JsonSchema for RecordRef {
 /// A record and its position in the dump.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Located<T> {
-    /// Its position.
+    /// Position of the record in its dump.
     pub at: RecordRef,
     /// The decoded record, or its bytes.
     pub record: T,

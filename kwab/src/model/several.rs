@@ -24,7 +24,7 @@ impl DumpsOf {
     /// The dumps of the file at `path`.
     ///
     /// # Errors
-    /// [`OpenError`] when the file cannot be read or is no dump; damage is no error.
+    /// [`OpenError`] when the file cannot be read or is not a dump; damage is not an error.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let mut file = File::open(path)?;
         let meta = file.metadata()?;

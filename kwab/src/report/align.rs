@@ -1,8 +1,9 @@
-//! Puts the rows of two lists beside each other: the longest runs that are the same in both decide, nothing is reordered.
+//! Puts the rows of two lists beside each other: the longest runs that are the same in both decide, nothing is
+//! reordered.
 //!
-//! Rows are compared by what they mean, not by what they measured: [`shape`] of a text leaves out its numbers, so that the
-//! same call at another address is the same row. Lists of any length take time in proportion to their length: rows that
-//! occur once in both are found first, and between them only blocks of `BLOCK` rows are compared each with each.
+//! Rows are compared by what they mean, not by what they measured: [`shape`] of a text leaves out its numbers, so that
+//! the same call at another address is the same row. Lists of any length take time in proportion to their length: rows
+//! that occur once in both are found first, and between them only blocks of `BLOCK` rows are compared each with each.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

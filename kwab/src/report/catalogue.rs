@@ -31,21 +31,22 @@ pub struct Group {
     pub dumps: Vec<CatalogueEntry>,
 }
 
-/// One dump.
+/// A dump in a catalogue: what it is about, and whether it is sound.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(rename = "Entry")]
 pub struct CatalogueEntry {
-    /// The file.
+    /// Path of the file that holds the dump.
     pub file: String,
     /// Which dump of the file it is, from 1, when the file holds several.
     pub dump: Option<usize>,
-    /// What kind of death, `recording` when nothing died, `lost` when the cause is lost, `unreadable` when it is no dump.
+    /// What kind of death, `recording` when nothing died, `lost` when the cause is lost, `unreadable` when it is no
+    /// dump.
     pub kind: String,
-    /// Who died.
+    /// What died: `kernel`, or the program and its pid; empty when nothing is known to have died.
     pub victim: String,
     /// What happened, in one line.
     pub cause: String,
-    /// Where.
+    /// Source location, symbol or instruction of the death; empty when unknown.
     pub place: String,
     /// Stable name of cause and place.
     pub signature: String,
@@ -57,18 +58,18 @@ pub struct CatalogueEntry {
     pub boot: Option<u32>,
     /// Process that died, or that ran when the kernel did.
     pub pid: Option<u32>,
-    /// Processor.
+    /// Processor that died or ran the dead program.
     pub cpu: Option<u32>,
     /// Whether nothing is damaged.
     pub sound: bool,
     /// Defects that are known without checking every payload.
     pub defects: usize,
-    /// Bytes.
+    /// Length of the dump in bytes.
     pub bytes: u64,
 }
 
 impl Catalogue {
-    /// Groups entries: crashes by frequency, then recordings and what is no dump.
+    /// Groups entries: crashes by frequency, then recordings and what is not a dump.
     pub fn of(entries: Vec<CatalogueEntry>) -> Self {
         let mut by_signature: BTreeMap<(bool, String), Vec<CatalogueEntry>> = BTreeMap::new();
         for entry in entries {

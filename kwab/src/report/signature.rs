@@ -1,7 +1,7 @@
 //! Names a crash by its cause and place, so that the same bug has the same name tomorrow.
 //!
-//! What varies from run to run is left out: addresses of data, process ids, times, numbers inside messages. What stays is
-//! the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
+//! What varies from run to run is left out: addresses of data, process ids, times, numbers inside messages. What stays
+//! is the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
 //! address-space randomisation leaves alone, with the program's name.
 
 use std::hash::Hasher as _;
@@ -21,7 +21,7 @@ pub struct Parts<'a> {
     pub message: &'a [u8],
     /// Symbols of the backtrace, innermost first.
     pub symbols: Vec<&'a [u8]>,
-    /// Instruction.
+    /// Address of the instruction.
     pub ip: Option<u64>,
     /// Program that died; empty for the kernel.
     pub program: &'a [u8],

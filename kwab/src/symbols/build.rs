@@ -9,7 +9,7 @@ use super::names::demangle;
 
 /// What an ELF file says about addresses, ready to be written.
 pub(super) struct BuildIndex<'h> {
-    /// Its headers.
+    /// The program and section headers of the image.
     pub(super) headers: &'h Headers,
     /// Its size in bytes.
     pub(super) elf_size: u64,

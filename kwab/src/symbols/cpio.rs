@@ -14,7 +14,7 @@ pub struct ArchiveFile<'a> {
     pub name: &'a str,
     /// Mode bits as `stat` has them.
     pub mode: u32,
-    /// Content.
+    /// Contents of the file; empty for a directory.
     pub data: &'a [u8],
 }
 

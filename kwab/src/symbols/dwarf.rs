@@ -32,11 +32,11 @@ pub(super) struct Node {
 /// A run of addresses with the same node and line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// First address.
+    /// First address of the range, as linked.
     pub(super) start: u64,
     /// Address behind the last.
     pub(super) end: u64,
-    /// Innermost node.
+    /// Index of the innermost function or inlined call of these addresses.
     pub(super) node: u32,
     /// File, a string.
     pub(super) file: u32,

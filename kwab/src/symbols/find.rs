@@ -1,7 +1,8 @@
-//! Finds the image that a dump was made with: by build-id, in files, directories, initramfs archives and debug directories.
+//! Finds the image that a dump was made with: by build-id, in files, directories, initramfs archives and debug
+//! directories.
 //!
-//! A file with another build-id is never used unless the caller forces it: wrong symbols are worse than none. When the dump
-//! does not say a build-id, the name decides, and a file that merely has the right name is taken.
+//! A file with another build-id is never used unless the caller forces it: wrong symbols are worse than none. When the
+//! dump does not say a build-id, the name decides, and a file that merely has the right name is taken.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -36,7 +37,7 @@ pub enum FindError {
         "{path} has build-id {found}, the dump was made by {wanted}; symbols would be wrong. --force to use them anyway"
     )]
     WrongBuildId {
-        /// The candidate.
+        /// Path of the only candidate.
         path: String,
         /// Its build-id, or `none`.
         found: String,
@@ -67,7 +68,7 @@ struct SearchPath {
     candidates: Option<Vec<Candidate>>,
     /// Named by the caller itself, rather than met in a directory.
     direct: bool,
-    /// Nobody named it: only the right build-id counts there, never a name.
+    /// The user did not name it: only the right build-id counts there, never a file name.
     by_id_only: bool,
 }
 
@@ -203,7 +204,7 @@ fn of_file(path: &Path) -> Option<Candidate> {
 
 fn candidate(bytes: ImageBytes, name: String) -> Option<Candidate> {
     let headers = with_elf(&bytes, ReadHeaders).ok()?;
-    // Objects and archives of a build tree are no images: nothing in them is loaded.
+    // Objects and archives of a build tree are not images: nothing in them is loaded.
     (!headers.loads.is_empty()).then_some(Candidate {
         bytes,
         name,

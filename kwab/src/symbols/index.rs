@@ -1,7 +1,7 @@
 //! Answers from an index: which functions, files and lines an address belongs to.
 //!
-//! Only what is asked for is read: a lookup touches one block of segments, a few of nodes and strings, each checked against
-//! its CRC32 when it is read first and kept afterwards. A damaged block is an error, never a wrong answer.
+//! Only what is asked for is read: a lookup touches one block of segments, a few of nodes and strings, each checked
+//! against its CRC32 when it is read first and kept afterwards. A damaged block is an error, never a wrong answer.
 
 use std::collections::HashMap;
 use std::fs::File;

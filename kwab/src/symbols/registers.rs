@@ -38,13 +38,13 @@ impl Registers {
         }
     }
 
-    /// Instruction pointer.
+    /// Value of the instruction pointer, `None` when unknown.
     #[must_use]
     pub fn ip(&self) -> Option<u64> {
         self.get(Self::RIP)
     }
 
-    /// Stack pointer.
+    /// Value of the stack pointer, `None` when unknown.
     #[must_use]
     pub fn sp(&self) -> Option<u64> {
         self.get(Self::RSP)

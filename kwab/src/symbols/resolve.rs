@@ -8,7 +8,7 @@ use crate::intervals::ByProcess;
 /// An image at the addresses of one address space.
 #[derive(Clone, Debug)]
 pub struct LoadedImage {
-    /// The image.
+    /// The image that is loaded at `bias`.
     pub image: Arc<Image>,
     /// Run-time minus link address, wrapping.
     pub bias: u64,

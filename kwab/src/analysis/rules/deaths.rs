@@ -1,5 +1,6 @@
-//! Classes of death that the signal, the faulting instruction and the stack prove: division, illegal instructions, files
-//! that end before their mapping, read-only memory, smashed stacks, corrupted heaps, memory that ran out, deadlocked threads.
+//! Classes of death that the signal, the faulting instruction and the stack prove: division, illegal instructions,
+//! files that end before their mapping, read-only memory, smashed stacks, corrupted heaps, memory that ran out,
+//! deadlocked threads.
 //!
 //! The kernel's own divisions and undefined instructions are judged here too: the processor reports both alike.
 

@@ -1,7 +1,7 @@
 //! Dumps that were asked for: through SysRq, or of a system in which nothing died.
 //!
-//! A dump by a non-maskable interrupt is not among them, nor one that was taken from outside of a guest that hangs: it is how a
-//! hang is looked at, and the hang is to be explained.
+//! A dump by a non-maskable interrupt is not among them, nor one that was taken from outside of a guest that hangs: it
+//! is how a hang is looked at, and the hang is to be explained.
 
 use kwab_format::record::{CauseKind, Reason};
 

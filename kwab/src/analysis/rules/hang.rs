@@ -1,8 +1,8 @@
 //! Nothing goes on: lost wake-ups, hung tasks, processors that are stuck, programs that never end.
 //!
-//! A dump by a non-maskable interrupt, by a watchdog or by the stall detector asks one question: what should have gone on,
-//! and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it waits. Of
-//! sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
+//! A dump by a non-maskable interrupt, by a watchdog or by the stall detector asks one question: what should have gone
+//! on, and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it
+//! waits. Of sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
 
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
@@ -14,7 +14,8 @@ use crate::analysis::quote::{text, waits_in_vfork};
 use crate::analysis::stacks;
 use crate::model::{Located, RecordRef};
 
-/// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake it.
+/// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
+/// it.
 fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> {
     let named =
         ctx.case.tasks.iter().find(|task| ctx.death.pid.is_some() && task.pid == ctx.death.pid && is_asleep(task));
@@ -213,8 +214,8 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
 /// A task that ran for longer than this did not just begin, nanoseconds.
 const LONG: u64 = 1_000_000_000;
 
-/// Of programs that sleep, the one at the end of the chain of those that wait for their children, and of several the one
-/// that has slept longest.
+/// Of programs that sleep, the one at the end of the chain of those that wait for their children, and of several the
+/// one that has slept longest.
 fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> {
     let tasks = &ctx.case.tasks;
     let lives = |task: &Located<Task<'_>>| task.state != Some(TaskState::ZOMBIE);

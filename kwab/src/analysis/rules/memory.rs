@@ -173,7 +173,7 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Whose memory more than half of the machine's is, in words; nothing when nobody's is or the dump does not count it.
+/// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not count it.
 fn most_went_to(ctx: &Context<'_, '_>) -> String {
     let counters = || ctx.case.counters.iter().filter(|counter| counter.group == Some(b"memory"));
     let total = counters().find(|counter| counter.name == Some(b"total")).and_then(|counter| counter.value);
@@ -187,10 +187,10 @@ fn most_went_to(ctx: &Context<'_, '_>) -> String {
     }
 }
 
-/// Of the memory in use, the share that may be accounted to nobody: caches and rounding.
+/// Of the memory in use, the share that may have no owner: caches and rounding.
 const UNACCOUNTED: i64 = 10;
 
-/// Pages are in use that nobody has: the kernel lost them.
+/// Pages are in use that no owner accounts for: the kernel leaked them.
 pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let memory = |name: &str| {
         let wanted = |counter: &&Located<Counter<'_>>| {
@@ -213,9 +213,10 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let percent = lost.saturating_mul(100) / all;
-    let mut claim =
-        Claim::new(format!("{lost} pages ({percent} % of memory) are in use and belong to nobody: they leaked"))
-            .proven(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
+    let mut claim = Claim::new(format!(
+        "{lost} pages ({percent} % of memory) are in use without an owner: they leaked"
+    ))
+    .proven(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
     for counter in owned {
         claim = claim.because(
             0.02,

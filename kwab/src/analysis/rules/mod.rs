@@ -1,9 +1,9 @@
 //! The table of triage rules: which kinds of bug are known, what each looks at, and the function that judges it.
 //!
 //! A rule returns claims with weighed evidence; it never looks at another rule's result. A symptom (a null dereference)
-//! ends at 0.69: only evidence that proves the mechanism ([`Claim::proven`]) makes more of it, so that a rule that proves a
-//! cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may not have been
-//! able to see it.
+//! ends at 0.69: only evidence that proves the mechanism ([`Claim::proven`]) makes more of it, so that a rule that
+//! proves a cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may
+//! not have been able to see it.
 
 mod damage;
 mod deaths;
@@ -64,7 +64,7 @@ use super::finding::{Claim, Named};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule, as the report prints it.
     pub id: &'static str,
     /// The kind of bug.
     pub class: &'static str,

@@ -10,7 +10,7 @@ use crate::model::RecordRef;
 
 /// System calls that are looked at before a failure.
 const RECENT: usize = 16;
-/// `-ENOSYS`.
+/// Result of a system call that the kernel does not have: `-ENOSYS`.
 const NO_SYSCALL: i64 = -38;
 
 /// The last system calls of the dead process as text, oldest first.
@@ -153,7 +153,7 @@ pub(super) fn unimplemented(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 Some(exit.at),
             );
         }
-        // A kernel may lack what nobody misses.
+        // A kernel may lack calls whose absence programs tolerate.
         (false, None) => return Vec::new(),
         _ => claim = claim.but(0.5, "many system calls succeeded after it", None),
     }

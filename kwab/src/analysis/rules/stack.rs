@@ -58,7 +58,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Whether the failed access belongs to the stack pointer: it is near it, or nobody knows it.
+/// Whether the failed access belongs to the stack pointer: it is near it, or unknown.
 fn near_sp(ctx: &Context<'_, '_>, sp: u64) -> bool {
     ctx.death.fault_addr.is_none_or(|addr| addr.abs_diff(sp) < REACH)
 }

@@ -1,7 +1,7 @@
 //! Reads the members of an object into the fields of a record; the macros here are how each event type is declared.
 //!
-//! Prediction first: [`members!`] compares the input with the members in the order in which the dialects write them, and
-//! goes on by name from the first one that differs. Nothing is lost: see [`Extra`].
+//! Prediction first: [`members!`] compares the input with the members in the order in which the dialects write them,
+//! and goes on by name from the first one that differs. Nothing is lost: see [`Extra`].
 
 use crate::text::lex::{Lexer, Malformed, Number};
 
@@ -129,8 +129,8 @@ pub(super) fn next_name<'a>(lexer: &mut Lexer<'a>, first: &mut bool) -> Result<O
     Ok(Some((name, start)))
 }
 
-/// Reads the members of an object up to its `}`: predicted ones first, then by name. `stamp record` stands for the members
-/// that every event may have.
+/// Reads the members of an object up to its `}`: predicted ones first, then by name. `stamp record` stands for the
+/// members that every event may have.
 macro_rules! members {
     ($lexer:ident, $extra:expr, $first:expr, stamp $record:ident, { $($rows:tt)* } $($more:tt)*) => {
         members!($lexer, $extra, $first, {

@@ -28,12 +28,12 @@ pub use members::Extra;
 pub(crate) use types::with_record;
 pub use types::{Event, EventRecord, EventSlot, ListedEvent};
 
-/// Reads one event whose `{` comes next into the empty `slot`. `stamp` says where in the log it stands; `extra` keeps the members
-/// that its record has no field for.
+/// Reads one event whose `{` comes next into the empty `slot`. `stamp` says where in the log it stands; `extra` keeps
+/// the members that its record has no field for.
 ///
 /// # Errors
-/// [`Malformed`] when the input is no complete object with a `type`; the lexer then stands where it failed, and `slot`
-/// holds nothing of use.
+/// [`Malformed`] when the input is not a complete object with a `type`; the lexer then stands where it failed, and
+/// `slot` holds nothing of use.
 #[inline]
 pub fn read_event<'a>(
     lexer: &mut Lexer<'a>,

@@ -87,7 +87,7 @@ macro_rules! event_record {
     };
 }
 
-/// The position that an event is read into, so that nothing as long as a record is moved.
+/// The storage that an event is read into, so that nothing as long as a record is moved.
 #[derive(Debug, Default)]
 pub struct EventSlot<'a> {
     /// An event without lists.

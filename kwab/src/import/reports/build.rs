@@ -23,11 +23,11 @@ pub enum Took {
 /// The task that the lines at hand speak of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportedTask {
-    /// Processor.
+    /// Processor that printed the report.
     pub cpu: Option<u32>,
-    /// Thread.
+    /// Thread that ran on it.
     pub pid: Option<u32>,
-    /// Name.
+    /// Name of that thread.
     pub comm: Option<String>,
 }
 

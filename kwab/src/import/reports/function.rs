@@ -2,7 +2,7 @@
 //! was told (allocators, copies, lists, locks), nor the way into a trap or an interrupt.
 //!
 //! The table is shared with the blame of triage ([`crate::symbols::is_skipped`]). When every candidate is skipped, the
-//! position of the fault stands; a report that has only reporters in its stack names no function.
+//! location of the fault is used; a report that has only reporters in its stack names no function.
 
 use super::report::{Frame, Report, Stack, StackKind};
 pub use crate::symbols::{is_skipped, plain};

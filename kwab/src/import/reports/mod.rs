@@ -58,7 +58,7 @@ const OWN_NEEDLES: [&[u8]; 5] =
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Console text.
+    /// A line of console text.
     Console,
     /// The first line of a report that says what happened.
     Opens(Class),

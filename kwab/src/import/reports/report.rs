@@ -35,11 +35,11 @@ pub struct Report {
     pub headline: String,
     /// What the kernel itself said in the line that opens the report, without its prefix.
     pub message: String,
-    /// The guilty function: the first of the crash stack that is no reporter, allocator, lock or trap handler.
+    /// The guilty function: the first of the crash stack that is not a reporter, allocator, lock or trap handler.
     pub function: Option<String>,
     /// `file:line` printed with the failure (`kernel BUG at`, `WARNING: … at`, `panicked at`).
     pub source: Option<(String, u32)>,
-    /// Processor.
+    /// Processor that printed the report.
     pub cpu: Option<u32>,
     /// Thread or process.
     pub pid: Option<u32>,
@@ -51,7 +51,7 @@ pub struct Report {
     pub version: Option<String>,
     /// Taint, as printed (`G        W`), without the words around it.
     pub taint: Option<String>,
-    /// Hardware name.
+    /// Machine and firmware, as Linux's `Hardware name:` says.
     pub hardware: Option<String>,
     /// `Modules linked in:`, as printed.
     pub modules: Option<String>,
@@ -61,7 +61,7 @@ pub struct Report {
     pub ip: Option<u64>,
     /// Instruction pointer, when printed as a symbol.
     pub location: Option<Frame>,
-    /// Stack pointer.
+    /// Stack pointer at the failure.
     pub sp: Option<u64>,
     /// Error code, ESR, scause, trap number: the raw value.
     pub error_code: Option<u64>,
@@ -75,7 +75,7 @@ pub struct Report {
     pub stacks: Vec<Stack>,
     /// Bytes around the instruction.
     pub code: Option<Code>,
-    /// `Kernel Offset:`
+    /// Run-time minus link-time address of the kernel, from `Kernel Offset:`.
     pub kernel_offset: Option<u64>,
     /// Time of the first line in nanoseconds since boot, when the prefix has it.
     pub ns: Option<u64>,
@@ -122,9 +122,9 @@ pub enum Arch {
 pub struct Access {
     /// Read, write or execute.
     pub kind: Option<AccessKind>,
-    /// Bytes.
+    /// Bytes that the access touched.
     pub size: Option<u64>,
-    /// Address.
+    /// Address of the access.
     pub address: Option<u64>,
     /// What stood there (`located 0 bytes inside of 192-byte region …`), as printed.
     pub object: Option<String>,
@@ -136,9 +136,9 @@ pub struct Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessKind {
-    /// A load.
+    /// The access was a load.
     Read,
-    /// A store.
+    /// The access was a store.
     Write,
     /// An instruction fetch.
     Execute,
@@ -182,16 +182,16 @@ pub enum StackKind {
     Repeated,
 }
 
-/// A backtrace.
+/// A printed backtrace and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Stack {
     /// What it tells.
     pub kind: StackKind,
     /// The line above it, as printed (`Freed by task 12:`), when there is one.
     pub title: Option<String>,
-    /// Processor.
+    /// Processor whose stack it is.
     pub cpu: Option<u32>,
-    /// Thread.
+    /// Thread whose stack it is.
     pub pid: Option<u32>,
     /// Name of its task.
     pub comm: Option<String>,
@@ -202,15 +202,15 @@ pub struct Stack {
 /// A frame of a backtrace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Frame {
-    /// Return address.
+    /// Return address, or the instruction of the first frame.
     pub address: Option<u64>,
-    /// Function.
+    /// Name of the function.
     pub symbol: Option<String>,
     /// Offset into it.
     pub offset: Option<u64>,
-    /// Its size.
+    /// Size of the function in bytes.
     pub size: Option<u64>,
-    /// Module.
+    /// Module that holds the function; `None` for the kernel itself.
     pub module: Option<String>,
     /// Source, when the log was symbolised or the kernel prints it.
     pub source: Option<(String, u32)>,

@@ -26,7 +26,7 @@ pub fn panic_location(line: &[u8]) -> Option<(u32, &[u8], u32)> {
     Some((u32::try_from(cpu).ok()?, &position[..colon], number))
 }
 
-/// The processor of a `[PANIC] CPU=0` line, with a position in the source or without one (an exception has none).
+/// The processor of a `[PANIC] CPU=0` line, with a source location or without one (an exception has none).
 pub fn panic_head(line: &[u8]) -> Option<u32> {
     let (rest, cpu) = decimal(line.trim_ascii().strip_prefix(b"[PANIC] CPU=")?).ok()?;
     (rest.is_empty() || rest.starts_with(b" at ")).then_some(u32::try_from(cpu).ok()?)
@@ -118,9 +118,9 @@ pub fn interrupted_at(line: &[u8]) -> Option<(u64, &[u8])> {
 pub struct FaultNotice<'a> {
     /// Name of the signal.
     pub signal: &'a [u8],
-    /// Process.
+    /// Process that faulted.
     pub pid: u32,
-    /// Instruction.
+    /// Address of the instruction that faulted.
     pub ip: u64,
     /// Address it failed on, when printed.
     pub address: Option<u64>,
@@ -201,7 +201,7 @@ pub struct RingEntry<'a> {
     pub index: u64,
     /// Name of the call.
     pub name: &'a [u8],
-    /// Its number.
+    /// Number of the system call.
     pub nr: i64,
     /// The arguments that are printed.
     pub args: Vec<u64>,

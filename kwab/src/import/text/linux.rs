@@ -112,9 +112,9 @@ pub fn alarm(text: &[u8]) -> Option<Alarm<'_>> {
 /// `CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrintedTask<'a> {
-    /// Processor.
+    /// Processor that printed the line.
     pub cpu: u32,
-    /// Process.
+    /// Process that ran on it.
     pub pid: u32,
     /// Name of the task.
     pub comm: &'a [u8],
@@ -237,13 +237,13 @@ pub fn kernel_offset(text: &[u8]) -> Option<u64> {
 /// `task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskLine<'a> {
-    /// Name.
+    /// Name of the task.
     pub comm: &'a [u8],
     /// State letter and what follows it.
     pub state: &'a [u8],
-    /// Process.
+    /// Process id of the task.
     pub pid: u32,
-    /// Parent process.
+    /// Process id of its parent.
     pub ppid: Option<u32>,
 }
 
@@ -270,13 +270,13 @@ pub fn task(text: &[u8]) -> Option<TaskLine<'_>> {
 pub struct Segfault<'a> {
     /// Name of the program.
     pub comm: &'a [u8],
-    /// Process (thread).
+    /// Thread that faulted, which Linux prints as the process.
     pub pid: u32,
     /// Address it failed on; absent for a general protection fault.
     pub address: Option<u64>,
-    /// Instruction.
+    /// Address of the instruction that faulted.
     pub ip: u64,
-    /// Stack pointer.
+    /// Stack pointer at the fault.
     pub sp: u64,
     /// Error code of the exception.
     pub error: u64,

@@ -18,7 +18,7 @@ fn short_message(death: &Death) -> Option<String> {
     Some(telling.unwrap_or(&message).trim().to_string())
 }
 
-/// `/bin/grep[130]`, `kernel`.
+/// What died: `/bin/grep[130]`, or `kernel`.
 fn victim(death: &Death) -> String {
     if death.is_of_kernel() {
         return "kernel".to_string();

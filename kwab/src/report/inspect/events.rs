@@ -98,8 +98,8 @@ pub(super) fn page_checks(dump: &Dump) -> Vec<EventRow> {
 /// Rows that are looked at for each row that is shown: a call and its return are two events and one row.
 const LOOKED_AT: usize = 4;
 
-/// Wanted events in the order of the log, each return on the row of its call. Only the last events are looked at, enough
-/// for `rows` rows: a recording may hold millions.
+/// Wanted events in the order of the log, each return on the row of its call. Only the last events are looked at,
+/// enough for `rows` rows: a recording may hold millions.
 fn paired<'d>(
     dump: &'d Dump,
     rows: usize,

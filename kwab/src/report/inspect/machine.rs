@@ -40,7 +40,7 @@ pub(super) fn registers(dump: &Dump, death: &Option<Death>, vmas: &[VmaRow]) -> 
 
 fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, death: &Option<Death>, vmas: &[VmaRow]) -> Vec<RegisterRow> {
     let regs: Vec<Reg<'a>> = regs.take(MOST_REGISTERS).collect();
-    // Linux fills rax with -ENOSYS while a system call runs: that is no error.
+    // Linux fills rax with -ENOSYS while a system call runs: that is not an error.
     let in_call = regs.iter().any(|reg| reg.id == Some(RegId::ORIG_RAX));
     let mut rows: Vec<(usize, RegisterRow)> = regs
         .into_iter()
@@ -74,7 +74,7 @@ fn note(name: &str, value: u64, death: &Option<Death>, vmas: &[VmaRow]) -> Optio
     if name == "rflags" {
         return Some(flags(value));
     }
-    // Numbers that are no address of the process: control bits, a physical address, the number of a system call.
+    // Numbers that are not addresses of the process: control bits, a physical address, the number of a system call.
     if matches!(name, "cr0" | "cr3" | "cr4" | "efer" | "orig_rax") {
         return None;
     }
@@ -119,7 +119,7 @@ fn flags(value: u64) -> String {
     if set.is_empty() { "no flags; interrupts off".to_string() } else { set.join(" ") }
 }
 
-/// Captured bytes.
+/// Excerpts of the captured bytes, at most 256 bytes of each.
 pub(super) fn memory(dump: &Dump) -> Vec<MemoryExcerpt> {
     let excerpts = dump.records::<Memory<'_>>().take(32).map(|memory| {
         let bytes = memory.bytes.unwrap_or_default();

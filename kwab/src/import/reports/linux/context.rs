@@ -87,7 +87,7 @@ fn versions(builder: &mut Builder, rest: &[u8]) {
     }
 }
 
-/// `Tainted: [W]=WARN`
+/// Reads `Tainted: [W]=WARN` and the flags before it.
 fn taint(builder: &mut Builder, line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"Tainted: ") else { return false };
     builder.report.taint.get_or_insert_with(|| text(rest.trim_ascii()));

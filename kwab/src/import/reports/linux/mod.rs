@@ -43,7 +43,7 @@ impl Default for Heads {
 /// A line that opens a report, or is a later head of one.
 #[derive(Debug)]
 pub struct Found<'t, 'l> {
-    /// Its row.
+    /// The row of the table whose template matched.
     pub head: &'static Head,
     /// What its template caught.
     pub captures: Captures<'t, 'l>,

@@ -260,7 +260,7 @@ const WORDS_OF_LINES: &[&[u8]] = &[
     b"Possible",
 ];
 
-/// Lockdep's lines.
+/// Reads the chains and the lists of locks that lockdep prints.
 fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     let class = builder.report.class;
     if let Some(at) = memchr::memmem::find(line, b", at: ") {
@@ -327,7 +327,7 @@ fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     class == Class::Deadlock && has(line, b"){") && has(line, b"ops: ")
 }
 
-/// A lock's position is where the failure is, unless it is part of the locks themselves.
+/// The failure is where the lock was taken, unless that function belongs to the locks themselves.
 fn name_function(builder: &mut Builder, symbol: Option<String>) {
     let fits = matches!(builder.report.class, Class::Deadlock | Class::LockState | Class::LockUse);
     if let Some(symbol) = symbol.filter(|name| fits && builder.head_function.is_none() && !is_skipped(name)) {
