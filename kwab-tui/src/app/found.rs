@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use kwab::report::catalogue::CatalogueEntry;
 
+use crate::dump_name;
 use crate::list::ListState;
 use crate::load::{Found, Job};
-use crate::place;
 use crate::view::View as _;
 use crate::view::catalogue::{CatalogueView, Listed};
 
@@ -33,7 +33,7 @@ impl Known {
     fn dumps(&self, file: &Path) -> impl Iterator<Item = (PathBuf, Option<Arc<CatalogueEntry>>)> {
         let entries = self.entries.as_deref().unwrap_or_default();
         let count = entries.len().max(1);
-        (1..=count).map(move |number| (place::named(file, number, count), entries.get(number - 1).cloned()))
+        (1..=count).map(move |number| (dump_name::named(file, number, count), entries.get(number - 1).cloned()))
     }
 }
 

@@ -33,7 +33,7 @@ pub use overlay::{MenuAction, Overlay, PromptKind, matching};
 use issued::Issued;
 use trail::Trail;
 
-use crate::action::{Command, Place};
+use crate::action::{Command, KeyScope};
 use crate::config::Config;
 use crate::list::ListState;
 use crate::load::{Generations, Job, ListId, Message, Sources};
@@ -157,13 +157,13 @@ impl App {
 
     /// Where the interface is, for the keys that make sense there.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn key_scope(&self) -> KeyScope {
         match self.slot() {
-            None => Place::Catalogue,
-            Some(Slot::Timeline | Slot::Spans) => Place::Zoom,
-            Some(Slot::Mappings | Slot::Pages | Slot::Audit | Slot::Checks) => Place::Memory,
-            Some(Slot::Hex) => Place::Hex,
-            Some(_) => Place::Crash,
+            None => KeyScope::Catalogue,
+            Some(Slot::Timeline | Slot::Spans) => KeyScope::Zoom,
+            Some(Slot::Mappings | Slot::Pages | Slot::Audit | Slot::Checks) => KeyScope::Memory,
+            Some(Slot::Hex) => KeyScope::Hex,
+            Some(_) => KeyScope::Crash,
         }
     }
 
@@ -230,7 +230,7 @@ impl App {
     #[must_use]
     pub fn dump_name(&self) -> String {
         match self.shown_crash() {
-            Some(crash) => crate::place::in_commands(&crash.path),
+            Some(crash) => crate::dump_name::in_commands(&crash.path),
             None => self.catalogue.paths.first().map_or_else(|| ".".to_string(), |path| path.display().to_string()),
         }
     }

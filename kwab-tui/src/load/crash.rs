@@ -16,8 +16,8 @@ use kwab::report::inspect::{Options, Report, inspect};
 use kwab::symbols::{Finder, IndexCache};
 
 use super::{Generations, Job, Message, Sources, Watch};
+use crate::dump_name;
 use crate::marks::Marks;
-use crate::place;
 use crate::text::grouped;
 use crate::view::hex::HexView;
 use crate::view::log::LogView;
@@ -70,7 +70,7 @@ pub(super) fn open(
 
 /// Opens the dump of a name: a file, or one of several in it.
 fn open_named(name: &Path) -> Result<DumpFile, OpenError> {
-    let (file, number) = place::split(name);
+    let (file, number) = dump_name::split(name);
     DumpFile::open_number(&file, number)
 }
 
