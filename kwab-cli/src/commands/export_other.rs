@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
     check_places(&options)?;
-    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::All)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Export)?;
     // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing
     // of one that cannot be written.
     let mut form = BufWriter::new(tempfile::tempfile().context("a temporary file")?);

@@ -30,6 +30,8 @@ pub enum Depth {
     Rules,
     /// All records of all sections.
     All,
+    /// The same for exports and single analyses: no part of the memory budget is kept for a report.
+    Export,
 }
 
 /// Sections at the end of a long recording that [`Depth::Digest`] loads.
@@ -46,6 +48,8 @@ pub struct Dump {
     pub left_out: usize,
     /// Returns of system calls that were read and not kept.
     returns_dropped: usize,
+    /// What is left of the budget that is kept for analyses while a report is made.
+    reserve: Option<u64>,
 }
 
 impl Dump {
@@ -62,7 +66,7 @@ impl Dump {
     /// # Errors
     /// [`OpenError`] when the bytes are not a dump.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OpenError> {
-        Ok(Self::load(DumpFile::from_bytes(bytes)?, Depth::All))
+        Ok(Self::load(DumpFile::from_bytes(bytes)?, Depth::Export))
     }
 
     /// Loads the sections of an open dump that `depth` asks for. What the budget has no room for is left out and listed
@@ -82,7 +86,8 @@ impl Dump {
     ) -> ControlFlow<B, Self> {
         let wanted = wanted(&file.sections, depth);
         let total = wanted.len();
-        let mut keeper = Keeper::new(&file.budget, depth == Depth::Rules);
+        let reserve = (!matches!(depth, Depth::Rules | Depth::Export)).then(|| file.budget.total() / 2);
+        let mut keeper = Keeper::new(&file.budget, depth == Depth::Rules, reserve);
         let (mut loaded, mut left_out) = (Vec::new(), 0);
         for (index, wanted) in wanted.into_iter().enumerate() {
             progress(index, total)?;
@@ -92,9 +97,10 @@ impl Dump {
             }
             loaded.extend(keeper.load(&mut file, index));
         }
+        let reserve = keeper.reserve();
         let (recent, returns_dropped) = keeper.finish();
         loaded.extend(recent);
-        let mut dump = Self { file, loaded, left_out, returns_dropped };
+        let mut dump = Self { file, loaded, left_out, returns_dropped, reserve };
         if matches!(depth, Depth::Digest | Depth::Analysis) && left_out > 0 {
             dump.load_around_the_death();
         }
@@ -127,8 +133,8 @@ impl Dump {
         if self.left_out == 0 {
             return self;
         }
-        let Self { mut file, loaded, .. } = self;
-        let mut keeper = Keeper::new(&file.budget, false);
+        let Self { mut file, loaded, reserve, .. } = self;
+        let mut keeper = Keeper::new(&file.budget, false, reserve);
         let mut have: HashMap<u32, LoadedSection> =
             loaded.into_iter().map(|section| (section.number, section)).collect();
         let mut loaded = Vec::new();
@@ -137,13 +143,13 @@ impl Dump {
             loaded.extend(section.or_else(|| keeper.load(&mut file, index)));
         }
         file.release();
-        Self { file, loaded, left_out: 0, returns_dropped: 0 }
+        Self { file, loaded, left_out: 0, returns_dropped: 0, reserve: keeper.reserve() }
     }
 
     /// A death that lies far before the end of a long recording: what was recorded around it is loaded too.
     fn load_around_the_death(&mut self) {
         let Some(death) = self.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line) else { return };
-        let mut keeper = Keeper::new(&self.file.budget, false);
+        let mut keeper = Keeper::new(&self.file.budget, false, self.reserve);
         for kind in [SectionKind::EVENTS, SectionKind::LOG] {
             let all: Vec<usize> = self
                 .file
@@ -250,7 +256,7 @@ fn wanted(sections: &[SectionInfo], depth: Depth) -> Vec<bool> {
         let seen = tails.entry(kind).or_insert(0usize);
         *seen += 1;
         wanted[index] = match depth {
-            Depth::All | Depth::Rules => true,
+            Depth::All | Depth::Rules | Depth::Export => true,
             Depth::Catalogue => {
                 let told = matches!(kind, SectionKind::IDENTITY | SectionKind::CAUSE | SectionKind::NOTES);
                 told && (kind != SectionKind::CAUSE || *seen <= TAIL_SECTIONS)

@@ -20,6 +20,8 @@ use super::section_info::SectionInfo;
 const LAST: usize = 8;
 /// What remembering one of them costs beyond its bytes.
 const REMEMBERED: usize = 160;
+/// What a report takes of a record while it sorts: a reference to it.
+const REPORTED: u64 = 64;
 /// What the analyses derive from a decoded record: an entry of an index, a row of a list.
 const DERIVED: usize = 64;
 /// What a failed check of a page becomes: a row with its texts.
@@ -62,6 +64,9 @@ pub(super) struct Keeper {
     budget: Arc<Budget>,
     /// Whether only the records stay that the rules of triage look at.
     for_rules: bool,
+    /// What is left of the half of the budget that analyses get when a report is made of the records too; `None` when
+    /// the records are only analysed, which may then take the whole budget.
+    reserve: Option<u64>,
     recent: BTreeMap<(RecordKind, Option<u32>), VecDeque<Recent>>,
     /// Returns of system calls that were read and not kept.
     returns_dropped: usize,
@@ -75,8 +80,13 @@ enum Fate {
 }
 
 impl Keeper {
-    pub(super) fn new(budget: &Arc<Budget>, for_rules: bool) -> Self {
-        Self { budget: Arc::clone(budget), for_rules, recent: BTreeMap::new(), returns_dropped: 0 }
+    pub(super) fn new(budget: &Arc<Budget>, for_rules: bool, reserve: Option<u64>) -> Self {
+        Self { budget: Arc::clone(budget), for_rules, reserve, recent: BTreeMap::new(), returns_dropped: 0 }
+    }
+
+    /// What is left of the reserve, for the next one who loads sections of the same dump.
+    pub(super) const fn reserve(&self) -> Option<u64> {
+        self.reserve
     }
 
     /// Reads section `index` and notes in the file whether it is sound and where the budget ended. `None` when nothing
@@ -96,7 +106,8 @@ impl Keeper {
     fn choose(&mut self, info: &SectionInfo, payload: Payload) -> (Option<LoadedSection>, Option<Defect>) {
         let (number, kind) = (info.header.seq, info.header.kind);
         // One section leaves at least half of what is left to those behind it.
-        let mut room = self.budget.left() / 2;
+        let mut room = self.budget.left().saturating_sub(self.reserve.unwrap_or(0)) / 2;
+        let mut later = self.reserve.unwrap_or(0) / 2;
         let mut kept: Vec<u8> = Vec::new();
         let mut numbers: Vec<u32> = Vec::new();
         let mut dropped = false;
@@ -105,11 +116,13 @@ impl Keeper {
         while let Some(raw) = walk.next() {
             let fate = self.fate(raw);
             let price = price(raw, &fate);
-            if price > room {
+            let (now, then) = if self.reserve.is_some() { (REPORTED, price) } else { (price, 0) };
+            if now > room || then > later {
                 break;
             }
-            room -= price;
-            cost += price;
+            (room, later) = (room - now, later - then);
+            cost += now + then;
+            self.reserve = self.reserve.map(|left| left.saturating_sub(then));
             match fate {
                 Fate::Kept => {
                     if dropped {
