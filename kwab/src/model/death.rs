@@ -47,7 +47,6 @@ macro_rules! owned_cause {
                     $($value: self.$value,)*
                     $($text: self.$text.as_deref(),)*
                     stamp: Stamp { cpu: self.cpu, ns: self.ns, line: self.line, ..Stamp::default() },
-                    ..Cause::default()
                 }
             }
         }
