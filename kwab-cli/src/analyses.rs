@@ -15,7 +15,7 @@ pub(crate) enum Analysis {
     VerifyPages(VerifyPages),
 }
 
-/// `kwab triage`
+/// Arguments of `kwab triage`.
 #[derive(Debug, Args)]
 pub(crate) struct Triage {
     /// The dump; - is stdin.
@@ -50,7 +50,7 @@ pub(crate) struct SymbolOptions {
     pub source: Vec<PathBuf>,
 }
 
-/// `kwab audit-vm`
+/// Arguments of `kwab audit-vm`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditVm {
     /// The dump; - is stdin.
@@ -69,7 +69,7 @@ pub(crate) struct AuditVm {
     pub json: bool,
 }
 
-/// `kwab verify-pages`
+/// Arguments of `kwab verify-pages`.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyPages {
     /// The dump; - is stdin.
@@ -84,7 +84,7 @@ pub(crate) struct VerifyPages {
     pub json: bool,
 }
 
-/// `kwab tui`
+/// Arguments of `kwab tui`.
 #[derive(Debug, Args)]
 pub(crate) struct Tui {
     /// Dumps, and directories that hold some.

@@ -20,8 +20,8 @@ pub(crate) struct Arguments {
     /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
-    /// Memory that reading a dump may take, as 64M or 2G; without it 64 MiB and four times the file. What does not fit is
-    /// left out and named.
+    /// Memory that reading a dump may take, as 64M or 2G; without it 64 MiB and four times the file. What does not fit
+    /// is left out and named.
     #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
     pub max_mem: Option<u64>,
     /// A dump or a serial log to judge as triage does, or directories and several files to browse or list.
@@ -57,7 +57,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// Subcommands.
+/// The commands of `kwab`, in the order of the help text.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make dumps of a serial log: one per crash, or one recording when nothing crashed.
@@ -66,9 +66,9 @@ pub(crate) enum Command {
     Inspect(Inspect),
     #[command(flatten)]
     Analysis(crate::analyses::Analysis),
-    /// Boot again and again to find the value of a parameter from which on a crash happens.
+    /// Bisect a boot parameter to the first value that crashes.
     Bisect(Bisect),
-    /// Take a dump from a guest of QEMU, by its kernel or from outside.
+    /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor.
     Capture(Capture),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     List(List),
     /// Browse crashes in the terminal.
     Tui(crate::analyses::Tui),
-    /// Print one section: text as it stood, records as JSON lines.
+    /// Print one section: text as recorded, other records as JSON lines.
     Cat(Cat),
     /// Print the JSON schema of a command's --json output.
     Schema(Schema),
@@ -103,7 +103,7 @@ A dialect file, for --dialects. Each row is a kernel; {name} captures, {name:dec
   frames = [\"[{:dec}] {address:hex} {symbol:sym}+{offset:hex}\"]
   ends = [\"*** lemon: halted\"]";
 
-/// `kwab import`
+/// Arguments of `kwab import`.
 #[derive(Debug, Args)]
 #[command(after_long_help = DIALECTS)]
 pub(crate) struct Import {
@@ -118,7 +118,7 @@ pub(crate) struct Import {
     /// TOML file with further dialects of kernels' crash reports, as in the example below.
     #[arg(long, value_name = "FILE")]
     pub dialects: Option<PathBuf>,
-    /// Read everything, write nothing, say what would be written.
+    /// Report what would be written, without writing it.
     #[arg(long)]
     pub dry_run: bool,
     /// Overwrite existing files.
@@ -132,7 +132,7 @@ pub(crate) struct Import {
     pub json: bool,
 }
 
-/// `kwab inspect`
+/// Arguments of `kwab inspect`.
 #[derive(Debug, Args)]
 pub(crate) struct Inspect {
     /// The dump; - is stdin.
@@ -194,14 +194,14 @@ pub(crate) enum Part {
     Completeness,
 }
 
-/// `kwab bisect`
+/// Arguments of `kwab bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
-    /// The parameter and its values in order; without it the command runs with one setting, and the status is the answer
-    /// for git bisect run.
+    /// The parameter and its values in order; without it the command runs with one setting, and the status is the
+    /// answer for git bisect run.
     #[arg(long, value_name = "NAME=LOW..HIGH|NAME=A,B,C")]
     pub param: Option<String>,
-    /// Injected faults, each of which is tried: they have no order to search in.
+    /// Injected faults to try one by one: they have no order to bisect.
     #[arg(long, value_delimiter = ',', value_name = "A,B,…", conflicts_with = "param")]
     pub inject: Vec<String>,
     /// The dump that a run leaves when it crashes; without it the command's status decides.
@@ -216,12 +216,12 @@ pub(crate) struct Bisect {
     /// Print JSON when the search has ended.
     #[arg(long)]
     pub json: bool,
-    /// What boots the machine; {} becomes NAME=VALUE.
+    /// Command that boots the machine; {} is replaced by NAME=VALUE.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
-/// `kwab export`
+/// Arguments of `kwab export`.
 #[derive(Debug, Args)]
 pub(crate) struct Export {
     /// The dump; - is stdin.
@@ -231,7 +231,7 @@ pub(crate) struct Export {
     /// Format of the output.
     #[arg(long, value_enum)]
     pub to: Form,
-    /// Where to; without it or with -, stdout.
+    /// Output file; without it or with -, stdout.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Only sections of these kinds, separated by commas (see kwab check --json).
@@ -240,7 +240,7 @@ pub(crate) struct Export {
     /// File, directory or initramfs with images, for core files and stacks; may be given several times.
     #[arg(long, value_name = "PATH")]
     pub symbols: Vec<PathBuf>,
-    /// Overwrite an existing file, but never a device or what is read.
+    /// Overwrite an existing file; a device or the input is never overwritten.
     #[arg(short, long)]
     pub force: bool,
 }
@@ -262,7 +262,7 @@ pub(crate) enum Form {
     Folded,
 }
 
-/// `kwab check`
+/// Arguments of `kwab check`.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// The dumps; - is stdin.
@@ -271,12 +271,12 @@ pub(crate) struct Check {
     /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
-    /// Print nothing; the status says it.
+    /// Print nothing; only set the exit status.
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// `kwab salvage`
+/// Arguments of `kwab salvage`.
 #[derive(Debug, Args)]
 pub(crate) struct Salvage {
     /// The damaged dump.
@@ -284,7 +284,7 @@ pub(crate) struct Salvage {
     /// Which dump of a file that holds several, from 1; without it each goes into a file of its own, GOOD-1, GOOD-2, ….
     #[arg(long = "dump", value_name = "N")]
     pub number: Option<usize>,
-    /// Where the sound one goes; - is stdout.
+    /// Output file; - is stdout.
     #[arg(short, long, value_name = "GOOD")]
     pub output: PathBuf,
     /// Overwrite an existing file.
@@ -295,13 +295,13 @@ pub(crate) struct Salvage {
     pub json: bool,
 }
 
-/// `kwab capture`
+/// Arguments of `kwab capture`.
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
     /// Socket of QEMU's machine protocol: `-qmp unix:SOCKET,server=on,wait=off`.
     #[arg(long, value_name = "SOCKET")]
     pub qmp: PathBuf,
-    /// Where the dump goes if the guest's kernel writes none itself; - is stdout.
+    /// Output file of the dump if the guest's kernel writes none; - is stdout.
     #[arg(short, long, value_name = "FILE", default_value = "capture.kwab")]
     pub output: PathBuf,
     /// Do not ask the guest's kernel by an NMI; only read registers and memory.
@@ -318,7 +318,7 @@ pub(crate) struct Capture {
     pub json: bool,
 }
 
-/// `kwab list`
+/// Arguments of `kwab list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// Dumps, and directories that hold some.
@@ -330,12 +330,12 @@ pub(crate) struct List {
     /// Do not cut rows at the width of the terminal.
     #[arg(short, long)]
     pub wide: bool,
-    /// Only dumps that hold: cause:null cpu:1 pid>5 text.
+    /// List only the dumps that match, for example: cause:null cpu:1 pid>5 text.
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
 }
 
-/// `kwab cat`
+/// Arguments of `kwab cat`.
 #[derive(Debug, Args)]
 pub(crate) struct Cat {
     /// The dump; - is stdin.
@@ -352,7 +352,7 @@ pub(crate) struct Cat {
     pub raw: bool,
 }
 
-/// `kwab schema`
+/// Arguments of `kwab schema`.
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
     /// The command whose output the schema describes.
@@ -385,7 +385,7 @@ pub(crate) enum SchemaOf {
     Capture,
 }
 
-/// `kwab completions`
+/// Arguments of `kwab completions`.
 #[derive(Debug, Args)]
 pub(crate) struct Completions {
     /// The shell to write completions for.
@@ -393,7 +393,7 @@ pub(crate) struct Completions {
     pub shell: clap_complete::Shell,
 }
 
-/// `kwab man`
+/// Arguments of `kwab man`.
 #[derive(Debug, Args)]
 pub(crate) struct Man {
     /// Directory for one page per command; without it the main page goes to stdout.

@@ -1,13 +1,14 @@
 //! Makes text safe for a terminal and keeps the program's own colours in it.
 //!
-//! Text passes [`kwab::plain`] here, so nothing from a dump, a log or a file name can steer the terminal. The program's own
-//! colours carry a mark that no input can know ([`sgr`]).
+//! Text passes [`kwab::plain`] here, so nothing from a dump, a log or a file name can steer the terminal. The program's
+//! own colours carry a mark that no input can know ([`sgr`]).
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
 
 use kwab::plain;
+use unicode_width::UnicodeWidthStr as _;
 
 /// The program's own control sequence `CSI code m`; [`printable`] prints it as such and escapes every other.
 pub(crate) fn sgr(code: &str) -> String {
@@ -27,7 +28,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Columns of `text` without own control sequences.
 pub(crate) fn columns(text: &str) -> usize {
-    own_and_others(text, |_| String::new(), str::to_owned).chars().count()
+    own_and_others(text, |_| String::new(), str::to_owned).width()
 }
 
 fn own_and_others(text: &str, own: impl Fn(&str) -> String, other: impl Fn(&str) -> String) -> String {

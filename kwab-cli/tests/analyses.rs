@@ -16,7 +16,7 @@ fn imported(name: &str) -> (tempfile::TempDir, PathBuf) {
 
 fn kwab() -> Command {
     let mut command = Command::cargo_bin("kwab").unwrap();
-    // The index cache of whoever runs the tests is not theirs.
+    // The tests do not use the index cache of the user.
     command.env_remove("XDG_CACHE_HOME").env_remove("HOME").env("NO_COLOR", "1");
     command
 }

@@ -1,4 +1,5 @@
-//! Dumps of a few kilobytes that claim to be gigabytes: every command stays within its promise and says what it left out.
+//! Dumps of a few kilobytes that claim to be gigabytes: every command stays within its promise and says what it left
+//! out.
 
 mod common;
 #[path = "common/peak.rs"]

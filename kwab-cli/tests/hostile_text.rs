@@ -35,7 +35,8 @@ fn judge(what: &str, bytes: &[u8], color: bool) {
     }
 }
 
-/// Commands on a dump called `D`; `kwab cat` gives a pipe the bytes as they are, and is tried on a terminal in `tui.rs`.
+/// Commands on a dump called `D`; `kwab cat` gives a pipe the bytes as they are, and is tried on a terminal in
+/// `tui.rs`.
 const COMMANDS: &[&str] = &[
     "inspect D",
     "inspect D --wide --rows 100000",

@@ -85,7 +85,8 @@ fn a_dump_without_its_cause_section_is_not_called_a_recording_without_a_crash() 
     }
 }
 
-/// A dump of these sections and an end section with `totals`; a section is its kind, flags, claimed records and payload.
+/// A dump of these sections and an end section with `totals`; a section is its kind, flags, claimed records and
+/// payload.
 fn dump(sections: &[(u16, u8, u32, &[u8])], totals: &[u8]) -> Vec<u8> {
     let mut bytes = FileHeader::new(DumpId(7), BootId([0; 16])).encode().to_vec();
     let end = (127, 1, 1, totals);

@@ -1,4 +1,5 @@
-//! The exit status of every command on sound, telling, damaged, foreign and absent input: the table that `--help` prints.
+//! The exit status of every command on sound, telling, damaged, foreign and absent input: the table that `--help`
+//! prints.
 
 mod common;
 

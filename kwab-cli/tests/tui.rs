@@ -201,7 +201,7 @@ fn a_stop_gives_the_terminal_to_the_shell_and_fg_takes_it_again() {
     session.press("3");
     session.sees("rip");
     session.press("Q");
-    // Only at the prompt is nobody else reading keys any more.
+    // Only at the prompt does no other program read keys.
     session.until("the shell has it again", |session| {
         !session.is_taken() && session.screen().trim_end().ends_with("shell>")
     });

@@ -344,10 +344,10 @@ impl Live {
     /// Every key that makes sense where the interface is: the slowest of them in the middle of its answers.
     fn worst_key(&mut self, name: &str, cells: &mut Buffer) -> &'static str {
         const TIMES: usize = 11;
-        let here = self.app.place();
+        let here = self.app.key_scope();
         let slot = self.app.slot();
         let mut worst = ("", Duration::ZERO, Duration::ZERO);
-        for row in ACTIONS.iter().filter(|row| fits(row.place, here) && !is_an_end(row.command)) {
+        for row in ACTIONS.iter().filter(|row| fits(row.scope, here) && !is_an_end(row.command)) {
             let key = row.keys[0];
             let mut took: Vec<Duration> = (0..TIMES).map(|_| self.answer(key, cells)).collect();
             assert_eq!(self.app.slot(), slot, "{key} was answered elsewhere");

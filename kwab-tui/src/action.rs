@@ -101,7 +101,7 @@ pub enum Command {
 
 /// Where an action makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum KeyScope {
     /// Keys that work in every list.
     Anywhere,
     /// In the list of dumps.
@@ -128,12 +128,12 @@ pub struct ActionRow {
     /// What it does, for help.
     pub about: &'static str,
     /// Where it makes sense.
-    pub place: Place,
+    pub scope: KeyScope,
 }
 
 macro_rules! actions {
-    ($($command:expr, $name:literal, [$($key:literal),*], $place:ident, $about:literal;)*) => {
-        &[$(ActionRow { command: $command, name: $name, keys: &[$($key),*], about: $about, place: Place::$place },)*]
+    ($($command:expr, $name:literal, [$($key:literal),*], $scope:ident, $about:literal;)*) => {
+        &[$(ActionRow { command: $command, name: $name, keys: &[$($key),*], about: $about, scope: KeyScope::$scope },)*]
     };
 }
 

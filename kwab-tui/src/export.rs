@@ -10,8 +10,8 @@ use crate::list::ListState;
 use crate::text::{pad, width};
 use crate::view::View;
 
-/// Writes a text so that the file is whole or as it was; a device, a socket, a symbolic link or one of `inputs` is never
-/// replaced.
+/// Writes a text so that the file is whole or as it was; a device, a socket, a symbolic link or one of `inputs` is
+/// never replaced.
 ///
 /// # Errors
 /// Why there is no such file, in a few words.

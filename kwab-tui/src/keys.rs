@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::action::{ACTIONS, Command, Place};
+use crate::action::{ACTIONS, Command, KeyScope};
 
 /// A key with its modifiers, as the table and config files write it: `ctrl-d`, `G`, `pgdn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub struct Key {
     pub modifiers: KeyModifiers,
 }
 
-/// Names of keys that are no characters.
+/// Names of keys that are not characters.
 const NAMES: &[(&str, KeyCode)] = &[
     ("enter", KeyCode::Enter),
     ("backspace", KeyCode::Backspace),
@@ -126,11 +126,11 @@ impl KeyMap {
 
 /// Whether an action of `wanted` makes sense where `here` is.
 #[must_use]
-pub fn fits(wanted: Place, here: Place) -> bool {
+pub fn fits(wanted: KeyScope, here: KeyScope) -> bool {
     match wanted {
-        Place::Anywhere => true,
-        Place::Crash => !matches!(here, Place::Catalogue | Place::Anywhere),
-        Place::Catalogue | Place::Zoom | Place::Memory | Place::Hex => wanted == here,
+        KeyScope::Anywhere => true,
+        KeyScope::Crash => !matches!(here, KeyScope::Catalogue | KeyScope::Anywhere),
+        KeyScope::Catalogue | KeyScope::Zoom | KeyScope::Memory | KeyScope::Hex => wanted == here,
     }
 }
 

@@ -7,7 +7,8 @@
 //!                             └──────────── draw ◀───────┘
 //! ```
 //!
-//! * [`app`] is the state, changed in one place by [`app::App::update`], which knows neither terminal nor clock nor file.
+//! * [`app`] is the state, changed in one place by [`app::App::update`], which knows neither terminal nor clock nor
+//!   file.
 //! * [`action`] is the one table of what a person can do; keys, help, palette and manual are read from it.
 //! * [`view`] is what every list has in common; each list is a value made once from a dump and looked at row by row.
 //!   [`list`] filters, sorts, searches and selects over any of them.
@@ -18,12 +19,12 @@ pub mod action;
 pub mod app;
 pub mod config;
 pub mod draw;
+pub mod dump_name;
 pub mod export;
 pub mod keys;
 pub mod list;
 pub mod load;
 pub mod marks;
-pub mod place;
 pub mod target;
 mod terminal;
 pub mod text;

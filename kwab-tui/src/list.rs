@@ -1,7 +1,7 @@
 //! Selection, filter, sorting and search over any view: what is selected keeps its meaning whatever is shown around it.
 //!
-//! The selection is a row of the *view*, not of the screen. A filter, a sort or new rows change which rows are shown and
-//! where; the selected row stays selected as long as it is shown, and otherwise its nearest neighbour is.
+//! The selection is a row of the *view*, not of the screen. A filter, a sort or new rows change which rows are shown
+//! and where; the selected row stays selected as long as it is shown, and otherwise its nearest neighbour is.
 
 use std::sync::Arc;
 

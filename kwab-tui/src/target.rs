@@ -1,6 +1,6 @@
 //! Names what a link leads to and what a mark is about: a list of a crash, and a thing in it.
 
-use kwab::analysis::RecordRef;
+use kwab::model::RecordRef;
 
 /// Something that a link can lead to, and a mark can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub enum Slot {
     Timeline,
     /// Mappings of the address space.
     Mappings,
-    /// Page-table entries.
+    /// The table of page-table entries.
     Pages,
     /// Violations found by `audit-vm`.
     Audit,
@@ -102,7 +102,7 @@ pub enum Slot {
     Hex,
     /// Tasks with state and wait.
     Tasks,
-    /// Console lines.
+    /// The console log.
     Log,
     /// Sections and damage.
     Integrity,

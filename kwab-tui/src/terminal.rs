@@ -1,7 +1,8 @@
 //! The terminal: taken, given back however the program ends, and the loop between it and the state.
 //!
 //! Raw mode, the alternate screen and mouse reports are taken together and given back together: at the end, in a panic,
-//! before a stop (^Z, SIGTSTP) and before the death by a signal, which is then the signal's own, so that a shell sees it.
+//! before a stop (^Z, SIGTSTP) and before the death by a signal, which is then the signal's own, so that a shell sees
+//! it.
 
 use std::io::{self, Stdout, Write as _};
 use std::sync::Arc;

@@ -1,6 +1,9 @@
 //! Text by meaning and by columns: pieces with a tone, lines of pieces, and cutting at what a terminal calls a column.
 
 pub use kwab::report::units::{bytes, duration, grouped, memory};
+use textwrap::WordSeparator;
+use textwrap::core::{Word, break_words};
+use textwrap::wrap_algorithms::wrap_first_fit;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::theme::Tone;
@@ -44,36 +47,33 @@ impl Line {
     /// The line broken at spaces into lines of at most `width` columns; what follows the first is indented by `indent`.
     #[must_use]
     pub fn wrapped(&self, width: usize, indent: usize) -> Vec<Self> {
-        let mut lines = vec![Self::default()];
-        let mut used = 0;
+        let width = width.max(1);
         let indent = if indent * 2 > width { 0 } else { indent };
-        for (tone, text) in &self.pieces {
-            for word in text.split_inclusive(' ') {
-                let mut rest = word;
-                // A word that fits nowhere is broken where it must be.
-                while !rest.is_empty() {
-                    let room = width.max(1).saturating_sub(used);
-                    if rest.trim_end().width() <= room || (used <= indent && rest.width() <= room) {
-                        push(&mut lines, *tone, rest);
-                        used += rest.width();
-                        break;
-                    }
-                    if used > indent || (used > 0 && lines.len() == 1) {
-                        used = fresh(&mut lines, indent);
-                        if rest.trim_end().width() <= width.saturating_sub(used) {
-                            continue;
-                        }
-                    }
-                    let head = take(rest, width.saturating_sub(used).max(1));
-                    push(&mut lines, *tone, head);
-                    rest = &rest[head.len()..];
-                    if !rest.is_empty() {
-                        used = fresh(&mut lines, indent);
-                    }
-                }
+        let text = self.text();
+        let words = break_words(WordSeparator::AsciiSpace.find_words(&text), width - indent);
+        let lines = wrap_first_fit(&words, &[width as f64, (width - indent) as f64]);
+        let mut pieces = self.pieces.iter().map(|(tone, text)| (*tone, text.as_str()));
+        let mut piece = pieces.next();
+        let line = |(number, words): (usize, &[Word<'_>])| {
+            let mut line = if number == 0 || indent == 0 { Self::default() } else { Self::plain(" ".repeat(indent)) };
+            let mut left: usize = words.iter().map(|word| word.word.len() + word.whitespace.len()).sum();
+            while let Some((tone, text)) = piece.filter(|_| left > 0) {
+                let (here, rest) = text.split_at(left.min(text.len()));
+                line.push(tone, here);
+                left -= here.len();
+                piece = if rest.is_empty() { pieces.next() } else { Some((tone, rest)) };
             }
+            line
+        };
+        lines.into_iter().enumerate().map(line).collect()
+    }
+
+    /// Adds text to the last piece, or as a piece more when the tone is another.
+    fn push(&mut self, tone: Tone, text: &str) {
+        match self.pieces.last_mut() {
+            Some((last, pushed)) if *last == tone => pushed.push_str(text),
+            _ => self.pieces.push((tone, text.to_string())),
         }
-        lines
     }
 }
 
@@ -83,19 +83,6 @@ fn shown(text: String) -> String {
         std::borrow::Cow::Borrowed(_) => text,
         std::borrow::Cow::Owned(escaped) => escaped,
     }
-}
-
-fn push(lines: &mut [Line], tone: Tone, text: &str) {
-    let Some(line) = lines.last_mut() else { return };
-    match line.pieces.last_mut() {
-        Some((last, pushed)) if *last == tone => pushed.push_str(text),
-        _ => line.pieces.push((tone, text.to_string())),
-    }
-}
-
-fn fresh(lines: &mut Vec<Line>, indent: usize) -> usize {
-    lines.push(if indent == 0 { Line::default() } else { Line::plain(" ".repeat(indent)) });
-    indent
 }
 
 /// The front of `text` that fits into `width` columns, at least one character.

@@ -1,4 +1,5 @@
-//! Decides what a meaning looks like: the terminal's own palette, so that light and dark schemes both work, or no colour.
+//! Decides what a meaning looks like: the terminal's own palette, so that light and dark schemes both work, or no
+//! colour.
 
 use ratatui::style::{Color, Modifier, Style};
 

@@ -189,7 +189,8 @@ proptest! {
     }
 }
 
-/// Found by the test above: a filter that cannot be understood keeps its rows, and they are the same dumps in another order.
+/// Found by the test above: a filter that cannot be understood keeps its rows, and they are the same dumps in another
+/// order.
 #[test]
 fn a_filter_that_is_being_typed_keeps_its_dumps_when_the_list_is_sorted() {
     folder();

@@ -1,4 +1,5 @@
-//! Which files the interface reads and writes: every dump of a file has its row, and nothing that is read is overwritten.
+//! Which files the interface reads and writes: every dump of a file has its row, and nothing that is read is
+//! overwritten.
 
 mod common;
 

@@ -1,7 +1,8 @@
-//! Every view on real dumps, a dump with everything, an empty one and each kind of damage, at three sizes, cell by cell.
+//! Every view on real dumps, a dump with everything, an empty one and each kind of damage, at three sizes, cell by
+//! cell.
 //!
-//! A snapshot holds whole buffers without loss and stays small: lines that are those of the dump with everything, in the
-//! same view at the same size, are counted, as are empty ones; the styles of a buffer are a number behind its name.
+//! A snapshot holds whole buffers without loss and stays small: lines that are those of the dump with everything, in
+//! the same view at the same size, are counted, as are empty ones; the styles of a buffer are a number behind its name.
 
 mod common;
 

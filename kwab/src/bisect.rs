@@ -1,8 +1,9 @@
 //! Finds the value of a boot parameter from which on a crash happens: binary search over ordered values.
 //!
-//! [`Search`] only decides which value to try next and what the answers mean; booting is the caller's. The values are those of
-//! a numeric range or a list ([`Values`]). Either end may be the bad one. A value that cannot be judged is skipped as `git
-//! bisect` skips a commit: its neighbours are tried, and when only skipped ones are left, the answer is a range.
+//! [`Search`] only decides which value to try next and what the answers mean; booting is the caller's. The values are
+//! those of a numeric range or a list ([`Values`]). Either end may be the bad one. A value that cannot be judged is
+//! skipped as `git bisect` skips a commit: its neighbours are tried, and when only skipped ones are left, the answer is
+//! a range.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ pub enum ValuesError {
     #[error("{0:?} names no values; write NAME=LOW..HIGH or NAME=A,B,C")]
     NoValues(String),
     /// The range is empty or no range.
-    #[error("{0:?} is no range with at least two numbers")]
+    #[error("expected a range with at least two numbers, got {0:?}")]
     NoRange(String),
     /// There is nothing to search among.
     #[error("{0:?} has fewer than two values")]
@@ -227,7 +228,8 @@ impl Search {
     fn untried_near_middle(&self, low: u64, high: u64) -> Option<u64> {
         let middle = low + (high - low) / 2;
         let inside = |at: &u64| *at > low && *at < high && !self.verdicts.contains_key(at);
-        // Each skipped value pushes the next try one further away, so this ends after as many steps as there were tries.
+        // Each skipped value pushes the next try one further away, so this ends after as many steps as there were
+        // tries.
         (0..=self.verdicts.len() as u64 + 1)
             .flat_map(|away| [middle.checked_sub(away), middle.checked_add(away)])
             .flatten()

@@ -1,8 +1,8 @@
 //! Finds the first of many ranges of addresses that holds an address, by bisection.
 //!
-//! Page checks, stack walks and symbol lookups ask for one address after another. A scan over all records for each of them
-//! is quadratic: a dump of a megabyte, made for it, costs hours. [`IntervalMap`] is built once in O(n log n) and asked in
-//! O(log n). [`ByProcess`] keeps one map per process.
+//! Page checks, stack walks and symbol lookups ask for one address after another. A scan over all records for each of
+//! them is quadratic: a dump of a megabyte, made for it, costs hours. [`IntervalMap`] is built once in O(n log n) and
+//! asked in O(log n). [`ByProcess`] keeps one map per process.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

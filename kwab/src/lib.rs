@@ -1,26 +1,74 @@
 //! The host library of kwab: serial logs become dumps, dumps become a model, the model becomes reports.
 //!
 //! ```text
-//!  serial log ──▶ import ──▶ .kwab ──▶ model ──▶ report ──▶ kwab-cli, kwab-tui
+//!  serial log ──▶ import ──▶ .kwab ──▶ model ──▶ analysis ──▶ report, export ──▶ kwab-cli, kwab-tui
 //!                              ▲
-//!  kernel ─────────────────────┘
+//!  kernel, QEMU (capture) ─────┘
 //! ```
 //!
-//! * [`import`] reads logs of any mixture (events, console text, panics, armoured dumps) and cuts them into one dump per
-//!   crash. What one crash is, is written in [`import::crash`]; how a log is cut, in [`import::segments`].
-//! * [`model`] opens a dump ([`model::DumpFile`]: sections and defects), loads what is needed ([`model::Dump`]: typed records
-//!   that borrow from it), and knows how to say a record as JSON, as a line, as an strace-like call.
+//! * [`import`] reads logs of any mixture (events, console text, panics, armoured dumps) and cuts them into one
+//!   dump per crash. What one crash is, is written in [`import::crash`]; how a log is cut, in
+//!   [`import::segments`].
+//! * [`capture`] makes a dump of a running QEMU guest through its monitor.
+//! * [`model`] opens a dump ([`model::DumpFile`]: sections and defects), loads what is needed ([`model::Dump`]:
+//!   typed records that borrow from it), sorts records by kind ([`model::Case`]), and shows a record as JSON,
+//!   as a line, as an strace-like call.
+//! * [`symbols`] names addresses by ELF and DWARF, finds the image of a build-id.
+//! * [`unwind`] walks stacks, and says of each frame how far to trust it.
+//! * [`decode`] decodes instructions, error codes, flags and pointers.
+//! * [`analysis`] concludes: triage, audit of page tables, verification of pages.
+//! * [`report`] makes pages: inspection, integrity, salvage, catalogue, comparison, the signature of a crash.
+//!   Reports are values with a JSON schema.
+//! * [`export`] writes other formats: ELF core, Chrome trace, folded stacks.
+//! * [`bisect`] searches for the first value of a boot parameter that crashes.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
-//! * [`plain`] makes strings of strangers safe to print, for every front end.
-//! * [`text`] reads JSON and console text; it knows no dump.
-//! * [`report`] concludes: the inspection page, integrity, salvage, catalogue, the signature of a crash. Reports are values
-//!   with a JSON schema; this crate prints nothing and never touches a terminal.
+//! * [`plain`] makes untrusted text safe to print, for every front end.
+//! * [`text`] reads JSON and console text; it does not know dumps.
+//! * [`mod@format`] the bytes of a dump (the crate `kwab-format`).
 //!
-//! A front end typically does `Dump::open(path, Depth::Digest)` and `report::inspect::inspect(&dump, …)`. An analysis asks
-//! [`model::Dump::records`] for a record type, or goes through everything with [`model::stream::for_each`].
+//! This crate prints nothing and never touches a terminal. Functions that read input return what is sound *and* what is
+//! not: none panics on bytes, and none allocates by a length that the input claims.
 //!
-//! Everything that reads input gives what is sound *and* what is not: no function panics on bytes, and none allocates by a
-//! length that the input claims.
+//! # Open a dump and list its defects
+//!
+//! ```
+//! use kwab::model::{Depth, Dump};
+//!
+//! let whole = std::fs::read("../testing/dumps/clean.kwab")?;
+//! let mut damaged = whole.clone();
+//! damaged[2000] ^= 1;
+//! let dump = Dump::from_bytes(damaged)?;
+//! for defect in dump.defects() {
+//!     println!("{defect}");
+//! }
+//! assert_eq!(dump.defects().len(), 1);
+//! assert!(Dump::from_bytes(whole)?.defects().is_empty());
+//!
+//! // Of a long recording a catalogue needs the identity and the cause only.
+//! let dump = Dump::open("../testing/dumps/null-dereference.kwab".as_ref(), Depth::Catalogue)?;
+//! assert_eq!(kwab::report::catalogue::entry(&dump, "crash.kwab").kind, "exception");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Import a log
+//!
+//! ```
+//! use kwab::import::{Options, import};
+//! use kwab::model::{Death, Dump};
+//!
+//! let log = b"[    0.91] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n";
+//! let options = Options { source: "serial.log".into(), folder: Some(std::env::temp_dir()) };
+//! let (report, dumps) = import(&log[..], &options, &mut |_offset| ())?;
+//! assert_eq!((report.lines, dumps.len(), report.dumps[0].kind.as_str()), (1, 1, "panic"));
+//!
+//! let mut bytes = Vec::new();
+//! dumps.into_iter().next().and_then(|dump| dump.file).expect("a folder was given").copy_to(&mut bytes)?;
+//! let death = Death::of(&Dump::from_bytes(bytes)?).expect("the log tells of a panic");
+//! assert!(death.is_of_kernel());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`analysis`] has an example of a triage, and [`analysis::rules::Rule`] one of a rule of one's own.
 
 pub mod analysis;
 pub mod bisect;

@@ -6,14 +6,14 @@ use kwab_format::section::FILE_MAGIC;
 /// Formats that are unpacked while they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
-    /// RFC 1952.
+    /// gzip (RFC 1952).
     Gzip,
-    /// RFC 8878.
+    /// Zstandard (RFC 8878).
     Zstd,
 }
 
 impl Packing {
-    /// Its name.
+    /// The name of the format, as messages print it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",

@@ -1,7 +1,9 @@
-//! Makes a string from a dump, a log or a file name safe to print: what could steer a terminal becomes a visible escape.
+//! Makes a string from a dump, a log or a file name safe to print: what could steer a terminal becomes a visible
+//! escape.
 //!
-//! Escaped are control characters (C0, DEL, C1), line separators, characters that reorder text (bidi), and characters without a
-//! width of their own that hide in it. Everything a front end prints passes here, at its edge: reports keep the strings as they are.
+//! Escaped are control characters (C0, DEL, C1), line separators, characters that reorder text (bidi), and characters
+//! without a width of their own that hide in it. Everything a front end prints passes here, at its edge: reports keep
+//! the strings as they are.
 //!
 //! ```
 //! assert_eq!(kwab::plain::line("a\u{1b}[31mb\u{202e}\n"), r"a\x1b[31mb\u{202e}\n");
@@ -14,8 +16,8 @@ use std::io::{self, Write};
 
 /// Whether a character is escaped.
 ///
-/// Sources: Unicode's `Cc`, `Zl`, `Zp`, UAX #9 (bidi controls), and `Default_Ignorable_Code_Point` of the character database,
-/// the last without the combining grapheme joiner's neighbours that have a width.
+/// Sources: Unicode's `Cc`, `Zl`, `Zp`, UAX #9 (bidi controls), and `Default_Ignorable_Code_Point` of the character
+/// database, the last without the combining grapheme joiner's neighbours that have a width.
 #[must_use]
 pub const fn is_hostile(character: char) -> bool {
     matches!(character,

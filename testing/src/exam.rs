@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Dump, Triage, images, triage};
+use kwab::analysis::{Triage, images, triage};
+use kwab::model::Dump;
 use kwab::symbols::{Finder, IndexCache};
 use kwab_format::record::CauseKind;
 use kwab_format::stream::Dumps;
@@ -182,8 +183,9 @@ fn nmi(socket: &Path) -> Result<()> {
 #[must_use]
 pub fn best(region: &[u8]) -> Option<Vec<u8>> {
     let rank = |bytes: &Vec<u8>| {
-        let kind =
-            Dump::open(bytes.clone()).ok().and_then(|dump| dump.case().causes.first().and_then(|cause| cause.kind));
+        let kind = Dump::from_bytes(bytes.clone())
+            .ok()
+            .and_then(|dump| dump.case().causes.first().and_then(|cause| cause.kind));
         match kind {
             Some(CauseKind::FATAL_SIGNAL) => 1,
             Some(CauseKind::SYSRQ | CauseKind::NMI) => 2,
@@ -201,7 +203,7 @@ pub fn best(region: &[u8]) -> Option<Vec<u8>> {
 /// # Errors
 /// When the bytes are no dump.
 pub fn judge(bytes: &[u8], room: &Room) -> Result<Triage> {
-    let dump = Dump::open(bytes.to_vec())?;
+    let dump = Dump::from_bytes(bytes.to_vec())?;
     let case = dump.case();
     let mut finder = Finder::new(vec![room.kernel.clone()], false);
     let images = images::load(&case, &mut finder, &IndexCache::of_user());

@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kwab::analysis::verify::{Backing, verified, verify};
-use kwab::analysis::{Dump, audit, triage};
+use kwab::analysis::{audit, triage};
 use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
 use kwab::import::{Options, import, import_channel};
-use kwab::model::{self, Depth, DumpFile, json, line, stream};
+use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
 use kwab::report::catalogue::entry;
 use kwab::report::{check, compare, inspect, salvage};
 use kwab::symbols::Symbols;
@@ -45,7 +45,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "inspect of everything", run: |bytes| with_file(bytes, |file| inspect_depth(file, Depth::All)) },
     Command {
         name: "list",
-        run: |bytes| with_file(bytes, |file| drop(entry(&model::Dump::load(file, Depth::Catalogue), "x"))),
+        run: |bytes| with_file(bytes, |file| drop(entry(&Dump::load(file, Depth::Catalogue), "x"))),
     },
     Command { name: "compare", run: |bytes| with_file(bytes, compare_with_itself) },
     Command { name: "triage", run: |bytes| with_dump(bytes, analyse) },
@@ -143,19 +143,19 @@ fn with_file(bytes: &[u8], run: impl FnOnce(DumpFile)) {
 }
 
 fn with_dump(bytes: &[u8], run: impl FnOnce(Dump)) {
-    if let Ok(dump) = Dump::open(bytes.to_vec()) {
+    if let Ok(dump) = Dump::from_bytes(bytes.to_vec()) {
         run(dump);
     }
 }
 
 fn inspect_depth(file: DumpFile, depth: Depth) {
-    let dump = model::Dump::load(file, depth);
+    let dump = Dump::load(file, depth);
     let report = inspect::inspect(&dump, "x", inspect::Options::default());
     drop(serde_json::to_string(&report));
 }
 
 fn compare_with_itself(file: DumpFile) {
-    let dump = model::Dump::load(file, Depth::Digest);
+    let dump = Dump::load(file, Depth::Digest);
     let report = inspect::inspect(&dump, "x", inspect::Options::default());
     drop(compare::compare(&report, &report));
 }

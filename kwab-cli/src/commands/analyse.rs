@@ -1,8 +1,8 @@
 //! `kwab triage DUMP`, `kwab audit-vm DUMP`, `kwab verify-pages DUMP`
 //!
-//! Status 0: nothing found in a sound dump; 1: a bug, a violated rule or a wrong page; 2: it could not be done; 3: nothing
-//! found, but parts of the dump are damaged or lost. `--json` prints the same as values. Triage of a dump that was asked
-//! for (SysRq, live) finds nothing.
+//! Status 0: nothing found in a sound dump; 1: a bug, a violated rule or a wrong page; 2: it could not be done; 3:
+//! nothing found, but parts of the dump are damaged or lost. `--json` prints the same as values. Triage of a dump that
+//! was asked for (SysRq, live) finds nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,8 @@ use anyhow::{Result, bail};
 use kwab::analysis::audit::RULES;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Dump, Needs, images, triage};
+use kwab::analysis::{images, triage};
+use kwab::model::{Depth, Dump};
 use kwab::plain;
 use kwab::report::command;
 use kwab::symbols::{Finder, IndexCache};
@@ -34,17 +35,17 @@ pub(crate) fn run(analysis: &Analysis, color: Color) -> Result<ExitCode> {
 }
 
 /// Reads the records of a dump that are needed; errors are those of every other command.
-pub(super) fn open_dump(path: &Path, number: usize, needs: Needs) -> Result<Dump> {
+pub(super) fn open_dump(path: &Path, number: usize, depth: Depth) -> Result<Dump> {
     let file = open_file(path, number)?;
     tell_others(&file, path);
-    Ok(Dump::of_file(file, needs))
+    Ok(Dump::load(file, depth))
 }
 
 /// Finds the images of a dump; what could not be found is said on stderr when the user gave places to look.
 ///
 /// # Errors
 /// When one of the places does not exist.
-pub(super) fn load_images(case: &kwab::analysis::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
+pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
     check_places(options)?;
     let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built());
     let found = images::load(case, &mut finder, &IndexCache::of_user());
@@ -122,7 +123,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
     check_places(&arguments.symbols)?;
     let backing = backing(arguments.backing.as_ref())?;
-    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Rules)?;
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);
@@ -143,7 +144,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
             bail!("unknown audit rule {wanted}; kwab audit-vm --rules lists them");
         }
     }
-    let dump = open_dump(path, arguments.which.number, Needs::Rules)?;
+    let dump = open_dump(path, arguments.which.number, Depth::Rules)?;
     let report = AuditReport::of(&dump.case(), &arguments.rule, &shown(path));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::audit(report, style))?;
@@ -152,7 +153,7 @@ fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
 
 fn run_verify(arguments: &VerifyPages, color: Color) -> Result<ExitCode> {
     let files = backing(arguments.backing.as_ref())?;
-    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Rules)?;
+    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Rules)?;
     let report = VerifyReport::of(&dump.case(), &files, &shown(&arguments.dump));
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::verify(report, style))?;

@@ -1,13 +1,15 @@
 //! `kwab bisect --param NAME=LOW..HIGH|NAME=A,B,C [--dump FILE] [--signature S] [--repeat N] [--json] -- COMMAND…`
 //!
-//! Boots again and again to find the value from which on a crash happens. Each `{}` in the command becomes `NAME=VALUE`. What
-//! a run did is read from the dump that it leaves in `--dump`: with the signature it is the crash, with another one it says
-//! nothing, without a dump all is well. Without `--dump` the command's own status decides, as for `git bisect run`.
+//! Bisects a boot parameter to the first value that crashes. Each `{}` in the command becomes
+//! `NAME=VALUE`. What a run did is read from the dump that it leaves in `--dump`: with the signature it is the crash,
+//! with another one it says nothing, without a dump all is well. Without `--dump` the command's own status decides, as
+//! for `git bisect run`.
 //!
 //! `--inject A,B,…` tries each of these faults (`inject=A`) instead: they have no order to search in.
 //!
 //! Without either the command runs with one setting only, and the status is the answer for `git bisect run`: 0 good, 1
-//! bad, 125 cannot be judged. With one: 0 when the boundary was found, 1 when there is none to find, 2 when a run failed.
+//! bad, 125 cannot be judged. With one: 0 when the boundary was found, 1 when there is none to find, 2 when a run
+//! failed.
 //!
 //! ```console
 //! $ kwab bisect --param prefault_max=0..512 --dump crash.kwab -- cargo xtask boot --append {} -- /bin/test

@@ -1,8 +1,9 @@
 //! `kwab capture --qmp SOCKET [-o FILE] [--no-nmi] [--wait SECONDS] [--force] [--json]`
 //!
 //! Takes a dump from a guest of QEMU that hangs. The kernel is asked first, by an NMI: ours dumps then, to wherever its
-//! command line says. A guest that does not act on it is paused, the registers and stacks of its processors are read through
-//! the monitor into FILE, and it runs on. Status 0 when there is a dump, 3 when some memory could not be read, 2 when there is none.
+//! command line says. A guest that does not act on it is paused, the registers and stacks of its processors are read
+//! through the monitor into FILE, and it runs on. Status 0 when there is a dump, 3 when some memory could not be read,
+//! 2 when there is none.
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;

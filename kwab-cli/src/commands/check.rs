@@ -1,8 +1,8 @@
 //! `kwab check DUMP… [--json] [--quiet]`
 //!
-//! Checks every checksum, unpacks and decodes every record, compares the totals of the end section with what is there, and
-//! names what is wrong. Of a file with several dumps all are checked. Status 0: all sound; 3: damage; 2: one of the files
-//! cannot be read or is not a dump; the others are checked all the same.
+//! Checks every checksum, unpacks and decodes every record, compares the totals of the end section with what is there,
+//! and names what is wrong. Of a file with several dumps all are checked. Status 0: all sound; 3: damage; 2: one of the
+//! files cannot be read or is not a dump; the others are checked all the same.
 
 use std::process::ExitCode;
 

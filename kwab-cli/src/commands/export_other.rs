@@ -1,15 +1,16 @@
 //! `kwab export DUMP --to elf-core|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
 //!
 //! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the trace, flame
-//! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on stderr.
+//! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on
+//! stderr.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use kwab::analysis::{Dump, Needs};
 use kwab::export::{chrome_trace, elf_core, folded};
+use kwab::model::{Depth, Dump};
 use kwab::plain;
 
 use super::analyse::{check_places, load_images, open_dump};
@@ -33,9 +34,9 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
     check_places(&options)?;
-    let dump = open_dump(&arguments.dump, arguments.which.number, Needs::Everything)?;
-    // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing of
-    // one that cannot be written.
+    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Export)?;
+    // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing
+    // of one that cannot be written.
     let mut form = BufWriter::new(tempfile::tempfile().context("a temporary file")?);
     let remark = convert(&dump, arguments, &options, &mut form)?;
     let mut form = form.into_inner().map_err(|error| anyhow::anyhow!("a temporary file: {}", error.error()))?;

@@ -1,14 +1,14 @@
 //! `kwab import LOG|- [-o FILE|DIR|-] [--crash N] [--dialects FILE] [--dry-run] [--force] [--strict] [--json]`
 //!
-//! Reads a serial log of any mixture, also gzip, zstd or UTF-16, and writes one dump per crash, or one recording when nothing
-//! crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it. Without `-o` the dumps lie
-//! beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to stdout, everything
-//! else to stderr; with `-o -` the dump goes to stdout. Nothing is overwritten without `--force`, the log never, and no dump
-//! is ever half there. A target that is taken is refused before the log is read: `serial.kwab` and `serial-1.kwab` both are,
-//! because only the end of the log tells which of the names is used.
+//! Reads a serial log of any mixture, also gzip, zstd or UTF-16, and writes one dump per crash, or one recording when
+//! nothing crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it. Without `-o`
+//! the dumps lie beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to
+//! stdout, everything else to stderr; with `-o -` the dump goes to stdout. Nothing is overwritten without `--force`,
+//! the log never, and no dump is ever half there. A target that is taken is refused before the log is read:
+//! `serial.kwab` and `serial-1.kwab` both are, because only the end of the log tells which of the names is used.
 //!
-//! Crash reports of Linux and of some other kernels are recognised in console text. `--dialects FILE` adds rows of the user's
-//! for others, which count before those that come with kwab; `kwab import --help` shows one.
+//! Crash reports of Linux and of some other kernels are recognised in console text. `--dialects FILE` adds rows of the
+//! user's for others, which count before those that come with kwab; `kwab import --help` shows one.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
@@ -36,8 +36,8 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     let started = Instant::now();
     let input = open(&arguments.log)?;
     let dialects = dialects(arguments.dialects.as_deref())?;
-    let place = Place::of(arguments)?;
-    let folder = if arguments.dry_run { None } else { Some(place.prepare(arguments)?) };
+    let destination = Destination::of(arguments)?;
+    let folder = if arguments.dry_run { None } else { Some(destination.prepare(arguments)?) };
     let options = Options { source: source_name(&arguments.log), folder };
     let imported = match input {
         Input::Channel(bytes) => import_channel(&bytes, &options),
@@ -45,14 +45,14 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     };
     let (mut report, dumps) = imported.map_err(|error| match error {
         ImportError::Read { error, .. } => about(&arguments.log, system(&error)),
-        ImportError::Write(error) => about(&place.named(), system(&error)),
+        ImportError::Write(error) => about(&destination.named(), system(&error)),
     })?;
     if dumps.is_empty() {
         return Err(about(&arguments.log, "is a dump channel without a dump: no kernel has written one into it"));
     }
     let total = dumps.len();
-    let dumps = chosen(dumps, &mut report, &place, arguments)?;
-    let paths = if arguments.dry_run { Vec::new() } else { put(dumps, total, &mut report, &place, arguments)? };
+    let dumps = chosen(dumps, &mut report, &destination, arguments)?;
+    let paths = if arguments.dry_run { Vec::new() } else { put(dumps, total, &mut report, &destination, arguments)? };
     if arguments.json {
         output::json(&report)?;
     } else {
@@ -173,14 +173,14 @@ pub(super) fn source_name(path: &Path) -> String {
 }
 
 /// Where the dumps go.
-enum Place {
-    /// One place for one dump.
+enum Destination {
+    /// One destination for one dump.
     One(Output),
     /// Files in this folder, named after the log.
     Folder { folder: PathBuf, stem: String },
 }
 
-impl Place {
+impl Destination {
     fn of(arguments: &Import) -> Result<Self> {
         let log = &arguments.log;
         let stem = log.file_stem().map(|stem| stem.to_string_lossy().into_owned());
@@ -239,12 +239,12 @@ impl Place {
 fn chosen(
     dumps: Vec<PendingDump>,
     report: &mut ImportReport,
-    place: &Place,
+    destination: &Destination,
     arguments: &Import,
 ) -> Result<Vec<PendingDump>> {
     let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
     let Some(wanted) = arguments.crash else {
-        if matches!(place, Place::One(_)) && dumps.len() > 1 && !arguments.dry_run {
+        if matches!(destination, Destination::One(_)) && dumps.len() > 1 && !arguments.dry_run {
             let log = shown(&arguments.log);
             bail!(
                 "{log} holds {crashes} crashes and -o names one file; use -o DIR/ or --crash N (see kwab import --dry-run)"
@@ -270,10 +270,10 @@ fn put(
     dumps: Vec<PendingDump>,
     total: usize,
     report: &mut ImportReport,
-    place: &Place,
+    destination: &Destination,
     arguments: &Import,
 ) -> Result<Vec<PathBuf>> {
-    let outputs = dumps.iter().map(|dump| place.output(dump.summary.number, total, arguments));
+    let outputs = dumps.iter().map(|dump| destination.output(dump.summary.number, total, arguments));
     let outputs: Vec<Output> = outputs.collect::<Result<_>>()?;
     let mut paths = Vec::new();
     for ((dump, output), summary) in dumps.into_iter().zip(outputs).zip(&mut report.dumps) {

@@ -1,14 +1,13 @@
 //! `kwab inspect DUMP|- [--section PART,…] [--symbols PATH] [-n ROWS] [--wide] [--json]`
 //!
 //! The page a tired kernel developer wants first: the first hypotheses of the triage, what died, where and why, then
-//! backtrace, code, registers, memory map, system calls, events, profiles, tasks and log, and at the end what is missing or
-//! damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command ends with the
-//! status of damage.
+//! backtrace, code, registers, memory map, system calls, events, profiles, tasks and log, and at the end what is
+//! missing or damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command
+//! ends with the status of damage.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::analysis;
 use kwab::model::Depth;
 use kwab::report::command;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
@@ -44,8 +43,8 @@ fn report(arguments: &Inspect) -> Result<Report> {
     let dump = open(&arguments.dump, arguments.which.number, Depth::Digest)?;
     let mut report = inspect(&dump, &shown(&arguments.dump), Options { rows: arguments.rows.max(1) });
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
-    let dump = if whole { dump.with_the_rest() } else { dump };
-    let dump = analysis::Dump::of_loaded(dump);
+    let mut dump = if whole { dump.with_the_rest() } else { dump };
+    dump.file.release();
     report.completeness.leave_out(dump.defects());
     let case = dump.case();
     let images = load_images(&case, symbols)?;

@@ -2,15 +2,15 @@
 //!
 //! A catalogue of dumps: time, kind, cause, place, signature, completeness; dumps of the same crash together, the most
 //! frequent first. Directories are searched for files that end in `.kwab`.
-//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be read;
-//! the others are listed all the same.
+//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be
+//! read; the others are listed all the same.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use kwab::model::{Depth, Dump, DumpsOf};
-use kwab::report::catalogue::{Catalogue, Entry, FIELDS, entry, unreadable};
+use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, entry, unreadable};
 use kwab::report::filter::Filter;
 
 use crate::cli::{Color, List};
@@ -21,7 +21,7 @@ use crate::render;
 /// Runs the command.
 pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let filter = Filter::parse(arguments.filter.as_deref().unwrap_or_default(), FIELDS)?;
-    let (mut entries, mut readable): (Vec<Entry>, bool) = (Vec::new(), true);
+    let (mut entries, mut readable): (Vec<CatalogueEntry>, bool) = (Vec::new(), true);
     for path in &arguments.paths {
         if path.is_dir() {
             for found in dumps_in(path) {
@@ -63,7 +63,7 @@ fn dumps_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The entries of all dumps of a file that was found.
-fn read(path: &Path, entries: &mut Vec<Entry>) {
+fn read(path: &Path, entries: &mut Vec<CatalogueEntry>) {
     let name = shown(path);
     match DumpsOf::open(path) {
         Ok(dumps) => entries.extend(dumps.map(|dump| match dump {

@@ -1,7 +1,8 @@
-//! Crashes of serial logs where a dump is expected: `kwab triage serial.log` judges what `kwab import` would make of it.
+//! Crashes of serial logs where a dump is expected: `kwab triage serial.log` judges what `kwab import` would make of
+//! it.
 //!
-//! The dump is made in a file without a name; `kwab import` keeps it. A text in which nothing is recognised stays an error,
-//! because a conclusion from an arbitrary text would say nothing.
+//! The dump is made in a file without a name; `kwab import` keeps it. A text in which nothing is recognised stays an
+//! error, because a conclusion from an arbitrary text would say nothing.
 
 use std::io::{Cursor, Write as _};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! `kwab salvage BAD -o GOOD|- [--force] [--json]`
 //!
 //! Makes a fresh, valid dump of what survives in a damaged one: the sound sections as they are, a note per defect, and
-//! the origin. Of a file with several dumps each goes into a file of its own. With `-o -` the dump goes to stdout and the
-//! report to stderr. Status 0 when nothing was damaged, 3 when something was lost, 2 when nothing survives.
+//! the origin. Of a file with several dumps each goes into a file of its own. With `-o -` the dump goes to stdout and
+//! the report to stderr. Status 0 when nothing was damaged, 3 when something was lost, 2 when nothing survives.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

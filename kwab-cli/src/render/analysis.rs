@@ -3,11 +3,13 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
+use kwab::analysis::Triage;
 use kwab::analysis::audit::{RULES, Severity};
 use kwab::analysis::forms::{AuditReport, VerifyReport};
-use kwab::analysis::{RecordRef, Triage};
+use kwab::model::RecordRef;
 use kwab::plain;
 
+use super::{LongWords, broken};
 use crate::output::{self, Style};
 
 /// Where the text of a hypothesis begins.
@@ -165,21 +167,9 @@ fn bold(text: &str, style: Style) -> String {
 
 /// Writes `text` behind `head`, broken between words at the width, further lines indented like the first.
 fn wrap(out: &mut String, head: &str, text: &str, style: Style) {
-    let indent = head.trim_start_matches('\n').chars().count().min(style.width / 3);
-    let text = output::one_line(text);
-    out.push_str(head);
-    let mut column = head.trim_start_matches('\n').chars().count();
-    for (number, word) in text.split(' ').enumerate() {
-        let length = output::columns(word);
-        if number > 0 && column.saturating_add(length + 1) > style.width {
-            let _ = write!(out, "\n{}", " ".repeat(indent));
-            column = indent;
-        } else if number > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
+    let columns = head.trim_start_matches('\n').chars().count();
+    let indent = columns.min(style.width / 3);
+    let (first, rest) = (style.width.saturating_sub(columns), style.width.saturating_sub(indent));
+    let lines = broken(&output::one_line(text), first, rest, LongWords::Kept);
+    let _ = writeln!(out, "{head}{}", lines.join(&format!("\n{}", " ".repeat(indent))));
 }

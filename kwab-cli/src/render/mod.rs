@@ -7,9 +7,12 @@ pub(crate) mod tables;
 
 use kwab::plain;
 pub(crate) use kwab::report::units::{bytes, count, duration, grouped};
+use textwrap::WordSeparator;
+use textwrap::core::{Fragment, Word, break_words};
+use textwrap::wrap_algorithms::wrap_first_fit;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::output::{Style, sgr};
+use crate::output::{Style, columns, sgr};
 
 /// Colours by meaning.
 #[derive(Debug, Clone, Copy)]
@@ -61,41 +64,55 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
-/// `text` in lines of at most `width` columns, the later ones behind an indent that comes on top; broken at spaces, or where they must.
-pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    let room = width.max(8);
-    for paragraph in text.lines().map(plain::line) {
-        let body = paragraph.trim_start_matches(' ');
-        let mut line = " ".repeat(paragraph.len() - body.len());
-        let mut fresh = true;
-        for word in body.split(' ') {
-            if !fresh && line.width() + 1 + word.width() > room {
-                lines.push(std::mem::take(&mut line).trim_end().to_string());
-            } else if !fresh {
-                line.push(' ');
-            }
-            fresh = false;
-            line.push_str(word);
-            while line.width() > room {
-                let head: String = take_columns(&line, room);
-                line.drain(..head.len());
-                lines.push(head);
-            }
-        }
-        lines.push(line);
-    }
-    lines.join(&format!("\n{indent}"))
+/// What becomes of a word that is wider than a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LongWords {
+    /// It is cut at the end of the line.
+    Cut,
+    /// It has a line of its own and sticks out, so that addresses and paths can be searched for.
+    Kept,
 }
 
-fn take_columns(text: &str, width: usize) -> String {
-    let mut used = 0;
-    text.chars()
-        .take_while(|character| {
-            used += character.width().unwrap_or(0);
-            used <= width
-        })
-        .collect()
+/// A word as wide as it is shown: colours take no columns.
+#[derive(Debug)]
+struct ShownWord<'a>(Word<'a>);
+
+impl Fragment for ShownWord<'_> {
+    fn width(&self) -> f64 {
+        columns(self.0.word) as f64
+    }
+
+    fn whitespace_width(&self) -> f64 {
+        self.0.whitespace.len() as f64
+    }
+
+    fn penalty_width(&self) -> f64 {
+        0.0
+    }
+}
+
+/// `text` broken at spaces into lines of at most `first` columns, then `rest`.
+pub(crate) fn broken(text: &str, first: usize, rest: usize, long: LongWords) -> Vec<String> {
+    let words = WordSeparator::AsciiSpace.find_words(text);
+    let words = match long {
+        LongWords::Cut => break_words(words, rest),
+        LongWords::Kept => words.collect(),
+    };
+    let words: Vec<ShownWord<'_>> = words.into_iter().map(ShownWord).collect();
+    let line = |words: &[ShownWord<'_>]| {
+        let mut line: String = words.iter().flat_map(|word| [word.0.word, word.0.whitespace]).collect();
+        line.truncate(line.len() - words.last().map_or(0, |last| last.0.whitespace.len()));
+        line
+    };
+    wrap_first_fit(&words, &[first as f64, rest as f64]).into_iter().map(line).collect()
+}
+
+/// `text` in lines of at most `width` columns, the later ones behind an indent that comes on top; broken at spaces, or
+/// where they must.
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let room = width.max(8);
+    let lines = text.lines().map(plain::line).flat_map(|line| broken(&line, room, room, LongWords::Cut));
+    lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
 #[cfg(test)]

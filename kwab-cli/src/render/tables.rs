@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kwab::capture::{CaptureReport, Nmi};
 use kwab::plain;
-use kwab::report::catalogue::{Catalogue, Entry, Group};
+use kwab::report::catalogue::{Catalogue, CatalogueEntry, Group};
 use kwab::report::check::CheckReport;
 use kwab::report::salvage::SalvageReport;
 
@@ -98,7 +98,7 @@ fn rows(group: &Group, style: Style) -> String {
 }
 
 /// When it happened: by the wall clock, else since boot.
-fn time(entry: &Entry) -> String {
+fn time(entry: &CatalogueEntry) -> String {
     if let Some(wall) = entry.wall_ns {
         let seconds = wall.div_euclid(1_000_000_000).rem_euclid(86_400);
         return format!("{:02}:{:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,8 +1,8 @@
 //! Runs the binary to its end and says the most memory it ever had, as the kernel counted it (`ru_maxrss` of `wait4`).
 //!
-//! The count of a process begins with that of the process it was started from, because both share memory until `exec`. A test
-//! that has held a hundred megabytes would see them in every child. So the test program starts itself once more, and that
-//! fresh process starts `kwab` and reports.
+//! The count of a process begins with that of the process it was started from, because both share memory until `exec`.
+//! A test that has held a hundred megabytes would see them in every child. So the test program starts itself once more,
+//! and that fresh process starts `kwab` and reports.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -115,7 +115,8 @@ impl Crash {
         self.views.insert(slot, view);
     }
 
-    /// Takes a list that is shown for the first time: without a chosen row, the last moments of a recording are selected.
+    /// Takes a list that is shown for the first time: without a chosen row, the last moments of a recording are
+    /// selected.
     pub fn install_placed(&mut self, slot: Slot, view: Arc<dyn View>) {
         let death = self.report.as_ref().and_then(|report| report.cause.as_ref()?.line);
         let list = self.lists.entry(slot).or_default();

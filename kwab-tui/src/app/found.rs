@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kwab::report::catalogue::Entry;
+use kwab::report::catalogue::CatalogueEntry;
 
+use crate::dump_name;
 use crate::list::ListState;
 use crate::load::{Found, Job};
-use crate::place;
 use crate::view::View as _;
 use crate::view::catalogue::{CatalogueView, Listed};
 
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 64;
 struct Known {
     found: Found,
     /// What each of its dumps says; absent until the file has been read.
-    entries: Option<Vec<Arc<Entry>>>,
+    entries: Option<Vec<Arc<CatalogueEntry>>>,
     /// The scan that saw it last.
     seen: u64,
     /// Whether it has to be read once it stays as it is.
@@ -30,10 +30,10 @@ struct Known {
 
 impl Known {
     /// The dumps of the file: their names, and what they say. A file that has not been read counts as one.
-    fn dumps(&self, file: &Path) -> impl Iterator<Item = (PathBuf, Option<Arc<Entry>>)> {
+    fn dumps(&self, file: &Path) -> impl Iterator<Item = (PathBuf, Option<Arc<CatalogueEntry>>)> {
         let entries = self.entries.as_deref().unwrap_or_default();
         let count = entries.len().max(1);
-        (1..=count).map(move |number| (place::named(file, number, count), entries.get(number - 1).cloned()))
+        (1..=count).map(move |number| (dump_name::named(file, number, count), entries.get(number - 1).cloned()))
     }
 }
 
@@ -163,7 +163,7 @@ impl Catalogue {
     }
 
     /// Takes what dumps say.
-    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Vec<Entry>)>) {
+    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Vec<CatalogueEntry>)>) {
         for (path, entries) in entries {
             if let Some(known) = self.known.get_mut(&path) {
                 known.entries = Some(entries.into_iter().map(Arc::new).collect());
@@ -224,8 +224,8 @@ impl Catalogue {
         true
     }
 
-    /// The rows that a filter had left of the list before, where they are now: until it is asked again, and for good if it
-    /// cannot be understood.
+    /// The rows that a filter had left of the list before, where they are now: until it is asked again, and for good if
+    /// it cannot be understood.
     fn still_shown(&self, before: &CatalogueView, shown: &[u32]) -> Vec<u32> {
         let name = |view: &CatalogueView, row: u32| {
             let row = row as usize;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use kwab::analysis::RecordRef;
 use kwab::format::SectionKind;
+use kwab::model::RecordRef;
 
 use super::trail::Spot;
 use super::{App, Crash, Effect, MenuAction, Overlay};

@@ -1,7 +1,8 @@
 //! Everything the interface knows: what is found, which crash is open, what is selected, what lies over it.
 //!
 //! [`App`] is changed in one place, [`App::update`], which takes an [`Action`] and gives the [`Effect`]s that a
-//! caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so tests drive all of it.
+//! caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so tests drive all of
+//! it.
 
 mod beside;
 mod crash;
@@ -32,7 +33,7 @@ pub use overlay::{MenuAction, Overlay, PromptKind, matching};
 use issued::Issued;
 use trail::Trail;
 
-use crate::action::{Command, Place};
+use crate::action::{Command, KeyScope};
 use crate::config::Config;
 use crate::list::ListState;
 use crate::load::{Generations, Job, ListId, Message, Sources};
@@ -76,7 +77,7 @@ pub enum Effect {
     Copy(String),
     /// A file to be written.
     Write {
-        /// The file.
+        /// Path of the file to write.
         path: PathBuf,
         /// What; absent removes the file.
         text: Option<String>,
@@ -156,13 +157,13 @@ impl App {
 
     /// Where the interface is, for the keys that make sense there.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn key_scope(&self) -> KeyScope {
         match self.slot() {
-            None => Place::Catalogue,
-            Some(Slot::Timeline | Slot::Spans) => Place::Zoom,
-            Some(Slot::Mappings | Slot::Pages | Slot::Audit | Slot::Checks) => Place::Memory,
-            Some(Slot::Hex) => Place::Hex,
-            Some(_) => Place::Crash,
+            None => KeyScope::Catalogue,
+            Some(Slot::Timeline | Slot::Spans) => KeyScope::Zoom,
+            Some(Slot::Mappings | Slot::Pages | Slot::Audit | Slot::Checks) => KeyScope::Memory,
+            Some(Slot::Hex) => KeyScope::Hex,
+            Some(_) => KeyScope::Crash,
         }
     }
 
@@ -229,7 +230,7 @@ impl App {
     #[must_use]
     pub fn dump_name(&self) -> String {
         match self.shown_crash() {
-            Some(crash) => crate::place::in_commands(&crash.path),
+            Some(crash) => crate::dump_name::in_commands(&crash.path),
             None => self.catalogue.paths.first().map_or_else(|| ".".to_string(), |path| path.display().to_string()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::action::{ACTIONS, ActionRow, Command, Place};
+use crate::action::{ACTIONS, ActionRow, Command, KeyScope};
 use crate::keys::fits;
 use crate::view::Target;
 
@@ -69,12 +69,12 @@ pub enum MenuAction {
 
 /// The actions that fit what is typed, best first: those of the place before the others.
 #[must_use]
-pub fn matching(input: &str, here: Place) -> Vec<&'static ActionRow> {
+pub fn matching(input: &str, here: KeyScope) -> Vec<&'static ActionRow> {
     let moves =
         |row: &ActionRow| matches!(row.command, Command::Up | Command::Down | Command::Palette | Command::Escape);
     let mut found: Vec<(i32, &ActionRow)> = ACTIONS
         .iter()
-        .filter(|row| fits(row.place, here) && !moves(row))
+        .filter(|row| fits(row.scope, here) && !moves(row))
         .filter_map(|row| {
             let by_name = fuzzy(input, row.name);
             let by_words = fuzzy(input, row.about).map(|score| score - 20);
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn the_palette_finds_actions_by_some_of_their_letters() {
-        let first = |input| matching(input, Place::Zoom).first().map(|row| row.name);
+        let first = |input| matching(input, KeyScope::Zoom).first().map(|row| row.name);
         assert_eq!(first("zi"), Some("zoom-in"));
         assert_eq!(first("back"), Some("back"));
         assert_eq!(first("regis"), Some("registers"));
         assert_eq!(first("xyzzy"), None);
-        assert!(matching("", Place::Catalogue).iter().all(|row| row.place != Place::Hex));
+        assert!(matching("", KeyScope::Catalogue).iter().all(|row| row.scope != KeyScope::Hex));
     }
 }

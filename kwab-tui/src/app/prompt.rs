@@ -91,7 +91,7 @@ impl App {
 
     fn palette_key(&mut self, mut input: String, selected: usize, key: Key) -> Vec<Effect> {
         let typed = type_into(&mut input, key);
-        let found = matching(&input, self.place());
+        let found = matching(&input, self.key_scope());
         match typed {
             Typed::Ended => return Vec::new(),
             Typed::Accepted => {
@@ -173,7 +173,7 @@ impl App {
         let sources = self.sources.symbols.iter().chain(&self.sources.backing);
         let crash = self.crash.iter().flat_map(|crash| {
             let second = crash.second.iter().map(|second| &second.path);
-            std::iter::once(&crash.path).chain(second).map(|name| crate::place::split(name).0)
+            std::iter::once(&crash.path).chain(second).map(|name| crate::dump_name::split(name).0)
         });
         self.catalogue.files().chain(sources).cloned().chain(crash).collect()
     }

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Modifier;
 
 use super::paint::{line as paint_line, put};
-use crate::action::{Command, Place};
+use crate::action::{Command, KeyScope};
 use crate::app::layout::Layout;
 use crate::app::tabs::tabs;
 use crate::app::{App, Overlay, PromptKind};
@@ -141,8 +141,8 @@ fn place(app: &App) -> String {
 
 /// The keys that matter most where one is, as many as fit.
 fn keys(app: &App, room: usize) -> Line {
-    let wanted: &[(Command, &str)] = match app.place() {
-        Place::Catalogue => &[
+    let wanted: &[(Command, &str)] = match app.key_scope() {
+        KeyScope::Catalogue => &[
             (Command::Follow, "open"),
             (Command::Filter, "filter"),
             (Command::Help, "keys"),
@@ -152,7 +152,7 @@ fn keys(app: &App, room: usize) -> Line {
             (Command::Compare, "compare"),
             (Command::Catalogue, "quit"),
         ],
-        Place::Zoom => &[
+        KeyScope::Zoom => &[
             (Command::Follow, "follow"),
             (Command::Back, "back"),
             (Command::ZoomIn, "zoom in"),
@@ -162,7 +162,7 @@ fn keys(app: &App, room: usize) -> Line {
             (Command::Palette, "actions"),
             (Command::Copy, "copy"),
         ],
-        Place::Hex => &[
+        KeyScope::Hex => &[
             (Command::Follow, "follow"),
             (Command::Back, "back"),
             (Command::Goto, "address"),
@@ -171,7 +171,7 @@ fn keys(app: &App, room: usize) -> Line {
             (Command::Help, "keys"),
             (Command::Filter, "search"),
         ],
-        Place::Memory => &[
+        KeyScope::Memory => &[
             (Command::Follow, "follow"),
             (Command::Back, "back"),
             (Command::Mode, "next list"),

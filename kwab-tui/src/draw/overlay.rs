@@ -31,7 +31,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 }
 
 fn palette(app: &App, input: &str, selected: usize, area: Rect, buffer: &mut Buffer) {
-    let found = matching(input, app.place());
+    let found = matching(input, app.key_scope());
     let mut lines: Vec<Line> = found
         .iter()
         .map(|row| {

@@ -1,4 +1,5 @@
-//! Puts text into cells, cut at the edges of an area. Everything the interface shows passes here, so here it is made safe.
+//! Puts text into cells, cut at the edges of an area. Everything the interface shows passes here, so here it is made
+//! safe.
 
 use kwab::plain;
 use ratatui::buffer::Buffer;

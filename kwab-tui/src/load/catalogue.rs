@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
-use kwab::report::catalogue::{Entry, entry, unreadable};
+use kwab::report::catalogue::{CatalogueEntry, entry, unreadable};
 
 use super::{Found, Generations, Message};
 
@@ -53,8 +53,8 @@ pub(super) fn read(generation: u64, files: &[PathBuf], current: &Generations, se
     send(Message::Entries { generation, entries });
 }
 
-/// What the dumps of a file say about themselves; damage and files that are no dumps are entries too.
-fn entries_of(path: &Path) -> Vec<Entry> {
+/// What the dumps of a file say about themselves; damage and files that are not dumps are entries too.
+fn entries_of(path: &Path) -> Vec<CatalogueEntry> {
     let name = path.display().to_string();
     let said = |dump: Result<DumpFile, OpenError>| match dump {
         Ok(file) => entry(&Dump::load(file, Depth::Catalogue), &name),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Context, Dump as Analysed, images, triage};
+use kwab::analysis::{Context, images, triage};
 use kwab::export::{span_tree, ticks_per_us};
 use kwab::model::index::EventIndex;
 use kwab::model::log::LogIndex;
@@ -16,8 +16,8 @@ use kwab::report::inspect::{Options, Report, inspect};
 use kwab::symbols::{Finder, IndexCache};
 
 use super::{Generations, Job, Message, Sources, Watch};
+use crate::dump_name;
 use crate::marks::Marks;
-use crate::place;
 use crate::text::grouped;
 use crate::view::hex::HexView;
 use crate::view::log::LogView;
@@ -28,7 +28,8 @@ use crate::view::timeline::TimelineView;
 use crate::view::triage::TriageView;
 use crate::view::{Slot, View, audit, backtrace, integrity, profile, registers, tasks};
 
-/// A dump up to this length is held whole; of a longer one the middle of its recordings is left out until it is asked for.
+/// A dump up to this length is held whole; of a longer one the middle of its recordings is left out until it is asked
+/// for.
 const WHOLE: u64 = 32 << 20;
 /// Rows of the report's lists.
 const ROWS: usize = 256;
@@ -69,7 +70,7 @@ pub(super) fn open(
 
 /// Opens the dump of a name: a file, or one of several in it.
 fn open_named(name: &Path) -> Result<DumpFile, OpenError> {
-    let (file, number) = place::split(name);
+    let (file, number) = dump_name::split(name);
     DumpFile::open_number(&file, number)
 }
 
@@ -121,7 +122,7 @@ fn skipped(dump: &Dump) -> Vec<String> {
 fn conclude(
     generation: u64,
     name: &str,
-    dump: Dump,
+    mut dump: Dump,
     report: &Report,
     sources: &Sources,
     current: &Generations,
@@ -129,8 +130,8 @@ fn conclude(
 ) {
     let skipped = skipped(&dump);
     send(Message::Skipped { generation, skipped: skipped.clone() });
-    let analysed = Analysed::of_loaded(dump);
-    let case = analysed.case();
+    dump.file.release();
+    let case = dump.case();
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
     list(Slot::Tasks, Arc::new(tasks::tasks(&case)));
     list(Slot::Locks, Arc::new(tasks::locks(&case)));
@@ -160,7 +161,7 @@ fn conclude(
     list(Slot::Pages, Arc::new(PagesView::new(&ctx)));
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
     list(Slot::Checks, Arc::new(audit::checks(&ctx, &backing)));
-    list(Slot::Spans, Arc::new(profile::spans(&span_tree(&analysed), ticks_per_us(&analysed))));
+    list(Slot::Spans, Arc::new(profile::spans(&span_tree(&dump), ticks_per_us(&dump))));
     if !sources.symbols.is_empty()
         && let Some(problem) = found.problems.first()
     {

@@ -1,8 +1,8 @@
 //! Work that takes time, beside the screen: a few threads, jobs in, messages out.
 //!
 //! Every job carries the generation of what it is for. When that is no longer looked at, its number is raised in
-//! [`Generations`]: jobs not begun are dropped, running ones stop at their next look, and messages that still arrive are
-//! ignored by their number. [`perform`] does a job wherever it is called, so that tests need no threads.
+//! [`Generations`]: jobs not begun are dropped, running ones stop at their next look, and messages that still arrive
+//! are ignored by their number. [`perform`] does a job wherever it is called, so that tests need no threads.
 
 mod catalogue;
 mod crash;
@@ -16,7 +16,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use kwab::report::catalogue::Entry;
+use kwab::report::catalogue::CatalogueEntry;
 use kwab::report::inspect::Report;
 
 use crate::list::{self, ListState, Question};
@@ -88,9 +88,9 @@ pub enum Job {
         generation: u64,
         /// The list of which both crashes have a view.
         slot: Slot,
-        /// This crash's.
+        /// The view of this crash.
         left: Arc<dyn View>,
-        /// The other's.
+        /// The view of the other crash.
         right: Arc<dyn View>,
         /// What the two are called.
         names: (String, String),
@@ -177,7 +177,7 @@ pub enum Message {
         /// For which catalogue.
         generation: u64,
         /// Each file, and what its dumps say.
-        entries: Vec<(PathBuf, Vec<Entry>)>,
+        entries: Vec<(PathBuf, Vec<CatalogueEntry>)>,
     },
     /// What a crash is about, before anything is concluded.
     Head {
@@ -199,7 +199,7 @@ pub enum Message {
         generation: u64,
         /// The list that is ready.
         slot: Slot,
-        /// Its rows.
+        /// The rows of the list.
         view: Arc<dyn View>,
     },
     /// What of a long recording conclusions do not rest on.

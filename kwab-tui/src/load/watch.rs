@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{Generations, Message};
 
-/// Tells how far a long job is, and whether anybody still waits for it.
+/// Tells how far a long job is, and whether its result is still wanted.
 pub(super) struct Watch<'w> {
     /// For which crash.
     pub(super) generation: u64,

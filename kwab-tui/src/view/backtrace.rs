@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use kwab::analysis::{Context, RecordRef, TraceFrame, View as Space, stacks};
+use kwab::analysis::{Context, TraceFrame, View as Space, stacks};
 use kwab::decode::{Values, around};
+use kwab::model::RecordRef;
 use kwab::report::align::shape;
 use kwab::report::inspect::Report;
 use kwab::symbols::SourceLines;

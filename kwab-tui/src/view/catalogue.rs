@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kwab::report::catalogue::{Entry, FIELDS};
+use kwab::report::catalogue::{CatalogueEntry, FIELDS};
 use kwab::report::filter::{FieldValue, Fields as _};
 
 use super::{Column, Key, Link, Look, Row, Target, View, text};
@@ -27,7 +27,7 @@ pub struct Listed {
     /// Path of the file.
     pub path: String,
     /// What it says; absent until it has been read.
-    pub entry: Option<Arc<Entry>>,
+    pub entry: Option<Arc<CatalogueEntry>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +96,7 @@ impl CatalogueView {
         }
     }
 
-    fn entry(&self, index: usize) -> Option<&Entry> {
+    fn entry(&self, index: usize) -> Option<&CatalogueEntry> {
         match self.items.get(index)? {
             Item::Dump(dump) => self.dumps.get(*dump)?.entry.as_deref(),
             Item::Group(group) => self.dumps.get(*self.groups.get(*group)?.first()?)?.entry.as_deref(),
@@ -111,7 +111,7 @@ impl CatalogueView {
         let died = first.is_some_and(|entry| !matches!(entry.kind.as_str(), "recording" | "unreadable"));
         let what = first.map_or(String::new(), |entry| match entry.kind.as_str() {
             "recording" => "recordings without a crash".to_string(),
-            "unreadable" => "files that are no dumps".to_string(),
+            "unreadable" => "files that are not dumps".to_string(),
             _ => entry.cause.clone(),
         });
         let cells = [
@@ -162,7 +162,7 @@ fn time_key(dump: &Listed) -> (Option<i64>, Option<u32>, Option<u64>, &str) {
 }
 
 /// When it happened: by the wall clock, else since boot.
-fn when(entry: &Entry) -> String {
+fn when(entry: &CatalogueEntry) -> String {
     if let Some(wall) = entry.wall_ns {
         let seconds = wall.div_euclid(1_000_000_000).rem_euclid(86_400);
         return format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);

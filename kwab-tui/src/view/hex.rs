@@ -1,4 +1,5 @@
-//! Captured memory as bytes: sixteen in a row, an inspector for what is under the cursor, pointers that can be followed.
+//! Captured memory as bytes: sixteen in a row, an inspector for what is under the cursor, pointers that can be
+//! followed.
 //!
 //! Only where the pieces lie is kept; their bytes are read from the dump when a row of them is drawn.
 

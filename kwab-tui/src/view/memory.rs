@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use kwab::analysis::Context;
 use kwab::analysis::audit::Finding;
 use kwab::analysis::verify::WrongPage;
-use kwab::analysis::{Case, Context, Found, RecordRef};
 use kwab::format::record::Vma;
+use kwab::model::{Case, Located, RecordRef};
 use kwab::report::filter::FieldValue;
 
 use super::coverage::Coverage;
@@ -70,7 +71,7 @@ fn captured(case: &Case<'_>) -> BTreeMap<Option<u32>, Coverage> {
     ranges.into_iter().map(|(pid, ranges)| (pid, Coverage::of(ranges))).collect()
 }
 
-fn mapping(vma: &Found<Vma<'_>>, ctx: &Context<'_, '_>, captured: &BTreeMap<Option<u32>, Coverage>) -> Mapping {
+fn mapping(vma: &Located<Vma<'_>>, ctx: &Context<'_, '_>, captured: &BTreeMap<Option<u32>, Coverage>) -> Mapping {
     let (start, end) = (vma.start.unwrap_or(0), vma.end.unwrap_or(0));
     let dying = vma.pid.is_none() || ctx.death.pid.is_none() || vma.pid == ctx.death.pid;
     let holds = |addr: Option<u64>| dying && addr.is_some_and(|addr| (start..end).contains(&addr));
@@ -103,8 +104,8 @@ fn mark(rows: &mut [Mapping], finding: &Finding) {
     }
 }
 
-/// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a dump
-/// in which every mapping holds every page would take memory for each pair.
+/// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a
+/// dump in which every mapping holds every page would take memory for each pair.
 fn mark_pages(rows: &mut [Mapping], pages: &[WrongPage]) {
     let mut by_place: BTreeMap<Option<u32>, Vec<&WrongPage>> = BTreeMap::new();
     for page in pages {

@@ -1,7 +1,7 @@
 //! What every view has in common: rows, what is beside a row, where it leads, and the command that says the same.
 //!
-//! A view is a value that is made once from a dump, in the background, and then only looked at: any row by its number, as
-//! often as it is drawn. Selection, filter, search, sorting, export and drawing are written once, over this trait.
+//! A view is a value that is made once from a dump, in the background, and then only looked at: any row by its number,
+//! as often as it is drawn. Selection, filter, search, sorting, export and drawing are written once, over this trait.
 
 pub mod audit;
 pub mod backtrace;

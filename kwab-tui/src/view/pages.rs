@@ -1,8 +1,9 @@
 //! Pages: every page-table entry with its frame and what checks said of it, and all of them at once as a heat map.
 
+use kwab::analysis::Context;
 use kwab::analysis::audit::is_present;
-use kwab::analysis::{Case, Context, RecordRef};
 use kwab::format::record::CheckResult;
+use kwab::model::{Case, RecordRef};
 use kwab::report::filter::FieldValue;
 
 use super::{Column, Key, Link, Look, Row, Slot, Target, View, number, text};

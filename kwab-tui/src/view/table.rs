@@ -1,6 +1,7 @@
-//! A view that is a list of finished rows, for lists that are short: findings, tasks, locks, costs, sections, comparisons.
+//! A view that is a list of finished rows, for lists that are short: findings, tasks, locks, costs, sections,
+//! comparisons.
 
-use kwab::analysis::RecordRef;
+use kwab::model::RecordRef;
 use kwab::report::filter::FieldValue;
 
 use super::flame::Flame;

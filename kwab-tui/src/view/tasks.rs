@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use kwab::analysis::{Case, Found, text as of_bytes};
+use kwab::analysis::text as of_bytes;
 use kwab::format::record::{Frame, LockKind, LockWait, TaskState};
+use kwab::model::{Case, Located};
 
 use super::table::{Table, TableRow};
 use super::timeline::dash;
@@ -130,7 +131,7 @@ const LOCKS: &[Column] = &[
 pub fn locks(case: &Case<'_>) -> Table {
     let mut rows = Vec::new();
     // Who waits for each lock; listed below its first record only.
-    let mut waits: BTreeMap<u64, Vec<&Found<LockWait<'_>>>> = BTreeMap::new();
+    let mut waits: BTreeMap<u64, Vec<&Located<LockWait<'_>>>> = BTreeMap::new();
     for wait in &case.waits {
         waits.entry(wait.addr.unwrap_or(0)).or_default().push(wait);
     }

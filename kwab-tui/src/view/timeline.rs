@@ -78,7 +78,7 @@ pub(super) fn dash<T: ToString>(value: Option<T>) -> String {
 }
 
 pub(super) fn pid(event: &Event) -> Option<u32> {
-    Some(event.pid).filter(|pid| *pid != Event::NOBODY)
+    Some(event.pid).filter(|pid| *pid != Event::NO_PROCESS)
 }
 
 pub(super) fn cpu(event: &Event) -> Option<u8> {

@@ -137,12 +137,12 @@ pub(crate) fn text_of(buffer: &Buffer) -> String {
     lines.join("\n")
 }
 
-/// A folder with the dumps of all real logs and made ones, which is also the current directory, so that paths on screens
-/// are the same everywhere.
+/// A folder with the dumps of all real logs and made ones, which is also the current directory, so that paths on
+/// screens are the same everywhere.
 pub(crate) fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        // One folder per test program, made anew: what a static holds is never removed.
+        // One folder per test program, made afresh: what a static holds is never removed.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(folder.join("crashes")).expect("a folder");

@@ -1,7 +1,8 @@
 //! Audits mappings against page tables against frame counts: rules with ids, each with the rows that witness it.
 //!
-//! Every rule compares things that the dump says of the same page; none guesses. Rights are those of x86_64 entries (SDM
-//! volume 3A, chapter 4.5); an entry's rights come from its record, or from the raw entry where the record has none.
+//! Every rule compares things that the dump says of the same page; none guesses. Rights are those of x86_64 entries
+//! (SDM volume 3A, chapter 4.5); an entry's rights come from its record, or from the raw entry where the record has
+//! none.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,11 @@ use kwab_format::record::{FrameInfo, ImageKind, Task, Vma};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::dump::{Case, Found, text};
 use super::evidence::Evidence;
+use super::quote::text;
 pub use super::space::is_present;
 use super::space::{Mapping, PAGE, Spaces};
+use crate::model::{Case, Located};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -23,14 +25,14 @@ pub enum Severity {
     Note,
     /// Wrong in most systems.
     Warning,
-    /// Wrong.
+    /// The rule's violation is a bug.
     Error,
 }
 
 /// A rule of the audit.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditRule {
-    /// Its name.
+    /// Name of the rule, as `--rule` takes it.
     pub id: &'static str,
     /// How bad a violation is.
     pub severity: Severity,
@@ -44,7 +46,7 @@ pub struct AuditRule {
 /// A rule that is violated.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// The rule.
+    /// Name of the violated rule.
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
@@ -74,7 +76,7 @@ pub const RESTS_ON: &[SectionKind] =
 /// Witnesses that are kept of one rule.
 pub const MAX_WITNESSES: usize = 8;
 
-/// All rules.
+/// The rules of the audit, in the order of the report.
 pub const RULES: &[AuditRule] = &[
     rule("VM-OVERLAP", Severity::Error, "two mappings of one process overlap", 0.85, overlap),
     rule("VM-SPAN-2", Severity::Error, "a page belongs to two mappings and is mapped", 0.90, span),
@@ -174,7 +176,7 @@ impl Rows {
     }
 }
 
-fn row<T>(found: &Found<T>, text: String) -> Evidence {
+fn row<T>(found: &Located<T>, text: String) -> Evidence {
     Evidence { text, at: Some(found.at), weight: 0.0 }
 }
 
@@ -365,7 +367,7 @@ fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
 
 fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
     // Only the kernel itself can count the mappings of all processes.
-    let ordinary = |frame: &Found<FrameInfo<'_>>| frame.flags.unwrap_or(0) & 0b1_1110 == 0;
+    let ordinary = |frame: &Located<FrameInfo<'_>>| frame.flags.unwrap_or(0) & 0b1_1110 == 0;
     for frame in audit.case.frame_infos.iter().filter(|frame| ordinary(frame)) {
         let (Some(refs), Some(0), Some(number)) = (frame.refcount, frame.mapped, frame.frame) else { continue };
         let count = frame.count.unwrap_or(1);
@@ -380,12 +382,12 @@ fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn shared_root(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    let mut owners: BTreeMap<u64, &Found<Task<'_>>> = BTreeMap::new();
+    let mut owners: BTreeMap<u64, &Located<Task<'_>>> = BTreeMap::new();
     for task in audit.case.tasks.iter().filter(|task| task.page_table_root.is_some_and(|root| root != 0)) {
         let (Some(root), Some(pid)) = (task.page_table_root, task.pid) else { continue };
         let first = *owners.entry(root).or_insert(task);
         // Kernel threads borrow; a child of vfork shares until it executes, and its parent sleeps meanwhile.
-        let vfork = [first, task].iter().any(|task| super::dump::waits_in_vfork(task));
+        let vfork = [first, task].iter().any(|task| super::quote::waits_in_vfork(task));
         let dead = [first, task].iter().any(|t| t.state == Some(kwab_format::record::TaskState::ZOMBIE));
         if first.pid != Some(pid) && first.pid != Some(0) && pid != 0 && !vfork && !dead {
             let names = format!("{}[{}] and {}[{pid}]", text(first.comm), first.pid.unwrap_or(0), text(task.comm));
@@ -460,7 +462,7 @@ fn huge_partial(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn huge_uneven(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    let mut heads: BTreeMap<u64, (u64, &Found<FrameInfo<'_>>)> = BTreeMap::new();
+    let mut heads: BTreeMap<u64, (u64, &Located<FrameInfo<'_>>)> = BTreeMap::new();
     for frame in audit.case.frame_infos.iter().filter(|frame| frame.flags.unwrap_or(0) & 0x30 != 0) {
         let (Some(number), Some(refs)) = (frame.frame, frame.refcount) else { continue };
         let (first, other) = *heads.entry(number / 512).or_insert((refs, frame));

@@ -19,7 +19,7 @@ pub enum BackingError {
     /// The path cannot be read.
     #[error("{path}: {source}")]
     Io {
-        /// The path.
+        /// Path of the file that could not be read.
         path: String,
         /// What the system said.
         source: std::io::Error,
@@ -48,7 +48,7 @@ impl Backing {
     /// Reads an initramfs, or the files below a directory.
     ///
     /// # Errors
-    /// [`BackingError`] when the path cannot be read or is no archive.
+    /// [`BackingError`] when the path cannot be read or is not an archive.
     pub fn open(path: &Path) -> Result<Self, BackingError> {
         if path.is_dir() {
             return Ok(Self::from_files(files_below(path)));
@@ -59,7 +59,7 @@ impl Backing {
             return Err(BackingError::NoArchive(path.display().to_string()));
         }
         let unpacked = cpio::unpack(&bytes);
-        let files = cpio::entries(&unpacked).filter(cpio::Entry::is_file);
+        let files = cpio::entries(&unpacked).filter(cpio::ArchiveFile::is_file);
         Ok(Self::from_files(files.map(|file| (format!("/{}", file.name), file.data.to_vec())).collect()))
     }
 
@@ -91,7 +91,8 @@ impl Backing {
         self.files.is_empty()
     }
 
-    /// A page that holds `bytes` from `in_page` on to its end: file and offset of the first byte. Pages of `prefer` win.
+    /// A page that holds `bytes` from `in_page` on to its end: file and offset of the first byte. Pages of `prefer`
+    /// win.
     pub(super) fn page_with(&self, bytes: &[u8], in_page: u64, prefer: &str) -> Option<(String, u64)> {
         let rest = usize::try_from(PAGE.checked_sub(in_page)?).ok()?;
         // A run that fits many pages by chance says nothing.

@@ -2,8 +2,8 @@
 //!
 //! [`guilty`] goes outwards over the frames and, in each, over the functions that were inlined there. Reporters, panic
 //! machinery and trap entries say nothing. Allocators, lists, locks and copies do what their caller says: a fault there
-//! means that something was corrupted before, and the caller is named with that remark. Where only such frames are known,
-//! the innermost helper is named: a place is worth more than silence.
+//! means that something was corrupted before, and the caller is named with that remark. Where only such frames are
+//! known, the innermost helper is named: a place is worth more than silence.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct Guilty {
 const CALLERS: usize = 4;
 
 impl Guilty {
-    /// `function (file:line)`.
+    /// `function (file:line)`, or the part of it that is known.
     #[must_use]
     pub fn in_words(&self) -> String {
         match (&self.file, self.line) {

@@ -22,7 +22,7 @@ pub struct Code {
     pub marked: u64,
     /// Whether `marked` is the fault itself.
     pub is_fault: bool,
-    /// The instructions.
+    /// The instructions, in the order of their addresses.
     pub lines: Vec<Instruction>,
 }
 

@@ -1,15 +1,17 @@
-//! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by address.
+//! What rules may ask: the case, the death, a named backtrace, the faulting instruction, mappings and memory by
+//! address.
 
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, StackBounds, Vma};
 
 use super::audit;
 use super::blame::{self, Guilty};
-use super::death::Death;
-use super::dump::{Case, Found, RecordRef, text};
+use super::death::Postmortem;
 use super::frame::TraceFrame;
+use super::quote::text;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
+use crate::model::{Case, Located, RecordRef};
 use crate::symbols::{Location, Probe, Symbols, demangle, is_machinery, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
@@ -19,12 +21,12 @@ const MAX_FRAMES: usize = 128;
 /// Everything a rule may look at.
 #[derive(Debug)]
 pub struct Context<'c, 'a> {
-    /// The records.
+    /// The records of the dump by kind.
     pub case: &'c Case<'a>,
     /// Images with symbols, possibly none.
     pub symbols: &'c Symbols,
-    /// What died.
-    pub death: Death,
+    /// The death that the dump is about; empty when nothing died.
+    pub death: Postmortem,
     /// Where it died, innermost first.
     pub trace: Vec<TraceFrame>,
     /// The function to look at first, by the frames of the death.
@@ -43,7 +45,7 @@ impl<'c, 'a> Context<'c, 'a> {
     /// Prepares what rules look at.
     #[must_use]
     pub fn new(case: &'c Case<'a>, symbols: &'c Symbols, backing: &Backing) -> Self {
-        let death = Death::of(case);
+        let death = Postmortem::of(case);
         let space = View { case, symbols, pid: death.code_pid(), death: &death };
         let trace = named_trace(&space, &death);
         let instruction = faulting_instruction(&space, &death);
@@ -68,15 +70,15 @@ impl<'c, 'a> Context<'c, 'a> {
 
     /// The mapping of the dead process that holds an address.
     #[must_use]
-    pub fn vma_at(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub fn vma_at(&self, addr: u64) -> Option<&Located<Vma<'a>>> {
         self.case.vma_holding(self.death.pid, addr)
     }
 
     /// The first mapping behind an address.
     #[must_use]
-    pub fn vma_above(&self, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub fn vma_above(&self, addr: u64) -> Option<&Located<Vma<'a>>> {
         let pid = self.death.pid;
-        let own = |vma: &&Found<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
+        let own = |vma: &&Located<Vma<'_>>| vma.pid.is_none() || pid.is_none() || vma.pid == pid;
         self.case.vmas.iter().filter(own).filter(|vma| vma.start.is_some_and(|s| s > addr)).min_by_key(|vma| vma.start)
     }
 
@@ -88,7 +90,7 @@ impl<'c, 'a> Context<'c, 'a> {
 
     /// The stack whose range or guard holds an address.
     #[must_use]
-    pub fn stack_at(&self, addr: u64) -> Option<&Found<StackBounds<'a>>> {
+    pub fn stack_at(&self, addr: u64) -> Option<&Located<StackBounds<'a>>> {
         self.case.stacks.iter().find(|stack| {
             let (Some(low), Some(high)) = (stack.low, stack.high) else { return false };
             (low.saturating_sub(stack.guard.unwrap_or(0))..high).contains(&addr)
@@ -167,13 +169,13 @@ pub struct View<'c, 'a> {
     case: &'c Case<'a>,
     symbols: &'c Symbols,
     pid: Option<u32>,
-    death: &'c Death,
+    death: &'c Postmortem,
 }
 
 impl<'c, 'a> View<'c, 'a> {
     /// Memory as the kernel (`None`) or a process sees it, with the registers of a death.
     #[must_use]
-    pub const fn of(case: &'c Case<'a>, symbols: &'c Symbols, pid: Option<u32>, death: &'c Death) -> Self {
+    pub const fn of(case: &'c Case<'a>, symbols: &'c Symbols, pid: Option<u32>, death: &'c Postmortem) -> Self {
         Self { case, symbols, pid, death }
     }
 
@@ -185,7 +187,7 @@ impl<'c, 'a> View<'c, 'a> {
 
     /// The record with the byte at an address, and how far into it.
     #[must_use]
-    pub fn memory_at(&self, addr: u64) -> Option<(&Found<Memory<'a>>, usize)> {
+    pub fn memory_at(&self, addr: u64) -> Option<(&Located<Memory<'a>>, usize)> {
         // Kernel memory looks the same from every process; user memory is one process's own.
         let memory = self.case.memory_holding(self.pid, addr)?;
         let skip = usize::try_from(addr.checked_sub(memory.vaddr?)?).ok()?;
@@ -233,7 +235,7 @@ impl Values for View<'_, '_> {
     }
 }
 
-fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instruction> {
+fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instruction> {
     let ip = death.ip.filter(|&ip| ip != 0)?;
     let mut bytes = view.bytes(ip).to_vec();
     if bytes.is_empty() {
@@ -250,7 +252,7 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Death) -> Option<Instructio
 }
 
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.
-fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
+fn named_trace(view: &View<'_, '_>, death: &Postmortem) -> Vec<TraceFrame> {
     let (walked, _) = walked(view, &death.for_unwinding(), MAX_FRAMES);
     let printed = named_frames(printed_trace(view.case, death), view.symbols, death.code_pid());
     // Frames found by scanning may be left over from earlier calls: they are not more than what the kernel printed.
@@ -265,7 +267,7 @@ fn named_trace(view: &View<'_, '_>, death: &Death) -> Vec<TraceFrame> {
     // The interrupted instruction is the one thing registers always know better than a printed trace.
     let first = walked.into_iter().next().filter(|first| printed.first().is_none_or(|frame| frame.ip != first.ip));
     // Where no image names that instruction, the kernel may have printed its function beside it.
-    let told = crate::text::console::location(death.location.as_bytes());
+    let told = crate::text::console::location(death.location.as_deref().unwrap_or_default());
     let first = first.map(|frame| match told.as_ref().filter(|_| frame.name.is_none() && Some(frame.ip) == death.ip) {
         Some(told) => TraceFrame { name: Some(demangle(text(Some(told.symbol)).trim())), ..frame },
         None => frame,
@@ -319,7 +321,7 @@ pub(super) fn is_machinery_at(location: &Location) -> bool {
     }
 }
 
-fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
+fn printed_trace(case: &Case<'_>, death: &Postmortem) -> Vec<TraceFrame> {
     // The stacks of listed tasks have numbers too; they are never the death's.
     let of_death = || case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS);
     let first_trace = of_death().filter_map(|frame| frame.trace).min();
@@ -329,7 +331,7 @@ fn printed_trace(case: &Case<'_>, death: &Death) -> Vec<TraceFrame> {
 }
 
 /// A frame that the kernel printed.
-pub(super) fn printed_frame(frame: &Found<Frame<'_>>) -> TraceFrame {
+pub(super) fn printed_frame(frame: &Located<Frame<'_>>) -> TraceFrame {
     let raw = text(frame.symbol);
     let name = demangle(raw.trim());
     let machinery = is_machinery(&name) || REPORTERS.iter().any(|part| name.contains(part));

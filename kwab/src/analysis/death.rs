@@ -1,12 +1,15 @@
 //! Gathers what the dump says about the one death it is about: who, where, which access, which registers.
 //!
-//! The same fact may stand in a cause record, a register set, a crash report and a page-fault event; the first that has it
-//! wins, in that order, and its place is kept.
+//! The same fact may stand in a cause record, a register set, a crash report and a page-fault event; the first that has
+//! it wins, in that order, and its place is kept.
+
+use std::ops::Deref;
 
 use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
 
-use super::dump::{Case, Found, RecordRef, text};
+use super::quote::text;
 use crate::decode::{Values, has_address, vector_of, without_debug_location};
+use crate::model::{Case, Death, Located, RecordRef};
 use crate::unwind;
 
 /// `si_code` of a signal that the kernel sends without an address, as for a general protection fault (sigaction(2)).
@@ -19,37 +22,17 @@ const PAGED: &[&str] =
 /// Registers of one set; no processor has more.
 const MOST_REGISTERS: usize = 256;
 
-/// What died.
+/// A death with the state of the machine at it, and the records that say so.
 #[derive(Clone, Debug, Default)]
-pub struct Death {
-    /// Kind of death, when the dump says one.
-    pub kind: Option<CauseKind>,
+pub struct Postmortem {
+    /// What is known of the death; empty when the dump tells of none.
+    pub death: Death,
     /// Whether the processor was in the kernel.
     pub in_kernel: bool,
-    /// Process.
-    pub pid: Option<u32>,
-    /// Name of the thread, or the command line.
-    pub comm: String,
-    /// The message.
+    /// Name of the thread, else the command line; empty when neither is known.
+    pub program: String,
+    /// The message without the location that debug builds put before it.
     pub message: String,
-    /// Signal number.
-    pub signal: Option<i64>,
-    /// Instruction.
-    pub ip: Option<u64>,
-    /// Stack pointer.
-    pub sp: Option<u64>,
-    /// Address whose access failed.
-    pub fault_addr: Option<u64>,
-    /// Error code of the exception.
-    pub error_code: Option<u64>,
-    /// Exception number.
-    pub vector: Option<u32>,
-    /// System call in progress.
-    pub syscall: Option<i64>,
-    /// Function printed with the instruction.
-    pub location: String,
-    /// Source file and line of a panic.
-    pub source: Option<String>,
     /// Registers at the fault.
     pub registers: Vec<(RegId, u64)>,
     /// The record that says what died.
@@ -60,26 +43,34 @@ pub struct Death {
     pub fault_at: Option<RecordRef>,
 }
 
-impl Death {
+impl Deref for Postmortem {
+    type Target = Death;
+
+    fn deref(&self) -> &Death {
+        &self.death
+    }
+}
+
+impl Postmortem {
     /// Looks through the records; an empty value when the dump tells of no death.
     #[must_use]
     pub fn of(case: &Case<'_>) -> Self {
-        let mut death = Self::default();
-        death.take_cause(case);
-        death.take_registers(case);
-        death.take_report(case);
-        death.take_panic(case);
-        death.take_page_fault(case);
+        let mut found = Self::default();
+        found.take_cause(case);
+        found.take_registers(case);
+        found.take_report(case);
+        found.take_panic(case);
+        found.take_page_fault(case);
         let by_kernel = case.causes.first().is_some_and(|cause| cause.signal_code == Some(SI_KERNEL));
-        if death.vector.is_some_and(|vector| !has_address(vector)) || (by_kernel && death.fault_addr == Some(0)) {
+        if found.vector.is_some_and(|vector| !has_address(vector)) || (by_kernel && found.fault_addr == Some(0)) {
             // No access failed there: the address is that of an older page fault, or a zero for none.
-            (death.fault_addr, death.fault_at) = (None, None);
+            (found.death.fault_addr, found.fault_at) = (None, None);
         }
-        let ring = death.register(RegId::CS).map(|cs| cs & 3);
-        if let Some(ring) = ring.filter(|_| death.at.is_none()) {
-            death.in_kernel = ring == 0;
+        let ring = found.register(RegId::CS).map(|cs| cs & 3);
+        if let Some(ring) = ring.filter(|_| found.at.is_none()) {
+            found.in_kernel = ring == 0;
         }
-        death
+        found
     }
 
     /// Whether the dump is about a death at all.
@@ -112,7 +103,8 @@ impl Death {
         if self.in_kernel { None } else { self.pid }
     }
 
-    /// Whether the failed access was an instruction fetch: by the error code, or because the address is the instruction.
+    /// Whether the failed access was an instruction fetch: by the error code, or because the address is the
+    /// instruction.
     #[must_use]
     pub fn is_fetch(&self) -> bool {
         let by_code = self.error_code.is_some_and(|code| self.vector == Some(14) && code & 0x10 != 0);
@@ -122,22 +114,13 @@ impl Death {
     fn take_cause(&mut self, case: &Case<'_>) {
         let Some(cause) = case.causes.first() else { return };
         self.at = Some(cause.at);
-        self.kind = cause.kind;
         let signal = cause.kind == Some(CauseKind::FATAL_SIGNAL);
         self.in_kernel = cause.in_kernel.unwrap_or(!signal && cause.kind != Some(CauseKind::LIVE));
-        self.pid = cause.pid;
-        self.comm = text(cause.comm.or(cause.cmdline));
+        self.program = text(cause.comm.or(cause.cmdline));
         self.message = without_debug_location(&text(cause.message)).into_owned();
-        self.signal = cause.signal.map(i64::from);
-        (self.ip, self.sp, self.fault_addr) = (cause.ip, cause.sp, cause.fault_addr);
-        self.error_code = cause.error_code;
-        self.vector = cause.vector.or_else(|| vector_of(&text(cause.exception))).or_else(|| vector_of(&self.message));
-        self.syscall = cause.syscall;
-        self.location = text(cause.location);
-        self.source = cause.file.map(|file| match cause.source_line {
-            Some(line) => format!("{}:{line}", text(Some(file))),
-            None => text(Some(file)),
-        });
+        self.death = Death::from(&cause.record);
+        let named = || vector_of(&text(cause.exception)).or_else(|| vector_of(&self.message));
+        self.death.vector = cause.vector.or_else(named);
     }
 
     fn take_registers(&mut self, case: &Case<'_>) {
@@ -146,11 +129,11 @@ impl Death {
         if let Some(list) = &set.regs {
             self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
         }
-        self.vector = self.vector.or(set.vector);
-        self.error_code = self.error_code.or(set.error_code);
-        self.pid = self.pid.or(set.pid);
-        self.ip = self.ip.or_else(|| self.register(RegId::RIP));
-        self.sp = self.sp.or_else(|| self.register(RegId::RSP));
+        self.death.vector = self.vector.or(set.vector);
+        self.death.error_code = self.error_code.or(set.error_code);
+        self.death.pid = self.pid.or(set.pid);
+        self.death.ip = self.ip.or_else(|| self.register(RegId::RIP));
+        self.death.sp = self.sp.or_else(|| self.register(RegId::RSP));
         // CR2 keeps the address of the last page fault; it means something only when this was one.
         let paged = match self.vector {
             Some(vector) => has_address(vector),
@@ -162,20 +145,20 @@ impl Death {
             }
         };
         if paged && self.signal.is_none() {
-            self.fault_addr = self.fault_addr.or_else(|| self.register(RegId::CR2));
+            self.death.fault_addr = self.fault_addr.or_else(|| self.register(RegId::CR2));
         }
         if self.vector.is_none()
             && self.register(RegId::CR2).is_some()
             && self.error_code.is_some()
             && self.fault_addr.is_some()
         {
-            self.vector = Some(14);
+            self.death.vector = Some(14);
         }
     }
 
-    fn best_set<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Found<Registers<'a>>> {
+    fn best_set<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Located<Registers<'a>>> {
         let of_role = |role: RegisterRole| {
-            let fits = |set: &&Found<Registers<'_>>| {
+            let fits = |set: &&Located<Registers<'_>>| {
                 set.role == Some(role) && (self.in_kernel || set.pid.is_none() || set.pid == self.pid)
             };
             case.registers.iter().find(fits)
@@ -191,24 +174,24 @@ impl Death {
         let Some(report) = reports.next_back() else { return };
         if self.at.is_none() {
             self.at = Some(report.at);
-            self.kind = Some(CauseKind::FATAL_SIGNAL);
+            self.death.kind = Some(CauseKind::FATAL_SIGNAL);
         }
         if self.kind != Some(CauseKind::FATAL_SIGNAL) {
             return;
         }
-        self.pid = self.pid.or(report.pid);
-        self.signal = self.signal.or(report.signal);
-        self.ip = self.ip.or(report.ip);
-        self.fault_addr = self.fault_addr.or(report.fault_addr);
-        if self.comm.is_empty() {
-            self.comm = text(report.cmdline);
+        self.death.pid = self.pid.or(report.pid);
+        self.death.signal = self.signal.or(report.signal.and_then(|signal| u32::try_from(signal).ok()));
+        self.death.ip = self.ip.or(report.ip);
+        self.death.fault_addr = self.fault_addr.or(report.fault_addr);
+        if self.program.is_empty() {
+            self.program = text(report.cmdline);
         }
         if self.registers.is_empty()
             && let Some(list) = &report.regs
         {
             self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
             self.registers_at = Some(report.at);
-            self.sp = self.sp.or_else(|| self.register(RegId::RSP));
+            self.death.sp = self.sp.or_else(|| self.register(RegId::RSP));
         }
     }
 
@@ -216,7 +199,7 @@ impl Death {
         let Some(panic) = case.panics.first() else { return };
         if self.at.is_none() {
             self.at = Some(panic.at);
-            self.kind = Some(CauseKind::PANIC);
+            self.death.kind = Some(CauseKind::PANIC);
             self.in_kernel = true;
         }
         if self.message.is_empty() && self.in_kernel {
@@ -231,24 +214,24 @@ impl Death {
             && self.kind == Some(CauseKind::FATAL_SIGNAL)
             && self.ip.is_none_or(|ip| fault.ip.is_none_or(|other| other == ip))
         {
-            self.fault_addr = self.fault_addr.or(fault.vaddr);
-            self.ip = self.ip.or(fault.ip);
-            self.error_code = self.error_code.or(fault.error_code);
-            self.vector = self.vector.or(Some(14));
+            self.death.fault_addr = self.fault_addr.or(fault.vaddr);
+            self.death.ip = self.ip.or(fault.ip);
+            self.death.error_code = self.error_code.or(fault.error_code);
+            self.death.vector = self.vector.or(Some(14));
             self.fault_at = Some(fault.at);
         }
-        // A SIGSEGV or SIGBUS with an address is a page fault whether or not somebody wrote the number down.
+        // A SIGSEGV or SIGBUS with an address is a page fault whether or not the vector was recorded.
         if self.vector.is_none() && matches!(self.signal, Some(7 | 11)) && self.fault_addr.is_some() {
-            self.vector = Some(14);
+            self.death.vector = Some(14);
         }
     }
 
     /// A line that says what died, for the head of a report.
     #[must_use]
     pub fn headline(&self, case: &Case<'_>) -> String {
-        let who = match (self.comm.is_empty(), self.pid) {
-            (false, Some(pid)) => format!("{}[{pid}]", self.comm),
-            (false, None) => self.comm.clone(),
+        let who = match (self.program.is_empty(), self.pid) {
+            (false, Some(pid)) => format!("{}[{pid}]", self.program),
+            (false, None) => self.program.clone(),
             (true, Some(pid)) => format!("process {pid}"),
             (true, None) => "a process".to_owned(),
         };
@@ -282,12 +265,11 @@ impl Death {
 
 /// The name of a signal.
 #[must_use]
-pub(super) fn signal_name(number: i64) -> Option<String> {
-    let number = u8::try_from(number).ok()?;
+pub(super) fn signal_name(number: u32) -> Option<String> {
     linux_abi::Signal::new(number.into()).map(|signal| signal.to_string())
 }
 
-impl Values for Death {
+impl Values for Postmortem {
     fn register(&self, number: u16) -> Option<u64> {
         Self::register(self, RegId(number))
     }

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::dump::RecordRef;
+use crate::model::RecordRef;
 
 /// A fact that a claim rests on, or that speaks against it.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Evidence {
-    /// The fact.
+    /// The fact as a sentence.
     pub text: String,
     /// The record that says so; absent for what follows from the absence of records.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,8 @@
-//! What an analysis concludes: claims with scores, the evidence they rest on, what speaks against them, what to run next.
+//! What an analysis concludes: claims with scores, the evidence they rest on, what speaks against them, what to run
+//! next.
 //!
-//! A score is one minus the product of what each piece of evidence leaves open, times what each counter-argument leaves:
-//! two independent pieces of weight 0.5 make 0.75. Every weight can be shown, so every score can be explained.
+//! A score is one minus the product of what each piece of evidence leaves open, times what each counter-argument
+//! leaves: two independent pieces of weight 0.5 make 0.75. Every weight can be shown, so every score can be explained.
 //!
 //! Symptoms do not add up to a cause: without evidence that proves the mechanism ([`Claim::proven`]) a score ends at
 //! [`SYMPTOM`]. A score is an estimate of how often a first hypothesis with that score is right.
@@ -11,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::blame::Guilty;
-use super::dump::{Case, RecordRef};
 pub use super::evidence::Evidence;
+use crate::model::{Case, RecordRef};
 
 /// What may have happened.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -24,7 +25,7 @@ pub struct Hypothesis {
     /// The rule of another analysis that the claim comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<&'static str>,
-    /// The claim.
+    /// The claim as a sentence.
     pub claim: String,
     /// How well the dump supports it, from 0 to 1.
     pub score: f64,
@@ -41,6 +42,9 @@ pub struct Hypothesis {
     pub next: Vec<String>,
     /// What is lost or damaged that it rests on; its score is lowered for each.
     pub weakened: Vec<String>,
+    /// Whether it tells of a bug, or of something done on purpose.
+    #[serde(skip)]
+    pub is_bug: bool,
 }
 
 /// What each lost kind of section leaves of a score.
@@ -53,7 +57,7 @@ pub const SYMPTOM: f64 = 0.69;
 /// What a rule brings into each of its hypotheses.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// Its name.
+    /// Name of the rule, as the report prints it.
     pub id: &'static str,
     /// The kind of bug.
     pub class: &'static str,
@@ -61,6 +65,8 @@ pub struct Named {
     pub rests_on: &'static [SectionKind],
     /// What to run next; `RULE` stands for what the claim is about.
     pub next: &'static [&'static str],
+    /// Whether it tells of a bug, or of something done on purpose.
+    pub is_bug: bool,
 }
 
 /// A hypothesis in the making, as rules build it.
@@ -143,6 +149,7 @@ impl Claim {
             against,
             next,
             weakened: case.weakness(rule.rests_on),
+            is_bug: rule.is_bug,
         };
         found.weigh();
         found

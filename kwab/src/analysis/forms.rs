@@ -1,17 +1,17 @@
 //! The JSON that `kwab triage`, `kwab audit-vm` and `kwab verify-pages` print: a versioned form around each analysis.
 //!
 //! The forms are contracts: their schemas are checked in, and [`SCHEMA`] rises when one changes. Addresses, offsets and
-//! other words of 64 bits are strings of full width, `0x` and sixteen digits, because JSON readers round larger numbers;
-//! counts are numbers.
+//! other words of 64 bits are strings of full width, `0x` and sixteen digits, because JSON readers round larger
+//! numbers; counts are numbers.
 
 use kwab_format::SectionKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::audit::{self, Finding};
-use super::dump::Case;
 use super::triage::Triage;
 use super::verify::{self, Backing, Verified, WrongPage};
+use crate::model::Case;
 
 /// The version of the three forms.
 pub const SCHEMA: u32 = 3;
@@ -23,7 +23,7 @@ pub struct TriageReport {
     pub schema: u32,
     /// The dump as the user named it.
     pub file: String,
-    /// The conclusions.
+    /// The conclusions of the triage.
     #[serde(flatten)]
     pub triage: Triage,
 }

@@ -1,13 +1,13 @@
 //! A frame of a stack with its name, as rules, blame and reports read it.
 
-use super::dump::RecordRef;
+use crate::model::RecordRef;
 use crate::symbols::SourceFrame;
 use crate::unwind::Trust;
 
 /// A frame with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceFrame {
-    /// Address.
+    /// Return address, or the instruction of the first frame.
     pub ip: u64,
     /// Stack pointer in this frame, for one that was walked.
     pub sp: Option<u64>,

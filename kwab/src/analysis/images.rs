@@ -6,8 +6,9 @@ use std::sync::Arc;
 use kwab_format::record::{Image as ImageRecord, ImageKind};
 
 use super::context::Context;
-use super::dump::{Case, Found, text};
-use crate::symbols::{BuildId, Finder, Image, IndexCache, Loaded, Symbols, Wanted};
+use super::quote::text;
+use crate::model::{Case, Located};
+use crate::symbols::{BuildId, Finder, Image, IndexCache, LoadedImage, Symbols, Wanted};
 
 /// The symbols of a dump, and why some of its images have none.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
                 }
             },
         };
-        images.symbols.add(Loaded::new(image, named.bias, named.pid));
+        images.symbols.add(LoadedImage::new(image, named.bias, named.pid));
     }
     images.problems.sort();
     images.problems.dedup();
@@ -67,7 +68,7 @@ pub fn nameless(ctx: &Context<'_, '_>) -> String {
     }
     let kernel = ctx.case.identities.first().and_then(|identity| identity.kernel_build_id);
     let programs = || ctx.case.images.iter().filter(|image| image.pid.is_some() && image.pid == ctx.death.pid);
-    let holds = |image: &&Found<ImageRecord<'_>>| {
+    let holds = |image: &&Located<ImageRecord<'_>>| {
         at.is_some_and(|ip| image.start.is_some_and(|start| start <= ip) && image.end.is_some_and(|end| ip < end))
     };
     let image = match (ctx.death.in_kernel, programs().find(holds).or_else(|| programs().next())) {

@@ -1,8 +1,9 @@
-//! Invariants of a running kernel that a dump can confirm or refute: sleepers, locks, deadlines, run queues, stacks, frames.
+//! Invariants of a running kernel that a dump can confirm or refute: sleepers, locks, deadlines, run queues, stacks,
+//! frames.
 //!
-//! Each rule of the table goes through the records that it is about, counts what it could check, and keeps what violates
-//! it. A rule without anything to check says nothing; one that checked and found nothing excludes its kind of bug, as far
-//! as the dump goes. The rules about mappings and page tables are those of [`audit`](super::audit).
+//! Each rule of the table goes through the records that it is about, counts what it could check, and keeps what
+//! violates it. A rule without anything to check says nothing; one that checked and found nothing excludes its kind of
+//! bug, as far as the dump goes. The rules about mappings and page tables are those of [`audit`](super::audit).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +11,15 @@ use kwab_format::SectionKind;
 use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 
 use super::context::{Context, View};
-use super::dump::{Found, RecordRef, text};
+use super::quote::text;
 use super::space::Spaces;
+use crate::model::{Located, RecordRef};
 use crate::unwind::Space as _;
 
 /// A rule of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Invariant {
-    /// Its name.
+    /// Name of the invariant.
     pub id: &'static str,
     /// What holds, as a sentence.
     pub holds: &'static str,
@@ -33,7 +35,7 @@ pub struct Invariant {
 /// What a rule found.
 #[derive(Clone, Debug)]
 pub struct Checked {
-    /// The rule.
+    /// The violated invariant.
     pub rule: &'static Invariant,
     /// Things that it could check.
     pub checked: u64,
@@ -52,7 +54,7 @@ pub struct Violation {
     pub tid: Option<u32>,
 }
 
-/// All rules.
+/// The invariants that are checked, in the order of the report.
 pub const INVARIANTS: &[Invariant] = &[
     rule(
         "INV-CHILD",
@@ -157,20 +159,20 @@ fn seconds(task: &Task<'_>) -> String {
 }
 
 /// Sleepers that have slept for so long that no wake-up is under way.
-fn sleepers<'c, 'a>(ctx: &'c Context<'_, 'a>) -> impl Iterator<Item = &'c Found<Task<'a>>> {
+fn sleepers<'c, 'a>(ctx: &'c Context<'_, 'a>) -> impl Iterator<Item = &'c Located<Task<'a>>> {
     ctx.case.tasks.iter().filter(|task| is_asleep(task) && task.state_ns.is_some_and(|ns| ns > PATIENCE))
 }
 
 /// The arguments of the call that a thread is in.
 fn call_in_progress(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<[Option<u64>; 6]> {
-    let own = |call: &&Found<kwab_format::record::SyscallRecord<'_>>| {
+    let own = |call: &&Located<kwab_format::record::SyscallRecord<'_>>| {
         call.in_progress == Some(true) && call.pid == task.pid && (call.tid.is_none() || call.tid == task.tid)
     };
     ctx.case.syscalls.iter().rev().find(own).map(|call| call.args())
 }
 
 fn child(ctx: &Context<'_, '_>, rows: &mut Rows) {
-    let mut children: BTreeMap<u32, Vec<&Found<Task<'_>>>> = BTreeMap::new();
+    let mut children: BTreeMap<u32, Vec<&Located<Task<'_>>>> = BTreeMap::new();
     for task in ctx.case.tasks.iter().filter(|task| task.pid == task.tid || task.tid.is_none()) {
         children.entry(task.ppid.unwrap_or(0)).or_default().push(task);
     }
@@ -187,7 +189,7 @@ fn child(ctx: &Context<'_, '_>, rows: &mut Rows) {
         // wait4(2): a positive number is one child, -1 and 0 are any.
         let wanted = call_in_progress(ctx, task).and_then(|args| args[0]).map(|arg| arg as u32 as i32);
         let any_lives = own.iter().any(|child| child.state != Some(TaskState::ZOMBIE));
-        let waited_for = |child: &&&Found<Task<'_>>| match wanted.filter(|_| reason.contains("wait4")) {
+        let waited_for = |child: &&&Located<Task<'_>>| match wanted.filter(|_| reason.contains("wait4")) {
             Some(pid @ 1..) => child.pid.is_some_and(|child| i64::from(child) == i64::from(pid)),
             Some(-1 | 0) => true,
             _ => !any_lives,
@@ -283,7 +285,7 @@ fn owner(ctx: &Context<'_, '_>, rows: &mut Rows) {
     if ctx.case.tasks.is_empty() || !ctx.case.weakness(&[SectionKind::TASKS]).is_empty() {
         return;
     }
-    let living = |task: &&Found<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
+    let living = |task: &&Located<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
     let alive: BTreeSet<u32> = ctx.case.tasks.iter().filter(living).filter_map(|task| task.tid.or(task.pid)).collect();
     for lock in &ctx.case.locks {
         let Some(holder) = lock.holder_tid.or(lock.holder_pid).filter(|holder| *holder != 0) else { continue };

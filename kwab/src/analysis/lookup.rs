@@ -2,8 +2,8 @@
 
 use kwab_format::record::{ImageKind, Memory, Vma};
 
-use super::dump::{Case, Found};
 use crate::intervals::{ByProcess, IntervalMap, Range};
+use crate::model::{Case, Located};
 
 /// How far code can lie from a printed frame when the dump does not say where the kernel is.
 const NEAR_PRINTED: u64 = 8 << 20;
@@ -18,9 +18,9 @@ fn range(start: u64, end: u64, number: usize) -> Option<Range> {
 }
 
 impl<'a> Case<'a> {
-    /// The first captured bytes that hold an address and are visible to a process: its own, those without a process, and
-    /// those of the kernel. `None` as the process sees everything.
-    pub(super) fn memory_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Found<Memory<'a>>> {
+    /// The first captured bytes that hold an address and are visible to a process: its own, those without a process,
+    /// and those of the kernel. `None` as the process sees everything.
+    pub(super) fn memory_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Memory<'a>>> {
         let map = self.lookup.memory.get_or_init(|| {
             ByProcess::of(self.memory.iter().enumerate().filter_map(|(number, memory)| {
                 let (start, length) = (memory.vaddr?, memory.bytes?.len() as u64);
@@ -35,19 +35,19 @@ impl<'a> Case<'a> {
 
     /// The first mapping that holds an address, among those of a process and those without one; `None` as the process
     /// means any.
-    pub(super) fn vma_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub(super) fn vma_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Vma<'a>>> {
         let map = self.vmas_by_process();
         let number = if pid.is_none() { map.anywhere(addr) } else { map.seen_by(pid, addr) };
         self.vmas.get(number? as usize)
     }
 
     /// The first mapping of exactly this process that holds an address.
-    pub(super) fn vma_owned(&self, pid: Option<u32>, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub(super) fn vma_owned(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Vma<'a>>> {
         self.vmas.get(self.vmas_by_process().owned_by(pid, addr)? as usize)
     }
 
     /// The first mapping of a file that a program cannot write, as [`vma_holding`](Self::vma_holding) for one process.
-    pub(super) fn file_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Found<Vma<'a>>> {
+    pub(super) fn file_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Vma<'a>>> {
         let is_file = |vma: &Vma<'_>| vma.path.is_some() && vma.prot.unwrap_or(0) & WRITE == 0;
         let map = self.lookup.files.get_or_init(|| self.mapped(is_file));
         self.vmas.get(map.seen_by(pid, addr)? as usize)
@@ -60,8 +60,8 @@ impl<'a> Case<'a> {
         map.seen_by(pid, addr).is_some()
     }
 
-    /// Whether the kernel may have code at an address: inside of its images, or near a frame that it printed when the dump
-    /// names no image.
+    /// Whether the kernel may have code at an address: inside of its images, or near a frame that it printed when the
+    /// dump names no image.
     pub(super) fn is_kernel_code(&self, addr: u64) -> bool {
         let map = self.lookup.kernel.get_or_init(|| {
             let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));

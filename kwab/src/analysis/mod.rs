@@ -1,8 +1,25 @@
 //! Draws conclusions from a dump: what may have happened, with evidence, counter-evidence and the next command.
 //!
-//! [`Dump`] opens the bytes and [`Case`] sorts the sound records. [`triage`] runs the table of [`rules`], which rest on two
-//! analyses of their own: [`audit`] compares mappings, page tables and frame counts; [`verify`] compares pages with the
-//! files behind them. All of them return values; words and colours are the front end's.
+//! A [`Case`](crate::model::Case) holds the sound records of a dump by kind, and a [`Context`] what is derived from
+//! them. [`triage()`] runs the table of [`rules`], which rest on two analyses of their own: [`audit`] compares
+//! mappings, page tables and frame counts; [`verify`] compares pages with the files behind them. All of them return
+//! values; words and colours are the front end's.
+//!
+//! ```
+//! use kwab::analysis::{triage, verify::Backing};
+//! use kwab::model::{Depth, Dump};
+//! use kwab::symbols::Symbols;
+//!
+//! let dump = Dump::open("../testing/dumps/null-dereference.kwab".as_ref(), Depth::Rules)?;
+//! let triage = triage(&dump.case(), &Symbols::new(), &Backing::none(), "crash.kwab");
+//! assert!(triage.has_findings());
+//! let best = &triage.hypotheses[0];
+//! assert_eq!((best.rule, best.score), ("NULL", 0.69));
+//! assert_eq!(best.claim, "the kernel dereferenced a null pointer plus 0x18");
+//! # Ok::<(), kwab::model::OpenError>(())
+//! ```
+//!
+//! [`rules::Rule`] shows how to add a rule.
 
 pub mod audit;
 mod backing;
@@ -10,18 +27,16 @@ pub mod blame;
 pub mod code;
 mod context;
 mod death;
-mod dump;
 mod evidence;
 pub mod finding;
 pub mod forms;
 mod frame;
 pub mod images;
 pub mod invariants;
-mod keep;
-mod load;
 mod lookup;
 mod origin;
 mod page_order;
+mod quote;
 pub mod rules;
 mod space;
 pub mod stacks;
@@ -34,7 +49,7 @@ pub mod verify;
 mod tests;
 
 pub use context::{Context, View};
-pub use death::Death;
-pub use dump::{Case, Dump, Found, Needs, RecordRef, text};
+pub use death::Postmortem;
 pub use frame::TraceFrame;
-pub use triage::{LEAST, Triage, judge, triage};
+pub use quote::text;
+pub use triage::{LEAST, Triage, judge, judge_by, triage};

@@ -1,7 +1,7 @@
 //! Says where wrong bytes come from: zeros, poison, another page, or the right file moved by some bytes.
 //!
-//! A page is found by bisection. A run that lies anywhere in its file is found by reading the file, so all searches of a
-//! dump together read a bounded number of bytes ([`MOST_READ`]); a page for which none are left says so.
+//! A page is found by bisection. A run that lies anywhere in its file is found by reading the file, so all searches of
+//! a dump together read a bounded number of bytes ([`MOST_READ`]); a page for which none are left says so.
 
 use std::cell::Cell;
 
@@ -28,7 +28,7 @@ pub enum Content {
     Zeros,
     /// One byte over and over, as allocators leave it.
     Poison {
-        /// The byte.
+        /// The byte that fills the page.
         byte: u8,
     },
     /// Another page of the same file.
@@ -40,7 +40,7 @@ pub enum Content {
     },
     /// A page of another file.
     OtherFile {
-        /// That file.
+        /// Path of the file whose page it is.
         path: String,
         /// The offset in it.
         #[serde(serialize_with = "crate::text::word")]
@@ -107,7 +107,7 @@ impl<'b> Search<'b> {
         Self { backing, left: Cell::new(MOST_READ) }
     }
 
-    /// The files.
+    /// The files to compare pages with.
     pub(super) const fn files(&self) -> &'b Backing {
         self.backing
     }

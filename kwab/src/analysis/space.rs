@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use kwab_format::record::{FrameInfo, Pte, Vma};
 
-use super::dump::{Case, Found};
 use crate::intervals::{IntervalMap, Range};
+use crate::model::{Case, Located};
 
 /// Bytes of the smallest page.
 pub(super) const PAGE: u64 = 4096;
@@ -17,9 +17,9 @@ const MAX_RUN: u64 = 1 << 36;
 /// What an entry allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rights {
-    /// Writing.
+    /// Whether writing is allowed.
     pub(super) write: bool,
-    /// Execution.
+    /// Whether execution is allowed.
     pub(super) execute: bool,
     /// Access from user mode.
     pub(super) user: bool,
@@ -30,9 +30,9 @@ pub(super) struct Rights {
 /// A run of present entries.
 #[derive(Clone, Debug)]
 pub(super) struct Mapping<'c, 'a> {
-    /// Process.
+    /// Process whose page table it is; `None` for the kernel's.
     pub(super) pid: Option<u32>,
-    /// First address.
+    /// First virtual address of the run.
     pub(super) start: u64,
     /// Address behind the last.
     pub(super) end: u64,
@@ -48,8 +48,8 @@ pub(super) struct Mapping<'c, 'a> {
     pub(super) levels: Vec<(u8, u64)>,
     /// References to the frame, as the entry's record has it.
     pub(super) refcount: Option<u64>,
-    /// The record.
-    pub(super) source: &'c Found<Pte<'a>>,
+    /// The page-table record that says so.
+    pub(super) source: &'c Located<Pte<'a>>,
 }
 
 impl Mapping<'_, '_> {
@@ -61,7 +61,7 @@ impl Mapping<'_, '_> {
         }
     }
 
-    fn of<'c, 'a>(source: &'c Found<Pte<'a>>) -> Option<Mapping<'c, 'a>> {
+    fn of<'c, 'a>(source: &'c Located<Pte<'a>>) -> Option<Mapping<'c, 'a>> {
         if !is_present(source) {
             return None;
         }
@@ -123,27 +123,27 @@ impl Ranges {
 /// The address spaces of a dump.
 #[derive(Debug)]
 pub(super) struct Spaces<'c, 'a> {
-    vmas: BTreeMap<Option<u32>, (Ranges, Vec<&'c Found<Vma<'a>>>)>,
-    ptes: &'c [Found<Pte<'a>>],
+    vmas: BTreeMap<Option<u32>, (Ranges, Vec<&'c Located<Vma<'a>>>)>,
+    ptes: &'c [Located<Pte<'a>>],
     /// The present entries of each process in order of address.
-    mapped: BTreeMap<Option<u32>, (Ranges, Vec<&'c Found<Pte<'a>>>)>,
-    frames: BTreeMap<u64, &'c Found<FrameInfo<'a>>>,
+    mapped: BTreeMap<Option<u32>, (Ranges, Vec<&'c Located<Pte<'a>>>)>,
+    frames: BTreeMap<u64, &'c Located<FrameInfo<'a>>>,
 }
 
 impl<'c, 'a> Spaces<'c, 'a> {
     pub(super) fn of(case: &'c Case<'a>) -> Self {
-        let mut by_pid: BTreeMap<Option<u32>, Vec<&Found<Vma<'_>>>> = BTreeMap::new();
+        let mut by_pid: BTreeMap<Option<u32>, Vec<&Located<Vma<'_>>>> = BTreeMap::new();
         for vma in &case.vmas {
             by_pid.entry(vma.pid).or_default().push(vma);
         }
-        let indexed = |(pid, mut list): (_, Vec<&'c Found<Vma<'a>>>)| {
+        let indexed = |(pid, mut list): (_, Vec<&'c Located<Vma<'a>>>)| {
             list.sort_by_key(|vma| (vma.start, vma.end));
             let ranges = Ranges::of(list.iter().map(|vma| (vma.start.unwrap_or(0), vma.end.unwrap_or(0))));
             (pid, (ranges, list))
         };
         let vmas = by_pid.into_iter().map(indexed).collect();
         /// First address, address behind the last, entry.
-        type Entry<'c, 'a> = (u64, u64, &'c Found<Pte<'a>>);
+        type Entry<'c, 'a> = (u64, u64, &'c Located<Pte<'a>>);
         let mut entries: BTreeMap<Option<u32>, Vec<Entry<'_, '_>>> = BTreeMap::new();
         for mapping in case.ptes.iter().filter_map(Mapping::of) {
             entries.entry(mapping.pid).or_default().push((mapping.start, mapping.end, mapping.source));
@@ -159,7 +159,7 @@ impl<'c, 'a> Spaces<'c, 'a> {
     }
 
     /// Every process with its mappings in order of address.
-    pub(super) fn maps(&self) -> impl Iterator<Item = (Option<u32>, &[&'c Found<Vma<'a>>])> {
+    pub(super) fn maps(&self) -> impl Iterator<Item = (Option<u32>, &[&'c Located<Vma<'a>>])> {
         self.vmas.iter().map(|(pid, (_, list))| (*pid, list.as_slice()))
     }
 
@@ -181,7 +181,7 @@ impl<'c, 'a> Spaces<'c, 'a> {
     }
 
     /// The mappings that a run of entries touches.
-    pub(super) fn vmas_over(&self, mapping: &Mapping<'_, '_>) -> impl Iterator<Item = &'c Found<Vma<'a>>> {
+    pub(super) fn vmas_over(&self, mapping: &Mapping<'_, '_>) -> impl Iterator<Item = &'c Located<Vma<'a>>> {
         let (start, end) = (mapping.start, mapping.end);
         let list = self.vmas.get(&mapping.pid).and_then(|(ranges, list)| list.get(ranges.near(start, end)));
         list.unwrap_or_default()
@@ -191,7 +191,7 @@ impl<'c, 'a> Spaces<'c, 'a> {
     }
 
     /// Every run of entries with every mapping that it touches.
-    pub(super) fn mapped_pairs(&self) -> impl Iterator<Item = (Mapping<'c, 'a>, &'c Found<Vma<'a>>)> {
+    pub(super) fn mapped_pairs(&self) -> impl Iterator<Item = (Mapping<'c, 'a>, &'c Located<Vma<'a>>)> {
         self.mappings().flat_map(|mapping| {
             let vmas: Vec<_> = self.vmas_over(&mapping).collect();
             vmas.into_iter().map(move |vma| (mapping.clone(), vma))
@@ -212,7 +212,7 @@ impl<'c, 'a> Spaces<'c, 'a> {
     }
 
     /// What the dump says of a frame, given its physical address.
-    pub(super) fn frame(&self, paddr: u64) -> Option<&'c Found<FrameInfo<'a>>> {
+    pub(super) fn frame(&self, paddr: u64) -> Option<&'c Located<FrameInfo<'a>>> {
         let number = paddr / PAGE;
         let (first, info) = self.frames.range(..=number).next_back()?;
         (number - first < info.count.unwrap_or(1)).then_some(*info)
@@ -267,7 +267,7 @@ pub(super) struct CountedFrames<'c, 'a> {
     /// Every frame that is mapped, in order.
     pub(super) runs: Vec<FrameRun>,
     first_mappings: IntervalMap,
-    ptes: &'c [Found<Pte<'a>>],
+    ptes: &'c [Located<Pte<'a>>],
 }
 
 impl<'c, 'a> CountedFrames<'c, 'a> {

@@ -1,16 +1,18 @@
 //! Says where everything stood: the stack of every processor and task in the dump, equal ones together.
 //!
-//! Stacks are walked from saved registers through whatever stack bytes the dump holds; a task without registers keeps the
-//! frames that its kernel printed. Two stacks are equal when they hold the same addresses, and for programs the same names.
+//! Stacks are walked from saved registers through whatever stack bytes the dump holds; a task without registers keeps
+//! the frames that its kernel printed. Two stacks are equal when they hold the same addresses, and for programs the
+//! same names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use kwab_format::record::{RegId, RegisterRole, Registers, Task};
 
 use super::context::{View, named_frames, printed_frame, walked};
-use super::death::Death;
-use super::dump::{Case, Found, RecordRef, text};
+use super::death::Postmortem;
 use super::frame::TraceFrame;
+use super::quote::text;
+use crate::model::{Case, Located, RecordRef};
 use crate::symbols::Symbols;
 use crate::unwind::{self, Stopped, Trust};
 
@@ -38,7 +40,7 @@ const MAX_FRAMES: usize = 64;
 
 /// All stacks of the dump but that of the death itself, in the order of the dump.
 #[must_use]
-pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Stack> {
+pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Stack> {
     let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at);
     let sets = others.filter(|set| set.role != Some(RegisterRole::DUMPER)).take(MOST);
     let tasks = by_tid(case);
@@ -64,7 +66,7 @@ pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Stack> {
 
 /// The stack behind saved registers, innermost frame first.
 #[must_use]
-pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(RegId, u64)]) -> Vec<TraceFrame> {
+pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, values: &[(RegId, u64)]) -> Vec<TraceFrame> {
     let mut registers = unwind::Registers::default();
     values.iter().for_each(|(id, value)| registers.set(id.0, Some(*value)));
     let user = registers.ip().is_some_and(|ip| ip >> 63 == 0);
@@ -74,24 +76,24 @@ pub fn of_values(case: &Case<'_>, symbols: &Symbols, death: &Death, values: &[(R
 
 /// The stack behind a register set, innermost frame first.
 #[must_use]
-pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Death, set: &Registers<'_>) -> Vec<TraceFrame> {
+pub fn of_set(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, set: &Registers<'_>) -> Vec<TraceFrame> {
     let Some(registers) = for_unwinding(set) else { return Vec::new() };
     let user = registers.ip().is_some_and(|ip| ip >> 63 == 0);
     let view = View::of(case, symbols, set.pid.filter(|_| user), death);
     walked(&view, &registers, MAX_FRAMES).0
 }
 
-/// The kernel stack of a thread: walked from its saved registers, else as its kernel printed it. Empty when the dump has
-/// neither.
+/// The kernel stack of a thread: walked from its saved registers, else as its kernel printed it. Empty when the dump
+/// has neither.
 #[must_use]
-pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Death, tid: u32) -> Vec<TraceFrame> {
+pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, tid: u32) -> Vec<TraceFrame> {
     let kernel = |role: Option<RegisterRole>| matches!(role, Some(RegisterRole::SWITCHED_OUT | RegisterRole::STOPPED));
     let own = case.registers.iter().find(|set| set.tid.or(set.pid) == Some(tid) && kernel(set.role));
     let walked = own.map(|set| of_set(case, symbols, death, set)).unwrap_or_default();
     if walked.len() > 1 {
         return walked;
     }
-    let in_tasks = |frame: &&Found<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
+    let in_tasks = |frame: &&Located<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
     let printed = case.frames.iter().filter(in_tasks).filter(|frame| frame.tid.or(frame.pid) == Some(tid));
     named_frames(printed.take(MAX_FRAMES).map(printed_frame).collect(), symbols, None)
 }
@@ -105,7 +107,7 @@ fn for_unwinding(set: &Registers<'_>) -> Option<unwind::Registers> {
 }
 
 /// The tasks of a dump by their thread; of several with the same the first.
-type Tasks<'c, 'a> = BTreeMap<u32, &'c Found<Task<'a>>>;
+type Tasks<'c, 'a> = BTreeMap<u32, &'c Located<Task<'a>>>;
 
 fn by_tid<'c, 'a>(case: &'c Case<'a>) -> Tasks<'c, 'a> {
     let mut tasks = Tasks::new();
@@ -125,8 +127,8 @@ fn named_tid(owner: &str) -> Option<u32> {
 fn of_registers(
     case: &Case<'_>,
     symbols: &Symbols,
-    death: &Death,
-    set: &Found<Registers<'_>>,
+    death: &Postmortem,
+    set: &Located<Registers<'_>>,
     tasks: &Tasks<'_, '_>,
 ) -> Option<Stack> {
     let registers = for_unwinding(set)?;

@@ -6,20 +6,21 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::Context;
-use super::dump::{Case, text};
 use super::finding::{Evidence, Hypothesis};
 use super::images::nameless;
 use super::invariants::{self, Checked};
-use super::rules::RULES;
+use super::quote::text;
+use super::rules::{RULES, Rule};
 use super::trail::{self, Trail};
 use super::undecided::{Undecided, undecided};
 use super::verify::{Backing, Foreign};
+use crate::model::Case;
 use crate::symbols::Symbols;
 
 /// What the triage of a dump says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Triage {
-    /// What died.
+    /// What died, in one line.
     pub headline: String,
     /// The kernel: name, version, architecture, processors.
     pub kernel: String,
@@ -59,7 +60,7 @@ impl Triage {
     /// Whether the dump tells of a bug, or of a death that no rule explains.
     #[must_use]
     pub fn has_findings(&self) -> bool {
-        self.hypotheses.iter().any(|found| is_bug(found.rule)) || (self.died && !self.deliberate)
+        self.hypotheses.iter().any(|found| found.is_bug) || (self.died && !self.deliberate)
     }
 }
 
@@ -69,11 +70,17 @@ pub fn triage(case: &Case<'_>, symbols: &Symbols, backing: &Backing, file: &str)
     judge(&Context::new(case, symbols, backing), file)
 }
 
-/// The same for a case whose context is known already.
+/// As [`triage`], for a case whose context is known already.
 #[must_use]
 pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
+    judge_by(RULES, ctx, file)
+}
+
+/// As [`judge`], by these rules instead of the built-in ones. Between equal scores the earlier rule comes first.
+#[must_use]
+pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let case = ctx.case;
-    let mut hypotheses: Vec<Hypothesis> = RULES
+    let mut hypotheses: Vec<Hypothesis> = rules
         .iter()
         .flat_map(|rule| {
             let claims = (rule.judge)(ctx).into_iter();
@@ -81,14 +88,14 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
         })
         .filter(|found| found.score >= LEAST)
         .collect();
-    let deliberate = hypotheses.iter().any(|found| !is_bug(found.rule));
+    let deliberate = hypotheses.iter().any(|found| !found.is_bug);
     yield_to_bugs(&mut hypotheses);
     // The sort is stable: between equals the order of the table decides.
-    let likely_bug = |found: &Hypothesis| is_bug(found.rule) && found.score >= LIKELY;
+    let likely_bug = |found: &Hypothesis| found.is_bug && found.score >= LIKELY;
     hypotheses.sort_by(|a, b| likely_bug(b).cmp(&likely_bug(a)).then(b.score.total_cmp(&a.score)));
     hypotheses.truncate(MOST);
     if ctx.is_stack_of_death() {
-        for found in hypotheses.iter_mut().filter(|found| found.function.is_none() && is_bug(found.rule)) {
+        for found in hypotheses.iter_mut().filter(|found| found.function.is_none() && found.is_bug) {
             found.function = ctx.guilty.clone();
         }
     }
@@ -103,7 +110,7 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
         *command = command.replace("FILE", file);
     }
     let died = ctx.death.is_known() && ctx.death.kind != Some(CauseKind::LIVE);
-    let likely = hypotheses.iter().any(|found| is_bug(found.rule) && found.score >= LIKELY);
+    let likely = hypotheses.iter().any(|found| found.is_bug && found.score >= LIKELY);
     Triage {
         headline: ctx.death.headline(case),
         trail,
@@ -113,7 +120,7 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
         ruled_out: ruled_out(ctx, &hypotheses),
         lacking: lacking(ctx),
         losses: case.losses(),
-        weakened: case.weakness(&rested_on()),
+        weakened: case.weakness(&rested_on(rules)),
         hypotheses,
         deliberate,
     }
@@ -122,26 +129,22 @@ pub fn judge(ctx: &Context<'_, '_>, file: &str) -> Triage {
 /// A dump that was asked for may still show a bug, which comes first when it is likelier than not. Where that turns the
 /// order of the scores around, the hypothesis behind it says why; its score stays, because both are true.
 fn yield_to_bugs(hypotheses: &mut [Hypothesis]) {
-    let likely = hypotheses.iter().filter(|found| is_bug(found.rule) && found.score >= LIKELY);
+    let likely = hypotheses.iter().filter(|found| found.is_bug && found.score >= LIKELY);
     let Some(bug) = likely.max_by(|a, b| a.score.total_cmp(&b.score)) else { return };
     let name = bug.about.unwrap_or(bug.rule);
     let text = format!("ranked behind {name}: that a dump was asked for does not explain the bug in it");
-    for found in hypotheses.iter_mut().filter(|found| !is_bug(found.rule)) {
+    for found in hypotheses.iter_mut().filter(|found| !found.is_bug) {
         found.against.push(Evidence::context(text.clone()));
     }
 }
 
 /// The kinds of section that any rule rests on, and the one that says whether the dump was asked for.
-fn rested_on() -> Vec<SectionKind> {
-    let mut kinds: Vec<SectionKind> = RULES.iter().flat_map(|rule| rule.rests_on.iter().copied()).collect();
+fn rested_on(rules: &[Rule]) -> Vec<SectionKind> {
+    let mut kinds: Vec<SectionKind> = rules.iter().flat_map(|rule| rule.rests_on.iter().copied()).collect();
     kinds.push(SectionKind::IDENTITY);
     kinds.sort_unstable();
     kinds.dedup();
     kinds
-}
-
-fn is_bug(rule: &str) -> bool {
-    RULES.iter().any(|known| known.id == rule && known.is_bug)
 }
 
 fn kernel_line(case: &Case<'_>) -> String {
@@ -198,7 +201,7 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     out
 }
 
-/// `-ENOSYS`.
+/// Result of a system call that the kernel does not have: `-ENOSYS`.
 const NO_SYSCALL: i64 = -38;
 /// A stack with less room than this may have overflown in the frame that is about to be made.
 const LARGE_FRAME: u64 = 2048;

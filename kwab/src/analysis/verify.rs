@@ -1,7 +1,7 @@
 //! Compares pages with the files behind them, and says what wrong content *is*.
 //!
-//! Pages come from three places: checks that the kernel made (`PageCheck`, `page_verify_fail`), and captured pages of file
-//! mappings that a program cannot write, which are compared here when the files are at hand ([`Backing`]).
+//! Pages come from three places: checks that the kernel made (`PageCheck`, `page_verify_fail`), and captured pages of
+//! file mappings that a program cannot write, which are compared here when the files are at hand ([`Backing`]).
 
 use std::collections::HashMap;
 
@@ -11,10 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use super::backing::{Backing, BackingError};
-use super::dump::{Case, Found, RecordRef, text};
 pub use super::origin::Content;
 use super::origin::Search;
+use super::quote::text;
 use super::space::PAGE;
+use crate::model::{Case, Located, RecordRef};
 use crate::symbols::BuildId;
 
 /// A page that is not what its file says.
@@ -22,13 +23,13 @@ use crate::symbols::BuildId;
 pub struct WrongPage {
     /// The rule, by what the content is.
     pub rule: &'static str,
-    /// Process.
+    /// Process whose page it is.
     pub pid: Option<u32>,
     /// Address of the page.
     #[serde(serialize_with = "crate::text::word")]
     #[schemars(with = "String")]
     pub vaddr: u64,
-    /// The file.
+    /// Path of the file behind the page.
     pub path: String,
     /// Offset of the page in it.
     #[serde(serialize_with = "crate::text::some_word")]
@@ -107,7 +108,7 @@ fn kernel_checks(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
         let sums = check.expected_crc.is_some() && check.actual_crc.is_some() && check.expected_crc != check.actual_crc;
         check.result == Some(CheckResult::DIFFERENT) || (check.result.is_none() && sums)
     });
-    let page = |check: &Found<kwab_format::record::PageCheck<'_>>| {
+    let page = |check: &Located<kwab_format::record::PageCheck<'_>>| {
         let path = text(check.path);
         let (offset, first) = (check.file_offset, check.first_diff.unwrap_or(0));
         let actual = check.actual.unwrap_or_default();
@@ -172,7 +173,7 @@ fn events(case: &Case<'_>) -> Vec<WrongPage> {
 
 /// A captured piece of a file mapping that a program cannot have written.
 struct FilePage<'c, 'a> {
-    memory: &'c Found<Memory<'a>>,
+    memory: &'c Located<Memory<'a>>,
     bytes: &'a [u8],
     vaddr: u64,
     path: String,
@@ -196,8 +197,8 @@ fn file_pages<'c, 'a>(case: &'c Case<'a>) -> impl Iterator<Item = FilePage<'c, '
     })
 }
 
-/// A file at hand that was built from something else than the image in the dump: its pages say nothing about those of the
-/// dump.
+/// A file at hand that was built from something else than the image in the dump: its pages say nothing about those of
+/// the dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Foreign {
     /// The path of both.

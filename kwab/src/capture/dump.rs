@@ -14,8 +14,8 @@ use crate::model::emit::DumpWriter;
 
 /// Memory of a processor's code or stack.
 #[derive(Debug)]
-pub struct Piece {
-    /// The processor.
+pub struct MemoryPiece {
+    /// Number of the processor whose registers these are.
     pub cpu: u32,
     /// Code, not stack.
     pub is_code: bool,
@@ -104,7 +104,7 @@ fn of_processor(writer: &mut DumpWriter<&mut dyn Write>, processor: &Processor, 
     writer.put(SectionKind::REGISTERS, &record);
 }
 
-fn of_memory(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, piece: &Piece) {
+fn of_memory(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, piece: &MemoryPiece) {
     let processor = snapshot.processors.iter().find(|one| one.number == piece.cpu);
     let kind = match (piece.is_code, processor.is_some_and(|one| one.in_user)) {
         (true, _) => MemoryKind::CODE,

@@ -1,9 +1,9 @@
 //! Takes a dump from a guest of any QEMU through its machine protocol (QMP).
 //!
 //! A kernel that dumps by itself knows more than anything outside can find out, so it is asked first, by a non-maskable
-//! interrupt. One that does not act on it is paused, the registers of its processors and the memory around their stack and
-//! instruction pointers are read through the monitor, which translates addresses by the guest's own page tables, and the
-//! guest goes on. What is written then claims no death: the dump is of kind `live`, taken for a hang.
+//! interrupt. One that does not act on it is paused, the registers of its processors and the memory around their stack
+//! and instruction pointers are read through the monitor, which translates addresses by the guest's own page tables,
+//! and the guest goes on. What is written then claims no death: the dump is of kind `live`, taken for a hang.
 //!
 //! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text.
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use dump::Piece;
+pub use dump::MemoryPiece;
 use qmp::{Heard, Session};
 use registers::Processor;
 
@@ -37,7 +37,7 @@ pub struct Options {
 /// Why nothing was captured.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The socket.
+    /// The socket of the monitor cannot be used.
     #[error("{0}")]
     Io(#[from] io::Error),
     /// The other side does not speak the protocol, or stopped.
@@ -46,9 +46,9 @@ pub enum CaptureError {
     /// QEMU refuses a command.
     #[error("QEMU refuses {command}: {why}")]
     Refused {
-        /// The command.
+        /// The command that QEMU refused.
         command: String,
-        /// Its words.
+        /// QEMU's reason in its own words.
         why: String,
     },
     /// The processors are of a kind whose registers are not known.
@@ -96,10 +96,10 @@ pub struct Snapshot {
     pub qemu: String,
     /// What became of the interrupt.
     pub nmi: Nmi,
-    /// The processors.
+    /// The virtual processors, in QEMU's order.
     pub processors: Vec<Processor>,
     /// Memory around their pointers.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<MemoryPiece>,
     /// What could not be read.
     pub missing: Vec<String>,
 }
@@ -192,7 +192,13 @@ fn read(session: &mut Session, nmi: Nmi) -> Result<Snapshot, CaptureError> {
                 missing.push(format!("CPU {}: the {what} at {least:#x} cannot be read", processor.number));
             }
             if !bytes.is_empty() {
-                pieces.push(Piece { cpu: processor.number, is_code, start: range.start, wanted: range.end, bytes });
+                pieces.push(MemoryPiece {
+                    cpu: processor.number,
+                    is_code,
+                    start: range.start,
+                    wanted: range.end,
+                    bytes,
+                });
             }
         }
     }

@@ -8,10 +8,11 @@ use super::CaptureError;
 
 /// The longest line that is taken.
 const LONGEST: usize = 8 << 20;
-/// Reads without a byte after which a command counts as not answered: with the timeout of the stream, half a minute or so.
+/// Reads without a byte after which a command counts as not answered: with the timeout of the stream, half a minute or
+/// so.
 const PATIENCE: u32 = 120;
 
-/// What came.
+/// A message of the monitor: a greeting, an answer or an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Heard {
     /// An event of this name.

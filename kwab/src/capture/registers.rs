@@ -1,14 +1,14 @@
 //! Reads what the monitor's `info registers -a` prints of x86-64 processors.
 //!
-//! A processor begins with `CPU#0`; then come words `NAME=HEX`, short names padded before the sign (`R8 =…`). A segment's
-//! line holds selector, base, limit and flags. What is not known is passed over.
+//! A processor begins with `CPU#0`; then come words `NAME=HEX`, short names padded before the sign (`R8 =…`). A
+//! segment's line holds selector, base, limit and flags. What is not known is passed over.
 
 use kwab_format::record::RegId;
 
-/// A processor.
+/// Registers of one virtual processor, as QEMU prints them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Processor {
-    /// Its number.
+    /// Number of the processor, from 0.
     pub number: u32,
     /// Its registers, in the order in which they are printed.
     pub registers: Vec<(RegId, u64)>,

@@ -8,7 +8,7 @@ use kwab_format::record::{CauseKind, MemoryKind, RegId};
 
 use super::qmp::Session;
 use super::{CaptureError, Nmi, Options, capture, registers, words};
-use crate::analysis::Dump;
+use crate::model::Dump;
 
 /// As QEMU 7.2 prints two processors, shortened.
 const TEXT: &str = "\
@@ -139,7 +139,7 @@ fn a_guest_that_ignores_the_interrupt_becomes_a_dump_and_runs_on() {
     assert_eq!(stops.collect::<Vec<_>>(), ["stop", "cont"]);
     let mut bytes = Vec::new();
     snapshot.write(7, 1, &mut bytes).expect("memory");
-    let dump = Dump::open(bytes).expect("a dump");
+    let dump = Dump::from_bytes(bytes).expect("a dump");
     let case = dump.case();
     assert_eq!(case.causes.first().and_then(|cause| cause.kind), Some(CauseKind::LIVE));
     assert_eq!((case.registers.len(), case.cpus.len()), (2, 2));

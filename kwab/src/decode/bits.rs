@@ -5,7 +5,7 @@
 /// A bit of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bit {
-    /// Its number.
+    /// Number of the bit, 0 the lowest.
     pub bit: u8,
     /// Its short name.
     pub name: &'static str,
@@ -81,7 +81,7 @@ pub const EFER: &[Bit] = &[
     bit(14, "FFXSR", "fast FXSAVE"),
 ];
 
-/// Flags register.
+/// Bits of RFLAGS (Intel SDM volume 1, section 3.4.3).
 pub const RFLAGS: &[Bit] = &[
     bit(0, "CF", "carry"),
     // Always set, says nothing, and so has no name.
@@ -116,7 +116,8 @@ pub fn describe_bits(value: u64, table: &[Bit]) -> String {
     words.join(" ")
 }
 
-/// What a page-fault error code says, in a sentence without a subject: "read from user mode of a page that is not present".
+/// What a page-fault error code says, in a sentence without a subject: "read from user mode of a page that is not
+/// present".
 #[must_use]
 pub fn page_fault_sentence(code: u64) -> String {
     let access = match (code & 0x10 != 0, code & 2 != 0) {
@@ -179,8 +180,8 @@ pub fn vector_of(name: &str) -> Option<u32> {
         .map(|(number, ..)| *number)
 }
 
-/// Whether an exception comes with the address whose access failed: a page fault does, and the double fault that another
-/// page fault became (Intel SDM volume 3, section 7.15). After any other, CR2 holds an older address.
+/// Whether an exception comes with the address whose access failed: a page fault does, and the double fault that
+/// another page fault became (Intel SDM volume 3, section 7.15). After any other, CR2 holds an older address.
 #[must_use]
 pub const fn has_address(vector: u32) -> bool {
     matches!(vector, 8 | 14)

@@ -15,9 +15,9 @@ pub const RSP: u16 = 7;
 /// DWARF number of the frame pointer.
 pub const RBP: u16 = 6;
 
-/// A place in memory, as an instruction writes it.
+/// A memory operand, as an instruction writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryPlace {
+pub struct MemoryOperand {
     /// The base register; `None` for an absolute address.
     pub base: Option<u16>,
     /// Whether an index register or a segment takes part, so that base and displacement do not say all.
@@ -29,13 +29,13 @@ pub struct MemoryPlace {
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A register.
+    /// The register with this DWARF number.
     Register(u16),
-    /// Memory.
-    Memory(MemoryPlace),
-    /// The address of a place in memory, not its content.
-    Address(MemoryPlace),
-    /// A constant.
+    /// The memory that this operand names.
+    Memory(MemoryOperand),
+    /// The address of the operand, not its content.
+    Address(MemoryOperand),
+    /// An immediate of the instruction.
     Constant(u64),
 }
 
@@ -49,7 +49,7 @@ pub enum Effect {
     /// A register is computed from itself.
     Change(u16),
     /// Memory gets a value.
-    Store(MemoryPlace, Source),
+    Store(MemoryOperand, Source),
     /// Nothing that can be followed.
     None,
 }
@@ -76,7 +76,7 @@ pub struct Flow {
     pub addr: u64,
     /// Its length in bytes.
     pub len: usize,
-    /// Its text.
+    /// Text of the instruction, Intel syntax.
     pub text: String,
     /// What it defines.
     pub effect: Effect,
@@ -97,7 +97,7 @@ pub struct Flow {
 /// Registers that a called function need not preserve (System V ABI, figure 3.4): rax, rdx, rcx, rsi, rdi, r8 to r11.
 const CLOBBERED: u16 = 0b1111_0011_0111;
 
-/// Decodes consecutive instructions. Bytes that are no instruction end the list.
+/// Decodes consecutive instructions. Bytes that are not an instruction end the list.
 #[must_use]
 pub fn flows(bytes: &[u8], start: u64) -> Vec<Flow> {
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
@@ -186,10 +186,10 @@ fn effect(decoded: &Decoded) -> Effect {
     match decoded.mnemonic() {
         M::Mov | M::Movzx | M::Movsx | M::Movsxd => match (to, source(decoded, 1)) {
             (Some(to), Some(from)) => Effect::Copy(to, from),
-            (None, Some(from)) if stored => Effect::Store(place(decoded), from),
+            (None, Some(from)) if stored => Effect::Store(memory_operand(decoded), from),
             _ => Effect::None,
         },
-        M::Lea => to.map_or(Effect::None, |to| Effect::Copy(to, Source::Address(place(decoded)))),
+        M::Lea => to.map_or(Effect::None, |to| Effect::Copy(to, Source::Address(memory_operand(decoded)))),
         M::Xor | M::Sub
             if decoded.op1_kind() == OpKind::Register && decoded.op0_register() == decoded.op1_register() =>
         {
@@ -206,15 +206,15 @@ fn effect(decoded: &Decoded) -> Effect {
     }
 }
 
-const fn on_stack(displacement: i64) -> MemoryPlace {
-    MemoryPlace { base: Some(RSP), indexed: false, displacement }
+const fn on_stack(displacement: i64) -> MemoryOperand {
+    MemoryOperand { base: Some(RSP), indexed: false, displacement }
 }
 
-fn place(decoded: &Decoded) -> MemoryPlace {
+fn memory_operand(decoded: &Decoded) -> MemoryOperand {
     let base = number_of(decoded.memory_base()).map(|(_, number)| number);
     let segment = matches!(decoded.segment_prefix(), Register::FS | Register::GS);
     let indexed = decoded.memory_index() != Register::None || segment;
-    MemoryPlace { base, indexed, displacement: decoded.memory_displacement64() as i64 }
+    MemoryOperand { base, indexed, displacement: decoded.memory_displacement64() as i64 }
 }
 
 fn source(decoded: &Decoded, number: u32) -> Option<Source> {
@@ -226,7 +226,7 @@ fn source(decoded: &Decoded, number: u32) -> Option<Source> {
         return number_of(decoded.op_register(number)).map(|(_, number)| Source::Register(number));
     }
     if is_memory(kind) {
-        return Some(Source::Memory(place(decoded)));
+        return Some(Source::Memory(memory_operand(decoded)));
     }
     let branch = matches!(kind, OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64);
     (!branch).then(|| Source::Constant(decoded.immediate(number)))

@@ -1,7 +1,7 @@
 //! Disassembles the code around a fault, with what its operands were worth at that moment.
 //!
-//! Text is Intel syntax without spaces behind commas: `mov rax,[rdi+8]`. Values come from the registers at the fault, so
-//! they are right for the faulting instruction itself; for those before it they are only shown when asked for.
+//! Text is Intel syntax without spaces behind commas: `mov rax,[rdi+8]`. Values come from the registers at the fault,
+//! so they are right for the faulting instruction itself; for those before it they are only shown when asked for.
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Formatter, Instruction as Decoded, InstructionInfoFactory, IntelFormatter,
@@ -10,8 +10,8 @@ use iced_x86::{
 
 /// Register values and memory at the moment of the fault.
 pub trait Values {
-    /// A register by DWARF number (System V ABI, AMD64): 0 to 15 general, 16 the instruction pointer, 58 and 59 the bases of
-    /// FS and GS.
+    /// A register by DWARF number (System V ABI, AMD64): 0 to 15 general, 16 the instruction pointer, 58 and 59 the
+    /// bases of FS and GS.
     fn register(&self, number: u16) -> Option<u64>;
 
     /// The little-endian word at an address.
@@ -21,9 +21,9 @@ pub trait Values {
 /// What an instruction does with an operand in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads it.
+    /// The instruction reads the operand.
     Read,
-    /// Writes it.
+    /// The instruction writes the operand.
     Write,
     /// Reads, then writes it.
     ReadWrite,
@@ -79,9 +79,9 @@ pub enum Control {
 pub struct Instruction {
     /// Where it is.
     pub addr: u64,
-    /// Its bytes.
+    /// Machine code of the instruction.
     pub bytes: Vec<u8>,
-    /// Its text.
+    /// Text of the instruction, Intel syntax.
     pub text: String,
     /// Operands in memory.
     pub operands: Vec<Operand>,
@@ -89,7 +89,7 @@ pub struct Instruction {
     pub reads: Vec<(&'static str, u64)>,
     /// Where it leads.
     pub control: Control,
-    /// Whether the bytes are no instruction at all.
+    /// Whether the bytes are not an instruction.
     pub invalid: bool,
 }
 

@@ -1,4 +1,5 @@
-//! Turns numbers of a crash into words: register bits, fault codes, pointers, and the instruction with its operand values.
+//! Turns numbers of a crash into words: register bits, fault codes, pointers, and the instruction with its operand
+//! values.
 //!
 //! Everything here is about x86_64 and pure: it looks at values, never at a dump.
 

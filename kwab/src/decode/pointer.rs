@@ -3,7 +3,7 @@
 /// A kind of address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PointerClass {
-    /// Exactly zero.
+    /// The address 0 itself.
     Null,
     /// Within 64 KiB of zero: a field or an element of something at null.
     NearNull,

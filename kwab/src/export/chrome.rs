@@ -11,23 +11,24 @@ use kwab_format::AnyRecord;
 use serde_json::{Value, json};
 
 use super::spans::{Span, spans, ticks_per_us};
-use crate::analysis::{Dump, text};
+use crate::analysis::text;
+use crate::model::Dump;
 
 /// How much a trace holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traced {
-    /// Spans.
+    /// Spans written as pairs of begin and end.
     pub spans: u64,
-    /// System calls.
+    /// System calls written as complete events.
     pub calls: u64,
-    /// Single events.
+    /// Single events written as instants.
     pub instants: u64,
     /// Ends of spans whose begin was overwritten, and which are therefore not in the trace.
     pub without_begin: u64,
 }
 
-/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no room on
-/// sixty-four lanes is written as asynchronous events, which may overlap as they like.
+/// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no
+/// room on sixty-four lanes is written as asynchronous events, which may overlap as they like.
 ///
 /// # Errors
 /// Those of the output.
@@ -42,11 +43,11 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     list.put(&json!({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "CPUs"}}))?;
     let mut lanes = Lanes::default();
     for span in &spans {
-        let lane = lanes.place(span);
+        let lane = lanes.lane_of(span);
         list.span(span, lane, traced.spans, &us)?;
         traced.spans += 1;
     }
-    for found in dump.records() {
+    for found in dump.located_records() {
         match found.record {
             AnyRecord::SyscallRecord(call) => {
                 let Some(ts) = call.stamp.ns.map(|ns| ns as f64 / 1e3).or_else(|| call.stamp.tsc.map(us)) else {
@@ -93,11 +94,12 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
     Ok(traced)
 }
 
-/// Lanes of a processor: more than anybody looks at, and few enough to search.
+/// Lanes of a processor: more than a viewer shows, and few enough to search.
 const MOST_LANES: usize = 64;
 
-/// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other, but a
-/// task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane further down.
+/// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other,
+/// but a task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane
+/// further down.
 #[derive(Debug, Default)]
 struct Lanes {
     /// Ends of the spans that are open on each lane of a processor, outermost first.
@@ -107,7 +109,7 @@ struct Lanes {
 
 impl Lanes {
     /// The thread number for a span, while there are lanes; they come in the order of their begin.
-    fn place(&mut self, span: &Span) -> Option<u32> {
+    fn lane_of(&mut self, span: &Span) -> Option<u32> {
         let end = span.end.unwrap_or(u64::MAX);
         let lanes = self.open.entry(span.cpu).or_default();
         for lane in lanes.iter_mut() {
@@ -188,7 +190,7 @@ mod tests {
                 inside: 0,
                 data: None,
             };
-            let lane = lanes.place(&span);
+            let lane = lanes.lane_of(&span);
             list.span(&span, lane, number, &|ticks| ticks as f64).unwrap();
         }
         assert_eq!(lanes.used.len(), MOST_LANES);

@@ -1,17 +1,22 @@
-//! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by address.
+//! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by
+//! address.
 //!
-//! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
-//! show. Each captured range becomes a `PT_LOAD`. Images whose files `symbols` has are named by `NT_FILE` and shown with ELF
-//! header and notes, which is how drgn and elfutils know what was loaded where. Nothing in it claims to be a Linux kernel:
-//! there is no VMCOREINFO.
+//! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one
+//! debuggers show. Each captured range becomes a `PT_LOAD`. Images whose files `symbols` has are named by `NT_FILE` and
+//! shown with ELF header and notes, which is how drgn and elfutils know what was loaded where. Nothing in it claims to
+//! be a Linux kernel: there is no VMCOREINFO.
 
 use std::io::{self, Write};
 
 use kwab_format::record::{Arch, CpuState, ImageKind, RegId, RegisterRole, Registers};
+use object::elf::{self, FileHeader64, Ident, NoteHeader64, NoteType, ProgramFlags, ProgramHeader64, ProgramType};
+use object::pod::bytes_of;
+use object::{LittleEndian as LE, U16, U32, U64};
 
 use super::ranges::{PAGE, add, from_page_starts, ranges};
-use crate::analysis::{Case, Death, Found, TraceFrame, stacks};
-use crate::symbols::{Loaded, Symbols};
+use crate::analysis::{Postmortem, TraceFrame, stacks};
+use crate::model::{Case, Located};
+use crate::symbols::{LoadedImage, Symbols};
 
 /// Why no core file can be written.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +30,7 @@ pub enum CoreError {
     /// A program header count has 16 bits.
     #[error("the dump holds {0} separate ranges of memory; a core file has room for 65534")]
     TooManyRanges(usize),
-    /// Writing failed.
+    /// Writing to the output failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -66,10 +71,10 @@ const PRSTATUS: usize = 336;
 const PRSTATUS_REGS: usize = 112;
 /// Bytes of `struct elf_prpsinfo`.
 const PRPSINFO: usize = 136;
-const NT_PRSTATUS: u32 = 1;
-const NT_PRPSINFO: u32 = 3;
-const NT_AUXV: u32 = 6;
-const NT_FILE: u32 = 0x4649_4c45;
+/// Who defines the notes, as Linux writes it.
+const OWNER: &[u8] = b"CORE\0";
+/// Readable, writable and executable: the dump does not always say what is what.
+const RIGHTS: ProgramFlags = ProgramFlags(elf::PF_R.0 | elf::PF_W.0 | elf::PF_X.0);
 /// Kinds of auxiliary values (Linux, `include/uapi/linux/auxvec.h`).
 const AT_PHDR: u64 = 3;
 const AT_PHENT: u64 = 4;
@@ -79,8 +84,8 @@ const AT_ENTRY: u64 = 9;
 /// Thread numbers for processors whose thread has none of its own.
 const CPU_THREADS: u32 = 1_000_000;
 /// Bytes of the ELF header and of a program header.
-const EHDR: u64 = 64;
-const PHDR: u64 = 56;
+const EHDR: u64 = size_of::<FileHeader64<LE>>() as u64;
+const PHDR: u64 = size_of::<ProgramHeader64<LE>>() as u64;
 /// Program headers beyond 0xfffe need another form (`PN_XNUM`), which few readers know.
 const MOST_RANGES: usize = 0xfffe;
 
@@ -98,7 +103,7 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     if let Some(other) = arch.filter(|arch| *arch != Arch::X86_64) {
         return Err(CoreError::Arch(other.name().unwrap_or("an unknown processor").to_owned()));
     }
-    let death = Death::of(case);
+    let death = Postmortem::of(case);
     let threads = threads(case, &death);
     if threads.is_empty() {
         return Err(CoreError::NoRegisters);
@@ -114,14 +119,13 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     if ranges.len() >= MOST_RANGES {
         return Err(CoreError::TooManyRanges(ranges.len()));
     }
-    let count = ranges.len() as u64 + 1;
-    let notes_at = EHDR + PHDR * count;
-    out.write_all(&header(count))?;
-    out.write_all(&program_header(4, 4, notes_at, 0, notes.len() as u64))?;
+    let count = ranges.len() as u16 + 1;
+    let notes_at = EHDR + PHDR * u64::from(count);
+    out.write_all(bytes_of(&header(count)))?;
+    out.write_all(bytes_of(&program_header(elf::PT_NOTE, elf::PF_R, notes_at, 0, notes.len() as u64, 1)))?;
     let mut at = notes_at + notes.len() as u64;
     for (start, bytes) in &ranges {
-        // Readable, writable and executable: the dump does not always say what is what.
-        out.write_all(&program_header(1, 7, at, *start, bytes.len() as u64))?;
+        out.write_all(bytes_of(&program_header(elf::PT_LOAD, RIGHTS, at, *start, bytes.len() as u64, 1)))?;
         at += (bytes.len() as u64).next_multiple_of(PAGE);
     }
     out.write_all(&notes)?;
@@ -133,16 +137,17 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
     Ok(())
 }
 
-/// What a debugger should show of the core file: the threads with their numbers and the stacks that kwab walks for them.
+/// What a debugger should show of the core file: the threads with their numbers and the stacks that kwab walks for
+/// them.
 #[must_use]
 pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
-    let death = Death::of(case);
+    let death = Postmortem::of(case);
     let stack = |thread: &Thread| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
     threads(case, &death).iter().map(stack).collect()
 }
 
 /// The threads, the dead one first.
-fn threads(case: &Case<'_>, death: &Death) -> Vec<Thread> {
+fn threads(case: &Case<'_>, death: &Postmortem) -> Vec<Thread> {
     let mut threads: Vec<Thread> = Vec::new();
     if !death.registers.is_empty() {
         let cpu = dead_cpu(case, death);
@@ -167,13 +172,13 @@ fn threads(case: &Case<'_>, death: &Death) -> Vec<Thread> {
 }
 
 /// Whether a set of registers is a thread of the address space that the core file shows.
-fn is_thread(set: &Found<Registers<'_>>, death: &Death) -> bool {
+fn is_thread(set: &Located<Registers<'_>>, death: &Postmortem) -> bool {
     let kernel_role =
         matches!(set.role, Some(RegisterRole::STOPPED | RegisterRole::SWITCHED_OUT | RegisterRole::FAULT));
     if death.in_kernel { kernel_role } else { set.pid == death.pid && set.role == Some(RegisterRole::USER) }
 }
 
-fn dead_cpu(case: &Case<'_>, death: &Death) -> u32 {
+fn dead_cpu(case: &Case<'_>, death: &Postmortem) -> u32 {
     let by_record = case.registers.iter().find(|set| Some(set.at) == death.registers_at).and_then(|set| set.stamp.cpu);
     let dumping = case.cpus.iter().find(|cpu| cpu.state == Some(CpuState::DUMPING)).and_then(|cpu| cpu.number);
     by_record.or(dumping).unwrap_or(0)
@@ -194,15 +199,15 @@ struct Mapped {
     notes: Vec<(u64, Vec<u8>)>,
 }
 
-/// The images of the address space that the core file shows. An image without a file is left out: gdb takes addresses of a
-/// file that it cannot open for unreadable, even where the program given to it has them.
-fn images(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Mapped> {
+/// The images of the address space that the core file shows. An image without a file is left out: gdb takes addresses
+/// of a file that it cannot open for unreadable, even where the program given to it has them.
+fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped> {
     let kernel = |kind: Option<ImageKind>| matches!(kind, Some(ImageKind::KERNEL | ImageKind::MODULE));
     let visible = case.images.iter().filter(|image| {
         if death.in_kernel { kernel(image.kind) } else { image.pid == death.pid && !kernel(image.kind) }
     });
     let mapped = visible.filter_map(|image| {
-        let Loaded { image: file, bias, .. } = symbols.image_at(image.start?, death.code_pid())?;
+        let LoadedImage { image: file, bias, .. } = symbols.image_at(image.start?, death.code_pid())?;
         let path = file.path()?.canonicalize().ok()?.into_os_string().into_encoded_bytes();
         let mut pieces: Vec<(u64, u64, u64)> = file
             .loaded()
@@ -236,8 +241,8 @@ fn images(case: &Case<'_>, symbols: &Symbols, death: &Death) -> Vec<Mapped> {
     mapped.collect()
 }
 
-/// Puts a segment for the header itself in front of the program headers, where there is room behind them: readers look for
-/// the one that holds them.
+/// Puts a segment for the header itself in front of the program headers, where there is room behind them: readers look
+/// for the one that holds them.
 fn with_own_segment(head: &mut [u8], link: u64) {
     let count = head.get(56..58).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]));
     let end = (EHDR + PHDR * u64::from(count)) as usize;
@@ -246,10 +251,10 @@ fn with_own_segment(head: &mut [u8], link: u64) {
         return;
     }
     let table = head[EHDR as usize..end].to_vec();
-    let mut own = program_header(1, 4, 0, link, PAGE);
-    own[48..].copy_from_slice(&PAGE.to_le_bytes());
+    let own = program_header(elf::PT_LOAD, elf::PF_R, 0, link, PAGE, PAGE);
+    let own = bytes_of(&own);
     let room = &mut head[EHDR as usize..end + PHDR as usize];
-    room[..own.len()].copy_from_slice(&own);
+    room[..own.len()].copy_from_slice(own);
     room[own.len()..].copy_from_slice(&table);
     head[56..58].copy_from_slice(&(count + 1).to_le_bytes());
 }
@@ -262,7 +267,7 @@ fn note_segments(head: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
     (0..count).filter_map(move |number| {
         let at = table.checked_add(number * PHDR as usize)?;
         let kind = head.get(at..at.checked_add(4)?)?;
-        (kind == 4_u32.to_le_bytes()).then_some(())?;
+        (kind == elf::PT_NOTE.0.to_le_bytes()).then_some(())?;
         Some((long(at + 16)?, long(at + 32)?))
     })
 }
@@ -296,20 +301,20 @@ fn files(images: &[Mapped]) -> Vec<u8> {
     out
 }
 
-fn notes(threads: &[Thread], death: &Death, images: &[Mapped]) -> Vec<u8> {
+fn notes(threads: &[Thread], death: &Postmortem, images: &[Mapped]) -> Vec<u8> {
     let mut out = Vec::new();
     for (number, thread) in threads.iter().enumerate() {
-        note(&mut out, NT_PRSTATUS, &prstatus(thread, death));
+        note(&mut out, elf::NT_PRSTATUS, &prstatus(thread, death));
         if number == 0 {
-            note(&mut out, NT_PRPSINFO, &prpsinfo(thread, death));
-            note(&mut out, NT_AUXV, &auxv(images));
-            note(&mut out, NT_FILE, &files(images));
+            note(&mut out, elf::NT_PRPSINFO, &prpsinfo(thread, death));
+            note(&mut out, elf::NT_AUXV, &auxv(images));
+            note(&mut out, elf::NT_FILE, &files(images));
         }
     }
     out
 }
 
-fn prstatus(thread: &Thread, death: &Death) -> Vec<u8> {
+fn prstatus(thread: &Thread, death: &Postmortem) -> Vec<u8> {
     let mut out = vec![0; PRSTATUS];
     // A kernel has no signal; what gdb shows for a bad access is SIGSEGV, for anything else SIGABRT.
     let signal = death.signal.unwrap_or(if death.fault_addr.is_some() { 11 } else { 6 });
@@ -325,11 +330,11 @@ fn prstatus(thread: &Thread, death: &Death) -> Vec<u8> {
     out
 }
 
-fn prpsinfo(thread: &Thread, death: &Death) -> Vec<u8> {
+fn prpsinfo(thread: &Thread, death: &Postmortem) -> Vec<u8> {
     let mut out = vec![0; PRPSINFO];
     out[1] = b'R';
     out[24..28].copy_from_slice(&thread.id.to_le_bytes());
-    let name = if death.comm.is_empty() { "kernel" } else { &death.comm };
+    let name = if death.program.is_empty() { "kernel" } else { &death.program };
     let short = name.rsplit('/').next().unwrap_or(name);
     for (from, length, text) in [(40, 15, short), (56, 79, name)] {
         let bytes = &text.as_bytes()[..text.len().min(length)];
@@ -338,38 +343,62 @@ fn prpsinfo(thread: &Thread, death: &Death) -> Vec<u8> {
     out
 }
 
-fn note(out: &mut Vec<u8>, kind: u32, body: &[u8]) {
-    out.extend_from_slice(&5_u32.to_le_bytes());
-    out.extend_from_slice(&(body.len() as u32).to_le_bytes());
-    out.extend_from_slice(&kind.to_le_bytes());
-    out.extend_from_slice(b"CORE\0\0\0\0");
-    out.extend_from_slice(body);
-    out.resize(out.len().next_multiple_of(4), 0);
+fn note(out: &mut Vec<u8>, kind: NoteType, body: &[u8]) {
+    let header = NoteHeader64 {
+        n_namesz: U32::new(LE, OWNER.len() as u32),
+        n_descsz: U32::new(LE, body.len() as u32),
+        n_type: U32::new(LE, kind),
+    };
+    for part in [bytes_of(&header), OWNER, body] {
+        out.extend_from_slice(part);
+        out.resize(out.len().next_multiple_of(4), 0);
+    }
 }
 
-fn header(program_headers: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(EHDR as usize);
-    out.extend_from_slice(&[0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-    // ET_CORE, EM_X86_64, version, no entry point, program headers behind this header, no sections.
-    out.extend_from_slice(&4_u16.to_le_bytes());
-    out.extend_from_slice(&62_u16.to_le_bytes());
-    out.extend_from_slice(&1_u32.to_le_bytes());
-    out.extend_from_slice(&0_u64.to_le_bytes());
-    out.extend_from_slice(&EHDR.to_le_bytes());
-    out.extend_from_slice(&0_u64.to_le_bytes());
-    out.extend_from_slice(&0_u32.to_le_bytes());
-    for half in [EHDR as u16, PHDR as u16, program_headers as u16, 64, 0, 0] {
-        out.extend_from_slice(&half.to_le_bytes());
+/// The header of a core file whose program headers follow it directly.
+fn header(program_headers: u16) -> FileHeader64<LE> {
+    FileHeader64 {
+        e_ident: Ident {
+            magic: elf::ELFMAG,
+            class: elf::ELFCLASS64,
+            data: elf::ELFDATA2LSB,
+            version: elf::EV_CURRENT,
+            os_abi: elf::ELFOSABI_NONE,
+            abi_version: 0,
+            padding: [0; 7],
+        },
+        e_type: U16::new(LE, elf::ET_CORE),
+        e_machine: U16::new(LE, elf::EM_X86_64),
+        e_version: U32::new(LE, elf::EV_CURRENT.0.into()),
+        e_entry: U64::default(),
+        e_phoff: U64::new(LE, EHDR),
+        e_shoff: U64::default(),
+        e_flags: U32::default(),
+        e_ehsize: U16::new(LE, EHDR as u16),
+        e_phentsize: U16::new(LE, PHDR as u16),
+        e_phnum: U16::new(LE, program_headers),
+        e_shentsize: U16::new(LE, size_of::<elf::SectionHeader64<LE>>() as u16),
+        e_shnum: U16::default(),
+        e_shstrndx: U16::default(),
     }
-    out
 }
 
-fn program_header(kind: u32, flags: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
-    let mut out = Vec::with_capacity(PHDR as usize);
-    out.extend_from_slice(&kind.to_le_bytes());
-    out.extend_from_slice(&flags.to_le_bytes());
-    for value in [offset, address, 0, size, if kind == 1 { size } else { 0 }, 1] {
-        out.extend_from_slice(&value.to_le_bytes());
+fn program_header(
+    kind: ProgramType,
+    flags: ProgramFlags,
+    offset: u64,
+    address: u64,
+    size: u64,
+    align: u64,
+) -> ProgramHeader64<LE> {
+    ProgramHeader64 {
+        p_type: U32::new(LE, kind),
+        p_flags: U32::new(LE, flags),
+        p_offset: U64::new(LE, offset),
+        p_vaddr: U64::new(LE, address),
+        p_paddr: U64::default(),
+        p_filesz: U64::new(LE, size),
+        p_memsz: U64::new(LE, if kind == elf::PT_LOAD { size } else { 0 }),
+        p_align: U64::new(LE, align),
     }
-    out
 }

@@ -1,14 +1,15 @@
 //! Writes folded stacks, one `outer;inner weight` per line, as flame-graph tools read them.
 //!
-//! The function trace gives time: each stack weighs the nanoseconds (or ticks) spent in its innermost span itself. Without
-//! a trace, the backtraces of the dump are the stacks, and each counts once.
+//! The function trace gives time: each stack weighs the nanoseconds (or ticks) spent in its innermost span itself.
+//! Without a trace, the backtraces of the dump are the stacks, and each counts once.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::spans::{spans, ticks_per_us};
 use crate::analysis::verify::Backing;
-use crate::analysis::{Context, Dump, text};
+use crate::analysis::{Context, text};
+use crate::model::Dump;
 use crate::symbols::Symbols;
 
 /// Writes the stacks; how many lines there are.
@@ -52,7 +53,7 @@ fn of_backtraces(dump: &Dump, symbols: &Symbols) -> BTreeMap<String, u64> {
     };
     let dead = Context::new(&case, symbols, &Backing::none());
     let function = |label: &str| label.split("+0x").next().unwrap_or(label).to_owned();
-    let who = if dead.death.comm.is_empty() { "kernel".to_owned() } else { dead.death.comm.clone() };
+    let who = if dead.death.program.is_empty() { "kernel".to_owned() } else { dead.death.program.clone() };
     add(who, dead.trace.iter().map(|frame| function(&frame.label())).collect());
     let mut traces: BTreeMap<u32, Vec<_>> = BTreeMap::new();
     for frame in &case.frames {
@@ -62,7 +63,7 @@ fn of_backtraces(dump: &Dump, symbols: &Symbols) -> BTreeMap<String, u64> {
     for frames in traces.values().skip(1) {
         let pid = frames.iter().find_map(|frame| frame.pid).unwrap_or(0);
         let task = case.tasks.iter().find(|task| task.pid == Some(pid)).map(|task| text(task.comm));
-        let name = |frame: &&crate::analysis::Found<kwab_format::record::Frame<'_>>| match frame.symbol {
+        let name = |frame: &&crate::model::Located<kwab_format::record::Frame<'_>>| match frame.symbol {
             Some(symbol) => text(Some(symbol)).trim().to_owned(),
             None => format!("{:#x}", frame.addr.unwrap_or(0)),
         };

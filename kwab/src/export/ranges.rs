@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::analysis::{Case, Death};
+use crate::analysis::Postmortem;
+use crate::model::Case;
 
 /// Bytes of a page.
 pub(super) const PAGE: u64 = 4096;
 
 /// Captured memory that the dead code could see, in order and without overlap; what was captured first wins.
-pub(super) fn ranges(case: &Case<'_>, death: &Death) -> BTreeMap<u64, Vec<u8>> {
+pub(super) fn ranges(case: &Case<'_>, death: &Postmortem) -> BTreeMap<u64, Vec<u8>> {
     let mut ranges: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
     for memory in &case.memory {
         let (Some(start), Some(bytes)) = (memory.vaddr, memory.bytes) else { continue };
@@ -20,9 +21,9 @@ pub(super) fn ranges(case: &Case<'_>, death: &Death) -> BTreeMap<u64, Vec<u8>> {
     ranges
 }
 
-/// The ranges, each from the start of a page and at most one in a page: elfutils rounds the address of a segment down to a
-/// page, but not its place in the file. What is in front of a range and was not captured comes from the image at that
-/// address, as `fill` has it, and is zero elsewhere.
+/// The ranges, each from the start of a page and at most one in a page: elfutils rounds the address of a segment down
+/// to a page, but not its place in the file. What is in front of a range and was not captured comes from the image at
+/// that address, as `fill` has it, and is zero elsewhere.
 pub(super) fn from_page_starts(
     ranges: BTreeMap<u64, Vec<u8>>,
     fill: impl Fn(u64, &mut [u8]) -> usize,

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use kwab_format::AnyRecord;
 use kwab_format::record::Htrace;
 
-use crate::analysis::{Dump, text};
+use crate::analysis::text;
+use crate::model::Dump;
 
 /// Names around a span that are remembered: a trace that lost ends would nest without limit.
 const DEEPEST: usize = 64;
@@ -41,7 +42,7 @@ impl Path {
 /// A span that began; its end is absent when the trace ends inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
-    /// Processor.
+    /// Processor on which the span ran.
     pub(super) cpu: u32,
     /// What it is and what it is inside of.
     pub(super) path: Rc<Path>,
@@ -55,26 +56,26 @@ pub(super) struct Span {
     pub(super) data: Option<u64>,
 }
 
-/// The open spans of a processor. A span that ends before one inside of it leaves an empty place.
+/// The open spans of a processor. A span that ends before one inside of it leaves an empty slot.
 #[derive(Default)]
 struct Open {
     stack: Vec<Option<Span>>,
-    /// The places of each name, innermost last.
-    places: HashMap<Rc<str>, Vec<usize>>,
+    /// Indices in the stack of each name, innermost last.
+    depths: HashMap<Rc<str>, Vec<usize>>,
 }
 
 impl Open {
     fn begin(&mut self, name: &Rc<str>, event: &Htrace<'_>, cpu: u32, now: u64) {
         let around = self.stack.last().and_then(Option::as_ref).map(|span| &span.path);
         let path = Path::inside(around, Rc::clone(name));
-        self.places.entry(Rc::clone(name)).or_default().push(self.stack.len());
+        self.depths.entry(Rc::clone(name)).or_default().push(self.stack.len());
         self.stack.push(Some(Span { cpu, path, begin: now, end: None, inside: 0, data: event.data }));
     }
 
     /// Takes the innermost span of this name, and adds its time to the one that is then innermost.
     fn end(&mut self, name: &str, now: u64) -> Option<Span> {
-        let place = self.places.get_mut(name)?.pop()?;
-        let mut span = self.stack.get_mut(place)?.take()?;
+        let depth = self.depths.get_mut(name)?.pop()?;
+        let mut span = self.stack.get_mut(depth)?.take()?;
         while self.stack.pop_if(|top| top.is_none()).is_some() {}
         span.end = Some(now.max(span.begin));
         if let Some(Some(outer)) = self.stack.last_mut() {
@@ -90,7 +91,7 @@ pub(super) fn spans(dump: &Dump) -> (Vec<Span>, u64) {
     let mut open: BTreeMap<u32, Open> = BTreeMap::new();
     let mut names: HashSet<Rc<str>> = HashSet::new();
     let mut lost = 0;
-    for found in dump.records() {
+    for found in dump.located_records() {
         let AnyRecord::Htrace(event) = found.record else { continue };
         let Some(now) = event.stamp.tsc.or(event.stamp.ns) else { continue };
         let cpu = event.stamp.cpu.unwrap_or(0);
@@ -117,7 +118,7 @@ pub(super) fn spans(dump: &Dump) -> (Vec<Span>, u64) {
     (done, lost)
 }
 
-/// What all spans of one place in the tree cost together.
+/// What all spans of one node of the tree cost together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpanNode {
     /// Names of the spans around it, outermost first, and its own.
@@ -130,8 +131,8 @@ pub struct SpanNode {
     pub own: u64,
 }
 
-/// The spans of a dump as a tree, laid out so that every node follows the one it is inside of; spans that the trace does
-/// not see the end of are left out.
+/// The spans of a dump as a tree, laid out so that every node follows the one it is inside of; spans that the trace
+/// does not see the end of are left out.
 #[must_use]
 pub fn span_tree(dump: &Dump) -> Vec<SpanNode> {
     let mut nodes: BTreeMap<Vec<String>, (u64, u64, u64)> = BTreeMap::new();
@@ -148,7 +149,7 @@ pub fn span_tree(dump: &Dump) -> Vec<SpanNode> {
 
 /// Ticks of the time-stamp counter per microsecond, when the dump says so.
 pub fn ticks_per_us(dump: &Dump) -> Option<f64> {
-    let hertz = dump.records().find_map(|found| match found.record {
+    let hertz = dump.located_records().find_map(|found| match found.record {
         AnyRecord::Identity(identity) => identity.tsc_hz,
         AnyRecord::SpanProfile(profile) => profile.tsc_freq_hz,
         AnyRecord::SyscallProfile(profile) => profile.tsc_freq_hz,
@@ -179,7 +180,7 @@ mod tests {
         put(b"exit", b"b", 0, 40);
         put(b"exit", b"c", 0, 50);
         (0..100).for_each(|number| put(b"enter", b"deep", 2, 100 + number));
-        let dump = Dump::open(writer.finish().unwrap()).unwrap();
+        let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
         let (spans, lost) = spans(&dump);
         assert_eq!((spans.len(), lost), (103, 1));
         let told: Vec<_> =

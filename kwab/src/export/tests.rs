@@ -12,9 +12,9 @@ use object::{Object, ObjectSegment};
 use serde_json::Value;
 
 use super::*;
-use crate::analysis::Dump;
 use crate::import::{Options, PendingFile, import};
-use crate::symbols::{Image, IndexCache, Loaded, Symbols};
+use crate::model::Dump;
+use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
 
 struct Bytes(Vec<u8>);
 
@@ -124,14 +124,14 @@ fn dump_of((regs, start, stack, callers): (Vec<Reg<'static>>, u64, Vec<u8>, Vec<
     writer.put(&memory(start - 64, &[0x55; 128])).unwrap();
     let (Bytes(bytes), done) = writer.finish();
     done.unwrap();
-    (Dump::open(bytes).unwrap(), callers)
+    (Dump::from_bytes(bytes).unwrap(), callers)
 }
 
 fn core_of(dump: &Dump) -> Vec<u8> {
     let mut core = Vec::new();
     let mut symbols = Symbols::new();
     let image = Image::open(&data("unwind/chain-cfi.elf"), &IndexCache::none()).unwrap();
-    symbols.add(Loaded::new(std::sync::Arc::new(image), 0, None));
+    symbols.add(LoadedImage::new(std::sync::Arc::new(image), 0, None));
     elf_core(&dump.case(), &symbols, &mut core).unwrap();
     core
 }
@@ -182,7 +182,8 @@ fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
     assert!(text.contains("LWP 1000001"), "the second processor is no thread: {text}");
 }
 
-/// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is missing.
+/// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is
+/// missing.
 fn frames_by(tool: &str, command: &mut Command) -> Option<Vec<u64>> {
     let output = command.output().ok().filter(|output| output.status.success() || !output.stdout.is_empty());
     let Some(output) = output else {
@@ -237,7 +238,7 @@ for number, frame in enumerate(thread.stack_trace()):
 #[test]
 fn a_dump_without_registers_is_no_core_file() {
     let bytes = imported("kevlar-pipe-profile.log").remove(0);
-    let error = elf_core(&Dump::open(bytes).unwrap().case(), &Symbols::new(), &mut Vec::new()).unwrap_err();
+    let error = elf_core(&Dump::from_bytes(bytes).unwrap().case(), &Symbols::new(), &mut Vec::new()).unwrap_err();
     assert!(matches!(error, CoreError::NoRegisters), "{error}");
 }
 
@@ -257,7 +258,7 @@ fn imported(name: &str) -> Vec<Vec<u8>> {
 #[test]
 fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
     for name in ["kevlar-pipe-profile.log", "kevlar-panic-socket.log"] {
-        let dump = Dump::open(imported(name).remove(0)).unwrap();
+        let dump = Dump::from_bytes(imported(name).remove(0)).unwrap();
         let mut out = Vec::new();
         let traced = chrome_trace(&dump, &mut out).unwrap();
         let trace: Value = serde_json::from_slice(&out).unwrap();
@@ -292,7 +293,7 @@ fn every_dump() -> Vec<(String, Dump)> {
     for log in ["kevlar-panic-socket", "kevlar-pipe-profile", "kevlar-segv-children", "linux-6.1-sysrq-panic"] {
         all.extend(imported(&format!("{log}.log")).into_iter().map(|dump| (log.to_owned(), dump)));
     }
-    all.into_iter().map(|(name, bytes)| (name, Dump::open(bytes).unwrap())).collect()
+    all.into_iter().map(|(name, bytes)| (name, Dump::from_bytes(bytes).unwrap())).collect()
 }
 
 /// What the Trace Event Format asks of an event: the members of its phase, of the right types, and no others.
@@ -332,7 +333,8 @@ fn every_event_of_every_trace_keeps_to_the_trace_event_format() {
         for event in all {
             assert!(keeps_to_the_format(event), "{name}: {event}");
         }
-        // Slices of one thread lie beside or inside each other: a reader drops one that begins in another and outlives it.
+        // Slices of one thread lie beside or inside each other: a reader drops one that begins in another and outlives
+        // it.
         let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
         for event in all.iter().filter(|event| event["ph"] == "X") {
             let (begin, thread) = (event["ts"].as_f64().unwrap(), (&event["pid"], &event["tid"]));
@@ -369,7 +371,7 @@ fn every_line_of_every_folded_export_keeps_to_the_format_of_flame_graphs() {
 #[test]
 fn folded_stacks_of_a_real_log_are_frames_and_a_weight() {
     for name in ["kevlar-panic-socket.log", "linux-6.1-sysrq-panic.log"] {
-        let dump = Dump::open(imported(name).remove(0)).unwrap();
+        let dump = Dump::from_bytes(imported(name).remove(0)).unwrap();
         let mut out = Vec::new();
         let lines = folded(&dump, &Symbols::new(), &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -394,7 +396,7 @@ fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
             } else {
                 broken[at] ^= 0x40;
             }
-            let Ok(dump) = Dump::open(broken) else { continue };
+            let Ok(dump) = Dump::from_bytes(broken) else { continue };
             let mut out = Vec::new();
             chrome_trace(&dump, &mut out).unwrap();
             assert!(serde_json::from_slice::<Value>(&out).is_ok(), "{name}, step {step}");

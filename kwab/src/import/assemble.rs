@@ -1,8 +1,8 @@
 //! Puts a dump that came as armoured lines back together.
 //!
-//! Lines may come torn, twice, out of order or not at all. The bytes of each line are appended to a temporary file, so that
-//! a dump of any size costs little memory and no input costs more disk than its own length; where in the dump they belong
-//! is remembered, up to `MOST_PIECES` runs of them.
+//! Lines may come torn, twice, out of order or not at all. The bytes of each line are appended to a temporary file, so
+//! that a dump of any size costs little memory and no input costs more disk than its own length; where in the dump they
+//! belong is remembered, up to `MOST_PIECES` runs of them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 32 << 20;
 
 /// A run of bytes that came.
 #[derive(Debug, Clone, Copy)]
-struct Piece {
+struct ReceivedRun {
     /// Position behind its last byte in the dump.
     end: u64,
     /// Where it lies in the temporary file.
@@ -36,7 +36,7 @@ pub struct Assembly {
     /// Bytes in the file.
     written: u64,
     /// Disjoint runs by their position in the dump.
-    pieces: BTreeMap<u64, Piece>,
+    pieces: BTreeMap<u64, ReceivedRun>,
     /// Bytes of all runs.
     came: u64,
     /// Lines that came.
@@ -107,7 +107,7 @@ impl Assembly {
         {
             last.end = range.end;
         } else if self.pieces.len() < MOST_PIECES {
-            self.pieces.insert(range.start, Piece { end: range.end, at });
+            self.pieces.insert(range.start, ReceivedRun { end: range.end, at });
         } else {
             return;
         }
@@ -120,8 +120,9 @@ impl Assembly {
         (self.came, end - self.came)
     }
 
-    /// The bytes, missing ones as zeros; a hole that is longer than everything that came is shortened, so that a line which
-    /// claims a far position costs no more than any other. The sections behind it then stand before their positions.
+    /// The bytes, missing ones as zeros; a hole that is longer than everything that came is shortened, so that a line
+    /// which claims a far position costs no more than any other. The sections behind it then stand before their
+    /// positions.
     ///
     /// # Errors
     /// Those of the temporary file, also earlier ones.

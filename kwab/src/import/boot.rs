@@ -10,7 +10,7 @@ use super::text::decimal;
 /// How far a boot has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Stage {
-    /// Nothing seen.
+    /// No line of a boot was seen yet.
     #[default]
     Start,
     /// The firmware has spoken.
@@ -57,7 +57,7 @@ pub struct BootFacts {
     pub debug: Option<Vec<u8>>,
     /// The program of process 1.
     pub init: Option<Vec<u8>>,
-    /// Processors.
+    /// Number of processors the kernel announced.
     pub cpus: Option<u32>,
     /// Frequency of the time-stamp counter, hertz.
     pub tsc_hz: Option<u64>,
@@ -126,9 +126,9 @@ impl BootFacts {
     }
 
     fn learn(&mut self, text: &[u8]) {
-        let set = |place: &mut Option<Vec<u8>>, value: &[u8]| {
-            if place.is_none() && value.len() <= 4096 {
-                *place = Some(value.trim_ascii().to_vec());
+        let set = |position: &mut Option<Vec<u8>>, value: &[u8]| {
+            if position.is_none() && value.len() <= 4096 {
+                *position = Some(value.trim_ascii().to_vec());
             }
         };
         match text.first() {

@@ -13,7 +13,7 @@ use kwab_format::{Item, RecordKind};
 
 use super::boot::BootFacts;
 use super::crash::Crash;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::pending::{Keeper, PendingDump};
 use super::segment::Segment;
 use super::summary::{DumpSummary, ImportReport, SCHEMA};
@@ -36,7 +36,7 @@ pub fn is_channel(bytes: &[u8]) -> bool {
     empty || (begins && !alone())
 }
 
-/// Cuts out every dump, in order of place. A kernel's death that was cut off while it was written is one too.
+/// Cuts out every dump, in order of position. A kernel's death that was cut off while it was written is one too.
 ///
 /// # Errors
 /// [`ImportError::Write`] when a temporary file cannot be written.
@@ -81,13 +81,13 @@ fn one(
             for record in section.records() {
                 match record.decode() {
                     Ok(AnyRecord::Cause(cause)) if crash.is_none() => {
-                        crash = Some(Crash::from_cause(&cause, Place { offset: found.offset as u64, line: 0 }));
+                        crash = Some(Crash::from_cause(&cause, LogPosition { offset: found.offset as u64, line: 0 }));
                     }
                     Ok(AnyRecord::End(end)) => complete = end.complete,
                     Ok(AnyRecord::Frame(frame)) if record.kind == RecordKind(6) && frame.trace == Some(0) => {
                         if let Some(crash) = &mut crash {
                             let trust = frame.trust.unwrap_or_default();
-                            crash.frame(0, frame.addr, None, trust, Place::default());
+                            crash.frame(0, frame.addr, None, trust, LogPosition::default());
                         }
                     }
                     _ => {}
@@ -109,7 +109,7 @@ fn one(
     } else if complete == Some(false) {
         missing.push("what its end section names".to_owned());
     }
-    let mut segment = Segment::new(None, found.dump_id.0, BootFacts::first(), Place::default())?;
+    let mut segment = Segment::new(None, found.dump_id.0, BootFacts::first(), LogPosition::default())?;
     segment.crash = crash;
     Ok(PendingDump {
         file,

@@ -7,7 +7,7 @@
 use kwab_format::record::{CauseKind, FrameTrust, NoteKind, TextKind};
 
 use super::crash::{Crash, Victim};
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::printed::{FlightHead, PrintedRecord};
 use super::text::{kernel, linux};
 
@@ -57,7 +57,7 @@ pub struct ConsoleParser {
 /// A death that a line announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announced {
-    /// Who dies.
+    /// What the line says is dying.
     pub victim: Victim,
     /// What kind of death.
     pub kind: CauseKind,
@@ -107,7 +107,7 @@ impl ConsoleParser {
         &mut self,
         text: &'a [u8],
         ns: Option<u64>,
-        place: Place,
+        position: LogPosition,
         crash: Option<&mut Crash>,
     ) -> ConsoleLine<'a> {
         if let Some(line) = self.open_block(text) {
@@ -118,16 +118,18 @@ impl ConsoleParser {
         }
         let mut record = None;
         let (kind, over) = match &mut self.block {
-            Block::Console => return console_line(text, ns, place, crash),
-            Block::Registers => (TextKind::REGISTERS, crash.is_none_or(|crash| !register_line(text, place, crash))),
-            Block::Panic => (TextKind::PANIC, crash.is_none_or(|crash| !panic_line(text, place, crash))),
+            Block::Console => return console_line(text, ns, position, crash),
+            Block::Registers => (TextKind::REGISTERS, crash.is_none_or(|crash| !register_line(text, position, crash))),
+            Block::Panic => (TextKind::PANIC, crash.is_none_or(|crash| !panic_line(text, position, crash))),
             Block::Flight(base, head) => (TextKind::FLIGHT, !flight_line(text, base, head, &mut record)),
             Block::Ring(pid) => {
                 record = kernel::ring_entry(text).map(|entry| PrintedRecord::Syscall { pid: *pid, entry });
                 (TextKind::SYSCALLS, record.is_none())
             }
             Block::Base64(digits) => (TextKind::LOG_DUMP, !base64_line(text, digits, &mut record)),
-            Block::Linux { user } => (TextKind::PANIC, crash.is_none_or(|crash| !linux_line(text, user, place, crash))),
+            Block::Linux { user } => {
+                (TextKind::PANIC, crash.is_none_or(|crash| !linux_line(text, user, position, crash)))
+            }
             Block::LinuxTask { pid, trace, index } => {
                 if let Some((reliable, at)) = linux::frame(text) {
                     record = Some(PrintedRecord::TaskFrame { pid: *pid, trace: *trace, index: *index, reliable, at });
@@ -168,22 +170,27 @@ impl ConsoleParser {
 }
 
 /// Lines outside of blocks that tell something about a death all the same.
-fn console_line<'a>(text: &'a [u8], ns: Option<u64>, place: Place, crash: Option<&mut Crash>) -> ConsoleLine<'a> {
+fn console_line<'a>(
+    text: &'a [u8],
+    ns: Option<u64>,
+    position: LogPosition,
+    crash: Option<&mut Crash>,
+) -> ConsoleLine<'a> {
     let Some(crash) = crash else { return TextKind::CONSOLE.into() };
     if let Some(fault) = linux::segfault(text) {
         if crash.victim == Victim::Process(fault.pid) {
-            crash.ns = crash.ns.or(ns);
-            Crash::say(&mut crash.comm, fault.comm, false);
-            crash.signal.get_or_insert((11, b"SIGSEGV".to_vec()));
-            crash.fault_addr = crash.fault_addr.or(fault.address);
-            crash.ip = crash.ip.or(Some(fault.ip));
-            crash.sp = crash.sp.or(Some(fault.sp));
-            crash.error_code = crash.error_code.or(Some(fault.error));
-            Crash::say(&mut crash.message, text, false);
+            crash.death.ns = crash.death.ns.or(ns);
+            Crash::say(&mut crash.death.comm, fault.comm, false);
+            crash.death.signalled(11, b"SIGSEGV");
+            crash.death.fault_addr = crash.death.fault_addr.or(fault.address);
+            crash.death.ip = crash.death.ip.or(Some(fault.ip));
+            crash.death.sp = crash.death.sp.or(Some(fault.sp));
+            crash.death.error_code = crash.death.error_code.or(Some(fault.error));
+            Crash::say(&mut crash.death.message, text, false);
         }
-    } else if crash.victim == Victim::Kernel && crash.kind != CauseKind::PANIC {
+    } else if crash.victim == Victim::Kernel && crash.death.kind != Some(CauseKind::PANIC) {
         let mut user = false;
-        linux_line(text, &mut user, place, crash);
+        linux_line(text, &mut user, position, crash);
     }
     TextKind::CONSOLE.into()
 }
@@ -194,64 +201,64 @@ fn is_register_head(text: &[u8]) -> bool {
 
 /// The head of a block says something about the death itself.
 fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
-    if let Some((cpu, file, line)) = kernel::panic_place(text) {
-        crash.cpu = crash.cpu.or(Some(cpu));
-        crash.source.get_or_insert((file.to_vec(), line));
-        if crash.kind == CauseKind::EXCEPTION || crash.kind == CauseKind::OOPS {
+    if let Some((cpu, file, line)) = kernel::panic_location(text) {
+        crash.death.cpu = crash.death.cpu.or(Some(cpu));
+        crash.death.raised_at(file, line);
+        if matches!(crash.death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS)) {
             return;
         }
-        crash.kind = CauseKind::PANIC;
+        crash.death.kind = Some(CauseKind::PANIC);
         return;
     }
     if let Some(cpu) = kernel::panic_head(text) {
-        crash.cpu = crash.cpu.or(Some(cpu));
+        crash.death.cpu = crash.death.cpu.or(Some(cpu));
         return;
     }
     if is_register_head(text) {
         // "kernel page fault — register dump:" names the exception.
         let end = [&b" \xe2\x80\x94"[..], b" - ", b": "].iter().find_map(|mark| memchr::memmem::find(text, mark));
-        Crash::say(&mut crash.exception, &text[b"kernel ".len()..end.unwrap_or(text.len())], false);
+        Crash::say(&mut crash.death.exception, &text[b"kernel ".len()..end.unwrap_or(text.len())], false);
     }
     match linux::alarm(text) {
         Some(linux::Alarm::Panic(message)) if matches!(crash.victim, Victim::Process(_)) => {
             crash.remark(NoteKind::INFERRED, [&b"the kernel panicked because of it: "[..], message].concat());
         }
         Some(linux::Alarm::Panic(message)) => {
-            crash.ns = crash.ns.or(ns);
-            if crash.message.is_none() {
-                Crash::say(&mut crash.message, message, false);
+            crash.death.ns = crash.death.ns.or(ns);
+            if crash.death.message.is_none() {
+                Crash::say(&mut crash.death.message, message, false);
             } else {
                 crash.remark(NoteKind::INFERRED, [&b"then the kernel panicked: "[..], message].concat());
             }
         }
         Some(linux::Alarm::Oops(message) | linux::Alarm::Lockup(message) | linux::Alarm::HungTask(message)) => {
-            crash.ns = crash.ns.or(ns);
-            if crash.message.is_some() && crash.message.as_deref() != Some(message) {
+            crash.death.ns = crash.death.ns.or(ns);
+            if crash.death.message.is_some() && crash.death.message.as_deref() != Some(message) {
                 crash.remark(NoteKind::REMARK, message);
             }
-            Crash::say(&mut crash.message, message, false);
+            Crash::say(&mut crash.death.message, message, false);
             let address = memchr::memmem::find(message, b"address: ").map(|at| &message[at + 9..]);
             if let Some((_, address)) = address.and_then(|text| super::text::hex(text).ok()) {
-                crash.fault_addr = crash.fault_addr.or(Some(address));
+                crash.death.fault_addr = crash.death.fault_addr.or(Some(address));
             }
         }
         None => {}
     }
 }
 
-fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
+fn register_line(text: &[u8], position: LogPosition, crash: &mut Crash) -> bool {
     if let Some(pairs) = kernel::registers(text) {
         crash.registers(&pairs, false);
     } else if let Some(address) = kernel::fault_address(text) {
-        crash.fault_addr = crash.fault_addr.or(Some(address));
+        crash.death.fault_addr = crash.death.fault_addr.or(Some(address));
         crash.registers(&[(b"CR2", address)], false);
     } else if let Some((offset, word)) = kernel::stack_word(text) {
         crash.stack_word(offset, word);
     } else if let Some((address, at)) = kernel::interrupted_at(text) {
-        crash.ip = crash.ip.or(Some(address));
-        Crash::say(&mut crash.location, at, false);
+        crash.death.ip = crash.death.ip.or(Some(address));
+        Crash::say(&mut crash.death.location, at, false);
     } else if let Some((_, address, at)) = kernel::frame(text) {
-        crash.frame(0, Some(address), at, FrameTrust::PRINTED, place);
+        crash.frame(0, Some(address), at, FrameTrust::PRINTED, position);
     } else {
         let trimmed = text.trim_ascii();
         return trimmed.starts_with(b"kernel stack at ") || trimmed.starts_with(b"backtrace from ");
@@ -259,34 +266,34 @@ fn register_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
     true
 }
 
-fn panic_line(text: &[u8], place: Place, crash: &mut Crash) -> bool {
+fn panic_line(text: &[u8], position: LogPosition, crash: &mut Crash) -> bool {
     if let Some(offset) = linux::kernel_offset(text) {
         crash.kernel_offset = Some(offset);
         crash.kernel_build_id = kernel::build_id(text);
         return true;
     }
-    if let Some((pid, tid, comm)) = kernel::running(text).filter(|_| crash.message.is_some()) {
-        (crash.pid, crash.tid) = (crash.pid.or(Some(pid)), crash.tid.or(Some(tid)));
-        Crash::say(&mut crash.comm, comm, false);
+    if let Some((pid, tid, comm)) = kernel::running(text).filter(|_| crash.death.message.is_some()) {
+        (crash.death.pid, crash.death.tid) = (crash.death.pid.or(Some(pid)), crash.death.tid.or(Some(tid)));
+        Crash::say(&mut crash.death.comm, comm, false);
         return true;
     }
     // Some kernels print them between the message and the frames.
-    if crash.message.is_some() && (kernel::registers(text).is_some() || kernel::fault_address(text).is_some()) {
-        return register_line(text, place, crash);
+    if crash.death.message.is_some() && (kernel::registers(text).is_some() || kernel::fault_address(text).is_some()) {
+        return register_line(text, position, crash);
     }
     if let Some((index, address, at)) = kernel::frame(text) {
         // A second list that counts from 0 is another form of the same backtrace.
         let traces = crash.traces();
         let trace = if index == 0 { traces } else { traces.saturating_sub(1) };
-        crash.frame(trace, Some(address), at, FrameTrust::PRINTED, place);
+        crash.frame(trace, Some(address), at, FrameTrust::PRINTED, position);
         return true;
     }
     let trimmed = text.trim_ascii();
     if trimmed.is_empty() || text.starts_with(b"[") {
         return false;
     }
-    if crash.traces() == 0 || crash.message.is_none() {
-        Crash::say(&mut crash.message, trimmed, false);
+    if crash.traces() == 0 || crash.death.message.is_none() {
+        Crash::say(&mut crash.death.message, trimmed, false);
         return true;
     }
     false
@@ -329,12 +336,12 @@ fn base64_line(text: &[u8], digits: &mut Vec<u8>, record: &mut Option<PrintedRec
 }
 
 /// A line below a Linux alarm.
-fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> bool {
+fn linux_line(text: &[u8], user: &mut bool, position: LogPosition, crash: &mut Crash) -> bool {
     if let Some(context) = linux::context(text) {
-        crash.cpu = crash.cpu.or(Some(context.cpu));
-        crash.pid = crash.pid.or(Some(context.pid));
-        Crash::say(&mut crash.comm, context.comm, false);
-        Crash::say(&mut crash.context, context.kernel, false);
+        crash.death.cpu = crash.death.cpu.or(Some(context.cpu));
+        crash.death.pid = crash.death.pid.or(Some(context.pid));
+        Crash::say(&mut crash.death.comm, context.comm, false);
+        Crash::say(&mut crash.death.context, context.kernel, false);
     } else if let Some((selector, address, at)) = linux::instruction(text) {
         *user = selector & 3 == 3;
         if let Some(address) = address {
@@ -343,13 +350,13 @@ fn linux_line(text: &[u8], user: &mut bool, place: Place, crash: &mut Crash) -> 
         if !*user {
             if let Some(at) = at {
                 let location = format!("{}+{:#x}", String::from_utf8_lossy(at.symbol), at.offset);
-                Crash::say(&mut crash.location, location.as_bytes(), false);
+                Crash::say(&mut crash.death.location, location.as_bytes(), false);
             }
-            crash.ip = crash.ip.or(address);
+            crash.death.ip = crash.death.ip.or(address);
         }
     } else if let Some((reliable, at)) = linux::frame(text) {
         let trust = if reliable { FrameTrust::PRINTED } else { FrameTrust::SCAN };
-        crash.frame(0, None, Some(at), trust, place);
+        crash.frame(0, None, Some(at), trust, position);
     } else if let Some(pairs) = linux::registers(text) {
         crash.registers(&pairs, *user);
     } else if let Some((bytes, marked)) = linux::code(text) {
@@ -393,11 +400,11 @@ mod tests {
         let mut records = 0;
         let mut kinds = Vec::new();
         for (number, text) in lines.iter().enumerate() {
-            let place = Place { offset: 0, line: number as u64 + 1 };
+            let position = LogPosition { offset: 0, line: number as u64 + 1 };
             if let Some(announced) = parser.announces(text.as_bytes()) {
-                crash.get_or_insert_with(|| Crash::new(announced.victim, announced.kind, place));
+                crash.get_or_insert_with(|| Crash::new(announced.victim, announced.kind, position));
             }
-            let line = parser.line(text.as_bytes(), None, place, crash.as_mut());
+            let line = parser.line(text.as_bytes(), None, position, crash.as_mut());
             records += usize::from(line.record.is_some());
             kinds.push(line.kind);
         }
@@ -419,8 +426,14 @@ mod tests {
         assert_eq!(kinds, [Kind::CONSOLE, Kind::PANIC, Kind::PANIC, Kind::PANIC, Kind::CONSOLE]);
         assert_eq!(records, 0);
         let crash = crash.expect("an oops");
-        assert_eq!((crash.kind, crash.place.line, crash.cpu, crash.pid), (CauseKind::OOPS, 2, Some(1), Some(7)));
-        assert_eq!((crash.fault_addr, crash.location.as_deref()), (Some(0x10), Some(&b"oops_init+0x16"[..])));
+        assert_eq!(
+            (crash.death.kind, crash.position.line, crash.death.cpu, crash.death.pid),
+            (Some(CauseKind::OOPS), 2, Some(1), Some(7))
+        );
+        assert_eq!(
+            (crash.death.fault_addr, crash.death.location.as_deref()),
+            (Some(0x10), Some(&b"oops_init+0x16"[..]))
+        );
     }
 
     #[test]

@@ -24,9 +24,10 @@ use linux_abi::signals::DefaultAction;
 
 use super::emit::DumpWriter;
 use super::event::register;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::text::{Location, location};
 use crate::decode::{has_address, vector_of};
+use crate::model::Death;
 use crate::report::signature::Parts;
 
 pub use adopt::cause_kind;
@@ -40,12 +41,12 @@ const MOST_REMARKS: usize = 64;
 /// Bytes that are kept of a message.
 const LONGEST_MESSAGE: usize = 16 << 10;
 
-/// Who died.
+/// What a crash is about: the kernel, or one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Victim {
-    /// The kernel.
+    /// The kernel gave up.
     Kernel,
-    /// A process.
+    /// The process with this pid died.
     Process(u32),
 }
 
@@ -60,7 +61,7 @@ struct OwnedFrame {
     size: Option<u64>,
     module: Option<Vec<u8>>,
     trust: FrameTrust,
-    place: Place,
+    position: LogPosition,
 }
 
 /// One printed set of registers.
@@ -74,50 +75,16 @@ struct OwnedRegisters {
 /// A death in the making.
 #[derive(Debug, Clone)]
 pub struct Crash {
-    /// Who died.
+    /// What the crash is about.
     pub victim: Victim,
-    /// What kind of death.
-    pub kind: CauseKind,
+    /// What is known of the death.
+    pub death: Death,
     /// Where in the log it was first seen.
-    pub place: Place,
+    pub position: LogPosition,
     /// Nothing more can belong to it: its process has exited.
     pub closed: bool,
     /// Whether the kernel reported it in full (`crash_report`).
     pub reported: bool,
-    /// Processor.
-    pub cpu: Option<u32>,
-    /// The message.
-    pub message: Option<Vec<u8>>,
-    /// Source file and line of the panic.
-    pub source: Option<(Vec<u8>, u32)>,
-    /// Process.
-    pub pid: Option<u32>,
-    /// Thread.
-    pub tid: Option<u32>,
-    /// Name of the task.
-    pub comm: Option<Vec<u8>>,
-    /// Command line of the process.
-    pub cmdline: Option<Vec<u8>>,
-    /// Signal number and name.
-    pub signal: Option<(u32, Vec<u8>)>,
-    /// `si_code`.
-    pub signal_code: Option<i64>,
-    /// Address whose access failed.
-    pub fault_addr: Option<u64>,
-    /// Instruction.
-    pub ip: Option<u64>,
-    /// Stack pointer.
-    pub sp: Option<u64>,
-    /// Name of the exception.
-    pub exception: Option<Vec<u8>>,
-    /// Error code of the exception.
-    pub error_code: Option<u64>,
-    /// Location printed with the instruction.
-    pub location: Option<Vec<u8>>,
-    /// What the kernel was doing.
-    pub context: Option<Vec<u8>>,
-    /// Time of death.
-    pub ns: Option<u64>,
     frames: Vec<OwnedFrame>,
     frames_left_out: u64,
     registers: Vec<OwnedRegisters>,
@@ -132,35 +99,18 @@ pub struct Crash {
 }
 
 impl Crash {
-    /// A death first seen at `place`.
-    pub fn new(victim: Victim, kind: CauseKind, place: Place) -> Self {
+    /// A death first seen at `position`.
+    pub fn new(victim: Victim, kind: CauseKind, position: LogPosition) -> Self {
         let pid = match victim {
             Victim::Kernel => None,
             Victim::Process(pid) => Some(pid),
         };
         Self {
             victim,
-            kind,
-            place,
+            death: Death { kind: Some(kind), pid, in_kernel: Some(victim == Victim::Kernel), ..Death::default() },
+            position,
             closed: false,
             reported: false,
-            cpu: None,
-            message: None,
-            source: None,
-            pid,
-            tid: None,
-            comm: None,
-            cmdline: None,
-            signal: None,
-            signal_code: None,
-            fault_addr: None,
-            ip: None,
-            sp: None,
-            exception: None,
-            error_code: None,
-            location: None,
-            context: None,
-            ns: None,
             frames: Vec::new(),
             frames_left_out: 0,
             registers: Vec::new(),
@@ -173,31 +123,13 @@ impl Crash {
     }
 
     /// The death that a kernel's own dump tells about.
-    pub fn from_cause(cause: &Cause<'_>, place: Place) -> Self {
-        let kernel = cause.in_kernel.unwrap_or(cause.kind != Some(CauseKind::FATAL_SIGNAL));
-        let victim = match cause.pid {
-            Some(pid) if !kernel => Victim::Process(pid),
+    pub fn from_cause(cause: &Cause<'_>, position: LogPosition) -> Self {
+        let death = Death::from(cause);
+        let victim = match death.pid {
+            Some(pid) if !death.is_of_kernel() => Victim::Process(pid),
             _ => Victim::Kernel,
         };
-        let owned = |text: Option<&[u8]>| text.map(<[u8]>::to_vec);
-        Self {
-            pid: cause.pid,
-            tid: cause.tid,
-            cpu: cause.stamp.cpu,
-            ns: cause.stamp.ns,
-            message: owned(cause.message),
-            source: owned(cause.file).zip(cause.source_line),
-            comm: owned(cause.comm),
-            cmdline: owned(cause.cmdline),
-            signal: cause.signal.map(|signal| (signal, owned(cause.signal_name).unwrap_or_default())),
-            signal_code: cause.signal_code,
-            fault_addr: cause.fault_addr,
-            ip: cause.ip,
-            sp: cause.sp,
-            exception: owned(cause.exception),
-            location: owned(cause.location),
-            ..Self::new(victim, cause.kind.unwrap_or_default(), place)
-        }
+        Self { death, ..Self::new(victim, CauseKind::default(), position) }
     }
 
     /// Whether a new alarm about `victim` tells about this death rather than another one.
@@ -209,17 +141,17 @@ impl Crash {
         }
     }
 
-    /// Whether a fatal signal means that a program broke, rather than that somebody asked it to end.
+    /// Whether a fatal signal means that a program broke, rather than that it was asked to end.
     pub fn is_fatal_signal(signal: i64) -> bool {
         let signal = u64::try_from(signal).ok().and_then(Signal::new);
         signal.is_some_and(|signal| signal.default_action() == DefaultAction::CoreDump)
     }
 
     /// Keeps a text, the first or, when `better`, the latest.
-    pub fn say(place: &mut Option<Vec<u8>>, text: &[u8], better: bool) {
+    pub fn say(field: &mut Option<Vec<u8>>, text: &[u8], better: bool) {
         let text = text.trim_ascii();
-        if (place.is_none() || better) && !text.is_empty() {
-            *place = Some(text[..text.len().min(LONGEST_MESSAGE)].to_vec());
+        if (field.is_none() || better) && !text.is_empty() {
+            *field = Some(text[..text.len().min(LONGEST_MESSAGE)].to_vec());
         }
     }
 
@@ -231,7 +163,14 @@ impl Crash {
     }
 
     /// Adds a frame to backtrace `trace`.
-    pub fn frame(&mut self, trace: u32, addr: Option<u64>, at: Option<Location<'_>>, trust: FrameTrust, place: Place) {
+    pub fn frame(
+        &mut self,
+        trace: u32,
+        addr: Option<u64>,
+        at: Option<Location<'_>>,
+        trust: FrameTrust,
+        position: LogPosition,
+    ) {
         if self.frames.len() >= MOST_FRAMES {
             self.frames_left_out += 1;
             return;
@@ -246,7 +185,7 @@ impl Crash {
             size: at.and_then(|at| at.size),
             module: at.and_then(|at| at.module).map(<[u8]>::to_vec),
             trust,
-            place,
+            position,
         });
     }
 
@@ -283,7 +222,7 @@ impl Crash {
     /// Takes the bytes around the instruction.
     pub fn code(&mut self, bytes: Vec<u8>, marked: Option<u64>) {
         let last = self.registers.last().and_then(|set| set.regs.iter().find(|(name, _)| name == b"RIP"));
-        let ip = last.map(|(_, value)| *value).or(self.ip);
+        let ip = last.map(|(_, value)| *value).or(self.death.ip);
         self.code.get_or_insert((bytes, marked, ip));
     }
 
@@ -296,26 +235,27 @@ impl Crash {
     /// The exception that the kernel names, in its report or in its message.
     fn vector(&self) -> Option<u32> {
         let named = |text: &Option<Vec<u8>>| vector_of(&String::from_utf8_lossy(text.as_deref()?));
-        named(&self.exception).or_else(|| named(&self.message))
+        named(&self.death.exception).or_else(|| named(&self.death.message))
     }
 
     /// Concludes what the pieces say together.
     pub fn conclude(&mut self) {
-        self.ip = self.ip.or_else(|| self.register(b"RIP"));
-        self.sp = self.sp.or_else(|| self.register(b"RSP"));
-        let in_fault = self.exception.is_some() || self.kind == CauseKind::EXCEPTION || self.kind == CauseKind::OOPS;
+        self.death.ip = self.death.ip.or_else(|| self.register(b"RIP"));
+        self.death.sp = self.death.sp.or_else(|| self.register(b"RSP"));
+        let in_fault =
+            self.death.exception.is_some() || matches!(self.death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS));
         match self.vector() {
             // CR2 keeps the address of an earlier page fault, and a report without an address prints zero.
-            Some(vector) if !has_address(vector) => self.fault_addr = None,
-            None if self.kind == CauseKind::OOPS => {}
-            _ if in_fault => self.fault_addr = self.fault_addr.or_else(|| self.register(b"CR2")),
+            Some(vector) if !has_address(vector) => self.death.fault_addr = None,
+            None if self.death.kind == Some(CauseKind::OOPS) => {}
+            _ if in_fault => self.death.fault_addr = self.death.fault_addr.or_else(|| self.register(b"CR2")),
             _ => {}
         }
-        self.error_code = self.error_code.or_else(|| self.registers.iter().find_map(|set| set.error_code));
-        if self.kind == CauseKind::PANIC
-            && self.message.as_ref().is_some_and(|text| text.starts_with(b"sysrq triggered"))
+        self.death.error_code = self.death.error_code.or_else(|| self.registers.iter().find_map(|set| set.error_code));
+        if self.death.kind == Some(CauseKind::PANIC)
+            && self.death.message.as_ref().is_some_and(|text| text.starts_with(b"sysrq triggered"))
         {
-            self.kind = CauseKind::SYSRQ;
+            self.death.kind = Some(CauseKind::SYSRQ);
         }
         if self.frames_left_out > 0 {
             let text = format!("{} more frames were printed than are kept", self.frames_left_out);
@@ -332,21 +272,21 @@ impl Crash {
 
     /// What a signature is made of.
     pub fn signature_parts(&self) -> Parts<'_> {
-        let program = self.cmdline.as_deref().or(self.comm.as_deref()).unwrap_or_default();
+        let program = self.death.cmdline.as_deref().or(self.death.comm.as_deref()).unwrap_or_default();
         let first = self.frames.iter().filter(|frame| frame.trace == 0 && frame.trust != FrameTrust::SCAN);
         let mut symbols: Vec<&[u8]> = first.filter_map(|frame| frame.symbol.as_deref()).collect();
-        if let Some(location) = self.location.as_deref().and_then(location) {
+        if let Some(location) = self.death.location.as_deref().and_then(location) {
             symbols.insert(0, location.symbol);
         }
         let kernel = self.victim == Victim::Kernel;
         Parts {
-            kind: self.kind.name().unwrap_or_default(),
-            signal: self.signal.as_ref().map_or(&b""[..], |signal| &signal.1),
-            message: self.message.as_deref().filter(|_| kernel).unwrap_or_default(),
+            kind: self.death.kind.and_then(CauseKind::name).unwrap_or_default(),
+            signal: self.death.signal_name.as_deref().unwrap_or_default(),
+            message: self.death.message.as_deref().filter(|_| kernel).unwrap_or_default(),
             symbols,
-            ip: self.ip,
+            ip: self.death.ip,
             program: if kernel { b"" } else { program },
-            fault_addr: self.fault_addr,
+            fault_addr: self.death.fault_addr,
         }
     }
 
@@ -372,36 +312,8 @@ impl Crash {
 
     /// Writes everything into `out`.
     pub fn write<W: Write>(&self, out: &mut DumpWriter<W>) {
-        let stamp = Stamp {
-            cpu: self.cpu,
-            ns: self.ns,
-            line: Some(self.place.line),
-            offset: Some(self.place.offset),
-            ..Stamp::default()
-        };
-        let cause = Cause {
-            kind: Some(self.kind),
-            message: self.message.as_deref(),
-            file: self.source.as_ref().map(|source| &source.0[..]),
-            source_line: self.source.as_ref().map(|source| source.1),
-            pid: self.pid,
-            tid: self.tid,
-            comm: self.comm.as_deref(),
-            cmdline: self.cmdline.as_deref(),
-            signal: self.signal.as_ref().map(|signal| signal.0),
-            signal_name: self.signal.as_ref().map(|signal| &signal.1[..]),
-            signal_code: self.signal_code,
-            fault_addr: self.fault_addr,
-            ip: self.ip,
-            sp: self.sp,
-            exception: self.exception.as_deref(),
-            error_code: self.error_code,
-            location: self.location.as_deref(),
-            in_kernel: Some(self.victim == Victim::Kernel),
-            context: self.context.as_deref(),
-            stamp,
-            ..Cause::default()
-        };
+        let mut cause = self.death.record();
+        (cause.stamp.line, cause.stamp.offset) = (Some(self.position.line), Some(self.position.offset));
         out.put(SectionKind::CAUSE, &cause);
         self.write_frames(out);
         self.write_registers(out);
@@ -422,8 +334,8 @@ impl Crash {
                 symbol_size: frame.size,
                 module: frame.module.as_deref(),
                 trust: Some(frame.trust),
-                pid: self.pid,
-                stamp: Stamp { line: Some(frame.place.line), ..Stamp::default() },
+                pid: self.death.pid,
+                stamp: Stamp { line: Some(frame.position.line), ..Stamp::default() },
                 ..Frame::default()
             };
             out.put(SectionKind::CAUSE, &record);
@@ -435,7 +347,7 @@ impl Crash {
             let regs: Vec<Reg<'_>> = set.regs.iter().map(|(name, value)| register(canonical(name), *value)).collect();
             let record = Registers {
                 role: Some(if set.user { RegisterRole::USER } else { RegisterRole::FAULT }),
-                pid: self.pid,
+                pid: self.death.pid,
                 error_code: set.error_code,
                 regs: Some(List::new(&regs)),
                 ..Registers::default()

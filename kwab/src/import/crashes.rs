@@ -17,7 +17,7 @@ use super::crash::{Crash, Victim, cause_kind};
 use super::event::{Event, EventRecord, EventSlot, ListedEvent, with_record};
 use super::events::Events;
 use super::item::LogItem;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::pending::PendingDump;
 use super::processes::Processes;
 use super::quiet::Quiet;
@@ -127,21 +127,26 @@ struct Follower {
 impl Follower {
     /// Takes an event.
     #[inline(always)]
-    fn event(&mut self, event: &EventSlot<'_>, line: Place) -> io::Result<()> {
+    fn event(&mut self, event: &EventSlot<'_>, line: LogPosition) -> io::Result<()> {
         with_record!(event, record => self.record(event, record, line), else Ok(()))
     }
 
     /// Records an event; an exit closes the crash of its process behind itself.
     #[inline(always)]
-    fn record<'a, T: EventRecord<'a>>(&mut self, event: &EventSlot<'_>, record: &T, line: Place) -> io::Result<()> {
+    fn record<'a, T: EventRecord<'a>>(
+        &mut self,
+        event: &EventSlot<'_>,
+        record: &T,
+        line: LogPosition,
+    ) -> io::Result<()> {
         let stamp = record.stamp();
         if self.segments.boot().is_new_boot(stamp) {
-            self.begin_boot(Place { line: stamp.line.unwrap_or(line.line), ..line })?;
+            self.begin_boot(LogPosition { line: stamp.line.unwrap_or(line.line), ..line })?;
             self.segments.boot().is_new_boot(stamp);
         }
         let is_interpreted = record.is_interpreted();
         if is_interpreted {
-            self.interpret(event, Place { line: stamp.line.unwrap_or(line.line), ..line })?;
+            self.interpret(event, LogPosition { line: stamp.line.unwrap_or(line.line), ..line })?;
         }
         self.tally.event(T::EVENT);
         let segment = self.segments.current();
@@ -155,13 +160,13 @@ impl Follower {
         }
     }
 
-    /// Takes an item that is no event.
+    /// Takes an item that is not an event.
     fn other(&mut self, item: LogItem<'_>) -> io::Result<()> {
         match item {
-            LogItem::Text { bytes, place, ends_line } => self.text(bytes, place, ends_line),
+            LogItem::Text { bytes, position, ends_line } => self.text(bytes, position, ends_line),
             LogItem::Armour { chunk, line } => self.armour(chunk, line),
-            LogItem::Lost { kind, bytes, place, problem } => {
-                self.lost(kind, bytes, place, problem);
+            LogItem::Lost { kind, bytes, position, problem } => {
+                self.lost(kind, bytes, position, problem);
                 Ok(())
             }
             LogItem::Event { .. } | LogItem::Nothing => Ok(()),
@@ -169,18 +174,18 @@ impl Follower {
     }
 
     #[inline]
-    fn text(&mut self, bytes: &[u8], place: Place, ends_line: bool) -> io::Result<()> {
+    fn text(&mut self, bytes: &[u8], position: LogPosition, ends_line: bool) -> io::Result<()> {
         if !self.is_quiet(bytes) {
-            return self.telling_text(bytes, place, ends_line);
+            return self.telling_text(bytes, position, ends_line);
         }
         debug_assert!(
-            self.says_nothing(bytes, place),
+            self.says_nothing(bytes, position),
             "a quiet line says something: {:?}",
             String::from_utf8_lossy(bytes)
         );
         let ns = linux::timestamp(bytes).map(|(ns, _)| ns);
         self.tally.text(ends_line, ns.is_some());
-        self.record_text(TextKind::CONSOLE, bytes, ns, place, ends_line);
+        self.record_text(TextKind::CONSOLE, bytes, ns, position, ends_line);
         Ok(())
     }
 
@@ -192,15 +197,15 @@ impl Follower {
     }
 
     /// Whether the readers of console text agree that a line is quiet.
-    fn says_nothing(&mut self, bytes: &[u8], place: Place) -> bool {
+    fn says_nothing(&mut self, bytes: &[u8], position: LogPosition) -> bool {
         let cleaned = clean(bytes);
         let text = cleaned.as_deref().unwrap_or(bytes);
         let text = linux::timestamp(text).map_or(text, |(_, text)| text);
         let facts = self.segments.boot().clone();
         let begins_boot = self.segments.boot().line(text);
-        let line = self.console.line(text, None, place, None);
+        let line = self.console.line(text, None, position, None);
         let is_console = line.kind == TextKind::CONSOLE && line.record.is_none() && self.console.is_idle();
-        let heard = self.reported.line(bytes, place);
+        let heard = self.reported.line(bytes, position);
         !begins_boot
             && *self.segments.boot() == facts
             && kernel::fault_notice(text).is_none()
@@ -212,7 +217,7 @@ impl Follower {
     }
 
     /// Takes a line that may mean something.
-    fn telling_text(&mut self, bytes: &[u8], place: Place, ends_line: bool) -> io::Result<()> {
+    fn telling_text(&mut self, bytes: &[u8], position: LogPosition, ends_line: bool) -> io::Result<()> {
         let cleaned = clean(bytes);
         let text = cleaned.as_deref().unwrap_or(bytes);
         let (ns, text) = match linux::timestamp(text) {
@@ -220,48 +225,48 @@ impl Follower {
             None => (None, text),
         };
         self.tally.text(ends_line, ns.is_some());
-        self.read_ahead(text, place)?;
-        let belongs = self.recognise(bytes, place)?;
+        self.read_ahead(text, position)?;
+        let belongs = self.recognise(bytes, position)?;
         let told = self.reported.has_main();
         let segment = self.segments.current();
         // A crash that a report tells about takes nothing from the lines of the next one.
         let crash = segment.crash.as_mut().filter(|crash| !told || crash.victim != Victim::Kernel);
-        let mut line = self.console.line(text, ns, place, crash);
+        let mut line = self.console.line(text, ns, position, crash);
         if belongs && line.kind == TextKind::CONSOLE {
             line.kind = TextKind::PANIC;
         }
         if let Some(record) = line.record {
-            record.write(place, &mut segment.out);
+            record.write(position, &mut segment.out);
         }
         if segment.crash.is_none() && !self.tally.has_unexplained() && announces_death(text) {
-            self.tally.unexplained(text, place);
+            self.tally.unexplained(text, position);
         }
-        self.record_text(line.kind, bytes, ns, place, ends_line);
+        self.record_text(line.kind, bytes, ns, position, ends_line);
         Ok(())
     }
 
     /// Records a piece of console text.
     #[inline]
-    fn record_text(&mut self, kind: TextKind, bytes: &[u8], ns: Option<u64>, place: Place, ends_line: bool) {
+    fn record_text(&mut self, kind: TextKind, bytes: &[u8], ns: Option<u64>, position: LogPosition, ends_line: bool) {
         let record = Text {
             kind: Some(kind),
             bytes: Some(bytes),
             continues: (!ends_line).then_some(true),
-            stamp: Stamp { ns, line: Some(place.line), ..Stamp::default() },
+            stamp: Stamp { ns, line: Some(position.line), ..Stamp::default() },
             ..Text::default()
         };
         self.segments.current().out.put(SectionKind::LOG, &record);
     }
 
     /// Offers a line to the recogniser of reports; says whether the line is part of one.
-    fn recognise(&mut self, bytes: &[u8], place: Place) -> io::Result<bool> {
+    fn recognise(&mut self, bytes: &[u8], position: LogPosition) -> io::Result<bool> {
         if self.tally.has_events() {
             self.reported.leave();
         }
-        let heard = self.reported.line(bytes, place);
+        let heard = self.reported.line(bytes, position);
         self.give_reports()?;
         if let Some(kind) = heard.opens {
-            self.announce(Victim::Kernel, kind, place)?;
+            self.announce(Victim::Kernel, kind, position)?;
         }
         Ok(heard.belongs)
     }
@@ -270,8 +275,8 @@ impl Follower {
     fn give_reports(&mut self) -> io::Result<()> {
         while let Some(report) = self.reported.next_report() {
             if self.segments.kernel_crash().is_none() {
-                let place = Place { offset: report.first.offset, line: report.first.line };
-                self.announce(Victim::Kernel, cause_kind(report.class, report.family == "linux"), place)?;
+                let position = LogPosition { offset: report.first.offset, line: report.first.line };
+                self.announce(Victim::Kernel, cause_kind(report.class, report.family == "linux"), position)?;
             }
             if let Some(crash) = self.segments.kernel_crash() {
                 self.reported.give(&report, crash);
@@ -287,13 +292,13 @@ impl Follower {
     }
 
     /// What a console line says before it is recorded: a new boot, a fault, a death.
-    fn read_ahead(&mut self, text: &[u8], place: Place) -> io::Result<()> {
+    fn read_ahead(&mut self, text: &[u8], position: LogPosition) -> io::Result<()> {
         if self.segments.boot().line(text) {
-            self.begin_boot(place)?;
+            self.begin_boot(position)?;
             self.segments.boot().line(text);
         }
         if let Some(notice) = kernel::fault_notice(text) {
-            self.processes.printed_fault(&notice, place.line);
+            self.processes.printed_fault(&notice, position.line);
         }
         if let Some(announced) = self.console.announces(text) {
             if announced.victim == Victim::Kernel && linux::alarm(text).is_none() {
@@ -303,39 +308,39 @@ impl Follower {
             let by_init = matches!(linux::alarm(text), Some(linux::Alarm::Panic(message)) if because_of_init(message));
             let init_died = |crash: &Crash| crash.victim == Victim::Process(1);
             if !(by_init && self.segments.current().crash.as_ref().is_some_and(init_died)) {
-                self.announce(announced.victim, announced.kind, place)?;
+                self.announce(announced.victim, announced.kind, position)?;
             }
         }
         Ok(())
     }
 
-    fn armour(&mut self, chunk: &Chunk, line: Place) -> io::Result<()> {
+    fn armour(&mut self, chunk: &Chunk, line: LogPosition) -> io::Result<()> {
         if !self.segments.add_armour(chunk) && self.segments.begin_armour(chunk, line)? {
             self.announce(Victim::Kernel, CauseKind::PANIC, line)?;
         }
         Ok(())
     }
 
-    fn lost(&mut self, kind: TextKind, bytes: &[u8], place: Place, problem: &str) {
-        self.tally.lost(kind, place, problem);
-        let stamp = Stamp { line: Some(place.line), offset: Some(place.offset), ..Stamp::default() };
+    fn lost(&mut self, kind: TextKind, bytes: &[u8], position: LogPosition, problem: &str) {
+        self.tally.lost(kind, position, problem);
+        let stamp = Stamp { line: Some(position.line), offset: Some(position.offset), ..Stamp::default() };
         let record =
             Text { kind: Some(kind), bytes: Some(bytes), problem: Some(problem.as_bytes()), stamp, ..Text::default() };
         self.segments.current().out.put(SectionKind::KEPT, &record);
     }
 
     #[cold]
-    fn begin_boot(&mut self, place: Place) -> io::Result<()> {
+    fn begin_boot(&mut self, position: LogPosition) -> io::Result<()> {
         self.end_reports()?;
         self.reported.begin_boot();
         self.processes.clear();
-        self.segments.begin_boot(place)
+        self.segments.begin_boot(position)
     }
 
     /// A death is announced. Gives the crash it belongs to, unless that is not the one at hand.
-    fn announce(&mut self, victim: Victim, kind: CauseKind, place: Place) -> io::Result<Option<&mut Crash>> {
+    fn announce(&mut self, victim: Victim, kind: CauseKind, position: LogPosition) -> io::Result<Option<&mut Crash>> {
         self.name_init();
-        if let Some(crash) = self.segments.announce(victim, kind, place)? {
+        if let Some(crash) = self.segments.announce(victim, kind, position)? {
             self.processes.describe(crash);
         }
         Ok(self.segments.current().crash.as_mut())
@@ -350,25 +355,25 @@ impl Follower {
 
     /// Concludes what an event means for processes and crashes.
     #[cold]
-    fn interpret(&mut self, event: &EventSlot<'_>, place: Place) -> io::Result<()> {
+    fn interpret(&mut self, event: &EventSlot<'_>, position: LogPosition) -> io::Result<()> {
         self.name_init();
         match event.listed.as_deref() {
-            Some(ListedEvent::CrashReport(report)) => return self.crash_report(&report.record(), place),
-            Some(ListedEvent::Panic(panic)) => return self.panic(&panic.record(), place),
+            Some(ListedEvent::CrashReport(report)) => return self.crash_report(&report.record(), position),
+            Some(ListedEvent::Panic(panic)) => return self.panic(&panic.record(), position),
             Some(ListedEvent::SyscallProfile(profile)) => self.clock(profile.record().tsc_freq_hz),
             Some(ListedEvent::SpanProfile(profile)) => self.clock(profile.record().tsc_freq_hz),
             _ => {}
         }
         match &event.plain {
-            Some(Event::Signal(signal)) => return self.signal(signal, place),
-            Some(Event::ProcessExit(exit)) => return self.exit(exit, place),
-            Some(Event::PageFault(fault)) => self.processes.page_fault(fault, place.line),
-            Some(Event::UserFault(fault)) => self.processes.user_fault(fault, place.line),
+            Some(Event::Signal(signal)) => return self.signal(signal, position),
+            Some(Event::ProcessExit(exit)) => return self.exit(exit, position),
+            Some(Event::PageFault(fault)) => self.processes.page_fault(fault, position.line),
+            Some(Event::UserFault(fault)) => self.processes.user_fault(fault, position.line),
             Some(Event::ProcessExec(exec)) => self.processes.exec(exec),
             Some(Event::ProcessFork(fork)) => self.processes.fork(fork),
             Some(Event::UnimplementedSyscall(call)) => {
                 let name = call.name.unwrap_or_default();
-                self.segments.current().unimplemented(call.nr.unwrap_or(-1), name, call.pid.unwrap_or(0), place);
+                self.segments.current().unimplemented(call.nr.unwrap_or(-1), name, call.pid.unwrap_or(0), position);
             }
             _ => {}
         }
@@ -380,56 +385,62 @@ impl Follower {
         boot.tsc_hz = hz.or(boot.tsc_hz);
     }
 
-    fn signal(&mut self, signal: &Signal<'_>, place: Place) -> io::Result<()> {
+    fn signal(&mut self, signal: &Signal<'_>, position: LogPosition) -> io::Result<()> {
         let number = signal.signal.unwrap_or(0);
         let ends = signal.action.is_some_and(|action| matches!(action, b"terminate" | b"core" | b"coredump" | b"kill"));
         let Some(pid) = signal.pid.filter(|_| ends) else { return Ok(()) };
         let name = signal.signal_name.map_or_else(|| signal_name(number), <[u8]>::to_vec);
         if !Crash::is_fatal_signal(number) {
             let text = format!("pid {pid} was ended by {} ({number}); not a crash", String::from_utf8_lossy(&name));
-            self.segments.current().remark(place, text);
+            self.segments.current().remark(position, text);
             return Ok(());
         }
-        let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)? else { return Ok(()) };
-        crash.signal.get_or_insert((u32::try_from(number).unwrap_or(0), name));
+        let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, position)? else {
+            return Ok(());
+        };
+        crash.death.signalled(u32::try_from(number).unwrap_or(0), name);
         // Some kernels send the signal before they know the instruction, and print 0.
-        crash.ip = crash.ip.or(signal.ip.filter(|ip| *ip != 0));
-        crash.ns = crash.ns.or(signal.stamp.ns);
-        crash.cpu = crash.cpu.or(signal.stamp.cpu);
+        crash.death.ip = crash.death.ip.or(signal.ip.filter(|ip| *ip != 0));
+        crash.death.ns = crash.death.ns.or(signal.stamp.ns);
+        crash.death.cpu = crash.death.cpu.or(signal.stamp.cpu);
         Ok(())
     }
 
-    fn crash_report(&mut self, report: &CrashReport<'_>, place: Place) -> io::Result<()> {
+    fn crash_report(&mut self, report: &CrashReport<'_>, position: LogPosition) -> io::Result<()> {
         let pid = report.pid.unwrap_or(0);
-        let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)? else { return Ok(()) };
+        let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, position)? else {
+            return Ok(());
+        };
         crash.reported = true;
         if let Some(number) = report.signal {
             let name = report.signal_name.map_or_else(|| signal_name(number), <[u8]>::to_vec);
-            crash.signal = Some((u32::try_from(number).unwrap_or(0), name));
+            crash.death.signal = u32::try_from(number).ok();
+            crash.death.signal_name = Some(name);
         }
-        crash.signal_code = report.signal_code;
-        crash.tid = report.tid;
-        crash.fault_addr = report.fault_addr.or(crash.fault_addr);
-        crash.ip = report.ip.or(crash.ip);
-        crash.ns = crash.ns.or(report.stamp.ns);
-        crash.cpu = crash.cpu.or(report.stamp.cpu);
+        crash.death.signal_code = report.signal_code;
+        crash.death.tid = report.tid;
+        crash.death.fault_addr = report.fault_addr.or(crash.death.fault_addr);
+        crash.death.ip = report.ip.or(crash.death.ip);
+        crash.death.ns = crash.death.ns.or(report.stamp.ns);
+        crash.death.cpu = crash.death.cpu.or(report.stamp.cpu);
         if let Some(cmdline) = report.cmdline {
-            Crash::say(&mut crash.cmdline, cmdline, true);
+            Crash::say(&mut crash.death.cmdline, cmdline, true);
         }
         let rsp = |reg: &Reg<'_>| reg.id == Some(RegId::RSP);
-        crash.sp = report.regs.and_then(|regs| regs.iter().find(rsp)).and_then(|reg| reg.value).or(crash.sp);
+        crash.death.sp =
+            report.regs.and_then(|regs| regs.iter().find(rsp)).and_then(|reg| reg.value).or(crash.death.sp);
         Ok(())
     }
 
-    fn panic(&mut self, panic: &Panic<'_>, place: Place) -> io::Result<()> {
-        let Some(crash) = self.announce(Victim::Kernel, CauseKind::PANIC, place)? else { return Ok(()) };
-        crash.ns = crash.ns.or(panic.stamp.ns);
-        crash.cpu = crash.cpu.or(panic.stamp.cpu);
+    fn panic(&mut self, panic: &Panic<'_>, position: LogPosition) -> io::Result<()> {
+        let Some(crash) = self.announce(Victim::Kernel, CauseKind::PANIC, position)? else { return Ok(()) };
+        crash.death.ns = crash.death.ns.or(panic.stamp.ns);
+        crash.death.cpu = crash.death.cpu.or(panic.stamp.cpu);
         if let Some(message) = panic.message {
-            Crash::say(&mut crash.message, message, true);
+            Crash::say(&mut crash.death.message, message, true);
         }
         if let (Some(file), Some(line)) = (panic.file, panic.source_line) {
-            crash.source.get_or_insert((file.to_vec(), line));
+            crash.death.raised_at(file, line);
         }
         let trace = crash.traces();
         for frame in panic.backtrace.iter().flat_map(kwab_format::List::iter) {
@@ -439,12 +450,12 @@ impl Follower {
                 size: None,
                 module: None,
             });
-            crash.frame(trace, frame.addr, at, FrameTrust::PRINTED, place);
+            crash.frame(trace, frame.addr, at, FrameTrust::PRINTED, position);
         }
         Ok(())
     }
 
-    fn exit(&mut self, exit: &ProcessExit<'_>, place: Place) -> io::Result<()> {
+    fn exit(&mut self, exit: &ProcessExit<'_>, position: LogPosition) -> io::Result<()> {
         let Some(pid) = exit.pid else { return Ok(()) };
         let died = self.segments.current().crash.as_ref().is_some_and(|crash| crash.is_same(Victim::Process(pid)));
         if died || exit.by_signal != Some(true) {
@@ -453,9 +464,9 @@ impl Follower {
         let status = exit.status.unwrap_or(0);
         let number = if status > 128 { status - 128 } else { status & 0x7f };
         if Crash::is_fatal_signal(number)
-            && let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, place)?
+            && let Some(crash) = self.announce(Victim::Process(pid), CauseKind::FATAL_SIGNAL, position)?
         {
-            crash.signal.get_or_insert((number as u32, signal_name(number)));
+            crash.death.signalled(number as u32, signal_name(number));
         }
         Ok(())
     }

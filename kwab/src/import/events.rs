@@ -10,7 +10,7 @@ use kwab_format::record::Stamp;
 
 use super::event::{EventSlot, Extra, read_event};
 use super::item::LogItem;
-use super::lines::{MAX_LINE, Place};
+use super::lines::{LogPosition, MAX_LINE};
 use super::mend::Mender;
 use super::tokens::{MARK, TokenKind, Tokens};
 use crate::text::lex::Lexer;
@@ -37,7 +37,7 @@ pub struct Events<R> {
 }
 
 impl<R: Read> Events<R> {
-    /// Reads `tokens`.
+    /// Reads events from `tokens`, one at a time.
     pub fn new(tokens: Tokens<R>) -> Self {
         Self {
             tokens,
@@ -65,16 +65,16 @@ impl<R: Read> Events<R> {
         if token.kind == TokenKind::Text {
             self.taken = token.bytes.len();
             if self.mender.is_plain(&token) {
-                let (bytes, place, ends_line) = (token.bytes, token.place, token.ends_line);
-                return Ok(Some(LogItem::Text { bytes, place, ends_line }));
+                let (bytes, position, ends_line) = (token.bytes, token.position, token.ends_line);
+                return Ok(Some(LogItem::Text { bytes, position, ends_line }));
             }
             self.mender.text(&token);
             return Ok(Some(LogItem::Nothing));
         }
-        if token.place.line & 0xff < 8 && token.place == token.line {
+        if token.position.line & 0xff < 8 && token.position == token.line {
             self.spellings.sample(token.bytes);
         }
-        let stamp = Stamp { line: Some(token.place.line), ..Stamp::default() };
+        let stamp = Stamp { line: Some(token.position.line), ..Stamp::default() };
         let mut lexer = Lexer::new(token.bytes, MARK.len() - 1, &mut self.scratch);
         match read_event(&mut lexer, stamp, &mut self.extra, slot) {
             Ok(()) => {
@@ -91,7 +91,7 @@ impl<R: Read> Events<R> {
 
     /// Where the log has been read up to.
     #[inline]
-    pub fn end(&self) -> Place {
+    pub fn end(&self) -> LogPosition {
         self.tokens.end()
     }
 
@@ -134,17 +134,17 @@ mod tests {
                 LogItem::Event { line } => {
                     out.push(format!("{} at {}", slot.kind().expect("an event").name(), line.line));
                 }
-                LogItem::Text { bytes, place, ends_line } => {
+                LogItem::Text { bytes, position, ends_line } => {
                     out.push(format!(
                         "text {:?} at {}{}",
                         text(bytes),
-                        place.offset,
+                        position.offset,
                         if ends_line { "" } else { ".." }
                     ));
                 }
                 LogItem::Armour { chunk, line } => out.push(format!("armour {} at {}", chunk.position, line.line)),
-                LogItem::Lost { kind, bytes, place, problem } => {
-                    out.push(format!("lost {kind:?} {:?} at {}: {problem}", text(bytes), place.offset));
+                LogItem::Lost { kind, bytes, position, problem } => {
+                    out.push(format!("lost {kind:?} {:?} at {}: {problem}", text(bytes), position.offset));
                 }
                 LogItem::Nothing => {}
             }

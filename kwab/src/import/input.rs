@@ -1,8 +1,8 @@
 //! Tells what an input is by its first bytes, and makes a log of one that is compressed or in UTF-16.
 //!
-//! gzip and zstd are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is no text is refused by its
-//! name: [`InputError::NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`] allows ends there: what was
-//! unpacked before is imported, and [`LogInput::problem`] says why it is not more.
+//! gzip and zstd are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is not text is refused by
+//! its name: [`InputError::NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`] allows
+//! ends there: what was unpacked before is imported, and [`LogInput::problem`] says why it is not more.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Cursor, Read};
@@ -29,10 +29,10 @@ pub const fn most_unpacked(packed: u64) -> u64 {
 /// Why an input cannot be imported: what it is, and what can be done with it.
 #[derive(Debug, thiserror::Error)]
 pub enum InputError {
-    /// Reading failed.
+    /// Reading the log failed.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// No bytes.
+    /// The input has no bytes.
     #[error("is empty: 0 bytes; nothing was written to it (is the guest's console connected?)")]
     Empty,
     /// Something else than a log.
@@ -137,7 +137,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Unpacks until the end, a defect or the limit; the last two are no errors but a problem.
+/// Unpacks until the end, a defect or the limit; the last two are not errors but a problem.
 struct Unpacked<R: Read> {
     decoder: Decoder<Counted<R>>,
     packing: Packing,

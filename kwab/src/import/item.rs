@@ -3,7 +3,7 @@
 use kwab_format::armour::Chunk;
 use kwab_format::record::TextKind;
 
-use super::lines::Place;
+use super::lines::LogPosition;
 
 /// One thing that a log holds. It borrows from the stage that gives it and is valid until the next pull.
 ///
@@ -13,14 +13,14 @@ pub enum LogItem<'a> {
     /// An event that was understood; it is in the slot. Its `stamp.line` is the line it begins on.
     Event {
         /// The line whose reading completed it.
-        line: Place,
+        line: LogPosition,
     },
     /// Console text: a line, or a piece of one.
     Text {
         /// Its bytes, as they stood.
         bytes: &'a [u8],
         /// Where they stand.
-        place: Place,
+        position: LogPosition,
         /// Whether a line end follows.
         ends_line: bool,
     },
@@ -28,17 +28,17 @@ pub enum LogItem<'a> {
     Armour {
         /// What it carries.
         chunk: &'a Chunk,
-        /// Its line.
-        line: Place,
+        /// Line of the log that it stands on.
+        line: LogPosition,
     },
     /// Something that should have been understood and was not.
     Lost {
         /// What it looks like.
         kind: TextKind,
-        /// Its bytes.
+        /// Bytes of the line, without its end.
         bytes: &'a [u8],
         /// Where they stand.
-        place: Place,
+        position: LogPosition,
         /// Why it was not understood.
         problem: &'a str,
     },

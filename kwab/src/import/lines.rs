@@ -2,18 +2,21 @@
 //!
 //! A line is what lies between two `\n`; a final line without one is a line too. A line longer than [`MAX_LINE`] comes
 //! in pieces of that size, so that a gigabyte without a newline costs no more memory than any other log: each piece but
-//! the first says that it continues its predecessor. Offsets are in bytes from the start of the stream, lines count from 1.
+//! the first says that it continues its predecessor. Offsets are in bytes from the start of the stream, lines count
+//! from 1.
 
 use std::io::{self, Read};
+
+use serde::Serialize;
 
 /// The longest line that is looked at as one: the longest event of a real log is a few kilobytes.
 pub const MAX_LINE: usize = 1 << 20;
 /// Bytes asked of the stream at once.
 const READ_SIZE: usize = 512 << 10;
 
-/// Where a piece of the log stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+/// The position of a piece of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct LogPosition {
     /// Offset of its first byte in the log.
     pub offset: u64,
     /// Its line, from 1.
@@ -79,8 +82,8 @@ impl<R: Read> Lines<R> {
 
     /// Where the lines up to the current one end: bytes handed out, line ends included, and the line that comes next.
     #[inline]
-    pub fn end(&self) -> Place {
-        Place { offset: self.offset, line: self.number + u64::from(self.continued) }
+    pub fn end(&self) -> LogPosition {
+        LogPosition { offset: self.offset, line: self.number + u64::from(self.continued) }
     }
 
     /// Goes to the next line; `false` at the end, where the current line is empty.

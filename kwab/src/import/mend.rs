@@ -1,8 +1,8 @@
 //! Mends what does not read as it stands: torn events, and text that holds more than text.
 //!
 //! A torn event waits for its rest: the next pieces of text (at most `PATIENCE` of them) are tried as its continuation,
-//! and one is taken only when the joined object reads completely. What cannot be mended is lost, with its place and the
-//! reason. The results are queued, since one piece may give several items.
+//! and one is taken only when the joined object reads completely. What cannot be mended is lost, with its position and
+//! the reason. The results are queued, since one piece may give several items.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 
 use super::event::{EventSlot, Extra, read_event};
 use super::item::LogItem;
-use super::lines::{MAX_LINE, Place};
+use super::lines::{LogPosition, MAX_LINE};
 use super::text::clean;
 use super::tokens::{ARMOUR, MARK, RESET, Token};
 use crate::text::lex::Lexer;
@@ -29,7 +29,7 @@ const CUTS: usize = 64;
 #[derive(Debug)]
 struct Torn {
     bytes: Vec<u8>,
-    place: Place,
+    position: LogPosition,
     /// How far it could be read.
     failed_at: usize,
     tries: u32,
@@ -38,26 +38,26 @@ struct Torn {
 /// An item that waits to be lent, with what it lends.
 #[derive(Debug)]
 enum Owned {
-    Event { bytes: Vec<u8>, place: Place, line: Place },
-    Text { bytes: Vec<u8>, place: Place, ends_line: bool },
-    Armour { chunk: Chunk, line: Place },
-    Lost { kind: TextKind, bytes: Vec<u8>, place: Place, problem: Cow<'static, str> },
+    Event { bytes: Vec<u8>, position: LogPosition, line: LogPosition },
+    Text { bytes: Vec<u8>, position: LogPosition, ends_line: bool },
+    Armour { chunk: Chunk, line: LogPosition },
+    Lost { kind: TextKind, bytes: Vec<u8>, position: LogPosition, problem: Cow<'static, str> },
 }
 
 /// A piece of text and where it stands.
 #[derive(Debug, Clone, Copy)]
-struct Piece<'a> {
+struct TornPiece<'a> {
     bytes: &'a [u8],
-    place: Place,
-    line: Place,
+    position: LogPosition,
+    line: LogPosition,
     ends_line: bool,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> TornPiece<'a> {
     /// The rest of it from byte `at` on.
     fn from(self, at: usize) -> Self {
-        let place = Place { offset: self.place.offset + at as u64, ..self.place };
-        Self { bytes: self.bytes.get(at..).unwrap_or_default(), place, ..self }
+        let position = LogPosition { offset: self.position.offset + at as u64, ..self.position };
+        Self { bytes: self.bytes.get(at..).unwrap_or_default(), position, ..self }
     }
 }
 
@@ -105,18 +105,18 @@ impl Mender {
     pub fn next_item<'s>(&'s mut self, slot: &mut EventSlot<'s>) -> LogItem<'s> {
         self.lent = self.queue.pop_front();
         match &self.lent {
-            Some(Owned::Event { bytes, place, line }) => {
-                match read_event(&mut lexer(bytes, &mut self.scratch), stamp(*place), &mut self.extra, slot) {
+            Some(Owned::Event { bytes, position, line }) => {
+                match read_event(&mut lexer(bytes, &mut self.scratch), stamp(*position), &mut self.extra, slot) {
                     Ok(()) => LogItem::Event { line: *line },
                     Err(_) => LogItem::Nothing,
                 }
             }
-            Some(Owned::Text { bytes, place, ends_line }) => {
-                LogItem::Text { bytes, place: *place, ends_line: *ends_line }
+            Some(Owned::Text { bytes, position, ends_line }) => {
+                LogItem::Text { bytes, position: *position, ends_line: *ends_line }
             }
             Some(Owned::Armour { chunk, line }) => LogItem::Armour { chunk, line: *line },
-            Some(Owned::Lost { kind, bytes, place, problem }) => {
-                LogItem::Lost { kind: *kind, bytes, place: *place, problem }
+            Some(Owned::Lost { kind, bytes, position, problem }) => {
+                LogItem::Lost { kind: *kind, bytes, position: *position, problem }
             }
             None => LogItem::Nothing,
         }
@@ -140,22 +140,22 @@ impl Mender {
     /// Takes text that is not plain: the rest of a torn event, armoured lines, or console output.
     #[cold]
     pub fn text(&mut self, token: &Token<'_>) {
-        let (bytes, place, line, ends_line) = (token.bytes, token.place, token.line, token.ends_line);
-        self.piece(Piece { bytes, place, line, ends_line });
+        let (bytes, position, line, ends_line) = (token.bytes, token.position, token.line, token.ends_line);
+        self.piece(TornPiece { bytes, position, line, ends_line });
     }
 
-    fn piece(&mut self, piece: Piece<'_>) {
+    fn piece(&mut self, piece: TornPiece<'_>) {
         if self.torn.is_some() && self.rejoin(piece) || is_blank_noise(piece.bytes) {
             return;
         }
         if let Some(at) = memchr::memmem::find(piece.bytes, RESET).filter(|at| *at > 0) {
-            self.put_text(&piece.bytes[..at], piece.place, true);
+            self.put_text(&piece.bytes[..at], piece.position, true);
             return self.piece(piece.from(at));
         }
         if self.armour.find(piece.bytes).is_some() {
             self.armour_pieces(piece);
         } else {
-            self.put_text(piece.bytes, piece.place, piece.ends_line);
+            self.put_text(piece.bytes, piece.position, piece.ends_line);
         }
     }
 
@@ -179,7 +179,7 @@ impl Mender {
             return self.repaired(&repaired, end, token);
         }
         self.give_up();
-        let torn = Torn { bytes: bytes.to_vec(), place: token.place, failed_at, tries: 0 };
+        let torn = Torn { bytes: bytes.to_vec(), position: token.position, failed_at, tries: 0 };
         if bytes.len() <= LONGEST_TORN {
             self.torn = Some(torn);
         } else {
@@ -190,15 +190,15 @@ impl Mender {
     /// An event that was repaired ends at `end`; what stands behind it is text.
     fn repaired(&mut self, bytes: &[u8], end: usize, token: &Token<'_>) {
         let (event, rest) = bytes.split_at(end);
-        self.queue.push_back(Owned::Event { bytes: event.to_vec(), place: token.place, line: token.line });
+        self.queue.push_back(Owned::Event { bytes: event.to_vec(), position: token.position, line: token.line });
         if !is_blank_noise(rest) {
-            self.put_text(rest, token.place, false);
+            self.put_text(rest, token.position, false);
         }
     }
 
     /// Tries a piece as the rest of the torn event; `true` when it was.
     #[cold]
-    fn rejoin(&mut self, piece: Piece<'_>) -> bool {
+    fn rejoin(&mut self, piece: TornPiece<'_>) -> bool {
         let Some(mut torn) = self.torn.take() else { return false };
         torn.tries += 1;
         let cleaned = clean(piece.bytes);
@@ -216,7 +216,7 @@ impl Mender {
                         joined.truncate(end);
                         self.put_rejoined(&torn, cut, joined, piece);
                         if !is_blank_noise(&rest[used..]) {
-                            self.piece(Piece { bytes: &rest[used..], ..piece });
+                            self.piece(TornPiece { bytes: &rest[used..], ..piece });
                         }
                         return true;
                     }
@@ -232,13 +232,13 @@ impl Mender {
     }
 
     /// Queues an event that was joined from `torn`, cut at `cut`, and `piece`; what was cut off is text.
-    fn put_rejoined(&mut self, torn: &Torn, cut: usize, joined: Vec<u8>, piece: Piece<'_>) {
+    fn put_rejoined(&mut self, torn: &Torn, cut: usize, joined: Vec<u8>, piece: TornPiece<'_>) {
         self.rejoined += 1;
-        self.queue.push_back(Owned::Event { bytes: joined, place: torn.place, line: piece.line });
+        self.queue.push_back(Owned::Event { bytes: joined, position: torn.position, line: piece.line });
         let foreign = &torn.bytes[cut..];
         if !is_blank_noise(foreign) {
-            let offset = torn.place.offset + cut as u64;
-            self.put_text(foreign, Place { offset, ..torn.place }, true);
+            let offset = torn.position.offset + cut as u64;
+            self.put_text(foreign, LogPosition { offset, ..torn.position }, true);
         }
     }
 
@@ -251,8 +251,8 @@ impl Mender {
         }
     }
 
-    fn put_text(&mut self, bytes: &[u8], place: Place, ends_line: bool) {
-        self.queue.push_back(Owned::Text { bytes: bytes.to_vec(), place, ends_line });
+    fn put_text(&mut self, bytes: &[u8], position: LogPosition, ends_line: bool) {
+        self.queue.push_back(Owned::Text { bytes: bytes.to_vec(), position, ends_line });
     }
 
     fn give_up(&mut self) {
@@ -267,11 +267,11 @@ impl Mender {
         } else {
             (TextKind::MALFORMED, format!("not an object from byte {} of the event on", torn.failed_at).into())
         };
-        self.queue.push_back(Owned::Lost { kind, bytes: torn.bytes, place: torn.place, problem });
+        self.queue.push_back(Owned::Lost { kind, bytes: torn.bytes, position: torn.position, problem });
     }
 
     /// Splits text that holds armoured lines.
-    fn armour_pieces(&mut self, piece: Piece<'_>) {
+    fn armour_pieces(&mut self, piece: TornPiece<'_>) {
         use kwab_format::armour::{Found, Lines};
         let mut at = 0;
         let mut torn = false;
@@ -280,7 +280,7 @@ impl Mender {
                 Found::Line { chunk, at: start, len } => {
                     let between = &piece.bytes[at..start];
                     if !is_blank_noise(between) {
-                        let between = Piece { bytes: between, ends_line: false, ..piece.from(at) };
+                        let between = TornPiece { bytes: between, ends_line: false, ..piece.from(at) };
                         self.between_armour(between, std::mem::take(&mut torn));
                     }
                     self.queue.push_back(Owned::Armour { chunk, line: piece.line });
@@ -296,18 +296,18 @@ impl Mender {
     }
 
     /// Text beside armoured lines, or an armoured line that is damaged.
-    fn between_armour(&mut self, piece: Piece<'_>, torn: bool) {
+    fn between_armour(&mut self, piece: TornPiece<'_>, torn: bool) {
         if torn {
             let (kind, problem) = (TextKind::ARMOUR, Cow::Borrowed("an armoured line is damaged"));
-            self.queue.push_back(Owned::Lost { kind, bytes: piece.bytes.to_vec(), place: piece.place, problem });
+            self.queue.push_back(Owned::Lost { kind, bytes: piece.bytes.to_vec(), position: piece.position, problem });
         } else {
-            self.put_text(piece.bytes, piece.place, piece.ends_line);
+            self.put_text(piece.bytes, piece.position, piece.ends_line);
         }
     }
 }
 
-fn stamp(place: Place) -> Stamp<'static> {
-    Stamp { line: Some(place.line), ..Stamp::default() }
+fn stamp(position: LogPosition) -> Stamp<'static> {
+    Stamp { line: Some(position.line), ..Stamp::default() }
 }
 
 /// A lexer over an event that begins with its mark, with scratch space of its length.
@@ -358,10 +358,10 @@ fn repair_strings(bytes: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    const LINE: Place = Place { offset: 100, line: 7 };
+    const LINE: LogPosition = LogPosition { offset: 100, line: 7 };
 
     fn token<'a>(kind: super::super::tokens::TokenKind, bytes: &'a [u8]) -> Token<'a> {
-        Token { kind, bytes, place: LINE, line: LINE, ends_line: true, mixed: true }
+        Token { kind, bytes, position: LINE, line: LINE, ends_line: true, mixed: true }
     }
 
     fn texts(mender: &mut Mender) -> Vec<String> {
@@ -370,8 +370,8 @@ mod tests {
             let mut slot = EventSlot::default();
             out.push(match mender.next_item(&mut slot) {
                 LogItem::Event { .. } => slot.kind().expect("an event").name().to_owned(),
-                LogItem::Text { bytes, place, ends_line } => {
-                    format!("{:?} {} {ends_line}", String::from_utf8_lossy(bytes), place.offset)
+                LogItem::Text { bytes, position, ends_line } => {
+                    format!("{:?} {} {ends_line}", String::from_utf8_lossy(bytes), position.offset)
                 }
                 LogItem::Armour { chunk, .. } => format!("armour {}", chunk.position),
                 LogItem::Lost { problem, .. } => problem.to_owned(),

@@ -5,7 +5,7 @@
 //! | stage | takes | gives |
 //! |---|---|---|
 //! | [`input`] | bytes | text: unpacked, and refused when it is not a log |
-//! | [`lines::Lines`] | text | lines with their places |
+//! | [`lines::Lines`] | text | lines with their positions |
 //! | [`tokens::Tokens`] | lines | text, or the mark of an event and what follows it |
 //! | [`events::Events`] | tokens | [`item::LogItem`]: typed events ([`event`]), text, armour, losses ([`mend`]) |
 //! | [`crashes::Crashes`] | items | one recorded [`segment`] of the log per crash |
@@ -49,6 +49,7 @@ pub mod tokens;
 pub use crate::model::emit;
 pub use crate::text::lex;
 
+use std::hash::Hasher as _;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
@@ -57,6 +58,8 @@ pub use input::{InputError, LogInput};
 pub use pending::{PendingDump, PendingFile};
 pub use reports::dialect::{DialectError, Dialects};
 pub use summary::{DumpSummary, ImportReport, Loss, Losses};
+
+use fnv::FnvHasher;
 
 use crashes::Crashes;
 use dumps::Dumps;
@@ -144,7 +147,10 @@ fn import_from(
 /// Bytes at the front of a log that its dumps are named after.
 const HEAD: u64 = 64 << 10;
 
-/// FNV-1a: dumps are named after their log, so that importing it again gives the same bytes.
+/// FNV-1a of 64 bits, which never changes: dumps are named after their log, so that importing it again gives the same
+/// bytes.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    let mut hasher = FnvHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
 }

@@ -1,7 +1,7 @@
 //! Keeps the bytes of finished dumps that have no name yet, with a bounded number of open files.
 //!
-//! The first dumps of an import keep the file that they were written to, and naming them copies nothing. Further ones move into one
-//! common file: a log with thousands of crashes must not need thousands of descriptors.
+//! The first dumps of an import keep the file that they were written to, and naming them copies nothing. Further ones
+//! move into one common file: a log with thousands of crashes must not need thousands of descriptors.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, Write};
@@ -106,7 +106,8 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// A dump as [`Segment::finish`](super::segment::Segment::finish) gives it; it has a file unless nothing is written.
+    /// A dump as [`Segment::finish`](super::segment::Segment::finish) gives it; it has a file unless nothing is
+    /// written.
     ///
     /// # Errors
     /// When the bytes cannot be kept.

@@ -9,7 +9,7 @@ use kwab_format::record::{
 };
 
 use super::emit::DumpWriter;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::text::{Location, kernel, linux};
 
 /// The first line of a flight-recorder event.
@@ -17,7 +17,7 @@ use super::text::{Location, kernel, linux};
 pub struct FlightHead {
     /// Ticks since the recorder's base.
     pub ticks: u64,
-    /// Processor.
+    /// Processor that recorded the event.
     pub cpu: u32,
     /// Name of the event.
     pub name: Vec<u8>,
@@ -37,16 +37,16 @@ pub enum PrintedRecord<'a> {
     },
     /// A call in the ring of a process.
     Syscall {
-        /// The process.
+        /// Process whose ring holds the call.
         pid: u32,
-        /// The call.
+        /// The call as the kernel printed it.
         entry: kernel::RingEntry<'a>,
     },
     /// A task that Linux lists.
     Task(linux::TaskLine<'a>),
     /// A frame of a task that Linux lists.
     TaskFrame {
-        /// The task.
+        /// Process id of the task.
         pid: u32,
         /// Number of its backtrace.
         trace: u32,
@@ -54,20 +54,20 @@ pub enum PrintedRecord<'a> {
         index: u32,
         /// Whether the kernel trusts the frame.
         reliable: bool,
-        /// The location.
+        /// Symbol and offset of the frame.
         at: Location<'a>,
     },
     /// A kernel log in base64.
     LogDump {
-        /// Its digits.
+        /// Hexadecimal digits collected so far.
         digits: Vec<u8>,
     },
 }
 
 impl PrintedRecord<'_> {
-    /// Writes it into `out`; `place` is its last line.
-    pub fn write<W: Write>(&self, place: Place, out: &mut DumpWriter<W>) {
-        let stamp = Stamp { line: Some(place.line), ..Stamp::default() };
+    /// Writes it into `out`; `position` is its last line.
+    pub fn write<W: Write>(&self, position: LogPosition, out: &mut DumpWriter<W>) {
+        let stamp = Stamp { line: Some(position.line), ..Stamp::default() };
         match self {
             Self::Flight { base, head, detail } => write_flight(*base, head, *detail, stamp, out),
             Self::Syscall { pid, entry } => write_syscall(*pid, entry, stamp, out),
@@ -88,7 +88,7 @@ impl PrintedRecord<'_> {
                 out.put(SectionKind::TASKS, &record);
             }
             Self::LogDump { digits } => {
-                write_log_dump(digits, Stamp { offset: Some(place.offset), ..stamp }, out);
+                write_log_dump(digits, Stamp { offset: Some(position.offset), ..stamp }, out);
             }
         }
     }

@@ -93,12 +93,12 @@ impl Processes {
     /// Adds what is known about the victim to a crash that has just been announced.
     pub fn describe(&self, crash: &mut Crash) {
         let Victim::Process(pid) = crash.victim else { return };
-        crash.comm = self.programs.get(&pid).cloned();
-        let line = crash.place.line;
+        crash.death.comm = self.programs.get(&pid).cloned();
+        let line = crash.position.line;
         if let Some(fault) = self.faults.get(&pid).filter(|fault| line.saturating_sub(fault.line) <= FAULT_LINES) {
-            crash.ip = fault.ip;
-            crash.fault_addr = fault.address;
-            crash.exception.clone_from(&fault.exception);
+            crash.death.ip = fault.ip;
+            crash.death.fault_addr = fault.address;
+            crash.death.exception.clone_from(&fault.exception);
         }
     }
 }
@@ -107,11 +107,11 @@ impl Processes {
 mod tests {
     use kwab_format::record::CauseKind;
 
-    use super::super::lines::Place;
+    use super::super::lines::LogPosition;
     use super::*;
 
     fn described(processes: &Processes, pid: u32, line: u64) -> Crash {
-        let mut crash = Crash::new(Victim::Process(pid), CauseKind::FATAL_SIGNAL, Place { offset: 0, line });
+        let mut crash = Crash::new(Victim::Process(pid), CauseKind::FATAL_SIGNAL, LogPosition { offset: 0, line });
         processes.describe(&mut crash);
         crash
     }
@@ -125,11 +125,11 @@ mod tests {
         processes.page_fault(&fault, 10);
         processes.fork(&ProcessFork { parent_pid: Some(1), child_pid: Some(2), ..ProcessFork::default() });
         let child = described(&processes, 2, 11);
-        assert_eq!((child.comm.as_deref(), child.ip), (Some(&b"/init"[..]), None));
+        assert_eq!((child.death.comm.as_deref(), child.death.ip), (Some(&b"/init"[..]), None));
         let parent = described(&processes, 1, 10 + FAULT_LINES);
-        assert_eq!((parent.ip, parent.fault_addr), (Some(7), Some(16)));
-        assert_eq!(described(&processes, 1, 11 + FAULT_LINES).ip, None, "an old fault explains nothing");
+        assert_eq!((parent.death.ip, parent.death.fault_addr), (Some(7), Some(16)));
+        assert_eq!(described(&processes, 1, 11 + FAULT_LINES).death.ip, None, "an old fault explains nothing");
         processes.clear();
-        assert_eq!(described(&processes, 1, 11).comm, None);
+        assert_eq!(described(&processes, 1, 11).death.comm, None);
     }
 }

@@ -1,8 +1,8 @@
 //! Tells the lines of console text that no reader has a use for, at the speed of one look at each byte.
 //!
 //! Most of a log is such lines. Every reader of console text says which texts a line must hold to mean anything to it
-//! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far, and
-//! a line that has none of the chosen ones is only recorded. Lines with control characters or tabs are never quiet.
+//! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far,
+//! and a line that has none of the chosen ones is only recorded. Lines with control characters or tabs are never quiet.
 //! Builds with debug assertions ask all readers about each quiet line.
 
 use memchr::memmem::Finder;
@@ -16,7 +16,7 @@ const SAMPLE: usize = if cfg!(debug_assertions) { 4 << 10 } else { 256 << 10 };
 const BITS: u32 = 15;
 /// Length of what is looked up.
 const GRAM: usize = 4;
-/// A text is found by two of its grams side by side: one of them stands at an even place of the line.
+/// A text is found by two of its grams side by side: one of them stands at an even position of the line.
 const PAIR: usize = GRAM + 1;
 
 /// Looks for the texts of all readers.
@@ -24,7 +24,7 @@ const PAIR: usize = GRAM + 1;
 pub(super) enum Quiet {
     /// Counts what the log holds.
     Sampling { bytes: usize, counts: Vec<u32> },
-    /// Sorts lines.
+    /// Sorts lines by the texts that the sieve finds in them.
     Sorting(Sieve),
 }
 
@@ -91,7 +91,7 @@ impl Sieve {
     /// Whether a line has nothing of any set.
     #[inline]
     fn holds_none(&self, line: &[u8]) -> bool {
-        // Without a branch per place: lines are short, and most are quiet.
+        // Without a branch per position: lines are short, and most are quiet.
         let (eights, _) = line.as_chunks::<8>();
         let mut found = 0;
         let mut last = 0;

@@ -1,17 +1,18 @@
 //! Feeds console text to the recogniser of reports, and gives its reports to the crashes they are about.
 //!
 //! One boot of a kernel is one crash. Its cause is the first report of the greatest weight that follows from no other:
-//! what killed the kernel before what stalled it, and that before what it only warned of. Every other report is a remark.
+//! what killed the kernel before what stalled it, and that before what it only warned of. Every other report is a
+//! remark.
 //!
 //! A log with events is that of a kernel whose own words [`super::console`] reads; the recogniser leaves it alone.
 
 use kwab_format::record::{CauseKind, NoteKind};
 
 use super::crash::{Crash, cause_kind};
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::reports::class::{Class, Weight};
 use super::reports::dialect::Dialects;
-use super::reports::{self, Recogniser, Report, Role};
+use super::reports::{Recogniser, Report, Role};
 
 /// What the recogniser says about a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,13 +50,13 @@ impl Reported {
     }
 
     /// Takes a line as it stands in the log.
-    pub fn line(&mut self, line: &[u8], place: Place) -> Heard {
+    pub fn line(&mut self, line: &[u8], position: LogPosition) -> Heard {
         let nothing = Heard { opens: None, belongs: false };
         if self.own {
             return nothing;
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match self.recogniser.line(line, reports::Place { offset: place.offset, line: place.line }) {
+        match self.recogniser.line(line, position) {
             Role::Console => nothing,
             Role::Belongs => Heard { belongs: true, ..nothing },
             Role::Opens(class) => Heard { opens: Some(kind_of(class)), belongs: true },

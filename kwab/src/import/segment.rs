@@ -15,7 +15,7 @@ use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::summary::DumpSummary;
 use crate::output::Unnamed;
 use crate::report::signature;
@@ -48,23 +48,23 @@ impl Write for Out {
 /// A dump that grows.
 #[derive(Debug)]
 pub struct Segment {
-    /// Its sections.
+    /// The sections that are written for this crash.
     pub out: DumpWriter<Out>,
     /// The death it tells about.
     pub crash: Option<Crash>,
     /// The boot it began in, or that its crash happened in.
     pub boot: BootFacts,
     /// Where it begins in the log.
-    pub start: Place,
+    pub start: LogPosition,
     /// Events in it, without those copied from the segment before.
     pub events: u64,
     /// Records copied from the segment before.
-    pub context: Context,
+    pub context: CopiedHistory,
     /// A dump that came as armoured lines.
     pub assembly: Option<Assembly>,
     /// Programs that were asked to end, and other things worth a remark.
-    remarks: Vec<(Place, String)>,
-    unimplemented: Vec<(i64, Vec<u8>, u32, u64, Place)>,
+    remarks: Vec<(LogPosition, String)>,
+    unimplemented: Vec<(i64, Vec<u8>, u32, u64, LogPosition)>,
 }
 
 impl Segment {
@@ -72,7 +72,7 @@ impl Segment {
     ///
     /// # Errors
     /// When the temporary file cannot be made.
-    pub fn new(folder: Option<&Path>, dump_id: u64, boot: BootFacts, start: Place) -> io::Result<Self> {
+    pub fn new(folder: Option<&Path>, dump_id: u64, boot: BootFacts, start: LogPosition) -> io::Result<Self> {
         let out = match folder {
             Some(folder) => Out::File(Unnamed::in_folder(folder)?),
             None => Out::Nowhere,
@@ -84,7 +84,7 @@ impl Segment {
             boot,
             start,
             events: 0,
-            context: Context::default(),
+            context: CopiedHistory::default(),
             assembly: None,
             remarks: Vec::new(),
             unimplemented: Vec::new(),
@@ -92,18 +92,18 @@ impl Segment {
     }
 
     /// Notes something that is worth a line in the report of this dump.
-    pub fn remark(&mut self, place: Place, text: String) {
+    pub fn remark(&mut self, position: LogPosition, text: String) {
         if self.remarks.len() < 64 {
-            self.remarks.push((place, text));
+            self.remarks.push((position, text));
         }
     }
 
     /// Notes a call that the kernel does not have.
-    pub fn unimplemented(&mut self, nr: i64, name: &[u8], pid: u32, place: Place) {
+    pub fn unimplemented(&mut self, nr: i64, name: &[u8], pid: u32, position: LogPosition) {
         if let Some(known) = self.unimplemented.iter_mut().find(|known| known.0 == nr && known.2 == pid) {
             known.3 += 1;
         } else if self.unimplemented.len() < 64 {
-            self.unimplemented.push((nr, name.to_vec(), pid, 1, place));
+            self.unimplemented.push((nr, name.to_vec(), pid, 1, position));
         }
     }
 
@@ -138,11 +138,11 @@ impl Segment {
         if self.assembly.is_none() {
             self.assembly = other.assembly;
         }
-        for (place, text) in other.remarks {
-            self.remark(place, text);
+        for (position, text) in other.remarks {
+            self.remark(position, text);
         }
-        for (nr, name, pid, count, place) in other.unimplemented {
-            self.unimplemented(nr, &name, pid, place);
+        for (nr, name, pid, count, position) in other.unimplemented {
+            self.unimplemented(nr, &name, pid, position);
             if let Some(known) = self.unimplemented.iter_mut().find(|known| known.0 == nr && known.2 == pid) {
                 known.3 += count - 1;
             }
@@ -158,7 +158,7 @@ impl Segment {
         mut self,
         number: u32,
         source: &str,
-        end: Place,
+        end: LogPosition,
         dialect: &str,
     ) -> io::Result<(DumpSummary, Option<Unnamed>)> {
         let assembled = self.write_assembly();
@@ -181,7 +181,7 @@ impl Segment {
             kind: self.kind_name().to_string(),
             subject: self.subject(),
             cause: self.cause(),
-            line: self.crash.as_ref().map(|crash| crash.place.line),
+            line: self.crash.as_ref().map(|crash| crash.position.line),
             signature,
             same_as: None,
             events: self.events,
@@ -207,7 +207,7 @@ impl Segment {
             kernel_build_id: crash.and_then(|crash| crash.kernel_build_id.as_deref()),
             arch: crash.filter(|crash| crash.is_x86()).map(|_| Arch::X86_64),
             command_line: boot.command_line.as_deref(),
-            mono_ns: crash.and_then(|crash| crash.ns),
+            mono_ns: crash.and_then(|crash| crash.death.ns),
             reason: Some(reason),
             kernel_offset: crash.and_then(|crash| crash.kernel_offset),
             producer: Some(concat!("kwab ", env!("CARGO_PKG_VERSION"), " import").as_bytes()),
@@ -223,7 +223,7 @@ impl Segment {
         self.out.put(SectionKind::IDENTITY, &identity);
     }
 
-    fn write_source(&mut self, name: &str, end: Place, dialect: &str) {
+    fn write_source(&mut self, name: &str, end: LogPosition, dialect: &str) {
         let source = Source {
             name: Some(name.as_bytes()),
             start: Some(self.start.offset),
@@ -248,14 +248,14 @@ impl Segment {
     }
 
     fn write_remarks(&mut self) {
-        let calls = self.unimplemented.iter().map(|(nr, name, pid, count, place)| {
+        let calls = self.unimplemented.iter().map(|(nr, name, pid, count, position)| {
             let times = if *count > 1 { format!(", {count} times") } else { String::new() };
             let name = String::from_utf8_lossy(name);
-            (*place, format!("unimplemented system call {nr} {name} (pid {pid}{times})"))
+            (*position, format!("unimplemented system call {nr} {name} (pid {pid}{times})"))
         });
         let all: Vec<_> = calls.chain(self.remarks.drain(..)).collect();
-        for (place, text) in all {
-            let stamp = Stamp { line: Some(place.line), ..Stamp::default() };
+        for (position, text) in all {
+            let stamp = Stamp { line: Some(position.line), ..Stamp::default() };
             let note = Note { kind: Some(NoteKind::REMARK), text: Some(text.as_bytes()), stamp, ..Note::default() };
             self.out.put(SectionKind::NOTES, &note);
         }
@@ -283,7 +283,7 @@ impl Segment {
             }
         };
         let Ok(reader) = Reader::new(&bytes) else {
-            note("what the kernel printed in armour is no dump".to_string(), NoteKind::DEFECT);
+            note("what the kernel printed in armour is not a dump".to_string(), NoteKind::DEFECT);
             return false;
         };
         let mut own: Option<Crash> = None;
@@ -313,7 +313,7 @@ impl Segment {
         let told = own.is_some();
         if let Some(mut own) = own {
             if let Some(seen) = &self.crash {
-                own.place = seen.place;
+                own.position = seen.position;
             }
             self.crash = Some(own);
         }
@@ -333,13 +333,13 @@ impl Segment {
         let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         match crash.victim {
             Victim::Process(pid) => {
-                let program = text(&crash.cmdline).or_else(|| text(&crash.comm));
+                let program = text(&crash.death.cmdline).or_else(|| text(&crash.death.comm));
                 let program = program.map(|line| line.split(' ').next().unwrap_or_default().to_string());
                 format!("{}[{pid}]", program.unwrap_or_else(|| "pid".to_string()))
             }
-            Victim::Kernel => match (&crash.source, text(&crash.comm)) {
-                (Some((file, line)), _) => format!("{}:{line}", String::from_utf8_lossy(file)),
-                (None, Some(comm)) => format!("{comm}[{}]", crash.pid.unwrap_or(0)),
+            Victim::Kernel => match (crash.death.source(), text(&crash.death.comm)) {
+                (Some(position), _) => position,
+                (None, Some(comm)) => format!("{comm}[{}]", crash.death.pid.unwrap_or(0)),
                 (None, None) => "kernel".to_string(),
             },
         }
@@ -349,12 +349,13 @@ impl Segment {
         let Some(crash) = &self.crash else { return format!("{} events", self.events) };
         match crash.victim {
             Victim::Process(_) => {
-                let signal = crash.signal.as_ref().map_or("signal".into(), |signal| String::from_utf8_lossy(&signal.1));
-                let ip = crash.ip.map_or(String::new(), |ip| format!("  ip={ip:#x}"));
+                let name = crash.death.signal_name.as_deref().unwrap_or_default();
+                let signal = crash.death.signal.map_or("signal".into(), |_| String::from_utf8_lossy(name));
+                let ip = crash.death.ip.map_or(String::new(), |ip| format!("  ip={ip:#x}"));
                 format!("{signal}{ip}")
             }
             Victim::Kernel => {
-                let message = crash.message.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
+                let message = crash.death.message.as_ref().map(|text| String::from_utf8_lossy(text).into_owned());
                 let message = message.unwrap_or_else(|| "no message".to_string());
                 let line = message.lines().rfind(|line| !line.starts_with("panicked at")).unwrap_or(&message);
                 line.to_string()
@@ -372,7 +373,7 @@ impl Segment {
 }
 
 /// Copies the records of a finished dump, without the ones at its front that the taker already has.
-fn copy_records(file: &mut Unnamed, context: Context, out: &mut DumpWriter<Out>) -> io::Result<()> {
+fn copy_records(file: &mut Unnamed, context: CopiedHistory, out: &mut DumpWriter<Out>) -> io::Result<()> {
     file.seek(SeekFrom::Start(FILE_HEADER_LEN as u64))?;
     let mut left = context;
     let mut header = [0; SECTION_HEADER_LEN];
@@ -400,14 +401,14 @@ fn copy_records(file: &mut Unnamed, context: Context, out: &mut DumpWriter<Out>)
 
 /// How many records at the front of each kind were copied from the segment before.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Context {
-    /// Events.
+pub struct CopiedHistory {
+    /// Events that were copied from the segment before.
     pub events: u64,
     /// Lines of text.
     pub lines: u64,
 }
 
-impl Context {
+impl CopiedHistory {
     fn of(&mut self, kind: SectionKind) -> Option<&mut u64> {
         match kind {
             SectionKind::EVENTS => Some(&mut self.events),

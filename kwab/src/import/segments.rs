@@ -1,8 +1,8 @@
 //! Decides which dump everything of a log belongs to.
 //!
 //! The rule of segments: the log is cut behind the last sign of one crash (the exit of its process, or the end of its
-//! boot) and before the first sign of the next. A segment in which no crash comes is given back to the one before it, so
-//! a log with crashes has exactly as many dumps as crashes; a log without any is one recording. Until that is known,
+//! boot) and before the first sign of the next. A segment in which no crash comes is given back to the one before it,
+//! so a log with crashes has exactly as many dumps as crashes; a log without any is one recording. Until that is known,
 //! two segments are open at most.
 
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use kwab_format::record::{CauseKind, Note, NoteKind, Stamp};
 use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::segment::Segment;
 
 /// Events within which a dump on the console still belongs to the process that has just exited.
@@ -32,7 +32,7 @@ pub struct ClosedSegment {
     /// Which crash of the log it is, from 1; 0 for a recording without a crash.
     pub number: u32,
     /// Where it ends in the log.
-    pub end: Place,
+    pub end: LogPosition,
 }
 
 /// The open segments of a log.
@@ -56,7 +56,7 @@ impl Segments {
     /// When the first temporary file cannot be made.
     pub fn new(folder: Option<PathBuf>, dump_seed: u64) -> io::Result<Self> {
         let boot = BootFacts::first();
-        let current = Segment::new(folder.as_deref(), dump_seed, boot.clone(), Place { offset: 0, line: 1 })?;
+        let current = Segment::new(folder.as_deref(), dump_seed, boot.clone(), LogPosition { offset: 0, line: 1 })?;
         let (held, closed) = (None, VecDeque::new());
         Ok(Self { folder, dump_seed, current, held, closed, crashes: 0, boot, boot_starts: 1 })
     }
@@ -97,12 +97,19 @@ impl Segments {
     ///
     /// # Errors
     /// When a temporary file cannot be made.
-    pub fn announce(&mut self, victim: Victim, kind: CauseKind, place: Place) -> io::Result<Option<&mut Crash>> {
+    pub fn announce(
+        &mut self,
+        victim: Victim,
+        kind: CauseKind,
+        position: LogPosition,
+    ) -> io::Result<Option<&mut Crash>> {
         if let Some(crash) = &mut self.current.crash {
             if crash.is_same(victim) {
                 // A panic says more than the fault before it, but the fault is the cause.
-                if victim == Victim::Kernel && matches!(crash.kind, CauseKind::HUNG_TASK | CauseKind::SOFT_LOCKUP) {
-                    crash.kind = kind;
+                if victim == Victim::Kernel
+                    && matches!(crash.death.kind, Some(CauseKind::HUNG_TASK | CauseKind::SOFT_LOCKUP))
+                {
+                    crash.death.kind = Some(kind);
                 }
                 return Ok(None);
             }
@@ -111,12 +118,12 @@ impl Segments {
             if victim == Victim::Kernel && because_of_init {
                 return Ok(None);
             }
-            self.begin_next(place, true)?;
+            self.begin_next(position, true)?;
         }
         self.current.boot = self.boot.clone();
         // The segment that was held cannot be given anything back any more.
         self.close_held();
-        Ok(Some(self.current.crash.insert(Crash::new(victim, kind, place))))
+        Ok(Some(self.current.crash.insert(Crash::new(victim, kind, position))))
     }
 
     /// The process has exited. If it is the one that crashed, its exit is the last thing that belongs to its crash.
@@ -124,27 +131,27 @@ impl Segments {
     /// # Errors
     /// When a temporary file cannot be made.
     #[cold]
-    pub fn exited(&mut self, pid: u32, line: Place) -> io::Result<()> {
+    pub fn exited(&mut self, pid: u32, line: LogPosition) -> io::Result<()> {
         match &mut self.current.crash {
             Some(crash) if crash.is_same(Victim::Process(pid)) => crash.closed = true,
             _ => return Ok(()),
         }
-        self.begin_next(Place { line: line.line + 1, ..line }, true)
+        self.begin_next(LogPosition { line: line.line + 1, ..line }, true)
     }
 
-    /// A boot begins at `place`.
+    /// A boot begins at `position`.
     ///
     /// # Errors
     /// When a temporary file cannot be made.
     #[cold]
-    pub fn begin_boot(&mut self, place: Place) -> io::Result<()> {
+    pub fn begin_boot(&mut self, position: LogPosition) -> io::Result<()> {
         self.boot = self.boot.next();
-        self.boot_starts = place.line;
+        self.boot_starts = position.line;
         if self.current.crash.is_some() {
-            self.begin_next(place, false)?;
+            self.begin_next(position, false)?;
         }
-        let text = format!("boot {} begins at line {}", self.boot.number, place.line);
-        let stamp = Stamp { line: Some(place.line), offset: Some(place.offset), ..Stamp::default() };
+        let text = format!("boot {} begins at line {}", self.boot.number, position.line);
+        let stamp = Stamp { line: Some(position.line), offset: Some(position.offset), ..Stamp::default() };
         let note = Note { kind: Some(NoteKind::INFERRED), text: Some(text.as_bytes()), stamp, ..Note::default() };
         self.current.out.put(SectionKind::NOTES, &note);
         Ok(())
@@ -163,12 +170,12 @@ impl Segments {
         of(&mut self.current) || self.held.as_mut().is_some_and(of)
     }
 
-    /// A dump begins on the console. It tells about the death just behind, or the one at hand; `true` when it tells about
-    /// one that nothing has announced.
+    /// A dump begins on the console. It tells about the death just behind, or the one at hand; `true` when it tells
+    /// about one that nothing has announced.
     ///
     /// # Errors
     /// When a temporary file cannot be made.
-    pub fn begin_armour(&mut self, chunk: &Chunk, line: Place) -> io::Result<bool> {
+    pub fn begin_armour(&mut self, chunk: &Chunk, line: LogPosition) -> io::Result<bool> {
         if self.current.assembly.is_some() {
             // Another dump: the kernel crashed again, or printed the next process.
             self.begin_next(line, true)?;
@@ -187,11 +194,11 @@ impl Segments {
         }
     }
 
-    /// Begins a new segment at `place`; the current one, which has a crash, waits for what may be given back to it.
-    fn begin_next(&mut self, place: Place, same_boot: bool) -> io::Result<()> {
+    /// Begins a new segment at `position`; the current one, which has a crash, waits for what may be given back to it.
+    fn begin_next(&mut self, position: LogPosition, same_boot: bool) -> io::Result<()> {
         self.close_held();
         let id = self.dump_seed.wrapping_add((u64::from(self.crashes) + 1).wrapping_mul(ID_STEP));
-        let mut next = Segment::new(self.folder.as_deref(), id, self.boot.clone(), place)?;
+        let mut next = Segment::new(self.folder.as_deref(), id, self.boot.clone(), position)?;
         if same_boot {
             next.begin_with_context(&self.current.out, self.boot_starts);
         }
@@ -205,7 +212,7 @@ impl Segments {
         }
     }
 
-    fn close(&mut self, segment: Segment, end: Place) {
+    fn close(&mut self, segment: Segment, end: LogPosition) {
         self.crashes += 1;
         self.closed.push_back(ClosedSegment { segment, number: self.crashes, end });
     }
@@ -214,7 +221,7 @@ impl Segments {
     ///
     /// # Errors
     /// Those of the files.
-    pub fn finish(&mut self, end: Place) -> io::Result<()> {
+    pub fn finish(&mut self, end: LogPosition) -> io::Result<()> {
         let empty = Segment::new(None, 0, BootFacts::default(), end)?;
         let mut last = std::mem::replace(&mut self.current, empty);
         match self.held.take() {
@@ -239,8 +246,8 @@ impl Segments {
 mod tests {
     use super::*;
 
-    fn place(line: u64) -> Place {
-        Place { offset: line * 100, line }
+    fn position(line: u64) -> LogPosition {
+        LogPosition { offset: line * 100, line }
     }
 
     fn closed(segments: &mut Segments) -> Vec<(u32, u64, u64)> {
@@ -252,7 +259,7 @@ mod tests {
     #[test]
     fn a_log_without_a_crash_is_one_recording() {
         let mut segments = Segments::new(None, 1).expect("nothing is written");
-        segments.finish(place(9)).expect("nothing is written");
+        segments.finish(position(9)).expect("nothing is written");
         assert_eq!(closed(&mut segments), [(0, 1, 9)]);
     }
 
@@ -260,14 +267,14 @@ mod tests {
     fn the_log_is_cut_behind_an_exit_and_its_end_is_given_back() {
         let mut segments = Segments::new(None, 1).expect("nothing is written");
         let kind = CauseKind::FATAL_SIGNAL;
-        assert!(segments.announce(Victim::Process(7), kind, place(3)).is_ok_and(|crash| crash.is_some()));
-        assert!(segments.announce(Victim::Process(7), kind, place(4)).is_ok_and(|crash| crash.is_none()));
-        segments.exited(8, place(5)).expect("nothing is written");
-        segments.exited(7, place(6)).expect("nothing is written");
-        assert!(segments.announce(Victim::Process(9), kind, place(8)).is_ok_and(|crash| crash.is_some()));
-        segments.exited(9, place(9)).expect("nothing is written");
+        assert!(segments.announce(Victim::Process(7), kind, position(3)).is_ok_and(|crash| crash.is_some()));
+        assert!(segments.announce(Victim::Process(7), kind, position(4)).is_ok_and(|crash| crash.is_none()));
+        segments.exited(8, position(5)).expect("nothing is written");
+        segments.exited(7, position(6)).expect("nothing is written");
+        assert!(segments.announce(Victim::Process(9), kind, position(8)).is_ok_and(|crash| crash.is_some()));
+        segments.exited(9, position(9)).expect("nothing is written");
         assert_eq!(closed(&mut segments), [(1, 1, 7)]);
-        segments.finish(place(20)).expect("nothing is written");
+        segments.finish(position(20)).expect("nothing is written");
         assert_eq!(closed(&mut segments), [(2, 7, 20)]);
     }
 
@@ -275,12 +282,12 @@ mod tests {
     fn a_panic_because_init_died_belongs_to_the_death_of_init() {
         let mut segments = Segments::new(None, 1).expect("nothing is written");
         let announce = |segments: &mut Segments, victim, kind, line| {
-            segments.announce(victim, kind, place(line)).is_ok_and(|crash| crash.is_some())
+            segments.announce(victim, kind, position(line)).is_ok_and(|crash| crash.is_some())
         };
         assert!(announce(&mut segments, Victim::Process(1), CauseKind::FATAL_SIGNAL, 3));
         assert!(!announce(&mut segments, Victim::Kernel, CauseKind::PANIC, 4));
         assert!(announce(&mut segments, Victim::Kernel, CauseKind::OOPS, 5));
-        segments.finish(place(9)).expect("nothing is written");
+        segments.finish(position(9)).expect("nothing is written");
         assert_eq!(closed(&mut segments), [(1, 1, 5), (2, 5, 9)]);
     }
 }

@@ -17,7 +17,7 @@ pub struct ImportReport {
     pub source: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// Its lines.
+    /// Lines of the log that the dump covers.
     pub lines: u64,
     /// Why a compressed log ended before its input did; absent when all of it was read.
     pub cut: Option<String>,
@@ -48,7 +48,7 @@ pub struct Losses {
     pub count: u64,
     /// The same, by kind.
     pub by_kind: BTreeMap<String, u64>,
-    /// The first few, with their places.
+    /// The first few, with their positions.
     pub first: Vec<Loss>,
 }
 
@@ -76,19 +76,19 @@ pub struct DumpSummary {
     pub boot: u32,
     /// What died: `panic`, `process`, `recording`.
     pub kind: String,
-    /// Who and where: `/bin/grep[130]`, the panic's place.
+    /// Who and where: `/bin/grep[130]`, the panic's source location.
     pub subject: String,
     /// What happened, in a few words.
     pub cause: String,
     /// Line of the log where it was first seen.
     pub line: Option<u64>,
-    /// Stable name of cause and place; equal for crashes that look alike.
+    /// Stable name of cause and location; equal for crashes that look alike.
     pub signature: String,
     /// Number of an earlier dump of this import with the same signature.
     pub same_as: Option<u32>,
     /// Events recorded in it.
     pub events: u64,
-    /// Bytes written.
+    /// Length of the dump in bytes.
     pub bytes: u64,
     /// What is missing, in a few words; empty when it has everything that such a log can give.
     pub missing: Vec<String>,

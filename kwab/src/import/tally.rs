@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use kwab_format::record::TextKind;
 
 use super::event::EventKind;
-use super::lines::Place;
+use super::lines::LogPosition;
 use super::pending::PendingDump;
 use super::summary::{ImportReport, Loss, SCHEMA};
 
@@ -54,13 +54,13 @@ impl Tally {
     }
 
     /// Counts something that was not understood.
-    pub fn lost(&mut self, kind: TextKind, place: Place, problem: &str) {
+    pub fn lost(&mut self, kind: TextKind, position: LogPosition, problem: &str) {
         let name = kind.name().unwrap_or("unknown");
         let losses = &mut self.report.not_understood;
         losses.count += 1;
         *losses.by_kind.entry(name.to_string()).or_default() += 1;
         if losses.first.len() < NAMED_LOSSES {
-            losses.first.push(loss(name, place, problem.to_string()));
+            losses.first.push(loss(name, position, problem.to_string()));
         }
     }
 
@@ -77,13 +77,13 @@ impl Tally {
 
     /// Notes the first line that announces a death of which nothing else is understood.
     #[cold]
-    pub fn unexplained(&mut self, text: &[u8], place: Place) {
+    pub fn unexplained(&mut self, text: &[u8], position: LogPosition) {
         let quoted = String::from_utf8_lossy(&text[..text.len().min(QUOTED)]).into_owned();
-        self.report.unexplained.get_or_insert_with(|| loss("death", place, quoted));
+        self.report.unexplained.get_or_insert_with(|| loss("death", position, quoted));
     }
 
     /// The report of an import that ended at `end` and gave `dumps`, whose repetitions are marked.
-    pub fn report(mut self, end: Place, boots: u32, rejoined: u64, dumps: &mut [PendingDump]) -> ImportReport {
+    pub fn report(mut self, end: LogPosition, boots: u32, rejoined: u64, dumps: &mut [PendingDump]) -> ImportReport {
         let report = &mut self.report;
         (report.bytes, report.lines) = (end.offset, end.line.saturating_sub(1));
         (report.boots, report.rejoined) = (boots, rejoined);
@@ -103,8 +103,8 @@ impl Tally {
     }
 }
 
-fn loss(kind: &str, place: Place, problem: String) -> Loss {
-    Loss { kind: kind.to_string(), line: place.line, offset: place.offset, problem }
+fn loss(kind: &str, position: LogPosition, problem: String) -> Loss {
+    Loss { kind: kind.to_string(), line: position.line, offset: position.offset, problem }
 }
 
 /// Marks crashes with the signature of an earlier one.
@@ -124,11 +124,11 @@ mod tests {
     fn losses_are_counted_by_kind_and_the_first_are_named() {
         let mut tally = Tally::new("log");
         for line in 1..=20 {
-            tally.lost(TextKind::TORN, Place { offset: line * 10, line }, "torn");
+            tally.lost(TextKind::TORN, LogPosition { offset: line * 10, line }, "torn");
         }
         tally.event(EventKind::Signal);
         tally.event(EventKind::Other);
-        let report = tally.report(Place { offset: 300, line: 22 }, 1, 2, &mut []);
+        let report = tally.report(LogPosition { offset: 300, line: 22 }, 1, 2, &mut []);
         assert_eq!((report.not_understood.count, report.not_understood.first.len()), (20, NAMED_LOSSES));
         assert_eq!(report.not_understood.first[1].offset, 20);
         assert_eq!((report.events, report.unknown_events, report.rejoined), (2, 1, 2));
@@ -141,6 +141,6 @@ mod tests {
         for ends_line in [false, true, true] {
             tally.text(ends_line, false);
         }
-        assert_eq!(tally.report(Place::default(), 1, 0, &mut []).text_lines, 2);
+        assert_eq!(tally.report(LogPosition::default(), 1, 0, &mut []).text_lines, 2);
     }
 }

@@ -1,14 +1,14 @@
 //! Cuts lines at the marks of events: the second stage of an import.
 //!
-//! A token is either the text up to the next mark, or a mark and everything behind it on its line. Where an event ends is
-//! known only to its reader, so the reader says with the next [`Tokens::advance`] how much of a token it took; the rest of
-//! the line is cut again.
+//! A token is either the text up to the next mark, or a mark and everything behind it on its line. Where an event ends
+//! is known only to its reader, so the reader says with the next [`Tokens::advance`] how much of a token it took; the
+//! rest of the line is cut again.
 
 use std::io::{self, Read};
 
 use memchr::memmem::Finder;
 
-use super::lines::{Lines, Place};
+use super::lines::{Lines, LogPosition};
 use super::scout::Scout;
 
 /// How an event begins.
@@ -32,12 +32,12 @@ pub enum TokenKind {
 pub struct Token<'a> {
     /// What it is.
     pub kind: TokenKind,
-    /// Its bytes.
+    /// Bytes of the token.
     pub bytes: &'a [u8],
     /// Where its first byte stands.
-    pub place: Place,
+    pub position: LogPosition,
     /// Where its line begins.
-    pub line: Place,
+    pub line: LogPosition,
     /// Whether a line end follows its last byte.
     pub ends_line: bool,
     /// Whether armour or the reset of a terminal may stand in its line.
@@ -62,7 +62,7 @@ pub struct Tokens<R> {
 }
 
 impl<R: Read> Tokens<R> {
-    /// Cuts `lines`.
+    /// Cuts the lines of a log into tokens.
     pub fn new(lines: Lines<R>) -> Self {
         Self {
             lines,
@@ -124,12 +124,12 @@ impl<R: Read> Tokens<R> {
     #[inline(always)]
     pub fn token(&self) -> Token<'_> {
         let line = self.lines.line();
-        let place = Place { offset: line.offset + self.at as u64, line: line.number };
+        let position = LogPosition { offset: line.offset + self.at as u64, line: line.number };
         Token {
             kind: self.kind,
             bytes: line.bytes.get(self.at..self.end).unwrap_or_default(),
-            place,
-            line: Place { offset: line.offset, line: line.number },
+            position,
+            line: LogPosition { offset: line.offset, line: line.number },
             ends_line: line.ended && self.end == self.len,
             mixed: self.mixed,
         }
@@ -142,7 +142,7 @@ impl<R: Read> Tokens<R> {
 
     /// Where the stream has been cut up to.
     #[inline]
-    pub fn end(&self) -> Place {
+    pub fn end(&self) -> LogPosition {
         self.lines.end()
     }
 }
@@ -160,7 +160,7 @@ mod tests {
             let token = tokens.token();
             taken = if token.kind == TokenKind::Event { take(&token) } else { token.bytes.len() };
             let text = String::from_utf8_lossy(&token.bytes[..taken]).into_owned();
-            out.push((token.kind, text, token.place.offset, token.ends_line));
+            out.push((token.kind, text, token.position.offset, token.ends_line));
         }
         out
     }
@@ -192,6 +192,6 @@ mod tests {
         assert!(tokens.advance(17).expect("a slice does not fail"));
         assert_eq!(tokens.token().bytes, b" b");
         assert!(!tokens.advance(2).expect("a slice does not fail"));
-        assert_eq!(tokens.end(), Place { offset: 20, line: 2 });
+        assert_eq!(tokens.end(), LogPosition { offset: 20, line: 2 });
     }
 }

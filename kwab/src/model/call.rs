@@ -75,7 +75,7 @@ fn skips_mode(call: &syscalls::Syscall, index: usize, recorded: &Call<'_>) -> bo
     is_mode && open_flags & (flags::file::O_CREAT | flags::file::O_TMPFILE & !flags::file::O_DIRECTORY) == 0
 }
 
-/// One argument.
+/// Writes one argument as strace does: octal modes, flags by name, pointers in hexadecimal.
 fn argument(kind: ArgKind, value: u64, out: &mut String) {
     let int = value as u32 as i32;
     let _ = match kind {

@@ -1,7 +1,7 @@
 //! Writes one dump while its input streams by: a buffer per kind of section, emptied into the file when it is full.
 //!
-//! kwab-format's `Writer` serves a kernel that knows what comes next; an importer does not, so it collects every kind at
-//! the same time. A short log never fills a buffer and its dump comes out in order of value; in a long one the full
+//! kwab-format's `Writer` serves a kernel that knows what comes next; an importer does not, so it collects every kind
+//! at the same time. A short log never fills a buffer and its dump comes out in order of value; in a long one the full
 //! sections come first and the identity last, where the section headers and the index find it.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Cuts a file into the dumps that it holds (FORMAT.md 4.1): usually one, several when dumps were put behind each other.
+//! Cuts a file into the dumps that it holds (FORMAT.md 4.1): usually one, several when dumps were put behind each
+//! other.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +8,8 @@ use kwab_format::FileHeader;
 use kwab_format::section::FILE_HEADER_LEN;
 use kwab_format::stream::Dumps;
 
-/// Where each dump of a file begins and ends; together they cover all bytes. Empty when nothing in them looks like a dump.
+/// Where each dump of a file begins and ends; together they cover all bytes. Empty when nothing in them looks like a
+/// dump.
 #[must_use]
 pub fn extents(bytes: &[u8]) -> Vec<Range<usize>> {
     let begins = |bytes: &[u8]| bytes.first_chunk::<FILE_HEADER_LEN>().is_some_and(|h| FileHeader::decode(h).is_ok());

@@ -27,16 +27,16 @@ const MOST_DEFECTS: usize = 4096;
 /// Bytes read at once while walking.
 const WALK_WINDOW: usize = 64 << 10;
 
-/// Why a file is no dump that can be read. The text names the fact and what can be done.
+/// Why a file is not a dump that can be read. The text names the fact and what can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A directory.
+    /// The path names a directory.
     #[error("is a directory; kwab list shows the dumps in it")]
     Directory,
-    /// No bytes.
+    /// The file has no bytes.
     #[error("is empty: 0 bytes")]
     Empty,
     /// Text: probably a log.
@@ -71,20 +71,21 @@ pub enum OpenError {
 
 /// Where the bytes are.
 #[derive(Debug)]
-enum Bytes {
+enum Storage {
     Memory(Vec<u8>),
     File(Mutex<File>),
+    Released,
 }
 
 /// An open dump.
 #[derive(Debug)]
 pub struct DumpFile {
-    bytes: Bytes,
-    /// Its length.
+    bytes: Storage,
+    /// Length of the dump in bytes.
     pub len: u64,
     /// The file header, when it is sound.
     pub header: Option<FileHeader>,
-    /// Its sound sections, in order of place, without index and end.
+    /// Its sound sections, in the order of the file, without index and end.
     pub sections: Vec<SectionInfo>,
     /// What is wrong with it.
     pub defects: Vec<Defect>,
@@ -106,7 +107,7 @@ impl DumpFile {
     /// Opens the dump at `path`; the first when the file holds several.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Self::open_number(path, 1)
     }
@@ -114,7 +115,7 @@ impl DumpFile {
     /// Opens dump `number`, from 1, of the file at `path`.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn open_number(path: &Path, number: usize) -> Result<Self, OpenError> {
         Self::of_file(File::open(path)?, number)
     }
@@ -122,7 +123,7 @@ impl DumpFile {
     /// Takes dump `number`, from 1, of an open file, whose position is at its beginning.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn of_file(mut file: File, number: usize) -> Result<Self, OpenError> {
         let meta = file.metadata()?;
         if meta.is_dir() {
@@ -138,7 +139,7 @@ impl DumpFile {
         let len = meta.len();
         match walk(&mut file, &head, len) {
             Ok((header, sections, tables, end)) if number == 1 => Ok(Self {
-                bytes: Bytes::File(Mutex::new(file)),
+                bytes: Storage::File(Mutex::new(file)),
                 len,
                 header: Some(header),
                 sections,
@@ -169,7 +170,7 @@ impl DumpFile {
     /// Takes a dump that is already in memory, for example from a pipe.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, OpenError> {
         Self::number_of(bytes, 1)
     }
@@ -177,7 +178,7 @@ impl DumpFile {
     /// Takes dump `number`, from 1, of a file that is already in memory.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn number_of(mut bytes: Vec<u8>, number: usize) -> Result<Self, OpenError> {
         let length = bytes.len() as u64;
         let extents = extents(&bytes);
@@ -207,7 +208,7 @@ impl DumpFile {
     /// Takes bytes that hold one dump, whatever else looks like the beginning of one in them.
     ///
     /// # Errors
-    /// [`OpenError`]; damage is no error.
+    /// [`OpenError`]; damage is not an error.
     pub fn alone(bytes: Vec<u8>) -> Result<Self, OpenError> {
         use kwab_format::reader::OpenError as Why;
         let reader = match Reader::new(&bytes) {
@@ -245,7 +246,7 @@ impl DumpFile {
         }
         let len = bytes.len() as u64;
         let budget = Arc::new(Budget::of(len, len));
-        let bytes = Bytes::Memory(bytes);
+        let bytes = Storage::Memory(bytes);
         Ok(Self { len, bytes, header, sections, defects, ended, end, tables, number: 1, dumps: 1, budget })
     }
 
@@ -255,7 +256,7 @@ impl DumpFile {
         let defect = Defect { kind, offset: 0, length: remain, sections: None, section_kind: None };
         Self {
             len: remain,
-            bytes: Bytes::Memory(bytes),
+            bytes: Storage::Memory(bytes),
             header: None,
             sections: Vec::new(),
             defects: vec![defect],
@@ -318,17 +319,18 @@ impl DumpFile {
     fn whole(&self, info: &SectionInfo) -> Result<Cow<'_, [u8]>, Defect> {
         let total = info.header.total_len() as usize;
         let whole = match &self.bytes {
-            Bytes::Memory(bytes) => {
+            Storage::Memory(bytes) => {
                 let start = info.offset as usize;
                 Cow::Borrowed(bytes.get(start..start + total).unwrap_or_default())
             }
-            Bytes::File(file) => {
+            Storage::File(file) => {
                 let mut whole = vec![0; total];
                 let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 let read = file.seek(SeekFrom::Start(info.offset)).and_then(|_| file.read_exact(&mut whole));
                 read.map_err(|_| unreadable(info))?;
                 Cow::Owned(whole)
             }
+            Storage::Released => return Err(unreadable(info)),
         };
         let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
         if !info.verified {
@@ -363,6 +365,11 @@ impl DumpFile {
             Ok(()) => self.sections[index].verified = true,
             Err(defect) => self.add_defect(defect),
         }
+    }
+
+    /// Drops the bytes, or closes the file: from now on no payload can be read. Sections and defects stay known.
+    pub fn release(&mut self) {
+        self.bytes = Storage::Released;
     }
 
     /// Adds a defect; beyond a limit they are only counted.

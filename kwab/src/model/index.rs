@@ -1,4 +1,5 @@
-//! Where every event of a dump stands and when it happened: 32 bytes each, so that millions can be scrolled and searched.
+//! Where every event of a dump stands and when it happened: 32 bytes each, so that millions can be scrolled and
+//! searched.
 //!
 //! An index is built in one pass over the sections with events; the records themselves stay in the file and are read
 //! through [`Payloads`] when a row of them is shown. Events are ordered by the best clock that nearly all of them have:
@@ -15,7 +16,7 @@ use super::memory::Budget;
 use super::payloads::Payloads;
 use super::{DumpFile, line};
 
-/// An event's place and what can be told of it without reading it.
+/// An event's position and what can be told of it without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
     /// Its time, in the unit of the index's [`Clock`].
@@ -24,7 +25,7 @@ pub struct Event {
     pub section: u32,
     /// Where its record begins in the section's payload.
     pub offset: u32,
-    /// Process, or [`Event::NOBODY`].
+    /// Process, or [`Event::NO_PROCESS`].
     pub pid: u32,
     /// The event that ends or begins it, or [`Event::ALONE`].
     pub pair: u32,
@@ -41,20 +42,20 @@ pub struct Event {
 /// How an event went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mood {
-    /// Nothing special.
+    /// An event that is nothing special.
     Quiet,
     /// A call or a fault that failed, a signal.
     Failed,
-    /// A death.
+    /// A cause record, a crash report or a panic.
     Death,
 }
 
 impl Event {
     /// No process is named.
-    pub const NOBODY: u32 = u32::MAX;
+    pub const NO_PROCESS: u32 = u32::MAX;
     /// No other event belongs to it.
     pub const ALONE: u32 = u32::MAX;
-    /// It is no system call.
+    /// It is not a system call.
     pub const NO_CALL: u16 = u16::MAX;
     /// No processor is named.
     pub const ANYWHERE: u8 = u8::MAX;
@@ -100,14 +101,15 @@ pub struct EventIndex {
     pub left_out: usize,
 }
 
-/// What an event takes of the dump's budget: its place, and room to grow and to sort.
+/// What an event takes of the dump's budget: its position, and room to grow and to sort.
 const PRICE: u64 = 3 * size_of::<Event>() as u64;
 
 /// Sections that hold events.
 const SECTIONS: &[SectionKind] = &[SectionKind::EVENTS, SectionKind::FLIGHT, SectionKind::SYSCALLS, SectionKind::CAUSE];
 
 impl EventIndex {
-    /// Reads all sections with events, as many as the dump's budget has room for. `progress` is told the sections done and all; breaking off gives `None`.
+    /// Reads all sections with events, as many as the dump's budget has room for. `progress` is told the sections done
+    /// and all; breaking off gives `None`.
     pub fn build(payloads: &Payloads, progress: &mut dyn FnMut(usize, usize) -> ControlFlow<()>) -> Option<Self> {
         let file = payloads.file();
         let wanted: Vec<usize> =
@@ -183,7 +185,7 @@ impl EventIndex {
         }
     }
 
-    /// The event at a place of the dump: section (by its number there) and record in it.
+    /// The event at a position of the dump: section (by its number there) and record in it.
     #[must_use]
     pub fn at(&self, payloads: &Payloads, number: u32, record: u32) -> Option<usize> {
         let section = payloads.file().sections.iter().position(|info| info.header.seq == number)?;
@@ -266,7 +268,7 @@ fn event(record: &AnyRecord<'_>, raw: RawRecord<'_>, order: u64, section: usize,
         order,
         section: u32::try_from(section).unwrap_or(u32::MAX),
         offset: u32::try_from(offset).unwrap_or(u32::MAX),
-        pid: line::pid(record).unwrap_or(Event::NOBODY),
+        pid: line::pid(record).unwrap_or(Event::NO_PROCESS),
         pair: Event::ALONE,
         nr: nr.and_then(|nr| u16::try_from(nr).ok()).unwrap_or(Event::NO_CALL),
         kind: raw.kind,

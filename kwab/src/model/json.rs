@@ -1,7 +1,7 @@
 //! Turns any record into JSON, guided by the format's own description of its fields.
 //!
-//! Events have the names and members of the `DBG` dialect, so that what is exported can be imported again. Addresses and
-//! other 64-bit words are `"0x…"` strings, because JSON numbers lose bits beyond 53; bytes that are no text are
+//! Events have the names and members of the `DBG` dialect, so that what is exported can be imported again. Addresses
+//! and other 64-bit words are `"0x…"` strings, because JSON numbers lose bits beyond 53; bytes that are not text are
 //! hexadecimal strings. A text that is not UTF-8 is shown with replacement characters, and its bytes in `<name>_hex`.
 
 use kwab_format::record::{RecordKind, SCHEMA, Stamp};
@@ -78,7 +78,7 @@ const WORDS_OF: &[(&str, &str)] = &[
     ("HugePageVerifyFail", "actual"),
 ];
 
-/// Byte fields that are no text.
+/// Byte fields that are not text.
 const BINARY: &[&str] = &["build_id", "kernel_build_id", "extended"];
 /// The same, only in these records.
 const BINARY_OF: &[(&str, &str)] = &[("Memory", "bytes"), ("PageCheck", "expected"), ("PageCheck", "actual")];
@@ -169,7 +169,7 @@ fn insert(schema: &RecordSchema, name: &str, shape: Shape, raw: Raw<'_>, out: &m
     out.insert(name.to_string(), value);
 }
 
-/// Elements of a list that are shown: more than any kernel writes, and few enough that one record is no burden.
+/// Elements of a list that are shown: more than any kernel writes, and few enough that one record is not a burden.
 const MOST_ELEMENTS: usize = 1 << 16;
 
 /// A list of elements; registers become an object by name, as events have them.

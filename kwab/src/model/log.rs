@@ -13,7 +13,7 @@ use super::line::printable;
 use super::memory::Budget;
 use super::payloads::Payloads;
 
-/// A line's place.
+/// The position of a line in the dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLine {
     /// Index of its section.
@@ -39,10 +39,10 @@ pub struct LogText {
     pub text: String,
 }
 
-/// What a line takes of the dump's budget: its place, and room to grow and to sort.
+/// What a line takes of the dump's budget: its position, and room to grow and to sort.
 const PRICE: u64 = 3 * size_of::<(u64, LogLine)>() as u64;
 
-/// All lines.
+/// The console lines of a dump, in the order of the log.
 #[derive(Debug, Clone, Default)]
 pub struct LogIndex {
     /// The lines, in the order of the log.
@@ -116,10 +116,11 @@ fn add(section: usize, payload: &[u8], budget: &Budget, found: &mut Vec<(u64, Lo
         let mut start = 0;
         for piece in bytes.split(|byte| *byte == b'\n') {
             let last = start + piece.len() >= bytes.len();
-            // What follows the last newline is no line of its own.
+            // What follows the last newline is not a line of its own.
             if !(piece.is_empty() && last && start > 0) {
-                let place = [section, offset, start, piece.len()].map(|part| u32::try_from(part).unwrap_or(u32::MAX));
-                let [section, offset, start, length] = place;
+                let position =
+                    [section, offset, start, piece.len()].map(|part| u32::try_from(part).unwrap_or(u32::MAX));
+                let [section, offset, start, length] = position;
                 if budget.take(PRICE) {
                     found.push((number, LogLine { section, offset, start, length }));
                 } else {

@@ -1,15 +1,15 @@
 //! How much memory reading one dump may take: 64 MiB and four times the file, unless the user says otherwise.
 //!
-//! A dump of 263 KB can claim to unpack to gigabytes, and four bytes can be a record that takes half a kilobyte when it is
-//! decoded. [`Budget`] counts what is held: the file's bytes when they are in memory, unpacked payloads for as long as they
-//! live ([`Payload`]), and decoded records. Whoever finds it used up leaves the rest out and says so with
+//! A dump of 263 KB can claim to unpack to gigabytes, and four bytes can be a record that takes half a kilobyte when it
+//! is decoded. [`Budget`] counts what is held: the file's bytes when they are in memory, unpacked payloads for as long
+//! as they live ([`Payload`]), and decoded records. A reader that finds it used up leaves the rest out and notes
 //! [`DefectKind::NotRead`].
 
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kwab_format::{Defect, DefectKind, Records};
+use kwab_format::{Defect, DefectKind};
 
 use super::SectionInfo;
 
@@ -120,22 +120,6 @@ impl Payload {
             budget.give(self.taken);
             self.taken = if budget.take(length) { length } else { 0 };
         }
-    }
-
-    /// Keeps the records before the first for which `each` says no. How many are kept, and how many bytes were dropped.
-    pub(super) fn keep_while(&mut self, mut each: impl FnMut() -> bool) -> (u32, usize) {
-        let mut records = Records::new(&self.bytes);
-        let (mut count, mut end) = (0, 0);
-        while records.next().is_some() {
-            if !each() {
-                let dropped = self.bytes.len() - end;
-                self.truncate(end);
-                return (count, dropped);
-            }
-            count += 1;
-            end = self.bytes.len() - records.rest().len();
-        }
-        (count, 0)
     }
 }
 

@@ -27,7 +27,7 @@ impl Payloads {
         Self { file, recent: Mutex::new(Vec::new()) }
     }
 
-    /// The dump.
+    /// The open dump whose payloads these are.
     #[must_use]
     pub fn file(&self) -> &DumpFile {
         &self.file
@@ -45,7 +45,7 @@ impl Payloads {
         if index >= self.file.sections.len() {
             return Ok(Arc::default());
         }
-        // Read without the lock: whoever goes through everything in the background makes nobody wait for its sections.
+        // Read without the lock: a pass over everything in the background must not delay other readers.
         let payload = Arc::new(self.file.payload(index)?);
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.retain(|(number, _)| *number != index);

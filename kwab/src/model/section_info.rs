@@ -5,7 +5,7 @@ use kwab_format::SectionHeader;
 /// One section of a dump.
 #[derive(Debug, Clone, Copy)]
 pub struct SectionInfo {
-    /// Its header.
+    /// The section's header as the dump has it.
     pub header: SectionHeader,
     /// Where the header stands in the file.
     pub offset: u64,

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::extents::extents;
 use super::file::{DumpFile, OpenError, READ_WHOLE};
 
-/// The dumps of a file, in order of place; each is opened when it is asked for.
+/// The dumps of a file, in the order of the file; each is opened when it is asked for.
 #[derive(Debug)]
 pub struct DumpsOf(Held);
 
@@ -24,7 +24,7 @@ impl DumpsOf {
     /// The dumps of the file at `path`.
     ///
     /// # Errors
-    /// [`OpenError`] when the file cannot be read or is no dump; damage is no error.
+    /// [`OpenError`] when the file cannot be read or is not a dump; damage is not an error.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         let mut file = File::open(path)?;
         let meta = file.metadata()?;

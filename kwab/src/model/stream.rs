@@ -1,7 +1,7 @@
 //! Goes through all records of a dump of any size, in the order of the log they came from.
 //!
-//! Sections of one kind are in order among themselves; the kinds are merged by the line of the log each record names, so
-//! one section per kind is in memory. Records without a line come where they stand.
+//! Sections of one kind are in order among themselves; the kinds are merged by the line of the log each record names,
+//! so one section per kind is in memory. Records without a line come where they stand.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,11 +1,12 @@
 //! Decides what an output path names and writes there: a file that is whole or absent, a stream, or a refusal.
 //!
-//! Every command that writes goes through here: [`Target::of`] looks at the path before any input is read, [`Unnamed`] holds
-//! the bytes in a file that has no name yet, and gives it one when it is complete. A process that dies in between,
-//! by whatever signal, leaves no temporary file. [`signals`] closes the one moment in which a temporary name exists.
+//! Every command that writes goes through here: [`Target::of`] looks at the path before any input is read, [`Unnamed`]
+//! holds the bytes in a file that has no name yet, and gives it one when it is complete. A process that dies in
+//! between, by whatever signal, leaves no temporary file. [`signals`] closes the one moment in which a temporary name
+//! exists.
 //!
-//! What `--force` may do: replace a regular file, also behind a symbolic link, whose link stays. What it may not do: replace
-//! a directory, a device, a FIFO or a socket, or overwrite an input of the same command.
+//! What `--force` may do: replace a regular file, also behind a symbolic link, whose link stays. What it may not do:
+//! replace a directory, a device, a FIFO or a socket, or overwrite an input of the same command.
 
 pub mod signals;
 mod target;
@@ -17,8 +18,8 @@ pub use unnamed::Unnamed;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file that is not among `inputs`, and
-/// keeps a symbolic link.
+/// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file that is not among `inputs`,
+/// and keeps a symbolic link.
 ///
 /// # Errors
 /// [`OutputError`]; nothing is left behind then.

@@ -1,7 +1,8 @@
-//! Holds SIGINT and SIGTERM back while a temporary name exists, and makes a file size limit an error instead of a death.
+//! Holds SIGINT and SIGTERM back while a temporary name exists, and makes a file size limit an error instead of a
+//! death.
 //!
-//! Nothing is installed unless a program asks for it with [`prepare`]: an interface that handles signals itself must not.
-//! A signal that the process was started with ignored stays ignored.
+//! Nothing is installed unless a program asks for it with [`prepare`]: an interface that handles signals itself must
+//! not. A signal that the process was started with ignored stays ignored.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -19,7 +19,7 @@ const STDOUT: u32 = 1;
 pub enum Replace {
     /// No: it is refused.
     Never,
-    /// Yes: `--force`.
+    /// Existing files are replaced (`--force`).
     Force,
 }
 
@@ -46,7 +46,7 @@ pub enum OutputError {
     /// A file of the program's own is to stand there, and something else does.
     #[error("is not a regular file; it is never replaced")]
     NotOwn,
-    /// A directory.
+    /// The path names a directory.
     #[error("is a directory; name a file")]
     Directory,
     /// A symbolic link to a name that is free.
@@ -58,7 +58,7 @@ pub enum OutputError {
     /// A block device.
     #[error("is a block device; it is never written, name a file")]
     BlockDevice,
-    /// A socket.
+    /// The path names a socket.
     #[error("is a socket; it is never replaced, name a file")]
     Socket,
     /// The directory is missing.
@@ -91,7 +91,7 @@ fn meta_of(stream: &impl AsFd) -> Option<Metadata> {
 /// Where an output goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Standard output.
+    /// Write to standard output.
     Stdout,
     /// A character device, a FIFO or an inherited descriptor: bytes are written into it, and it stays what it is.
     Stream(PathBuf),

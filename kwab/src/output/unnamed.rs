@@ -1,8 +1,8 @@
 //! Holds a file without a name and gives it one when it is complete.
 //!
-//! On Linux it is made with `O_TMPFILE` and named with `linkat(2)`; where a file system has no such files, it is made under a
-//! temporary name that is removed at once, and copied when it gets its name. Either way the kernel frees the bytes when the
-//! process ends before that.
+//! On Linux it is made with `O_TMPFILE` and named with `linkat(2)`; where a file system has no such files, it is made
+//! under a temporary name that is removed at once, and copied when it gets its name. Either way the kernel frees the
+//! bytes when the process ends before that.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -49,7 +49,8 @@ impl Unnamed {
         }
     }
 
-    /// Names the file `path`. A name that is taken is an error, or with [`Replace::Force`] names this file from then on.
+    /// Names the file `path`. A name that is taken is an error, or with [`Replace::Force`] names this file from then
+    /// on.
     ///
     /// # Errors
     /// `AlreadyExists`, or what the system says; the file is gone then, and what was at `path` is untouched.

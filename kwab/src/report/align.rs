@@ -1,8 +1,9 @@
-//! Puts the rows of two lists beside each other: the longest runs that are the same in both decide, nothing is reordered.
+//! Puts the rows of two lists beside each other: the longest runs that are the same in both decide, nothing is
+//! reordered.
 //!
-//! Rows are compared by what they mean, not by what they measured: [`shape`] of a text leaves out its numbers, so that the
-//! same call at another address is the same row. Lists of any length take time in proportion to their length: rows that
-//! occur once in both are found first, and between them only blocks of `BLOCK` rows are compared each with each.
+//! Rows are compared by what they mean, not by what they measured: [`shape`] of a text leaves out its numbers, so that
+//! the same call at another address is the same row. Lists of any length take time in proportion to their length: rows
+//! that occur once in both are found first, and between them only blocks of `BLOCK` rows are compared each with each.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -72,7 +73,7 @@ fn anchors(left: &[u64], right: &[u64]) -> Vec<(usize, usize)> {
     let once = |rows: &[u64]| {
         let mut seen: HashMap<u64, Option<usize>> = HashMap::with_capacity(rows.len());
         for (at, row) in rows.iter().enumerate() {
-            seen.entry(*row).and_modify(|place| *place = None).or_insert(Some(at));
+            seen.entry(*row).and_modify(|index| *index = None).or_insert(Some(at));
         }
         seen
     };
@@ -88,11 +89,11 @@ fn increasing(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let mut ends: Vec<usize> = Vec::new();
     let mut before = vec![usize::MAX; pairs.len()];
     for (at, pair) in pairs.iter().enumerate() {
-        let place = ends.partition_point(|end| pairs[*end].1 < pair.1);
-        if let Some(previous) = place.checked_sub(1).and_then(|previous| ends.get(previous)) {
+        let rank = ends.partition_point(|end| pairs[*end].1 < pair.1);
+        if let Some(previous) = rank.checked_sub(1).and_then(|previous| ends.get(previous)) {
             before[at] = *previous;
         }
-        if place == ends.len() { ends.push(at) } else { ends[place] = at }
+        if rank == ends.len() { ends.push(at) } else { ends[rank] = at }
     }
     let mut chain = Vec::with_capacity(ends.len());
     let mut at = ends.last().copied().unwrap_or(usize::MAX);

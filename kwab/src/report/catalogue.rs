@@ -28,23 +28,25 @@ pub struct Group {
     /// Their common signature.
     pub signature: String,
     /// The dumps, oldest first.
-    pub dumps: Vec<Entry>,
+    pub dumps: Vec<CatalogueEntry>,
 }
 
-/// One dump.
+/// A dump in a catalogue: what it is about, and whether it is sound.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Entry {
-    /// The file.
+#[schemars(rename = "Entry")]
+pub struct CatalogueEntry {
+    /// Path of the file that holds the dump.
     pub file: String,
     /// Which dump of the file it is, from 1, when the file holds several.
     pub dump: Option<usize>,
-    /// What kind of death, `recording` when nothing died, `lost` when the cause is lost, `unreadable` when it is no dump.
+    /// What kind of death, `recording` when nothing died, `lost` when the cause is lost, `unreadable` when it is no
+    /// dump.
     pub kind: String,
-    /// Who died.
+    /// What died: `kernel`, or the program and its pid; empty when nothing is known to have died.
     pub victim: String,
     /// What happened, in one line.
     pub cause: String,
-    /// Where.
+    /// Source location, symbol or instruction of the death; empty when unknown.
     pub place: String,
     /// Stable name of cause and place.
     pub signature: String,
@@ -56,20 +58,20 @@ pub struct Entry {
     pub boot: Option<u32>,
     /// Process that died, or that ran when the kernel did.
     pub pid: Option<u32>,
-    /// Processor.
+    /// Processor that died or ran the dead program.
     pub cpu: Option<u32>,
     /// Whether nothing is damaged.
     pub sound: bool,
     /// Defects that are known without checking every payload.
     pub defects: usize,
-    /// Bytes.
+    /// Length of the dump in bytes.
     pub bytes: u64,
 }
 
 impl Catalogue {
-    /// Groups entries: crashes by frequency, then recordings and what is no dump.
-    pub fn of(entries: Vec<Entry>) -> Self {
-        let mut by_signature: BTreeMap<(bool, String), Vec<Entry>> = BTreeMap::new();
+    /// Groups entries: crashes by frequency, then recordings and what is not a dump.
+    pub fn of(entries: Vec<CatalogueEntry>) -> Self {
+        let mut by_signature: BTreeMap<(bool, String), Vec<CatalogueEntry>> = BTreeMap::new();
         for entry in entries {
             let died = !matches!(entry.kind.as_str(), "recording" | "lost" | "unreadable");
             let key = if died { entry.signature.clone() } else { entry.kind.clone() };
@@ -91,7 +93,7 @@ impl Catalogue {
 pub const FIELDS: &[&str] =
     &["file", "kind", "victim", "cause", "place", "signature", "pid", "cpu", "boot", "bytes", "defects", "sound"];
 
-impl Fields for Entry {
+impl Fields for CatalogueEntry {
     fn text(&self) -> Cow<'_, str> {
         format!("{} {} {} {} {} {}", self.file, self.kind, self.victim, self.cause, self.place, self.signature).into()
     }
@@ -118,13 +120,13 @@ impl Fields for Entry {
 }
 
 /// The entry of a dump.
-pub fn entry(dump: &Dump, file: &str) -> Entry {
+pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     let identity = dump.identity().unwrap_or_default();
     let cause = inspect::cause_of(dump);
     let headline = inspect::headline_of(dump);
     let place =
         cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
-    Entry {
+    CatalogueEntry {
         file: file.to_string(),
         dump: (dump.file.dumps > 1).then_some(dump.file.number),
         kind: match &cause {
@@ -148,8 +150,8 @@ pub fn entry(dump: &Dump, file: &str) -> Entry {
 }
 
 /// The entry of a file that cannot be read.
-pub fn unreadable(file: &str, why: &str) -> Entry {
-    Entry {
+pub fn unreadable(file: &str, why: &str) -> CatalogueEntry {
+    CatalogueEntry {
         file: file.to_string(),
         dump: None,
         kind: "unreadable".to_string(),

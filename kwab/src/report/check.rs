@@ -56,7 +56,7 @@ pub struct SectionReport {
     pub records: u32,
 }
 
-/// A defect.
+/// A defect of a dump: what, where, and which sections it costs.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct DefectReport {
     /// Where it begins.
@@ -67,14 +67,14 @@ pub struct DefectReport {
     pub first_section: Option<u32>,
     /// The last section that is lost by it.
     pub last_section: Option<u32>,
-    /// In words.
+    /// The defect as a sentence.
     pub text: String,
 }
 
 /// Malformed records of one section that are named one by one.
 const MOST_RECORDS: u64 = 16;
 
-/// Checks everything.
+/// Checks every section against its checksums, and the dump for completeness.
 pub fn check(file: &mut DumpFile, name: &str) -> CheckReport {
     file.verify_all();
     check_sections(file);

@@ -1,7 +1,8 @@
 //! Two crashes side by side: the same fact of each on one row, and whether they agree.
 //!
-//! Compared is what inspection says: death, kernel, backtrace by depth, registers by name, mappings by address. Rows that
-//! differ in a way that address-space randomisation or a process number explains are not told apart; the reader does that.
+//! Compared is what inspection says: death, kernel, backtrace by depth, registers by name, mappings by address. Rows
+//! that differ in a way that address-space randomisation or a process number explains are not told apart; the reader
+//! does that.
 
 use super::inspect::Report;
 

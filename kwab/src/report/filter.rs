@@ -46,8 +46,8 @@ pub enum FilterError {
         /// The fields there are.
         known: String,
     },
-    /// A comparison with something that is no number.
-    #[error("{0} is no number; {1} compares numbers")]
+    /// A comparison with something that is not a number.
+    #[error("expected a number for {1}, got {0}")]
     NoNumber(String, String),
 }
 
@@ -56,7 +56,7 @@ pub enum FilterError {
 pub enum FieldValue<'a> {
     /// A number, in the unit of the field: nanoseconds, bytes, a count.
     Number(u64),
-    /// A text.
+    /// A text, compared as it is or by a pattern.
     Text(Cow<'a, str>),
 }
 

@@ -1,8 +1,9 @@
 //! What kwab concludes, as values; front ends put them into words and colours.
 //!
 //! [`inspect`] is the page about one dump, [`check`] its integrity, [`salvage`] what can be saved of a damaged one,
-//! [`catalogue`] many dumps together, [`signature`] the stable name of a crash. Every report has a version and a JSON schema.
-//! [`compare`] puts two inspections beside each other, [`align`] the rows of any two lists; [`filter`] is how rows are asked for; [`units`] says numbers.
+//! [`catalogue`] many dumps together, [`signature`] the stable name of a crash. Every report has a version and a JSON
+//! schema. [`compare`] puts two inspections beside each other, [`align`] the rows of any two lists; [`filter`] is how
+//! rows are asked for; [`units`] says numbers.
 
 pub mod align;
 pub mod catalogue;

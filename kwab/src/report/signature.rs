@@ -1,8 +1,12 @@
 //! Names a crash by its cause and place, so that the same bug has the same name tomorrow.
 //!
-//! What varies from run to run is left out: addresses of data, process ids, times, numbers inside messages. What stays is
-//! the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
+//! What varies from run to run is left out: addresses of data, process ids, times, numbers inside messages. What stays
+//! is the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
 //! address-space randomisation leaves alone, with the program's name.
+
+use std::hash::Hasher as _;
+
+use fnv::FnvHasher;
 
 use crate::decode::{PointerClass, classify};
 
@@ -17,7 +21,7 @@ pub struct Parts<'a> {
     pub message: &'a [u8],
     /// Symbols of the backtrace, innermost first.
     pub symbols: Vec<&'a [u8]>,
-    /// Instruction.
+    /// Address of the instruction.
     pub ip: Option<u64>,
     /// Program that died; empty for the kernel.
     pub program: &'a [u8],
@@ -54,21 +58,23 @@ pub fn is_machinery(symbol: &[u8]) -> bool {
 
 /// The signature: eight hexadecimal digits.
 pub fn of(parts: &Parts<'_>) -> String {
-    let mut hash = Fnv::new();
-    hash.field(parts.kind.as_bytes());
-    hash.field(parts.signal);
-    hash.field(&without_numbers(parts.message));
+    // FNV-1a of 64 bits never changes, so a signature is the same in every version of this program.
+    let mut hash = FnvHasher::default();
+    field(&mut hash, parts.kind.as_bytes());
+    field(&mut hash, parts.signal);
+    field(&mut hash, &without_numbers(parts.message));
     let telling: Vec<_> = parts.symbols.iter().filter(|symbol| !is_machinery(symbol)).take(3).collect();
     for symbol in &telling {
-        hash.field(symbol.trim_ascii());
+        field(&mut hash, symbol.trim_ascii());
     }
     // A call through null, a jump into the wild and an access of either kind are different bugs at the same place.
-    hash.field(&[kind_of(parts.ip), kind_of(parts.fault_addr)]);
+    field(&mut hash, &[kind_of(parts.ip), kind_of(parts.fault_addr)]);
     if telling.is_empty() {
-        hash.field(base_name(parts.program));
-        hash.field(&parts.ip.map_or(u64::MAX, |ip| ip & 0xfff).to_le_bytes());
+        field(&mut hash, base_name(parts.program));
+        field(&mut hash, &parts.ip.map_or(u64::MAX, |ip| ip & 0xfff).to_le_bytes());
     }
-    format!("{:08x}", (hash.0 >> 32) as u32 ^ hash.0 as u32)
+    let hash = hash.finish();
+    format!("{:08x}", (hash >> 32) as u32 ^ hash as u32)
 }
 
 /// What kind of address it is: this does not vary from run to run.
@@ -111,19 +117,10 @@ fn without_numbers(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// FNV-1a of 64 bits: short, and the same in every version of this program.
-struct Fnv(u64);
-
-impl Fnv {
-    fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn field(&mut self, bytes: &[u8]) {
-        for byte in bytes.iter().chain(&[0xff]) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+/// Adds a field and its end, so that `ab` `c` and `a` `bc` differ.
+fn field(hash: &mut FnvHasher, bytes: &[u8]) {
+    hash.write(bytes);
+    hash.write_u8(0xff);
 }
 
 #[cfg(test)]

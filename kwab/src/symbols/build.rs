@@ -9,7 +9,7 @@ use super::names::demangle;
 
 /// What an ELF file says about addresses, ready to be written.
 pub(super) struct BuildIndex<'h> {
-    /// Its headers.
+    /// The program and section headers of the image.
     pub(super) headers: &'h Headers,
     /// Its size in bytes.
     pub(super) elf_size: u64,
@@ -51,8 +51,8 @@ fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol
     let mut text = Text::default();
     let mut strings = tables.strings;
     let names: Vec<u32> = symbols.iter().map(|symbol| strings.intern(&demangle(&symbol.name))).collect();
-    let places = text.place(&strings);
-    let string = |id: u32| places.get(id as usize).copied().unwrap_or(NONE);
+    let offsets = text.write_all(&strings);
+    let string = |id: u32| offsets.get(id as usize).copied().unwrap_or(NONE);
 
     let mut segments = Entries::default();
     let mut end = None;
@@ -124,17 +124,17 @@ struct Text {
 }
 
 impl Text {
-    /// Writes all strings; the result is the place of each.
-    fn place(&mut self, strings: &Strings) -> Vec<u32> {
-        let mut places = Vec::with_capacity(strings.list().len());
+    /// Writes all strings; the result is the offset of each.
+    fn write_all(&mut self, strings: &Strings) -> Vec<u32> {
+        let mut offsets = Vec::with_capacity(strings.list().len());
         for text in strings.list() {
-            let place = u32::try_from(self.bytes.len()).unwrap_or(NONE);
-            places.push(place);
-            if place != NONE {
+            let offset = u32::try_from(self.bytes.len()).unwrap_or(NONE);
+            offsets.push(offset);
+            if offset != NONE {
                 self.bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
                 self.bytes.extend_from_slice(text.as_bytes());
             }
         }
-        places
+        offsets
     }
 }

@@ -1,8 +1,8 @@
 //! Keeps index files in the user's cache directory, safe against other writers and against damage.
 //!
 //! A file is named after what it was made from and gets its name when it is complete, so a reader sees a
-//! whole file or none, and the last of several writers wins with the same content. Anything that cannot be read or written
-//! only costs the time to build the index again.
+//! whole file or none, and the last of several writers wins with the same content. Anything that cannot be read or
+//! written only costs the time to build the index again.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ impl IndexCache {
         Self { dir: Some(dir) }
     }
 
-    /// Keeps nothing.
+    /// A cache that keeps nothing: every image is indexed when it is opened.
     #[must_use]
     pub const fn none() -> Self {
         Self { dir: None }

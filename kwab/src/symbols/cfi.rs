@@ -1,6 +1,8 @@
-//! Applies the unwind tables of an ELF image (`.eh_frame`, `.debug_frame`): registers of the caller from those of the callee.
+//! Applies the unwind tables of an ELF image (`.eh_frame`, `.debug_frame`): registers of the caller from those of the
+//! callee.
 //!
-//! DWARF expressions occur only in procedure linkage stubs and are not evaluated; such a frame is left to the other ways.
+//! DWARF expressions occur only in procedure linkage stubs and are not evaluated; such a frame is left to the other
+//! ways.
 
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
@@ -55,7 +57,7 @@ impl UnwindTables {
         (!functions.is_empty()).then_some(Self { eh_frame, debug_frame, bases, functions })
     }
 
-    /// Functions described.
+    /// Number of functions that the unwind tables describe.
     #[must_use]
     pub fn len(&self) -> usize {
         self.functions.len()
@@ -67,8 +69,8 @@ impl UnwindTables {
         self.functions.is_empty()
     }
 
-    /// The caller of the code at link address `link`, whose registers are `callee`; `read` gives stack words by run-time
-    /// address. `None` when the tables do not cover the address or need what is not there.
+    /// The caller of the code at link address `link`, whose registers are `callee`; `read` gives stack words by
+    /// run-time address. `None` when the tables do not cover the address or need what is not there.
     #[must_use]
     pub fn step(&self, link: u64, callee: &Registers, read: &dyn Fn(u64) -> Option<u64>) -> Option<Step> {
         let at = self.functions.partition_point(|function| function.start <= link).checked_sub(1)?;

@@ -9,16 +9,16 @@ pub const MAX_UNPACKED: u64 = 1 << 30;
 
 /// A file of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ArchiveFile<'a> {
     /// Path, without a leading slash.
     pub name: &'a str,
     /// Mode bits as `stat` has them.
     pub mode: u32,
-    /// Content.
+    /// Contents of the file; empty for a directory.
     pub data: &'a [u8],
 }
 
-impl Entry<'_> {
+impl ArchiveFile<'_> {
     /// Whether it is a regular file.
     #[must_use]
     pub const fn is_file(&self) -> bool {
@@ -45,7 +45,7 @@ pub fn is_archive(bytes: &[u8]) -> bool {
 }
 
 /// The entries of unpacked archives; ends at the first one that is not whole.
-pub fn entries(bytes: &[u8]) -> impl Iterator<Item = Entry<'_>> {
+pub fn entries(bytes: &[u8]) -> impl Iterator<Item = ArchiveFile<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -60,7 +60,7 @@ pub fn entries(bytes: &[u8]) -> impl Iterator<Item = Entry<'_>> {
     })
 }
 
-fn entry(bytes: &[u8], at: usize) -> Option<(Entry<'_>, usize)> {
+fn entry(bytes: &[u8], at: usize) -> Option<(ArchiveFile<'_>, usize)> {
     let header = bytes.get(at..at.checked_add(110)?)?;
     if !matches!(header.get(..6)?, b"070701" | b"070702") {
         return None;
@@ -76,5 +76,5 @@ fn entry(bytes: &[u8], at: usize) -> Option<(Entry<'_>, usize)> {
     let data_at = (name_at + name_size).next_multiple_of(4);
     let data = bytes.get(data_at..data_at.checked_add(size)?)?;
     let name = name.trim_start_matches("./").trim_start_matches('/');
-    Some((Entry { name, mode, data }, (data_at + size).next_multiple_of(4)))
+    Some((ArchiveFile { name, mode, data }, (data_at + size).next_multiple_of(4)))
 }

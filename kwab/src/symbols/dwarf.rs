@@ -32,11 +32,11 @@ pub(super) struct Node {
 /// A run of addresses with the same node and line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// First address.
+    /// First address of the range, as linked.
     pub(super) start: u64,
     /// Address behind the last.
     pub(super) end: u64,
-    /// Innermost node.
+    /// Index of the innermost function or inlined call of these addresses.
     pub(super) node: u32,
     /// File, a string.
     pub(super) file: u32,
@@ -272,7 +272,7 @@ struct UnitReader<'u, 'a, 'd> {
 
 /// The attributes that matter of a function or an inlined call.
 #[derive(Default)]
-struct Entry<'a> {
+struct FunctionEntry<'a> {
     linkage: Option<Slice<'a>>,
     name: Option<Slice<'a>>,
     origin: Option<AttributeValue<Slice<'a>>>,
@@ -331,7 +331,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
                 entries.skip_attributes(abbrev.attributes())?;
                 continue;
             }
-            let mut entry = Entry::default();
+            let mut entry = FunctionEntry::default();
             for spec in abbrev.attributes() {
                 let attribute = entries.read_attribute(*spec)?;
                 entry.take(unit, attribute.name(), attribute.value())?;
@@ -347,7 +347,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
     fn add(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,
-        entry: &Entry<'a>,
+        entry: &FunctionEntry<'a>,
         inlined: bool,
         parent: u32,
         around: &[(isize, u32)],
@@ -374,7 +374,12 @@ impl<'a> UnitReader<'_, 'a, '_> {
         Ok(node)
     }
 
-    fn name(&mut self, unit: UnitRef<'_, Slice<'a>>, entry: &Entry<'a>, limit: u32) -> Option<Cow<'static, str>> {
+    fn name(
+        &mut self,
+        unit: UnitRef<'_, Slice<'a>>,
+        entry: &FunctionEntry<'a>,
+        limit: u32,
+    ) -> Option<Cow<'static, str>> {
         if let Some(raw) = entry.linkage {
             return Some(demangle(&raw.to_string_lossy()).into());
         }
@@ -412,7 +417,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
     fn read_name(&mut self, unit: UnitRef<'_, Slice<'a>>, offset: UnitOffset, limit: u32) -> Option<String> {
         let mut entries = unit.entries_raw(Some(offset)).ok()?;
         let abbrev = entries.read_abbreviation().ok()??;
-        let mut entry = Entry::default();
+        let mut entry = FunctionEntry::default();
         for spec in abbrev.attributes() {
             let attribute = entries.read_attribute(*spec).ok()?;
             entry.take(unit, attribute.name(), attribute.value()).ok()?;
@@ -430,7 +435,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FunctionEntry<'a> {
     fn take(
         &mut self,
         unit: UnitRef<'_, Slice<'a>>,

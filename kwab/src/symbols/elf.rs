@@ -17,7 +17,7 @@ pub(super) trait ElfTask {
     /// What comes out.
     type Output;
 
-    /// Does it.
+    /// Carries the request out on an image of either width.
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output>;
 }
 
@@ -49,7 +49,7 @@ pub(super) enum ElfFailure {
 /// A loadable segment, in link addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Load {
-    /// First address.
+    /// First address of the segment, as linked.
     pub(super) start: u64,
     /// Bytes in memory.
     pub(super) length: u64,
@@ -62,7 +62,7 @@ pub(super) struct Load {
 pub(super) struct Headers {
     /// Build-id; empty without one.
     pub(super) build_id: Vec<u8>,
-    /// Loadable segments.
+    /// The loadable segments, in the order of the program headers.
     pub(super) loads: Vec<Load>,
     /// Name of the file with the debug sections, when they were split off.
     pub(super) has_debug_info: bool,
@@ -91,7 +91,7 @@ impl ElfTask for ReadHeaders {
 /// A symbol with a place in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RawSymbol {
-    /// Link address.
+    /// Address of the symbol, as linked.
     pub(super) address: u64,
     /// Size in bytes; 0 when unknown.
     pub(super) size: u64,

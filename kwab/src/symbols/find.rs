@@ -1,7 +1,8 @@
-//! Finds the image that a dump was made with: by build-id, in files, directories, initramfs archives and debug directories.
+//! Finds the image that a dump was made with: by build-id, in files, directories, initramfs archives and debug
+//! directories.
 //!
-//! A file with another build-id is never used unless the caller forces it: wrong symbols are worse than none. When the dump
-//! does not say a build-id, the name decides, and a file that merely has the right name is taken.
+//! A file with another build-id is never used unless the caller forces it: wrong symbols are worse than none. When the
+//! dump does not say a build-id, the name decides, and a file that merely has the right name is taken.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -36,7 +37,7 @@ pub enum FindError {
         "{path} has build-id {found}, the dump was made by {wanted}; symbols would be wrong. --force to use them anyway"
     )]
     WrongBuildId {
-        /// The candidate.
+        /// Path of the only candidate.
         path: String,
         /// Its build-id, or `none`.
         found: String,
@@ -56,18 +57,18 @@ pub enum FindError {
 /// Looks for images.
 #[derive(Debug)]
 pub struct Finder {
-    places: Vec<Place>,
+    search_paths: Vec<SearchPath>,
     debug_dirs: Vec<PathBuf>,
     force: bool,
 }
 
 #[derive(Debug)]
-struct Place {
+struct SearchPath {
     path: PathBuf,
     candidates: Option<Vec<Candidate>>,
     /// Named by the caller itself, rather than met in a directory.
     direct: bool,
-    /// Nobody named it: only the right build-id counts there, never a name.
+    /// The user did not name it: only the right build-id counts there, never a file name.
     by_id_only: bool,
 }
 
@@ -84,17 +85,17 @@ impl Finder {
     /// `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
-        let place = |path: PathBuf| Place { direct: path.is_file(), path, candidates: None, by_id_only: false };
+        let search = |path: PathBuf| SearchPath { direct: path.is_file(), path, candidates: None, by_id_only: false };
         let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
-        Self { places: paths.into_iter().map(place).collect(), debug_dirs, force }
+        Self { search_paths: paths.into_iter().map(search).collect(), debug_dirs, force }
     }
 
-    /// Looks into these too, when nothing better was found: places that are likely, but that nobody named. Only an image
+    /// Looks into these too, when nothing better was found: likely paths that the user did not name. Only an image
     /// with the right build-id is taken from them.
     #[must_use]
     pub fn and_by_id(mut self, paths: Vec<PathBuf>) -> Self {
-        let place = |path: PathBuf| Place { direct: false, path, candidates: None, by_id_only: true };
-        self.places.extend(paths.into_iter().map(place));
+        let search = |path: PathBuf| SearchPath { direct: false, path, candidates: None, by_id_only: true };
+        self.search_paths.extend(paths.into_iter().map(search));
         self
     }
 
@@ -112,12 +113,12 @@ impl Finder {
     pub fn find(&mut self, wanted: Wanted<'_>) -> Result<ImageBytes, FindError> {
         let mut named: Option<Candidate> = None;
         let mut right: Option<Candidate> = None;
-        for place in &mut self.places {
-            let (direct, by_name) = (place.direct, !place.by_id_only);
+        for search in &mut self.search_paths {
+            let (direct, by_name) = (search.direct, !search.by_id_only);
             if !by_name && (wanted.build_id.is_none() || right.as_ref().is_some_and(|best| best.debug_info)) {
                 continue;
             }
-            for candidate in place.candidates() {
+            for candidate in search.candidates() {
                 let same_id = wanted.build_id.is_some_and(|id| id == candidate.build_id);
                 if same_id && right.as_ref().is_none_or(|best| candidate.debug_info && !best.debug_info) {
                     right = Some(candidate.clone());
@@ -160,11 +161,11 @@ impl Finder {
         let name = wanted.name.map(str::to_owned);
         let text = [name, id].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let wanted = if text.is_empty() { "the kernel".to_owned() } else { text };
-        FindError::NotFound { wanted, places: self.places.len() + self.debug_dirs.len() }
+        FindError::NotFound { wanted, places: self.search_paths.len() + self.debug_dirs.len() }
     }
 }
 
-impl Place {
+impl SearchPath {
     fn candidates(&mut self) -> &[Candidate] {
         let path = &self.path;
         self.candidates.get_or_insert_with(|| if path.is_dir() { in_directory(path) } else { in_file(path) })
@@ -203,7 +204,7 @@ fn of_file(path: &Path) -> Option<Candidate> {
 
 fn candidate(bytes: ImageBytes, name: String) -> Option<Candidate> {
     let headers = with_elf(&bytes, ReadHeaders).ok()?;
-    // Objects and archives of a build tree are no images: nothing in them is loaded.
+    // Objects and archives of a build tree are not images: nothing in them is loaded.
     (!headers.loads.is_empty()).then_some(Candidate {
         bytes,
         name,

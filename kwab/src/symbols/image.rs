@@ -114,7 +114,7 @@ impl Image {
         self.headers.loads.iter().any(|load| load.executable && link.wrapping_sub(load.start) < load.length)
     }
 
-    /// Everything known about a link address. An index that turns out to be damaged is built anew, once.
+    /// Everything known about a link address. An index that turns out to be damaged is rebuilt once.
     ///
     /// # Errors
     /// [`SymbolError`] when the index cannot be read and cannot be rebuilt.
@@ -174,7 +174,8 @@ impl ElfTask for ReadContents {
         use object::ObjectSegment;
         let contents = elf.segments().map(|segment| {
             let (start, (offset, length)) = (segment.address(), segment.file_range());
-            // A segment that leaves the address space or the file's is cut there, so that sums of these numbers do not overflow.
+            // A segment that leaves the address space or the file's is cut there, so that sums of these numbers do not
+            // overflow.
             let length = length.min(u64::MAX - start).min(u64::MAX - offset);
             Content { start, offset, length }
         });

@@ -1,7 +1,7 @@
 //! Answers from an index: which functions, files and lines an address belongs to.
 //!
-//! Only what is asked for is read: a lookup touches one block of segments, a few of nodes and strings, each checked against
-//! its CRC32 when it is read first and kept afterwards. A damaged block is an error, never a wrong answer.
+//! Only what is asked for is read: a lookup touches one block of segments, a few of nodes and strings, each checked
+//! against its CRC32 when it is read first and kept afterwards. A damaged block is an error, never a wrong answer.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -32,7 +32,7 @@ const MAX_CHAIN: usize = 256;
 /// An open index.
 #[derive(Debug)]
 pub struct Index {
-    bytes: Bytes,
+    bytes: IndexBytes,
     header: Header,
     fences: Vec<u32>,
     checks: Vec<u32>,
@@ -42,7 +42,7 @@ pub struct Index {
 }
 
 #[derive(Debug)]
-enum Bytes {
+enum IndexBytes {
     File(File),
     Memory(Vec<u8>),
 }
@@ -71,7 +71,7 @@ impl Index {
     /// [`IndexError`] when it cannot be read, or is damaged, or was written by another version.
     pub fn open(file: File) -> Result<Self, IndexError> {
         let length = file.metadata()?.len();
-        Self::load(Bytes::File(file), length)
+        Self::load(IndexBytes::File(file), length)
     }
 
     /// Uses an index that was just built.
@@ -80,10 +80,10 @@ impl Index {
     /// [`IndexError::Header`] when it is none.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, IndexError> {
         let length = bytes.len() as u64;
-        Self::load(Bytes::Memory(bytes), length)
+        Self::load(IndexBytes::Memory(bytes), length)
     }
 
-    fn load(bytes: Bytes, length: u64) -> Result<Self, IndexError> {
+    fn load(bytes: IndexBytes, length: u64) -> Result<Self, IndexError> {
         let mut head = vec![0; HEADER.min(usize::try_from(length).unwrap_or(HEADER))];
         bytes.read(0, &mut head)?;
         let header = Header::decode(&head, length).ok_or(IndexError::Header)?;
@@ -118,7 +118,7 @@ impl Index {
         &self.header.build_id
     }
 
-    /// Bytes of the ELF file it was made from.
+    /// Length in bytes of the ELF file it was made from.
     #[must_use]
     pub fn elf_size(&self) -> u64 {
         self.header.elf_size
@@ -155,7 +155,7 @@ impl Index {
     }
 }
 
-impl Bytes {
+impl IndexBytes {
     fn read(&self, offset: u64, out: &mut [u8]) -> std::io::Result<()> {
         match self {
             Self::File(file) => file.read_exact_at(out, offset),
@@ -228,8 +228,8 @@ impl Reader<'_> {
         let (function, machinery) = self.text(name)?.map_or((None, false), |(name, machinery)| (Some(name), machinery));
         let call_file = self.text(call_file)?.map(|(file, _)| file);
         let node = Arc::new(Node { parent, function, machinery, call_file, call_line });
-        if let Some(place) = self.kept.nodes.get_mut(number as usize) {
-            *place = Some(Arc::clone(&node));
+        if let Some(slot) = self.kept.nodes.get_mut(number as usize) {
+            *slot = Some(Arc::clone(&node));
         }
         Ok(node)
     }
@@ -267,24 +267,24 @@ impl Reader<'_> {
         Ok([0, 4, 8, 12].map(|field| word(&block, start + field)))
     }
 
-    fn text(&mut self, place: u32) -> Result<Option<(Arc<str>, bool)>, IndexError> {
-        if place == NONE {
+    fn text(&mut self, offset: u32) -> Result<Option<(Arc<str>, bool)>, IndexError> {
+        if offset == NONE {
             return Ok(None);
         }
-        if let Some((text, machinery)) = self.kept.texts.get(&place) {
+        if let Some((text, machinery)) = self.kept.texts.get(&offset) {
             return Ok(Some((Arc::clone(text), *machinery)));
         }
         let mut length = [0; 4];
-        self.string_bytes(place as usize, &mut length)?;
+        self.string_bytes(offset as usize, &mut length)?;
         let length = u32::from_le_bytes(length) as usize;
         if length as u64 > self.index.header.sections[Section::Strings as usize].1 {
             return Err(IndexError::Header);
         }
         let mut bytes = vec![0; length];
-        self.string_bytes(place as usize + 4, &mut bytes)?;
+        self.string_bytes(offset as usize + 4, &mut bytes)?;
         let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
         let machinery = is_machinery(&text);
-        self.kept.texts.insert(place, (Arc::clone(&text), machinery));
+        self.kept.texts.insert(offset, (Arc::clone(&text), machinery));
         Ok(Some((text, machinery)))
     }
 
@@ -315,8 +315,8 @@ impl Reader<'_> {
             return Err(IndexError::Block(global));
         }
         let block: Arc<[u8]> = bytes.into();
-        if let Some(place) = self.kept.blocks.get_mut(global) {
-            *place = Some(Arc::clone(&block));
+        if let Some(slot) = self.kept.blocks.get_mut(global) {
+            *slot = Some(Arc::clone(&block));
         }
         Ok(block)
     }

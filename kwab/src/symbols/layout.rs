@@ -39,7 +39,7 @@ pub(super) enum Section {
     Segments = 1,
     /// Functions and inline calls.
     Nodes = 2,
-    /// Symbol table.
+    /// The symbols of the image, by address.
     Symbols = 3,
     /// Names and paths.
     Strings = 4,
@@ -89,7 +89,8 @@ impl Header {
         out
     }
 
-    /// Reads a header; `None` when it is of another version, damaged, or names bytes outside a file of `file_len` bytes.
+    /// Reads a header; `None` when it is of another version, damaged, or names bytes outside a file of `file_len`
+    /// bytes.
     pub(super) fn decode(bytes: &[u8], file_len: u64) -> Option<Self> {
         let bytes = bytes.get(..HEADER)?;
         let (body, crc) = bytes.split_at(HEADER - 4);

@@ -1,9 +1,9 @@
 //! Turns addresses into functions, inline chains, files and lines, from ELF images that match the dump.
 //!
-//! An [`Image`] is one ELF file with its [`Index`]: a flat, checksummed table of everything its DWARF and symbol table say
-//! about addresses, kept in the user's cache so that the second open reads a few kilobytes. A [`Finder`] looks for the
-//! image with the right build-id in files, directories, initramfs archives and the system's debug directory. [`Symbols`]
-//! puts images at the addresses where a dump had them loaded and answers for run-time addresses.
+//! An [`Image`] is one ELF file with its [`Index`]: a flat, checksummed table of everything its DWARF and symbol table
+//! say about addresses, kept in the user's cache so that the second open reads a few kilobytes. A [`Finder`] looks for
+//! the image with the right build-id in files, directories, initramfs archives and the system's debug directory.
+//! [`Symbols`] puts images at the addresses where a dump had them loaded and answers for run-time addresses.
 //!
 //! Addresses are either *link* addresses (as in the ELF file) or *run-time* addresses; the difference is the load bias.
 
@@ -35,7 +35,7 @@ pub use image::Image;
 pub use index::{Index, IndexError};
 pub use names::{demangle, is_machinery};
 pub use registers::Registers;
-pub use resolve::{Loaded, Symbols, short};
+pub use resolve::{LoadedImage, Symbols, short};
 pub use skip::{Role, is_allocator, is_skipped, plain, role};
 pub use source::SourceLines;
 
@@ -98,7 +98,7 @@ impl Location {
 /// An entry of a symbol table and where in it an address lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Demangled name.
+    /// Demangled name of the symbol.
     pub name: Arc<str>,
     /// Bytes from its start to the address.
     pub offset: u64,
@@ -109,7 +109,7 @@ pub struct Symbol {
 /// A function at an address, as the source has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFrame {
-    /// Demangled name.
+    /// Demangled name of the function; `None` when no symbol covers the address.
     pub function: Option<Arc<str>>,
     /// Source file as the compiler recorded it.
     pub file: Option<Arc<str>>,
@@ -127,7 +127,7 @@ pub enum SymbolError {
     /// The file cannot be read.
     #[error("{path}: {source}")]
     Io {
-        /// The file.
+        /// Path of the file that cannot be read.
         path: String,
         /// What the system said.
         source: std::io::Error,
@@ -135,7 +135,7 @@ pub enum SymbolError {
     /// The file is no ELF file, or a broken one.
     #[error("{path}: not a usable ELF image: {source}")]
     Elf {
-        /// The file.
+        /// Path of the file that is not a usable ELF image.
         path: String,
         /// What is wrong.
         source: object::Error,
@@ -143,7 +143,7 @@ pub enum SymbolError {
     /// Its code and data lie further apart than an index can say.
     #[error("{path}: addresses span {span:#x} bytes; at most 4 GiB can be indexed")]
     TooWide {
-        /// The file.
+        /// Path of the image that is too wide.
         path: String,
         /// Highest minus lowest address.
         span: u64,
@@ -151,7 +151,7 @@ pub enum SymbolError {
     /// The index of the image is damaged.
     #[error("{path}: {source}")]
     Index {
-        /// The file.
+        /// Path of the image whose index is damaged.
         path: String,
         /// What is wrong.
         source: IndexError,

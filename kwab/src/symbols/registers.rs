@@ -33,18 +33,18 @@ impl Registers {
 
     /// Sets a register by DWARF number; numbers beyond the instruction pointer are ignored.
     pub fn set(&mut self, number: u16, value: Option<u64>) {
-        if let Some(place) = self.values.get_mut(usize::from(number)) {
-            *place = value;
+        if let Some(slot) = self.values.get_mut(usize::from(number)) {
+            *slot = value;
         }
     }
 
-    /// Instruction pointer.
+    /// Value of the instruction pointer, `None` when unknown.
     #[must_use]
     pub fn ip(&self) -> Option<u64> {
         self.get(Self::RIP)
     }
 
-    /// Stack pointer.
+    /// Value of the stack pointer, `None` when unknown.
     #[must_use]
     pub fn sp(&self) -> Option<u64> {
         self.get(Self::RSP)

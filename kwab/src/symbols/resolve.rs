@@ -7,8 +7,8 @@ use crate::intervals::ByProcess;
 
 /// An image at the addresses of one address space.
 #[derive(Clone, Debug)]
-pub struct Loaded {
-    /// The image.
+pub struct LoadedImage {
+    /// The image that is loaded at `bias`.
     pub image: Arc<Image>,
     /// Run-time minus link address, wrapping.
     pub bias: u64,
@@ -20,7 +20,7 @@ pub struct Loaded {
     pub pid: Option<u32>,
 }
 
-impl Loaded {
+impl LoadedImage {
     /// An image with a load bias, covering all of its loadable segments.
     #[must_use]
     pub fn new(image: Arc<Image>, bias: u64, pid: Option<u32>) -> Self {
@@ -38,41 +38,41 @@ impl Loaded {
 /// The images of a dump.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    loaded: Vec<Loaded>,
+    loaded: Vec<LoadedImage>,
     /// Where each of them lies; built when an address is asked for.
-    places: OnceLock<ByProcess>,
+    ranges: OnceLock<ByProcess>,
 }
 
 impl Symbols {
     /// No images yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self { loaded: Vec::new(), places: OnceLock::new() }
+        Self { loaded: Vec::new(), ranges: OnceLock::new() }
     }
 
     /// Adds an image.
-    pub fn add(&mut self, loaded: Loaded) {
+    pub fn add(&mut self, loaded: LoadedImage) {
         self.loaded.push(loaded);
-        self.places = OnceLock::new();
+        self.ranges = OnceLock::new();
     }
 
     /// All images, in the order they were added.
     #[must_use]
-    pub fn loaded(&self) -> &[Loaded] {
+    pub fn loaded(&self) -> &[LoadedImage] {
         &self.loaded
     }
 
     /// The image at an address, as seen by a process (`None`: by the kernel).
     #[must_use]
-    pub fn image_at(&self, addr: u64, pid: Option<u32>) -> Option<&Loaded> {
-        let places =
-            self.places.get_or_init(|| {
+    pub fn image_at(&self, addr: u64, pid: Option<u32>) -> Option<&LoadedImage> {
+        let ranges =
+            self.ranges.get_or_init(|| {
                 let numbered = (0_u32..).zip(&self.loaded);
                 ByProcess::of(numbered.filter_map(|(number, loaded)| {
                     Some((loaded.pid, (loaded.start, loaded.end.checked_sub(1)?, number)))
                 }))
             });
-        self.loaded.get(places.seen_by(pid, addr)? as usize)
+        self.loaded.get(ranges.seen_by(pid, addr)? as usize)
     }
 
     /// Everything known about an address; empty when no image is there or its symbols cannot be read.

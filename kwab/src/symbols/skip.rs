@@ -1,8 +1,9 @@
-//! Names the functions that are never guilty: reporters, panic machinery, allocators, copies, lists, locks, trap entries.
+//! Names the functions that are never guilty: reporters, panic machinery, allocators, copies, lists, locks, trap
+//! entries.
 //!
-//! One table serves the importer of console reports and the blame of triage. It is by prefix (`kasan_`) and by whole name
-//! (`panic`); `skip.txt` holds it. Paths of Rust crates have a table of their own, because a path says what a function
-//! belongs to and a bare name does not.
+//! One table serves the importer of console reports and the blame of triage. It is by prefix (`kasan_`) and by whole
+//! name (`panic`); `skip.txt` holds it. Paths of Rust crates have a table of their own, because a path says what a
+//! function belongs to and a bare name does not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -108,7 +109,8 @@ pub fn role(name: &str) -> Role {
     if MEMORY.iter().any(|part| bare.contains(part)) { Role::Helper } else { Role::Reporter }
 }
 
-/// Whether a function is the standard library's implementation of a trait of its own: `<[u8] as core::ops::Index>::index`.
+/// Whether a function is the standard library's implementation of a trait of its own: `<[u8] as
+/// core::ops::Index>::index`.
 fn is_of_the_library(name: &str) -> bool {
     let Some((own, _)) =
         name.strip_prefix('<').and_then(|rest| rest.split_once(" as core::").or(rest.split_once(" as alloc::")))

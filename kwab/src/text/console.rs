@@ -1,4 +1,5 @@
-//! Cleans lines of console text, and reads the pieces that the grammars of printed lines share: numbers and code locations.
+//! Cleans lines of console text, and reads the pieces that the grammars of printed lines share: numbers and code
+//! locations.
 
 use nom::IResult;
 use nom::Parser;

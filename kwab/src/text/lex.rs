@@ -1,11 +1,11 @@
 //! Reads the objects of event lines: JSON, with bare hexadecimal numbers allowed.
 //!
-//! One [`Lexer`] walks one object from its `{`. The callers predict: they name the member they expect next, which costs a
-//! comparison, and only what comes unpredicted is looked up by name. Whatever is read is checked completely, byte by
+//! One [`Lexer`] walks one object from its `{`. The callers predict: they name the member they expect next, which costs
+//! a comparison, and only what comes unpredicted is looked up by name. Whatever is read is checked completely, byte by
 //! byte; a failure leaves [`Lexer::at`] at the first byte that cannot belong, which tells where an event was torn.
 //!
-//! Strings are slices of the line unless they hold an escape; then they are unescaped into scratch space that the caller
-//! lends, of the line's length, since unescaping never makes a string longer.
+//! Strings are slices of the line unless they hold an escape; then they are unescaped into scratch space that the
+//! caller lends, of the line's length, since unescaping never makes a string longer.
 
 /// The input does not go on as an object must; the position is in the lexer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! Unwinding a real program that jumped to address zero, judged by gdb (`testing/data/unwind/make.sh` made the fixtures).
+//! Unwinding a real program that jumped to address zero, judged by gdb (`testing/data/unwind/make.sh` made the
+//! fixtures).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

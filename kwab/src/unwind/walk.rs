@@ -80,7 +80,7 @@ impl Stopped {
 /// The frames of a stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backtrace {
-    /// Innermost first.
+    /// The frames, innermost first.
     pub frames: Vec<Frame>,
     /// Why there are no more.
     pub stopped: Stopped,
@@ -214,7 +214,8 @@ fn is_after_call(space: &dyn Space, addr: u64) -> Option<bool> {
     }
     let at = |back: usize| before.len().checked_sub(back).and_then(|at| before.get(at)).copied();
     let direct = at(5) == Some(0xe8);
-    // FF /2 with its ModRM byte: register or [reg] (2), [reg+disp8] (3), SIB+disp8 (4), [reg+disp32] (6), SIB+disp32 (7).
+    // FF /2 with its ModRM byte: register or [reg] (2), [reg+disp8] (3), SIB+disp8 (4), [reg+disp32] (6), SIB+disp32
+    // (7).
     let indirect = [2, 3, 4, 6, 7].into_iter().any(|length| {
         at(length) == Some(0xff)
             && at(length - 1)

@@ -10,8 +10,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use kwab::analysis::{Dump, images};
+use kwab::analysis::images;
 use kwab::export::{core_stacks, elf_core};
+use kwab::model::Dump;
 use kwab::symbols::{BuildId, Finder, IndexCache};
 
 use crate::kernel::Which;
@@ -74,7 +75,7 @@ fn of_exam() -> Result<Vec<PathBuf>> {
 /// Writes the core file; gives the stacks that kwab walks, and the program whose memory it shows. `None` for a dump of
 /// another kernel.
 fn export(path: &Path, kernel: &Path, core: &Path) -> Result<Option<(Stacks, PathBuf)>> {
-    let dump = Dump::open(std::fs::read(path).with_context(|| paths::shown(path))?)?;
+    let dump = Dump::from_bytes(std::fs::read(path).with_context(|| paths::shown(path))?)?;
     let case = dump.case();
     let guests = paths::build("guest")?;
     let mut finder = Finder::new(Vec::new(), false).and_by_id(vec![kernel.to_path_buf(), guests]);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use anyhow::{Context as _, Result, ensure};
-use kwab::analysis::{Case, Dump, Found};
+use kwab::model::{Case, Dump, Located};
 
 use kwab::import::{Options, PendingFile, import};
 use kwab_format::record::{Arch, Cause, FlightKind, RegisterRole, SyscallRecord};
@@ -74,7 +74,7 @@ fn of_log(serial: &[u8]) -> Result<Vec<Vec<u8>>> {
 }
 
 fn opened(dumps: &[Vec<u8>]) -> Result<Vec<Dump>> {
-    dumps.iter().map(|bytes| Dump::open(bytes.clone()).context("not a dump")).collect()
+    dumps.iter().map(|bytes| Dump::from_bytes(bytes.clone()).context("not a dump")).collect()
 }
 
 /// Whether the kernel itself died rather than a program; `None` if the case has no death.
@@ -165,7 +165,7 @@ type Calls = Vec<(i64, i64)>;
 /// The end of the dump's ring is the end of what the log says of a process's calls; the log was cut at an earlier
 /// death. While calls are watched, each has a slot in the ring.
 fn same_calls(told: &Case<'_>, dumped: &Case<'_>, pid: u32) -> Result<usize> {
-    let over = |call: &Found<SyscallRecord<'_>>| call.nr.zip(call.result).filter(|_| call.pid == Some(pid));
+    let over = |call: &Located<SyscallRecord<'_>>| call.nr.zip(call.result).filter(|_| call.pid == Some(pid));
     let ring: Calls = dumped.syscalls.iter().filter_map(over).collect();
     let exits = told.exits.iter().filter(|exit| exit.pid == Some(pid));
     let log: Calls = exits.filter_map(|exit| exit.nr.zip(exit.result)).collect();

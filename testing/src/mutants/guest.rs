@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use kwab::analysis::Dump;
+use kwab::model::Dump;
 use kwab_format::record::{CauseKind, Reason};
 use kwab_format::stream::Dumps;
 use serde::{Deserialize, Serialize};
@@ -179,7 +179,7 @@ fn left(region: &[u8]) -> Vec<Left> {
 /// What a dump is of, with the program that died; one that cannot be read was the kernel's.
 fn subject(bytes: &[u8]) -> (Sort, String) {
     let kernel = (Sort::KernelDied, String::new());
-    let Ok(dump) = Dump::open(bytes.to_vec()) else { return kernel };
+    let Ok(dump) = Dump::from_bytes(bytes.to_vec()) else { return kernel };
     let case = dump.case();
     let Some(cause) = case.causes.first() else { return kernel };
     let reason = case.identities.first().and_then(|identity| identity.reason);

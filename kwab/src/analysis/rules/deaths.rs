@@ -1,5 +1,6 @@
-//! Classes of death that the signal, the faulting instruction and the stack prove: division, illegal instructions, files
-//! that end before their mapping, read-only memory, smashed stacks, corrupted heaps, memory that ran out, deadlocked threads.
+//! Classes of death that the signal, the faulting instruction and the stack prove: division, illegal instructions,
+//! files that end before their mapping, read-only memory, smashed stacks, corrupted heaps, memory that ran out,
+//! deadlocked threads.
 //!
 //! The kernel's own divisions and undefined instructions are judged here too: the processor reports both alike.
 
@@ -8,33 +9,33 @@ use std::collections::BTreeMap;
 use kwab_format::record::{CauseKind, RegisterRole, TaskState, Vma};
 
 use super::tasks::{is_asleep, label};
-use crate::analysis::blame;
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text};
 use crate::analysis::finding::Claim;
-use crate::analysis::stacks;
+use crate::analysis::quote::text;
+use crate::analysis::{blame, stacks};
 use crate::decode::Access;
+use crate::model::{Located, RecordRef};
 use crate::symbols::{Role, is_allocator, plain, role};
 use crate::unwind::Space as _;
 
 /// Signal numbers, as the kernel's ABI has them on every architecture that dumps know.
-const SIGILL: i64 = 4;
-const SIGABRT: i64 = 6;
-const SIGBUS: i64 = 7;
-const SIGFPE: i64 = 8;
-const SIGKILL: i64 = 9;
-const SIGSEGV: i64 = 11;
+const SIGILL: u32 = 4;
+const SIGABRT: u32 = 6;
+const SIGBUS: u32 = 7;
+const SIGFPE: u32 = 8;
+const SIGKILL: u32 = 9;
+const SIGSEGV: u32 = 11;
 
 fn who(ctx: &Context<'_, '_>) -> String {
-    match (ctx.death.in_kernel, ctx.death.comm.is_empty()) {
+    match (ctx.death.in_kernel, ctx.death.program.is_empty()) {
         (true, _) => "the kernel".to_owned(),
         (false, true) => "the program".to_owned(),
-        (false, false) => ctx.death.comm.clone(),
+        (false, false) => ctx.death.program.clone(),
     }
 }
 
 /// Whether the processor raised this exception, or the program got the signal for it.
-fn raised(ctx: &Context<'_, '_>, vector: u32, signal: i64) -> bool {
+fn raised(ctx: &Context<'_, '_>, vector: u32, signal: u32) -> bool {
     let asked = matches!(ctx.death.kind, Some(CauseKind::SYSRQ | CauseKind::LIVE | CauseKind::NMI));
     let in_kernel = ctx.kernel_died() && !asked && ctx.death.vector == Some(vector);
     in_kernel || (ctx.program_died() && ctx.death.signal == Some(signal))
@@ -189,7 +190,7 @@ fn covers(vma: &Vma<'_>, addr: u64) -> bool {
     vma.start.is_some_and(|start| start <= addr) && vma.end.is_some_and(|end| addr < end)
 }
 
-fn segv_in_mapping<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<(u64, &'c Found<Vma<'a>>)> {
+fn segv_in_mapping<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<(u64, &'c Located<Vma<'a>>)> {
     let addr = ctx.death.fault_addr.filter(|_| ctx.program_died() && ctx.death.signal == Some(SIGSEGV))?;
     Some((addr, ctx.vma_at(addr)?))
 }
@@ -270,14 +271,14 @@ pub(super) fn threads(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.is_hang() {
         return Vec::new();
     }
-    let mut programs: BTreeMap<u32, Vec<&Found<kwab_format::record::Task<'_>>>> = BTreeMap::new();
+    let mut programs: BTreeMap<u32, Vec<&Located<kwab_format::record::Task<'_>>>> = BTreeMap::new();
     for task in ctx.case.tasks.iter().filter(|task| task.state != Some(TaskState::ZOMBIE)) {
         if let Some(pid) = task.pid.filter(|_| task.user_ip.is_some()) {
             programs.entry(pid).or_default().push(task);
         }
     }
     let waits =
-        |task: &&Found<kwab_format::record::Task<'_>>| is_asleep(task) && text(task.wait_reason).contains("futex");
+        |task: &&Located<kwab_format::record::Task<'_>>| is_asleep(task) && text(task.wait_reason).contains("futex");
     let stuck = programs.values().find(|threads| threads.len() > 1 && threads.iter().all(waits));
     let Some(threads) = stuck else { return Vec::new() };
     let first = threads[0];

@@ -1,20 +1,22 @@
 //! Nothing goes on: lost wake-ups, hung tasks, processors that are stuck, programs that never end.
 //!
-//! A dump by a non-maskable interrupt, by a watchdog or by the stall detector asks one question: what should have gone on,
-//! and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it waits. Of
-//! sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
+//! A dump by a non-maskable interrupt, by a watchdog or by the stall detector asks one question: what should have gone
+//! on, and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it
+//! waits. Of sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
 
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
-use super::tasks::{is_asleep, label, party, place};
+use super::tasks::{is_asleep, label, lock_name, party};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text, waits_in_vfork};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::{text, waits_in_vfork};
 use crate::analysis::stacks;
+use crate::model::{Located, RecordRef};
 
-/// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake it.
-fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Found<Task<'a>>> {
+/// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
+/// it.
+fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> {
     let named =
         ctx.case.tasks.iter().find(|task| ctx.death.pid.is_some() && task.pid == ctx.death.pid && is_asleep(task));
     let blocked = ctx.case.tasks.iter().filter(|task| task.state == Some(TaskState::BLOCKED));
@@ -77,12 +79,12 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
 }
 
 /// What a parent in vfork waits for has happened: no child uses its memory any more.
-fn let_go(ctx: &Context<'_, '_>, task: &Found<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
+fn let_go(ctx: &Context<'_, '_>, task: &Located<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
     if !waits_in_vfork(task) || task.page_table_root.is_none() {
         return None;
     }
     let mut children = ctx.case.tasks.iter().filter(|child| child.ppid == task.pid && child.pid != task.pid);
-    let uses = |child: &&Found<Task<'_>>| {
+    let uses = |child: &&Located<Task<'_>>| {
         child.page_table_root == task.page_table_root && child.state != Some(TaskState::ZOMBIE)
     };
     if children.clone().any(|child| uses(&child)) {
@@ -125,7 +127,7 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
 }
 
 /// A task that sleeps and is not woken.
-fn sleeper(ctx: &Context<'_, '_>, task: &Found<Task<'_>>, weight: f64) -> Claim {
+fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Claim {
     let guilty = blame_of(ctx, task);
     let held_in = guilty.as_ref().map(|guilty| format!(", in {}", guilty.name)).unwrap_or_default();
     let state = task.state.and_then(TaskState::name).unwrap_or("asleep");
@@ -135,7 +137,7 @@ fn sleeper(ctx: &Context<'_, '_>, task: &Found<Task<'_>>, weight: f64) -> Claim 
         .blames(guilty);
     let lock = ctx.case.locks.iter().find(|lock| lock.addr.is_some() && lock.addr == task.wait_object);
     if let Some(lock) = lock {
-        claim = claim.because(0.3, format!("held: {}", place(lock.name, lock.location)), Some(lock.at));
+        claim = claim.because(0.3, format!("held: {}", lock_name(lock.name, lock.location)), Some(lock.at));
     }
     claim
 }
@@ -180,7 +182,7 @@ fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
 /// Processors that are told about.
 const MOST_BUSY: usize = 3;
 
-fn ran(ctx: &Context<'_, '_>, set: &Found<Registers<'_>>) -> Option<Claim> {
+fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let tid = set.tid.or(set.pid).filter(|tid| *tid != 0)?;
     let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
     if task.is_some_and(|task| task.state == Some(TaskState::IDLE)) {
@@ -212,12 +214,12 @@ fn ran(ctx: &Context<'_, '_>, set: &Found<Registers<'_>>) -> Option<Claim> {
 /// A task that ran for longer than this did not just begin, nanoseconds.
 const LONG: u64 = 1_000_000_000;
 
-/// Of programs that sleep, the one at the end of the chain of those that wait for their children, and of several the one
-/// that has slept longest.
-fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Found<Task<'a>>> {
+/// Of programs that sleep, the one at the end of the chain of those that wait for their children, and of several the
+/// one that has slept longest.
+fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> {
     let tasks = &ctx.case.tasks;
-    let lives = |task: &Found<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
-    let waits_for_child = |task: &Found<Task<'_>>| {
+    let lives = |task: &Located<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
+    let waits_for_child = |task: &Located<Task<'_>>| {
         let reason = text(task.wait_reason);
         let waits = reason.contains("wait4") || reason.contains("waitid") || reason == "wait";
         waits && tasks.iter().any(|child| child.ppid == task.pid && child.pid != task.pid && lives(child))
@@ -234,9 +236,9 @@ fn spins_for(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
     let lock = ctx.case.locks.iter().find(|lock| lock.addr == wait.addr);
     let holder = lock.and_then(|lock| {
         let who = party(lock.holder_tid, lock.holder_pid, lock.holder_cpu)?;
-        Some(format!(", which {who} holds: {}", place(lock.name, lock.location)))
+        Some(format!(", which {who} holds: {}", lock_name(lock.name, lock.location)))
     });
-    let what = place(wait.name, wait.location);
+    let what = lock_name(wait.name, wait.location);
     Some((format!("{waiter} waits for {what}{}", holder.unwrap_or_default()), Some(wait.at)))
 }
 

@@ -4,8 +4,9 @@ use kwab_format::record::{CauseKind, Counter, FlightEvent, FlightKind};
 
 use crate::analysis::audit::{Finding, Severity};
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text};
 use crate::analysis::finding::{Claim, Evidence};
+use crate::analysis::quote::text;
+use crate::model::{Located, RecordRef};
 
 /// Findings of the audit below this weight are remarks, not causes.
 const CAUSE_WEIGHT: f64 = 0.5;
@@ -91,7 +92,7 @@ fn covers(first: &Finding, other: &Finding) -> bool {
 
 /// Memory was unmapped or protected while another processor ran the same process, and that processor was not told.
 pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let mut events: Vec<&Found<FlightEvent<'_>>> = ctx.case.flight.iter().collect();
+    let mut events: Vec<&Located<FlightEvent<'_>>> = ctx.case.flight.iter().collect();
     events.sort_by_key(|event| (event.stamp.tsc.or(event.stamp.ns).or(event.delta_ticks), event.at));
     let changes = [FlightKind::MUNMAP, FlightKind::MPROTECT];
     for (index, event) in events.iter().enumerate() {
@@ -135,7 +136,7 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
 const LOOKED_BACK: usize = 4096;
 
 /// A processor other than `cpu` whose last switch was to a task of `pid` that has not begun to end since.
-fn running_elsewhere(before: &[&Found<FlightEvent<'_>>], pid: u32, cpu: u32) -> Option<u32> {
+fn running_elsewhere(before: &[&Located<FlightEvent<'_>>], pid: u32, cpu: u32) -> Option<u32> {
     let mut seen = vec![cpu];
     let telling = [FlightKind::CONTEXT_SWITCH, FlightKind::EXIT];
     for event in before.iter().rev().filter(|event| event.kind.is_some_and(|kind| telling.contains(&kind))) {
@@ -172,7 +173,7 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Whose memory more than half of the machine's is, in words; nothing when nobody's is or the dump does not count it.
+/// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not count it.
 fn most_went_to(ctx: &Context<'_, '_>) -> String {
     let counters = || ctx.case.counters.iter().filter(|counter| counter.group == Some(b"memory"));
     let total = counters().find(|counter| counter.name == Some(b"total")).and_then(|counter| counter.value);
@@ -186,13 +187,13 @@ fn most_went_to(ctx: &Context<'_, '_>) -> String {
     }
 }
 
-/// Of the memory in use, the share that may be accounted to nobody: caches and rounding.
+/// Of the memory in use, the share that may have no owner: caches and rounding.
 const UNACCOUNTED: i64 = 10;
 
-/// Pages are in use that nobody has: the kernel lost them.
+/// Pages are in use that no owner accounts for: the kernel leaked them.
 pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let memory = |name: &str| {
-        let wanted = |counter: &&Found<Counter<'_>>| {
+        let wanted = |counter: &&Located<Counter<'_>>| {
             counter.group == Some(b"memory") && counter.name == Some(name.as_bytes()) && counter.value.is_some()
         };
         ctx.case.counters.iter().find(wanted)
@@ -212,9 +213,10 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let percent = lost.saturating_mul(100) / all;
-    let mut claim =
-        Claim::new(format!("{lost} pages ({percent} % of memory) are in use and belong to nobody: they leaked"))
-            .proven(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
+    let mut claim = Claim::new(format!(
+        "{lost} pages ({percent} % of memory) are in use without an owner: they leaked"
+    ))
+    .proven(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
     for counter in owned {
         claim = claim.because(
             0.02,

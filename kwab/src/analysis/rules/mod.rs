@@ -1,9 +1,9 @@
 //! The table of triage rules: which kinds of bug are known, what each looks at, and the function that judges it.
 //!
 //! A rule returns claims with weighed evidence; it never looks at another rule's result. A symptom (a null dereference)
-//! ends at 0.69: only evidence that proves the mechanism ([`Claim::proven`]) makes more of it, so that a rule that proves a
-//! cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may not have been
-//! able to see it.
+//! ends at 0.69: only evidence that proves the mechanism ([`Claim::proven`]) makes more of it, so that a rule that
+//! proves a cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may
+//! not have been able to see it.
 
 mod damage;
 mod deaths;
@@ -24,9 +24,47 @@ use super::context::Context;
 use super::finding::{Claim, Named};
 
 /// A rule of the triage.
+///
+/// [`judge_by`](super::judge_by) takes any list of rules, so a program can add its own to [`RULES`]:
+///
+/// ```
+/// use kwab::analysis::finding::Claim;
+/// use kwab::analysis::rules::{RULES, Rule};
+/// use kwab::analysis::verify::Backing;
+/// use kwab::analysis::{Context, judge_by};
+/// use kwab::format::SectionKind;
+/// use kwab::model::{Depth, Dump};
+/// use kwab::symbols::Symbols;
+///
+/// /// Blames the driver that the task at the death belongs to.
+/// fn driver(ctx: &Context<'_, '_>) -> Vec<Claim> {
+///     if !ctx.kernel_died() || ctx.death.program != "exam" {
+///         return Vec::new();
+///     }
+///     let claim = Claim::new("the exam's driver died in the kernel");
+///     vec![claim.proven(0.9, format!("the task is {}", ctx.death.program), ctx.death.at)]
+/// }
+///
+/// let rule = Rule {
+///     id: "DRIVER",
+///     class: "broken driver",
+///     looks_at: "the task at the death",
+///     rests_on: &[SectionKind::CAUSE],
+///     next: &["kwab inspect FILE --section tasks"],
+///     is_bug: true,
+///     judge: driver,
+/// };
+/// let rules = [RULES, &[rule]].concat();
+/// let dump = Dump::open("../testing/dumps/null-dereference.kwab".as_ref(), Depth::Rules)?;
+/// let (case, symbols) = (dump.case(), Symbols::new());
+/// let triage = judge_by(&rules, &Context::new(&case, &symbols, &Backing::none()), "crash.kwab");
+/// assert_eq!(triage.hypotheses[0].rule, "DRIVER");
+/// assert_eq!(triage.hypotheses[1].rule, "NULL");
+/// # Ok::<(), kwab::model::OpenError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule, as the report prints it.
     pub id: &'static str,
     /// The kind of bug.
     pub class: &'static str,
@@ -46,7 +84,7 @@ impl Rule {
     /// What it brings into each of its hypotheses.
     #[must_use]
     pub const fn named(&self) -> Named {
-        Named { id: self.id, class: self.class, rests_on: self.rests_on, next: self.next }
+        Named { id: self.id, class: self.class, rests_on: self.rests_on, next: self.next, is_bug: self.is_bug }
     }
 }
 

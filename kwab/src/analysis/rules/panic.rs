@@ -100,19 +100,15 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let lower = death.message.to_lowercase();
-    let place = death
-        .source
-        .clone()
-        .or_else(|| place_in(&death.message))
-        .map(|place| format!(" at {place}"))
-        .unwrap_or_default();
+    let place =
+        death.source().or_else(|| place_in(&death.message)).map(|place| format!(" at {place}")).unwrap_or_default();
     let message = words(&death.message);
     let known = KINDS.iter().find(|(text, ..)| lower.contains(&text.to_lowercase()));
     let (what, weight) = match known {
         Some((_, what, weight)) => ((*what).to_owned(), *weight),
         None if check_of(&death.message).is_some() => return Vec::new(),
         None if REPORTS.iter().any(|text| lower.contains(text)) => return Vec::new(),
-        // An oops, a lockup or a fault is nothing that somebody wrote a panic for.
+        // An oops, a lockup or a fault is not raised by a `panic!` in the source.
         None if death.kind != Some(CauseKind::PANIC) || death.vector.is_some() => {
             (format!("the kernel died: {message}"), 0.4)
         }

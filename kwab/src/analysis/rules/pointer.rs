@@ -3,16 +3,18 @@
 use kwab_format::record::{CauseKind, FlightKind, RegId};
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
 use crate::analysis::frame::TraceFrame;
+use crate::analysis::quote::text;
 use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
+use crate::model::RecordRef;
 use crate::unwind::Space;
 
 type Fact = Option<(String, Option<RecordRef>)>;
 
-/// Whether the death is one by an address at all. What a check of the kernel found is not: the address that it prints is
-/// that of the object, or a hash of it. Nor is a double fault: its address is that of the fault that could not be delivered.
+/// Whether the death is one by an address at all. What a check of the kernel found is not: the address that it prints
+/// is that of the object, or a hash of it. Nor is a double fault: its address is that of the fault that could not be
+/// delivered.
 fn by_address(ctx: &Context<'_, '_>) -> bool {
     let death = &ctx.death;
     let kernel = matches!(death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::BUG))
@@ -43,7 +45,7 @@ fn instruction(ctx: &Context<'_, '_>) -> Fact {
     Some((format!("{:x}: {}  {values}", found.addr, found.text).trim_end().to_owned(), ctx.death.registers_at))
 }
 
-/// Whether zero as instruction pointer only means that the source never recorded one: signals that nobody's instruction
+/// Whether zero as instruction pointer only means that the source never recorded one: signals that no instruction
 /// causes carry it too.
 fn ip_is_never_recorded(ctx: &Context<'_, '_>) -> Option<RecordRef> {
     let by_kill = |number: Option<i64>| matches!(number, Some(1 | 2 | 3 | 9 | 15));
@@ -162,7 +164,7 @@ pub(super) fn null(ctx: &Context<'_, '_>) -> Vec<Claim> {
         PointerClass::BelowNull => format!("{addr:#x}: an error number or a negative offset from null"),
         _ => return Vec::new(),
     };
-    // Without registers a zero may only mean that nobody recorded the address.
+    // Without registers a zero may only mean that the address was not recorded.
     let sure = if death.registers.is_empty() && addr == 0 { 0.45 } else { 0.7 };
     let mut claim = Claim::new(format!("{} dereferenced {what}{}", side(ctx), ctx.in_culprit()))
         .because(sure, format!("the failed access is at {addr:#x}"), death.fault_at.or(death.registers_at).or(death.at))

@@ -4,12 +4,13 @@ use kwab_format::record::CauseKind;
 
 use crate::analysis::context::Context;
 use crate::analysis::death::signal_name;
-use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::text;
+use crate::model::RecordRef;
 
 /// System calls that are looked at before a failure.
 const RECENT: usize = 16;
-/// `-ENOSYS`.
+/// Result of a system call that the kernel does not have: `-ENOSYS`.
 const NO_SYSCALL: i64 = -38;
 
 /// The last system calls of the dead process as text, oldest first.
@@ -46,7 +47,7 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let signal = death.signal.and_then(signal_name).unwrap_or_default();
-    let who = if death.comm.is_empty() { "the program".to_owned() } else { death.comm.clone() };
+    let who = if death.program.is_empty() { "the program".to_owned() } else { death.program.clone() };
     let place = death.ip.filter(|&ip| ip != 0).map(|ip| format!(" at {ip:#x}")).unwrap_or_default();
     let after = last_calls(ctx, 1).first().map(|call| format!(", after {}", with_result(call))).unwrap_or_default();
     let mut claim = Claim::new(format!("{who} died of its own fault: {signal}{place}{after}")).because(
@@ -87,7 +88,7 @@ pub(super) fn abort(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.program_died() || ctx.death.signal != Some(6) {
         return Vec::new();
     }
-    let who = if ctx.death.comm.is_empty() { "the program" } else { &ctx.death.comm };
+    let who = if ctx.death.program.is_empty() { "the program" } else { &ctx.death.program };
     let mut claim = Claim::new(format!("{who} aborted itself: a failed assertion or a check of its library")).because(
         0.6,
         "SIGABRT",
@@ -152,7 +153,7 @@ pub(super) fn unimplemented(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 Some(exit.at),
             );
         }
-        // A kernel may lack what nobody misses.
+        // A kernel may lack calls whose absence programs tolerate.
         (false, None) => return Vec::new(),
         _ => claim = claim.but(0.5, "many system calls succeeded after it", None),
     }

@@ -3,8 +3,9 @@
 use kwab_format::record::CauseKind;
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::text;
+use crate::model::RecordRef;
 
 /// How far below a stack an access still counts as running out of it: one large frame.
 const REACH: u64 = 1 << 20;
@@ -57,7 +58,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Whether the failed access belongs to the stack pointer: it is near it, or nobody knows it.
+/// Whether the failed access belongs to the stack pointer: it is near it, or unknown.
 fn near_sp(ctx: &Context<'_, '_>, sp: u64) -> bool {
     ctx.death.fault_addr.is_none_or(|addr| addr.abs_diff(sp) < REACH)
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use kwab_format::record::{LockKind, Task, TaskState};
 
 use crate::analysis::context::Context;
-use crate::analysis::dump::{Found, RecordRef, text};
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::text;
+use crate::model::{Located, RecordRef};
 
 /// Who holds or awaits a lock: a thread, or a processor when no thread is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,13 +34,13 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut holders: BTreeMap<u64, (Party, RecordRef, String)> = BTreeMap::new();
     for lock in &ctx.case.locks {
         if let (Some(addr), Some(holder)) = (lock.addr, party(lock.holder_tid, lock.holder_pid, lock.holder_cpu)) {
-            holders.insert(addr, (holder, lock.at, place(lock.name, lock.location)));
+            holders.insert(addr, (holder, lock.at, lock_name(lock.name, lock.location)));
         }
     }
     let mut awaits: BTreeMap<Party, (u64, RecordRef, String)> = BTreeMap::new();
     for wait in &ctx.case.waits {
         if let (Some(addr), Some(waiter)) = (wait.addr, party(wait.waiter_tid, wait.waiter_pid, wait.waiter_cpu)) {
-            awaits.insert(waiter, (addr, wait.at, place(wait.name, wait.location)));
+            awaits.insert(waiter, (addr, wait.at, lock_name(wait.name, wait.location)));
         }
     }
     if let Some(circle) = circle(&awaits, &holders) {
@@ -74,9 +75,9 @@ fn circle(
         let mut path = Vec::new();
         let mut at = Some(*start);
         while let Some(party) = at {
-            if let Some((by, place)) = seen.get(&party) {
-                let mut circle = if *by == walk { path.split_off(*place) } else { Vec::new() };
-                let first = circle.iter().enumerate().min_by_key(|(_, party)| **party).map_or(0, |(place, _)| place);
+            if let Some((by, first)) = seen.get(&party) {
+                let mut circle = if *by == walk { path.split_off(*first) } else { Vec::new() };
+                let first = circle.iter().enumerate().min_by_key(|(_, party)| **party).map_or(0, |(index, _)| index);
                 circle.rotate_left(first);
                 if !circle.is_empty() && found.as_ref().is_none_or(|other| circle.first() < other.first()) {
                     found = Some(circle);
@@ -91,7 +92,7 @@ fn circle(
     found
 }
 
-pub(super) fn place(name: Option<&[u8]>, location: Option<&[u8]>) -> String {
+pub(super) fn lock_name(name: Option<&[u8]>, location: Option<&[u8]>) -> String {
     let (name, location) = (text(name), text(location));
     match (name.is_empty(), location.is_empty()) {
         (false, false) => format!("{name}, taken at {location}"),
@@ -111,7 +112,7 @@ pub(super) fn label(task: &Task<'_>) -> String {
 
 /// A spinning lock whose holder sleeps.
 pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let mut asleep: BTreeMap<u32, &Found<Task<'_>>> = BTreeMap::new();
+    let mut asleep: BTreeMap<u32, &Located<Task<'_>>> = BTreeMap::new();
     for task in ctx.case.tasks.iter().filter(|task| is_asleep(task)) {
         if let Some(tid) = task.tid.or(task.pid) {
             asleep.entry(tid).or_insert(task);
@@ -119,7 +120,7 @@ pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     for lock in ctx.case.locks.iter().filter(|lock| lock.kind == Some(LockKind::SPIN)) {
         let Some(task) = lock.holder_tid.or(lock.holder_pid).and_then(|holder| asleep.get(&holder)) else { continue };
-        let what = place(lock.name, lock.location);
+        let what = lock_name(lock.name, lock.location);
         let claim = Claim::new(format!("{} sleeps while it holds {what}", label(task)))
             .proven(0.6, format!("it holds the spin lock {what}"), Some(lock.at))
             .because(

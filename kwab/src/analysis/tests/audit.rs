@@ -7,7 +7,7 @@ const M: SectionKind = SectionKind::MEMORY_MAP;
 const P: SectionKind = SectionKind::PAGE_TABLE;
 
 fn rules_of(maker: &Maker) -> Vec<&'static str> {
-    let dump = Dump::open(maker.bytes()).unwrap();
+    let dump = Dump::from_bytes(maker.bytes()).unwrap();
     audit(&dump.case()).into_iter().map(|finding| finding.rule).collect()
 }
 
@@ -107,7 +107,7 @@ fn every_rule_finds_its_violation_and_names_the_record() {
         RULES.iter().map(|rule| rule.id).collect::<Vec<_>>()
     );
     for (rule, maker) in all {
-        let dump = Dump::open(maker.bytes()).unwrap();
+        let dump = Dump::from_bytes(maker.bytes()).unwrap();
         let findings = audit(&dump.case());
         let Some(finding) = findings.iter().find(|finding| finding.rule == rule) else {
             panic!("{rule} is silent: {findings:#?}")
@@ -172,7 +172,7 @@ fn segments_in_one_mapping_are_judged_each_by_its_own_pages() {
     assert_eq!(rules_of(&apart), Vec::<&str>::new());
     // With all rights everywhere the kernel makes one mapping of both.
     let merged = maker().put(M, &vma(0x70_0000, 0x70_4000, 7, "/bin/other"));
-    let dump = Dump::open(merged.bytes()).unwrap();
+    let dump = Dump::from_bytes(merged.bytes()).unwrap();
     let findings = audit(&dump.case());
     let found = findings.iter().find(|finding| finding.rule == "VM-ELF").unwrap();
     assert_eq!(found.count, 2, "{:#?}", found.witnesses);
@@ -181,7 +181,7 @@ fn segments_in_one_mapping_are_judged_each_by_its_own_pages() {
 #[test]
 fn the_level_that_denies_a_right_is_named() {
     let maker = level(1 << 63 | 7, pte(0x40_1000, 0xe000, "xu"));
-    let dump = Dump::open(maker.bytes()).unwrap();
+    let dump = Dump::from_bytes(maker.bytes()).unwrap();
     let findings = audit(&dump.case());
     let denied = findings.iter().find(|finding| finding.rule == "VM-DENY-X").unwrap();
     assert!(denied.witnesses[0].text.contains("denied by level 3"), "{}", denied.witnesses[0].text);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::analysis::forms::{AuditReport, VerifyReport};
+use crate::model::{Depth, DumpFile, RecordRef};
 
 /// A dump with a bit of everything that rules look at.
 fn full() -> Vec<u8> {
@@ -64,7 +65,7 @@ fn a_dump_cut_at_any_byte_is_judged_without_a_panic_and_without_false_certainty(
     let whole = judge(bytes.clone());
     assert!(whole.losses.is_empty());
     for cut in 0..bytes.len() {
-        let Ok(dump) = Dump::open(bytes[..cut].to_vec()) else { continue };
+        let Ok(dump) = Dump::from_bytes(bytes[..cut].to_vec()) else { continue };
         let case = dump.case();
         let triage = triage(&case, &Symbols::new(), &Backing::none(), "x");
         assert!(!triage.losses.is_empty(), "cut at {cut} and not said");
@@ -87,7 +88,7 @@ fn every_single_bit_flip_is_judged_without_a_panic_and_without_false_certainty()
     for bit in 0..bytes.len() * 8 {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
-        let Ok(dump) = Dump::open(flipped) else { continue };
+        let Ok(dump) = Dump::from_bytes(flipped) else { continue };
         let case = dump.case();
         let triage = triage(&case, &Symbols::new(), &Backing::none(), "x");
         assert!(honest(&triage, &whole), "bit {bit}: {:#?}", triage.hypotheses);
@@ -144,7 +145,7 @@ impl Said {
 
 /// What is wrong with how the three analyses take a damaged dump; they are as sure as on the whole one, or say why not.
 fn certainty(name: &str, damaged: &[u8], before: &Said) {
-    let Ok(dump) = Dump::open(damaged.to_vec()) else { return };
+    let Ok(dump) = Dump::from_bytes(damaged.to_vec()) else { return };
     let after = Said::of(&dump.case(), name);
     assert!(honest(&after.triage, &before.triage), "{name}: {:#?}", after.triage.hypotheses);
     assert!(
@@ -190,7 +191,7 @@ fn no_analysis_is_surer_of_any_dump_cut_at_200_random_places_or_with_1000_random
 /// Cuts and flips one dump.
 fn damage(name: &str, bytes: &[u8]) {
     let mut random = Random(5);
-    let whole = Dump::open(bytes.to_vec()).unwrap();
+    let whole = Dump::from_bytes(bytes.to_vec()).unwrap();
     let said = Said::of(&whole.case(), name);
     for _ in 0..200 {
         let cut = random.below(bytes.len());
@@ -201,5 +202,29 @@ fn damage(name: &str, bytes: &[u8]) {
         let mut flipped = bytes.to_vec();
         flipped[bit / 8] ^= 1 << (bit % 8);
         certainty(&format!("{name} with bit {bit} flipped"), &flipped, &said);
+    }
+}
+
+#[test]
+fn every_depth_knows_the_same_losses_and_the_same_positions() {
+    let whole = full();
+    let page_table = |bytes: &[u8]| {
+        let file = DumpFile::from_bytes(bytes.to_vec()).unwrap();
+        let found = file.sections.iter().find(|section| section.header.kind == SectionKind::PAGE_TABLE).unwrap();
+        (found.offset as usize, found.header.total_len() as usize)
+    };
+    let (start, length) = page_table(&whole);
+    let cut_out = [&whole[..start], &whole[start + length..]].concat();
+    let told = |depth: Depth| {
+        let dump = Dump::load(DumpFile::from_bytes(cut_out.clone()).unwrap(), depth);
+        let case = dump.case();
+        let positions: Vec<RecordRef> = case.tasks.iter().map(|task| task.at).collect();
+        (case.losses(), positions, case.ends.len())
+    };
+    let all = told(Depth::All);
+    assert!(all.0.iter().any(|text| text == "1 of 1 page-table sections are lost"), "{:?}", all.0);
+    assert_eq!((all.1.len(), all.2), (1, 1));
+    for depth in [Depth::Digest, Depth::Analysis, Depth::Rules] {
+        assert_eq!(told(depth), all, "{depth:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
-use crate::symbols::{Image as Elf, IndexCache, Loaded};
+use crate::symbols::{Image as Elf, IndexCache, LoadedImage};
 
 const C: SectionKind = SectionKind::CAUSE;
 const IP: u64 = 0x40_1000;
@@ -142,7 +142,7 @@ fn fixture() -> (Symbols, u64, u64) {
     let file = object::File::parse(&*bytes).unwrap();
     let of = |name: &str| file.symbols().find(|symbol| symbol.name() == Ok(name)).unwrap().address();
     let mut symbols = Symbols::new();
-    symbols.add(Loaded::new(Arc::new(Elf::open(&path, &IndexCache::none()).unwrap()), 0, None));
+    symbols.add(LoadedImage::new(Arc::new(Elf::open(&path, &IndexCache::none()).unwrap()), 0, None));
     (symbols, of("close_session"), of("run"))
 }
 
@@ -161,7 +161,7 @@ fn frames_that_the_kernel_printed_as_addresses_get_the_names_of_the_image() {
     for number in 1..9 {
         maker = maker.put(SectionKind::STACKS, &bare(number, if number == 1 { close + 0x11 } else { run + 0x1f }));
     }
-    let dump = Dump::open(maker.bytes()).unwrap();
+    let dump = Dump::from_bytes(maker.bytes()).unwrap();
     let triage = triage(&dump.case(), &symbols, &Backing::none(), "x");
     let found = &triage.hypotheses[0];
     assert_eq!(found.function.as_ref().map(|function| function.name.as_str()), Some("close_session"), "{found:#?}");

@@ -144,7 +144,7 @@ fn a_death_that_no_rule_explains_is_a_finding_all_the_same() {
 /// What the inspection says about the cause.
 fn inspected(maker: &Maker) -> crate::report::inspect::CauseReport {
     let file = crate::model::DumpFile::from_bytes(maker.bytes()).unwrap();
-    let dump = crate::model::Dump::load(file, crate::model::Depth::Digest);
+    let dump = Dump::load(file, crate::model::Depth::Digest);
     crate::report::inspect::inspect(&dump, "x", crate::report::inspect::Options { rows: 8 }).cause.unwrap()
 }
 

@@ -84,7 +84,7 @@ fn dumps_of_real_logs_cut_at_200_places_or_with_1000_bits_flipped_are_judged_wit
                 } else {
                     broken[random(whole.len())] ^= 1 << random(8);
                 }
-                let Ok(dump) = Dump::open(broken) else { continue };
+                let Ok(dump) = Dump::from_bytes(broken) else { continue };
                 let case = dump.case();
                 let verdict = triage(&case, &Symbols::new(), &Backing::none(), "x");
                 assert!(damage::honest(&verdict, &sound), "{name}, round {round}: {:#?}", verdict.hypotheses);

@@ -15,6 +15,7 @@ use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError
 
 use super::verify::Backing;
 use super::*;
+use crate::model::{Case, Dump};
 use crate::symbols::Symbols;
 
 /// Memory as a sink.
@@ -114,7 +115,7 @@ fn judge(bytes: Vec<u8>) -> Triage {
 }
 
 fn judge_with(bytes: Vec<u8>, backing: &Backing) -> Triage {
-    let dump = Dump::open(bytes).unwrap();
+    let dump = Dump::from_bytes(bytes).unwrap();
     let case = dump.case();
     triage(&case, &Symbols::new(), backing, "crash.kwab")
 }

@@ -35,7 +35,7 @@ fn captured(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn content_of(bytes: Vec<u8>) -> Vec<Content> {
-    let dump = Dump::open(bytes).unwrap();
+    let dump = Dump::from_bytes(bytes).unwrap();
     verify(&dump.case(), &backing()).into_iter().map(|page| page.content).collect()
 }
 
@@ -53,7 +53,7 @@ fn wrong_pages_are_recognised_for_what_they_hold() {
     assert_eq!(content_of(captured(&a[0x2010..0x3010])), [Content::Shifted { by: 16 }]);
     let mut half = a[0x2000..0x3000].to_vec();
     half[0xbf0..].fill(0);
-    let dump = Dump::open(captured(&half)).unwrap();
+    let dump = Dump::from_bytes(captured(&half)).unwrap();
     let pages = verify(&dump.case(), &backing());
     // The file itself may have a zero at the boundary; the first difference is the first byte that is not.
     let expected = (0xbf0..4096).find(|at| a[0x2000 + at] != 0).unwrap() as u64;

@@ -14,7 +14,7 @@ const WORDS: u64 = 1024;
 fn dump(records: impl FnOnce(&mut DumpWriter<Vec<u8>>)) -> Dump {
     let mut writer = DumpWriter::new(Vec::new(), header());
     records(&mut writer);
-    Dump::open(writer.finish().unwrap()).unwrap()
+    Dump::from_bytes(writer.finish().unwrap()).unwrap()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn stacks_among_ten_thousand_pieces_of_memory_cost_a_bisection_per_word() {
         }
     });
     let (case, symbols) = (dump.case(), Symbols::new());
-    let death = Death::of(&case);
+    let death = Postmortem::of(&case);
     let (found, comparisons) = work::of(|| stacks::all(&case, &symbols, &death));
     assert!(!found.is_empty());
     // A scan over the records would make 400 million.

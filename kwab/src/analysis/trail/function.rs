@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::MOST_CODE;
 use crate::analysis::context::View;
-use crate::decode::flow::{Effect, Flow, MemoryPlace, RBP, RSP, Source, Way, flows};
+use crate::decode::flow::{Effect, Flow, MemoryOperand, RBP, RSP, Source, Way, flows};
 use crate::symbols::{Probe, Symbols};
 
 /// A function whose code is known.
@@ -68,7 +68,7 @@ impl Function {
         let depth = depths(&code, &number);
         let frame = code.iter().zip(&depth).take(PROLOGUE).find_map(|(flow, depth)| match flow.effect {
             Effect::Copy(RBP, Source::Register(RSP)) => *depth,
-            Effect::Copy(RBP, Source::Address(MemoryPlace { base: Some(RSP), indexed: false, displacement })) => {
+            Effect::Copy(RBP, Source::Address(MemoryOperand { base: Some(RSP), indexed: false, displacement })) => {
                 Some((*depth)? + displacement)
             }
             _ => None,
@@ -98,14 +98,14 @@ impl Function {
         self.depth.get(at).copied().flatten()
     }
 
-    /// The place in the frame that an instruction means, as an offset from the stack pointer at the entry.
-    pub(super) fn slot(&self, at: usize, place: MemoryPlace) -> Option<i64> {
-        let base = match place.base.filter(|_| !place.indexed)? {
+    /// The stack slot that an operand means, as an offset from the stack pointer at the entry.
+    pub(super) fn slot(&self, at: usize, operand: MemoryOperand) -> Option<i64> {
+        let base = match operand.base.filter(|_| !operand.indexed)? {
             RSP => self.depth(at)?,
             RBP => self.frame?,
             _ => return None,
         };
-        Some(base + place.displacement)
+        Some(base + operand.displacement)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Follows a bad value backwards through the machine code of the frames on the stack, to where it came from.
 //!
-//! [`follow`] begins at the operand of the faulting instruction (or at the condition that led to a panic) and looks for the
-//! instruction that defined it, through registers, spills and arguments, from callee to caller. The chain reads from the
-//! bad value outwards: `rax ← [rdi+0x18] ← argument 1 of close_file ← …`, and says where the trail ends and why: a
-//! constant, a function that returned the value and whose frame is gone, memory whose last writer is unknown, several
-//! paths. RETracer (Cui et al., ICSE 2016) is the reference for the idea.
+//! [`follow`] begins at the operand of the faulting instruction (or at the condition that led to a panic) and looks for
+//! the instruction that defined it, through registers, spills and arguments, from callee to caller. The chain reads
+//! from the bad value outwards: `rax ← [rdi+0x18] ← argument 1 of close_file ← …`, and says where the trail ends and
+//! why: a constant, a function that returned the value and whose frame is gone, memory whose last writer is unknown,
+//! several paths. RETracer (Cui et al., ICSE 2016) is the reference for the idea.
 //!
 //! The work is bounded: `MOST_STEPS` links, `MOST_CODE` bytes of a function, each instruction looked at once per link.
 

@@ -9,8 +9,9 @@ use object::{Object as _, ObjectSymbol as _};
 
 use super::*;
 use crate::analysis::verify::Backing;
-use crate::analysis::{Context, Dump, triage};
-use crate::symbols::{Image, IndexCache, Loaded, Symbols};
+use crate::analysis::{Context, triage};
+use crate::model::Dump;
+use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
 
 /// Where the stack of the dead program lies.
 const STACK: u64 = 0x7ffc_0000_1000;
@@ -37,7 +38,7 @@ fn of(name: &str) -> u64 {
 
 fn symbols() -> Symbols {
     let mut symbols = Symbols::new();
-    symbols.add(Loaded::new(Arc::new(Image::open(&elf(), &IndexCache::none()).unwrap()), 0, Some(7)));
+    symbols.add(LoadedImage::new(Arc::new(Image::open(&elf(), &IndexCache::none()).unwrap()), 0, Some(7)));
     symbols
 }
 
@@ -94,7 +95,7 @@ impl Death<'_> {
     }
 
     fn trail(&self) -> Trail {
-        let dump = Dump::open(self.dump()).unwrap();
+        let dump = Dump::from_bytes(self.dump()).unwrap();
         let case = dump.case();
         let symbols = symbols();
         let ctx = Context::new(&case, &symbols, &Backing::none());
@@ -192,7 +193,7 @@ fn the_trail_is_evidence_of_the_hypothesis_about_the_value() {
     let registers = [(RegId::RBX, 0), (RegId::RBP, STACK + 16)];
     let ip = of("close_session") + 0x11;
     let bytes = Death { signal: 11, ip, fault: Some(0x18), registers: &registers, words: &words }.dump();
-    let dump = Dump::open(bytes).unwrap();
+    let dump = Dump::from_bytes(bytes).unwrap();
     let triage = triage(&dump.case(), &symbols(), &Backing::none(), "x");
     let first = &triage.hypotheses[0];
     assert_eq!((first.rule, first.proven), ("NULL", false));
@@ -226,7 +227,7 @@ fn any_registers_and_stack_are_followed_without_a_panic_and_in_bounded_steps() {
             registers: &registers,
             words: &words,
         };
-        let dump = Dump::open(death.dump()).unwrap();
+        let dump = Dump::from_bytes(death.dump()).unwrap();
         let case = dump.case();
         let symbols = symbols();
         let ctx = Context::new(&case, &symbols, &Backing::none());

@@ -5,14 +5,14 @@ use super::{Link, MOST_STEPS, Trail};
 use crate::analysis::blame::Guilty;
 use crate::analysis::context::Context;
 use crate::analysis::frame::TraceFrame;
-use crate::decode::flow::{Effect, MemoryPlace, RSP, Source, Way};
+use crate::decode::flow::{Effect, MemoryOperand, RSP, Source, Way};
 use crate::decode::{Access, register_name};
 use crate::symbols::{Probe, Role, role};
 use crate::unwind::Space as _;
 
 /// Where a value is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ValueLocation {
     /// In a register, by its DWARF number.
     Register(u16),
     /// On the stack, at this offset from the stack pointer at the function's entry.
@@ -36,7 +36,7 @@ pub(super) struct Walk<'w, 'c, 'a> {
     function: Function,
     /// The instruction before which the value is looked for.
     at: usize,
-    place: Place,
+    location: ValueLocation,
     /// The value, as long as it is moved unchanged.
     value: Option<u64>,
     trail: Trail,
@@ -63,14 +63,14 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
             let found = ctx.instruction.as_ref()?;
             let operands = found.operands.iter().filter(|operand| operand.access != Access::Address);
             let bad = operands.flat_map(|operand| &operand.registers).find(|(_, number, _)| *number != RSP)?;
-            return Some(Self::new(ctx, frame, function, at, Place::Register(bad.1), bad.2));
+            return Some(Self::new(ctx, frame, function, at, ValueLocation::Register(bad.1), bad.2));
         }
         // No code at the instruction pointer: the call that led there is in the next frame.
         let caller = frame + 1;
         let function = function_of(ctx, caller)?;
         let at = function.ending_at(ctx.trace.get(caller)?.ip)?;
-        let (place, value) = called_through(&function, at)?;
-        Some(Self::new(ctx, caller, function, at, place, value.then_some(ctx.death.ip?)))
+        let (location, value) = called_through(&function, at)?;
+        Some(Self::new(ctx, caller, function, at, location, value.then_some(ctx.death.ip?)))
     }
 
     /// Begins at the condition that led to the call of the panic machinery.
@@ -87,13 +87,13 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
         let compare = (0..branch).rev().take(16).find(|at| function.code[*at].sets_flags)?;
         let compared = function.code[compare].compares.clone();
         let is_zero = compared.first() == compared.get(1) && function.code[branch].on_equal == Some(taken);
-        let place = compared.iter().find_map(|source| match source {
-            Source::Register(number) => Some(Place::Register(*number)),
-            Source::Memory(place) => function.slot(compare, *place).map(Place::Slot),
+        let location = compared.iter().find_map(|source| match source {
+            Source::Register(number) => Some(ValueLocation::Register(*number)),
+            Source::Memory(operand) => function.slot(compare, *operand).map(ValueLocation::Slot),
             _ => None,
         })?;
         let text = format!("{:x}: {}", function.code[compare].addr, function.code[compare].text);
-        let mut walk = Self::new(ctx, frame, function, compare, place, is_zero.then_some(0));
+        let mut walk = Self::new(ctx, frame, function, compare, location, is_zero.then_some(0));
         walk.trail.start = format!("the check {text} in {}: {}", walk.function.name, walk.name());
         Some(walk)
     }
@@ -103,20 +103,20 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
         frame: usize,
         function: Function,
         at: usize,
-        place: Place,
+        location: ValueLocation,
         value: Option<u64>,
     ) -> Self {
-        let mut walk = Self { ctx, frame, function, at, place, value, trail: Trail::default() };
+        let mut walk = Self { ctx, frame, function, at, location, value, trail: Trail::default() };
         let known = value.map(|value| format!("={value:#x}")).unwrap_or_default();
         walk.trail.start = format!("{}{known} in {}", walk.name(), walk.function.name);
         walk
     }
 
-    /// The place that is looked for, in words.
+    /// The location that is looked for, in words.
     fn name(&self) -> String {
-        match self.place {
-            Place::Register(number) => register_name(number).to_owned(),
-            Place::Slot(offset) => match self.slot_address(offset) {
+        match self.location {
+            ValueLocation::Register(number) => register_name(number).to_owned(),
+            ValueLocation::Slot(offset) => match self.slot_address(offset) {
                 Some(addr) => format!("stack slot {addr:#x}"),
                 None => "a stack slot".to_owned(),
             },
@@ -183,10 +183,10 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
 
     fn defines(&self, at: usize) -> bool {
         let flow = &self.function.code[at];
-        match self.place {
-            Place::Register(number) => flow.writes >> number & 1 == 1,
-            Place::Slot(slot) => match flow.effect {
-                Effect::Store(place, _) => self.function.slot(at, place) == Some(slot),
+        match self.location {
+            ValueLocation::Register(number) => flow.writes >> number & 1 == 1,
+            ValueLocation::Slot(slot) => match flow.effect {
+                Effect::Store(operand, _) => self.function.slot(at, operand) == Some(slot),
                 _ => false,
             },
         }
@@ -264,7 +264,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
                 let text = format!("{} (computed)", flow.text);
                 self.value = None;
                 self.link(text, Some(at));
-                (self.at, self.place) = (at, Place::Register(number));
+                (self.at, self.location) = (at, ValueLocation::Register(number));
                 return None;
             }
             Effect::None => {
@@ -279,7 +279,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
         match source {
             Source::Register(number) => {
                 self.link(register_name(number).to_owned(), Some(at));
-                self.place = Place::Register(number);
+                self.location = ValueLocation::Register(number);
                 None
             }
             Source::Constant(value) => {
@@ -287,70 +287,70 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
                 self.trail.origin = Some(self.function_at(at));
                 Some(format!("{} sets it", self.function_at(at).in_words()))
             }
-            Source::Memory(place) => self.loaded(at, place),
-            Source::Address(place) => self.computed(at, place),
+            Source::Memory(operand) => self.loaded(at, operand),
+            Source::Address(operand) => self.computed(at, operand),
         }
     }
 
     fn returned(&mut self, at: usize, target: Option<u64>) -> String {
-        if self.place != Place::Register(0) && self.place != Place::Register(1) {
+        if self.location != ValueLocation::Register(0) && self.location != ValueLocation::Register(1) {
             return "a call overwrites the register".to_owned();
         }
         let name = self.called(target);
         self.link(format!("returned by {name}"), Some(at));
         let location = target.map(|target| self.ctx.symbols.resolve(target, self.ctx.death.code_pid(), Probe::Exact));
-        let place = location.as_ref().and_then(|location| location.frames.last());
+        let inner = location.as_ref().and_then(|location| location.frames.last());
         self.trail.origin = target.filter(|_| role(&name) == Role::Suspect).map(|_| Guilty {
             name: name.clone(),
-            file: place.and_then(|place| place.file.as_deref()).map(str::to_owned),
-            line: place.and_then(|place| place.line),
+            file: inner.and_then(|inner| inner.file.as_deref()).map(str::to_owned),
+            line: inner.and_then(|inner| inner.line),
             ..Guilty::default()
         });
         format!("{name} has returned, and its frame is gone")
     }
 
     /// A value that was read from memory: from the frame it is followed on, else the pointer to it is.
-    fn loaded(&mut self, at: usize, place: MemoryPlace) -> Option<String> {
-        if let Some(slot) = self.function.slot(at, place) {
-            self.place = Place::Slot(slot);
+    fn loaded(&mut self, at: usize, operand: MemoryOperand) -> Option<String> {
+        if let Some(slot) = self.function.slot(at, operand) {
+            self.location = ValueLocation::Slot(slot);
             let word = self.slot_address(slot).and_then(|addr| self.ctx.view().word(addr));
             self.value = self.value.or(word);
             self.link(self.name(), Some(at));
             return None;
         }
-        let text = self.memory_text(place);
+        let text = self.memory_text(operand);
         self.link(text, Some(at));
         self.value = None;
-        match place.base.filter(|_| !place.indexed) {
+        match operand.base.filter(|_| !operand.indexed) {
             Some(base) => {
-                self.place = Place::Register(base);
+                self.location = ValueLocation::Register(base);
                 None
             }
             None => Some("the memory was written earlier, and its writer is not recorded".to_owned()),
         }
     }
 
-    fn computed(&mut self, at: usize, place: MemoryPlace) -> Option<String> {
+    fn computed(&mut self, at: usize, operand: MemoryOperand) -> Option<String> {
         self.value = None;
-        self.link(format!("address {}", self.memory_text(place)), Some(at));
-        match place.base.filter(|base| *base != RSP && !place.indexed) {
-            Some(base) if self.function.slot(at, place).is_none() => {
-                self.place = Place::Register(base);
+        self.link(format!("address {}", self.memory_text(operand)), Some(at));
+        match operand.base.filter(|base| *base != RSP && !operand.indexed) {
+            Some(base) if self.function.slot(at, operand).is_none() => {
+                self.location = ValueLocation::Register(base);
                 None
             }
             _ => Some("it is the address of a variable".to_owned()),
         }
     }
 
-    fn memory_text(&self, place: MemoryPlace) -> String {
-        let index = if place.indexed { "+…" } else { "" };
-        match place.base {
-            Some(base) if place.displacement == 0 => format!("[{}{index}]", register_name(base)),
-            Some(base) if place.displacement < 0 => {
-                format!("[{}{index}-{:#x}]", register_name(base), place.displacement.unsigned_abs())
+    fn memory_text(&self, operand: MemoryOperand) -> String {
+        let index = if operand.indexed { "+…" } else { "" };
+        match operand.base {
+            Some(base) if operand.displacement == 0 => format!("[{}{index}]", register_name(base)),
+            Some(base) if operand.displacement < 0 => {
+                format!("[{}{index}-{:#x}]", register_name(base), operand.displacement.unsigned_abs())
             }
-            Some(base) => format!("[{}{index}+{:#x}]", register_name(base), place.displacement),
-            None => format!("[{:#x}{index}]", place.displacement),
+            Some(base) => format!("[{}{index}+{:#x}]", register_name(base), operand.displacement),
+            None => format!("[{:#x}{index}]", operand.displacement),
         }
     }
 
@@ -365,30 +365,30 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
     /// Goes on in the caller: an argument, a register that the function preserves, a slot of the caller's frame.
     fn enter_caller(&mut self) -> Option<String> {
         let callee = self.function.name.clone();
-        let place = match self.place {
-            Place::Register(number) => match ARGUMENTS.iter().position(|argument| *argument == number) {
+        let location = match self.location {
+            ValueLocation::Register(number) => match ARGUMENTS.iter().position(|argument| *argument == number) {
                 Some(argument) => {
                     self.link(format!("argument {} of {callee}", argument + 1), None);
-                    self.place
+                    self.location
                 }
-                None if PRESERVED.contains(&number) => self.place,
+                None if PRESERVED.contains(&number) => self.location,
                 None => return Some(format!("{} is not defined in {callee}", register_name(number))),
             },
-            Place::Slot(slot) if slot >= 8 => {
+            ValueLocation::Slot(slot) if slot >= 8 => {
                 self.link(format!("an argument of {callee} on the stack"), None);
-                self.place
+                self.location
             }
-            Place::Slot(_) => return Some(format!("{callee} reads a slot that it never wrote")),
+            ValueLocation::Slot(_) => return Some(format!("{callee} reads a slot that it never wrote")),
         };
         let next = self.frame + 1;
         let Some(frame) = self.ctx.trace.get(next) else { return Some("the caller is not in the dump".to_owned()) };
         let entered = format!("the code of the caller {} is not known", frame.label());
         let Some(function) = function_of(self.ctx, next) else { return Some(entered) };
         let Some(at) = function.ending_at(frame.ip) else { return Some(entered) };
-        self.place = match place {
-            Place::Slot(slot) => match function.depth(at) {
+        self.location = match location {
+            ValueLocation::Slot(slot) => match function.depth(at) {
                 // At the entry of the callee the return address lies on top of what the caller had there.
-                Some(depth) => Place::Slot(depth + slot - 8),
+                Some(depth) => ValueLocation::Slot(depth + slot - 8),
                 None => return Some("the stack pointer of the caller is not known".to_owned()),
             },
             register => register,
@@ -407,16 +407,16 @@ fn function_of(ctx: &Context<'_, '_>, frame: usize) -> Option<Function> {
 }
 
 /// What an indirect call goes through, and whether its value is the address that was jumped to.
-fn called_through(function: &Function, at: usize) -> Option<(Place, bool)> {
+fn called_through(function: &Function, at: usize) -> Option<(ValueLocation, bool)> {
     let flow = &function.code[at];
     let operand = flow.text.strip_prefix("call ")?;
     let number = (0..16).find(|number| register_name(*number) == operand);
     if let Some(number) = number {
-        return Some((Place::Register(number), true));
+        return Some((ValueLocation::Register(number), true));
     }
     let inner = operand.split_once('[')?.1;
     let base = (0..16).find(|number| inner.starts_with(register_name(*number)) && *number != RSP)?;
-    Some((Place::Register(base), false))
+    Some((ValueLocation::Register(base), false))
 }
 
 /// The conditional branch that leads to a block without return, and whether it is taken then.

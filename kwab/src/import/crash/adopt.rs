@@ -2,7 +2,7 @@
 
 use kwab_format::record::{CauseKind, FrameTrust, NoteKind};
 
-use super::{Crash, OwnedFrame, OwnedRegisters, Place};
+use super::{Crash, LogPosition, OwnedFrame, OwnedRegisters};
 use crate::import::reports::Report;
 use crate::import::reports::class::Class;
 use crate::import::reports::report::{Arch, Frame, StackKind};
@@ -26,36 +26,37 @@ impl Crash {
     /// Takes everything from a report.
     pub fn adopt(&mut self, report: &Report) {
         let linux = report.family == "linux";
-        self.kind = cause_kind(report.class, linux);
+        self.death.kind = Some(cause_kind(report.class, linux));
         if report.message.starts_with("sysrq triggered") {
-            self.kind = CauseKind::SYSRQ;
+            self.death.kind = Some(CauseKind::SYSRQ);
         }
         let plain = linux && matches!(report.class, Class::Panic | Class::KillInit | Class::NoRoot | Class::OomPanic);
         let message = if plain { &report.message } else { &report.headline };
         let first = if report.message.is_empty() { message } else { &report.message };
-        self.message = Some(message.clone().into_bytes());
+        self.death.message = Some(message.clone().into_bytes());
         if first != message {
             self.remark(NoteKind::REMARK, first.as_bytes());
         }
-        let source = report.source.as_ref().map(|(file, line)| (file.clone().into_bytes(), *line));
-        self.source = source.or_else(|| self.source.take());
-        self.cpu = report.cpu.or(self.cpu);
-        self.pid = report.pid.or(self.pid);
-        self.comm = report.comm.as_ref().map(|comm| comm.clone().into_bytes()).or_else(|| self.comm.take());
-        self.ns = report.ns.or(self.ns);
-        self.ip = report.ip.or(self.ip);
-        self.sp = report.sp.or(self.sp);
-        self.fault_addr = report.fault_address.or(self.fault_addr);
+        if let Some((file, line)) = &report.source {
+            (self.death.file, self.death.source_line) = (Some(file.clone().into_bytes()), Some(*line));
+        }
+        self.death.cpu = report.cpu.or(self.death.cpu);
+        self.death.pid = report.pid.or(self.death.pid);
+        self.death.comm = report.comm.as_ref().map(|comm| comm.clone().into_bytes()).or_else(|| self.death.comm.take());
+        self.death.ns = report.ns.or(self.death.ns);
+        self.death.ip = report.ip.or(self.death.ip);
+        self.death.sp = report.sp.or(self.death.sp);
+        self.death.fault_addr = report.fault_address.or(self.death.fault_addr);
         // The code of another architecture, or a trap number, would be read as that of an x86 page fault.
         let x86 = linux && matches!(report.arch, Some(Arch::X86_64 | Arch::I386));
-        self.error_code = report.error_code.filter(|_| x86).or(self.error_code);
+        self.death.error_code = report.error_code.filter(|_| x86).or(self.death.error_code);
         self.kernel_offset = report.kernel_offset.or(self.kernel_offset);
         let location = report.location.as_ref().and_then(printed);
-        self.location = location.or_else(|| self.location.take());
+        self.death.location = location.or_else(|| self.death.location.take());
         self.adopt_stacks(report);
         self.adopt_registers(report);
         if let Some(code) = &report.code {
-            self.code = Some((code.bytes.clone(), code.marked, self.ip));
+            self.code = Some((code.bytes.clone(), code.marked, self.death.ip));
         }
         self.adopt_words(report);
     }
@@ -125,7 +126,7 @@ fn owned(frame: &Frame, trace: u32, index: u32) -> OwnedFrame {
         size: frame.size,
         module: bytes(&frame.module),
         trust: if frame.guess { FrameTrust::SCAN } else { FrameTrust::PRINTED },
-        place: Place { offset: 0, line: frame.line },
+        position: LogPosition { offset: 0, line: frame.line },
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reads the members of an object into the fields of a record; the macros here are how each event type is declared.
 //!
-//! Prediction first: [`members!`] compares the input with the members in the order in which the dialects write them, and
-//! goes on by name from the first one that differs. Nothing is lost: see [`Extra`].
+//! Prediction first: [`members!`] compares the input with the members in the order in which the dialects write them,
+//! and goes on by name from the first one that differs. Nothing is lost: see [`Extra`].
 
 use crate::text::lex::{Lexer, Malformed, Number};
 
@@ -93,13 +93,13 @@ impl<'a> Take<'a> for &'a [u8] {
 pub(super) fn member<'a, T: Take<'a>>(
     lexer: &mut Lexer<'a>,
     start: usize,
-    place: &mut Option<T>,
+    position: &mut Option<T>,
     extra: &mut Extra,
 ) -> Result<(), Malformed> {
-    if place.is_none()
+    if position.is_none()
         && let Some(value) = T::take(lexer)
     {
-        *place = Some(value);
+        *position = Some(value);
         return Ok(());
     }
     keep(lexer, start, extra)
@@ -129,8 +129,8 @@ pub(super) fn next_name<'a>(lexer: &mut Lexer<'a>, first: &mut bool) -> Result<O
     Ok(Some((name, start)))
 }
 
-/// Reads the members of an object up to its `}`: predicted ones first, then by name. `stamp record` stands for the members
-/// that every event may have.
+/// Reads the members of an object up to its `}`: predicted ones first, then by name. `stamp record` stands for the
+/// members that every event may have.
 macro_rules! members {
     ($lexer:ident, $extra:expr, $first:expr, stamp $record:ident, { $($rows:tt)* } $($more:tt)*) => {
         members!($lexer, $extra, $first, {
@@ -141,13 +141,13 @@ macro_rules! members {
             $($rows)*
         } $($more)*)
     };
-    ($lexer:ident, $extra:expr, $first:expr, { $($key:ident => $place:expr,)* } $(special { $($skey:ident => $read:expr,)* })?) => {{
+    ($lexer:ident, $extra:expr, $first:expr, { $($key:ident => $position:expr,)* } $(special { $($skey:ident => $read:expr,)* })?) => {{
         let mut first: bool = $first;
         if !first {
             $({
                 let start = $lexer.at() + 1;
                 if $lexer.eat(concat!(",\"", stringify!($key), "\":").as_bytes()) {
-                    member($lexer, start, &mut $place, $extra)?;
+                    member($lexer, start, &mut $position, $extra)?;
                 }
             })*
             $($({
@@ -160,7 +160,7 @@ macro_rules! members {
         if !$lexer.eat_byte(b'}') {
             while let Some((name, start)) = next_name($lexer, &mut first)? {
                 match name {
-                    $(name if name == stringify!($key).as_bytes() => member($lexer, start, &mut $place, $extra)?,)*
+                    $(name if name == stringify!($key).as_bytes() => member($lexer, start, &mut $position, $extra)?,)*
                     $($(name if name == stringify!($skey).as_bytes() => special($lexer, start, $extra, $read)?,)*)?
                     b"type" => { $lexer.skip_value()?; }
                     _ => keep($lexer, start, $extra)?,

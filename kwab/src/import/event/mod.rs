@@ -28,12 +28,12 @@ pub use members::Extra;
 pub(crate) use types::with_record;
 pub use types::{Event, EventRecord, EventSlot, ListedEvent};
 
-/// Reads one event whose `{` comes next into the empty `slot`. `stamp` says where in the log it stands; `extra` keeps the members
-/// that its record has no field for.
+/// Reads one event whose `{` comes next into the empty `slot`. `stamp` says where in the log it stands; `extra` keeps
+/// the members that its record has no field for.
 ///
 /// # Errors
-/// [`Malformed`] when the input is no complete object with a `type`; the lexer then stands where it failed, and `slot`
-/// holds nothing of use.
+/// [`Malformed`] when the input is not a complete object with a `type`; the lexer then stands where it failed, and
+/// `slot` holds nothing of use.
 #[inline]
 pub fn read_event<'a>(
     lexer: &mut Lexer<'a>,
@@ -218,9 +218,9 @@ impl<'a> Take<'a> for Args {
         if !lexer.eat_byte(b'[') {
             return None;
         }
-        for (index, place) in args.iter_mut().enumerate() {
+        for (index, position) in args.iter_mut().enumerate() {
             match lexer.number() {
-                Ok(number) if !number.negative => *place = Some(number.magnitude),
+                Ok(number) if !number.negative => *position = Some(number.magnitude),
                 _ => break,
             }
             if index < 5 && !lexer.eat_byte(b',') {
@@ -243,8 +243,8 @@ impl Args {
         let mut args = [None; 6];
         let mut count = 0;
         let outcome = array(lexer, |lexer| {
-            let place = args.get_mut(count).ok_or(Malformed)?;
-            *place = Some(u64::take(lexer).ok_or(Malformed)?);
+            let position = args.get_mut(count).ok_or(Malformed)?;
+            *position = Some(u64::take(lexer).ok_or(Malformed)?);
             count += 1;
             Ok(())
         });

@@ -32,7 +32,7 @@ pub trait EventRecord<'a>: RecordType<'a> {
         false
     }
 
-    /// Its time, processor and place.
+    /// Its time, processor and position.
     fn stamp(&self) -> &Stamp<'a>;
 }
 
@@ -87,7 +87,7 @@ macro_rules! event_record {
     };
 }
 
-/// The place that an event is read into, so that nothing as long as a record is moved.
+/// The storage that an event is read into, so that nothing as long as a record is moved.
 #[derive(Debug, Default)]
 pub struct EventSlot<'a> {
     /// An event without lists.

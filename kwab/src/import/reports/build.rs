@@ -5,8 +5,8 @@ use super::function::guilty;
 use super::prefix::Caller;
 use super::registers::{Line, arch_of};
 use super::report::{
-    Frame, LONGEST_TEXT, MOST_FRAMES, MOST_NOTES, MOST_REGISTERS, MOST_SETS, MOST_STACKS, Place, RegisterSet, Report,
-    Stack, StackKind,
+    Frame, LONGEST_TEXT, LogPosition, MOST_FRAMES, MOST_NOTES, MOST_REGISTERS, MOST_SETS, MOST_STACKS, RegisterSet,
+    Report, Stack, StackKind,
 };
 
 /// What became of a line that was offered to a report.
@@ -22,12 +22,12 @@ pub enum Took {
 
 /// The task that the lines at hand speak of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Context {
-    /// Processor.
+pub struct ReportedTask {
+    /// Processor that printed the report.
     pub cpu: Option<u32>,
-    /// Thread.
+    /// Thread that ran on it.
     pub pid: Option<u32>,
-    /// Name.
+    /// Name of that thread.
     pub comm: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct Builder {
     /// Whether the next line is the message.
     pub wants_message: bool,
     /// The task that the lines at hand speak of, when it is not that of the report.
-    pub other: Option<Context>,
+    pub other: Option<ReportedTask>,
     /// The kind and title of the stack that comes next.
     next: Option<(StackKind, Option<String>)>,
     /// The stack that grows.
@@ -69,9 +69,9 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// A report that opens at `place`.
-    pub fn new(family: &str, class: Class, title: &str, place: Place) -> Self {
-        let report = Report { family: family.to_string(), class, first: place, last: place, ..Report::default() };
+    /// A report that opens at `position`.
+    pub fn new(family: &str, class: Class, title: &str, position: LogPosition) -> Self {
+        let report = Report { family: family.to_string(), class, first: position, last: position, ..Report::default() };
         Self { report, title: title.to_string(), ..Self::default() }
     }
 
@@ -119,8 +119,8 @@ impl Builder {
     }
 
     /// Adds a frame to the stack at hand.
-    pub fn frame(&mut self, mut frame: Frame, place: Place) {
-        frame.line = place.line;
+    pub fn frame(&mut self, mut frame: Frame, position: LogPosition) {
+        frame.line = position.line;
         let kept: usize = self.report.stacks.iter().map(|stack| stack.frames.len()).sum();
         let no_room = self.current.is_none() && self.report.stacks.len() >= MOST_STACKS;
         if kept >= MOST_FRAMES || no_room {
@@ -133,10 +133,10 @@ impl Builder {
                 let untitled = self.untitled();
                 let (kind, title) = self.next.take().unwrap_or((untitled, None));
                 let who = match kind {
-                    StackKind::Crash | StackKind::Repeated => Context::default(),
+                    StackKind::Crash | StackKind::Repeated => ReportedTask::default(),
                     _ => self.other.clone().unwrap_or_default(),
                 };
-                let Context { cpu, pid, comm } = who;
+                let ReportedTask { cpu, pid, comm } = who;
                 self.report.stacks.push(Stack { kind, title, cpu, pid, comm, frames: Vec::new() });
                 self.report.stacks.len() - 1
             }
@@ -210,7 +210,7 @@ impl Builder {
     }
 
     /// A line says who runs.
-    pub fn task(&mut self, found: Context) {
+    pub fn task(&mut self, found: ReportedTask) {
         let report = &mut self.report;
         let same_cpu = found.cpu.is_none() || report.cpu.is_none() || found.cpu == report.cpu;
         let same_pid = found.pid.is_none() || report.pid.is_none() || found.pid == report.pid;

@@ -16,7 +16,7 @@ pub enum Weight {
 
 macro_rules! classes {
     ($($name:ident $text:literal $weight:ident $doc:literal;)*) => {
-        /// The kinds.
+        /// What a report can be about.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub enum Class {
             $(#[doc = $doc] $name,)*
@@ -26,7 +26,7 @@ macro_rules! classes {
         }
 
         impl Class {
-            /// Every kind.
+            /// Every class, `Unknown` last.
             pub const ALL: &'static [Self] = &[$(Self::$name,)* Self::Unknown];
 
             /// Its name in tables and reports.

@@ -104,14 +104,14 @@ fn json_message(line: &[u8], out: &mut Vec<u8>) -> bool {
         Bytes(Vec<u8>),
     }
     #[derive(serde::Deserialize)]
-    struct Entry {
+    struct QuotedLine {
         #[serde(rename = "MESSAGE", alias = "message", alias = "msg", alias = "log")]
         message: Message,
     }
     if !has(line, b"\"MESSAGE\"") && !has(line, b"\"message\"") && !has(line, b"\"msg\"") && !has(line, b"\"log\"") {
         return false;
     }
-    let Ok(entry) = serde_json::from_slice::<Entry>(line.trim_ascii()) else { return false };
+    let Ok(entry) = serde_json::from_slice::<QuotedLine>(line.trim_ascii()) else { return false };
     let bytes = match entry.message {
         Message::Text(text) => text.into_bytes(),
         Message::Bytes(bytes) => bytes,

@@ -8,7 +8,7 @@ use super::report::AccessKind;
 /// What a fault code says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fault {
-    /// In words.
+    /// The error code in words.
     pub text: String,
     /// How memory was accessed, if the code tells.
     pub access: Option<AccessKind>,

@@ -99,8 +99,8 @@ fn loose(name: &[u8], after: &[u8], mut frame: Frame, parens: bool) -> Option<Fr
     }
     let mut words = tail.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let first = words.next().unwrap_or_default();
-    if let Some(place) = source(first) {
-        frame.source = Some(place);
+    if let Some(position) = source(first) {
+        frame.source = Some(position);
         frame.inline = words.next() == Some(b"[inline]");
         return Some(frame).filter(|frame| frame.inline || frame.address.is_some());
     }

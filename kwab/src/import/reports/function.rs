@@ -2,7 +2,7 @@
 //! was told (allocators, copies, lists, locks), nor the way into a trap or an interrupt.
 //!
 //! The table is shared with the blame of triage ([`crate::symbols::is_skipped`]). When every candidate is skipped, the
-//! place of the fault stands; a report that has only reporters in its stack names no function.
+//! location of the fault is used; a report that has only reporters in its stack names no function.
 
 use super::report::{Frame, Report, Stack, StackKind};
 pub use crate::symbols::{is_skipped, plain};
@@ -82,7 +82,7 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }
     let chosen = all.iter().find(|name| !is_skipped(name) && !is_address(name));
-    // A reporter in a stack says nothing, but the place of the fault is worth a name.
+    // A reporter in a stack says nothing, but the position of the fault is worth a name.
     let fallback = || all[..sure_names].iter().find(|name| !is_address(name));
     chosen.or_else(fallback).map(|name| plain(name).to_string())
 }

@@ -16,17 +16,17 @@ pub fn message(builder: &mut Builder, line: &[u8], given: bool) {
         builder.report.message = text(line.trim_ascii());
     }
     let named = builder.report.source.as_ref().map(|(file, line)| format!("{file}:{line}"));
-    if let Some(place) = named {
+    if let Some(position) = named {
         builder.values.retain(|(name, _)| name != "file");
-        builder.say("file", place);
+        builder.say("file", position);
     }
 }
 
 /// Takes the line behind `panicked at src/x.rs:1:2:` as the message.
 pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
     builder.wants_message = false;
-    let place = source(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some();
-    if line.len() > 300 || place || hex(line).is_some_and(|(_, rest)| rest.is_empty()) || line.ends_with(b"trace:") {
+    let position = source(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some();
+    if line.len() > 300 || position || hex(line).is_some_and(|(_, rest)| rest.is_empty()) || line.ends_with(b"trace:") {
         return false;
     }
     if let Some(rest) = line.strip_prefix(b"panicked at ") {
@@ -174,7 +174,7 @@ fn addresses(line: &[u8], inside: bool) -> Vec<Frame> {
 
 /// Other lines of a report of a small kernel.
 pub fn detail(builder: &mut Builder, line: &[u8]) -> Took {
-    // Go prints the place of a frame on a line of its own.
+    // Go prints the position of a frame on a line of its own.
     if let Some((file, number)) = source(line.split(|byte| *byte == b' ').next().unwrap_or_default()) {
         if let Some(frame) =
             builder.last_frame().filter(|frame| frame.source.is_none() && (file.contains('/') || file.contains('.')))

@@ -4,12 +4,12 @@
 use super::build::Builder;
 use super::class::Class;
 use super::linux::heads::Part;
-use super::{Open, Place, dialect, linux, template, words};
+use super::{LogPosition, Open, dialect, linux, template, words};
 
 /// Whether a head of Linux belongs to the report that is open, and takes it.
-pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], place: Place) -> bool {
+pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], position: LogPosition) -> bool {
     let builder = &mut open.builder;
-    let near = place.line.saturating_sub(builder.report.first.line) <= 14 && !builder.has_stack();
+    let near = position.line.saturating_sub(builder.report.first.line) <= 14 && !builder.has_stack();
     let (class, new) = (builder.report.class, found.head.class);
     let takes = match found.head.part {
         Part::Panic => {
@@ -23,7 +23,7 @@ pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], 
             }
             builder.ended = true;
             builder.quiet = 0;
-            builder.report.last = place;
+            builder.report.last = position;
             builder.in_stack = false;
             return true;
         }
@@ -53,7 +53,7 @@ pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], 
     }
     linux::head_line(builder, found, text);
     builder.quiet = 0;
-    builder.report.last = place;
+    builder.report.last = position;
     true
 }
 

@@ -40,7 +40,7 @@ use class::Class;
 use dialect::Dialects;
 use merge::{later_stage, merge};
 use prefix::{Caller, Stripped, Stripper};
-pub use report::{Place, Report};
+pub use report::{LogPosition, Report};
 
 /// Reports that are read at the same time.
 pub const MOST_OPEN: usize = 8;
@@ -58,7 +58,7 @@ const OWN_NEEDLES: [&[u8]; 5] =
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Console text.
+    /// A line of console text.
     Console,
     /// The first line of a report that says what happened.
     Opens(Class),
@@ -92,7 +92,7 @@ pub struct Recogniser {
     links: links::Links,
     number: u32,
     /// The last cut mark, and who printed it.
-    cut: Option<(Place, Option<Caller>)>,
+    cut: Option<(LogPosition, Option<Caller>)>,
     /// Whether the log is one of Linux.
     linux: bool,
 }
@@ -136,9 +136,9 @@ impl Recogniser {
     }
 
     /// Takes a line as it stands in the log, without its end.
-    pub fn line(&mut self, line: &[u8], place: Place) -> Role {
+    pub fn line(&mut self, line: &[u8], position: LogPosition) -> Role {
         let mut stripper = std::mem::take(&mut self.stripper);
-        let role = self.stripped(&stripper.strip(line), place);
+        let role = self.stripped(&stripper.strip(line), position);
         self.stripper = stripper;
         role
     }
@@ -162,7 +162,7 @@ impl Recogniser {
         }
     }
 
-    fn stripped(&mut self, line: &Stripped<'_>, place: Place) -> Role {
+    fn stripped(&mut self, line: &Stripped<'_>, position: LogPosition) -> Role {
         let text = line.text.trim_ascii();
         if text.is_empty() {
             return Role::Console;
@@ -174,22 +174,22 @@ impl Recogniser {
         }
         let at = self.stream(line.caller);
         if is_cut(text) {
-            self.cut = Some((place, line.caller));
+            self.cut = Some((position, line.caller));
         }
         // The lines of another kernel's report may look like heads of Linux.
         if let Some(at) = at.filter(|at| self.open[*at].reader != Reader::Linux && !self.open[*at].builder.ended)
-            && let Some(role) = self.dialect_line(at, text, place)
+            && let Some(role) = self.dialect_line(at, text, position)
         {
             return role;
         }
-        if let Some(role) = self.linux_head(at, line, text, place) {
+        if let Some(role) = self.linux_head(at, line, text, position) {
             return role;
         }
-        if let Some(role) = self.dialect_head(at, line, place) {
+        if let Some(role) = self.dialect_head(at, line, position) {
             return role;
         }
-        let Some(at) = at.or_else(|| self.stalled()) else { return self.orphan(line, text, place) };
-        self.learn(at, text, place)
+        let Some(at) = at.or_else(|| self.stalled()) else { return self.orphan(line, text, position) };
+        self.learn(at, text, position)
     }
 
     /// The open report of a stream.
@@ -205,16 +205,16 @@ impl Recogniser {
     }
 
     /// Offers a line to the report at `at`.
-    fn learn(&mut self, at: usize, text: &[u8], place: Place) -> Role {
+    fn learn(&mut self, at: usize, text: &[u8], position: LogPosition) -> Role {
         let Some(open) = self.open.get_mut(at) else { return Role::Console };
         let took = match &mut open.reader {
-            Reader::Linux => linux::body::learn(&mut open.builder, text, place),
-            Reader::Row(row) => dialect::read::learn(&self.dialects, row, &mut open.builder, text, place),
+            Reader::Linux => linux::body::learn(&mut open.builder, text, position),
+            Reader::Row(row) => dialect::read::learn(&self.dialects, row, &mut open.builder, text, position),
         };
-        self.took(at, took, place)
+        self.took(at, took, position)
     }
 
-    fn took(&mut self, at: usize, took: Took, place: Place) -> Role {
+    fn took(&mut self, at: usize, took: Took, position: LogPosition) -> Role {
         let Some(open) = self.open.get_mut(at) else { return Role::Console };
         let builder = &mut open.builder;
         match took {
@@ -229,45 +229,51 @@ impl Recogniser {
             Took::Yes | Took::End => {
                 builder.ended |= took == Took::End;
                 builder.quiet = 0;
-                builder.report.last = place;
+                builder.report.last = position;
                 if open.orphan && !builder.has_stack() { Role::Console } else { Role::Belongs }
             }
         }
     }
 
     /// A line of a report that a dialect row reads; absent when the row has no use for it.
-    fn dialect_line(&mut self, at: usize, text: &[u8], place: Place) -> Option<Role> {
+    fn dialect_line(&mut self, at: usize, text: &[u8], position: LogPosition) -> Option<Role> {
         let (rest, _) = self.dialects.unprefixed(text);
         let open = self.open.get_mut(at)?;
         let Reader::Row(row) = &mut open.reader else { return None };
-        match dialect::read::learn(&self.dialects, row, &mut open.builder, rest, place) {
+        match dialect::read::learn(&self.dialects, row, &mut open.builder, rest, position) {
             Took::No => None,
-            took => Some(self.took(at, took, place)),
+            took => Some(self.took(at, took, position)),
         }
     }
 
     /// A line that opens a report of Linux, or is a later head of the one that is open.
-    fn linux_head(&mut self, at: Option<usize>, line: &Stripped<'_>, text: &[u8], place: Place) -> Option<Role> {
+    fn linux_head(
+        &mut self,
+        at: Option<usize>,
+        line: &Stripped<'_>,
+        text: &[u8],
+        position: LogPosition,
+    ) -> Option<Role> {
         let found = self.heads.find(text)?;
         if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
             let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
             if open.reader != Reader::Linux && fallback && !open.builder.ended {
                 return None;
             }
-            if open.reader == Reader::Linux && merge(open, &found, text, place) {
+            if open.reader == Reader::Linux && merge(open, &found, text, position) {
                 return Some(Role::Belongs);
             }
         }
-        let mut builder = linux::open(&found, text, place);
+        let mut builder = linux::open(&found, text, position);
         self.linux = true;
-        self.begin(&mut builder, line, at, place);
+        self.begin(&mut builder, line, at, position);
         let class = builder.report.class;
         self.push(Open { builder, reader: Reader::Linux, orphan: false });
         Some(Role::Opens(class))
     }
 
     /// A line that opens a report of another kernel, or is a later stage of the one that is open.
-    fn dialect_head(&mut self, at: Option<usize>, line: &Stripped<'_>, place: Place) -> Option<Role> {
+    fn dialect_head(&mut self, at: Option<usize>, line: &Stripped<'_>, position: LogPosition) -> Option<Role> {
         let (text, said) = self.dialects.unprefixed(line.text.trim_ascii());
         let before = at.and_then(|at| self.open.get(at));
         let inside_linux = before.is_some_and(|open| open.reader == Reader::Linux && !open.builder.ended);
@@ -287,39 +293,39 @@ impl Recogniser {
             && let Some(open) = self.open.get_mut(at)
             && let Reader::Row(row) = open.reader
         {
-            let near = place.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
+            let near = position.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
             let again = open.builder.ended || open.builder.has_stack() && !opening.stage;
             if (opening.stage || near) && !again {
                 later_stage(&mut open.builder, &opening, &captures, row);
-                return Some(self.took(at, Took::Yes, place));
+                return Some(self.took(at, Took::Yes, position));
             }
         }
-        let mut builder = dialect::read::open(&self.dialects, &opening, &captures, text, place);
+        let mut builder = dialect::read::open(&self.dialects, &opening, &captures, text, position);
         dialect::read::said(&mut builder, &said);
         if opening.row == usize::MAX {
             builder.report.message = words::text(deadly::undecorated(text));
         }
         let row = if opening.row == usize::MAX { self.dialects.generic() } else { opening.row };
         drop(captures);
-        self.begin(&mut builder, line, at, place);
+        self.begin(&mut builder, line, at, position);
         self.push(Open { builder, reader: Reader::Row(row), orphan: false });
         Some(Role::Opens(opening.class))
     }
 
     /// A task line without a head: the head may be lost.
-    fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], place: Place) -> Role {
+    fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Role {
         if text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some() {
-            let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", place);
+            let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
-            self.begin(&mut builder, line, None, place);
-            linux::body::learn(&mut builder, text, place);
+            self.begin(&mut builder, line, None, position);
+            linux::body::learn(&mut builder, text, position);
             self.push(Open { builder, reader: Reader::Linux, orphan: true });
         }
         Role::Console
     }
 
     /// Completes the first line of a report; `at` is the open report of the same stream, which it ends.
-    fn begin(&mut self, builder: &mut Builder, line: &Stripped<'_>, at: Option<usize>, place: Place) {
+    fn begin(&mut self, builder: &mut Builder, line: &Stripped<'_>, at: Option<usize>, position: LogPosition) {
         if let Some(at) = at {
             self.close(at);
         }
@@ -328,7 +334,7 @@ impl Recogniser {
         builder.report.ns = line.ns;
         builder.caller = line.caller;
         if let Some((cut, caller)) = self.cut.take()
-            && place.line.saturating_sub(cut.line) <= CUT_REACH
+            && position.line.saturating_sub(cut.line) <= CUT_REACH
             && (caller == line.caller || caller.is_none())
         {
             builder.report.first = cut;

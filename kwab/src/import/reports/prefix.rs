@@ -133,7 +133,7 @@ fn is_day(text: &[u8]) -> bool {
     DAYS.iter().any(|day| text.starts_with(day))
 }
 
-/// `<4>`, `<14>`.
+/// The priority that syslog prints before a line: `<4>`, `<14>`.
 fn level(text: &[u8]) -> Option<&[u8]> {
     let (number, rest) = dec(&text[1..])?;
     rest.strip_prefix(b">").filter(|_| number < 256)

@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+pub use crate::import::lines::LogPosition;
+
 use super::class::Class;
 
 /// Bytes kept of any text of a report.
@@ -20,15 +22,6 @@ pub const MOST_SETS: usize = 16;
 /// Further remarks kept of one report.
 pub const MOST_NOTES: usize = 32;
 
-/// Where a line stands in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Place {
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// Its number, from 1.
-    pub line: u64,
-}
-
 /// One failure that a kernel reported.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Report {
@@ -42,11 +35,11 @@ pub struct Report {
     pub headline: String,
     /// What the kernel itself said in the line that opens the report, without its prefix.
     pub message: String,
-    /// The guilty function: the first of the crash stack that is no reporter, allocator, lock or trap handler.
+    /// The guilty function: the first of the crash stack that is not a reporter, allocator, lock or trap handler.
     pub function: Option<String>,
     /// `file:line` printed with the failure (`kernel BUG at`, `WARNING: … at`, `panicked at`).
     pub source: Option<(String, u32)>,
-    /// Processor.
+    /// Processor that printed the report.
     pub cpu: Option<u32>,
     /// Thread or process.
     pub pid: Option<u32>,
@@ -58,7 +51,7 @@ pub struct Report {
     pub version: Option<String>,
     /// Taint, as printed (`G        W`), without the words around it.
     pub taint: Option<String>,
-    /// Hardware name.
+    /// Machine and firmware, as Linux's `Hardware name:` says.
     pub hardware: Option<String>,
     /// `Modules linked in:`, as printed.
     pub modules: Option<String>,
@@ -68,7 +61,7 @@ pub struct Report {
     pub ip: Option<u64>,
     /// Instruction pointer, when printed as a symbol.
     pub location: Option<Frame>,
-    /// Stack pointer.
+    /// Stack pointer at the failure.
     pub sp: Option<u64>,
     /// Error code, ESR, scause, trap number: the raw value.
     pub error_code: Option<u64>,
@@ -82,7 +75,7 @@ pub struct Report {
     pub stacks: Vec<Stack>,
     /// Bytes around the instruction.
     pub code: Option<Code>,
-    /// `Kernel Offset:`
+    /// Run-time minus link-time address of the kernel, from `Kernel Offset:`.
     pub kernel_offset: Option<u64>,
     /// Time of the first line in nanoseconds since boot, when the prefix has it.
     pub ns: Option<u64>,
@@ -95,9 +88,9 @@ pub struct Report {
     /// Remarks worth reading: lines of the report that fit no other field.
     pub notes: Vec<String>,
     /// First line of the report.
-    pub first: Place,
+    pub first: LogPosition,
     /// Last line of the report.
-    pub last: Place,
+    pub last: LogPosition,
     /// What a complete report of this class has and this one lacks; empty when it is complete.
     pub missing: Vec<&'static str>,
     /// How many frames, registers and remarks were printed beyond the bounds.
@@ -129,9 +122,9 @@ pub enum Arch {
 pub struct Access {
     /// Read, write or execute.
     pub kind: Option<AccessKind>,
-    /// Bytes.
+    /// Bytes that the access touched.
     pub size: Option<u64>,
-    /// Address.
+    /// Address of the access.
     pub address: Option<u64>,
     /// What stood there (`located 0 bytes inside of 192-byte region …`), as printed.
     pub object: Option<String>,
@@ -143,9 +136,9 @@ pub struct Access {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessKind {
-    /// A load.
+    /// The access was a load.
     Read,
-    /// A store.
+    /// The access was a store.
     Write,
     /// An instruction fetch.
     Execute,
@@ -189,16 +182,16 @@ pub enum StackKind {
     Repeated,
 }
 
-/// A backtrace.
+/// A printed backtrace and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Stack {
     /// What it tells.
     pub kind: StackKind,
     /// The line above it, as printed (`Freed by task 12:`), when there is one.
     pub title: Option<String>,
-    /// Processor.
+    /// Processor whose stack it is.
     pub cpu: Option<u32>,
-    /// Thread.
+    /// Thread whose stack it is.
     pub pid: Option<u32>,
     /// Name of its task.
     pub comm: Option<String>,
@@ -209,15 +202,15 @@ pub struct Stack {
 /// A frame of a backtrace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Frame {
-    /// Return address.
+    /// Return address, or the instruction of the first frame.
     pub address: Option<u64>,
-    /// Function.
+    /// Name of the function.
     pub symbol: Option<String>,
     /// Offset into it.
     pub offset: Option<u64>,
-    /// Its size.
+    /// Size of the function in bytes.
     pub size: Option<u64>,
-    /// Module.
+    /// Module that holds the function; `None` for the kernel itself.
     pub module: Option<String>,
     /// Source, when the log was symbolised or the kernel prints it.
     pub source: Option<(String, u32)>,

@@ -20,7 +20,7 @@ use memchr::memmem::Finder;
 /// A template that was understood.
 #[derive(Debug, Clone)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 /// What a capture accepts.
@@ -34,7 +34,7 @@ enum Kind {
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum TemplatePiece {
     /// Text; with a finder when it ends a capture of anything.
     Literal(Vec<u8>, Option<Box<Finder<'static>>>),
     Space,
@@ -97,7 +97,7 @@ impl Template {
     /// # Errors
     /// [`TemplateError`] says what is wrong.
     pub fn new(text: &str) -> Result<Self, TemplateError> {
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<TemplatePiece> = Vec::new();
         let mut literal = String::new();
         let mut chars = text.chars().peekable();
         while let Some(letter) = chars.next() {
@@ -120,16 +120,16 @@ impl Template {
                 }
                 ' ' => {
                     flush(&mut literal, &mut pieces);
-                    if !matches!(pieces.last(), Some(Piece::Space)) {
-                        pieces.push(Piece::Space);
+                    if !matches!(pieces.last(), Some(TemplatePiece::Space)) {
+                        pieces.push(TemplatePiece::Space);
                     }
                 }
                 letter => literal.push(letter),
             }
         }
         flush(&mut literal, &mut pieces);
-        let any = |piece: &Piece| matches!(piece, Piece::Capture(_, Kind::Any));
-        if pieces.windows(2).any(|pair| any(&pair[0]) && matches!(pair[1], Piece::Capture(..))) {
+        let any = |piece: &TemplatePiece| matches!(piece, TemplatePiece::Capture(_, Kind::Any));
+        if pieces.windows(2).any(|pair| any(&pair[0]) && matches!(pair[1], TemplatePiece::Capture(..))) {
             return Err(TemplateError::Adjacent);
         }
         if pieces.is_empty() {
@@ -141,7 +141,7 @@ impl Template {
     /// The bytes that a line must begin with, if the template begins with text.
     pub fn first_bytes(&self) -> Option<&[u8]> {
         match self.pieces.first() {
-            Some(Piece::Literal(bytes, _)) => Some(bytes),
+            Some(TemplatePiece::Literal(bytes, _)) => Some(bytes),
             _ => None,
         }
     }
@@ -149,7 +149,7 @@ impl Template {
     /// The longest text that a line must hold anywhere.
     pub fn longest_literal(&self) -> Option<&[u8]> {
         let literals = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Literal(bytes, _) => Some(&bytes[..]),
+            TemplatePiece::Literal(bytes, _) => Some(&bytes[..]),
             _ => None,
         });
         literals.max_by_key(|bytes| bytes.len())
@@ -157,9 +157,9 @@ impl Template {
 
     /// All texts that a line without tabs must hold; a space where the template has one beside the text.
     pub fn literals(&self) -> Vec<Vec<u8>> {
-        let is_space = |at: Option<usize>| matches!(at.and_then(|at| self.pieces.get(at)), Some(Piece::Space));
-        let literal = |(at, piece): (usize, &Piece)| match piece {
-            Piece::Literal(bytes, _) => {
+        let is_space = |at: Option<usize>| matches!(at.and_then(|at| self.pieces.get(at)), Some(TemplatePiece::Space));
+        let literal = |(at, piece): (usize, &TemplatePiece)| match piece {
+            TemplatePiece::Literal(bytes, _) => {
                 let blank = |space: bool| if space { &b" "[..] } else { b"" };
                 Some([blank(is_space(at.checked_sub(1))), bytes, blank(is_space(Some(at + 1)))].concat())
             }
@@ -180,18 +180,20 @@ impl Template {
         let mut at = 0;
         while let Some(piece) = self.pieces.get(at) {
             match piece {
-                Piece::Literal(bytes, _) => rest = rest.strip_prefix(&bytes[..])?,
-                Piece::Space => {
+                TemplatePiece::Literal(bytes, _) => rest = rest.strip_prefix(&bytes[..])?,
+                TemplatePiece::Space => {
                     let trimmed = rest.trim_ascii_start();
                     if trimmed.len() == rest.len() {
                         return None;
                     }
                     rest = trimmed;
                 }
-                Piece::Capture(name, kind) => {
+                TemplatePiece::Capture(name, kind) => {
                     let end = match (kind, self.pieces.get(at + 1)) {
-                        (Kind::Any, Some(Piece::Literal(bytes, finder))) => find(rest, bytes, finder.as_deref())?,
-                        (Kind::Any, Some(Piece::Space)) => self.space_before(rest, at + 2)?,
+                        (Kind::Any, Some(TemplatePiece::Literal(bytes, finder))) => {
+                            find(rest, bytes, finder.as_deref())?
+                        }
+                        (Kind::Any, Some(TemplatePiece::Space)) => self.space_before(rest, at + 2)?,
                         (Kind::Any, _) => rest.len(),
                         (kind, _) => kind.length(rest)?,
                     };
@@ -210,7 +212,7 @@ impl Template {
     fn space_before(&self, rest: &[u8], next: usize) -> Option<usize> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         match self.pieces.get(next) {
-            Some(Piece::Literal(bytes, finder)) => {
+            Some(TemplatePiece::Literal(bytes, finder)) => {
                 let mut from = 0;
                 loop {
                     let at = from + find(&rest[from..], bytes, finder.as_deref())?;
@@ -249,16 +251,16 @@ impl Kind {
     }
 }
 
-fn flush(literal: &mut String, pieces: &mut Vec<Piece>) {
+fn flush(literal: &mut String, pieces: &mut Vec<TemplatePiece>) {
     if !literal.is_empty() {
         let bytes = std::mem::take(literal).into_bytes();
-        let any = |piece: Option<&Piece>| matches!(piece, Some(Piece::Capture(_, Kind::Any)));
+        let any = |piece: Option<&TemplatePiece>| matches!(piece, Some(TemplatePiece::Capture(_, Kind::Any)));
         let ends_capture = match pieces.as_slice() {
-            [.., before, Piece::Space] => any(Some(before)),
+            [.., before, TemplatePiece::Space] => any(Some(before)),
             before => any(before.last()),
         };
         let finder = ends_capture.then(|| Box::new(Finder::new(&bytes).into_owned()));
-        pieces.push(Piece::Literal(bytes, finder));
+        pieces.push(TemplatePiece::Literal(bytes, finder));
     }
 }
 
@@ -270,7 +272,7 @@ fn find(text: &[u8], bytes: &[u8], finder: Option<&Finder<'static>>) -> Option<u
     }
 }
 
-fn capture(text: &str) -> Result<Piece, TemplateError> {
+fn capture(text: &str) -> Result<TemplatePiece, TemplateError> {
     let (name, kind) = text.split_once(':').unwrap_or((text, ""));
     let kind = match kind {
         "" => Kind::Any,
@@ -280,7 +282,7 @@ fn capture(text: &str) -> Result<Piece, TemplateError> {
         "word" => Kind::Word,
         other => return Err(TemplateError::Kind(other.to_string())),
     };
-    Ok(Piece::Capture((!name.is_empty()).then(|| name.to_string()), kind))
+    Ok(TemplatePiece::Capture((!name.is_empty()).then(|| name.to_string()), kind))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ mod linux;
 mod others;
 mod properties;
 
-use super::{Place, Recogniser, Report};
+use super::{LogPosition, Recogniser, Report};
 
 /// The reports of a log.
 fn reports(log: &str) -> Vec<Report> {
@@ -12,7 +12,7 @@ fn reports(log: &str) -> Vec<Report> {
     let mut found = Vec::new();
     let mut offset = 0;
     for (index, line) in log.split('\n').enumerate() {
-        recogniser.line(line.as_bytes(), Place { offset, line: index as u64 + 1 });
+        recogniser.line(line.as_bytes(), LogPosition { offset, line: index as u64 + 1 });
         offset += line.len() as u64 + 1;
         found.extend(std::iter::from_fn(|| recogniser.next_report()));
     }

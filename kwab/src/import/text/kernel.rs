@@ -14,19 +14,19 @@ use super::{Location, Parsed, decimal, hex, location, signed, spaces};
 pub const NEEDLES: &[&[u8]] = &[b"(pid="];
 
 /// `[PANIC] CPU=0 at platform/x64/interrupt.rs:350`
-pub fn panic_place(line: &[u8]) -> Option<(u32, &[u8], u32)> {
+pub fn panic_location(line: &[u8]) -> Option<(u32, &[u8], u32)> {
     fn parse(input: &[u8]) -> Parsed<'_, (u64, &[u8])> {
         let (rest, cpu) = preceded(tag(&b"[PANIC] CPU="[..]), decimal).parse(input)?;
         let (rest, _) = tag(&b" at "[..]).parse(rest)?;
         Ok((&[], (cpu, rest)))
     }
-    let (_, (cpu, place)) = parse(line.trim_ascii()).ok()?;
-    let colon = memchr::memrchr(b':', place)?;
-    let number = std::str::from_utf8(&place[colon + 1..]).ok()?.parse().ok()?;
-    Some((u32::try_from(cpu).ok()?, &place[..colon], number))
+    let (_, (cpu, position)) = parse(line.trim_ascii()).ok()?;
+    let colon = memchr::memrchr(b':', position)?;
+    let number = std::str::from_utf8(&position[colon + 1..]).ok()?.parse().ok()?;
+    Some((u32::try_from(cpu).ok()?, &position[..colon], number))
 }
 
-/// The processor of a `[PANIC] CPU=0` line, with a place in the source or without one (an exception has none).
+/// The processor of a `[PANIC] CPU=0` line, with a source location or without one (an exception has none).
 pub fn panic_head(line: &[u8]) -> Option<u32> {
     let (rest, cpu) = decimal(line.trim_ascii().strip_prefix(b"[PANIC] CPU=")?).ok()?;
     (rest.is_empty() || rest.starts_with(b" at ")).then_some(u32::try_from(cpu).ok()?)
@@ -109,8 +109,8 @@ pub fn frame(line: &[u8]) -> Option<(u32, u64, Option<Location<'_>>)> {
 /// `  interrupted at: 0000000000000000   __executable_start+0x0`
 pub fn interrupted_at(line: &[u8]) -> Option<(u64, &[u8])> {
     let rest = line.trim_ascii().strip_prefix(b"interrupted at: ")?;
-    let (place, address) = hex(rest).ok()?;
-    Some((address, place.trim_ascii()))
+    let (position, address) = hex(rest).ok()?;
+    Some((address, position.trim_ascii()))
 }
 
 /// `SIGSEGV: invalid address 0x10 (pid=2, ip=0x40116c)`: what a kernel says before it sends the signal.
@@ -118,9 +118,9 @@ pub fn interrupted_at(line: &[u8]) -> Option<(u64, &[u8])> {
 pub struct FaultNotice<'a> {
     /// Name of the signal.
     pub signal: &'a [u8],
-    /// Process.
+    /// Process that faulted.
     pub pid: u32,
-    /// Instruction.
+    /// Address of the instruction that faulted.
     pub ip: u64,
     /// Address it failed on, when printed.
     pub address: Option<u64>,
@@ -201,7 +201,7 @@ pub struct RingEntry<'a> {
     pub index: u64,
     /// Name of the call.
     pub name: &'a [u8],
-    /// Its number.
+    /// Number of the system call.
     pub nr: i64,
     /// The arguments that are printed.
     pub args: Vec<u64>,
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn lines_of_a_real_panic_are_read() {
         assert_eq!(
-            panic_place(b"[PANIC] CPU=0 at platform/x64/interrupt.rs:350"),
+            panic_location(b"[PANIC] CPU=0 at platform/x64/interrupt.rs:350"),
             Some((0, &b"platform/x64/interrupt.rs"[..], 350))
         );
         let pairs =
@@ -259,8 +259,8 @@ mod tests {
         assert_eq!(registers(b"A=1 sentence about B"), None);
         assert_eq!(fault_address(b"  CR2 (fault vaddr) = 00000000deadbeef"), Some(0xdead_beef));
         assert_eq!(stack_word(b"    [rsp+0x08] = 00000000000000ff"), Some((8, 255)));
-        let (index, address, place) = frame(b"    3: ffff800000101280  interrupt_common()+0x30").expect("a frame");
-        assert_eq!((index, address, place.map(|at| at.offset)), (3, 0xffff_8000_0010_1280, Some(0x30)));
+        let (index, address, position) = frame(b"    3: ffff800000101280  interrupt_common()+0x30").expect("a frame");
+        assert_eq!((index, address, position.map(|at| at.offset)), (3, 0xffff_8000_0010_1280, Some(0x30)));
     }
 
     #[test]

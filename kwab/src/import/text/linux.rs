@@ -111,10 +111,10 @@ pub fn alarm(text: &[u8]) -> Option<Alarm<'_>> {
 
 /// `CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Context<'a> {
-    /// Processor.
+pub struct PrintedTask<'a> {
+    /// Processor that printed the line.
     pub cpu: u32,
-    /// Process.
+    /// Process that ran on it.
     pub pid: u32,
     /// Name of the task.
     pub comm: &'a [u8],
@@ -122,8 +122,8 @@ pub struct Context<'a> {
     pub kernel: &'a [u8],
 }
 
-/// Reads a [`Context`].
-pub fn context(text: &[u8]) -> Option<Context<'_>> {
+/// Reads a [`PrintedTask`].
+pub fn context(text: &[u8]) -> Option<PrintedTask<'_>> {
     fn parse(input: &[u8]) -> Parsed<'_, (u64, u64)> {
         let (rest, cpu) = preceded(tag(&b"CPU: "[..]), decimal).parse(input)?;
         let (rest, _) = spaces(rest)?;
@@ -136,19 +136,24 @@ pub fn context(text: &[u8]) -> Option<Context<'_>> {
     let (rest, (cpu, pid)) = parse(text).ok()?;
     let end = [&b" Not tainted "[..], b" Tainted: "].iter().find_map(|mark| memchr::memmem::find(rest, mark));
     let (comm, kernel) = rest.split_at(end.unwrap_or(rest.len()));
-    Some(Context { cpu: u32::try_from(cpu).ok()?, pid: u32::try_from(pid).ok()?, comm, kernel: kernel.trim_ascii() })
+    Some(PrintedTask {
+        cpu: u32::try_from(cpu).ok()?,
+        pid: u32::try_from(pid).ok()?,
+        comm,
+        kernel: kernel.trim_ascii(),
+    })
 }
 
 /// `RIP: 0010:sysrq_handle_crash+0x16/0x20`, `RIP: 0033:0x47b7a0`: selector, then an address or a location.
 pub fn instruction(text: &[u8]) -> Option<(u64, Option<u64>, Option<Location<'_>>)> {
     let rest = text.strip_prefix(b"RIP: ")?;
     let (rest, selector) = hex(rest).ok()?;
-    let place = rest.strip_prefix(b":")?;
-    if place.starts_with(b"0x") {
-        let (rest, address) = hex(place).ok()?;
+    let position = rest.strip_prefix(b":")?;
+    if position.starts_with(b"0x") {
+        let (rest, address) = hex(position).ok()?;
         return rest.trim_ascii().is_empty().then_some((selector, Some(address), None));
     }
-    Some((selector, None, location(place.trim_ascii())))
+    Some((selector, None, location(position.trim_ascii())))
 }
 
 /// A line of registers: `RAX: ffffffffffffffda RBX: 0000000000000001`, `RSP: 002b:00007ffd8bb7b128 EFLAGS: 00000202`.
@@ -194,18 +199,19 @@ pub fn frame(text: &[u8]) -> Option<(bool, Location<'_>)> {
         return None;
     }
     let trimmed = text.trim_ascii();
-    let (reliable, place) = match trimmed.strip_prefix(b"? ") {
-        Some(place) => (false, place),
+    let (reliable, position) = match trimmed.strip_prefix(b"? ") {
+        Some(position) => (false, position),
         None => (true, trimmed),
     };
     // Older kernels print the address first.
-    let place =
-        match place.strip_prefix(b"[<").and_then(|rest| memchr::memmem::find(rest, b">] ").map(|end| &rest[end + 3..]))
-        {
-            Some(rest) => rest.strip_prefix(b"? ").unwrap_or(rest),
-            None => place,
-        };
-    location(place).filter(|at| at.size.is_some()).map(|at| (reliable, at))
+    let position = match position
+        .strip_prefix(b"[<")
+        .and_then(|rest| memchr::memmem::find(rest, b">] ").map(|end| &rest[end + 3..]))
+    {
+        Some(rest) => rest.strip_prefix(b"? ").unwrap_or(rest),
+        None => position,
+    };
+    location(position).filter(|at| at.size.is_some()).map(|at| (reliable, at))
 }
 
 /// `Code: 40 00 48 <48> 3d`: the bytes and the index of the marked one.
@@ -231,13 +237,13 @@ pub fn kernel_offset(text: &[u8]) -> Option<u64> {
 /// `task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskLine<'a> {
-    /// Name.
+    /// Name of the task.
     pub comm: &'a [u8],
     /// State letter and what follows it.
     pub state: &'a [u8],
-    /// Process.
+    /// Process id of the task.
     pub pid: u32,
-    /// Parent process.
+    /// Process id of its parent.
     pub ppid: Option<u32>,
 }
 
@@ -264,13 +270,13 @@ pub fn task(text: &[u8]) -> Option<TaskLine<'_>> {
 pub struct Segfault<'a> {
     /// Name of the program.
     pub comm: &'a [u8],
-    /// Process (thread).
+    /// Thread that faulted, which Linux prints as the process.
     pub pid: u32,
     /// Address it failed on; absent for a general protection fault.
     pub address: Option<u64>,
-    /// Instruction.
+    /// Address of the instruction that faulted.
     pub ip: u64,
-    /// Stack pointer.
+    /// Stack pointer at the fault.
     pub sp: u64,
     /// Error code of the exception.
     pub error: u64,
@@ -320,8 +326,8 @@ mod tests {
         let line = b"CPU: 0 PID: 1 Comm: init Not tainted 6.1.0-56-cloud-amd64 #1  Debian 6.1.192-2";
         let found = context(line).expect("a context");
         assert_eq!((found.cpu, found.pid, found.comm), (0, 1, &b"init"[..]));
-        let (reliable, place) = frame(b"  ? _printk+0x68/0x83").expect("a frame");
-        assert_eq!((reliable, place.symbol, place.size), (false, &b"_printk"[..], Some(0x83)));
+        let (reliable, position) = frame(b"  ? _printk+0x68/0x83").expect("a frame");
+        assert_eq!((reliable, position.symbol, position.size), (false, &b"_printk"[..], Some(0x83)));
         assert_eq!(frame(b"  <TASK>"), None);
         assert_eq!(instruction(b"RIP: 0033:0x47b7a0"), Some((0x33, Some(0x47_b7a0), None)));
         assert!(instruction(b"RIP: 0010:sysrq_handle_crash+0x16/0x20").is_some_and(|found| found.2.is_some()));

@@ -1,8 +1,8 @@
 //! Recognises the lines of text that kernels print around a death; each parser takes one cleaned line.
 //!
-//! Cleaned means: no escape sequences, no NULs, no line end ([`clean`]). [`kernel`] has the forms of the `DBG` dialect's
-//! kernels, [`linux`] those of Linux. Parsers are `nom` grammars behind functions that give a value or `None`; what a value
-//! means for the dump is decided by [`console`](super::console).
+//! Cleaned means: no escape sequences, no NULs, no line end ([`clean`]). [`kernel`] has the forms of the `DBG`
+//! dialect's kernels, [`linux`] those of Linux. Parsers are `nom` grammars behind functions that give a value or
+//! `None`; what a value means for the dump is decided by [`console`](super::console).
 
 pub mod kernel;
 pub mod linux;

@@ -1,63 +1,30 @@
-//! What died, where and why: the cause record, or what the events say when a kernel wrote none.
+//! What died, where and why, in words.
 
-use kwab_format::record::{Cause, CauseKind, CrashReport, Frame, FrameTrust, Panic, Reason, Stamp};
+use kwab_format::record::{CauseKind, Frame, FrameTrust, Panic, Reason};
 use kwab_format::{AnyRecord, RawRecord, Records, SectionKind};
 use linux_abi::Signal;
 use linux_abi::signals::code_name;
 
 use super::{Backtrace, CauseReport, FrameRow, VmaRow, address, explain, text};
 use crate::decode::without_debug_location;
-use crate::model::Dump;
+use crate::model::{Death, Dump};
 use crate::report::signature::{self, Parts, task_name};
 
-/// The cause of death. A dump without a cause record may still hold a crash report or a panic event.
-pub(super) fn cause(dump: &Dump) -> Option<Cause<'_>> {
-    if let Some(cause) = dump.records::<Cause<'_>>().next() {
-        return Some(cause);
-    }
-    if let Some(panic) = dump.records::<Panic<'_>>().next() {
-        let kind = Some(CauseKind::PANIC);
-        return Some(Cause {
-            kind,
-            message: panic.message,
-            in_kernel: Some(true),
-            stamp: panic.stamp,
-            ..Cause::default()
-        });
-    }
-    dump.records::<CrashReport<'_>>().next().map(|report| Cause {
-        kind: Some(CauseKind::FATAL_SIGNAL),
-        pid: report.pid,
-        cmdline: report.cmdline,
-        signal: report.signal.and_then(|signal| u32::try_from(signal).ok()),
-        signal_name: report.signal_name,
-        fault_addr: report.fault_addr,
-        ip: report.ip,
-        stamp: report.stamp,
-        ..Cause::default()
-    })
-}
-
-/// Whether the kernel died, rather than a program.
-fn in_kernel(cause: &Cause<'_>) -> bool {
-    cause.in_kernel.unwrap_or(cause.kind != Some(CauseKind::FATAL_SIGNAL))
-}
-
 /// The last line of a message: Rust's panics put the place first.
-fn short_message(cause: &Cause<'_>) -> Option<String> {
-    let message = text(cause.message?);
+fn short_message(death: &Death) -> Option<String> {
+    let message = text(death.message.as_deref()?);
     let message = without_debug_location(&message);
     let telling = message.lines().rfind(|line| !line.trim().is_empty() && !line.starts_with("panicked at"));
     Some(telling.unwrap_or(&message).trim().to_string())
 }
 
-/// `/bin/grep[130]`, `kernel`.
-fn victim(cause: &Cause<'_>) -> String {
-    if in_kernel(cause) {
+/// What died: `/bin/grep[130]`, or `kernel`.
+fn victim(death: &Death) -> String {
+    if death.is_of_kernel() {
         return "kernel".to_string();
     }
-    let pid = cause.pid.map_or_else(|| "?".to_string(), |pid| pid.to_string());
-    match cause.cmdline.or(cause.comm) {
+    let pid = death.pid.map_or_else(|| "?".to_string(), |pid| pid.to_string());
+    match death.cmdline.as_deref().or(death.comm.as_deref()) {
         Some(program) => {
             let program = program.split(|byte| *byte == b' ').next().unwrap_or(program);
             format!("{}[{pid}]", text(program))
@@ -67,27 +34,27 @@ fn victim(cause: &Cause<'_>) -> String {
 }
 
 /// What died and of what, in one line.
-pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
-    let Some(cause) = cause else {
+pub(super) fn headline(dump: &Dump, death: Option<&Death>) -> String {
+    let Some(death) = death else {
         let events: u64 = dump.file.sections.iter().map(|section| u64::from(section.header.records)).sum();
         return match lost_cause(dump) {
             Some(lost) => format!("{lost} ({events} records)"),
             None => format!("no crash in this recording ({events} records)"),
         };
     };
-    if cause.kind == Some(CauseKind::LIVE) {
-        let message = short_message(cause).map_or(String::new(), |message| format!(": {message}"));
+    if death.kind == Some(CauseKind::LIVE) {
+        let message = short_message(death).map_or(String::new(), |message| format!(": {message}"));
         return format!("nothing died (live dump){message}");
     }
-    if in_kernel(cause) {
-        let kind = cause.kind.and_then(CauseKind::name).unwrap_or("death");
-        let cpu = cause.stamp.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let running = match (cause.comm, cause.pid) {
+    if death.is_of_kernel() {
+        let kind = death.kind.and_then(CauseKind::name).unwrap_or("death");
+        let cpu = death.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+        let running = match (&death.comm, death.pid) {
             (Some(comm), Some(pid)) => format!(", running {}[{pid}]", text(comm)),
             _ => String::new(),
         };
-        let message = short_message(cause).map_or(String::new(), |message| format!(": {message}"));
-        let what = match (cause.kind, cause.exception) {
+        let message = short_message(death).map_or(String::new(), |message| format!(": {message}"));
+        let what = match (death.kind, &death.exception) {
             (Some(CauseKind::EXCEPTION), Some(exception)) => format!("kernel {}", text(exception)),
             (Some(CauseKind::PANIC | CauseKind::OOPS | CauseKind::STACK_OVERFLOW), _) => {
                 format!("kernel {}", kind.trim_start_matches("kernel "))
@@ -98,9 +65,9 @@ pub(super) fn headline(dump: &Dump, cause: Option<&Cause<'_>>) -> String {
         };
         return format!("{what}{cpu}{running}{message}");
     }
-    let signal = signal_name(cause);
-    let how = explain::in_brief(cause).map_or(String::new(), |how| format!(": {how}"));
-    format!("{} died of {signal}{how}", victim(cause))
+    let signal = signal_name(death);
+    let how = explain::in_brief(death).map_or(String::new(), |how| format!(": {how}"));
+    format!("{} died of {signal}{how}", victim(death))
 }
 
 /// What to say of a dump without a cause that may have had one.
@@ -124,9 +91,9 @@ pub(super) fn lost_cause(dump: &Dump) -> Option<&'static str> {
     unsure.then_some("the section with the cause is lost, if there was one")
 }
 
-fn signal_name(cause: &Cause<'_>) -> String {
-    let number = cause.signal.map(u64::from);
-    match (cause.signal_name, number.and_then(Signal::new)) {
+fn signal_name(death: &Death) -> String {
+    let number = death.signal.map(u64::from);
+    match (&death.signal_name, number.and_then(Signal::new)) {
         (Some(name), _) => text(name),
         (None, Some(signal)) => signal.to_string(),
         (None, None) => "a signal".to_string(),
@@ -134,24 +101,24 @@ fn signal_name(cause: &Cause<'_>) -> String {
 }
 
 /// The stable name of the crash.
-pub(super) fn signature(dump: &Dump, cause: &Option<Cause<'_>>) -> String {
-    let Some(cause) = cause else { return "00000000".to_string() };
-    let kernel = in_kernel(cause);
+pub(super) fn signature(dump: &Dump, death: &Option<Death>) -> String {
+    let Some(death) = death else { return "00000000".to_string() };
+    let kernel = death.is_of_kernel();
     let frames: Vec<Frame<'_>> =
         dump.records::<Frame<'_>>().filter(|frame| is_of_death(frame, dump)).take(MOST_FRAMES).collect();
     let first = frames.iter().filter(|frame| frame.trust != Some(FrameTrust::SCAN));
     let mut symbols: Vec<&[u8]> = first.filter_map(|frame| frame.symbol).collect();
-    if let Some(location) = cause.location.and_then(crate::text::console::location) {
+    if let Some(location) = death.location.as_deref().and_then(crate::text::console::location) {
         symbols.insert(0, location.symbol);
     }
     signature::of(&Parts {
-        kind: cause.kind.and_then(CauseKind::name).unwrap_or_default(),
-        signal: cause.signal_name.unwrap_or_default(),
-        message: cause.message.filter(|_| kernel).unwrap_or_default(),
+        kind: death.kind.and_then(CauseKind::name).unwrap_or_default(),
+        signal: death.signal_name.as_deref().unwrap_or_default(),
+        message: death.message.as_deref().filter(|_| kernel).unwrap_or_default(),
         symbols,
-        ip: cause.ip,
-        program: if kernel { b"" } else { cause.cmdline.or(cause.comm).unwrap_or_default() },
-        fault_addr: cause.fault_addr,
+        ip: death.ip,
+        program: if kernel { b"" } else { death.cmdline.as_deref().or(death.comm.as_deref()).unwrap_or_default() },
+        fault_addr: death.fault_addr,
     })
 }
 
@@ -161,41 +128,37 @@ fn is_of_death(frame: &Frame<'_>, _dump: &Dump) -> bool {
 }
 
 /// Everything known about the death.
-pub(super) fn report(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> CauseReport {
-    let signal = cause.signal.map(u64::from).and_then(Signal::new);
-    let code = cause.signal_code.and_then(|code| code_name(signal?, i32::try_from(code).ok()?));
+pub(super) fn report(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> CauseReport {
+    let signal = death.signal.map(u64::from).and_then(Signal::new);
+    let code = death.signal_code.and_then(|code| code_name(signal?, i32::try_from(code).ok()?));
     let signal_text = signal.map(|signal| {
         let code = code.map_or(String::new(), |(name, what)| format!(", {name}: {what}"));
-        format!("{} ({}){code}", signal_name(cause), signal.text())
+        format!("{} ({}){code}", signal_name(death), signal.text())
     });
-    let place = match (cause.file, cause.source_line, cause.location) {
-        (Some(file), Some(line), _) => Some(format!("{}:{line}", text(file))),
-        (Some(file), None, _) => Some(text(file)),
-        (None, _, Some(location)) => Some(text(location)),
-        (None, _, None) => None,
-    };
+    let place = death.source().map(|place| text(place.as_bytes()));
+    let place = place.or_else(|| death.location.as_deref().map(text));
     CauseReport {
-        kind: cause.kind.and_then(CauseKind::name).unwrap_or("unknown").to_string(),
-        victim: victim(cause),
-        message: cause.message.map(text),
+        kind: death.kind.and_then(CauseKind::name).unwrap_or("unknown").to_string(),
+        victim: victim(death),
+        message: death.message.as_deref().map(text),
         place,
-        cpu: cause.stamp.cpu,
-        pid: cause.pid,
-        comm: cause.comm.map(|comm| text(task_name(comm))),
-        cmdline: cause.cmdline.map(text),
-        signal: signal_text.or_else(|| cause.signal_name.map(text)),
-        exception: explain::exception(cause),
-        fault_addr: cause.fault_addr.map(address),
-        ip: cause.ip.map(address),
-        sp: cause.sp.map(address),
-        time: time(&cause.stamp),
-        line: cause.stamp.line,
-        reasons: explain::reasons(dump, cause, vmas),
+        cpu: death.cpu,
+        pid: death.pid,
+        comm: death.comm.as_deref().map(|comm| text(task_name(comm))),
+        cmdline: death.cmdline.as_deref().map(text),
+        signal: signal_text.or_else(|| death.signal_name.as_deref().map(text)),
+        exception: explain::exception(death),
+        fault_addr: death.fault_addr.map(address),
+        ip: death.ip.map(address),
+        sp: death.sp.map(address),
+        time: time(death.ns),
+        line: death.line,
+        reasons: explain::reasons(dump, death, vmas),
     }
 }
 
-fn time(stamp: &Stamp<'_>) -> Option<String> {
-    stamp.ns.map(|ns| format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1000))
+fn time(ns: Option<u64>) -> Option<String> {
+    ns.map(|ns| format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1000))
 }
 
 /// Frames of all printed backtraces together.

@@ -10,7 +10,7 @@ use kwab_format::{AnyRecord, RawRecord, RecordKind, RecordType, Records, Section
 
 use super::EventRow;
 use crate::model::call::{Call, arguments, result};
-use crate::model::{Dump, Loaded, line};
+use crate::model::{Dump, LoadedSection, line};
 
 /// The last system calls: of the process that died when one did, else of all.
 pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
@@ -98,8 +98,8 @@ pub(super) fn page_checks(dump: &Dump) -> Vec<EventRow> {
 /// Rows that are looked at for each row that is shown: a call and its return are two events and one row.
 const LOOKED_AT: usize = 4;
 
-/// Wanted events in the order of the log, each return on the row of its call. Only the last events are looked at, enough
-/// for `rows` rows: a recording may hold millions.
+/// Wanted events in the order of the log, each return on the row of its call. Only the last events are looked at,
+/// enough for `rows` rows: a recording may hold millions.
 fn paired<'d>(
     dump: &'d Dump,
     rows: usize,
@@ -108,7 +108,7 @@ fn paired<'d>(
 ) -> Vec<EventRow> {
     let need = rows.saturating_mul(LOOKED_AT).saturating_add(64);
     let mut found: Vec<(u64, RawRecord<'d>)> = Vec::new();
-    let mut take = |section: &'d Loaded| {
+    let mut take = |section: &'d LoadedSection| {
         let before = found.len();
         let mut line = 0;
         for raw in Records::new(&section.payload).filter(|raw| telling(raw.kind)) {

@@ -2,11 +2,11 @@
 //!
 //! Only what the facts force is said; hypotheses with scores are the business of triage.
 
-use kwab_format::record::{Cause, RegId, RegisterRole, Registers, UnimplementedSyscall};
+use kwab_format::record::{RegId, RegisterRole, Registers, UnimplementedSyscall};
 
 use super::{VmaRow, address, text};
-use crate::model::Dump;
 use crate::model::call::{Call, arguments};
+use crate::model::{Death, Dump};
 
 /// Accesses below this address are through a null pointer plus an offset.
 const NULL_PAGE: u64 = 4096;
@@ -25,10 +25,10 @@ pub(super) fn error_code(code: u64) -> String {
 }
 
 /// The exception's name and error code.
-pub(super) fn exception(cause: &Cause<'_>) -> Option<String> {
-    let name = cause.exception.map(text);
+pub(super) fn exception(death: &Death) -> Option<String> {
+    let name = death.exception.as_deref().map(text);
     let paged = name.as_ref().is_none_or(|name| name.contains("page fault"));
-    let code = cause.error_code.map(|code| match paged && cause.fault_addr.is_some() {
+    let code = death.error_code.map(|code| match paged && death.fault_addr.is_some() {
         true => format!("error code {code:#x}: {}", error_code(code)),
         false => format!("error code {code:#x}"),
     });
@@ -39,8 +39,8 @@ pub(super) fn exception(cause: &Cause<'_>) -> Option<String> {
 }
 
 /// The fault in half a sentence, for headlines.
-pub(super) fn in_brief(cause: &Cause<'_>) -> Option<String> {
-    match (cause.ip, cause.fault_addr) {
+pub(super) fn in_brief(death: &Death) -> Option<String> {
+    match (death.ip, death.fault_addr) {
         (Some(ip), _) if ip < NULL_PAGE => Some(format!("jumped to {ip:#x}")),
         (Some(ip), Some(addr)) if addr < NULL_PAGE => Some(format!("accessed {addr:#x}, near NULL, at ip {ip:#x}")),
         (Some(ip), Some(addr)) if addr == ip => Some(format!("cannot execute at {ip:#x}")),
@@ -52,9 +52,9 @@ pub(super) fn in_brief(cause: &Cause<'_>) -> Option<String> {
 }
 
 /// What follows from the facts, each a sentence.
-pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<String> {
+pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String> {
     let mut reasons = Vec::new();
-    match (cause.ip, cause.fault_addr) {
+    match (death.ip, death.fault_addr) {
         (Some(ip), _) if ip < NULL_PAGE => {
             reasons.push(format!(
                 "ip is {ip:#x}: a call or return through a null or overwritten code pointer; the caller is on the stack"
@@ -68,12 +68,12 @@ pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<St
         }
         _ => {}
     }
-    if let Some(addr) = cause.fault_addr.filter(|_| !vmas.is_empty()) {
+    if let Some(addr) = death.fault_addr.filter(|_| !vmas.is_empty()) {
         let here: Vec<_> = vmas.iter().filter(|vma| vma.fault).collect();
         match here.as_slice() {
             [] => reasons.push(format!("no mapping contains {}", address(addr))),
             [one] => {
-                let contradiction = match (cause.signal, cause.signal_code) {
+                let contradiction = match (death.signal, death.signal_code) {
                     (Some(11), Some(1)) => {
                         ", yet the signal's code (SEGV_MAPERR) says that nothing is: one of them is wrong"
                     }
@@ -88,7 +88,7 @@ pub(super) fn reasons(dump: &Dump, cause: &Cause<'_>, vmas: &[VmaRow]) -> Vec<St
         reasons.push(format!("user code was in {call}"));
     }
     let calls: Vec<UnimplementedSyscall<'_>> = dump.records::<UnimplementedSyscall<'_>>().take(64).collect();
-    let mine: Vec<_> = calls.iter().filter(|call| call.pid.is_some() && call.pid == cause.pid).collect();
+    let mine: Vec<_> = calls.iter().filter(|call| call.pid.is_some() && call.pid == death.pid).collect();
     if let Some(call) = mine.last() {
         reasons.push(format!(
             "the process had made system call {}, which the kernel does not have",

@@ -1,10 +1,10 @@
 //! The machine at the death: registers, captured bytes, the memory map around the fault.
 
-use kwab_format::record::{Cause, CrashReport, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Vma};
+use kwab_format::record::{CrashReport, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Vma};
 use linux_abi::Errno;
 
 use super::{MemoryExcerpt, RegisterRow, RegisterSet, VmaRow, address, text};
-use crate::model::Dump;
+use crate::model::{Death, Dump};
 
 /// Bytes of an excerpt that are shown.
 const EXCERPT: usize = 256;
@@ -16,7 +16,7 @@ const MOST_MAPPINGS: usize = 1 << 15;
 const NEAR: usize = 24;
 
 /// Register sets: those of the dump, or the crash report's.
-pub(super) fn registers(dump: &Dump, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Vec<RegisterSet> {
+pub(super) fn registers(dump: &Dump, death: &Option<Death>, vmas: &[VmaRow]) -> Vec<RegisterSet> {
     let mut sets: Vec<RegisterSet> = dump
         .records::<Registers<'_>>()
         .take(16)
@@ -25,7 +25,7 @@ pub(super) fn registers(dump: &Dump, cause: &Option<Cause<'_>>, vmas: &[VmaRow])
             let who = set.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
             let code = set.error_code.map_or(String::new(), |code| format!(", error code {code:#x}"));
             let regs = set.regs.iter().flat_map(kwab_format::List::iter);
-            RegisterSet { title: format!("{role}{who}{code}"), registers: rows(regs, cause, vmas) }
+            RegisterSet { title: format!("{role}{who}{code}"), registers: rows(regs, death, vmas) }
         })
         .collect();
     if sets.is_empty()
@@ -33,14 +33,14 @@ pub(super) fn registers(dump: &Dump, cause: &Option<Cause<'_>>, vmas: &[VmaRow])
         && let Some(regs) = report.regs
     {
         let title = format!("at the fault, pid {}", report.pid.unwrap_or(0));
-        sets.push(RegisterSet { title, registers: rows(regs.iter(), cause, vmas) });
+        sets.push(RegisterSet { title, registers: rows(regs.iter(), death, vmas) });
     }
     sets
 }
 
-fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Vec<RegisterRow> {
+fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, death: &Option<Death>, vmas: &[VmaRow]) -> Vec<RegisterRow> {
     let regs: Vec<Reg<'a>> = regs.take(MOST_REGISTERS).collect();
-    // Linux fills rax with -ENOSYS while a system call runs: that is no error.
+    // Linux fills rax with -ENOSYS while a system call runs: that is not an error.
     let in_call = regs.iter().any(|reg| reg.id == Some(RegId::ORIG_RAX));
     let mut rows: Vec<(usize, RegisterRow)> = regs
         .into_iter()
@@ -51,16 +51,16 @@ fn rows<'a>(regs: impl Iterator<Item = Reg<'a>>, cause: &Option<Cause<'_>>, vmas
                 (None, None) => "?".to_string(),
             };
             let value = reg.value.unwrap_or(0);
-            let note = if in_call && name == "rax" { None } else { note(&name, value, cause, vmas) };
-            (place_of(&name), RegisterRow { name, value: format!("{value:016x}"), note })
+            let note = if in_call && name == "rax" { None } else { note(&name, value, death, vmas) };
+            (order_of(&name), RegisterRow { name, value: format!("{value:016x}"), note })
         })
         .collect();
-    rows.sort_by_key(|(place, _)| *place);
+    rows.sort_by_key(|(order, _)| *order);
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// The order in which people look for registers.
-fn place_of(name: &str) -> usize {
+fn order_of(name: &str) -> usize {
     const ORDER: &[&str] = &[
         "rip", "rsp", "rbp", "rflags", "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12",
         "r13", "r14", "r15", "orig_rax", "cs", "ss", "ds", "es", "fs", "gs", "fs_base", "gs_base", "cr0", "cr2", "cr3",
@@ -70,22 +70,22 @@ fn place_of(name: &str) -> usize {
 }
 
 /// What a value is, when something is known about it.
-fn note(name: &str, value: u64, cause: &Option<Cause<'_>>, vmas: &[VmaRow]) -> Option<String> {
+fn note(name: &str, value: u64, death: &Option<Death>, vmas: &[VmaRow]) -> Option<String> {
     if name == "rflags" {
         return Some(flags(value));
     }
-    // Numbers that are no address of the process: control bits, a physical address, the number of a system call.
+    // Numbers that are not addresses of the process: control bits, a physical address, the number of a system call.
     if matches!(name, "cr0" | "cr3" | "cr4" | "efer" | "orig_rax") {
         return None;
     }
     if matches!(name, "cs" | "ss" | "ds" | "es" | "fs" | "gs") {
         return (name == "cs").then(|| format!("ring {}", value & 3));
     }
-    let cause = cause.as_ref()?;
-    if name == "rip" && Some(value) == cause.ip {
-        return cause.location.map(text).filter(|_| value != 0);
+    let death = death.as_ref()?;
+    if name == "rip" && Some(value) == death.ip {
+        return death.location.as_deref().map(text).filter(|_| value != 0);
     }
-    if value != 0 && Some(value) == cause.fault_addr {
+    if value != 0 && Some(value) == death.fault_addr {
         return Some("the faulting address".to_string());
     }
     if let Some(errno) = Errno::from_result(value as i64).filter(|_| name == "rax") {
@@ -119,7 +119,7 @@ fn flags(value: u64) -> String {
     if set.is_empty() { "no flags; interrupts off".to_string() } else { set.join(" ") }
 }
 
-/// Captured bytes.
+/// Excerpts of the captured bytes, at most 256 bytes of each.
 pub(super) fn memory(dump: &Dump) -> Vec<MemoryExcerpt> {
     let excerpts = dump.records::<Memory<'_>>().take(32).map(|memory| {
         let bytes = memory.bytes.unwrap_or_default();
@@ -137,10 +137,10 @@ pub(super) fn memory(dump: &Dump) -> Vec<MemoryExcerpt> {
 }
 
 /// The memory map around the fault: the dump's, or the crash report's.
-pub(super) fn vmas(dump: &Dump, cause: &Option<Cause<'_>>) -> Vec<VmaRow> {
-    let pid = cause.as_ref().and_then(|cause| cause.pid);
-    let fault = cause.as_ref().and_then(|cause| cause.fault_addr);
-    let ip = cause.as_ref().and_then(|cause| cause.ip);
+pub(super) fn vmas(dump: &Dump, death: &Option<Death>) -> Vec<VmaRow> {
+    let pid = death.as_ref().and_then(|death| death.pid);
+    let fault = death.as_ref().and_then(|death| death.fault_addr);
+    let ip = death.as_ref().and_then(|death| death.ip);
     let row = |start: u64, end: u64, prot: Option<u64>, name: String| VmaRow {
         start: address(start),
         end: address(end),

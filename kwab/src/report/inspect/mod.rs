@@ -1,10 +1,10 @@
 //! The page a tired kernel developer wants first, as values: what died, where, why, and how much of it can be trusted.
 //!
-//! [`inspect`] reads a [`Dump`] and gives a [`Report`]; the command line prints it, `--json` serialises it as it is. The
-//! JSON form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
+//! [`inspect`] reads a [`Dump`] and gives a [`Report`]; the command line prints it, `--json` serialises it as it is.
+//! The JSON form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
 //!
-//! [`inspect`] says what the records say. [`conclude`] adds what follows from them: hypotheses, walked stacks, and the code
-//! around the fault, with names and source lines where images are at hand.
+//! [`inspect`] says what the records say. [`conclude`] adds what follows from them: hypotheses, walked stacks, and the
+//! code around the fault, with names and source lines where images are at hand.
 
 mod conclusions;
 mod death;
@@ -19,7 +19,7 @@ use serde::Serialize;
 pub use conclusions::conclude;
 
 use crate::analysis::finding::Hypothesis;
-use crate::model::Dump;
+use crate::model::{Death, Dump};
 
 /// The version of [`Report`]'s JSON form.
 pub const SCHEMA: u32 = 3;
@@ -65,7 +65,7 @@ pub struct Report {
     pub stacks: Vec<StackReport>,
     /// The code around the fault.
     pub code: Option<CodeReport>,
-    /// Register sets.
+    /// Register sets, in the order of the dump.
     pub registers: Vec<RegisterSet>,
     /// Captured bytes: stack, code.
     pub memory: Vec<MemoryExcerpt>,
@@ -81,7 +81,7 @@ pub struct Report {
     pub page_checks: Vec<EventRow>,
     /// Profiles and counters.
     pub profiles: Vec<Profile>,
-    /// Tasks.
+    /// The tasks that the dump lists.
     pub tasks: Vec<TaskRow>,
     /// The end of the console log before the death.
     pub log: Vec<LogRow>,
@@ -94,7 +94,7 @@ pub struct Report {
 pub struct Fact {
     /// What it is.
     pub name: String,
-    /// Its value.
+    /// The value in words.
     pub value: String,
 }
 
@@ -103,7 +103,7 @@ pub struct Fact {
 pub struct Remark {
     /// `remark`, `inferred`, `missing`, `defect`.
     pub kind: String,
-    /// The remark.
+    /// The text of the remark.
     pub text: String,
     /// Line of the log it is about.
     pub line: Option<u64>,
@@ -120,9 +120,9 @@ pub struct CauseReport {
     pub message: Option<String>,
     /// Where: source location or symbol.
     pub place: Option<String>,
-    /// Processor.
+    /// Processor that died or ran the dead program.
     pub cpu: Option<u32>,
-    /// Process.
+    /// Process that died, or that ran when the kernel died.
     pub pid: Option<u32>,
     /// Name of the task.
     pub comm: Option<String>,
@@ -134,9 +134,9 @@ pub struct CauseReport {
     pub exception: Option<String>,
     /// Address whose access failed.
     pub fault_addr: Option<String>,
-    /// Instruction.
+    /// Address of the instruction, 16 hexadecimal digits.
     pub ip: Option<String>,
-    /// Stack pointer.
+    /// Stack pointer, 16 hexadecimal digits.
     pub sp: Option<String>,
     /// Seconds since boot.
     pub time: Option<String>,
@@ -146,7 +146,7 @@ pub struct CauseReport {
     pub reasons: Vec<String>,
 }
 
-/// A backtrace.
+/// A backtrace and its title.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Backtrace {
     /// Whose it is.
@@ -173,14 +173,14 @@ pub struct StackReport {
 pub struct CodeReport {
     /// Whether the marked instruction is the fault itself, or the call that led to it.
     pub is_fault: bool,
-    /// The instructions.
+    /// The instructions, in the order of their addresses.
     pub lines: Vec<CodeRow>,
 }
 
-/// An instruction.
+/// An instruction of the code around the fault.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CodeRow {
-    /// Its address.
+    /// Address of the instruction, 16 hexadecimal digits.
     pub addr: String,
     /// Its bytes in hexadecimal.
     pub bytes: String,
@@ -195,9 +195,9 @@ pub struct CodeRow {
 /// A function that was inlined into a frame.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct InlinedRow {
-    /// Its name.
+    /// Demangled name of the inlined function.
     pub function: String,
-    /// Source location.
+    /// Source file and line of the call, when known.
     pub place: Option<String>,
     /// The text of that line, when the source is there.
     pub source: Option<String>,
@@ -205,7 +205,7 @@ pub struct InlinedRow {
     pub machinery: bool,
 }
 
-/// A frame.
+/// A frame of a backtrace.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct FrameRow {
     /// Its place, 0 innermost.
@@ -229,16 +229,16 @@ pub struct FrameRow {
 /// A set of registers.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RegisterSet {
-    /// Whose.
+    /// Whose registers they are: role, process and error code.
     pub title: String,
     /// The registers in the order of the architecture.
     pub registers: Vec<RegisterRow>,
 }
 
-/// A register.
+/// A register and what its value means.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct RegisterRow {
-    /// Name.
+    /// Name of the register, lower case.
     pub name: String,
     /// Value, sixteen digits.
     pub value: String,
@@ -246,7 +246,7 @@ pub struct RegisterRow {
     pub note: Option<String>,
 }
 
-/// Captured bytes.
+/// An excerpt of captured memory.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct MemoryExcerpt {
     /// What they are.
@@ -261,10 +261,10 @@ pub struct MemoryExcerpt {
     pub length: u64,
 }
 
-/// A mapping.
+/// A mapping of the memory map.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct VmaRow {
-    /// First address.
+    /// First address of the mapping, 16 hexadecimal digits.
     pub start: String,
     /// Address behind the last.
     pub end: String,
@@ -285,11 +285,11 @@ pub struct EventRow {
     pub line: Option<u64>,
     /// Nanoseconds since boot, or since the first row when the clock only ticks.
     pub ns: Option<u64>,
-    /// Processor.
+    /// Processor on which it happened.
     pub cpu: Option<u32>,
-    /// Process.
+    /// Process in which it happened.
     pub pid: Option<u32>,
-    /// What happened.
+    /// The event in words.
     pub text: String,
 }
 
@@ -305,13 +305,13 @@ pub struct Profile {
 /// A row of a profile; times in nanoseconds.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ProfileRow {
-    /// What.
+    /// What was measured: a call, a span, a counter.
     pub name: String,
-    /// How often.
+    /// How many times it was called.
     pub calls: u64,
-    /// In all.
+    /// Time spent in all calls, nanoseconds.
     pub total_ns: u64,
-    /// Mean.
+    /// Mean time of a call, nanoseconds.
     pub avg_ns: u64,
     /// Shortest, when measured.
     pub min_ns: Option<u64>,
@@ -319,16 +319,16 @@ pub struct ProfileRow {
     pub max_ns: Option<u64>,
 }
 
-/// A task.
+/// A task of the dump's task list.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct TaskRow {
-    /// Process.
+    /// Process id of the task.
     pub pid: Option<u32>,
-    /// Parent.
+    /// Process id of its parent.
     pub ppid: Option<u32>,
-    /// Name.
+    /// Name of the task.
     pub comm: String,
-    /// State.
+    /// State of the task in words.
     pub state: String,
     /// Where it waits: its innermost frames.
     pub place: String,
@@ -339,7 +339,7 @@ pub struct TaskRow {
 pub struct LogRow {
     /// Line of the log.
     pub line: Option<u64>,
-    /// The text.
+    /// The line without control characters.
     pub text: String,
 }
 
@@ -348,7 +348,7 @@ pub struct LogRow {
 pub struct Completeness {
     /// Nothing is damaged and nothing that such a dump has is missing.
     pub complete: bool,
-    /// Sound sections.
+    /// Number of sound sections.
     pub sections: usize,
     /// Sections whose checksum was checked for this report.
     pub verified: usize,
@@ -375,7 +375,7 @@ impl Completeness {
 /// Something that is not there.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Gap {
-    /// What.
+    /// What is missing: `registers`, `stack beyond 512 bytes`.
     pub what: String,
     /// What that weakens.
     pub weakens: String,
@@ -383,13 +383,13 @@ pub struct Gap {
 
 /// Reads a dump.
 pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
-    let cause = death::cause(dump);
-    let vmas = machine::vmas(dump, &cause);
+    let death = Death::of(dump);
+    let vmas = machine::vmas(dump, &death);
     let mut report = Report {
         schema: SCHEMA,
         file: file.to_string(),
-        headline: death::headline(dump, cause.as_ref()),
-        signature: death::signature(dump, &cause),
+        headline: death::headline(dump, death.as_ref()),
+        signature: death::signature(dump, &death),
         meta: rest::meta(dump),
         hypotheses: Vec::new(),
         remarks: rest::remarks(dump),
@@ -397,7 +397,7 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         backtraces: death::backtraces(dump),
         stacks: Vec::new(),
         code: None,
-        registers: machine::registers(dump, &cause, &vmas),
+        registers: machine::registers(dump, &death, &vmas),
         memory: machine::memory(dump),
         vmas,
         syscalls: events::syscalls(dump, options.rows),
@@ -410,29 +410,29 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         completeness: Completeness::default(),
         cause: None,
     };
-    report.cause = cause.map(|cause| death::report(dump, &cause, &report.vmas));
+    report.cause = death.map(|death| death::report(dump, &death, &report.vmas));
     report.completeness = rest::completeness(dump, &report);
     report
 }
 
 /// The signature of a dump, for catalogues.
 pub fn signature_of(dump: &Dump) -> String {
-    death::signature(dump, &death::cause(dump))
+    death::signature(dump, &Death::of(dump))
 }
 
 /// The headline of a dump, for catalogues.
 pub fn headline_of(dump: &Dump) -> String {
-    death::headline(dump, death::cause(dump).as_ref())
+    death::headline(dump, Death::of(dump).as_ref())
 }
 
 /// Whether a dump tells of no death, but may have before it was damaged.
 pub fn is_cause_lost(dump: &Dump) -> bool {
-    death::cause(dump).is_none() && death::lost_cause(dump).is_some()
+    Death::of(dump).is_none() && death::lost_cause(dump).is_some()
 }
 
 /// The cause of a dump with its words, for catalogues.
 pub fn cause_of(dump: &Dump) -> Option<CauseReport> {
-    death::cause(dump).map(|cause| death::report(dump, &cause, &[]))
+    Death::of(dump).map(|death| death::report(dump, &death, &[]))
 }
 
 pub(crate) use crate::text::address;

@@ -25,8 +25,8 @@
 //! ```
 //! Templates are those of [`super::template`]. Captures: `cpu`, `pid`, `comm`, `address` (that could not be accessed;
 //! of a frame, its own), `ip`, `sp`, `code`, `error`, `file`, `line`, `function`, `message`, `kind`, `version`,
-//! `symbol`, `offset`, `size`, `module`; any other name may be used in the title. Classes are the names in [`super::class`].
-//! Registers that have the names of a known architecture need not be listed.
+//! `symbol`, `offset`, `size`, `module`; any other name may be used in the title. Classes are the names in
+//! [`super::class`]. Registers that have the names of a known architecture need not be listed.
 //!
 //! A first line that several kernels share (`panic: …`) belongs to the row `generic`; the first line that fits the
 //! `marks` of another row makes the report one of that row.
@@ -84,7 +84,7 @@ pub struct Row {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Begin {
-    /// The template.
+    /// Template of the line.
     pub line: String,
     /// Name of the class.
     pub class: String,
@@ -103,9 +103,9 @@ pub enum DialectError {
     /// A template cannot be read.
     #[error("dialect {row}: template {template:?}: {error}")]
     Template {
-        /// The row.
+        /// Row of the table with the bad template.
         row: String,
-        /// The template.
+        /// The template that cannot be read.
         template: String,
         /// What is wrong.
         error: TemplateError,
@@ -113,12 +113,12 @@ pub enum DialectError {
     /// A class that does not exist.
     #[error("dialect {row}: unknown class {class:?}")]
     Class {
-        /// The row.
+        /// Row of the table with the unknown class.
         row: String,
-        /// The name.
+        /// The class that is not known.
         class: String,
     },
-    /// Too much.
+    /// The table is larger than the limits.
     #[error("dialect {0}: more than {MOST_TEMPLATES} templates, or more than {MOST_ROWS} rows")]
     TooMany(String),
 }
@@ -136,7 +136,7 @@ enum Use {
 /// A row made ready for matching.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Its name.
+    /// Name of the dialect, as reports name it.
     pub name: String,
     prefix: Vec<Template>,
     body: Index<Use>,
@@ -147,17 +147,17 @@ pub struct Dialect {
 /// A line that opens a report, as the table says it.
 #[derive(Debug, Clone)]
 pub struct Opening {
-    /// The row.
+    /// Index of the row in the dialect's table.
     pub row: usize,
-    /// The class.
+    /// What a report with this first line is about.
     pub class: Class,
-    /// The headline.
+    /// Headline of such a report, with captures in braces.
     pub title: String,
     /// Whether it is also a later stage.
     pub stage: bool,
 }
 
-/// All rows.
+/// The rows of a dialect, with their templates compiled.
 #[derive(Debug)]
 pub struct Dialects {
     rows: Vec<Dialect>,

@@ -1,19 +1,25 @@
 //! Opens a report from a row of the table, and offers it the lines that follow.
 
-use super::super::build::{Builder, Context, Took};
+use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
 use super::super::frame;
 use super::super::generic;
 use super::super::registers;
-use super::super::report::{Frame, Place, StackKind};
+use super::super::report::{Frame, LogPosition, StackKind};
 use super::super::template::Captures;
 use super::super::words::{hex_all, text};
 use super::{Dialects, Opening, Use};
 
 /// Begins a report with its first line.
-pub fn open(all: &Dialects, opening: &Opening, captures: &Captures<'_, '_>, line: &[u8], place: Place) -> Builder {
+pub fn open(
+    all: &Dialects,
+    opening: &Opening,
+    captures: &Captures<'_, '_>,
+    line: &[u8],
+    position: LogPosition,
+) -> Builder {
     let name = all.row(opening.row).map_or("generic", |row| row.name.as_str());
-    let mut builder = Builder::new(name, opening.class, &opening.title, place);
+    let mut builder = Builder::new(name, opening.class, &opening.title, position);
     builder.report.message = captures.text("message").unwrap_or_else(|| text(line.trim_ascii()));
     said(&mut builder, captures);
     let given = captures.text("message").is_some_and(|message| message.trim_matches(':').len() > 1);
@@ -23,9 +29,9 @@ pub fn open(all: &Dialects, opening: &Opening, captures: &Captures<'_, '_>, line
 
 /// Takes what the captures of a line say.
 pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
-    let mut who = Context { cpu: captures.dec("cpu"), pid: captures.dec("pid"), comm: captures.text("comm") };
+    let mut who = ReportedTask { cpu: captures.dec("cpu"), pid: captures.dec("pid"), comm: captures.text("comm") };
     who.comm = who.comm.map(|comm| comm.trim_matches(['"', '\'']).to_string()).filter(|comm| !comm.is_empty());
-    if who != Context::default() {
+    if who != ReportedTask::default() {
         let report = &mut builder.report;
         report.cpu = report.cpu.or(who.cpu);
         report.pid = report.pid.or(who.pid);
@@ -68,7 +74,7 @@ fn frame_of(captures: &Captures<'_, '_>) -> Frame {
 }
 
 /// Offers a line to a report of row `row`; `row` changes when the line shows which kernel it is.
-pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8], place: Place) -> Took {
+pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     let trimmed = line.trim_ascii();
     if trimmed.is_empty() {
         return Took::Yes;
@@ -76,7 +82,7 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
     if let Some(dialect) = all.row(*row)
         && let Some((what, captures)) = dialect.body.find(trimmed)
     {
-        return apply(*what, builder, &captures, trimmed, place);
+        return apply(*what, builder, &captures, trimmed, position);
     }
     if builder.report.family == "generic"
         && let Some((number, _)) = all.marks.find(trimmed)
@@ -85,7 +91,7 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         *row = *number;
         builder.report.family.clone_from(&dialect.name);
         if let Some((what, captures)) = dialect.body.find(trimmed) {
-            return apply(*what, builder, &captures, trimmed, place);
+            return apply(*what, builder, &captures, trimmed, position);
         }
         return Took::Yes;
     }
@@ -106,14 +112,14 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
     }
     if !found.is_empty() {
         for frame in found {
-            builder.frame(frame, place);
+            builder.frame(frame, position);
         }
         return Took::Yes;
     }
     generic::detail(builder, trimmed)
 }
 
-fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], place: Place) -> Took {
+fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], position: LogPosition) -> Took {
     match what {
         Use::End => {
             said(builder, captures);
@@ -138,7 +144,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
                 }
                 return Took::Yes;
             }
-            builder.frame(frame, place);
+            builder.frame(frame, position);
         }
     }
     Took::Yes

@@ -4,12 +4,12 @@ use super::super::build::{Builder, Took};
 use super::super::class::Class;
 use super::super::frame;
 use super::super::registers;
-use super::super::report::{Arch, Place};
+use super::super::report::{Arch, LogPosition};
 use super::super::words::{between, has, hex, text};
 use super::{access, context, stacks};
 
 /// Offers a line to a report.
-pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
+pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     let trimmed = line.trim_ascii();
     let trimmed = trimmed.strip_prefix(b"rcu: ").map_or(trimmed, <[u8]>::trim_ascii_start);
     if trimmed.is_empty() {
@@ -26,7 +26,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
         return took;
     }
     for reader in [stacks::learn, context::learn] {
-        match reader(builder, trimmed, place) {
+        match reader(builder, trimmed, position) {
             Took::No => {}
             took => return took,
         }
@@ -38,7 +38,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
     let found = frame::frames(trimmed, builder.in_stack);
     if !found.is_empty() {
         for frame in found {
-            builder.frame(frame, place);
+            builder.frame(frame, position);
         }
         return Took::Yes;
     }

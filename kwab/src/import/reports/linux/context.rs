@@ -1,22 +1,22 @@
 //! Lines of a Linux report that say who runs, on what hardware, with which kernel, and where the instruction stands.
 
-use super::super::build::{Builder, Context, Took};
+use super::super::build::{Builder, ReportedTask, Took};
 use super::super::frame;
-use super::super::report::{Arch, Frame, Place};
+use super::super::report::{Arch, Frame, LogPosition};
 use super::super::words::{after, between, dec, dec_after, has, hex, hex_after, text};
 
 /// Reads such a line.
-pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
+pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     let found = match line.first() {
         Some(b'C') => cpu_line(builder, line),
-        Some(b'P') => process(builder, line) || instruction(builder, line, place),
+        Some(b'P') => process(builder, line) || instruction(builder, line, position),
         Some(b'H') => keep(&mut builder.report.hardware, line.strip_prefix(b"Hardware name:")),
         Some(b'M') => keep(&mut builder.report.modules, line.strip_prefix(b"Modules linked in:")),
-        Some(b'K') => kernel_words(builder, line, place),
+        Some(b'K') => kernel_words(builder, line, position),
         Some(b'T') => taint(builder, line),
         Some(b'W') => note(builder, line, &[b"Workqueue: "]),
         Some(b'S') => note(builder, line, &[b"Stopper: ", b"Sched_ext: "]),
-        _ => instruction(builder, line, place),
+        _ => instruction(builder, line, position),
     };
     if found { Took::Yes } else { Took::No }
 }
@@ -60,7 +60,7 @@ fn cpu_line(builder: &mut Builder, line: &[u8]) -> bool {
 }
 
 /// The processor, number and name of `CPU: … PID: … Comm: …`.
-pub fn task_line(line: &[u8]) -> Option<Context> {
+pub fn task_line(line: &[u8]) -> Option<ReportedTask> {
     let rest = line.strip_prefix(b"CPU:")?.trim_ascii_start();
     let (cpu, rest) = dec(rest)?;
     let pid = dec_after(rest, b"PID: ")?;
@@ -68,7 +68,7 @@ pub fn task_line(line: &[u8]) -> Option<Context> {
     let marks: [&[u8]; 5] = [b" Kdump: ", b" Not tainted", b" Tainted: ", b" tainted ", b" Tainted "];
     let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
     let comm = Some(text(comm[..end].trim_ascii())).filter(|comm| !comm.is_empty());
-    Some(Context { cpu: u32::try_from(cpu).ok(), pid: Some(pid), comm })
+    Some(ReportedTask { cpu: u32::try_from(cpu).ok(), pid: Some(pid), comm })
 }
 
 /// Taint and version behind the name of the task.
@@ -87,7 +87,7 @@ fn versions(builder: &mut Builder, rest: &[u8]) {
     }
 }
 
-/// `Tainted: [W]=WARN`
+/// Reads `Tainted: [W]=WARN` and the flags before it.
 fn taint(builder: &mut Builder, line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"Tainted: ") else { return false };
     builder.report.taint.get_or_insert_with(|| text(rest.trim_ascii()));
@@ -102,7 +102,7 @@ fn process(builder: &mut Builder, line: &[u8]) -> bool {
         let marks: [&[u8]; 3] = [b" Not tainted", b" Tainted: ", b" xid: "];
         let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
         versions(builder, comm);
-        builder.task(Context {
+        builder.task(ReportedTask {
             cpu: None,
             pid,
             comm: Some(text(comm[..end].trim_ascii())).filter(|name| !name.is_empty()),
@@ -113,14 +113,14 @@ fn process(builder: &mut Builder, line: &[u8]) -> bool {
         && let Some(at) = memchr::memmem::find(rest, b" (pid: ")
     {
         let pid = dec_after(rest, b" (pid: ");
-        builder.task(Context { cpu: None, pid, comm: Some(text(&rest[..at])) });
+        builder.task(ReportedTask { cpu: None, pid, comm: Some(text(&rest[..at])) });
         return pid.is_some();
     }
     false
 }
 
 /// `Krnl PSW : …`, `Kernel Offset: …`, `KASAN: null-ptr-deref in range …`.
-fn kernel_words(builder: &mut Builder, line: &[u8], place: Place) -> bool {
+fn kernel_words(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     if let Some(rest) = line.strip_prefix(b"Krnl PSW :") {
         builder.report.arch = Some(Arch::S390x);
         let mut words = rest.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
@@ -130,7 +130,7 @@ fn kernel_words(builder: &mut Builder, line: &[u8], place: Place) -> bool {
             let pairs = vec![("PSWM".to_string(), mask), ("PSWA".to_string(), address)];
             builder.registers(super::super::registers::Line { pairs, user: false });
         }
-        located(builder, between(rest, b"(", b")").unwrap_or_default(), place);
+        located(builder, between(rest, b"(", b")").unwrap_or_default(), position);
         return true;
     }
     if let Some(offset) = hex_after(line, b"Kernel Offset: ") {
@@ -151,7 +151,7 @@ fn kernel_words(builder: &mut Builder, line: &[u8], place: Place) -> bool {
 }
 
 /// The instruction pointer as a symbol, in the words of every architecture.
-fn instruction(builder: &mut Builder, line: &[u8], place: Place) -> bool {
+fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     const MARKS: &[(&[u8], Option<Arch>)] = &[
         (b"RIP: ", Some(Arch::X86_64)),
         (b"RIP ", Some(Arch::X86_64)),
@@ -190,9 +190,9 @@ fn instruction(builder: &mut Builder, line: &[u8], place: Place) -> bool {
     let mut rest = rest;
     if mark.ends_with(b"IP: ") {
         // `0010:symbol`, `0010:[<addr>]  [<addr>] symbol`, `0033:0x7f…`
-        if let Some((selector, place)) = hex(rest).filter(|(_, place)| place.starts_with(b":")) {
+        if let Some((selector, position)) = hex(rest).filter(|(_, position)| position.starts_with(b":")) {
             builder.user = selector & 3 == 3;
-            rest = &place[1..];
+            rest = &position[1..];
             if let Some((address, _)) = hex(rest).filter(|_| builder.user) {
                 let pairs = vec![("RIP".to_string(), address)];
                 builder.registers(super::super::registers::Line { pairs, user: true });
@@ -209,18 +209,18 @@ fn instruction(builder: &mut Builder, line: &[u8], place: Place) -> bool {
         builder.report.ip = builder.report.ip.or(Some(address));
         rest = tail.trim_ascii_start();
     }
-    located(builder, rest, place);
+    located(builder, rest, position);
     true
 }
 
 /// Keeps the first location of the failure.
-fn located(builder: &mut Builder, rest: &[u8], place: Place) {
+fn located(builder: &mut Builder, rest: &[u8], position: LogPosition) {
     // `RIP: 0010:foo include/x.h:12 [inline]` names an inlined call; the next line has the function.
     let found: Option<Frame> = frame::frames(rest, true).into_iter().next();
     let Some(mut found) = found.filter(|frame| !frame.inline) else { return };
     let other_cpu = builder.other.as_ref().is_some_and(|other| other.cpu != builder.report.cpu);
     if found.symbol.is_some() && builder.report.location.is_none() && !other_cpu {
-        found.line = place.line;
+        found.line = position.line;
         builder.report.location = Some(found);
     } else if let (Some(address), None) = (found.address, builder.report.ip) {
         builder.report.ip = Some(address);

@@ -27,9 +27,9 @@ pub struct Head {
     pub class: crate_class::Class,
     /// What part it plays.
     pub part: Part,
-    /// The headline.
+    /// Headline of the report, with captures in braces.
     pub title: &'static str,
-    /// The wordings.
+    /// Wordings of the first line, one template each.
     pub templates: &'static [&'static str],
 }
 

@@ -7,9 +7,9 @@ pub mod context;
 pub mod heads;
 pub mod stacks;
 
-use super::build::{Builder, Context};
+use super::build::{Builder, ReportedTask};
 use super::class::Class;
-use super::report::{Place, StackKind};
+use super::report::{LogPosition, StackKind};
 use super::table::Index;
 use super::template::Captures;
 use super::words::{after, dec_after, has, task, text};
@@ -43,7 +43,7 @@ impl Default for Heads {
 /// A line that opens a report, or is a later head of one.
 #[derive(Debug)]
 pub struct Found<'t, 'l> {
-    /// Its row.
+    /// The row of the table whose template matched.
     pub head: &'static Head,
     /// What its template caught.
     pub captures: Captures<'t, 'l>,
@@ -91,9 +91,9 @@ fn is_sound(head: &Head, captures: &Captures<'_, '_>, line: &[u8]) -> bool {
 }
 
 /// Begins a report with its first line.
-pub fn open(found: &Found<'_, '_>, line: &[u8], place: Place) -> Builder {
+pub fn open(found: &Found<'_, '_>, line: &[u8], position: LogPosition) -> Builder {
     let line = line.trim_ascii();
-    let mut builder = Builder::new("linux", found.head.class, found.head.title, place);
+    let mut builder = Builder::new("linux", found.head.class, found.head.title, position);
     builder.announced = found.head.part == Part::Announces;
     builder.report.message = text(line);
     head_line(&mut builder, found, line);
@@ -133,13 +133,13 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     match who {
         Some((comm, pid)) => {
             let comm = Some(comm.trim_start_matches("process ").to_string());
-            builder.task(Context { cpu: None, pid: Some(pid), comm });
+            builder.task(ReportedTask { cpu: None, pid: Some(pid), comm });
         }
         None if found.head.class != Class::OomKill => report.pid = report.pid.or(pid),
         None => {}
     }
     if let Some((comm, pid)) = after(line, b"by task ").and_then(|who| task(who.trim_ascii(), b'/')) {
-        builder.task(Context { cpu: None, pid: Some(pid), comm: Some(comm) });
+        builder.task(ReportedTask { cpu: None, pid: Some(pid), comm: Some(comm) });
     }
     if found.head.class == Class::RcuStall && has(line, b"{ ") {
         builder.report.cpu = builder.report.cpu.or(dec_after(line, b"{ "));

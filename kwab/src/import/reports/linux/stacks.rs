@@ -1,14 +1,14 @@
 //! Lines of a Linux report that say whose stack comes next, and lockdep's lines, which name tasks, locks and stacks.
 
-use super::super::build::{Builder, Context, Took};
+use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
 use super::super::frame;
 use super::super::function::is_skipped;
-use super::super::report::{Place, StackKind};
+use super::super::report::{LogPosition, StackKind};
 use super::super::words::{after, dec, dec_after, has, task, text};
 
 /// Reads such a line.
-pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
+pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     if trace_head(line) {
         builder.trace();
         return Took::Yes;
@@ -29,7 +29,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], place: Place) -> Took {
     ) {
         return Took::Yes;
     }
-    if titled(builder, line) || others(builder, line) || lockdep(builder, line, place) {
+    if titled(builder, line) || others(builder, line) || lockdep(builder, line, position) {
         return Took::Yes;
     }
     Took::No
@@ -120,7 +120,7 @@ fn others(builder: &mut Builder, line: &[u8]) -> bool {
             builder.report.cpu = builder.report.cpu.or(number);
         }
         let own = number.is_some() && number == builder.report.cpu;
-        builder.other = if own { None } else { Some(Context { cpu: number, pid: None, comm: None }) };
+        builder.other = if own { None } else { Some(ReportedTask { cpu: number, pid: None, comm: None }) };
         let kind = match own {
             true if builder.report.stacks.iter().any(|stack| stack.kind == StackKind::Crash) => StackKind::Repeated,
             true => StackKind::Crash,
@@ -183,10 +183,14 @@ fn rcu(builder: &mut Builder, line: &[u8]) -> bool {
 }
 
 /// `task:init state:D stack:0 pid:1 ppid:0`, `init            D28016  7553   7513 0x00000004`.
-fn task_state(line: &[u8]) -> Option<Context> {
+fn task_state(line: &[u8]) -> Option<ReportedTask> {
     if let Some(rest) = line.strip_prefix(b"task:") {
         let at = memchr::memmem::find(rest, b" state:")?;
-        return Some(Context { cpu: None, pid: dec_after(rest, b" pid:"), comm: Some(text(rest[..at].trim_ascii())) });
+        return Some(ReportedTask {
+            cpu: None,
+            pid: dec_after(rest, b" pid:"),
+            comm: Some(text(rest[..at].trim_ascii())),
+        });
     }
     let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let name = words.next()?;
@@ -199,7 +203,7 @@ fn task_state(line: &[u8]) -> Option<Context> {
         words.clone().filter_map(|word| dec(word).filter(|(_, rest)| rest.is_empty()).map(|found| found.0)).collect();
     let flags = words.clone().next_back().is_some_and(|word| word.starts_with(b"0x"));
     let at = numbers.len().checked_sub(2)?;
-    flags.then(|| Context {
+    flags.then(|| ReportedTask {
         cpu: None,
         pid: numbers.get(at).and_then(|pid| u32::try_from(*pid).ok()),
         comm: Some(text(name)),
@@ -256,8 +260,8 @@ const WORDS_OF_LINES: &[&[u8]] = &[
     b"Possible",
 ];
 
-/// Lockdep's lines.
-fn lockdep(builder: &mut Builder, line: &[u8], place: Place) -> bool {
+/// Reads the chains and the lists of locks that lockdep prints.
+fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     let class = builder.report.class;
     if let Some(at) = memchr::memmem::find(line, b", at: ") {
         // `ffff8880 (&lock){+.+.}-{3:3}, at: foo+0x1/0x2`: the first one is where the failure is.
@@ -317,13 +321,13 @@ fn lockdep(builder: &mut Builder, line: &[u8], place: Place) -> bool {
     if builder.value("release") == Some("1") && builder.head_function.is_none() {
         let found = frame::frames(line, true).into_iter().next();
         name_function(builder, found.and_then(|frame| frame.symbol));
-        let _ = place;
+        let _ = position;
         return builder.head_function.is_some();
     }
     class == Class::Deadlock && has(line, b"){") && has(line, b"ops: ")
 }
 
-/// A lock's place is where the failure is, unless it is part of the locks themselves.
+/// The failure is where the lock was taken, unless that function belongs to the locks themselves.
 fn name_function(builder: &mut Builder, symbol: Option<String>) {
     let fits = matches!(builder.report.class, Class::Deadlock | Class::LockState | Class::LockUse);
     if let Some(symbol) = symbol.filter(|name| fits && builder.head_function.is_none() && !is_skipped(name)) {

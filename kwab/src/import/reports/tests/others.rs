@@ -2,7 +2,7 @@
 
 use super::super::class::Class;
 use super::super::dialect::Dialects;
-use super::super::{Place, Recogniser};
+use super::super::{LogPosition, Recogniser};
 use super::{only, reports};
 
 #[test]
@@ -117,7 +117,7 @@ skip = ["lemon_panic"]
          task 12 \"shell\", pc 0xffffffff80001234\nA=0x1 B=0x2\n[0] 0xffffffff80001230 lemon_panic+0x2\n\
          [1] 0xffffffff80001234 read_inode+0x24\n*** lemon: halted\n";
     for (index, line) in log.lines().enumerate() {
-        recogniser.line(line.as_bytes(), Place { offset: 0, line: index as u64 + 1 });
+        recogniser.line(line.as_bytes(), LogPosition { offset: 0, line: index as u64 + 1 });
     }
     recogniser.finish();
     let report = recogniser.next_report().expect("a report");

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::report::{LONGEST_TEXT, MOST_FRAMES, MOST_NOTES, MOST_STACKS};
-use super::super::{Place, Recogniser};
+use super::super::{LogPosition, Recogniser};
 
 /// Pieces that reports are made of, to reach deeper than noise does.
 const PIECES: &[&str] = &[
@@ -62,7 +62,7 @@ proptest! {
         let mut recogniser = Recogniser::new();
         let mut found = Vec::new();
         for (index, line) in lines.iter().enumerate() {
-            recogniser.line(line, Place { offset: 0, line: index as u64 + 1 });
+            recogniser.line(line, LogPosition { offset: 0, line: index as u64 + 1 });
             found.extend(std::iter::from_fn(|| recogniser.next_report()));
         }
         recogniser.finish();
