@@ -100,7 +100,7 @@ impl FileOps for SignalFd {
             self.queue(waiter);
         }
         let set = *self.set.lock();
-        if signal::waits(&current(), set) { IN | RDNORM } else { 0 }
+        if signal::pending_set(&current()).0 & set.0 != 0 { IN | RDNORM } else { 0 }
     }
 }
 

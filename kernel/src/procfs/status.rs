@@ -125,7 +125,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     out.extend_from_slice(&comm_of(thread.as_ref()));
     let ticks = time::to_ticks;
     let faults = usage.minor_faults + thread.as_ref().map_or(0, |thread| thread.minor_faults.load(Relaxed));
-    let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending_set().0 & 0x7fff_ffff);
+    let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending.set().0 & 0x7fff_ffff);
     let blocked = thread.as_ref().map_or(0, |thread| thread.signals.blocked().0 & 0x7fff_ffff);
     // Fields 3 to 52; those nobody keeps (stack and instruction pointers, wait channel, swap) are 0.
     let fields: [i128; 50] = [
@@ -288,8 +288,8 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
     let queued = thread.map_or(0, |thread| thread.creds.with(|creds| creds.account.sum(Kind::Signals)));
     writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;
     if let Some(thread) = thread {
-        writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending_set().0)?;
-        writeln!(out, "ShdPnd:\t{:016x}", process.pending_bits.load(Relaxed))?;
+        writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending.set().0)?;
+        writeln!(out, "ShdPnd:\t{:016x}", process.pending.set().0)?;
         writeln!(out, "SigBlk:\t{:016x}", thread.signals.blocked().0)?;
         writeln!(out, "SigIgn:\t{ignored:016x}\nSigCgt:\t{caught:016x}")?;
         let creds = thread.creds();

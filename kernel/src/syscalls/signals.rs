@@ -112,8 +112,8 @@ fn rt_sigpending(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let me = &call.task;
-    let waiting = me.signals.pending_set().0 | me.process.pending_bits.load(Ordering::Acquire);
-    call.pointer::<u64>(0).write(waiting & me.signals.blocked().0)?;
+    let pending = signal::pending_set(me);
+    call.pointer::<u64>(0).write(pending.0 & me.signals.blocked().0)?;
     Ok(0)
 }
 

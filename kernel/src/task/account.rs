@@ -110,6 +110,3 @@ impl Drop for Charge {
         self.account.counts().sums[self.kind as usize].fetch_sub(self.amount, Relaxed);
     }
 }
-
-/// Signals that wait, each counted for the real user it was sent to.
-pub type Pending = kernel_logic::signal::Pending<Charge>;

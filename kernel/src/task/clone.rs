@@ -232,7 +232,7 @@ fn child_task(
         pi_released: AtomicBool::new(false),
         closing: Closing::default(),
     };
-    debug_assert!(task.signals.pending_set() == SigSet::EMPTY);
+    debug_assert!(task.signals.pending.set() == SigSet::EMPTY);
     task
 }
 

@@ -61,10 +61,7 @@ fn leave(me: &Task, code: u8) {
     let process = me.process.clone();
     *process.last_creds.lock() = Some(me.creds());
     let counted = me.counted.lock().take();
-    if !me.signals.pending_set().is_empty() {
-        let waiting = core::mem::take(&mut *me.signals.pending.lock());
-        drop(waiting);
-    }
+    me.signals.pending.clear();
     {
         let mut usage = process.usage.lock();
         let (user, system) = clock::split_time(me);

@@ -36,6 +36,7 @@ mod loader;
 pub mod memory;
 pub mod notice;
 mod oom;
+mod pending;
 pub mod pidfd;
 pub mod process;
 pub mod rseq;
@@ -45,6 +46,7 @@ pub mod wait;
 
 use account::Charge;
 pub use creds::Creds;
+pub use pending::PendingSignals;
 pub use process::{Process, Session};
 
 pub use crate::upper::{Thread, ThreadRef, current, current_here, try_current};

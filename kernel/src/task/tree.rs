@@ -219,10 +219,7 @@ pub fn remove_process(pid: Pid) -> bool {
     drop(tree);
     // Not left to its last reference, which a thread that is just ending may hold.
     drop(gone.process.counted.lock().take());
-    if gone.process.pending_bits.load(Ordering::Acquire) != 0 {
-        let waiting = core::mem::take(&mut *gone.process.pending.lock());
-        drop(waiting);
-    }
+    gone.process.pending.clear();
     drop(gone);
     true
 }

@@ -9,9 +9,9 @@ use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::{Once, SpinLock};
 use machine::time::Nanos;
 
-use super::account::{Charge, Pending};
+use super::account::Charge;
 use super::limits::{Limits, max_threads};
-use super::{Above, Creds, Pid, Slot, ThreadRef};
+use super::{Above, Creds, PendingSignals, Pid, Slot, ThreadRef};
 use crate::log;
 use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
@@ -39,10 +39,8 @@ pub struct Process {
     pub started: Nanos,
     /// Signal dispositions, shared by `CLONE_SIGHAND`.
     pub actions: Slot<Actions>,
-    /// Signals for whichever thread takes them.
-    pub pending: SpinLock<Pending>,
-    /// Bits of `pending`'s set, readable without the lock.
-    pub pending_bits: AtomicU64,
+    /// Signals that any of its threads may take.
+    pub pending: PendingSignals,
     /// Where its readers of signals (signalfd) wait; made by the first.
     readers: Once<Arc<WaitQueue>>,
     /// Its live threads.
@@ -222,8 +220,7 @@ impl Process {
             parent_thread: AtomicU32::new(0),
             started: machine::time::now(),
             actions: Slot::new(actions),
-            pending: SpinLock::new(Pending::new()),
-            pending_bits: AtomicU64::new(0),
+            pending: PendingSignals::new(),
             readers: Once::new(),
             threads: SpinLock::new(Vec::new()),
             life: SpinLock::new(Life::default()),

@@ -14,8 +14,8 @@ use machine::sync::SpinLock;
 
 use crate::sched::{self, Sleep, ThreadState};
 use crate::sync::wait::WaitQueue;
-use crate::task::account::{Charge, Kind, Pending};
-use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
+use crate::task::account::{Charge, Kind};
+use crate::task::{PendingSignals, Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
 use crate::trace::flight;
 
 pub mod deliver;
@@ -28,8 +28,7 @@ pub struct ThreadSignals {
     /// Blocked signals; written by the thread itself.
     blocked: AtomicU64,
     /// Signals for this thread alone.
-    pub pending: SpinLock<Pending>,
-    pending_bits: AtomicU64,
+    pub pending: PendingSignals,
     /// sigaltstack(2)
     pub alt_stack: SpinLock<AltStack>,
     /// The mask to put back when no handler ran (`sigsuspend`, `ppoll`).
@@ -84,8 +83,7 @@ impl ThreadSignals {
     pub fn new(blocked: SigSet) -> Self {
         Self {
             blocked: AtomicU64::new(blocked.0),
-            pending: SpinLock::new(Pending::new()),
-            pending_bits: AtomicU64::new(0),
+            pending: PendingSignals::new(),
             alt_stack: SpinLock::new(AltStack::default()),
             saved_mask: AtomicU64::new(0),
             has_saved_mask: AtomicBool::new(false),
@@ -98,11 +96,6 @@ impl ThreadSignals {
     /// Blocked signals.
     pub fn blocked(&self) -> SigSet {
         SigSet(self.blocked.load(Ordering::Relaxed))
-    }
-
-    /// Signals that wait for this thread alone.
-    pub fn pending_set(&self) -> SigSet {
-        SigSet(self.pending_bits.load(Ordering::Acquire))
     }
 }
 
@@ -117,7 +110,7 @@ pub fn set_blocked(me: &Task, mask: SigSet) {
     if needs_attention(me) {
         machine::cpu::request_work();
     }
-    let shared = me.process.pending_bits.load(Ordering::Acquire) & mask.0 & !old.0;
+    let shared = me.process.pending.set().0 & mask.0 & !old.0;
     if shared != 0 {
         // What this thread no longer takes, another may.
         for thread in me.process.live_threads() {
@@ -144,7 +137,7 @@ pub fn restore_mask(me: &Task) {
 
 /// Whether a thread must look after something before it goes to user mode.
 pub fn needs_attention(task: &Task) -> bool {
-    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
+    let pending = pending_set(task).0;
     pending & !task.signals.blocked.load(Ordering::Relaxed) != 0
         || task.process.ending.load(Ordering::Acquire)
         || task.process.stopping.load(Ordering::Acquire)
@@ -162,36 +155,21 @@ pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
     }
 }
 
-/// Whether one of `wanted` is pending for the thread or its process.
-pub fn waits(task: &Task, wanted: SigSet) -> bool {
-    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
-    pending & wanted.0 != 0
+/// The signals pending for the thread or its process.
+#[inline]
+pub fn pending_set(task: &Task) -> SigSet {
+    task.signals.pending.set().with(task.process.pending.set())
 }
 
 /// Takes the next signal among `wanted` from the thread or its process.
 pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
-    if task.signals.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
-        let mut pending = task.signals.pending.lock();
-        let info = pending.take(wanted);
-        task.signals.pending_bits.store(pending.set().0, Ordering::Release);
-        if info.is_some() {
-            drop(pending);
-            return note_timer(task, info);
-        }
-    }
-    if task.process.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
-        let mut pending = task.process.pending.lock();
-        let info = pending.take(wanted);
-        task.process.pending_bits.store(pending.set().0, Ordering::Release);
-        drop(pending);
-        return note_timer(task, info);
-    }
-    None
+    let info = task.signals.pending.take(wanted).or_else(|| task.process.pending.take(wanted))?;
+    Some(note_timer(task, info))
 }
 
 /// A POSIX timer goes on when its signal is taken, and says how often it would have gone off meanwhile.
-fn note_timer(task: &Task, mut info: Option<SigInfo>) -> Option<SigInfo> {
-    if let Some(SigInfo { cause: Cause::Timer { id, overrun, setting, .. }, .. }) = &mut info {
+fn note_timer(task: &Task, mut info: SigInfo) -> SigInfo {
+    if let Cause::Timer { id, overrun, setting, .. } = &mut info.cause {
         let missed = task.process.timers.taken(*id, *setting);
         *overrun = overrun.saturating_add(missed).min(i32::MAX as u32);
     }
@@ -211,12 +189,9 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
         continue_if_asked(process, signal);
         return Ok(false);
     }
-    {
-        let mut pending = process.pending.lock();
-        if !pending.push(info, |limit| admit(process, process.threads.lock().first().map(|thread| &***thread), limit)) {
-            return Err(Errno::EAGAIN);
-        }
-        process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    let charge = |limit| admit(process, process.threads.lock().first().map(|thread| &***thread), limit);
+    if !process.pending.push(info, charge) {
+        return Err(Errno::EAGAIN);
     }
     continue_if_asked(process, signal);
     process.wake_readers();
@@ -245,12 +220,8 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
         continue_if_asked(&thread.process, signal);
         return Ok(false);
     }
-    {
-        let mut pending = thread.signals.pending.lock();
-        if !pending.push(info, |limit| admit(&thread.process, Some(thread), limit)) {
-            return Err(Errno::EAGAIN);
-        }
-        thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    if !thread.signals.pending.push(info, |limit| admit(&thread.process, Some(thread), limit)) {
+        return Err(Errno::EAGAIN);
     }
     continue_if_asked(&thread.process, signal);
     thread.process.wake_readers();
@@ -282,10 +253,7 @@ pub fn force(info: SigInfo) {
     if blocked {
         me.signals.blocked.store(me.signals.blocked().without(set).0, Ordering::SeqCst);
     }
-    let mut pending = me.signals.pending.lock();
-    pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
-    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
-    drop(pending);
+    me.signals.pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
     machine::cpu::request_work();
 }
 
@@ -370,20 +338,9 @@ fn tell(thread: &ThreadRef, signal: u8) {
 
 /// Forgets pending signals of `set` everywhere in a process.
 pub fn discard(process: &Process, set: SigSet) {
-    let mut any = false;
-    if process.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
-        let mut pending = process.pending.lock();
-        pending.discard(set);
-        process.pending_bits.store(pending.set().0, Ordering::SeqCst);
-        any = true;
-    }
+    let mut any = process.pending.discard(set);
     for thread in process.threads.lock().iter() {
-        if thread.signals.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
-            let mut pending = thread.signals.pending.lock();
-            pending.discard(set);
-            thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
-            any = true;
-        }
+        any |= thread.signals.pending.discard(set);
     }
     if any {
         process.timers.discarded(set);
@@ -392,13 +349,8 @@ pub fn discard(process: &Process, set: SigSet) {
 
 /// Forgets pending signals of POSIX timers, which an exec deletes, of the process and its one thread.
 pub fn discard_timers(me: &Task) {
-    let mut pending = me.process.pending.lock();
-    pending.discard_timers();
-    me.process.pending_bits.store(pending.set().0, Ordering::SeqCst);
-    drop(pending);
-    let mut pending = me.signals.pending.lock();
-    pending.discard_timers();
-    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    me.process.pending.discard_timers();
+    me.signals.pending.discard_timers();
 }
 
 /// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids it.
