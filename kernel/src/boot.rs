@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use linux_abi::flags::file::O_RDWR;
 use machine::arch::UserFrame;
@@ -49,7 +50,7 @@ pub fn main(boot: &BootInfo) -> ! {
     log::info!("Memory: {}K/{}K available", frames::free() * 4, frames::total() * 4);
     // There is no second boot that could have set it.
     let _ = RAMDISK.set(boot.initrd);
-    let idle_process = Process::new(0, None, Actions::new());
+    let idle_process = Process::new(0, None, Actions::new(), sig::CHLD);
     // Nothing was set before.
     let _ = IDLE_PROCESS.set(idle_process);
     let idle = idle_thread();
@@ -79,7 +80,7 @@ fn idle_thread() -> ThreadRef {
 
 fn init_thread() -> ThreadRef {
     let pid = tree::allocate().expect("the first process id is free");
-    let process = Process::new(pid, None, Actions::new());
+    let process = Process::new(pid, None, Actions::new(), sig::CHLD);
     let mut task = Task::kernel(pid, process.clone(), b"init", false);
     task.kernel_thread = false;
     task.becomes_init.store(true, Ordering::Relaxed);

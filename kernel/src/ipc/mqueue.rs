@@ -49,7 +49,7 @@ pub struct Registration {
     /// Who.
     pub process: Weak<Process>,
     /// Programs it had executed then: a later one is not told.
-    pub executions: u32,
+    pub executions: u64,
     /// With which signal; `None` registers without (`SIGEV_NONE`).
     pub signal: Option<u8>,
     /// `sigev_value`
@@ -212,7 +212,7 @@ impl Queue {
     fn notify_once(&self) {
         let Some(registration) = self.notify.lock().take() else { return };
         let (Some(process), Some(signal)) = (registration.process.upgrade(), registration.signal) else { return };
-        if process.executions.load(Relaxed) != registration.executions {
+        if process.family.executions() != registration.executions {
             return;
         }
         let me = current();

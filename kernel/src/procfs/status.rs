@@ -118,7 +118,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let usage = *process.usage.lock();
     let (user, system) = processor_time(&process);
     let (tty, foreground) =
-        process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
+        process.family.with_session(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
     let Layout { code, stack, args, envs, brk } = shown_layout(thread.as_deref(), mm.as_deref());
     let mut out = format!("{} (", target.tid).into_bytes();

@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
 
 use kernel_logic::mqueue::PRIORITIES;
 use kernel_logic::permission::{READ, WRITE};
@@ -192,7 +191,7 @@ fn mq_notify(call: &mut Call<'_>) -> SysResult {
     match event {
         None => queue.unregister(process),
         Some((signal, value)) => {
-            let executions = process.executions.load(Ordering::Relaxed);
+            let executions = process.family.executions();
             let signal = signal.filter(|signal| *signal != 0);
             queue.register(Registration { process: Arc::downgrade(process), executions, signal, value })?;
             file.tell_of_closing();

@@ -123,8 +123,8 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         }
         30 => return Ok(me.sched.slack.load(Ordering::Relaxed) as usize),
         // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
-        36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
-        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
+        36 => me.process.family.set_subreaper(value != 0),
+        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.family.is_subreaper()))?,
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
         // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE

@@ -175,9 +175,7 @@ fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
         }
         Arc::new(Actions(SpinLock::new(table)))
     };
-    let process = Process::new(pid, Some(&me.process), actions);
-    process.exit_signal.store(request.exit_signal, Ordering::Relaxed);
-    process
+    Process::new(pid, Some(&me.process), actions, request.exit_signal)
 }
 
 fn child_task(

@@ -6,7 +6,6 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
-use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::sync::SpinLock;
@@ -272,9 +271,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
     crate::task::signal::discard_timers(me);
-    me.process.has_execed.store(true, Ordering::Relaxed);
-    me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
-    me.process.executions.fetch_add(1, Ordering::Relaxed);
+    me.process.family.executed();
     running::reset();
     *frame = UserFrame::new(entry, sp);
     frame.forget_syscall();

@@ -117,7 +117,7 @@ fn end(process: &Arc<Process>, me: &Task, code: u8) {
 
 /// A dying session leader hangs up its terminal's foreground group.
 fn leave_session(process: &Arc<Process>) {
-    let session = process.session.get();
+    let session = process.family.session();
     if session.id == process.pid {
         let terminal = session.terminal.lock().take();
         if let Some(terminal) = terminal {
@@ -172,11 +172,7 @@ fn hang_up_if_orphaned(pgid: u32, without: u32) {
 
 fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
     let parent = tree::process(process.ppid());
-    let chosen = process.exit_signal.load(Ordering::Relaxed);
-    // What an earlier program of the parent chose does not reach the one it has executed since.
-    let agreed = process.parent_executions.load(Ordering::Relaxed);
-    let same_program = parent.as_ref().is_none_or(|parent| parent.executions.load(Ordering::Relaxed) == agreed);
-    let exit_signal = if same_program { chosen } else { sig::CHLD };
+    let exit_signal = process.family.signal_at_end(parent.as_deref());
     let disposition = parent.as_ref().map(|parent| parent.actions.with(|actions| actions.get(sig::CHLD)));
     let careless =
         exit_signal == sig::CHLD && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);

@@ -10,7 +10,8 @@ use core::sync::atomic::Ordering;
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
 
-use super::{PID_MAX, Pid, Process, Session, ThreadRef, Tid};
+use super::process::family::TreeKey;
+use super::{PID_MAX, Pid, Process, ThreadRef, Tid};
 
 /// Ids below this are not reused after the numbers wrapped around.
 const FIRST_REUSED: u32 = 300;
@@ -21,6 +22,8 @@ struct Tree {
     last: u32,
     /// Ids that were chosen for processes or threads which are not entered yet.
     chosen: Vec<Pid>,
+    /// What the relations of processes change with.
+    key: TreeKey,
 }
 
 struct Node {
@@ -28,8 +31,13 @@ struct Node {
     children: Vec<Pid>,
 }
 
-static TREE: SpinLock<Tree> =
-    SpinLock::new(Tree { nodes: BTreeMap::new(), threads: BTreeMap::new(), last: 0, chosen: Vec::new() });
+static TREE: SpinLock<Tree> = SpinLock::new(Tree {
+    nodes: BTreeMap::new(),
+    threads: BTreeMap::new(),
+    last: 0,
+    chosen: Vec::new(),
+    key: TreeKey::new(),
+});
 
 /// The process with this id, zombies included.
 pub fn process(pid: Pid) -> Option<Arc<Process>> {
@@ -145,14 +153,10 @@ pub fn allocate() -> Result<Pid, Errno> {
 /// `sibling`, if given (`CLONE_PARENT`).
 pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>, thread: &ThreadRef) {
     let mut tree = TREE.lock();
-    process.parent_thread.store(maker, Ordering::Relaxed);
-    if let Some(sibling) = sibling {
-        // Read under the lock: their parent may have ended since the clone began, and its number may belong to another.
-        // It has not asked for this child: it hears of its end what it chose to hear of the sibling's.
-        process.parent.store(sibling.ppid(), Ordering::Relaxed);
-        process.parent_thread.store(sibling.parent_thread.load(Ordering::Relaxed), Ordering::Relaxed);
-        process.exit_signal.store(sibling.exit_signal.load(Ordering::Relaxed), Ordering::Relaxed);
-        process.parent_executions.store(sibling.parent_executions.load(Ordering::Relaxed), Ordering::Relaxed);
+    match sibling {
+        // Under the lock: their parent may have ended since the clone began, and its number may belong to another.
+        Some(sibling) => process.family.join_sibling(&tree.key, &sibling.family),
+        None => process.family.set_parent_thread(&tree.key, maker),
     }
     if let Some(node) = tree.nodes.get_mut(&process.ppid()) {
         node.children.push(process.pid);
@@ -181,8 +185,8 @@ fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Proc
     let goes_on = |tid: &Tid| *tid != from && tree.threads.contains_key(tid);
     let Some(heir) = process.threads.lock().iter().map(|thread| thread.tid()).find(goes_on) else { return Vec::new() };
     let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
-    let own = children.filter(|child| child.parent_thread.load(Ordering::Relaxed) == from);
-    own.inspect(|child| child.parent_thread.store(heir, Ordering::Relaxed)).cloned().collect()
+    let own = children.filter(|child| child.family.parent_thread() == from);
+    own.inspect(|child| child.family.set_parent_thread(&tree.key, heir)).cloned().collect()
 }
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
@@ -195,7 +199,7 @@ pub fn take_over(thread: &super::Thread) {
     }
     let children = tree.nodes.get(&pid).map_or(&[][..], |node| &node.children);
     for child in children.iter().filter_map(|child| tree.nodes.get(child)) {
-        child.process.parent_thread.store(pid, Ordering::Relaxed);
+        child.process.family.set_parent_thread(&tree.key, pid);
     }
 }
 
@@ -234,7 +238,7 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     let mut heir = dying.ppid();
     while heir > 1 {
         let node = tree.nodes.get(&heir)?;
-        if node.process.subreaper.load(Ordering::Relaxed) && !node.process.ending.load(Ordering::Relaxed) {
+        if node.process.family.is_subreaper() && !node.process.ending.load(Ordering::Relaxed) {
             break;
         }
         heir = node.process.ppid();
@@ -244,10 +248,7 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
         orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
     let heirs_thread = tree.nodes.get(&heir)?.process.any_thread().map_or(heir, |thread| thread.tid());
     for orphan in &processes {
-        orphan.parent.store(heir, Ordering::Relaxed);
-        orphan.parent_thread.store(heirs_thread, Ordering::Relaxed);
-        // The heir has chosen no signal for it.
-        orphan.exit_signal.store(kernel_logic::signal::sig::CHLD, Ordering::Relaxed);
+        orphan.family.reparent(&tree.key, heir, heirs_thread);
     }
     let node = tree.nodes.get_mut(&heir)?;
     node.children.extend_from_slice(&orphans);
@@ -285,7 +286,7 @@ pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> 
         if process.sid() != caller.sid() {
             return Err(Errno::EPERM);
         }
-        if process.has_execed.load(Ordering::Relaxed) {
+        if process.family.executions() != 0 {
             return Err(Errno::EACCES);
         }
     }
@@ -298,7 +299,7 @@ pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> 
             return Err(Errno::EPERM);
         }
     }
-    process.pgid.store(pgid, Ordering::Relaxed);
+    process.family.join_group(&tree.key, pgid);
     Ok(())
 }
 
@@ -308,7 +309,6 @@ pub fn new_session(process: &Process) -> Result<Pid, Errno> {
     if tree.nodes.values().any(|node| node.process.pgid() == process.pid) {
         return Err(Errno::EPERM);
     }
-    process.session.set(Session::new(process.pid));
-    process.pgid.store(process.pid, Ordering::Relaxed);
+    process.family.lead_session(&tree.key, process.pid);
     Ok(process.pid)
 }

@@ -1,9 +1,7 @@
 //! Waiting for children (wait4(2), waitid(2)).
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
 
-use kernel_logic::signal::sig;
 use linux_abi::Errno;
 
 use super::process::{Ended, Process};
@@ -117,13 +115,12 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             Which::Process(pid) => child.pid == pid,
             Which::Group(pgid) => child.pgid() == pgid,
         };
-        let ordinary = child.exit_signal.load(Ordering::Relaxed) == sig::CHLD;
         let of_kind = match wanted.kind {
-            Kind::Ordinary => ordinary,
-            Kind::Clones => !ordinary,
+            Kind::Ordinary => child.family.is_ordinary_child(),
+            Kind::Clones => !child.family.is_ordinary_child(),
             Kind::All => true,
         };
-        let own = !wanted.of_thread || child.parent_thread.load(Ordering::Relaxed) == me.tid();
+        let own = !wanted.of_thread || child.family.parent_thread() == me.tid();
         if !matches || !of_kind || !own {
             return None;
         }

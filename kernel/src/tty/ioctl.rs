@@ -160,8 +160,10 @@ fn window(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
 
 fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
     let task = task::current();
-    let own =
-        task.process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let own = task
+        .process
+        .family
+        .with_session(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     if !own && !task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
@@ -173,7 +175,9 @@ fn control(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> 
     let task = task::current();
     let process = &task.process;
     let privileged = || task.creds.with(|creds| creds.capable(cap::SYS_ADMIN));
-    let own = process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let own = process
+        .family
+        .with_session(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     match request {
         TIOCSCTTY => job::adopt(tty, process, argument == 1 && privileged()).map(|()| 0),
         TIOCNOTTY => job::give_up(tty, process).map(|()| 0),

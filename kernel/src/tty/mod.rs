@@ -94,7 +94,7 @@ pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
     }
     let console_node = rdev == CONSOLE;
     if !console_node && rdev != TTY_S0 {
-        let session = task::current().process.session.get();
+        let session = task::current().process.family.session();
         let tty = session.terminal.lock().clone().ok_or(Errno::ENXIO)?;
         tty.check_exclusive()?;
         return Ok(TtyFile::new(tty));

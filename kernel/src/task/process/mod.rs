@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
 use machine::sync::{Once, SpinLock};
@@ -17,9 +17,11 @@ use crate::mm::AddressSpace;
 use crate::sync::wait::WaitQueue;
 use crate::upper::Kwab;
 
+pub mod family;
 pub mod itimer;
 pub mod posix;
 
+use family::Family;
 use itimer::Itimers;
 use posix::PosixTimers;
 
@@ -27,14 +29,8 @@ use posix::PosixTimers;
 pub struct Process {
     /// Its id: the thread id of its first thread.
     pub pid: Pid,
-    /// Process group; changed under the tree's lock.
-    pub pgid: AtomicU32,
-    /// Session; changed under the tree's lock.
-    pub session: Slot<Session>,
-    /// Parent's id; changed under the tree's lock.
-    pub parent: AtomicU32,
-    /// The parent's thread that made it, or that inherited it from a thread that ended; changed under the tree's lock.
-    pub parent_thread: AtomicU32,
+    /// Group, session and parent.
+    pub family: Family,
     /// When it began, on the monotonic clock.
     pub started: Nanos,
     /// Signal dispositions, shared by `CLONE_SIGHAND`.
@@ -75,16 +71,6 @@ pub struct Process {
     pub itimers: Itimers,
     /// `timer_create`
     pub timers: PosixTimers,
-    /// It has executed a program since it was forked (`setpgid` by the parent fails then).
-    pub has_execed: AtomicBool,
-    /// Receives orphans of its descendants (`PR_SET_CHILD_SUBREAPER`).
-    pub subreaper: AtomicBool,
-    /// The signal its parent gets when it ends, 0 for none.
-    pub exit_signal: AtomicU8,
-    /// Programs it has executed: what was agreed with an earlier one is not owed to a later one.
-    pub executions: AtomicU32,
-    /// Its parent's `executions` when the parent chose `exit_signal`.
-    pub parent_executions: AtomicU32,
     /// personality(2)
     pub personality: AtomicU32,
     /// `PR_SET_THP_DISABLE`
@@ -206,18 +192,16 @@ impl Session {
 }
 
 impl Process {
-    /// A process about to be entered into the tree. `like` is what it inherits from, if anything.
-    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>) -> Arc<Self> {
+    /// A process to be entered into the tree, a child of `like`, from which it inherits. `exit_signal` is what its parent gets
+    /// when it ends, 0 for none.
+    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>, exit_signal: u8) -> Arc<Self> {
         let limits = like.map_or(Limits::initial(max_threads() / 2), |parent| *parent.limits.lock());
         let inherit = |of: fn(&Process) -> &AtomicU32, default: u32| {
             AtomicU32::new(like.map_or(default, |parent| of(parent).load(Ordering::Relaxed)))
         };
         Arc::new(Self {
             pid,
-            pgid: inherit(|p| &p.pgid, pid),
-            session: Slot::new(like.map_or_else(|| Session::new(pid), |parent| parent.session.get())),
-            parent: AtomicU32::new(like.map_or(0, |parent| parent.pid)),
-            parent_thread: AtomicU32::new(0),
+            family: Family::new(pid, like, exit_signal),
             started: machine::time::now(),
             actions: Slot::new(actions),
             pending: PendingSignals::new(),
@@ -238,11 +222,6 @@ impl Process {
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
-            has_execed: AtomicBool::new(false),
-            subreaper: AtomicBool::new(false),
-            exit_signal: AtomicU8::new(sig::CHLD),
-            executions: AtomicU32::new(0),
-            parent_executions: AtomicU32::new(like.map_or(0, |parent| parent.executions.load(Ordering::Relaxed))),
             personality: inherit(|p| &p.personality, 0),
             thp_disabled: AtomicBool::new(like.is_some_and(|parent| parent.thp_disabled.load(Ordering::Relaxed))),
             oom_score: inherit(|p| &p.oom_score, 1000),
@@ -275,19 +254,19 @@ impl Process {
         self.pid == 1
     }
 
-    /// Its group.
+    /// Process group id.
     pub fn pgid(&self) -> Pid {
-        self.pgid.load(Ordering::Relaxed)
+        self.family.group()
     }
 
-    /// Its session's id.
+    /// Session id.
     pub fn sid(&self) -> Pid {
-        self.session.with(|session| session.id)
+        self.family.with_session(|session| session.id)
     }
 
-    /// Its parent; 0 for init.
+    /// Parent process id; 0 for init.
     pub fn ppid(&self) -> Pid {
-        self.parent.load(Ordering::Relaxed)
+        self.family.parent()
     }
 
     /// Whether `SIGKILL` ends it: to the first who asks.
