@@ -88,7 +88,7 @@ fn init_thread() -> ThreadRef {
     let frame = UserFrame::new(0, 0);
     let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: None };
     let thread = Thread::user(task, &start).expect("memory for the first thread at boot");
-    process.threads.lock().push(thread.clone());
+    process.threads.add_first(&thread);
     tree::add_process(&process, thread.tid(), None, &thread);
     thread
 }

@@ -54,7 +54,7 @@ impl Target {
         if self.tid != self.pid {
             return tree::thread(self.tid).ok_or(Errno::ESRCH);
         }
-        self.process()?.any_thread().ok_or(Errno::ESRCH)
+        self.process()?.threads.first().ok_or(Errno::ESRCH)
     }
 }
 

@@ -193,7 +193,7 @@ impl Inode for ProcNode {
             }
             Body::Threads => {
                 let process = self.target.process()?;
-                let mut ids: Vec<u32> = process.live_threads().iter().map(|thread| thread.tid()).collect();
+                let mut ids: Vec<u32> = process.threads.list().iter().map(|thread| thread.tid()).collect();
                 ids.sort_unstable();
                 self.list_numbers(from, S_IFDIR | 0o555, |at| ids.iter().copied().find(|&id| id >= at), emit);
             }

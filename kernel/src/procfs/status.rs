@@ -16,6 +16,7 @@ use crate::task::access::{self, By};
 use crate::task::account::Kind;
 use crate::task::clock;
 use crate::task::limits::resource;
+use crate::task::process::Phase;
 use crate::task::{Process, Thread, ThreadRef, current};
 use crate::time;
 
@@ -54,14 +55,11 @@ fn sizes(mm: Option<&AddressSpace>) -> Sizes {
 }
 
 fn letter(process: &Process, thread: Option<&ThreadRef>) -> char {
-    let life = *process.life.lock();
-    if life.zombie.is_some() {
-        return 'Z';
+    match process.life.phase() {
+        Phase::Zombie => 'Z',
+        Phase::Stopped => 'T',
+        Phase::Running => thread.map_or('X', |thread| thread.sched.letter()),
     }
-    if life.stopped.is_some() {
-        return 'T';
-    }
-    thread.map_or('X', |thread| thread.sched.letter())
 }
 
 /// The name of a thread; a process without threads (a zombie) has the one it ended with.
@@ -79,7 +77,7 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
 /// Time in user mode and in the kernel, of ended threads too.
 fn processor_time(process: &Process) -> (u64, u64) {
     let usage = *process.usage.lock();
-    process.live_threads().iter().fold((usage.user, usage.system), |(user, system), thread| {
+    process.threads.list().iter().fold((usage.user, usage.system), |(user, system), thread| {
         let (more_user, more_system) = clock::split_time(thread);
         (user + more_user, system + more_system)
     })
@@ -146,7 +144,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         ticks(usage.child_system).into(),
         (20 + nice).into(),
         nice.into(),
-        process.live_threads().len() as i128,
+        process.threads.count() as i128,
         0,
         ticks(process.started).into(),
         (sizes.total * 4096).into(),
@@ -284,7 +282,7 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
             _ => caught |= bit,
         }
     }
-    writeln!(out, "Threads:\t{}", process.live_threads().len())?;
+    writeln!(out, "Threads:\t{}", process.threads.count())?;
     let queued = thread.map_or(0, |thread| thread.creds.with(|creds| creds.account.sum(Kind::Signals)));
     writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;
     if let Some(thread) = thread {

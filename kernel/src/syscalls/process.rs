@@ -17,8 +17,8 @@ use crate::mm::frames;
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
-use crate::task::process::Ended;
-use crate::task::wait::{self, Change, Kind, Report, Wanted, Which};
+use crate::task::process::{Change, Changes, Ended};
+use crate::task::wait::{self, Kind, Report, Wanted, Which};
 use crate::task::{Pid, clone, exec, exit, pidfd, tree};
 use crate::user::{self, UserPtr};
 
@@ -226,9 +226,11 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
     };
     let wanted = Wanted {
         which,
-        ended: true,
-        stopped: options & abi::WUNTRACED != 0,
-        continued: options & abi::WCONTINUED != 0,
+        changes: Changes {
+            ended: true,
+            stopped: options & abi::WUNTRACED != 0,
+            continued: options & abi::WCONTINUED != 0,
+        },
         no_hang: options & abi::WNOHANG != 0,
         keep: false,
         kind: kind_of(options),
@@ -285,9 +287,11 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
     };
     let wanted = Wanted {
         which,
-        ended: options & abi::WEXITED != 0,
-        stopped: options & abi::WUNTRACED != 0,
-        continued: options & abi::WCONTINUED != 0,
+        changes: Changes {
+            ended: options & abi::WEXITED != 0,
+            stopped: options & abi::WUNTRACED != 0,
+            continued: options & abi::WCONTINUED != 0,
+        },
         no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
         kind: kind_of(options),
@@ -323,7 +327,7 @@ fn pidfd_getfd(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let process = pidfd::process_of(&call.task, call.int(0))?;
-    let thread = process.any_thread().filter(|_| !process.is_zombie()).ok_or(Errno::ESRCH)?;
+    let thread = process.threads.first().filter(|_| !process.is_zombie()).ok_or(Errno::ESRCH)?;
     let number = call.int(1);
     let file =
         access::take(&call.task, &thread, By::RealIds, |thread| thread.files.get().ok_or(Errno::ESRCH)?.get(number))??;

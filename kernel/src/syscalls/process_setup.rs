@@ -250,7 +250,7 @@ fn unshare(call: &mut Call<'_>) -> SysResult {
     // What threads of one process share cannot be unshared: these ask that there be only one.
     let alone = abi::CLONE_THREAD | abi::CLONE_SIGHAND | abi::CLONE_VM;
     let known = abi::CLONE_FS | abi::CLONE_FILES | abi::CLONE_SYSVSEM | alone;
-    if flags & !known != 0 || (flags & alone != 0 && call.task.process.threads.lock().len() > 1) {
+    if flags & !known != 0 || (flags & alone != 0 && call.task.process.threads.count() > 1) {
         return Err(Errno::EINVAL);
     }
     if flags & abi::CLONE_FS != 0 {

@@ -49,7 +49,7 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
     let process = named(call)?;
     if process.pid != call.task.pid() {
         let mine = call.task.creds();
-        let theirs = process.any_thread().map(|thread| thread.creds());
+        let theirs = process.threads.first().map(|thread| thread.creds());
         let same = theirs
             .is_some_and(|t| [t.uid, t.euid, t.suid] == [mine.uid; 3] && [t.gid, t.egid, t.sgid] == [mine.gid; 3]);
         if !same && !mine.capable(cap::SYS_RESOURCE) {
@@ -69,18 +69,20 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
 /// What a process and its ended threads used so far.
 pub(super) fn whole_usage(process: &Process) -> Usage {
     let mut usage = *process.usage.lock();
-    for thread in process.threads.lock().iter() {
-        let (user, system) = clock::split_time(thread);
-        usage.user += user;
-        usage.system += system;
-        usage.minor_faults += thread.minor_faults.load(Ordering::Relaxed);
-        usage.major_faults += thread.major_faults.load(Ordering::Relaxed);
-        usage.voluntary += thread.sched.voluntary.load(Ordering::Relaxed);
-        usage.involuntary += thread.sched.involuntary.load(Ordering::Relaxed);
-        if let Some(mm) = thread.mm() {
-            usage.max_rss = usage.max_rss.max(mm.peak() * 4);
+    process.threads.with(|threads| {
+        for thread in threads {
+            let (user, system) = clock::split_time(thread);
+            usage.user += user;
+            usage.system += system;
+            usage.minor_faults += thread.minor_faults.load(Ordering::Relaxed);
+            usage.major_faults += thread.major_faults.load(Ordering::Relaxed);
+            usage.voluntary += thread.sched.voluntary.load(Ordering::Relaxed);
+            usage.involuntary += thread.sched.involuntary.load(Ordering::Relaxed);
+            if let Some(mm) = thread.mm() {
+                usage.max_rss = usage.max_rss.max(mm.peak() * 4);
+            }
         }
-    }
+    });
     usage
 }
 

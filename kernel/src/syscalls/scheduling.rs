@@ -314,12 +314,12 @@ fn threads(call: &Call<'_>) -> Result<Vec<ThreadRef>, Errno> {
         0 => tree::thread(who).into_iter().collect(),
         1 => {
             let group = if who == 0 { me.process.pgid() } else { who };
-            tree::group_members(group).iter().flat_map(|process| process.live_threads()).collect()
+            tree::group_members(group).iter().flat_map(|process| process.threads.list()).collect()
         }
         2 => {
             let uid = if who == 0 { me.creds.with(|creds| creds.uid) } else { who };
             let all = tree::all_processes();
-            let threads = all.iter().flat_map(|process| process.live_threads());
+            let threads = all.iter().flat_map(|process| process.threads.list());
             threads.filter(|thread| thread.creds.with(|creds| creds.uid) == uid).collect()
         }
         _ => return Err(Errno::EINVAL),

@@ -116,7 +116,7 @@ pub fn process_time(process: &Process) -> Nanos {
         let usage = process.usage.lock();
         usage.user + usage.system
     };
-    let live: u64 = process.threads.lock().iter().map(|thread| thread.sched.run_time()).sum();
+    let live: u64 = process.threads.with(|threads| threads.iter().map(|thread| thread.sched.run_time()).sum());
     ended + live
 }
 

@@ -111,17 +111,11 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         // Linux ignores a bad address here: the child exists already.
         let _ = UserPtr::<u32>::new(request.parent_tid).write(tid);
     }
-    {
-        let mut threads = process.threads.lock();
-        let leaving = || process.ending.load(Ordering::Acquire) || process.executing.load(Ordering::SeqCst);
-        if is_thread && leaving() {
-            return Err(Errno::EAGAIN);
-        }
-        threads.push(thread.clone());
-    }
     if is_thread {
+        process.add_thread(&thread)?;
         tree::add_thread(&thread);
     } else {
+        process.threads.add_first(&thread);
         tree::add_process(&process, me.tid(), asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
         trace::event::fork(me.pid(), tid);
     }

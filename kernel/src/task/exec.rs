@@ -26,7 +26,7 @@ use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::mm::Owner as _;
-use crate::sched::{self, Sleep};
+use crate::sched;
 use crate::task::signal::AltStack;
 use crate::trace;
 use crate::trace::span::{Id, span};
@@ -232,24 +232,9 @@ const CLEARED_PERSONALITY: u32 = 0x0074_0000;
 
 /// Ends every other thread of the process and waits until they are gone. `EAGAIN` if the process itself must end.
 fn only_thread(me: &Thread) -> Result<(), Errno> {
-    let alone = || (me.process.threads.lock().len() == 1).then_some(());
-    if alone().is_some() {
-        return Ok(());
+    if me.process.threads.dismiss_others(me.tid())? {
+        super::tree::take_over(me);
     }
-    // Of two that execute at once the first goes on; the other waits here for its end.
-    let first = || (!me.process.executing.swap(true, Ordering::SeqCst)).then_some(());
-    me.process.resumed.wait_until(None, Sleep::Killable, first).map_err(|_| Errno::EAGAIN)?;
-    // From here on no thread is made.
-    for thread in me.process.live_threads() {
-        if thread.tid() != me.tid() {
-            thread.must_exit.store(true, Ordering::SeqCst);
-            sched::notify(&thread, true);
-        }
-    }
-    let gone = me.process.resumed.wait_until(None, Sleep::Killable, alone);
-    me.process.executing.store(false, Ordering::SeqCst);
-    gone.map_err(|_| Errno::EAGAIN)?;
-    super::tree::take_over(me);
     Ok(())
 }
 

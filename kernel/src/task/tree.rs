@@ -5,7 +5,6 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
 
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
@@ -69,7 +68,7 @@ pub fn next_process(from: Pid) -> Option<Arc<Process>> {
 pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn FnMut(&Process) -> bool) -> Option<()> {
     let tree = TREE.try_lock()?;
     let _ = tree.threads.values().all(thread)
-        && tree.nodes.values().filter(|node| node.process.try_is_zombie()).all(|node| zombie(&node.process));
+        && tree.nodes.values().filter(|node| node.process.life.try_is_zombie()).all(|node| zombie(&node.process));
     Some(())
 }
 
@@ -183,7 +182,8 @@ pub fn remove_thread(process: &Process, tid: Tid) -> Vec<Arc<Process>> {
 fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
     let Some(node) = tree.nodes.get(&process.pid).filter(|node| !node.children.is_empty()) else { return Vec::new() };
     let goes_on = |tid: &Tid| *tid != from && tree.threads.contains_key(tid);
-    let Some(heir) = process.threads.lock().iter().map(|thread| thread.tid()).find(goes_on) else { return Vec::new() };
+    let heir = process.threads.with(|threads| threads.iter().map(|thread| thread.tid()).find(goes_on));
+    let Some(heir) = heir else { return Vec::new() };
     let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
     let own = children.filter(|child| child.family.parent_thread() == from);
     own.inspect(|child| child.family.set_parent_thread(&tree.key, heir)).cloned().collect()
@@ -238,7 +238,7 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     let mut heir = dying.ppid();
     while heir > 1 {
         let node = tree.nodes.get(&heir)?;
-        if node.process.family.is_subreaper() && !node.process.ending.load(Ordering::Relaxed) {
+        if node.process.family.is_subreaper() && !node.process.life.is_ending() {
             break;
         }
         heir = node.process.ppid();
@@ -246,7 +246,7 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     let heir = heir.max(1);
     let processes: Vec<Arc<Process>> =
         orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
-    let heirs_thread = tree.nodes.get(&heir)?.process.any_thread().map_or(heir, |thread| thread.tid());
+    let heirs_thread = tree.nodes.get(&heir)?.process.threads.first().map_or(heir, |thread| thread.tid());
     for orphan in &processes {
         orphan.family.reparent(&tree.key, heir, heirs_thread);
     }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use linux_abi::Errno;
 
-use super::process::{Ended, Process};
+use super::process::{Change, Changes, Process};
 use super::{Pid, Task, tree};
 use crate::sync::wait::WaitError;
 use crate::trace::span::{Id, span};
@@ -25,12 +25,8 @@ pub enum Which {
 pub struct Wanted {
     /// Which children.
     pub which: Which,
-    /// Those that ended.
-    pub ended: bool,
-    /// Those that stopped.
-    pub stopped: bool,
-    /// Those that continued.
-    pub continued: bool,
+    /// The changes to report.
+    pub changes: Changes,
     /// Do not sleep.
     pub no_hang: bool,
     /// Leave the child waitable.
@@ -52,17 +48,6 @@ pub enum Kind {
     All,
 }
 
-/// What a child did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Ended.
-    Ended(Ended),
-    /// Stopped by this signal.
-    Stopped(u8),
-    /// Continued.
-    Continued,
-}
-
 /// A child that changed.
 pub struct Report {
     /// Which.
@@ -82,7 +67,7 @@ pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
         Scan::NotYet if wanted.no_hang => Some(Ok(None)),
         Scan::NotYet => None,
     };
-    match me.process.child_changed.wait(look) {
+    match me.process.life.child_changed().wait(look) {
         Ok(outcome) => outcome,
         Err(WaitError::Interrupted) => Err(Errno::ERESTARTSYS),
         Err(WaitError::TimedOut) => Err(Errno::EINTR),
@@ -125,37 +110,21 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             return None;
         }
         // What has ended neither stops nor continues any more.
-        if child.is_zombie() && !wanted.ended {
+        if child.is_zombie() && !wanted.changes.ended {
             return None;
         }
         any = true;
-        let change = change_of(child, wanted)?;
+        let change = child.life.report(wanted.changes, wanted.keep)?;
         Some((child.clone(), change))
     });
     match found {
         Some((process, change)) => {
-            let uid = process.creds().map_or(0, |creds| creds.uid);
+            let uid = process.threads.creds().map_or(0, |creds| creds.uid);
             Scan::Found(Report { process, change, uid })
         }
         None if any => Scan::NotYet,
         None => Scan::Nobody,
     }
-}
-
-fn change_of(child: &Process, wanted: &Wanted) -> Option<Change> {
-    let mut life = child.life.lock();
-    if let Some(ended) = life.zombie {
-        return wanted.ended.then_some(Change::Ended(ended));
-    }
-    if let (true, true, Some(signal)) = (wanted.stopped, life.stop_unreported, life.stopped) {
-        life.stop_unreported = wanted.keep;
-        return Some(Change::Stopped(signal));
-    }
-    if wanted.continued && life.continued_unreported {
-        life.continued_unreported = wanted.keep;
-        return Some(Change::Continued);
-    }
-    None
 }
 
 fn reap_into(me: &Task, child: &Arc<Process>) -> bool {

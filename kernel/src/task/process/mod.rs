@@ -1,29 +1,34 @@
 //! What a process's threads share; its timers are in [`itimer`] and [`posix`].
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL};
+use linux_abi::Errno;
 use machine::sync::{Once, SpinLock};
 use machine::time::Nanos;
 
 use super::account::Charge;
 use super::limits::{Limits, max_threads};
-use super::{Above, Creds, PendingSignals, Pid, Slot, ThreadRef};
+use super::{Above, PendingSignals, Pid, Slot, ThreadRef};
 use crate::log;
 use crate::mm::AddressSpace;
+use crate::sched;
 use crate::sync::wait::WaitQueue;
 use crate::upper::Kwab;
 
 pub mod family;
 pub mod itimer;
+mod life;
 pub mod posix;
+mod threads;
 
 use family::Family;
 use itimer::Itimers;
+pub use life::{Change, Changes, Ended, Life, Phase};
 use posix::PosixTimers;
+pub use threads::Threads;
 
 /// A process.
 pub struct Process {
@@ -40,27 +45,11 @@ pub struct Process {
     /// Where its readers of signals (signalfd) wait; made by the first.
     readers: Once<Arc<WaitQueue>>,
     /// Its live threads.
-    pub threads: SpinLock<Vec<ThreadRef>>,
-    /// How it goes on: running, stopped, ending, gone.
-    pub life: SpinLock<Life>,
-    /// Set once the whole process is to end: threads leave on their next way to user mode.
-    pub ending: AtomicBool,
-    /// Set while a thread executes a program and waits for the others to be gone.
-    pub executing: AtomicBool,
-    /// Set by the thread that writes the dump of a process that `SIGKILL` ends.
-    dumped: AtomicBool,
-    /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
-    pub stopping: AtomicBool,
-    /// Woken when a stopped process continues or must die.
-    pub resumed: WaitQueue,
-    /// Its parents' and siblings' waiters: woken when a child of this process changes state.
-    pub child_changed: WaitQueue,
-    /// Woken when it has ended.
-    pub ended: WaitQueue,
+    pub threads: Threads,
+    /// Whether it runs, is stopped, is ending or is a zombie.
+    pub life: Life,
     /// Resource limits.
     pub limits: SpinLock<Limits>,
-    /// Whom it acted as when its last thread ended.
-    pub last_creds: SpinLock<Option<Arc<Creds>>>,
     /// What it counts for its user between its end and when it is waited for.
     pub counted: SpinLock<Option<Charge>>,
     /// What reaped children and ended threads used.
@@ -86,7 +75,7 @@ pub struct Comm<'a>(pub &'a Process);
 
 impl fmt::Display for Comm<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(thread) = self.0.any_thread() else { return f.write_str("?") };
+        let Some(thread) = self.0.threads.first() else { return f.write_str("?") };
         let mut comm = [0; 16];
         let len = thread.comm(&mut comm);
         log::Bytes(&comm[..len]).fmt(f)
@@ -106,45 +95,6 @@ impl Actions {
     pub fn get(&self, signal: u8) -> Disposition {
         self.0.lock()[usize::from(signal) - 1]
     }
-}
-
-/// How a process ended: the two halves of a wait status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// By `exit` with this code.
-    Exited(u8),
-    /// By a signal.
-    Killed {
-        /// Which.
-        signal: u8,
-        /// Whether the core bit is set.
-        core: bool,
-    },
-}
-
-impl Ended {
-    /// The status `wait4` stores.
-    pub fn wait_status(self) -> i32 {
-        match self {
-            Ended::Exited(code) => i32::from(code) << 8,
-            Ended::Killed { signal, core } => i32::from(signal) | if core { 0x80 } else { 0 },
-        }
-    }
-}
-
-/// How a process goes on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Life {
-    /// Set by the first `exit_group` or fatal signal: the status of the whole.
-    pub ending: Option<Ended>,
-    /// All threads are gone: waiting for its parent.
-    pub zombie: Option<Ended>,
-    /// Stopped by this signal.
-    pub stopped: Option<u8>,
-    /// The stop was not yet reported to a waiter.
-    pub stop_unreported: bool,
-    /// A continuation was not yet reported.
-    pub continued_unreported: bool,
 }
 
 /// Processor time and faults.
@@ -206,18 +156,10 @@ impl Process {
             actions: Slot::new(actions),
             pending: PendingSignals::new(),
             readers: Once::new(),
-            threads: SpinLock::new(Vec::new()),
-            life: SpinLock::new(Life::default()),
-            ending: AtomicBool::new(false),
-            executing: AtomicBool::new(false),
-            dumped: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            resumed: WaitQueue::new(),
-            child_changed: WaitQueue::new(),
-            ended: WaitQueue::new(),
+            threads: Threads::new(),
+            life: Life::new(),
             cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
             limits: SpinLock::new(limits),
-            last_creds: SpinLock::new(None),
             counted: SpinLock::new(None),
             usage: SpinLock::new(Usage::default()),
             itimers: Itimers::default(),
@@ -269,35 +211,24 @@ impl Process {
         self.family.parent()
     }
 
-    /// Whether `SIGKILL` ends it: to the first who asks.
-    pub fn was_killed(&self) -> bool {
-        let killed = matches!(self.life.lock().ending, Some(Ended::Killed { signal: sig::KILL, .. }));
-        killed && !self.dumped.swap(true, Ordering::Relaxed)
-    }
-
-    /// Whether it has ended and waits for its parent.
+    /// Whether it has ended and was not waited for.
     pub fn is_zombie(&self) -> bool {
-        self.life.lock().zombie.is_some()
+        self.life.is_zombie()
     }
 
-    /// [`is_zombie`](Self::is_zombie) for dumps: `false` when it cannot be told.
-    pub fn try_is_zombie(&self) -> bool {
-        self.life.try_lock().is_some_and(|life| life.zombie.is_some())
+    /// Begins its end with this status: every thread leaves on its next way to user mode. The first caller decides the status.
+    pub fn begin_end(&self, ended: Ended) {
+        if self.life.begin_end(ended) {
+            for thread in &self.threads.list() {
+                sched::notify(thread, true);
+            }
+            self.threads.interrupt_execution();
+        }
     }
 
-    /// Its live threads, as of now.
-    pub fn live_threads(&self) -> Vec<ThreadRef> {
-        self.threads.lock().clone()
-    }
-
-    /// Some live thread: the first one while it lives.
-    pub fn any_thread(&self) -> Option<ThreadRef> {
-        self.threads.lock().first().cloned()
-    }
-
-    /// Whom it acts as, or acted as when it ended.
-    pub fn creds(&self) -> Option<Arc<Creds>> {
-        self.any_thread().map(|thread| thread.creds()).or_else(|| self.last_creds.lock().clone())
+    /// Adds a further thread: `EAGAIN` while the process ends or executes a program.
+    pub fn add_thread(&self, thread: &ThreadRef) -> Result<(), Errno> {
+        self.threads.add(thread, || self.life.is_ending())
     }
 
     /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).

@@ -19,13 +19,13 @@ use crate::upper::Kwab;
 pub fn deliver(user: &mut UserFrame) {
     let me = current();
     while needs_attention(&me) {
-        if me.process.ending.load(Ordering::Acquire) || me.must_exit.load(Ordering::Acquire) {
-            if me.process.was_killed() {
+        if me.process.life.is_ending() || me.must_exit.load(Ordering::Acquire) {
+            if me.process.life.claim_dump_of_kill() {
                 <Kwab as Observer>::process_dies(&me, user, &SigInfo::kernel(sig::KILL));
             }
             exit::exit_thread(0);
         }
-        if me.process.stopping.load(Ordering::Acquire) {
+        if me.process.life.is_stopping() {
             jobs::park(&me);
             continue;
         }
@@ -47,7 +47,7 @@ fn act(me: &Thread, user: &mut UserFrame, info: &SigInfo) {
         Delivery::Kill { core } => {
             <Kwab as Observer>::process_dies(me, user, info);
             let core = core && may_dump(me);
-            super::end_process(&me.process, Ended::Killed { signal: info.signal, core });
+            me.process.begin_end(Ended::Killed { signal: info.signal, core });
             exit::exit_thread(0);
         }
         Delivery::Stop => {

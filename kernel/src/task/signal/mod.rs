@@ -5,7 +5,6 @@
 //! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
@@ -15,6 +14,7 @@ use machine::sync::SpinLock;
 use crate::sched::{self, Sleep, ThreadState};
 use crate::sync::wait::WaitQueue;
 use crate::task::account::{Charge, Kind};
+use crate::task::process::Ended;
 use crate::task::{PendingSignals, Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
 use crate::trace::flight;
 
@@ -113,7 +113,7 @@ pub fn set_blocked(me: &Task, mask: SigSet) {
     let shared = me.process.pending.set().0 & mask.0 & !old.0;
     if shared != 0 {
         // What this thread no longer takes, another may.
-        for thread in me.process.live_threads() {
+        for thread in me.process.threads.list() {
             if shared & !thread.signals.blocked().0 != 0 {
                 sched::notify(&thread, false);
             }
@@ -139,8 +139,8 @@ pub fn restore_mask(me: &Task) {
 pub fn needs_attention(task: &Task) -> bool {
     let pending = pending_set(task).0;
     pending & !task.signals.blocked.load(Ordering::Relaxed) != 0
-        || task.process.ending.load(Ordering::Acquire)
-        || task.process.stopping.load(Ordering::Acquire)
+        || task.process.life.is_ending()
+        || task.process.life.is_stopping()
         || task.must_exit.load(Ordering::Acquire)
 }
 
@@ -148,9 +148,7 @@ pub fn needs_attention(task: &Task) -> bool {
 pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
     match sleep {
         Sleep::Interruptible => needs_attention(task),
-        Sleep::Killable | Sleep::Stopped => {
-            task.process.ending.load(Ordering::Acquire) || task.must_exit.load(Ordering::Acquire)
-        }
+        Sleep::Killable | Sleep::Stopped => task.process.life.is_ending() || task.must_exit.load(Ordering::Acquire),
         Sleep::Uninterruptible => false,
     }
 }
@@ -189,19 +187,17 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
         continue_if_asked(process, signal);
         return Ok(false);
     }
-    let charge = |limit| admit(process, process.threads.lock().first().map(|thread| &***thread), limit);
+    let charge =
+        |limit| process.threads.with(|threads| admit(process, threads.first().map(|thread| &***thread), limit));
     if !process.pending.push(info, charge) {
         return Err(Errno::EAGAIN);
     }
     continue_if_asked(process, signal);
     process.wake_readers();
-    let threads = process.threads.lock();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
     };
-    if let Some(thread) = threads.iter().find(wants) {
-        let thread = thread.clone();
-        drop(threads);
+    if let Some(thread) = process.threads.find(wants) {
         tell(&thread, signal);
     }
     Ok(true)
@@ -275,25 +271,6 @@ pub fn from_caller(me: &Task, signal: u8, code: i32) -> SigInfo {
     SigInfo { signal, code, errno: 0, cause: Cause::Sender { pid: me.pid(), uid } }
 }
 
-/// Begins the end of a process: every thread leaves on its next way to user mode. The first caller decides the status.
-pub fn end_process(process: &Process, ended: crate::task::process::Ended) {
-    {
-        let mut life = process.life.lock();
-        if life.ending.is_some() {
-            return;
-        }
-        life.ending = Some(ended);
-        life.stopped = None;
-        process.ending.store(true, Ordering::SeqCst);
-        process.stopping.store(false, Ordering::SeqCst);
-    }
-    let threads: Vec<ThreadRef> = process.live_threads();
-    for thread in &threads {
-        sched::notify(thread, true);
-    }
-    process.resumed.wake_all();
-}
-
 /// Does what sending alone does; whether the signal must then be queued.
 fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> bool {
     if process.is_zombie() {
@@ -306,10 +283,12 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
     }
     let disposition = process.actions.with(|actions| actions.get(info.signal));
     let (mut blocked, mut wanted) = (true, false);
-    for thread in process.threads.lock().iter() {
-        blocked &= thread.signals.blocked().has(info.signal);
-        wanted |= SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
-    }
+    process.threads.with(|threads| {
+        for thread in threads {
+            blocked &= thread.signals.blocked().has(info.signal);
+            wanted |= SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
+        }
+    });
     let blocked = thread.map_or(blocked, |thread| thread.signals.blocked().has(info.signal));
     if !blocked && !wanted {
         if disposition.ignores(info.signal) {
@@ -321,8 +300,7 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         }
     }
     if info.signal == sig::KILL && !process.is_init() {
-        let ended = crate::task::process::Ended::Killed { signal: sig::KILL, core: false };
-        end_process(process, ended);
+        process.begin_end(Ended::Killed { signal: sig::KILL, core: false });
     }
     true
 }
@@ -339,9 +317,11 @@ fn tell(thread: &ThreadRef, signal: u8) {
 /// Forgets pending signals of `set` everywhere in a process.
 pub fn discard(process: &Process, set: SigSet) {
     let mut any = process.pending.discard(set);
-    for thread in process.threads.lock().iter() {
-        any |= thread.signals.pending.discard(set);
-    }
+    process.threads.with(|threads| {
+        for thread in threads {
+            any |= thread.signals.pending.discard(set);
+        }
+    });
     if any {
         process.timers.discarded(set);
     }

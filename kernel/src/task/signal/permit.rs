@@ -12,7 +12,7 @@ pub fn permit(me: &Task, target: &Process, signal: u8) -> Result<(), Errno> {
         return Ok(());
     }
     let mine = me.creds();
-    let Some(theirs) = target.creds() else { return Ok(()) };
+    let Some(theirs) = target.threads.creds() else { return Ok(()) };
     let continues = signal == sig::CONT && target.sid() == me.process.sid();
     if continues || may_signal((mine.uid, mine.euid), (theirs.uid, theirs.suid), mine.capable(cap::KILL)) {
         Ok(())
@@ -38,7 +38,7 @@ impl Asker {
 
     /// Whether its signal may reach `target`, which may have become somebody else meanwhile.
     pub fn may_reach(self, target: &Process) -> bool {
-        let Some(thread) = target.any_thread() else { return false };
+        let Some(thread) = target.threads.first() else { return false };
         let ids = thread.creds.with(|creds| (creds.uid, creds.suid));
         may_signal((self.uid, self.euid), ids, self.euid == 0)
     }
