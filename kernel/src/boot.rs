@@ -120,7 +120,7 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
 /// Lets programs be dumped where the command line gave dumps a place. Without one the soft limit is Linux's default, 0.
 fn permit_dumps(me: &Thread) {
     if crash::dumps_processes() {
-        me.process.limits.lock().0[resource::CORE].soft = limits::INFINITY;
+        me.process.accounting.change_limits(|limits| limits.0[resource::CORE].soft = limits::INFINITY);
     }
 }
 

@@ -45,17 +45,17 @@ impl SignalFd {
     /// Reads another set from now on.
     pub fn replace(&self, set: SigSet) {
         *self.set.lock() = readable(set);
-        current().process.readers().wake_all();
+        current().process.signals.readers().wake_all();
     }
 
     /// Does what `waiter` is for at the calling process's queue.
     fn queue(&self, waiter: &mut Waiter<'_>) {
         match waiter.mode() {
-            Mode::Thread => waiter.add_shared(current().process.readers().clone()),
+            Mode::Thread => waiter.add_shared(current().process.signals.readers().clone()),
             Mode::AddHook(hook) => {
                 let process = &current().process;
-                self.hooks.lock().insert(hook.id(), Arc::downgrade(process.readers()));
-                process.readers().add_hook(hook.clone());
+                self.hooks.lock().insert(hook.id(), Arc::downgrade(process.signals.readers()));
+                process.signals.readers().add_hook(hook.clone());
             }
             Mode::RemoveHook(hook) => {
                 let queue = self.hooks.lock().remove(&hook.id());
@@ -84,7 +84,7 @@ impl FileOps for SignalFd {
         let first = match self.take() {
             Some(info) => info,
             None if file.is_nonblocking() => return Err(Errno::EAGAIN),
-            None => current().process.readers().wait(|| self.take())?,
+            None => current().process.signals.readers().wait(|| self.take())?,
         };
         sink.put(&record(&first))?;
         while sink.left() >= RECORD

@@ -76,7 +76,7 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
 
 /// Time in user mode and in the kernel, of ended threads too.
 fn processor_time(process: &Process) -> (u64, u64) {
-    let usage = *process.usage.lock();
+    let usage = process.accounting.ended_threads();
     process.threads.list().iter().fold((usage.user, usage.system), |(user, system), thread| {
         let (more_user, more_system) = clock::split_time(thread);
         (user + more_user, system + more_system)
@@ -113,7 +113,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let thread = target.thread().ok();
     let mm = thread.as_ref().and_then(|thread| thread.mm());
     let sizes = sizes(mm.as_deref());
-    let usage = *process.usage.lock();
+    let (usage, of_children) = (process.accounting.ended_threads(), process.accounting.children());
     let (user, system) = processor_time(&process);
     let (tty, foreground) =
         process.family.with_session(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
@@ -135,13 +135,13 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         foreground.into(),
         0,
         faults.into(),
-        usage.child_minor.into(),
+        of_children.minor_faults.into(),
         usage.major_faults.into(),
-        usage.child_major.into(),
+        of_children.major_faults.into(),
         ticks(user).into(),
         ticks(system).into(),
-        ticks(usage.child_user).into(),
-        ticks(usage.child_system).into(),
+        ticks(of_children.user).into(),
+        ticks(of_children.system).into(),
         (20 + nice).into(),
         nice.into(),
         process.threads.count() as i128,
@@ -274,7 +274,7 @@ fn memory(out: &mut String, sizes: &Sizes) -> core::fmt::Result {
 fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
     let (mut ignored, mut caught) = (0_u64, 0_u64);
     for signal in 1..=64_u8 {
-        let handler = process.actions.with(|actions| actions.get(signal).handler);
+        let handler = process.signals.action(signal).handler;
         let bit = 1 << (signal - 1);
         match handler {
             SIG_IGN => ignored |= bit,
@@ -287,7 +287,7 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
     writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;
     if let Some(thread) = thread {
         writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending.set().0)?;
-        writeln!(out, "ShdPnd:\t{:016x}", process.pending.set().0)?;
+        writeln!(out, "ShdPnd:\t{:016x}", process.signals.pending.set().0)?;
         writeln!(out, "SigBlk:\t{:016x}", thread.signals.blocked().0)?;
         writeln!(out, "SigIgn:\t{ignored:016x}\nSigCgt:\t{caught:016x}")?;
         let creds = thread.creds();

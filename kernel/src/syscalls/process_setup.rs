@@ -128,8 +128,8 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
         // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
-        41 => me.process.thp_disabled.store(value != 0, Ordering::Relaxed),
-        42 => return Ok(usize::from(me.process.thp_disabled.load(Ordering::Relaxed))),
+        41 => me.process.set_thp_disabled(value != 0),
+        42 => return Ok(usize::from(me.process.is_thp_disabled())),
         // PR_GET_TIMING, PR_SET_TIMING: PR_TIMING_STATISTICAL is the only one.
         13 => {}
         14 if value == 0 => {}
@@ -237,10 +237,10 @@ fn arch_prctl(call: &mut Call<'_>) -> SysResult {
 }
 
 fn personality(call: &mut Call<'_>) -> SysResult {
-    let personality = &call.task.process.personality;
-    let old = personality.load(Ordering::Relaxed);
+    let process = &call.task.process;
+    let old = process.personality();
     if call.uint(0) != u32::MAX {
-        personality.store(call.uint(0), Ordering::Relaxed);
+        process.set_personality(call.uint(0));
     }
     Ok(old as usize)
 }

@@ -24,7 +24,7 @@ pub const CALLS: Calls = &[
 ];
 
 fn getrlimit(call: &mut Call<'_>) -> SysResult {
-    let limits = *call.task.process.limits.lock();
+    let limits = call.task.process.accounting.limits();
     let limit = limits.0.get(call.uint(0) as usize).ok_or(Errno::EINVAL)?;
     write_words(call.arg(1), &[limit.soft, limit.hard])?;
     Ok(0)
@@ -37,9 +37,7 @@ fn setrlimit(call: &mut Call<'_>) -> SysResult {
 
 fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limit) -> SysResult {
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
-    let mut limits = process.limits.lock();
-    limits.change(resource, limit, privileged)?;
-    process.cpu_deadline.store(limits.cpu_deadline(), Ordering::Relaxed);
+    process.accounting.change_limits(|limits| limits.change(resource, limit, privileged))?;
     Ok(0)
 }
 
@@ -56,7 +54,7 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
             return Err(Errno::EPERM);
         }
     }
-    let old = *process.limits.lock().0.get(resource).ok_or(Errno::EINVAL)?;
+    let old = *process.accounting.limits().0.get(resource).ok_or(Errno::EINVAL)?;
     if let Some([soft, hard]) = new {
         change_limit(call, &process, resource, Limit { soft, hard })?;
     }
@@ -68,16 +66,10 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
 
 /// What a process and its ended threads used so far.
 pub(super) fn whole_usage(process: &Process) -> Usage {
-    let mut usage = *process.usage.lock();
+    let mut usage = process.accounting.ended_threads();
     process.threads.with(|threads| {
         for thread in threads {
-            let (user, system) = clock::split_time(thread);
-            usage.user += user;
-            usage.system += system;
-            usage.minor_faults += thread.minor_faults.load(Ordering::Relaxed);
-            usage.major_faults += thread.major_faults.load(Ordering::Relaxed);
-            usage.voluntary += thread.sched.voluntary.load(Ordering::Relaxed);
-            usage.involuntary += thread.sched.involuntary.load(Ordering::Relaxed);
+            usage.add(&clock::thread_usage(thread));
             if let Some(mm) = thread.mm() {
                 usage.max_rss = usage.max_rss.max(mm.peak() * 4);
             }
@@ -118,17 +110,7 @@ fn getrusage(call: &mut Call<'_>) -> SysResult {
     const THREAD: i32 = 1;
     let usage = match call.int(0) {
         OWN => whole_usage(&call.task.process),
-        CHILDREN => {
-            let all = *call.task.process.usage.lock();
-            Usage {
-                user: all.child_user,
-                system: all.child_system,
-                minor_faults: all.child_minor,
-                major_faults: all.child_major,
-                max_rss: all.child_max_rss,
-                ..Usage::default()
-            }
-        }
+        CHILDREN => call.task.process.accounting.children(),
         THREAD => {
             let (user, system) = clock::split_time(&call.task);
             let minor_faults = call.task.minor_faults.load(Ordering::Relaxed);
@@ -142,8 +124,8 @@ fn getrusage(call: &mut Call<'_>) -> SysResult {
 
 fn times(call: &mut Call<'_>) -> SysResult {
     if call.arg(0) != 0 {
-        let usage = whole_usage(&call.task.process);
-        let all = [usage.user, usage.system, usage.child_user, usage.child_system];
+        let (usage, children) = (whole_usage(&call.task.process), call.task.process.accounting.children());
+        let all = [usage.user, usage.system, children.user, children.system];
         write_words(call.arg(0), &all.map(time::to_ticks))?;
     }
     Ok(time::to_ticks(machine::time::now()) as usize)

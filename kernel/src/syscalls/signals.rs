@@ -63,9 +63,7 @@ fn rt_sigaction(call: &mut Call<'_>) -> SysResult {
     if new.is_some() && SigSet::UNBLOCKABLE.has(signal) {
         return Err(Errno::EINVAL);
     }
-    let old = call.task.process.actions.with(|actions| {
-        let mut table = actions.0.lock();
-        let entry = &mut table[usize::from(signal) - 1];
+    let old = call.task.process.signals.edit_action(signal, |entry| {
         let old = *entry;
         if let Some(new) = new {
             *entry = new;

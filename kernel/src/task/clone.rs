@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigSet};
+use kernel_logic::signal::{MAX_SIGNAL, SigSet};
 use linux_abi::Errno;
 use linux_abi::flags::process as flags;
 pub use linux_abi::numbers::CLONE_CLEAR_SIGHAND;
@@ -14,7 +14,6 @@ use machine::trap::TrapCode;
 
 use super::account::{Charge, Kind};
 use super::creds::cap;
-use super::process::Actions;
 use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::fs::closing::Closing;
 use crate::inject::{self, Fault};
@@ -161,13 +160,9 @@ fn child_memory(me: &Thread, shared: bool, own_stack: bool) -> Result<Arc<Addres
 fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
     let asked = |flag: u64| request.flags & flag != 0;
     let actions = if asked(flags::CLONE_SIGHAND) {
-        me.process.actions.get()
+        me.process.signals.actions()
     } else {
-        let mut table = me.process.actions.with(|actions| *actions.0.lock());
-        if asked(CLONE_CLEAR_SIGHAND) {
-            table.iter_mut().for_each(Disposition::forget_handler);
-        }
-        Arc::new(Actions(SpinLock::new(table)))
+        me.process.signals.copy_actions(asked(CLONE_CLEAR_SIGHAND))
     };
     Process::new(pid, Some(&me.process), actions, request.exit_signal)
 }

@@ -8,7 +8,6 @@ use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
-use machine::sync::SpinLock;
 use machine::thread::running;
 
 use super::access;
@@ -16,7 +15,6 @@ use super::account::Kind;
 use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
-use super::process::Actions;
 use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::dentry::Moment;
@@ -214,12 +212,13 @@ fn settle_secure(me: &Thread, old: &Creds, new: &Creds, secure: bool, has_set_id
         me.parent_death_signal.store(0, Ordering::Relaxed);
     }
     if has_set_id {
-        me.process.personality.fetch_and(!CLEARED_PERSONALITY, Ordering::Relaxed);
+        me.process.set_personality(me.process.personality() & !CLEARED_PERSONALITY);
     }
     if secure {
-        let mut limits = me.process.limits.lock();
-        let stack = &mut limits.0[resource::STACK];
-        stack.soft = stack.soft.min(SECURE_STACK);
+        me.process.accounting.change_limits(|limits| {
+            let stack = &mut limits.0[resource::STACK];
+            stack.soft = stack.soft.min(SECURE_STACK);
+        });
     }
 }
 
@@ -246,7 +245,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.set_space(Some(mm.space.clone()));
     let old = access::switch(me, mm, Arc::new(creds));
     if let Some(old) = old {
-        me.process.note_resident(&old);
+        me.process.accounting.note_resident(&old);
         drop(old);
     }
     drop(switching);
@@ -277,20 +276,9 @@ fn own_files(me: &Thread) {
     files.close_on_exec();
 }
 
-/// Handlers are gone with the program; ignored signals stay ignored (execve(2)).
+/// Takes handlers and the alternate stack away (execve(2)).
 fn reset_signals(me: &Thread) {
     let _span = span(Id::ExecSignals);
-    let shared = me.process.actions.get();
-    let mut table = *shared.0.lock();
-    // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
-    let mut changed = Arc::strong_count(&shared) > 2;
-    for entry in &mut table {
-        let before = *entry;
-        entry.forget_handler();
-        changed |= before != *entry;
-    }
-    if changed {
-        me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));
-    }
+    me.process.signals.forget_handlers();
     *me.signals.alt_stack.lock() = AltStack::default();
 }

@@ -49,7 +49,7 @@ fn release_memory(me: &super::Thread) {
     me.rseq.addr.store(0, Ordering::Relaxed);
     let mm = me.mm.set(None);
     if let Some(mm) = &mm {
-        me.process.note_resident(mm);
+        me.process.accounting.note_resident(mm);
     }
     me.set_space(None);
     drop(mm);
@@ -61,21 +61,12 @@ fn leave(me: &Task, code: u8) {
     let process = me.process.clone();
     let counted = me.counted.lock().take();
     me.signals.pending.clear();
-    {
-        let mut usage = process.usage.lock();
-        let (user, system) = clock::split_time(me);
-        usage.user += user;
-        usage.system += system;
-        usage.minor_faults += me.minor_faults.load(Ordering::Relaxed);
-        usage.major_faults += me.major_faults.load(Ordering::Relaxed);
-        usage.voluntary += me.sched.voluntary.load(Ordering::Relaxed);
-        usage.involuntary += me.sched.involuntary.load(Ordering::Relaxed);
-    }
+    process.accounting.add_thread(&clock::thread_usage(me));
     for child in tree::remove_thread(&process, me.tid()) {
         announce_parents_death(&child);
     }
     if process.threads.remove(me) == 0 {
-        *process.counted.lock() = counted;
+        process.accounting.keep_charge(counted);
         end(&process, me, code);
     }
 }
@@ -156,7 +147,7 @@ fn hang_up_if_orphaned(pgid: u32, without: u32) {
 fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
     let parent = tree::process(process.ppid());
     let exit_signal = process.family.signal_at_end(parent.as_deref());
-    let disposition = parent.as_ref().map(|parent| parent.actions.with(|actions| actions.get(sig::CHLD)));
+    let disposition = parent.as_ref().map(|parent| parent.signals.action(sig::CHLD));
     let careless =
         exit_signal == sig::CHLD && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
     if careless || parent.is_none() {
@@ -182,7 +173,7 @@ fn child_info(process: &Process, me: &Task, ended: Ended, signal: u8) -> SigInfo
         Ended::Killed { signal, core: false } => (code::CLD_KILLED, i32::from(signal)),
         Ended::Killed { signal, core: true } => (code::CLD_DUMPED, i32::from(signal)),
     };
-    let usage = *process.usage.lock();
+    let usage = process.accounting.ended_threads();
     let cause = Cause::Child {
         pid: process.pid,
         uid: me.creds.with(|creds| creds.uid),

@@ -153,7 +153,7 @@ impl Schedulable for Task {
 
     #[inline]
     fn ticked(&self) {
-        if self.process.cpu_deadline.load(Ordering::Relaxed) != u64::MAX {
+        if self.process.accounting.cpu_deadline() != u64::MAX {
             exceed::processor_time(self);
         }
     }
@@ -181,7 +181,7 @@ impl Actor for Task {
 
 impl Owner for Task {
     fn memory_limits(&self) -> MemoryLimits {
-        self.process.limits.lock().of_memory()
+        self.process.accounting.limits().of_memory()
     }
 
     fn locks_any_memory(&self) -> bool {

@@ -1,7 +1,6 @@
 //! Out of memory: chooses a process to end so that the others can go on.
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
@@ -12,7 +11,7 @@ use crate::log;
 use crate::mm::frames;
 use crate::sched;
 use crate::sync::wait::sleep_until;
-use crate::task::process::{Comm, Ended};
+use crate::task::process::{Comm, Ended, OomScore};
 use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
 use crate::upper::Kwab;
@@ -55,8 +54,8 @@ const PATIENCE: u64 = 10_000_000;
 fn choose() -> Option<Arc<Process>> {
     let total = frames::total() as i64;
     let badness = |process: &Arc<Process>| {
-        let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
-        (adjust > -1000).then(|| footprint(process) as i64 + adjust * total / 1000)
+        let adjust = process.oom_score.adjustment();
+        (adjust != OomScore::NEVER).then(|| footprint(process) as i64 + i64::from(adjust) * total / 1000)
     };
     // One pass without a list: there may be no memory for one.
     let mut worst: Option<(i64, Arc<Process>)> = None;

@@ -222,8 +222,8 @@ pub fn remove_process(pid: Pid) -> bool {
     }
     drop(tree);
     // Not left to its last reference, which a thread that is just ending may hold.
-    drop(gone.process.counted.lock().take());
-    gone.process.pending.clear();
+    gone.process.accounting.release_charge();
+    gone.process.signals.pending.clear();
     drop(gone);
     true
 }

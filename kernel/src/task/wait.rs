@@ -131,15 +131,7 @@ fn reap_into(me: &Task, child: &Arc<Process>) -> bool {
     if !reap(child) {
         return false;
     }
-    let used = *child.usage.lock();
-    {
-        let mut mine = me.process.usage.lock();
-        mine.child_user += used.user + used.child_user;
-        mine.child_system += used.system + used.child_system;
-        mine.child_minor += used.minor_faults + used.child_minor;
-        mine.child_major += used.major_faults + used.child_major;
-        mine.child_max_rss = mine.child_max_rss.max(used.max_rss).max(used.child_max_rss);
-    }
+    me.process.accounting.add_child(&child.accounting);
     true
 }
 

@@ -142,6 +142,6 @@ pub(super) fn check_background(tty: &Arc<Tty>, signal: u8) -> Result<(), Errno> 
 }
 
 fn is_ignored(task: &Task, signal: u8) -> bool {
-    let handler = task.process.actions.with(|actions| actions.get(signal).handler);
+    let handler = task.process.signals.action(signal).handler;
     task.signals.blocked().has(signal) || handler == SIG_IGN
 }

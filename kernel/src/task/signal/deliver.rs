@@ -90,9 +90,7 @@ fn handle(me: &Task, user: &mut UserFrame, info: &SigInfo, disposition: &Disposi
 
 /// The disposition of `signal`, put back to its default when it asked for that (`SA_RESETHAND`).
 fn take_disposition(me: &Task, signal: u8) -> Disposition {
-    me.process.actions.with(|actions| {
-        let mut table = actions.0.lock();
-        let entry = &mut table[usize::from(signal) - 1];
+    me.process.signals.edit_action(signal, |entry| {
         let disposition = *entry;
         if disposition.flags & sa::RESETHAND != 0 && disposition.handler > rule::SIG_IGN {
             entry.handler = rule::SIG_DFL;
@@ -102,7 +100,7 @@ fn take_disposition(me: &Task, signal: u8) -> Disposition {
 }
 
 fn reset(me: &Task, signal: u8) {
-    me.process.actions.with(|actions| actions.0.lock()[usize::from(signal) - 1] = Disposition::default());
+    me.process.signals.edit_action(signal, |entry| *entry = Disposition::default());
 }
 
 /// Decides how an interrupted call goes on; `handler` has the flags of the handler about to run.

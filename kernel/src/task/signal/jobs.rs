@@ -49,7 +49,7 @@ pub fn resume(process: &Arc<Process>) {
 /// Wakes the parent's waiters and sends it `SIGCHLD` unless it asked not to hear of stops.
 fn tell_parent(process: &Arc<Process>, code: i32, status: i32) {
     let Some(parent) = tree::process(process.ppid()) else { return };
-    let disposition = parent.actions.with(|actions| actions.get(sig::CHLD));
+    let disposition = parent.signals.action(sig::CHLD);
     if disposition.flags & sa::NOCLDSTOP == 0 {
         let uid = process.threads.first().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
         let cause = Cause::Child { pid: process.pid, uid, status, utime: 0, stime: 0 };

@@ -110,7 +110,7 @@ pub fn set_blocked(me: &Task, mask: SigSet) {
     if needs_attention(me) {
         machine::cpu::request_work();
     }
-    let shared = me.process.pending.set().0 & mask.0 & !old.0;
+    let shared = me.process.signals.pending.set().0 & mask.0 & !old.0;
     if shared != 0 {
         // What this thread no longer takes, another may.
         for thread in me.process.threads.list() {
@@ -156,12 +156,12 @@ pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
 /// The signals pending for the thread or its process.
 #[inline]
 pub fn pending_set(task: &Task) -> SigSet {
-    task.signals.pending.set().with(task.process.pending.set())
+    task.signals.pending.set().with(task.process.signals.pending.set())
 }
 
 /// Takes the next signal among `wanted` from the thread or its process.
 pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
-    let info = task.signals.pending.take(wanted).or_else(|| task.process.pending.take(wanted))?;
+    let info = task.signals.pending.take(wanted).or_else(|| task.process.signals.pending.take(wanted))?;
     Some(note_timer(task, info))
 }
 
@@ -189,11 +189,11 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
     }
     let charge =
         |limit| process.threads.with(|threads| admit(process, threads.first().map(|thread| &***thread), limit));
-    if !process.pending.push(info, charge) {
+    if !process.signals.pending.push(info, charge) {
         return Err(Errno::EAGAIN);
     }
     continue_if_asked(process, signal);
-    process.wake_readers();
+    process.signals.wake_readers();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
     };
@@ -220,7 +220,7 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
         return Err(Errno::EAGAIN);
     }
     continue_if_asked(&thread.process, signal);
-    thread.process.wake_readers();
+    thread.process.signals.wake_readers();
     tell(thread, signal);
     Ok(true)
 }
@@ -237,15 +237,12 @@ pub fn force(info: SigInfo) {
     let me = current();
     flight::signal_sent(info.signal, me.pid());
     let set = SigSet::only(info.signal);
-    let actions = me.process.actions.get();
     let blocked = me.signals.blocked().has(info.signal);
-    {
-        let mut table = actions.0.lock();
-        let entry = &mut table[usize::from(info.signal) - 1];
+    me.process.signals.edit_action(info.signal, |entry| {
         if blocked || entry.handler == kernel_logic::signal::SIG_IGN {
             *entry = kernel_logic::signal::Disposition::default();
         }
-    }
+    });
     if blocked {
         me.signals.blocked.store(me.signals.blocked().without(set).0, Ordering::SeqCst);
     }
@@ -281,7 +278,7 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
     } else if info.signal == sig::CONT {
         discard(process, SigSet::STOPS);
     }
-    let disposition = process.actions.with(|actions| actions.get(info.signal));
+    let disposition = process.signals.action(info.signal);
     let (mut blocked, mut wanted) = (true, false);
     process.threads.with(|threads| {
         for thread in threads {
@@ -316,7 +313,7 @@ fn tell(thread: &ThreadRef, signal: u8) {
 
 /// Forgets pending signals of `set` everywhere in a process.
 pub fn discard(process: &Process, set: SigSet) {
-    let mut any = process.pending.discard(set);
+    let mut any = process.signals.pending.discard(set);
     process.threads.with(|threads| {
         for thread in threads {
             any |= thread.signals.pending.discard(set);
@@ -329,7 +326,7 @@ pub fn discard(process: &Process, set: SigSet) {
 
 /// Forgets pending signals of POSIX timers, which an exec deletes, of the process and its one thread.
 pub fn discard_timers(me: &Task) {
-    me.process.pending.discard_timers();
+    me.process.signals.pending.discard_timers();
     me.signals.pending.discard_timers();
 }
 
