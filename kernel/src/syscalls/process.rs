@@ -10,7 +10,7 @@ use linux_abi::numbers::{AT_FDCWD, CLONE_INTO_CGROUP};
 use linux_abi::syscalls::nr;
 
 use super::file_open::install;
-use super::process_usage::{whole_usage, write_usage};
+use super::process_usage::{usage_of_child, write_usage};
 use super::{Call, Calls, SysResult, named};
 use crate::fs::Path;
 use crate::mm::frames;
@@ -244,7 +244,7 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
     };
     UserPtr::<i32>::new(status_at).write_if_wanted(status)?;
     if usage_at != 0 {
-        write_usage(usage_at, &whole_usage(&report.process))?;
+        write_usage(usage_at, &usage_of_child(&report.process))?;
     }
     Ok(report.process.pid as usize)
 }
@@ -259,7 +259,7 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
     if let Some(report) = outcome?
         && usage_at != 0
     {
-        write_usage(usage_at, &whole_usage(&report.process))?;
+        write_usage(usage_at, &usage_of_child(&report.process))?;
     }
     Ok(0)
 }

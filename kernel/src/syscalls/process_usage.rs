@@ -1,7 +1,5 @@
 //! Calls about what a process may use and has used: getrlimit(2), getrusage(2), times(2).
 
-use core::sync::atomic::Ordering;
-
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 
@@ -78,6 +76,13 @@ pub(super) fn whole_usage(process: &Process) -> Usage {
     usage
 }
 
+/// What a child that is waited for used, with the children it has waited for (wait4(2)).
+pub(super) fn usage_of_child(child: &Process) -> Usage {
+    let mut usage = whole_usage(child);
+    usage.add(&child.accounting.children());
+    usage
+}
+
 pub(super) fn write_usage(at: u64, usage: &Usage) -> Result<(), Errno> {
     let [user_s, user_us] = time::to_timeval(usage.user);
     let [system_s, system_us] = time::to_timeval(usage.system);
@@ -112,9 +117,8 @@ fn getrusage(call: &mut Call<'_>) -> SysResult {
         OWN => whole_usage(&call.task.process),
         CHILDREN => call.task.process.accounting.children(),
         THREAD => {
-            let (user, system) = clock::split_time(&call.task);
-            let minor_faults = call.task.minor_faults.load(Ordering::Relaxed);
-            Usage { user, system, minor_faults, ..Usage::default() }
+            let max_rss = whole_usage(&call.task.process).max_rss;
+            Usage { max_rss, ..clock::thread_usage(&call.task) }
         }
         _ => return Err(Errno::EINVAL),
     };
