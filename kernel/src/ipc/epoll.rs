@@ -113,13 +113,13 @@ impl Wake for Item {
 }
 
 impl Item {
-    /// Puts the item on the ready list, and tells who waits.
+    /// Puts the item on the ready list, and wakes a thread that waits for events.
     fn list(&self) {
         let (Some(epoll), Some(this)) = (self.epoll.upgrade(), self.this.upgrade()) else { return };
         if !self.listed.swap(true, AcqRel) {
             epoll.ready.lock().push_back(this);
         }
-        epoll.queue.wake_all();
+        epoll.queue.wake_one();
     }
 
     fn report(&self) -> Option<(u32, u64, u64)> {
@@ -266,6 +266,9 @@ impl Epoll {
                 self.ready.lock().push_back(item);
             }
         }
+        if self.may_have_ready() {
+            self.queue.wake_next();
+        }
         found
     }
 
@@ -290,7 +293,7 @@ impl Epoll {
 
     /// Waits for events until `deadline` (`None`: for ever) and collects them.
     pub fn wait(&self, into: &mut [Event], deadline: Option<Nanos>) -> Result<usize, Errno> {
-        let found = self.queue.wait_until(deadline, crate::sched::Sleep::Interruptible, || {
+        let found = self.queue.wait_exclusive(deadline, || {
             let found = self.collect(into);
             (found > 0).then_some(found)
         });

@@ -23,7 +23,6 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
 use crate::mm::frames;
-use crate::sched::Sleep;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task::account::Charge;
 use crate::task::signal;
@@ -165,12 +164,15 @@ impl Queue {
         let was_empty = match (attempt(), patience) {
             (Some(outcome), _) => outcome?,
             (None, Patience::None) => return Err(Errno::EAGAIN),
-            (None, Patience::Until(deadline)) => self.room.wait_until(deadline, Sleep::Interruptible, attempt)??,
+            (None, Patience::Until(deadline)) => {
+                // A sender that fails for another reason leaves the room it was woken for.
+                self.room.wait_exclusive(deadline, attempt)?.inspect_err(|_| self.room.wake_next())?
+            }
         };
         if was_empty && self.receivers.load(Relaxed) == 0 {
             self.notify_once();
         }
-        self.arrived.wake_all();
+        self.arrived.wake_one();
         Ok(())
     }
 
@@ -182,12 +184,12 @@ impl Queue {
             (None, Patience::None) => return Err(Errno::EAGAIN),
             (None, Patience::Until(deadline)) => {
                 self.receivers.fetch_add(1, Relaxed);
-                let waited = self.arrived.wait_until(deadline, Sleep::Interruptible, attempt);
+                let waited = self.arrived.wait_exclusive(deadline, attempt);
                 self.receivers.fetch_sub(1, Relaxed);
                 waited?
             }
         };
-        self.room.wake_all();
+        self.room.wake_one();
         Ok(taken)
     }
 

@@ -245,8 +245,12 @@ impl PipeEnd {
                     result
                 }
             };
+            let rest = !state.ring.is_empty();
             drop(state);
             self.pipe.writable.wake_all();
+            if rest {
+                self.pipe.readable.wake_next();
+            }
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
                 other => return other.map(Some),
@@ -277,7 +281,7 @@ impl PipeEnd {
                 state.packets.push_back(source.done() - before);
             }
             drop(state);
-            self.pipe.readable.wake_all();
+            self.pipe.readable.wake_one();
             match result {
                 Err(Errno::EFAULT) => source.fault_in()?,
                 Err(error) => return Err(error),
@@ -300,7 +304,7 @@ impl FileOps for PipeEnd {
         if file.is_nonblocking() {
             return Err(Errno::EAGAIN);
         }
-        self.pipe.readable.wait(|| self.try_read(sink).transpose())?
+        self.pipe.readable.wait_exclusive(None, || self.try_read(sink).transpose())?
     }
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {

@@ -204,9 +204,9 @@ impl Socket {
         let accepted = match take()? {
             Some(socket) => socket,
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => self.readable.wait(|| take().transpose())??,
+            None => self.readable.wait_exclusive(None, || take().transpose())??,
         };
-        self.writable.wake_all();
+        self.writable.wake_one();
         Ok(accepted)
     }
 
@@ -243,10 +243,10 @@ impl Socket {
         let credentials = match attempt()? {
             Some(credentials) => credentials,
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => target.writable.wait(|| attempt().transpose())??,
+            None => target.writable.wait_exclusive(None, || attempt().transpose())??,
         };
         self.connect_to(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
-        target.readable.wake_all();
+        target.readable.wake_one();
         Ok(())
     }
 
