@@ -5,7 +5,7 @@
 //! hook does not call `poll`: the signal says "input", which is what programs wait for this way.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo};
@@ -31,9 +31,8 @@ pub struct Notice {
     signal: AtomicU8,
     /// The descriptor O_ASYNC was set through.
     fd: AtomicI32,
-    hooked: AtomicBool,
-    /// Held while the hook is queued or taken out.
-    changes: Mutex,
+    /// Whether the hook is queued; held while that changes.
+    hooked: Mutex<bool>,
     id: HookId,
 }
 
@@ -68,9 +67,9 @@ impl Notice {
 
     /// Begins or ends telling, as O_ASYNC on descriptor `fd` of `file` says.
     pub fn set_active(self: &Arc<Self>, file: &File, fd: i32, on: bool) {
-        let _changes = self.changes.lock();
+        let mut hooked = self.hooked.lock();
         self.fd.store(fd, Relaxed);
-        if self.hooked.swap(on, Relaxed) == on {
+        if core::mem::replace(&mut *hooked, on) == on {
             return;
         }
         let mut waiter = if on { Waiter::adding(self.clone()) } else { Waiter::removing(self.clone()) };

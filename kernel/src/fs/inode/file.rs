@@ -155,8 +155,9 @@ pub struct File {
     flags: AtomicU32,
     seeking: Seeking,
     position: AtomicU64,
-    /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
-    position_lock: Mutex,
+    /// Orders reads and writes that move the position (read(2): atomic with respect to threads). The position is beside it
+    /// because fdinfo and `lseek` look at it while a read sleeps.
+    position_lock: Mutex<()>,
     /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
     /// Who gets a signal when it is ready, once anybody asked for that.
@@ -184,7 +185,7 @@ impl File {
             flags: AtomicU32::new(flags & !OPEN_ONLY),
             seeking,
             position: AtomicU64::new(0),
-            position_lock: Mutex::new(),
+            position_lock: Mutex::new(()),
             has_locks: AtomicBool::new(false),
             notice: Once::new(),
             watched: AtomicBool::new(false),

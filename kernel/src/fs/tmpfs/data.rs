@@ -41,7 +41,8 @@ pub struct FileData {
     size: AtomicU64,
     generation: AtomicU64,
     seals: Seals,
-    writers: Mutex,
+    /// Orders changes of size, contents and seals. Faults and readers look at all of them meanwhile.
+    writers: Mutex<()>,
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
     mappers: ReverseMap,
@@ -64,7 +65,7 @@ impl FileData {
             mapped: AtomicBool::new(false),
             mappers: ReverseMap::new(),
             seals: Seals::closed(),
-            writers: Mutex::new(),
+            writers: Mutex::new(()),
         }
     }
 

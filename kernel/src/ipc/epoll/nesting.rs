@@ -14,8 +14,8 @@ use crate::fs::file::File;
 use crate::sched;
 use crate::sync::Mutex;
 
-/// Held while an epoll is added to another, so that no two additions close a circle together.
-pub(super) static ALONE: Mutex = Mutex::new();
+/// Orders additions of an epoll to another, so that no two close a circle together. The edges are in the epolls.
+pub(super) static ALONE: Mutex<()> = Mutex::new(());
 
 /// Epolls in a row, the one on top included.
 const MAX_DEPTH: usize = 5;
