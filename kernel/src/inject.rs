@@ -28,23 +28,23 @@ pub enum Fault {
     CacheFreed,
     /// In the machine.
     Uncounted,
-    /// In clone.
+    /// Planted in `task::clone`.
     ForkShares,
-    /// Below.
+    /// In this module.
     StackOverflow,
     /// In the machine.
     NoShootdown,
-    /// Below.
+    /// In this module.
     LockOrder,
     /// Where a vfork child lets go of its parent.
     LostWakeup,
-    /// Below.
+    /// In this module.
     UseAfterFree,
-    /// Below.
+    /// In this module.
     NullDereference,
-    /// Below.
+    /// In this module.
     UserPointer,
-    /// Below.
+    /// In this module.
     Leak,
     /// In the fault handler.
     StaleLeaf,

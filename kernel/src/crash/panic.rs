@@ -1,4 +1,4 @@
-//! The kernel's own death: from whatever noticed it to the last instruction.
+//! Kernel death: from its detection to the last instruction.
 //!
 //! A death is dealt with in [`STEPS`], on the machine's stage ([`machine::crash::enter`]): stacks of its own, one processor, for
 //! good. Which step is at work is written down first; a fault or panic inside a step comes back here, one level deeper, gives

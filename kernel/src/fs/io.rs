@@ -1,4 +1,4 @@
-//! Where bytes go to and come from: a program's buffers, or the kernel's own.
+//! Source and destination of transfers: a program's buffers, or the kernel's own.
 //!
 //! [`Sink`] is filled by reads, [`Source`] is emptied by writes; both count what was moved, so that an error after the first
 //! byte still reports the bytes before it. Under a spin lock a copy touches only pages that are present: it fails with
@@ -15,7 +15,7 @@ use crate::trace::usercopy;
 /// One buffer of a program (`struct iovec`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IoVec {
-    /// First byte.
+    /// User address of the first byte.
     pub addr: UserAddr,
     /// Length in bytes.
     pub len: usize,

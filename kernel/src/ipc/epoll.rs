@@ -68,18 +68,18 @@ pub fn max_user_watches() -> u64 {
     }
 }
 
-/// Sets it.
+/// Sets the most descriptions one user's epolls may watch.
 pub fn set_max_user_watches(most: u64) {
     MAX_USER_WATCHES.store(most, Relaxed);
 }
 
-/// `O_RDWR`.
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
 
 /// One event to report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event {
-    /// What happened.
+    /// `EPOLL*` bits that are ready.
     pub events: u32,
     /// What the program gave with the interest.
     pub data: u64,
@@ -300,7 +300,7 @@ impl Epoll {
         match found {
             Ok(found) => Ok(found),
             Err(WaitError::TimedOut) => Ok(0),
-            // Restarting would begin the timeout anew: epoll_wait is never restarted (signal(7)).
+            // Restarting would begin the timeout again: epoll_wait is never restarted (signal(7)).
             Err(WaitError::Interrupted) => Err(Errno::EINTR),
         }
     }

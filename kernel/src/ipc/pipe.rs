@@ -123,11 +123,11 @@ fn access(flags: u32) -> (bool, bool) {
     (flags & O_ACCMODE != O_WRONLY as u32, flags & O_ACCMODE != O_RDONLY as u32)
 }
 
-/// The pipe behind a FIFO's name, there once somebody opens it.
+/// The pipe behind a FIFO's name; there once the FIFO is opened.
 pub struct Fifo(Once<Arc<Pipe>>);
 
 impl Fifo {
-    /// Never opened.
+    /// A FIFO that was never opened.
     pub const fn new() -> Self {
         Self(Once::new())
     }
@@ -384,7 +384,7 @@ impl FileOps for PipeEnd {
     }
 }
 
-/// SIGPIPE to the thread that wrote to nobody.
+/// SIGPIPE to the running thread, which wrote without a reader.
 pub fn raise_sigpipe() {
     let task = crate::task::current();
     let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid: 0 } };

@@ -1,4 +1,4 @@
-//! Signals that are read (signalfd(2)): a reader takes pending signals of the set from its thread and its process.
+//! Signal descriptors (signalfd(2)): a reader takes pending signals of the set from its thread and its process.
 //!
 //! Readers wait in a queue of their process, so a signal wakes only readers of the process that gets it. A hook (epoll,
 //! fasync) is queued at the process that adds it, as on Linux, and found again when another process takes it out.
@@ -26,9 +26,9 @@ pub struct SignalFd {
     hooks: SpinLock<BTreeMap<HookId, Weak<WaitQueue>>>,
 }
 
-/// `O_RDWR`
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
-/// `sizeof(struct signalfd_siginfo)`
+/// Bytes of a record (`sizeof(struct signalfd_siginfo)`).
 const RECORD: usize = 128;
 
 /// Makes a reader of `set`; `flags` are `O_NONBLOCK` or nothing.

@@ -1,7 +1,7 @@
-//! Timers that are read (timerfd_create(2)): a read gives how often one went off since the last.
+//! Timer descriptors (timerfd_create(2)): a read returns the number of expirations since the last.
 //!
-//! A timer that went off is not armed again before somebody looks: how often it would have gone off is then reckoned from its
-//! clock. So a short interval costs nothing while nobody reads.
+//! A timer that went off is not armed again before it is read or polled: how often it would have gone off is then reckoned from its
+//! clock. So a short interval costs nothing while it is not read.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task::clock::Clock;
 
-/// A timer.
+/// A timer that can be waited for (timerfd_create(2)).
 pub struct TimerFd {
     clock: Clock,
     /// It is on a clock that wakes the machine, which needs CAP_WAKE_ALARM to be set.
@@ -34,7 +34,7 @@ struct State {
     armed: Option<Armed>,
     /// Raised by every change of the plan: an expiry that was under way meanwhile is void.
     generation: u64,
-    /// It went off and nobody has looked since.
+    /// It went off and was not looked at since.
     fired: bool,
     /// Expirations reckoned and not read yet.
     ticks: u64,
@@ -58,7 +58,7 @@ pub struct Plan {
 /// Timers on the wall clock, to be told when it is set.
 static ON_THE_WALL: SpinLock<Vec<Weak<TimerFd>>> = SpinLock::new(Vec::new());
 
-/// `O_RDWR`
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
@@ -86,12 +86,12 @@ impl TimerFd {
         self.wakes
     }
 
-    /// Its clock.
+    /// The clock it goes by.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, when nobody
+    /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, if it was not
     /// has heard yet that the clock was set and this plan too is cancelled by that.
     pub fn set(self: &Arc<Self>, plan: Plan) -> Result<(Nanos, Nanos), Errno> {
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! `/proc/PID/limits`.
+//! `/proc/PID/limits`: soft and hard resource limits (proc(5)).
 
 use alloc::format;
 use alloc::string::{String, ToString};

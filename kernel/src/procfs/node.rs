@@ -28,11 +28,11 @@ pub(super) enum Body {
     Descriptors,
     /// `fdinfo`: what each descriptor's state is.
     DescriptorInfo,
-    /// A file.
+    /// A file whose text is made when it is read.
     Text(What),
-    /// A link.
+    /// A symbolic link.
     Link(super::Follow),
-    /// One descriptor.
+    /// `fd/N`: one descriptor as a link.
     Descriptor(i32),
     /// The state of one descriptor.
     OneInfo(i32),

@@ -1,4 +1,4 @@
-//! Files about one process that are neither its maps nor its state.
+//! Further files of `/proc/PID`: command line, environment, links, memory, `oom_score_adj`.
 
 use alloc::format;
 use alloc::vec::Vec;

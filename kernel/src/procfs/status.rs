@@ -125,7 +125,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let faults = usage.minor_faults + thread.as_ref().map_or(0, |thread| thread.minor_faults.load(Relaxed));
     let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending.set().0 & 0x7fff_ffff);
     let blocked = thread.as_ref().map_or(0, |thread| thread.signals.blocked().0 & 0x7fff_ffff);
-    // Fields 3 to 52; those nobody keeps (stack and instruction pointers, wait channel, swap) are 0.
+    // Fields 3 to 52; those that are not kept (stack and instruction pointers, wait channel, swap) are 0.
     let fields: [i128; 50] = [
         0,
         process.ppid().into(),

@@ -1,4 +1,4 @@
-//! What is where in `/proc`.
+//! The tables of `/proc`: names, modes and functions of its files.
 
 use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
 use super::{Entry, limits, maps, process, status, system, watchdogs};

@@ -1,7 +1,7 @@
-//! The scheduler: who runs on which processor, sleeping and waking.
+//! The scheduler: run queues, sleeping and waking.
 //!
 //! Each processor has a queue (the order is [`kernel_logic::runqueue`]'s) and its timers. A thread's
-//! [`ThreadState`] is one atomic byte and says who owns it:
+//! [`ThreadState`] is one atomic byte and says what refers to it:
 //!
 //! - `Running`: on a processor, in no queue;
 //! - `Queued`: in exactly one queue (it may still be on a processor, on its way out);
@@ -60,7 +60,7 @@ pub enum Sleep {
     Interruptible,
     /// Only the end of its process.
     Killable,
-    /// Nothing.
+    /// Only what it waits for.
     Uninterruptible,
     /// Stopped by job control: `SIGCONT` or the end of its process.
     Stopped,
@@ -75,7 +75,7 @@ pub struct Cpu {
     /// How many are queued; readable without the lock.
     queued: AtomicU32,
     idle: Once<ThreadRef>,
-    /// Somebody better waits: give way at the next chance.
+    /// A thread with precedence is queued: give way at the next scheduling point.
     resched: AtomicBool,
     /// The timer expired.
     pub timer_due: AtomicBool,
@@ -85,15 +85,15 @@ pub struct Cpu {
     armed: AtomicU64,
     /// Timers of this processor.
     pub timers: SpinLock<Timers<Action>>,
-    /// Switches made.
+    /// Thread switches so far.
     pub switches: AtomicU64,
     /// The queue's virtual time, readable without the lock.
     clock: AtomicU64,
-    /// The running thread's virtual runtime when its turn began; [`NO_TURN`] while nobody shares by it.
+    /// The running thread's virtual runtime when its turn began; [`NO_TURN`] if it has none.
     turn_vruntime: AtomicU64,
     /// When that was.
     turn_since: AtomicU64,
-    /// Its weight.
+    /// The running thread's weight.
     turn_weight: AtomicU64,
 }
 
@@ -124,12 +124,12 @@ impl Cpu {
     }
 }
 
-/// This processor's.
+/// The scheduling state of this processor.
 pub fn here() -> &'static Cpu {
     CPUS.here()
 }
 
-/// Another's.
+/// The scheduling state of another processor.
 pub fn of(cpu: CpuId) -> &'static Cpu {
     CPUS.of(cpu)
 }
@@ -262,7 +262,7 @@ pub fn migrate_if_needed() {
     }
 }
 
-/// Gives the processor to whoever should have it; returns when it is this thread's turn again.
+/// Switches to the thread whose turn it is; returns when it is this thread's turn again.
 pub fn schedule() {
     let me = current();
     loop {

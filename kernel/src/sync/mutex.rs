@@ -1,6 +1,6 @@
 //! A mutex whose waiters sleep, and whose holder may sleep and take page faults, which a spin lock forbids.
 //!
-//! It holds the data it guards. `Mutex<()>` guards an order of events (who moves the position, who writes) whose data other
+//! It holds the data it guards. `Mutex<()>` guards an order of events (moves of a position, writes) whose data other
 //! threads read without it. Besides the data it is one byte ([`Claim`]), so that a lock and an unlock without contention are
 //! one exchange each. Waiters of all mutexes are parked in a few lists, found by the mutex's address; an unlock wakes the
 //! one that has waited longest. A newcomer may take the mutex before the one that was woken, which then parks again.
@@ -37,7 +37,7 @@ fn list_of(address: usize) -> &'static SpinLock<Waiting> {
 }
 
 impl<T> Mutex<T> {
-    /// Free.
+    /// A free mutex around `value`.
     pub const fn new(value: T) -> Self {
         Self(Claim::new(value))
     }

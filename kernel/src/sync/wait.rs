@@ -173,7 +173,7 @@ impl Default for WaitQueue {
 }
 
 impl WaitQueue {
-    /// Without waiters.
+    /// A queue without waiters.
     pub const fn new() -> Self {
         let entries = Entries { threads: VecDeque::new(), hooks: None };
         Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
@@ -400,7 +400,7 @@ impl<'q> Waiter<'q> {
         Self { mode, queues: Vec::new(), known: BTreeSet::new(), shared: Vec::new() }
     }
 
-    /// What it does at a queue, for files whose queue depends on who asks.
+    /// What it does at a queue, for files whose queue depends on the caller.
     pub fn mode(&self) -> &Mode {
         &self.mode
     }

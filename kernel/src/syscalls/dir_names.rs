@@ -1,4 +1,4 @@
-//! Directories: making, removing and moving names, listing, and where a process stands.
+//! Calls about directories: making, removing, renaming and listing entries, and the working directory.
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE};

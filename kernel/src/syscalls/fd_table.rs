@@ -88,7 +88,7 @@ pub fn install_pair(call: &Call<'_>, to: u64, pair: (Arc<File>, Arc<File>), clos
     });
     if stored.is_err() {
         for fd in [Ok(first), second].into_iter().flatten() {
-            // It was installed just now; somebody else may have closed it already.
+            // It was installed just now; another thread may have closed it already.
             let _ = files.close(fd);
         }
     }
@@ -136,7 +136,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         }
         F_GET_SEALS => file.inode().seals().map(|seals| seals.get() as usize).ok_or(Errno::EINVAL),
         F_ADD_SEALS => add_seals(&file, argument as u32),
-        // F_UNLCK: nobody holds a lease.
+        // F_UNLCK: there are no leases.
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }

@@ -1,4 +1,4 @@
-//! Asking about files: the stat family, statx, statfs, access, readlink.
+//! Calls that read attributes of files: the stat family, statx, statfs, access, readlink.
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{

@@ -62,7 +62,7 @@ fn mq_open(call: &mut Call<'_>) -> SysResult {
             }
             None if !create => return Err(Errno::ENOENT),
             None => match make(call, &name, attributes) {
-                // Made by somebody else meanwhile.
+                // Made by another thread meanwhile.
                 Err(Errno::EEXIST) => {}
                 outcome => break outcome?,
             },

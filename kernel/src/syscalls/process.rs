@@ -1,4 +1,4 @@
-//! Calls about processes and threads.
+//! Calls that make, execute, end and wait for processes and threads.
 
 use alloc::vec::Vec;
 
@@ -76,7 +76,7 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     const FIRST_VERSION: u64 = 64;
     /// Bytes of the structure as Linux 6.1 knows it.
     const KNOWN: usize = 88;
-    /// `MAX_PID_NS_LEVEL`
+    /// Most ids in `set_tid` (`MAX_PID_NS_LEVEL`).
     const MOST_IDS: u64 = 32;
     let size = call.arg(1);
     if size < FIRST_VERSION {

@@ -40,7 +40,7 @@ fn set_robust_list(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// `sizeof(struct robust_list_head)`
+/// The only length accepted (`sizeof(struct robust_list_head)`).
 const ROBUST_HEAD_BYTES: u64 = 24;
 
 fn get_robust_list(call: &mut Call<'_>) -> SysResult {
@@ -146,7 +146,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// The options of prctl(2) about whom the caller acts as.
+/// The options of prctl(2) about credentials.
 fn identity_option(call: &Call<'_>, option: i32, value: u64) -> SysResult {
     let me = &call.task;
     match option {

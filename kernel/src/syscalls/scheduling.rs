@@ -203,7 +203,7 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
     if renices && !may_renice(call, &thread, nice) {
         return Err(Errno::EPERM);
     }
-    // Who keeps the policy keeps the flag that came with it.
+    // A call that keeps the policy keeps the flag that came with it.
     let resets = match flags & FLAG_KEEP_POLICY {
         0 => flags & FLAG_RESET_ON_FORK != 0,
         _ => thread.sched.reset_on_fork.load(Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! Calls about signals and `setitimer`.
+//! Calls about signals, and the `setitimer` family.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -188,7 +188,7 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
             queued_info(call, call.arg(1), at, process.pid as i32)?
         }
     };
-    // A reaped process is gone for good, whoever has its number now.
+    // A reaped process is gone for good, even if its number was reused.
     tree::process(process.pid).filter(|found| Arc::ptr_eq(found, &process)).ok_or(Errno::ESRCH)?;
     permit(&call.task, &process, signal)?;
     if signal != 0 {
@@ -197,7 +197,7 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// The siginfo a program made; it may not pretend that the kernel or `kill` sent it to somebody else.
+/// The siginfo a program made; it may not pretend that the kernel or `kill` sent it to another process.
 fn queued_info(call: &Call<'_>, signal: u64, at: u64, target: i32) -> Result<SigInfo, Errno> {
     let words = read_words(at)?;
     let mut info = SigInfo::decode(&words, 0);
@@ -330,7 +330,7 @@ fn sigaltstack(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// `MINSIGSTKSZ`
+/// Least bytes of an alternate stack (`MINSIGSTKSZ`).
 const MIN_STACK: u64 = 2048;
 
 fn restart_syscall(call: &mut Call<'_>) -> SysResult {

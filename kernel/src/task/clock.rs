@@ -1,4 +1,4 @@
-//! The clocks that a call may name, among them the processor time of processes and threads.
+//! Clocks of the clock and timer calls, among them the processor time of processes and threads.
 
 use core::sync::atomic::Ordering::Relaxed;
 

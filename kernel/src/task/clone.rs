@@ -30,7 +30,7 @@ use crate::user::UserPtr;
 /// What a clone is asked to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
-    /// `CLONE_*`
+    /// `CLONE_*` bits, without the exit signal.
     pub flags: u64,
     /// Signal to the parent when the child ends; 0 for none.
     pub exit_signal: u8,
@@ -69,7 +69,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         return Err(Errno::EPERM);
     }
     let is_thread = asked(flags::CLONE_THREAD);
-    // Whoever may exceed resource limits is bound only by the numbers there are.
+    // A caller that may exceed resource limits is bound only by the number of ids.
     let may_exceed =
         |creds: &Creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE) || creds.capable(cap::SYS_ADMIN);
     let most = if me.creds.with(may_exceed) { u64::MAX } else { me.process.limit(resource::NPROC) };
@@ -143,7 +143,7 @@ fn check(request: &Request) -> Result<(), Errno> {
         || (asked(flags::CLONE_FS) && asked(flags::CLONE_NEWNS))
         || request.flags & UNSUPPORTED != 0
         || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_THREAD))
-        // Both would go to one place, as they always do for clone(2).
+        // Both would go to one address, as they always do for clone(2).
         || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_PARENT_SETTID) && request.pidfd == request.parent_tid)
         || request.exit_signal > MAX_SIGNAL
     {

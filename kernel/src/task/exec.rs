@@ -1,4 +1,4 @@
-//! Executing programs: finds the file, follows `#!`, builds the new memory, and only then gives up the old.
+//! execve(2): opens the file, follows `#!`, builds the new memory, and only then drops the old.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,13 +36,13 @@ pub struct Request {
     pub path: Vec<u8>,
     /// Where a relative path begins, if not at the working directory.
     pub base: Option<Path>,
-    /// The place itself (`AT_EMPTY_PATH`).
+    /// The file itself (`AT_EMPTY_PATH`).
     pub place: Option<Path>,
     /// Do not follow a last symbolic link.
     pub keep_link: bool,
-    /// Arguments.
+    /// Argument strings without their NULs.
     pub argv: Vec<Vec<u8>>,
-    /// Environment.
+    /// Environment strings without their NULs.
     pub envp: Vec<Vec<u8>>,
 }
 
@@ -74,7 +74,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let secure = creds.after_exec(set_uid, set_gid);
     let old_stack = me.process.limit(resource::STACK);
     if secure {
-        // Who else stands in its directory could move it under the program; threads that go away with the execution cannot.
+        // Another process in its directory could move it under the program; threads that go away with the execution cannot.
         only_thread(me)?;
         if shares_places(me) && !old_creds.capable(cap::SETUID) {
             creds = (*old_creds).clone();
@@ -189,7 +189,7 @@ fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Header, elf:
 /// Whether a process besides this one, whose other threads are gone, stands in the same directories (`CLONE_FS`).
 fn shares_places(me: &Thread) -> bool {
     let places = me.fs();
-    // One reference is the slot's, one is ours; whoever just looks at them in /proc lets go soon.
+    // One reference is the slot's, one is ours; a reader in /proc drops its reference soon.
     for _ in 0..PATIENCE {
         if Arc::strong_count(&places) <= 2 {
             return false;

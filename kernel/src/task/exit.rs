@@ -1,4 +1,4 @@
-//! Ending threads and processes.
+//! Exit of threads and processes: releases what they hold and notifies the parent.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -151,7 +151,7 @@ fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
     let careless =
         exit_signal == sig::CHLD && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
     if careless || parent.is_none() {
-        // Out of the tree before it becomes a zombie, so that nobody can wait for it.
+        // Out of the tree before it becomes a zombie, so that it cannot be waited for.
         super::wait::reap(process);
     }
     process.life.become_zombie(ended);

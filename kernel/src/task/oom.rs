@@ -1,4 +1,4 @@
-//! Out of memory: chooses a process to end so that the others can go on.
+//! The OOM killer: chooses the process whose end frees most memory.
 
 use alloc::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
 use crate::upper::Kwab;
 
-/// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim. When nobody is left
+/// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. If no process is left
 /// to end, the kernel cannot go on. Thread context, no lock held.
 pub fn relieve() -> bool {
     machine::frame::drain_magazines();

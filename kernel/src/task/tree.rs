@@ -1,4 +1,4 @@
-//! The family tree: every process and thread by number, parents and children, groups and sessions.
+//! The process tree: processes and threads by id, parents and children, groups and sessions.
 //!
 //! One lock. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
 
@@ -63,7 +63,7 @@ pub fn next_process(from: Pid) -> Option<Arc<Process>> {
     TREE.lock().nodes.range(from..).next().map(|(_, node)| node.process.clone())
 }
 
-/// Looks at every live thread and every zombie, for dumps: nothing when somebody holds the tree. `thread` and `zombie` must not
+/// Looks at every live thread and every zombie, for dumps: `None` if the tree is locked. `thread` and `zombie` must not
 /// come back here.
 pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn FnMut(&Process) -> bool) -> Option<()> {
     let tree = TREE.try_lock()?;
@@ -72,7 +72,7 @@ pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn Fn
     Some(())
 }
 
-/// Who holds the tree, for dumps.
+/// The holder of the tree's lock, for dumps.
 pub fn holder() -> Option<Holder> {
     TREE.holder()
 }
@@ -106,7 +106,7 @@ pub fn is_used(id: Pid) -> bool {
 pub struct Taken(Pid);
 
 impl Taken {
-    /// The id.
+    /// The id that was taken.
     pub fn id(&self) -> Pid {
         self.0
     }
@@ -228,7 +228,7 @@ pub fn remove_process(pid: Pid) -> bool {
     true
 }
 
-/// Gives the children of a dying process to the nearest subreaper or init; who got them, and which.
+/// Gives the children of a dying process to the nearest subreaper or init; the new parent, and the children.
 pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Process>>)> {
     let mut tree = TREE.lock();
     let orphans = core::mem::take(&mut tree.nodes.get_mut(&dying.pid)?.children);

@@ -9,12 +9,12 @@ use super::{Pid, Task, tree};
 use crate::sync::wait::WaitError;
 use crate::trace::span::{Id, span};
 
-/// Which children.
+/// The children a caller of wait(2) asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Any.
+    /// Each child of the caller.
     Any,
-    /// This one.
+    /// The child with this id.
     Process(Pid),
     /// Those of this group.
     Group(Pid),
@@ -23,7 +23,7 @@ pub enum Which {
 /// What changes of state.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Which children.
+    /// By id or group.
     pub which: Which,
     /// The changes to report.
     pub changes: Changes,
@@ -44,15 +44,15 @@ pub enum Kind {
     Ordinary,
     /// Those that send another signal, or none.
     Clones,
-    /// All.
+    /// Both kinds (`__WALL`).
     All,
 }
 
 /// A child that changed.
 pub struct Report {
-    /// Which.
+    /// The child that changed.
     pub process: Arc<Process>,
-    /// How.
+    /// Its change of state.
     pub change: Change,
     /// Its real user.
     pub uid: u32,

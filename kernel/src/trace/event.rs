@@ -54,7 +54,7 @@ impl Place for Line<EVENT_BYTES> {
     }
 }
 
-/// A line of any length, on the heap: for reports that nobody writes in a hurry.
+/// A line of any length, on the heap: for reports outside the crash path.
 pub struct Long(Vec<u8>);
 
 impl Write for Long {

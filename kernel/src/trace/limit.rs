@@ -1,4 +1,4 @@
-//! Limits how often programs can make the kernel write a line to the console.
+//! Rate limits of console lines that programs can cause.
 //!
 //! Each kind of line has a [`Limit`]: [`BURST`] lines in [`INTERVAL`], as Linux's `printk_ratelimit`; the others are counted.
 //! The count is written as a `suppressed` event before the next line that passes, and by [`report`] when categories are
@@ -26,9 +26,9 @@ struct State {
     suppressed: u64,
 }
 
-/// `unimplemented_syscall` events.
+/// Limits `unimplemented_syscall` events.
 pub static UNIMPLEMENTED: Limit = Limit::new("unimplemented_syscall");
-/// `crash_report` events.
+/// Limits `crash_report` events.
 pub static CRASHES: Limit = Limit::new("crash_report");
 /// Messages about programs that were dumped.
 pub static DUMPED: Limit = Limit::new("program_dumped");

@@ -1,4 +1,4 @@
-//! Requests to a terminal (ioctl_tty(2)).
+//! ioctl requests of terminals (ioctl_tty(2)).
 
 use alloc::sync::Arc;
 use core::sync::atomic::AtomicBool;
@@ -71,7 +71,7 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usiz
     }
 }
 
-/// Requests to the master of a pseudo-terminal: they mean the terminal, whoever asks. `waiting` is what could be read.
+/// Requests to the master of a pseudo-terminal: they mean the terminal, as on its own side. `waiting` is what could be read.
 pub(super) fn handle_master(tty: &Arc<Tty>, request: u64, argument: u64, waiting: usize) -> Result<usize, Errno> {
     match request {
         FIONREAD => write_int(argument, waiting as i32),
@@ -111,7 +111,7 @@ fn set(tty: &Arc<Tty>, termios: Termios, flush: bool) -> Result<usize, Errno> {
     Ok(0)
 }
 
-/// TCXONC: 0 stops output, 1 restarts it, 2 and 3 send the stop and start characters (which nobody on a screen needs).
+/// TCXONC: 0 stops output, 1 restarts it, 2 and 3 send the stop and start characters (which a screen does not need).
 fn flow(tty: &Arc<Tty>, action: u64) -> Result<usize, Errno> {
     job::check_background(tty, sig::TTOU)?;
     match action {

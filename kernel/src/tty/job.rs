@@ -11,7 +11,7 @@ use super::{Control, Tty};
 use crate::task::signal;
 use crate::task::{self, Pid, Process, Task, tree};
 
-/// Makes `tty` the caller's controlling terminal if it leads a session that has none and nobody else's is `tty`.
+/// Makes `tty` the caller's controlling terminal if it leads a session without one and `tty` is free.
 pub(super) fn adopt_if_free(tty: &Arc<Tty>) {
     let process = &task::current().process;
     if process.sid() == process.pid {
@@ -46,7 +46,7 @@ pub(super) fn adopt(tty: &Arc<Tty>, process: &Process, steal: bool) -> Result<()
     Ok(())
 }
 
-/// TIOCNOTTY: the caller gives its terminal up; if it leads the session, everybody in it loses it.
+/// TIOCNOTTY: the caller gives its terminal up; if it leads the session, all processes in it lose it.
 pub(super) fn give_up(tty: &Arc<Tty>, process: &Process) -> Result<(), Errno> {
     let session = process.family.session();
     let own = session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty));

@@ -1,4 +1,4 @@
-//! Who writes about what: the kernel, the death, the registers of every processor.
+//! Sections of identity and cause: the kernel, the death, the registers of each processor.
 
 use kwab_format::List;
 use kwab_format::record::{
@@ -113,7 +113,7 @@ pub fn brief(dump: &mut Dump<'_>, death: &Death) -> Result<(), Stop> {
     })
 }
 
-/// The thread's `comm`; empty when somebody is changing it.
+/// The thread's `comm`; empty while it changes.
 pub(super) fn name_of<'b>(task: &crate::task::Task, into: &'b mut [u8; 16]) -> &'b [u8] {
     if let Some(name) = task.name.try_lock() {
         *into = *name;

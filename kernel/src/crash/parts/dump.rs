@@ -1,4 +1,4 @@
-//! A dump being written: records in, bounded by time, and nothing waited for.
+//! The dump writer: records in, each section bounded by a time budget, no lock waited for.
 
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
@@ -15,9 +15,9 @@ use crate::crash::channel::Channel;
 pub enum Stop {
     /// Its time is used up.
     Time,
-    /// Somebody holds what it needs.
+    /// A lock it needs is taken.
     Locked,
-    /// There is no room for more.
+    /// The section or the dump is full.
     Room,
     /// As much as a dump takes of it was put ([`Amount`]).
     Enough,
@@ -89,7 +89,7 @@ impl<'b> Dump<'b> {
         }
     }
 
-    /// Takes what `attempt` gives, asking again for a short while: on a system that goes on, whoever holds it is about to let
+    /// Takes what `attempt` gives, asking again for a short while: on a system that goes on, its holder is about to let
     /// go.
     pub fn get<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
         let until = now().saturating_add(LOCK_PATIENCE);

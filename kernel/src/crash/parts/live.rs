@@ -1,4 +1,4 @@
-//! A dump of the living system, for `/proc/kwab`.
+//! Live dumps, read from `/proc/kwab`.
 
 use alloc::vec;
 use alloc::vec::Vec;

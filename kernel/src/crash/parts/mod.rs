@@ -1,4 +1,4 @@
-//! What a dump says: the parts of it, in order of value, and who collects each.
+//! The sections of a dump in order of value, and the collector of each.
 //!
 //! The same parts tell of a dead kernel ([`super::panic`]), of a program that died of a signal ([`process`]) and of a system
 //! that lives ([`live`]). A part is collected into one section; it has a budget of time, takes locks only when they are free, and
@@ -41,7 +41,7 @@ pub struct Death {
     pub kind: CauseKind,
     /// Why the dump is taken.
     pub reason: Reason,
-    /// In words.
+    /// The panic message or a description of the fault.
     pub message: Line<512>,
     /// Source file of a panic.
     pub file: Line<128>,
@@ -87,7 +87,7 @@ impl Death {
 /// What a dump is about.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// What died.
+    /// What is known of the death.
     pub death: &'a Death,
     /// The thread that was running.
     pub thread: Option<&'a Thread>,
@@ -112,7 +112,7 @@ pub enum Scope {
     Kernel = 1,
     /// A program died; everything else goes on.
     Process = 2,
-    /// Nobody died.
+    /// No death: a live system is dumped.
     Live = 4,
 }
 
@@ -170,7 +170,7 @@ pub struct Part {
     scopes: u8,
     /// How long it may take on a fast channel.
     budget: Nanos,
-    /// Collects it.
+    /// Writes the section; ends early with [`Stop`].
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
 }
 

@@ -1,4 +1,4 @@
-//! The dump of a program that a signal ends, while everything else goes on.
+//! Process dumps: written when a fatal signal ends a program, while the system runs on.
 //!
 //! It goes into the memory region or onto the disk when there is one. On the serial console it would take tens of kilobytes
 //! of armour per process, so that is done only when asked for: `coredump=serial`, at most [`MOST_ON_SERIAL`] times per boot;

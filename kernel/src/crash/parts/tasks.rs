@@ -1,4 +1,4 @@
-//! Every thread: what it does, what it waits for, where.
+//! The section of tasks: state, wait reason and stack trace of each thread.
 
 use core::cell::RefCell;
 

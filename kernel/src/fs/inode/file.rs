@@ -1,6 +1,6 @@
 //! Open file descriptions: what a descriptor stands for.
 //!
-//! A [`File`] owns the place it was opened at, the status flags and the position; what its bytes are is up to its
+//! A [`File`] owns the path it was opened at, the status flags and the position; what its bytes are is up to its
 //! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first byte
 //! is not an error of the call (read(2), write(2)).
 
@@ -31,7 +31,7 @@ const OPEN_ONLY: u32 = (abi::O_CREAT | abi::O_EXCL | abi::O_NOCTTY | abi::O_TRUN
 /// Whether a file has a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seeking {
-    /// Bytes have places: regular files, most of `/proc`.
+    /// Bytes have offsets: regular files, most of `/proc`.
     Position,
     /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
     Ignored,
@@ -115,7 +115,7 @@ impl dyn FileOps {
     }
 }
 
-/// Who observes descriptions for the layers above.
+/// The types of the layers above that observe descriptions.
 pub trait Observers {
     /// Sends signals about readiness (`O_ASYNC`).
     type Notice: Notice;
@@ -138,7 +138,7 @@ pub trait Watcher: Send + Sync + 'static {
 /// What a description keeps counted at its inode while it lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Nothing.
+    /// Nothing is counted.
     None,
     /// A writer: the file cannot be executed.
     Writer,
@@ -234,7 +234,7 @@ impl File {
             || self.path.mount.flags() & (mount::MS_NOATIME | mount::MS_RDONLY) != 0
     }
 
-    /// Whether only the place is open, not the contents.
+    /// Whether only the path is open, not the contents.
     #[inline]
     pub fn is_path_only(&self) -> bool {
         self.flags() & abi::O_PATH as u32 != 0
@@ -347,7 +347,7 @@ impl File {
         outcome(source.done(), result.map(|_| ()))
     }
 
-    /// The position.
+    /// The position in bytes.
     pub fn position(&self) -> u64 {
         self.position.load(Relaxed)
     }
@@ -357,7 +357,7 @@ impl File {
         self.position.store(position, Relaxed);
     }
 
-    /// What the file is ready for.
+    /// What the file is ready for (`POLL*`).
     #[inline]
     pub fn poll<'q>(&'q self, waiter: Option<&mut Waiter<'q>>) -> u32 {
         self.ops.poll(self, waiter)

@@ -1,4 +1,4 @@
-//! What a process has used and what it may use: times and counters, resource limits, its place in its user's sum.
+//! What a process has used and what it may use: times and counters, resource limits, its part of its user's sum.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -60,7 +60,7 @@ impl Family {
         self.group.load(Relaxed)
     }
 
-    /// Its session.
+    /// The session, counted.
     pub fn session(&self) -> Arc<Session> {
         self.session.get()
     }

@@ -1,4 +1,4 @@
-//! Interval timers: `setitimer`, `alarm`, and what POSIX timers are made of.
+//! Interval timers: `setitimer`, `alarm`, and the base of POSIX timers.
 //!
 //! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when it
 //! comes too early the timer looks at its clock and sleeps on.
@@ -26,25 +26,25 @@ pub enum Notify {
     Itimer(u8),
     /// A POSIX timer's signal to the process.
     Process {
-        /// Timer id.
+        /// Timer id in the process.
         id: u32,
-        /// Signal.
+        /// Number of the signal.
         signal: u8,
-        /// `sigev_value`.
+        /// `sigev_value` of the program.
         value: u64,
     },
     /// A POSIX timer's signal to one thread.
     Thread {
-        /// Timer id.
+        /// Timer id in the process.
         id: u32,
-        /// Signal.
+        /// Number of the signal.
         signal: u8,
-        /// `sigev_value`.
+        /// `sigev_value` of the program.
         value: u64,
-        /// The thread.
+        /// The thread that gets it.
         tid: Tid,
     },
-    /// Nothing (`SIGEV_NONE`).
+    /// No signal is sent (`SIGEV_NONE`).
     Nothing,
 }
 
@@ -139,7 +139,7 @@ impl IntervalTimer {
         (next.saturating_sub(read).max(1), state.interval)
     }
 
-    /// Its clock.
+    /// The clock it goes by.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -158,7 +158,7 @@ impl IntervalTimer {
     }
 
     /// The signal that it sent in this setting was taken: it goes on. How often it would have gone off meanwhile; of a signal
-    /// from before it was set anew, nothing.
+    /// from before it was set again, 0.
     pub fn taken(self: &Arc<Self>, setting: u64) -> u32 {
         let mut state = self.state.lock();
         if !state.waits || state.generation != setting {
@@ -222,7 +222,7 @@ impl State {
     }
 }
 
-/// An expiry to come, void once the timer was set anew.
+/// An expiry to come, void once the timer is set again.
 struct Shot {
     timer: Arc<IntervalTimer>,
     generation: u64,
@@ -273,7 +273,7 @@ impl IntervalTimer {
 /// Shortest time between two looks at a timer, so that a tiny interval cannot keep a processor busy; nanoseconds.
 const MIN_STEP: Nanos = 20_000;
 
-/// The same for a timer whose signal nobody takes; a tick, as on Linux.
+/// The same for a timer whose signal is not taken; a tick, as on Linux.
 const MIN_STEP_UNHEARD: Nanos = 4_000_000;
 
 /// A process's three `setitimer` timers, made when first set.

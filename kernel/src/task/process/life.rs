@@ -57,7 +57,7 @@ pub struct Changes {
     pub continued: bool,
 }
 
-/// State letter of a process in /proc, as far as the process decides it.
+/// The part of a process's state letter in /proc that its threads do not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Its threads run, sleep or end.

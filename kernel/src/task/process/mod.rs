@@ -36,7 +36,7 @@ use posix::PosixTimers;
 pub use signals::{Actions, ProcessSignals};
 pub use threads::Threads;
 
-/// A process.
+/// One process, from its fork to its reaping.
 pub struct Process {
     /// The thread id of its first thread.
     pub pid: Pid,
@@ -58,7 +58,7 @@ pub struct Process {
     pub itimers: Itimers,
     /// Timers of timer_create(2).
     pub timers: PosixTimers,
-    /// personality(2)
+    /// Execution domain (personality(2)).
     personality: AtomicU32,
     /// Set by `PR_SET_THP_DISABLE`.
     thp_disabled: AtomicBool,
@@ -122,7 +122,7 @@ impl Process {
         self.family.group()
     }
 
-    /// Session id.
+    /// Session id of the process.
     pub fn sid(&self) -> Pid {
         self.family.with_session(|session| session.id)
     }

@@ -22,7 +22,7 @@ impl OomScore {
         Self { adjustment: copy(&self.adjustment), floor: copy(&self.floor) }
     }
 
-    /// The adjustment.
+    /// The adjustment, -1000 to 1000.
     pub fn adjustment(&self) -> i32 {
         self.adjustment.load(Relaxed)
     }

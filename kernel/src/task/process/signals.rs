@@ -52,7 +52,7 @@ pub struct ProcessSignals {
 }
 
 impl ProcessSignals {
-    /// Nothing pending.
+    /// With no signal pending.
     pub(super) const fn new(actions: Arc<Actions>) -> Self {
         Self { actions: Slot::new(actions), pending: PendingSignals::new(), readers: Once::new() }
     }

@@ -1,4 +1,4 @@
-//! Delivering signals: what a thread does about them on its way to user mode.
+//! Signal delivery: acts on pending signals before a thread returns to user mode.
 
 use core::sync::atomic::Ordering;
 

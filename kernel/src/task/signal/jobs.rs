@@ -1,4 +1,4 @@
-//! Job control: stopping and continuing whole processes, and telling their parents.
+//! Job control: stops and continues whole processes, and notifies their parents.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;

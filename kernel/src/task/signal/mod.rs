@@ -1,7 +1,7 @@
-//! Sending signals: who gets them, what sending alone already does.
+//! Sending signals: which thread gets them, and the effects of sending itself.
 //!
 //! A signal waits at a thread or at its process until a thread takes it on its way to user mode ([`deliver`]). Sending
-//! has effects of its own, before anybody delivers: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
+//! has effects of its own, before delivery: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
 //! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
 
 use alloc::sync::Arc;
@@ -29,7 +29,7 @@ pub struct ThreadSignals {
     blocked: AtomicU64,
     /// Signals for this thread alone.
     pub pending: PendingSignals,
-    /// sigaltstack(2)
+    /// The alternate stack of handlers (sigaltstack(2)).
     pub alt_stack: SpinLock<AltStack>,
     /// The mask to put back when no handler ran (`sigsuspend`, `ppoll`).
     saved_mask: AtomicU64,
@@ -45,11 +45,11 @@ pub struct ThreadSignals {
 /// An alternate signal stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AltStack {
-    /// Lowest address.
+    /// Lowest user address.
     pub base: u64,
     /// Bytes; 0 when there is none.
     pub size: u64,
-    /// `SS_AUTODISARM`
+    /// A handler that runs on it disables it (`SS_AUTODISARM`).
     pub auto_disarm: bool,
 }
 
@@ -65,15 +65,15 @@ pub enum Restart {
     },
     /// A futex wait.
     Futex {
-        /// Address.
+        /// User address of the futex.
         addr: u64,
-        /// Expected value.
+        /// Value that the caller expected.
         value: u32,
-        /// Bits.
+        /// Bits a waker must share.
         bits: u32,
         /// When to give up.
         deadline: u64,
-        /// Private key.
+        /// The key is private to the address space.
         private: bool,
     },
 }
@@ -93,7 +93,7 @@ impl ThreadSignals {
         }
     }
 
-    /// Blocked signals.
+    /// The thread's signal mask.
     pub fn blocked(&self) -> SigSet {
         SigSet(self.blocked.load(Ordering::Relaxed))
     }
