@@ -41,7 +41,7 @@ pub fn main(boot: &BootInfo) -> ! {
     log::set_console_level(chosen.loglevel.unwrap_or(if chosen.quiet { 4 } else { 7 }));
     trace::select(&chosen.debug, trace::refuse);
     log::info!("Linux version {} (kwab) {} on {}", uts::RELEASE, uts::VERSION, boot.platform);
-    log::info!("Command line: {}", log::Bytes(&chosen.line));
+    log::info!("Command line: {}", log::Escaped(&chosen.line));
     inject::start(chosen.inject.as_deref());
     crash::channel::announce();
     time::start();
@@ -146,11 +146,13 @@ fn run_init(me: &Thread, frame: &mut UserFrame) {
     for path in candidates {
         match try_init(me, frame, path) {
             Ok(()) => {
-                log::info!("Run {} as init process", log::Bytes(path));
+                log::info!("Run {} as init process", log::Escaped(path));
                 return;
             }
             Err(Errno::ENOENT) => {}
-            Err(errno) => log::error!("Starting init: {} exists but couldn't execute it ({errno:?})", log::Bytes(path)),
+            Err(errno) => {
+                log::error!("Starting init: {} exists but couldn't execute it ({errno:?})", log::Escaped(path))
+            }
         }
     }
     panic!("No working init found.  Try passing init= option to kernel.");

@@ -87,7 +87,7 @@ pub fn start(name: Option<&[u8]>) {
     let known = FAULTS.iter().find(|(known, ..)| ON && known.as_bytes() == name);
     let Some((_, fault, _)) = known else {
         let text = list();
-        panic!("inject={} is not known; these are:\n{}", crate::log::Bytes(name), crate::log::Bytes(&text));
+        panic!("inject={} is not known; these are:\n{}", crate::log::Escaped(name), crate::log::Escaped(&text));
     };
     PLANTED.store(*fault as u8, Ordering::Relaxed);
     let below = match fault {

@@ -189,9 +189,9 @@ impl fmt::Display for Hex<'_> {
 }
 
 /// Bytes shown as text, with escapes for what is not printable.
-pub struct Bytes<'a>(pub &'a [u8]);
+pub struct Escaped<'a>(pub &'a [u8]);
 
-impl fmt::Display for Bytes<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.0 {
             match byte {

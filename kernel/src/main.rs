@@ -72,7 +72,7 @@ impl mm::Above for Kwab {
 }
 
 impl fs::Observers for Kwab {
-    type Notice = task::notice::Notice;
+    type Fasync = task::fasync::Fasync;
     type Epoll = ipc::epoll::Epoll;
 }
 

@@ -31,7 +31,7 @@ pub mod walk;
 
 pub use context::FsContext;
 pub use fdtable::FdTable;
-pub use file::{File, Notice, Observers, Watcher};
+pub use file::{FasyncHook, File, Observers, Watcher};
 pub use inode::{Inode, Mapping, PageUse, dentry, file};
 pub use mapped::MappedFile;
 pub use path::Path;

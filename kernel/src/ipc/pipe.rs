@@ -34,12 +34,12 @@ pub const MAX_CAPACITY: usize = 1 << 20;
 
 /// What both ends share.
 pub struct Pipe {
-    state: SpinLock<State>,
+    state: SpinLock<PipeState>,
     readable: WaitQueue,
     writable: WaitQueue,
 }
 
-struct State {
+struct PipeState {
     ring: FrameRing,
     /// Lengths of the packets at the front of the ring, which a writer with O_DIRECT made.
     packets: VecDeque<usize>,
@@ -56,7 +56,7 @@ impl Pipe {
     /// ENFILE beyond what the user's pipes may hold.
     fn new() -> Result<Arc<Self>, Errno> {
         let charge = Charge::new(DEFAULT_CAPACITY / PAGE_SIZE)?;
-        let state = State {
+        let state = PipeState {
             ring: FrameRing::new(),
             packets: VecDeque::new(),
             capacity: charge.pages() * PAGE_SIZE,

@@ -24,12 +24,12 @@ pub struct TimerFd {
     clock: Clock,
     /// It is on a clock that wakes the machine, which needs CAP_WAKE_ALARM to be set.
     wakes: bool,
-    state: SpinLock<State>,
+    state: SpinLock<TimerFdState>,
     readable: WaitQueue,
 }
 
 #[derive(Default)]
-struct State {
+struct TimerFdState {
     plan: Plan,
     armed: Option<Armed>,
     /// Raised by every change of the plan: an expiry that was under way meanwhile is void.
@@ -63,7 +63,8 @@ const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
-    let timer = Arc::new(TimerFd { clock, wakes, state: SpinLock::new(State::default()), readable: WaitQueue::new() });
+    let timer =
+        Arc::new(TimerFd { clock, wakes, state: SpinLock::new(TimerFdState::default()), readable: WaitQueue::new() });
     if clock == Clock::Real {
         let mut timers = ON_THE_WALL.lock();
         timers.retain(|timer| timer.strong_count() > 0);
@@ -113,7 +114,7 @@ impl TimerFd {
         left
     }
 
-    fn left(&self, state: &mut State) -> (Nanos, Nanos) {
+    fn left(&self, state: &mut TimerFdState) -> (Nanos, Nanos) {
         self.reckon(state);
         let left = match state.plan.next {
             0 => 0,
@@ -123,7 +124,7 @@ impl TimerFd {
     }
 
     /// Counts the expirations of a timer that went off, and moves on to the next that is to come.
-    fn reckon(&self, state: &mut State) {
+    fn reckon(&self, state: &mut TimerFdState) {
         if !state.fired {
             return;
         }
@@ -142,7 +143,7 @@ impl TimerFd {
         }
     }
 
-    fn rearm(self: &Arc<Self>, state: &mut State) {
+    fn rearm(self: &Arc<Self>, state: &mut TimerFdState) {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }

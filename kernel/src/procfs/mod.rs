@@ -84,7 +84,7 @@ type Write = fn(Target, &[u8]) -> Result<(), Errno>;
 type Follow = fn(Target) -> Result<LinkTarget, Errno>;
 
 /// One name of a directory.
-struct Entry {
+struct ProcEntry {
     name: &'static str,
     mode: u32,
     what: What,
@@ -93,7 +93,7 @@ struct Entry {
 /// What a name stands for.
 #[derive(Clone, Copy)]
 enum What {
-    Directory(&'static [Entry]),
+    Directory(&'static [ProcEntry]),
     File(Read),
     /// One of `/proc/sys` that cannot be set.
     Constant(Read),

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use machine::cpu::{self, CpuId};
 use machine::sync::Once;
 
-use super::{Cpu, HEARTBEAT, here, place, run_due, schedule};
+use super::{Cpu, HEARTBEAT, here, placement, run_due, schedule};
 use crate::trace::flight;
 use crate::upper::{Task, Thread, ThreadRef};
 
@@ -35,16 +35,16 @@ pub fn run_idle() -> ! {
     loop {
         cpu::take_work();
         run_due(here());
-        if place::has_work() || steal_possible() {
+        if placement::has_work() || steal_possible() {
             schedule();
         }
-        place::set_idle(true);
-        if !place::has_work() && !due(here()) {
+        placement::set_idle(true);
+        if !placement::has_work() && !due(here()) {
             flight::idle(true);
             cpu::idle();
             flight::idle(false);
         }
-        place::set_idle(false);
+        placement::set_idle(false);
     }
 }
 

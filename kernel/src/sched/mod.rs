@@ -25,7 +25,7 @@ use crate::upper::{Kwab, START, Task, Thread, ThreadRef, current};
 
 mod idle;
 pub mod load;
-pub mod place;
+pub mod placement;
 mod thread;
 mod tick;
 pub mod timer;
@@ -206,7 +206,7 @@ pub fn wake(thread: &ThreadRef) -> bool {
 pub fn wake_from(thread: &ThreadRef, from: ThreadState) -> bool {
     let won = thread.sched().state.exchange(from, ThreadState::Queued);
     if won {
-        place::enqueue(thread.clone(), Arrival::Woken);
+        placement::enqueue(thread.clone(), Arrival::Woken);
     }
     won
 }
@@ -214,7 +214,7 @@ pub fn wake_from(thread: &ThreadRef, from: ThreadState) -> bool {
 /// Starts a thread that has never run.
 pub fn start(thread: ThreadRef) {
     thread.sched().state.set(ThreadState::Queued);
-    place::enqueue(thread, Arrival::New);
+    placement::enqueue(thread, Arrival::New);
 }
 
 /// Makes a running thread look at its signals soon, and a sleeping one if its kind of sleep allows.
@@ -257,7 +257,7 @@ pub fn migrate_if_needed() {
     let me = current();
     if me.sched().affinity() >> cpu::id().0 & 1 == 0 && me.sched().affinity() & cpu::online() != 0 {
         me.sched().state.set(ThreadState::Queued);
-        place::enqueue(me.to_arc(), Arrival::Preempted);
+        placement::enqueue(me.to_arc(), Arrival::Preempted);
         schedule();
     }
 }
@@ -281,7 +281,7 @@ pub fn schedule() {
             Err(_) => {
                 // Its memory is being exchanged.
                 next.sched().state.set(ThreadState::Queued);
-                place::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
+                placement::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
             }
         }
     }
@@ -295,7 +295,7 @@ fn parked(next: ThreadRef) -> Option<ThreadRef> {
     if next.is_parked() || next.sched().idle {
         return Some(next);
     }
-    place::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
+    placement::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
     None
 }
 
@@ -434,7 +434,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
             return Next::Run(next);
         }
     }
-    match place::steal(here) {
+    match placement::steal(here) {
         Some(next) => Next::Run(next),
         None if me.sched().idle => Next::Stay,
         None => Next::Run(idle_of(here)),

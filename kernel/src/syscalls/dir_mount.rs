@@ -10,7 +10,7 @@ use linux_abi::flags::system::{
 };
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::lookup::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::fs::mount::{self, FileSystem, KEPT_FLAGS, MS_RELATIME, Mount};

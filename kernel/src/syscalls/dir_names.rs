@@ -4,7 +4,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE};
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker};
+use super::lookup::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFDIR;
 use crate::fs::file::File;

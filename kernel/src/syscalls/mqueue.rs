@@ -11,7 +11,7 @@ use linux_abi::flags::file::{O_CREAT, O_EXCL, O_NONBLOCK};
 use linux_abi::syscalls::nr;
 
 use super::file_open::install;
-use super::place::Walker;
+use super::lookup::Walker;
 use super::{Call, Calls, SysResult};
 use crate::fs::file::{File, O_ACCMODE};
 use crate::ipc::mqueue::{self, Patience, Queue, Registration};

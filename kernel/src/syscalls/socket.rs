@@ -15,7 +15,7 @@ use machine::addr::UserAddr;
 use super::fd_table::install_pair;
 use super::file_open::{fd_limit, install};
 use super::file_rw::read_vectors;
-use super::place::{AT_FDCWD, Walker};
+use super::lookup::{AT_FDCWD, Walker};
 use super::{Call, Calls, SysResult, socket_control};
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};

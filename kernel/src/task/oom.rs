@@ -18,7 +18,7 @@ use crate::upper::Kwab;
 
 /// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. If no process is left
 /// to end, the kernel cannot go on. Thread context, no lock held.
-pub fn relieve() -> bool {
+pub fn out_of_memory() -> bool {
     machine::frame::drain_magazines();
     let me = current();
     if me.process.life.is_ending() {

@@ -63,7 +63,7 @@ pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
     let _span = span(Id::Wait);
     let look = || match scan_until_reaped(me, wanted) {
         Scan::Found(report) => Some(Ok(Some(report))),
-        Scan::Nobody => Some(Err(Errno::ECHILD)),
+        Scan::NoChild => Some(Err(Errno::ECHILD)),
         Scan::NotYet if wanted.no_hang => Some(Ok(None)),
         Scan::NotYet => None,
     };
@@ -77,7 +77,7 @@ pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
 enum Scan {
     Found(Report),
     NotYet,
-    Nobody,
+    NoChild,
 }
 
 /// [`scan`], and again while other threads are faster at reaping what it finds.
@@ -123,7 +123,7 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             Scan::Found(Report { process, change, uid })
         }
         None if any => Scan::NotYet,
-        None => Scan::Nobody,
+        None => Scan::NoChild,
     }
 }
 

@@ -17,10 +17,10 @@ const INTERVAL: Nanos = 5_000_000_000;
 pub struct Limit {
     /// What is counted, as the `suppressed` event names it.
     what: &'static str,
-    state: SpinLock<State>,
+    state: SpinLock<LimitState>,
 }
 
-struct State {
+struct LimitState {
     since: Nanos,
     passed: u32,
     suppressed: u64,
@@ -37,7 +37,7 @@ pub static OUT_OF_MEMORY: Limit = Limit::new("out_of_memory");
 
 impl Limit {
     const fn new(what: &'static str) -> Self {
-        Self { what, state: SpinLock::new(State { since: 0, passed: 0, suppressed: 0 }) }
+        Self { what, state: SpinLock::new(LimitState { since: 0, passed: 0, suppressed: 0 }) }
     }
 
     /// Whether a line may be written now; one that may not is counted.
@@ -45,7 +45,7 @@ impl Limit {
         let now = now();
         let mut state = self.state.lock();
         if now.saturating_sub(state.since) >= INTERVAL {
-            *state = State { since: now, passed: 0, suppressed: state.suppressed };
+            *state = LimitState { since: now, passed: 0, suppressed: state.suppressed };
         }
         if state.passed >= BURST {
             state.suppressed += 1;

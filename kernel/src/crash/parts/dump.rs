@@ -7,7 +7,7 @@ use kwab_format::{BootId, DropReason, DumpId, Progress, SectionKind, WriteError,
 use machine::sync::Once;
 use machine::time::{Nanos, now};
 
-use super::{Amount, Part, Subject};
+use super::{Amount, Collector, Subject};
 use crate::crash::channel::Channel;
 
 /// Why a part ends before everything that belongs into it was put.
@@ -42,7 +42,7 @@ impl<'b> Dump<'b> {
     }
 
     /// Collects a part and sends it.
-    pub fn part(&mut self, part: &Part, subject: &Subject<'_>) {
+    pub fn part(&mut self, part: &Collector, subject: &Subject<'_>) {
         self.deadline = now().saturating_add(part.budget.saturating_mul(self.patience));
         let before = self.writer.position();
         // A section before that was lost is in the totals.
@@ -63,7 +63,7 @@ impl<'b> Dump<'b> {
     }
 
     /// Notes that a part faulted. Of the cause, `brief` puts what is known without reading memory.
-    pub fn give_up(&mut self, part: &Part, brief: impl FnOnce(&mut Self) -> Result<(), Stop>) {
+    pub fn give_up(&mut self, part: &Collector, brief: impl FnOnce(&mut Self) -> Result<(), Stop>) {
         self.writer.skip(part.kind, DropReason::FAULT);
         self.save();
         if part.kind == SectionKind::CAUSE {

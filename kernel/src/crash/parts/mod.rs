@@ -46,7 +46,7 @@ pub struct Death {
     /// Source file of a panic.
     pub file: Line<128>,
     /// Line and column in it; 0 when there is none.
-    pub place: (u32, u32),
+    pub line_column: (u32, u32),
     /// The registers at that moment.
     pub registers: Registers,
     /// The control registers.
@@ -68,7 +68,7 @@ impl Death {
             reason,
             message: Line::new(),
             file: Line::new(),
-            place: (0, 0),
+            line_column: (0, 0),
             registers,
             control,
             trap: None,
@@ -162,8 +162,8 @@ pub const BRIEF: Amount = Amount {
     patience: 20,
 };
 
-/// A part of a dump.
-pub struct Part {
+/// Collects one section of a dump.
+pub struct Collector {
     /// The section it fills.
     pub kind: SectionKind,
     /// Which dumps have it.
@@ -174,7 +174,7 @@ pub struct Part {
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
 }
 
-impl Part {
+impl Collector {
     /// Whether a dump of this scope has it.
     pub fn is_in(&self, scope: Scope) -> bool {
         self.scopes & scope as u8 != 0
@@ -188,13 +188,13 @@ const fn part(
     scopes: u8,
     millis: u64,
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
-) -> Part {
-    Part { kind, scopes, budget: millis * MS, collect }
+) -> Collector {
+    Collector { kind, scopes, budget: millis * MS, collect }
 }
 
 /// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds, also where a
 /// busy host emulates the processor and takes it away for longer than that.
-pub const PARTS: &[Part] = &[
+pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::IDENTITY, ALL, 50, cause::identity),
     part(SectionKind::CAUSE, ALL, 50, cause::cause),
     part(SectionKind::REGISTERS, ALL, 50, cause::registers),

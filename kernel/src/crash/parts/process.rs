@@ -18,7 +18,7 @@ use machine::arch::UserFrame;
 use machine::crash;
 use machine::sync::SpinLock;
 
-use super::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, new_dump_id};
+use super::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, new_dump_id};
 use crate::crash::channel::{self, NotDumped, Target};
 use crate::log;
 use crate::options::{self, CoreDump};
@@ -57,7 +57,7 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
     let subject = Subject { death: &death, thread: Some(thread), scope: Scope::Process, amount };
     let writer = Writer::new(target.sink(0, None), &mut buffer, FileHeader::new(id, boot_id()));
     let mut dump = Dump::new(writer, amount, &|_| {});
-    for part in PARTS.iter().filter(|part| part.is_in(Scope::Process)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Process)) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();

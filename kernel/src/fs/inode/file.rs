@@ -118,13 +118,13 @@ impl dyn FileOps {
 /// The types of the layers above that observe descriptions.
 pub trait Observers {
     /// Sends signals about readiness (`O_ASYNC`).
-    type Notice: Notice;
+    type Fasync: FasyncHook;
     /// Watches files for readiness.
     type Epoll: Watcher;
 }
 
-/// Whom a description tells that it is ready.
-pub trait Notice: Default + Send + Sync + 'static {
+/// Sends a signal when a description is ready.
+pub trait FasyncHook: Default + Send + Sync + 'static {
     /// Leaves the queues of `file`, which is closed for good.
     fn stop(self: &Arc<Self>, file: &File);
 }
@@ -160,8 +160,8 @@ pub struct File {
     position_lock: Mutex<()>,
     /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
-    /// Who gets a signal when it is ready, once anybody asked for that.
-    notice: Once<Arc<<Kwab as Observers>::Notice>>,
+    /// The signal that readiness sends; there once it was asked for.
+    fasync: Once<Arc<<Kwab as Observers>::Fasync>>,
     watched: AtomicBool,
     watchers: SpinLock<Vec<Weak<<Kwab as Observers>::Epoll>>>,
     hold: Hold,
@@ -187,7 +187,7 @@ impl File {
             position: AtomicU64::new(0),
             position_lock: Mutex::new(()),
             has_locks: AtomicBool::new(false),
-            notice: Once::new(),
+            fasync: Once::new(),
             watched: AtomicBool::new(false),
             watchers: SpinLock::new(Vec::new()),
             hold,
@@ -363,19 +363,19 @@ impl File {
         self.ops.poll(self, waiter)
     }
 
-    /// Who gets a signal when it is ready, if anybody ever asked.
-    pub fn notice_if_any(&self) -> Option<&Arc<<Kwab as Observers>::Notice>> {
-        self.notice.get()
+    /// The signal that readiness sends, if it was ever asked for.
+    pub fn fasync_if_any(&self) -> Option<&Arc<<Kwab as Observers>::Fasync>> {
+        self.fasync.get()
     }
 
-    /// Who gets a signal when it is ready.
-    pub fn notice(&self) -> &Arc<<Kwab as Observers>::Notice> {
+    /// The signal that readiness sends, made at the first call.
+    pub fn fasync(&self) -> &Arc<<Kwab as Observers>::Fasync> {
         loop {
-            if let Some(notice) = self.notice.get() {
-                return notice;
+            if let Some(fasync) = self.fasync.get() {
+                return fasync;
             }
             // Of two that come here at once, one is used.
-            let _ = self.notice.set(Arc::default());
+            let _ = self.fasync.set(Arc::default());
         }
     }
 
@@ -449,8 +449,8 @@ impl Drop for File {
                 epoll.forget(self);
             }
         }
-        if let Some(notice) = self.notice.get() {
-            notice.stop(self);
+        if let Some(fasync) = self.fasync.get() {
+            fasync.stop(self);
         }
         if self.has_locks.load(Relaxed) {
             filelock::release_description(self);

@@ -66,7 +66,7 @@ impl Credentials {
 pub struct Socket {
     /// Stream, datagram, packets.
     pub kind: Kind,
-    state: SpinLock<State>,
+    state: SpinLock<SocketState>,
     inbox: SpinLock<Inbox>,
     /// Something to read, or to accept, or the end of it.
     readable: WaitQueue,
@@ -83,7 +83,7 @@ pub struct Socket {
     timeouts: [AtomicU32; 2],
 }
 
-struct State {
+struct SocketState {
     role: Role,
     address: Option<Arc<[u8]>>,
     node: Option<names::Node>,
@@ -118,7 +118,7 @@ const DEFAULT_BUFFER: usize = 208 << 10;
 
 impl Socket {
     fn new(kind: Kind) -> Arc<Self> {
-        let state = State {
+        let state = SocketState {
             role: Role::Idle,
             address: None,
             node: None,

@@ -53,11 +53,11 @@ pub struct IntervalTimer {
     process: Weak<Process>,
     clock: Clock,
     notify: Notify,
-    state: SpinLock<State>,
+    state: SpinLock<ItimerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ItimerState {
     /// When it goes off next, on its own clock; 0 when disarmed.
     next: Nanos,
     interval: Nanos,
@@ -75,7 +75,7 @@ struct State {
 impl IntervalTimer {
     /// A disarmed one.
     pub fn new(process: &Arc<Process>, clock: Clock, notify: Notify) -> Arc<Self> {
-        Arc::new(Self { process: Arc::downgrade(process), clock, notify, state: SpinLock::new(State::default()) })
+        Arc::new(Self { process: Arc::downgrade(process), clock, notify, state: SpinLock::new(ItimerState::default()) })
     }
 
     /// Sets it to go off at `next` of its clock (0: not at all) and every `interval` after; what was left and the
@@ -178,7 +178,7 @@ impl IntervalTimer {
     }
 
     /// Arms it for its next expiry, `step` from now at the soonest; how many it passes over.
-    fn go_on(self: &Arc<Self>, state: &mut State, step: Nanos) -> u32 {
+    fn go_on(self: &Arc<Self>, state: &mut ItimerState, step: Nanos) -> u32 {
         state.waits = false;
         let (missed, next) = state.after(self.clock.read().unwrap_or(0));
         state.next = next;
@@ -213,7 +213,7 @@ impl IntervalTimer {
     }
 }
 
-impl State {
+impl ItimerState {
     /// For a reading of the clock at or after `next`: the expiries between the two, and the first after the reading.
     fn after(&self, read: Nanos) -> (u32, Nanos) {
         let missed = read.saturating_sub(self.next).checked_div(self.interval).unwrap_or(0);

@@ -69,7 +69,7 @@ pub enum Phase {
 }
 
 #[derive(Default)]
-struct State {
+struct LifeState {
     /// The status of the whole process, from the first `exit_group` or fatal signal on.
     ending: Option<Ended>,
     /// Its status, once all threads are gone.
@@ -82,7 +82,7 @@ struct State {
 
 /// The state of a process between its start and its reaping.
 pub struct Life {
-    state: SpinLock<State>,
+    state: SpinLock<LifeState>,
     /// `state.ending` is set.
     ending: AtomicBool,
     /// `state.stopped` is set.
@@ -99,7 +99,7 @@ impl Life {
     /// Of a running process.
     pub(super) fn new() -> Self {
         Self {
-            state: SpinLock::new(State::default()),
+            state: SpinLock::new(LifeState::default()),
             ending: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             dumped: AtomicBool::new(false),

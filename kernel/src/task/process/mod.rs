@@ -72,7 +72,7 @@ impl fmt::Display for Comm<'_> {
         let Some(thread) = self.0.threads.first() else { return f.write_str("?") };
         let mut comm = [0; 16];
         let len = thread.comm(&mut comm);
-        log::Bytes(&comm[..len]).fmt(f)
+        log::Escaped(&comm[..len]).fmt(f)
     }
 }
 
