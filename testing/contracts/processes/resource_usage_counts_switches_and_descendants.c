@@ -3,7 +3,8 @@
 #include "../contract.h"
 #include <sys/resource.h>
 
-enum { SLEEPS = 5, TOUCHED = 600 };
+/* Linux sums resident pages in batches, so the peak may be short of some: half of what is touched is asked for, in KiB. */
+enum { SLEEPS = 5, TOUCHED = 600, RESIDENT = TOUCHED * 4 / 2 };
 
 static int sleeps(void *unused)
 {
@@ -50,7 +51,7 @@ int main(void)
     need(getrusage(RUSAGE_SELF, &own) == 0);
     need(getrusage(RUSAGE_THREAD, &thread) == 0);
     check(thread.ru_minflt >= TOUCHED / 16, "its faults");
-    check(thread.ru_maxrss >= TOUCHED * 4, "the resident set of its process");
+    check(thread.ru_maxrss >= RESIDENT, "the resident set of its process");
 
     section("descendants");
     pid = spawn(waits_for, (void *)sleeps);
@@ -59,10 +60,10 @@ int main(void)
     pid = spawn(waits_for, (void *)touches);
     need(wait4(pid, &status, 0, &child) == pid);
     check(child.ru_minflt >= TOUCHED / 16, "faults of a grandchild");
-    check(child.ru_maxrss >= TOUCHED * 4, "the larger resident set of the two");
+    check(child.ru_maxrss >= RESIDENT, "the larger resident set of the two");
     siginfo_t info;
     pid = spawn(waits_for, (void *)touches);
     need(syscall(SYS_waitid, P_PID, pid, &info, WEXITED, &child) == 0);
-    check(child.ru_maxrss >= TOUCHED * 4, "waitid reports the same");
+    check(child.ru_maxrss >= RESIDENT, "waitid reports the same");
     return 0;
 }
