@@ -151,7 +151,7 @@ fn run_init(me: &Thread, frame: &mut UserFrame) {
             }
             Err(Errno::ENOENT) => {}
             Err(errno) => {
-                log::error!("Starting init: {} exists but couldn't execute it ({errno:?})", log::Escaped(path))
+                log::error!("Starting init: {} exists but couldn't execute it ({errno:?})", log::Escaped(path));
             }
         }
     }

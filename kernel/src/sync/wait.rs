@@ -164,6 +164,19 @@ impl Entries {
     fn len(&self) -> usize {
         self.threads.len() + self.hooks.as_ref().map_or(0, |hooks| hooks.len())
     }
+
+    /// Wakes all threads but those that wait exclusively, and the first of these.
+    fn wake_one_of_many(&mut self) {
+        let mut exclusive_woken = false;
+        self.threads.retain(|sleeper| {
+            let stays = sleeper.exclusive && exclusive_woken;
+            if !stays {
+                exclusive_woken |= sleeper.exclusive;
+                sched::wake(&sleeper.thread);
+            }
+            stays
+        });
+    }
 }
 
 impl Default for WaitQueue {
@@ -197,15 +210,11 @@ impl WaitQueue {
             return;
         }
         let mut entries = self.entries.lock();
-        let mut exclusive_woken = false;
-        entries.threads.retain(|sleeper| {
-            let stays = sleeper.exclusive && exclusive_woken;
-            if !stays {
-                exclusive_woken |= sleeper.exclusive;
-                sched::wake(&sleeper.thread);
-            }
-            stays
-        });
+        if entries.threads.len() > 1 {
+            entries.wake_one_of_many();
+        } else if let Some(sleeper) = entries.threads.pop_front() {
+            sched::wake(&sleeper.thread);
+        }
         self.finish_waking(entries);
     }
 
