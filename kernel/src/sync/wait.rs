@@ -193,10 +193,15 @@ impl WaitQueue {
     }
 
     /// Wakes all waiters.
+    #[inline]
     pub fn wake_all(&self) {
-        if !self.has_waiters() {
-            return;
+        if self.has_waiters() {
+            self.wake_all_queued();
         }
+    }
+
+    #[inline(never)]
+    fn wake_all_queued(&self) {
         let mut entries = self.entries.lock();
         for sleeper in entries.threads.drain(..) {
             sched::wake(&sleeper.thread);
@@ -205,10 +210,15 @@ impl WaitQueue {
     }
 
     /// Wakes all waiters but those that wait exclusively, of which it wakes the one that has waited longest.
+    #[inline]
     pub fn wake_one(&self) {
-        if !self.has_waiters() {
-            return;
+        if self.has_waiters() {
+            self.wake_one_queued();
         }
+    }
+
+    #[inline(never)]
+    fn wake_one_queued(&self) {
         let mut entries = self.entries.lock();
         if entries.threads.len() > 1 {
             entries.wake_one_of_many();
@@ -220,10 +230,15 @@ impl WaitQueue {
 
     /// Wakes the thread that has waited longest among those that wait exclusively, and nothing else: what the caller took part
     /// of, or leaves, is not new to the others.
+    #[inline]
     pub fn wake_next(&self) {
-        if !self.has_waiters() {
-            return;
+        if self.has_waiters() {
+            self.wake_next_queued();
         }
+    }
+
+    #[inline(never)]
+    fn wake_next_queued(&self) {
         let mut entries = self.entries.lock();
         let first = entries.threads.iter().position(|sleeper| sleeper.exclusive);
         let next = first.and_then(|at| entries.threads.remove(at));
@@ -247,6 +262,7 @@ impl WaitQueue {
     }
 
     /// Whether anything waits. Exact only under the caller's own lock.
+    #[inline]
     pub fn has_waiters(&self) -> bool {
         fence(Ordering::SeqCst);
         self.waiting.load(Ordering::Relaxed) != 0
