@@ -1,9 +1,10 @@
-//! From the first instruction of the kernel proper to the first of init.
+//! Start-up order: from the entry of the kernel proper to the start of init.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
+use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use linux_abi::flags::file::O_RDWR;
 use machine::arch::UserFrame;
@@ -40,7 +41,7 @@ pub fn main(boot: &BootInfo) -> ! {
     log::set_console_level(chosen.loglevel.unwrap_or(if chosen.quiet { 4 } else { 7 }));
     trace::select(&chosen.debug, trace::refuse);
     log::info!("Linux version {} (kwab) {} on {}", uts::RELEASE, uts::VERSION, boot.platform);
-    log::info!("Command line: {}", log::Bytes(&chosen.line));
+    log::info!("Command line: {}", log::Escaped(&chosen.line));
     inject::start(chosen.inject.as_deref());
     crash::channel::announce();
     time::start();
@@ -49,7 +50,7 @@ pub fn main(boot: &BootInfo) -> ! {
     log::info!("Memory: {}K/{}K available", frames::free() * 4, frames::total() * 4);
     // There is no second boot that could have set it.
     let _ = RAMDISK.set(boot.initrd);
-    let idle_process = Process::new(0, None, Actions::new());
+    let idle_process = Process::new(0, None, Actions::new(), sig::CHLD);
     // Nothing was set before.
     let _ = IDLE_PROCESS.set(idle_process);
     let idle = idle_thread();
@@ -79,7 +80,7 @@ fn idle_thread() -> ThreadRef {
 
 fn init_thread() -> ThreadRef {
     let pid = tree::allocate().expect("the first process id is free");
-    let process = Process::new(pid, None, Actions::new());
+    let process = Process::new(pid, None, Actions::new(), sig::CHLD);
     let mut task = Task::kernel(pid, process.clone(), b"init", false);
     task.kernel_thread = false;
     task.becomes_init.store(true, Ordering::Relaxed);
@@ -87,7 +88,7 @@ fn init_thread() -> ThreadRef {
     let frame = UserFrame::new(0, 0);
     let start = UserStart { frame: &frame, tls: 0, fpu: FpuStart::Fresh, space: None };
     let thread = Thread::user(task, &start).expect("memory for the first thread at boot");
-    process.threads.lock().push(thread.clone());
+    process.threads.add_first(&thread);
     tree::add_process(&process, thread.tid(), None, &thread);
     thread
 }
@@ -116,10 +117,10 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
     run_init(me, frame);
 }
 
-/// Lets programs be dumped where the command line gave dumps a place. Without one the soft limit is Linux's default, 0.
+/// Lets programs be dumped if the command line gave dumps a destination. Without one the soft limit is Linux's default, 0.
 fn permit_dumps(me: &Thread) {
     if crash::dumps_processes() {
-        me.process.limits.lock().0[resource::CORE].soft = limits::INFINITY;
+        me.process.accounting.change_limits(|limits| limits.0[resource::CORE].soft = limits::INFINITY);
     }
 }
 
@@ -145,11 +146,13 @@ fn run_init(me: &Thread, frame: &mut UserFrame) {
     for path in candidates {
         match try_init(me, frame, path) {
             Ok(()) => {
-                log::info!("Run {} as init process", log::Bytes(path));
+                log::info!("Run {} as init process", log::Escaped(path));
                 return;
             }
             Err(Errno::ENOENT) => {}
-            Err(errno) => log::error!("Starting init: {} exists but couldn't execute it ({errno:?})", log::Bytes(path)),
+            Err(errno) => {
+                log::error!("Starting init: {} exists but couldn't execute it ({errno:?})", log::Escaped(path));
+            }
         }
     }
     panic!("No working init found.  Try passing init= option to kernel.");

@@ -28,23 +28,23 @@ pub enum Fault {
     CacheFreed,
     /// In the machine.
     Uncounted,
-    /// In clone.
+    /// Planted in `task::clone`.
     ForkShares,
-    /// Below.
+    /// In this module.
     StackOverflow,
     /// In the machine.
     NoShootdown,
-    /// Below.
+    /// In this module.
     LockOrder,
     /// Where a vfork child lets go of its parent.
     LostWakeup,
-    /// Below.
+    /// In this module.
     UseAfterFree,
-    /// Below.
+    /// In this module.
     NullDereference,
-    /// Below.
+    /// In this module.
     UserPointer,
-    /// Below.
+    /// In this module.
     Leak,
     /// In the fault handler.
     StaleLeaf,
@@ -87,7 +87,7 @@ pub fn start(name: Option<&[u8]>) {
     let known = FAULTS.iter().find(|(known, ..)| ON && known.as_bytes() == name);
     let Some((_, fault, _)) = known else {
         let text = list();
-        panic!("inject={} is not known; these are:\n{}", crate::log::Bytes(name), crate::log::Bytes(&text));
+        panic!("inject={} is not known; these are:\n{}", crate::log::Escaped(name), crate::log::Escaped(&text));
     };
     PLANTED.store(*fault as u8, Ordering::Relaxed);
     let below = match fault {

@@ -13,15 +13,15 @@ use machine::sync::{Holder, SpinLock};
 pub enum Level {
     /// The system is unusable.
     Emergency = 0,
-    /// Errors.
+    /// Something failed (KERN_ERR).
     Error = 3,
-    /// Warnings.
+    /// Something is wrong and work goes on (KERN_WARNING).
     Warning = 4,
-    /// Worth knowing.
+    /// Normal but significant (KERN_NOTICE).
     Notice = 5,
-    /// Progress.
+    /// Progress of boot and drivers (KERN_INFO).
     Info = 6,
-    /// Details.
+    /// Details for debugging (KERN_DEBUG).
     Debug = 7,
 }
 
@@ -37,7 +37,7 @@ macro_rules! error {
 macro_rules! warn_ {
     ($($arg:tt)*) => { $crate::log::log!($crate::log::Level::Warning, $($arg)*) };
 }
-/// Logs progress.
+/// Logs progress ([`Level::Info`]).
 macro_rules! info {
     ($($arg:tt)*) => { $crate::log::log!($crate::log::Level::Info, $($arg)*) };
 }
@@ -116,7 +116,7 @@ pub fn read(from: u64, to: &mut [u8]) -> (u64, usize) {
     copy(&ring, from, to)
 }
 
-/// [`read`] for dumps: nothing when somebody holds the log.
+/// [`read`] for dumps: `None` if the log is locked.
 pub fn try_read(from: u64, to: &mut [u8]) -> Option<(u64, usize)> {
     let ring = RING.try_lock()?;
     Some(copy(&ring, from, to))
@@ -127,7 +127,7 @@ pub fn try_written() -> Option<u64> {
     Some(RING.try_lock()?.written)
 }
 
-/// Who holds the log, for dumps.
+/// The holder of the log's lock, for dumps.
 pub fn holder() -> Option<Holder> {
     RING.holder()
 }
@@ -151,7 +151,7 @@ pub struct Line<const N: usize> {
 }
 
 impl<const N: usize> Line<N> {
-    /// Empty.
+    /// A log without lines.
     pub const fn new() -> Self {
         Self { bytes: [0; N], len: 0, cut: false }
     }
@@ -189,9 +189,9 @@ impl fmt::Display for Hex<'_> {
 }
 
 /// Bytes shown as text, with escapes for what is not printable.
-pub struct Bytes<'a>(pub &'a [u8]);
+pub struct Escaped<'a>(pub &'a [u8]);
 
-impl fmt::Display for Bytes<'_> {
+impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for byte in self.0 {
             match byte {

@@ -1,6 +1,6 @@
 //! The kernel proper: a Linux-compatible kernel built to be diagnosed.
 //!
-//! The machine (crate `machine`, the only place with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
+//! The machine (crate `machine`, the only crate with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
 //! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and signals, [`sched`] runs
 //! them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all kinds; [`trace`]
 //! records it all and [`crash`] dumps what dies. Imports point downwards (`ARCHITECTURE.md`); what a lower layer needs of an
@@ -72,7 +72,7 @@ impl mm::Above for Kwab {
 }
 
 impl fs::Observers for Kwab {
-    type Notice = task::notice::Notice;
+    type Fasync = task::fasync::Fasync;
     type Epoll = ipc::epoll::Epoll;
 }
 

@@ -1,4 +1,4 @@
-//! The command line: what the kernel understands, and what it passes on to init.
+//! The kernel command line: the kernel's options, and what is passed on to init.
 //!
 //! One table ([`OPTIONS`]) names every option. A word that is none of them goes to init as on Linux: `name=value` into its
 //! environment (unless the name has a dot: a module parameter), a plain word into its arguments, and everything after `--`
@@ -17,7 +17,7 @@ pub struct Options {
     pub rdinit: Option<Vec<u8>>,
     /// `console=`: the last one names `/dev/console`.
     pub console: Option<Vec<u8>>,
-    /// `debug=`: categories.
+    /// `debug=`: trace categories, separated by commas.
     pub debug: Vec<u8>,
     /// `panic=`: seconds before a reboot, 0 never, negative at once.
     pub panic: i64,
@@ -35,13 +35,13 @@ pub struct Options {
     pub nmi_watchdog: bool,
     /// `dumpdisk`: the first disk is the crash path's to overwrite.
     pub dump_disk: bool,
-    /// `quiet`
+    /// `quiet`: no progress on the console.
     pub quiet: bool,
-    /// `norandmaps`
+    /// `norandmaps`: addresses are not randomized.
     pub norandmaps: bool,
     /// `maxcpus=` / `nosmp`
     pub max_cpus: Option<u32>,
-    /// `inject=`: a known bug to plant. It is not in [`Options::line`]: whoever reads a dump has to find out.
+    /// `inject=`: a known bug to plant. It is not in [`Options::line`]: a reader of the dump has to find it.
     pub inject: Option<Vec<u8>>,
     /// Further arguments of init.
     pub init_args: Vec<Vec<u8>>,
@@ -59,7 +59,7 @@ pub enum CoreDump {
     Auto,
     /// Likewise, or else in armour on the serial console.
     Serial,
-    /// Nowhere.
+    /// No dump is written.
     Off,
 }
 

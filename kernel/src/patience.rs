@@ -1,4 +1,4 @@
-//! How long the watchdogs wait: set on the command line, changed through `/proc/sys/kernel`.
+//! Limits of the watchdogs: set on the command line, changed through `/proc/sys/kernel`.
 //!
 //! | option | `/proc/sys/kernel` | default | what is waited for |
 //! |---|---|---|---|

@@ -1,4 +1,4 @@
-//! What programs cause besides calls: page faults and exceptions, and what is due before each return to them.
+//! Traps from user mode besides calls: page faults, exceptions, and the work before each exit to user mode.
 
 use core::sync::atomic::Ordering;
 

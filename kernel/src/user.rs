@@ -1,4 +1,4 @@
-//! What a program's addresses become: typed pointers, words and strings. Everything fails with `EFAULT`.
+//! User memory: typed pointers, words and strings. Every access fails with `EFAULT`.
 //!
 //! Buffers of read and write are [`crate::fs::io`]'s.
 
@@ -86,7 +86,7 @@ pub fn read_words<const N: usize>(from: u64) -> Result<[u64; N], Errno> {
     outcome.map_err(|_| Errno::EFAULT)
 }
 
-/// Writes words.
+/// Writes 64-bit words: EFAULT if one byte of them is not writable.
 pub fn write_words<const N: usize>(to: u64, words: &[u64; N]) -> Result<(), Errno> {
     let outcome = machine::user::write_words(UserAddr(to), words);
     usercopy(ToUser, UserAddr(to), size_of_val(words), outcome.as_ref().err());

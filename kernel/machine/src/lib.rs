@@ -20,6 +20,7 @@ compile_error!("a kernel has one safety profile: fortress checks what performanc
 
 pub mod addr;
 pub mod boot;
+pub mod claim;
 pub mod console;
 pub mod cpu;
 pub mod crash;

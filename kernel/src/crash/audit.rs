@@ -17,7 +17,7 @@ use crate::trace::event::Event;
 const PER_EVENT: usize = 20;
 
 #[derive(Clone, Copy, Default)]
-struct Found {
+struct AuditTally {
     mapped: u64,
     mismatches: u64,
     /// Bit n for the n-th of [`RULES`].
@@ -25,7 +25,7 @@ struct Found {
     first: u64,
 }
 
-impl Found {
+impl AuditTally {
     fn add(&mut self, at: u64, pages: u64, violated: Option<Rule>) {
         self.mapped += pages;
         let Some(rule) = violated else { return };
@@ -52,8 +52,8 @@ impl Found {
 pub fn audit(pid: u32, mm: &AddressSpace) {
     let map = mm.lock();
     let vmas: Vec<_> = map.vmas.iter().map(|vma| (vma.start, vma.end, vma.prot, vma.flags)).collect();
-    let mut found = alloc::vec![Found::default(); vmas.len()];
-    let mut stray = Found::default();
+    let mut found = alloc::vec![AuditTally::default(); vmas.len()];
+    let mut stray = AuditTally::default();
     if let Some(everything) = PageRange::new(0, USER_END) {
         mm.space.for_each(everything, &mut |page, leaf| {
             let at = page.addr();

@@ -1,8 +1,8 @@
-//! Where dumps go: a slot of the memory region, a disk, the console in armour, or a buffer.
+//! Dump channels: a slot of the memory region, a disk, the armoured console, or a buffer.
 //!
 //! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the
 //! first is only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in
-//! equal pieces that are filled once, each user its share of them ([`kernel_logic::dumpspace`]). Whoever collects the
+//! equal pieces that are filled once, each user its share of them ([`kernel_logic::dumpspace`]). A program that collects the
 //! dumps empties the region.
 //!
 //! The disk ([`machine::disk`]) is overwritten from its first sector on, so it is used only with `dumpdisk` on the command
@@ -26,19 +26,19 @@ use machine::time::Nanos;
 use crate::sched::Sleep;
 use crate::sync::wait::sleep_until;
 
-/// A place for one dump; plain data, so that a writer can take over from one that faulted.
+/// The destination of one dump; plain data, so that a writer can take over from one that faulted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// These bytes of the region.
     Region {
-        /// The first.
+        /// Offset of the first byte.
         start: usize,
         /// One past the last.
         end: usize,
     },
     /// These sectors of the disk.
     Disk {
-        /// The first.
+        /// Number of the first sector.
         first: u64,
         /// One past the last.
         end: u64,
@@ -79,7 +79,7 @@ impl Target {
 pub enum Channel {
     /// The memory region.
     Region {
-        /// The region.
+        /// The mapped region.
         region: Region,
         /// Where the dump begins.
         start: usize,
@@ -88,7 +88,7 @@ pub enum Channel {
         /// Where the slot ends.
         end: usize,
     },
-    /// The disk.
+    /// Sectors of the disk.
     Disk(DiskSink),
     /// Armoured lines on the console.
     Serial {
@@ -328,7 +328,7 @@ fn is_used(region: &Region, at: usize) -> bool {
     region.read(at, &mut header) == header.len() && stream::slot_is_used(&header)
 }
 
-/// Takes the marks off the sections of the dump at `start`, so that nobody finds its rest behind a shorter new one.
+/// Takes the marks off the sections of the dump at `start`, so that no reader finds its rest behind a shorter new one.
 fn erase(region: &Region, start: usize) {
     let mut at = start + FILE_HEADER_LEN;
     let mut header = [0; SECTION_HEADER_LEN];
@@ -342,7 +342,7 @@ fn erase(region: &Region, start: usize) {
 /// How long it takes to get `bytes` out, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How many.
+    /// The amount written, in bytes.
     pub bytes: usize,
     /// By a plain copy from memory to memory.
     pub copy: Nanos,

@@ -1,4 +1,4 @@
-//! The crash path: what notices that something died, and the dump it writes.
+//! The crash path: detects deaths of the kernel and of programs, and writes their dumps.
 //!
 //! [`panic`] deals with the kernel's own death, [`parts`] are the sections of a dump in order of value, [`channel`] is where
 //! the dump goes. [`watchdog`] notices what no longer moves, [`sysrq`] dies on request; [`verify`] and [`audit`] check a

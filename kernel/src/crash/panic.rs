@@ -1,4 +1,4 @@
-//! The kernel's own death: from whatever noticed it to the last instruction.
+//! Kernel death: from its detection to the last instruction.
 //!
 //! A death is dealt with in [`STEPS`], on the machine's stage ([`machine::crash::enter`]): stacks of its own, one processor, for
 //! good. Which step is at work is written down first; a fault or panic inside a step comes back here, one level deeper, gives
@@ -16,7 +16,7 @@ use machine::crash::{self, BUFFER, Committed, Stage};
 use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
-use super::parts::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, brief, exception_name, new_dump_id};
+use super::parts::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, brief, exception_name, new_dump_id};
 use super::watchdog::hardware;
 use crate::log::{self, Line};
 use crate::options;
@@ -55,7 +55,7 @@ pub fn on_panic(info: &PanicInfo<'_>) -> ! {
         let _ = write!(death.message, "{}", info.message());
         if let Some(place) = info.location() {
             let _ = death.file.write_str(place.file());
-            death.place = (place.line(), place.column());
+            death.line_column = (place.line(), place.column());
         }
         begin(stage, memory, death)
     })
@@ -136,7 +136,7 @@ fn begin(stage: Stage, memory: Memory, death: Death) -> ! {
     let next = match &first {
         None => 0,
         // The dump gives up a part at a time.
-        Some(_) if at_work == DUMP + 1 && PART.load(Ordering::Relaxed) <= PARTS.len() => DUMP,
+        Some(_) if at_work == DUMP + 1 && PART.load(Ordering::Relaxed) <= COLLECTORS.len() => DUMP,
         Some(_) => at_work,
     };
     let first = match first {
@@ -169,14 +169,14 @@ fn stop_others(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
 fn tell(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
     let cpu = machine::cpu::id().0;
     match core::str::from_utf8(death.file.bytes()) {
-        Ok(file) if !file.is_empty() => say(format_args!("\n[PANIC] CPU={cpu} at {file}:{}", death.place.0)),
+        Ok(file) if !file.is_empty() => say(format_args!("\n[PANIC] CPU={cpu} at {file}:{}", death.line_column.0)),
         _ => say(format_args!("\n[PANIC] CPU={cpu}")),
     }
     say(format_args!("{}", text(death.message.bytes())));
     if let Some(task) = try_current() {
         let comm = task.name.try_lock().map_or([0; 16], |name| *name);
         let len = comm.iter().position(|b| *b == 0).unwrap_or(16);
-        say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid(), log::Bytes(&comm[..len])));
+        say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid(), log::Escaped(&comm[..len])));
     }
     registers(&death.registers);
     let (offset, id) = (machine::boot::image_slide(), machine::boot::build_id());
@@ -192,7 +192,7 @@ fn tell(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
 
 /// The text about a death inside of dealing with one.
 fn tell_again(death: &Death, at_work: usize) {
-    let part = PART.load(Ordering::Relaxed).checked_sub(1).and_then(|part| PARTS.get(part));
+    let part = PART.load(Ordering::Relaxed).checked_sub(1).and_then(|part| COLLECTORS.get(part));
     let during = match (at_work.checked_sub(1), part) {
         (Some(DUMP), Some(part)) => part.kind.name().unwrap_or("the dump"),
         (Some(DUMP), None) => "the end of the dump",
@@ -200,7 +200,7 @@ fn tell_again(death: &Death, at_work: usize) {
     };
     say(format_args!("kwab: another death during {during}, which is given up: {}", text(death.message.bytes())));
     let file = text(death.file.bytes());
-    say(format_args!("kwab: at {file}:{} RIP={:016x}", death.place.0, death.registers.rip));
+    say(format_args!("kwab: at {file}:{} RIP={:016x}", death.line_column.0, death.registers.rip));
     registers(&death.registers);
 }
 
@@ -249,16 +249,16 @@ fn dump(stage: Stage, death: &Death, memory: &mut [u8; BUFFER]) {
     let thread = try_current();
     let subject = Subject { death, thread: thread.as_deref(), scope: Scope::Kernel, amount };
     let begun = machine::time::now();
-    if let Some(failed) = part.checked_sub(1).and_then(|part| PARTS.get(part)) {
+    if let Some(failed) = part.checked_sub(1).and_then(|part| COLLECTORS.get(part)) {
         dump.give_up(failed, |dump| brief(dump, death));
     }
-    for (number, part) in PARTS.iter().enumerate().skip(part) {
+    for (number, part) in COLLECTORS.iter().enumerate().skip(part) {
         PART.store(number + 1, Ordering::Relaxed);
         if part.is_in(Scope::Kernel) {
             dump.part(part, &subject);
         }
     }
-    PART.store(PARTS.len() + 1, Ordering::Relaxed);
+    PART.store(COLLECTORS.len() + 1, Ordering::Relaxed);
     let bytes = dump.finish().written();
     let micros = machine::time::now().saturating_sub(begun) / 1000;
     say(format_args!("kwab: dump of {bytes} bytes on the {} in {micros} us", target.name()));

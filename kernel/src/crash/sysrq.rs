@@ -1,4 +1,4 @@
-//! What can be asked of the kernel through `/proc/sysrq-trigger`.
+//! Commands of `/proc/sysrq-trigger`.
 //!
 //! One letter, as on Linux: `c` crashes, `b` reboots, `o` switches off, `t` logs how many threads there are,
 //! `p` how fast the memory for dumps is. Behind the `c` may

@@ -20,7 +20,7 @@ use crate::trace::event::Event;
 /// Pages that differ which are told one by one.
 const MOST_TOLD: u64 = 16;
 
-struct Piece {
+struct FileRange {
     start: u64,
     end: u64,
     access: Access,
@@ -68,12 +68,12 @@ fn tell_counts(pid: u32, verified: u64, failed: u64) {
     event.emit();
 }
 
-fn pieces(mm: &AddressSpace) -> Vec<Piece> {
+fn pieces(mm: &AddressSpace) -> Vec<FileRange> {
     let map = mm.lock();
     let piece = |vma: &crate::mm::Vma| match &vma.backing {
         Backing::File { file, offset } if vma.prot != Prot::NONE => {
             let access = if vma.prot.has(Prot::READ) { Access::Read } else { Access::Execute };
-            Some(Piece { start: vma.start, end: vma.end, access, file: (**file).clone(), offset: *offset })
+            Some(FileRange { start: vma.start, end: vma.end, access, file: (**file).clone(), offset: *offset })
         }
         _ => None,
     };

@@ -1,4 +1,4 @@
-//! Inodes and places of what has no name: pipes, sockets, event counters, epolls.
+//! Inodes and dentries of what has no name: pipes, sockets, event counters, epolls.
 //!
 //! They are on mounts that stand nowhere. Event counters and epolls share one inode, as on Linux: nothing tells them apart
 //! but the descriptor.

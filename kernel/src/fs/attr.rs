@@ -1,4 +1,4 @@
-//! What every inode has: identity, type, mode, owner, link count and times, readable without a lock.
+//! Attributes of an inode: identity, type, mode, owner, link count and times, readable without a lock.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,19 +16,19 @@ use super::Caller;
 use crate::trace::Traced as _;
 use crate::upper::current;
 
-/// Socket.
+/// File type: socket.
 pub const S_IFSOCK: u32 = file::S_IFSOCK as u32;
-/// Symbolic link.
+/// File type: symbolic link.
 pub const S_IFLNK: u32 = file::S_IFLNK as u32;
-/// Regular file.
+/// File type: regular file.
 pub const S_IFREG: u32 = file::S_IFREG as u32;
-/// Block device.
+/// File type: block device.
 pub const S_IFBLK: u32 = file::S_IFBLK as u32;
-/// Directory.
+/// File type: directory.
 pub const S_IFDIR: u32 = file::S_IFDIR as u32;
-/// Character device.
+/// File type: character device.
 pub const S_IFCHR: u32 = file::S_IFCHR as u32;
-/// FIFO.
+/// File type: FIFO.
 pub const S_IFIFO: u32 = file::S_IFIFO as u32;
 
 /// Nanoseconds since 1970; years 1677 to 2262, other times are clamped as Linux clamps to what a file system can store.
@@ -39,7 +39,7 @@ pub type Attributes = SpinLock<BTreeMap<Vec<u8>, Vec<u8>>>;
 
 /// Attributes of an inode.
 pub struct Attr {
-    /// Inode number.
+    /// Inode number (`st_ino`).
     pub ino: u64,
     /// Number of the device the file system is (`st_dev`).
     pub dev: u64,
@@ -135,13 +135,13 @@ impl Attr {
         self.touch_changed();
     }
 
-    /// Owner.
+    /// Owner's user id.
     #[inline]
     pub fn uid(&self) -> u32 {
         self.uid.load(Relaxed)
     }
 
-    /// Group.
+    /// Owner's group id.
     #[inline]
     pub fn gid(&self) -> u32 {
         self.gid.load(Relaxed)
@@ -237,7 +237,7 @@ impl Attr {
     #[inline]
     pub fn check(&self, who: &Caller<'_>, wish: u32) -> Result<(), Errno> {
         let mode = self.mode();
-        // Everybody may: no need to ask who it is.
+        // All may: the ids need no look.
         if wish & !(mode & (mode >> 3) & (mode >> 6)) & 7 == 0 {
             return Ok(());
         }
@@ -270,7 +270,7 @@ impl Attr {
         self.writers.fetch_sub(1, Relaxed);
     }
 
-    /// Forbids writing while the file is executed; ETXTBSY while somebody writes.
+    /// Forbids writing while the file is executed; ETXTBSY while it is open for writing.
     pub fn begin_exec(&self) -> Result<(), Errno> {
         let count = self.writers.fetch_update(Relaxed, Relaxed, |count| (count <= 0).then_some(count - 1));
         count.map(|_| ()).map_err(|_| Errno::ETXTBSY)

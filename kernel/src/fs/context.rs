@@ -1,4 +1,4 @@
-//! What a process carries for its path walks: root, working directory, umask. Shared by tasks with `CLONE_FS`.
+//! Root, working directory and umask of a process, shared by tasks with `CLONE_FS`.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -33,7 +33,7 @@ impl FsContext {
         Arc::new(Self { places: SpinLock::new(copy), umask: AtomicU32::new(self.umask()) })
     }
 
-    /// The root.
+    /// Root directory of the process.
     pub fn root(&self) -> Path {
         self.places.lock().root.clone()
     }

@@ -39,7 +39,7 @@ impl Default for FdTable {
 }
 
 impl FdTable {
-    /// Without descriptors.
+    /// A table without descriptors.
     pub fn new() -> Self {
         Self { slots: SpinLock::new(Slots::new()), owner: NEXT_OWNER.fetch_add(1, Relaxed) }
     }
@@ -51,7 +51,7 @@ impl FdTable {
         Arc::new(Self { slots: SpinLock::new(copy), owner: NEXT_OWNER.fetch_add(1, Relaxed) })
     }
 
-    /// Who POSIX locks taken through this table belong to.
+    /// The owner of POSIX locks taken through this table.
     pub fn owner(&self) -> u64 {
         self.owner
     }

@@ -94,9 +94,9 @@ pub trait Lockable {
 /// Which family of locks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
-    /// Byte ranges.
+    /// Locks of byte ranges (fcntl(2)).
     Record,
-    /// flock(2).
+    /// Locks of whole files (flock(2)).
     Whole,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Contents are not copied: a file refers to its range of the archive, which stays in memory, and gets frames of its own page
 //! by page when it is mapped or written. A cpio archive does not align contents to pages, so those frames are copies; they
-//! are made once and then shared by everybody.
+//! are made once and then shared.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub enum UnpackError {
 /// What was unpacked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unpacked {
-    /// Members.
+    /// Number of archive members.
     pub members: usize,
     /// Bytes of contents.
     pub bytes: usize,

@@ -1,4 +1,4 @@
-//! Where bytes go to and come from: a program's buffers, or the kernel's own.
+//! Source and destination of transfers: a program's buffers, or the kernel's own.
 //!
 //! [`Sink`] is filled by reads, [`Source`] is emptied by writes; both count what was moved, so that an error after the first
 //! byte still reports the bytes before it. Under a spin lock a copy touches only pages that are present: it fails with
@@ -15,7 +15,7 @@ use crate::trace::usercopy;
 /// One buffer of a program (`struct iovec`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IoVec {
-    /// First byte.
+    /// User address of the first byte.
     pub addr: UserAddr,
     /// Length in bytes.
     pub len: usize,
@@ -103,12 +103,12 @@ impl<'a> Sink<'a> {
     #[inline]
     pub fn put(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
         self.fill(bytes.len(), |target, at, count| match target {
-            Place::User(addr) => {
+            Destination::User(addr) => {
                 let outcome = user::write_bytes(addr, &bytes[at..at + count]);
                 usercopy(ToUser, addr, count, outcome.as_ref().err());
                 outcome.map_err(|fault| fault.done)
             }
-            Place::Kernel(into) => {
+            Destination::Kernel(into) => {
                 into.copy_from_slice(&bytes[at..at + count]);
                 Ok(())
             }
@@ -119,8 +119,8 @@ impl<'a> Sink<'a> {
     #[inline]
     pub fn put_frame(&mut self, frame: &Frame, offset: usize, length: usize) -> Result<usize, Errno> {
         self.fill(length, |target, at, count| match target {
-            Place::User(addr) => frame.copy_to_user(offset + at, addr, count).map_err(|fault| fault.done),
-            Place::Kernel(into) => {
+            Destination::User(addr) => frame.copy_to_user(offset + at, addr, count).map_err(|fault| fault.done),
+            Destination::Kernel(into) => {
                 frame.read(offset + at, into);
                 Ok(())
             }
@@ -130,12 +130,12 @@ impl<'a> Sink<'a> {
     /// Puts `count` zeros, as far as they fit.
     pub fn put_zeros(&mut self, count: usize) -> Result<usize, Errno> {
         self.fill(count, |target, _, count| match target {
-            Place::User(addr) => {
+            Destination::User(addr) => {
                 let outcome = user::zero(addr, count);
                 usercopy(ToUser, addr, count, outcome.as_ref().err());
                 outcome.map_err(|fault| fault.done)
             }
-            Place::Kernel(into) => {
+            Destination::Kernel(into) => {
                 into.fill(0);
                 Ok(())
             }
@@ -146,7 +146,7 @@ impl<'a> Sink<'a> {
     fn fill(
         &mut self,
         length: usize,
-        mut copy: impl FnMut(Place<'_>, usize, usize) -> Result<(), usize>,
+        mut copy: impl FnMut(Destination<'_>, usize, usize) -> Result<(), usize>,
     ) -> Result<usize, Errno> {
         let wanted = length.min(self.left);
         let mut at = 0;
@@ -154,13 +154,13 @@ impl<'a> Sink<'a> {
             let (result, count) = match &mut self.target {
                 SinkTarget::User(buffers) => {
                     let (addr, count) = buffers.piece(wanted - at);
-                    let result = copy(Place::User(addr), at, count);
+                    let result = copy(Destination::User(addr), at, count);
                     buffers.advance(result.err().map_or(count, |done| done.min(count)));
                     (result, count)
                 }
                 SinkTarget::Kernel(buffer) => {
                     let count = wanted - at;
-                    let result = copy(Place::Kernel(&mut buffer[self.done..self.done + count]), at, count);
+                    let result = copy(Destination::Kernel(&mut buffer[self.done..self.done + count]), at, count);
                     (result, count)
                 }
             };
@@ -188,7 +188,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-enum Place<'a> {
+enum Destination<'a> {
     User(UserAddr),
     Kernel(&'a mut [u8]),
 }

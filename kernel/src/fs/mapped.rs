@@ -1,4 +1,4 @@
-//! Files in memory: what mapping one means, and how a mapping holds it: open, and counted while it may write to it.
+//! File mappings: a mapping keeps its file open, and counts as a writer while it may write.
 
 use alloc::sync::Arc;
 use core::ops::Deref;

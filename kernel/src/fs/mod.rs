@@ -1,8 +1,8 @@
 //! Files: names, inodes, open descriptions, mounts, and the file systems.
 //!
-//! *Inode* ([`inode`]): a file. *Dentry* ([`dentry`]): a name for one. *Path* ([`path`]): a dentry in a mount ([`mount`]), a place
+//! *Inode* ([`inode`]): a file. *Dentry* ([`dentry`]): a name for one. *Path* ([`path`]): a dentry in a mount ([`mount`]), a node
 //! a process can stand on. *File* ([`file`]): an open description, which descriptors ([`fdtable`]) stand for. [`walk`] turns
-//! path names into places; [`open`] turns places into files, [`names`] makes and removes names. The file systems are [`tmpfs`]
+//! path names into paths; [`open`] turns paths into files, [`names`] makes and removes names. The file systems are [`tmpfs`]
 //! (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]) and [`sysfs`]; the layers above build
 //! `/proc` and `/dev/pts`.
 //!
@@ -31,7 +31,7 @@ pub mod walk;
 
 pub use context::FsContext;
 pub use fdtable::FdTable;
-pub use file::{File, Notice, Observers, Watcher};
+pub use file::{FasyncHook, File, Observers, Watcher};
 pub use inode::{Inode, Mapping, PageUse, dentry, file};
 pub use mapped::MappedFile;
 pub use path::Path;
@@ -75,16 +75,16 @@ pub trait Fifo: Default + Send + Sync + 'static {
     fn open(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
 }
 
-/// Who asks for something, as far as files care (credentials(7)).
+/// The credentials that file permissions depend on (credentials(7)).
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     /// File system user id.
     pub uid: u32,
     /// File system group id.
     pub gid: u32,
-    /// Supplementary groups.
+    /// Supplementary group ids.
     pub groups: &'a [u32],
-    /// Effective capabilities.
+    /// Effective capability set.
     pub capabilities: u64,
 }
 

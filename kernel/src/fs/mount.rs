@@ -1,6 +1,6 @@
-//! Mounts: which file system stands where.
+//! Mounts: the table of file systems and their mount points.
 //!
-//! One tree for all processes. A [`Mount`] joins (a part of) a file system to a place in another mount. The walk asks
+//! One tree for all processes. A [`Mount`] joins (a part of) a file system to a mount point in another mount. The walk asks
 //! [`crossing`] only for dentries marked as mounted on, so the table's lock is off every ordinary path.
 
 use alloc::sync::Arc;
@@ -13,7 +13,7 @@ use machine::sync::SpinLock;
 
 use super::dentry::Dentry;
 
-/// Mounted read-only.
+/// Mounted read-only (mount(2)).
 pub const MS_RDONLY: u32 = system::MS_RDONLY as u32;
 /// Set-user-ID bits are ignored.
 pub const MS_NOSUID: u32 = system::MS_NOSUID as u32;
@@ -45,7 +45,7 @@ pub trait FileSystem: Send + Sync {
     fn kind(&self) -> &'static str;
     /// Its device number (`st_dev`).
     fn dev(&self) -> u64;
-    /// Its top.
+    /// Its root directory.
     fn root(&self) -> Arc<Dentry>;
     /// Figures for statfs.
     fn statistics(&self) -> Statistics;
@@ -55,7 +55,7 @@ pub trait FileSystem: Send + Sync {
     }
 }
 
-/// A place in the tree a process sees: a dentry in a mount. What can be asked of it is in [`super::path`].
+/// A resolved path: a dentry in a mount. What can be asked of it is in [`super::path`].
 #[derive(Clone)]
 pub struct Path {
     /// The mount it is reached through.
@@ -64,7 +64,7 @@ pub struct Path {
     pub dentry: Arc<Dentry>,
 }
 
-/// A file system, or a part of it, at a place.
+/// A file system, or a part of it, at a mount point.
 pub struct Mount {
     /// Number in `/proc/self/mountinfo`.
     pub id: u64,
@@ -82,7 +82,7 @@ pub struct Mount {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static NEXT_GROUP: AtomicU64 = AtomicU64::new(1);
-/// Every mount that has a place, in the order they were made.
+/// Every mount that is attached, in the order they were made.
 static MOUNTS: SpinLock<Vec<Placed>> = SpinLock::new(Vec::new());
 
 /// A mount with the addresses of the mount and dentry it stands at (0 for the root), which is what a walk looks for.
@@ -106,7 +106,7 @@ impl Drop for Mount {
 }
 
 impl Mount {
-    /// A mount of `fs` that has no place yet.
+    /// A mount of `fs` that is not attached yet.
     pub fn new(fs: Arc<dyn FileSystem>, root: Arc<Dentry>, source: &[u8], flags: u32) -> Arc<Self> {
         Arc::new(Self {
             id: NEXT_ID.fetch_add(1, Relaxed),
@@ -140,7 +140,7 @@ impl Mount {
         }
     }
 
-    /// `MS_*` flags.
+    /// Its `MS_*` flags.
     pub fn flags(&self) -> u32 {
         self.flags.load(Relaxed)
     }
@@ -156,12 +156,12 @@ impl Mount {
         self.flags() & MS_RDONLY != 0
     }
 
-    /// The place it is mounted at; `None` for the root and for what was detached.
+    /// Its mount point; `None` for the root and for what was detached.
     pub fn mounted_at(&self) -> Option<Path> {
         self.at.lock().clone()
     }
 
-    /// The top of it as a place.
+    /// The path of its root.
     pub fn top(self: &Arc<Self>) -> Path {
         Path { mount: self.clone(), dentry: self.root.clone() }
     }
@@ -172,7 +172,7 @@ pub fn set_root(mount: &Arc<Mount>) {
     MOUNTS.lock().push(Placed { at: (0, 0), mount: mount.clone() });
 }
 
-/// Puts `mount` at `at`, and copies of it at the same place in every mount that shares with that one
+/// Puts `mount` at `at`, and copies of it at the same dentry in every mount that shares with that one
 /// (mount_namespaces(7), "Shared subtrees").
 pub fn attach(mount: &Arc<Mount>, at: Path) {
     let sharing = peers(&at);
@@ -192,7 +192,7 @@ fn place(mount: &Arc<Mount>, at: Path) {
     MOUNTS.lock().push(placed);
 }
 
-/// The place `at` in the other mounts of its group.
+/// The same dentry as `at` in the other mounts of its group.
 fn peers(at: &Path) -> Vec<Path> {
     let group = at.mount.group();
     if group == 0 {
@@ -218,7 +218,7 @@ pub fn all() -> Vec<Arc<Mount>> {
 }
 
 /// Takes the mount away whose top is `top`, and its copies in mounts that share with the one it stands in: EINVAL if it is
-/// none, EBUSY if something is mounted in it or, unless `lazy`, somebody uses it.
+/// none, EBUSY if something is mounted in it or, unless `lazy`, it is in use.
 pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
     let mount = &top.mount;
     if !top.is_mount_root() {
@@ -245,7 +245,7 @@ pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Takes `mount` out of the table and off its place.
+/// Takes `mount` out of the table and off its mount point.
 fn take_away(mount: &Arc<Mount>) {
     let gone: Vec<Placed> = MOUNTS.lock().extract_if(.., |placed| Arc::ptr_eq(&placed.mount, mount)).collect();
     let place = mount.at.lock().take();

@@ -64,7 +64,7 @@ pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno>
     dir.inode().link(&dir.dentry, name, from.inode())
 }
 
-/// `fs.protected_hardlinks`, on: who does not own a file makes names only for one that is no trap: regular, without set-id bits,
+/// `fs.protected_hardlinks`, on: a user who does not own a file makes names only for a harmless one: regular, without set-id bits,
 /// and his to read and write.
 fn check_link_source(walk: &Walk<'_>, attr: &Attr) -> Result<(), Errno> {
     let mode = attr.mode();

@@ -18,7 +18,7 @@ use super::walk::{Last, Parent, Walk};
 /// How to open.
 #[derive(Clone, Copy, Debug)]
 pub struct How {
-    /// `O_*` flags.
+    /// `O_*` flags of open(2).
     pub flags: u32,
     /// Permission bits of a file that is made, the umask not yet applied.
     pub mode: u32,
@@ -58,7 +58,7 @@ pub fn open(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Arc<File>, Err
     open_found(walk, place, how)
 }
 
-/// Opens a place that exists, checking what its owner grants.
+/// Opens a path that exists, checking what its owner grants.
 pub fn open_found(walk: &Walk<'_>, place: Path, how: How) -> Result<Arc<File>, Errno> {
     check_kind(&place, how)?;
     let attr = place.inode().attr();
@@ -91,7 +91,7 @@ pub fn open_exec(walk: &Walk<'_>, path: &[u8], last: Last) -> Result<Arc<File>, 
     exec_found(walk, walk.find(path, last)?)
 }
 
-/// [`open_exec`] for a place already found (execveat with AT_EMPTY_PATH).
+/// [`open_exec`] for a path already resolved (execveat with AT_EMPTY_PATH).
 pub fn exec_found(walk: &Walk<'_>, place: Path) -> Result<Arc<File>, Errno> {
     let attr = place.inode().attr();
     match attr.kind() {
@@ -216,7 +216,7 @@ fn create_at(walk: &Walk<'_>, parent: Parent<'_>, how: How) -> Result<Found, Err
             let created =
                 parent.dir.inode().create(&parent.dir.dentry, name, new_file(walk, parent.dir.inode().attr(), how));
             let dentry = match created {
-                // Somebody else was faster.
+                // Another thread was first.
                 Err(Errno::EEXIST) if !how.has(O_EXCL) => return create_at(walk, parent, how),
                 other => other?,
             };
@@ -239,7 +239,7 @@ fn new_file(walk: &Walk<'_>, dir: &Attr, how: How) -> NewNode {
     NewNode { mode, uid: walk.who.uid, gid: walk.who.gid, rdev: 0 }
 }
 
-/// A description that only holds a place (O_PATH).
+/// A description that only holds a path (O_PATH).
 struct PlaceOnly;
 
 impl FileOps for PlaceOnly {}

@@ -1,4 +1,4 @@
-//! A place in the tree a process sees: a dentry in a mount.
+//! Resolved paths: a dentry in a mount.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ impl Path {
         &self.dentry.inode
     }
 
-    /// Whether both are one place.
+    /// Whether both are the same dentry in the same mount.
     #[inline]
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.dentry, &other.dentry) && Arc::ptr_eq(&self.mount, &other.mount)
@@ -33,7 +33,7 @@ impl Path {
     }
 
     /// The absolute path as seen from `root`, written to the end of `buffer`; answers where it starts.
-    /// A place outside `root` is named from the top of its own tree. ERANGE if the buffer is too small.
+    /// A path outside `root` is named from the top of its own tree. ERANGE if the buffer is too small.
     pub fn write_name(&self, root: &Self, buffer: &mut [u8]) -> Result<usize, Errno> {
         let mut end = buffer.len();
         let mut at = self.clone();
@@ -59,7 +59,7 @@ impl Path {
     }
 
     /// The path as `/proc` shows it: with ` (deleted)` behind a name that is gone, without a leading slash for things that have
-    /// no place (`pipe:[7]`).
+    /// no path (`pipe:[7]`).
     pub fn display(&self, root: &Self) -> Vec<u8> {
         if self.dentry.parent().is_none() && !self.is_mount_root() {
             let mut name = self.dentry.name().to_vec();

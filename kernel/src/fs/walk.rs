@@ -1,6 +1,6 @@
-//! Turns path names into places (path_resolution(7)).
+//! Resolves path names (path_resolution(7)).
 //!
-//! A [`Walk`] knows who walks, where from and under which restrictions (`RESOLVE_*` of openat2(2)). The path is read in
+//! A [`Walk`] has the caller, the start and the restrictions of a resolution (`RESOLVE_*` of openat2(2)). The path is read in
 //! place: no component is copied, no memory is allocated but for the targets of symbolic links that are shared with the inode.
 
 use alloc::sync::Arc;
@@ -20,7 +20,7 @@ use super::path::Path;
 use super::{Caller, FsContext};
 use crate::trace::span::{Id, span};
 
-/// What becomes of a symbolic link in the last place.
+/// What becomes of a symbolic link as the last component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Last {
     /// It is followed.
@@ -31,7 +31,7 @@ pub enum Last {
 
 /// The directory of a path's last component.
 pub struct Parent<'p> {
-    /// The directory.
+    /// The directory that contains it.
     pub dir: Path,
     /// The last component; `None` for a path that ends in `.` or `..` or is the root.
     pub name: Option<&'p [u8]>,
@@ -43,13 +43,13 @@ pub struct Parent<'p> {
 
 /// A walk to be made.
 pub struct Walk<'a> {
-    /// Who walks.
+    /// The ids that permission checks use.
     pub who: Caller<'a>,
-    /// The process's places.
+    /// Root and working directory.
     pub context: &'a FsContext,
     /// Where relative paths begin, if not at the working directory.
     pub base: Option<Path>,
-    /// `RESOLVE_*` bits.
+    /// `RESOLVE_*` bits of openat2(2).
     pub restrict: u32,
     /// When a restricted walk began: a rename in between could evade the restriction. Four bytes beside `restrict`, so
     /// that a walk stays small enough to be moved without a call.
@@ -65,7 +65,7 @@ enum Follow {
 }
 
 impl Walk<'_> {
-    /// The place `path` names.
+    /// The path that the name `path` resolves to.
     #[inline]
     pub fn find(&self, path: &[u8], last: Last) -> Result<Path, Errno> {
         if path.is_empty() {

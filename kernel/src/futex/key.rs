@@ -1,4 +1,4 @@
-//! What two users of one futex have in common, and how it is found.
+//! Futex keys: what identifies a futex word across address spaces.
 
 use alloc::sync::Arc;
 
@@ -18,7 +18,7 @@ pub enum Key {
     Private {
         /// Identity of the address space.
         space: usize,
-        /// The address.
+        /// User address of the word.
         addr: u64,
     },
     /// A word of a file or of shared memory, whichever frame holds it now: frames go to other memory while a thread waits.

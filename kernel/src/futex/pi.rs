@@ -1,4 +1,4 @@
-//! Futexes whose owner is in the word (`FUTEX_LOCK_PI` and its kin): the kernel hands them over.
+//! Priority-inheritance futexes (`FUTEX_LOCK_PI` and its kin): the word holds the owner, and the kernel hands it over.
 //!
 //! The word holds the owner's thread id, [`WAITERS`] while threads sleep for it, [`OWNER_DIED`] once an owner ended. Programs
 //! take and leave an uncontended one without a call. Waiters hang in one list under one lock, best first: real-time threads by
@@ -61,7 +61,7 @@ const MOST_IN_A_ROW: u32 = 1024;
 /// What to do when another thread has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// `EAGAIN`
+    /// Return `EAGAIN` in place of sleep.
     None,
     /// Sleep, at most until then.
     Until(Option<Nanos>),

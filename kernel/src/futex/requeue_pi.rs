@@ -1,4 +1,4 @@
-//! Condition variables over futexes with an owner: `FUTEX_WAIT_REQUEUE_PI` and `FUTEX_CMP_REQUEUE_PI` (futex(2)).
+//! Condition variables over PI futexes: `FUTEX_WAIT_REQUEUE_PI` and `FUTEX_CMP_REQUEUE_PI` (futex(2)).
 //!
 //! The thread waits at an ordinary word and says beforehand which futex it will need. Waking it means to take that futex for it,
 //! or to move it, still asleep, to those who wait for the futex. The two calls go with each other only.

@@ -24,7 +24,7 @@ impl FrameRing {
         Self { frames: Vec::new(), head: 0, len: 0 }
     }
 
-    /// Bytes held.
+    /// Bytes in the buffer.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
@@ -104,7 +104,7 @@ impl FrameRing {
         }
     }
 
-    /// Forgets everything.
+    /// Discards all bytes and frees their frames.
     pub fn clear(&mut self) {
         *self = Self::new();
     }

@@ -12,9 +12,9 @@ use machine::sync::SpinLock;
 use crate::task::creds::cap;
 use crate::task::try_current;
 
-/// `pipe-user-pages-soft`, `pipe-user-pages-hard`; 0 for none.
+/// Pages in a user's pipes from which on new pipes are small (`pipe-user-pages-soft`); 0 for no limit.
 pub static SOFT: AtomicUsize = AtomicUsize::new(16_384);
-/// See [`SOFT`].
+/// Most pages in a user's pipes (`pipe-user-pages-hard`); 0 for no limit.
 pub static HARD: AtomicUsize = AtomicUsize::new(0);
 
 /// Pages of a pipe made beyond the soft limit.
@@ -43,7 +43,7 @@ impl Charge {
         Ok(charge)
     }
 
-    /// Pages counted.
+    /// Pages the pipe may hold.
     pub fn pages(&self) -> usize {
         self.pages
     }

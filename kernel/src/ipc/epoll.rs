@@ -68,18 +68,18 @@ pub fn max_user_watches() -> u64 {
     }
 }
 
-/// Sets it.
+/// Sets the most descriptions one user's epolls may watch.
 pub fn set_max_user_watches(most: u64) {
     MAX_USER_WATCHES.store(most, Relaxed);
 }
 
-/// `O_RDWR`.
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
 
 /// One event to report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event {
-    /// What happened.
+    /// `EPOLL*` bits that are ready.
     pub events: u32,
     /// What the program gave with the interest.
     pub data: u64,
@@ -113,13 +113,13 @@ impl Wake for Item {
 }
 
 impl Item {
-    /// Puts the item on the ready list, and tells who waits.
+    /// Puts the item on the ready list, and wakes a thread that waits for events.
     fn list(&self) {
         let (Some(epoll), Some(this)) = (self.epoll.upgrade(), self.this.upgrade()) else { return };
         if !self.listed.swap(true, AcqRel) {
             epoll.ready.lock().push_back(this);
         }
-        epoll.queue.wake_all();
+        epoll.queue.wake_one();
     }
 
     fn report(&self) -> Option<(u32, u64, u64)> {
@@ -266,6 +266,9 @@ impl Epoll {
                 self.ready.lock().push_back(item);
             }
         }
+        if self.may_have_ready() {
+            self.queue.wake_next();
+        }
         found
     }
 
@@ -290,14 +293,14 @@ impl Epoll {
 
     /// Waits for events until `deadline` (`None`: for ever) and collects them.
     pub fn wait(&self, into: &mut [Event], deadline: Option<Nanos>) -> Result<usize, Errno> {
-        let found = self.queue.wait_until(deadline, crate::sched::Sleep::Interruptible, || {
+        let found = self.queue.wait_exclusive(deadline, || {
             let found = self.collect(into);
             (found > 0).then_some(found)
         });
         match found {
             Ok(found) => Ok(found),
             Err(WaitError::TimedOut) => Ok(0),
-            // Restarting would begin the timeout anew: epoll_wait is never restarted (signal(7)).
+            // Restarting would begin the timeout again: epoll_wait is never restarted (signal(7)).
             Err(WaitError::Interrupted) => Err(Errno::EINTR),
         }
     }

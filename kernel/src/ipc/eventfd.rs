@@ -12,7 +12,7 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
 use crate::sync::wait::{WaitQueue, Waiter};
 
-/// A counter.
+/// A counter that can be waited for (eventfd(2)).
 pub struct EventFd {
     count: SpinLock<u64>,
     semaphore: bool,
@@ -20,7 +20,7 @@ pub struct EventFd {
     writable: WaitQueue,
 }
 
-/// `O_RDWR`.
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
 /// The highest value: one more would be the overflow mark.
 const MOST: u64 = u64::MAX - 1;

@@ -1,4 +1,4 @@
-//! Talking between processes, and waiting for it: pipes, FIFOs, event counters, Unix sockets, poll, select and epoll.
+//! Inter-process communication: pipes, FIFOs, event counters, UNIX sockets, message queues, poll, select and epoll.
 
 pub mod buffer;
 pub mod charge;

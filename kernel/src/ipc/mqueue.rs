@@ -1,7 +1,7 @@
 //! POSIX message queues (mq_overview(7)): bounded queues of prioritised messages, found by name.
 //!
 //! A queue is an inode in one flat table of names; descriptors are open files over it, so poll, fstat and close work as
-//! ever. A process may ask to be signalled once when a message arrives at an empty queue nobody waits at.
+//! ever. A process may ask to be signalled once when a message arrives at an empty queue without receivers.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -23,13 +23,12 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
 use crate::mm::frames;
-use crate::sched::Sleep;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task::account::Charge;
 use crate::task::signal;
 use crate::task::{Process, current};
 
-/// A queue.
+/// A message queue, with or without a name.
 pub struct Queue {
     attr: Attr,
     messages: SpinLock<Messages>,
@@ -37,29 +36,29 @@ pub struct Queue {
     arrived: WaitQueue,
     /// Senders sleep here.
     room: WaitQueue,
-    /// Threads in [`Queue::receive`] that found nothing yet: a message for them notifies nobody.
+    /// Threads in [`Queue::receive`] that found nothing yet: a message for one of them sends no notification.
     receivers: AtomicUsize,
     notify: SpinLock<Option<Registration>>,
     /// What it counts for the user who made it ([`footprint`]), also without a name.
     _bytes: Charge,
 }
 
-/// Who is to be told of the next message, and how.
+/// The process that is signalled once at the next message.
 pub struct Registration {
-    /// Who.
+    /// The process to signal.
     pub process: Weak<Process>,
     /// Programs it had executed then: a later one is not told.
-    pub executions: u32,
+    pub executions: u64,
     /// With which signal; `None` registers without (`SIGEV_NONE`).
     pub signal: Option<u8>,
-    /// `sigev_value`
+    /// `sigev_value` of the program.
     pub value: u64,
 }
 
 /// Whether a call may sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// `EAGAIN` instead.
+    /// Return `EAGAIN` in place of sleep.
     None,
     /// At most until a moment of the monotonic clock.
     Until(Option<Nanos>),
@@ -165,12 +164,15 @@ impl Queue {
         let was_empty = match (attempt(), patience) {
             (Some(outcome), _) => outcome?,
             (None, Patience::None) => return Err(Errno::EAGAIN),
-            (None, Patience::Until(deadline)) => self.room.wait_until(deadline, Sleep::Interruptible, attempt)??,
+            (None, Patience::Until(deadline)) => {
+                // A sender that fails for another reason leaves the room it was woken for.
+                self.room.wait_exclusive(deadline, attempt)?.inspect_err(|_| self.room.wake_next())?
+            }
         };
         if was_empty && self.receivers.load(Relaxed) == 0 {
             self.notify_once();
         }
-        self.arrived.wake_all();
+        self.arrived.wake_one();
         Ok(())
     }
 
@@ -182,16 +184,16 @@ impl Queue {
             (None, Patience::None) => return Err(Errno::EAGAIN),
             (None, Patience::Until(deadline)) => {
                 self.receivers.fetch_add(1, Relaxed);
-                let waited = self.arrived.wait_until(deadline, Sleep::Interruptible, attempt);
+                let waited = self.arrived.wait_exclusive(deadline, attempt);
                 self.receivers.fetch_sub(1, Relaxed);
                 waited?
             }
         };
-        self.room.wake_all();
+        self.room.wake_one();
         Ok(taken)
     }
 
-    /// Registers for the next message: `EBUSY` when somebody who still lives is.
+    /// Registers for the next message: `EBUSY` if a live process is registered.
     pub fn register(&self, registration: Registration) -> Result<(), Errno> {
         let mut notify = self.notify.lock();
         if notify.as_ref().is_some_and(|other| other.process.strong_count() > 0) {
@@ -212,7 +214,7 @@ impl Queue {
     fn notify_once(&self) {
         let Some(registration) = self.notify.lock().take() else { return };
         let (Some(process), Some(signal)) = (registration.process.upgrade(), registration.signal) else { return };
-        if process.executions.load(Relaxed) != registration.executions {
+        if process.family.executions() != registration.executions {
             return;
         }
         let me = current();

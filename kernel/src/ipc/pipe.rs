@@ -34,12 +34,12 @@ pub const MAX_CAPACITY: usize = 1 << 20;
 
 /// What both ends share.
 pub struct Pipe {
-    state: SpinLock<State>,
+    state: SpinLock<PipeState>,
     readable: WaitQueue,
     writable: WaitQueue,
 }
 
-struct State {
+struct PipeState {
     ring: FrameRing,
     /// Lengths of the packets at the front of the ring, which a writer with O_DIRECT made.
     packets: VecDeque<usize>,
@@ -56,7 +56,7 @@ impl Pipe {
     /// ENFILE beyond what the user's pipes may hold.
     fn new() -> Result<Arc<Self>, Errno> {
         let charge = Charge::new(DEFAULT_CAPACITY / PAGE_SIZE)?;
-        let state = State {
+        let state = PipeState {
             ring: FrameRing::new(),
             packets: VecDeque::new(),
             capacity: charge.pages() * PAGE_SIZE,
@@ -123,11 +123,11 @@ fn access(flags: u32) -> (bool, bool) {
     (flags & O_ACCMODE != O_WRONLY as u32, flags & O_ACCMODE != O_RDONLY as u32)
 }
 
-/// The pipe behind a FIFO's name, there once somebody opens it.
+/// The pipe behind a FIFO's name; there once the FIFO is opened.
 pub struct Fifo(Once<Arc<Pipe>>);
 
 impl Fifo {
-    /// Never opened.
+    /// A FIFO that was never opened.
     pub const fn new() -> Self {
         Self(Once::new())
     }
@@ -245,8 +245,12 @@ impl PipeEnd {
                     result
                 }
             };
+            let rest = !state.ring.is_empty();
             drop(state);
             self.pipe.writable.wake_all();
+            if rest {
+                self.pipe.readable.wake_next();
+            }
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
                 other => return other.map(Some),
@@ -277,7 +281,7 @@ impl PipeEnd {
                 state.packets.push_back(source.done() - before);
             }
             drop(state);
-            self.pipe.readable.wake_all();
+            self.pipe.readable.wake_one();
             match result {
                 Err(Errno::EFAULT) => source.fault_in()?,
                 Err(error) => return Err(error),
@@ -300,7 +304,7 @@ impl FileOps for PipeEnd {
         if file.is_nonblocking() {
             return Err(Errno::EAGAIN);
         }
-        self.pipe.readable.wait(|| self.try_read(sink).transpose())?
+        self.pipe.readable.wait_exclusive(None, || self.try_read(sink).transpose())?
     }
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
@@ -380,7 +384,7 @@ impl FileOps for PipeEnd {
     }
 }
 
-/// SIGPIPE to the thread that wrote to nobody.
+/// SIGPIPE to the running thread, which wrote without a reader.
 pub fn raise_sigpipe() {
     let task = crate::task::current();
     let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid: 0 } };

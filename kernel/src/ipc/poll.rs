@@ -17,7 +17,7 @@ pub struct Wish {
     pub file: Option<Arc<File>>,
     /// The number stands for nothing: reported as `POLLNVAL`.
     pub invalid: bool,
-    /// Wished events.
+    /// `POLL*` bits that are asked for.
     pub events: u32,
     /// What it is ready for, of what was wished.
     pub ready: u32,

@@ -1,4 +1,4 @@
-//! Signals that are read (signalfd(2)): a reader takes pending signals of the set from its thread and its process.
+//! Signal descriptors (signalfd(2)): a reader takes pending signals of the set from its thread and its process.
 //!
 //! Readers wait in a queue of their process, so a signal wakes only readers of the process that gets it. A hook (epoll,
 //! fasync) is queued at the process that adds it, as on Linux, and found again when another process takes it out.
@@ -26,9 +26,9 @@ pub struct SignalFd {
     hooks: SpinLock<BTreeMap<HookId, Weak<WaitQueue>>>,
 }
 
-/// `O_RDWR`
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
-/// `sizeof(struct signalfd_siginfo)`
+/// Bytes of a record (`sizeof(struct signalfd_siginfo)`).
 const RECORD: usize = 128;
 
 /// Makes a reader of `set`; `flags` are `O_NONBLOCK` or nothing.
@@ -45,17 +45,17 @@ impl SignalFd {
     /// Reads another set from now on.
     pub fn replace(&self, set: SigSet) {
         *self.set.lock() = readable(set);
-        current().process.readers().wake_all();
+        current().process.signals.readers().wake_all();
     }
 
     /// Does what `waiter` is for at the calling process's queue.
     fn queue(&self, waiter: &mut Waiter<'_>) {
         match waiter.mode() {
-            Mode::Thread => waiter.add_shared(current().process.readers().clone()),
+            Mode::Thread => waiter.add_shared(current().process.signals.readers().clone()),
             Mode::AddHook(hook) => {
                 let process = &current().process;
-                self.hooks.lock().insert(hook.id(), Arc::downgrade(process.readers()));
-                process.readers().add_hook(hook.clone());
+                self.hooks.lock().insert(hook.id(), Arc::downgrade(process.signals.readers()));
+                process.signals.readers().add_hook(hook.clone());
             }
             Mode::RemoveHook(hook) => {
                 let queue = self.hooks.lock().remove(&hook.id());
@@ -84,7 +84,7 @@ impl FileOps for SignalFd {
         let first = match self.take() {
             Some(info) => info,
             None if file.is_nonblocking() => return Err(Errno::EAGAIN),
-            None => current().process.readers().wait(|| self.take())?,
+            None => current().process.signals.readers().wait(|| self.take())?,
         };
         sink.put(&record(&first))?;
         while sink.left() >= RECORD
@@ -100,7 +100,7 @@ impl FileOps for SignalFd {
             self.queue(waiter);
         }
         let set = *self.set.lock();
-        if signal::waits(&current(), set) { IN | RDNORM } else { 0 }
+        if signal::pending_set(&current()).0 & set.0 != 0 { IN | RDNORM } else { 0 }
     }
 }
 

@@ -1,7 +1,7 @@
-//! Timers that are read (timerfd_create(2)): a read gives how often one went off since the last.
+//! Timer descriptors (timerfd_create(2)): a read returns the number of expirations since the last.
 //!
-//! A timer that went off is not armed again before somebody looks: how often it would have gone off is then reckoned from its
-//! clock. So a short interval costs nothing while nobody reads.
+//! A timer that went off is not armed again before it is read or polled: how often it would have gone off is then reckoned from its
+//! clock. So a short interval costs nothing while it is not read.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -19,22 +19,22 @@ use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task::clock::Clock;
 
-/// A timer.
+/// A timer that can be waited for (timerfd_create(2)).
 pub struct TimerFd {
     clock: Clock,
     /// It is on a clock that wakes the machine, which needs CAP_WAKE_ALARM to be set.
     wakes: bool,
-    state: SpinLock<State>,
+    state: SpinLock<TimerFdState>,
     readable: WaitQueue,
 }
 
 #[derive(Default)]
-struct State {
+struct TimerFdState {
     plan: Plan,
     armed: Option<Armed>,
     /// Raised by every change of the plan: an expiry that was under way meanwhile is void.
     generation: u64,
-    /// It went off and nobody has looked since.
+    /// It went off and was not looked at since.
     fired: bool,
     /// Expirations reckoned and not read yet.
     ticks: u64,
@@ -58,12 +58,13 @@ pub struct Plan {
 /// Timers on the wall clock, to be told when it is set.
 static ON_THE_WALL: SpinLock<Vec<Weak<TimerFd>>> = SpinLock::new(Vec::new());
 
-/// `O_RDWR`
+/// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
-    let timer = Arc::new(TimerFd { clock, wakes, state: SpinLock::new(State::default()), readable: WaitQueue::new() });
+    let timer =
+        Arc::new(TimerFd { clock, wakes, state: SpinLock::new(TimerFdState::default()), readable: WaitQueue::new() });
     if clock == Clock::Real {
         let mut timers = ON_THE_WALL.lock();
         timers.retain(|timer| timer.strong_count() > 0);
@@ -86,12 +87,12 @@ impl TimerFd {
         self.wakes
     }
 
-    /// Its clock.
+    /// The clock it goes by.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, when nobody
+    /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, if it was not
     /// has heard yet that the clock was set and this plan too is cancelled by that.
     pub fn set(self: &Arc<Self>, plan: Plan) -> Result<(Nanos, Nanos), Errno> {
         let mut state = self.state.lock();
@@ -113,7 +114,7 @@ impl TimerFd {
         left
     }
 
-    fn left(&self, state: &mut State) -> (Nanos, Nanos) {
+    fn left(&self, state: &mut TimerFdState) -> (Nanos, Nanos) {
         self.reckon(state);
         let left = match state.plan.next {
             0 => 0,
@@ -123,7 +124,7 @@ impl TimerFd {
     }
 
     /// Counts the expirations of a timer that went off, and moves on to the next that is to come.
-    fn reckon(&self, state: &mut State) {
+    fn reckon(&self, state: &mut TimerFdState) {
         if !state.fired {
             return;
         }
@@ -142,7 +143,7 @@ impl TimerFd {
         }
     }
 
-    fn rearm(self: &Arc<Self>, state: &mut State) {
+    fn rearm(self: &Arc<Self>, state: &mut TimerFdState) {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }

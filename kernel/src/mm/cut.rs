@@ -1,4 +1,4 @@
-//! What becomes of mappings whose file loses pages in its middle.
+//! Unmapping pages of a file that is truncated or punched.
 
 use kernel_logic::vma::PAGE;
 use machine::addr::PageRange;

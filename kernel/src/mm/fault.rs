@@ -1,4 +1,4 @@
-//! Page faults: finds out what the faulting page should become ([`kernel_logic::fault`]) and makes it so.
+//! Page faults: [`kernel_logic::fault`] decides what the faulting page becomes, and this module maps it.
 
 use kernel_logic::fault::{self, Action, Pte, Range, Source};
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
@@ -25,7 +25,7 @@ pub enum Unresolved {
     Forbidden,
     /// SIGBUS: past the end of a file.
     Beyond,
-    /// No memory.
+    /// No frame is free: the OOM killer is asked.
     OutOfMemory,
 }
 

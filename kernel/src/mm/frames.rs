@@ -1,4 +1,4 @@
-//! Which frames are free: the policy behind the machine's frames.
+//! The frame allocator's policy: free frames, reserves, and low memory.
 //!
 //! One buddy allocator under one lock, entered in batches only: the machine keeps a magazine of single frames per
 //! processor. A part of memory is kept back from programs, so that the kernel itself can go on when programs have used
@@ -152,7 +152,7 @@ fn note_level(policy: &mut Policy) {
     }
 }
 
-/// Who holds the allocator, for dumps.
+/// The holder of the allocator's lock, for dumps.
 pub fn holder() -> Option<Holder> {
     POLICY.holder()
 }
@@ -162,7 +162,7 @@ pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
     POLICY.try_lock()?.as_ref().map(|policy| policy.buddy.blocks())
 }
 
-/// See [`machine::Kernel::take_frames`].
+/// Takes frames for the machine: see [`machine::Kernel::take_frames`].
 pub fn take(out: &mut [FrameNumber]) -> usize {
     let mut held = POLICY.lock_irq();
     let Some(policy) = &mut *held else { return 0 };
@@ -179,7 +179,7 @@ pub fn take(out: &mut [FrameNumber]) -> usize {
     taken
 }
 
-/// See [`machine::Kernel::give_frames`].
+/// Gives frames back: see [`machine::Kernel::give_frames`].
 pub fn give(frames: &[FrameNumber]) {
     if let Some(policy) = &mut *POLICY.lock_irq() {
         for frame in frames {
@@ -201,7 +201,7 @@ pub fn take_block(order: u8) -> Option<FrameNumber> {
     taken.map(|frame| FrameNumber(frame as u32))
 }
 
-/// See [`machine::Kernel::give_block`].
+/// Gives a block of frames back: see [`machine::Kernel::give_block`].
 pub fn give_block(first: FrameNumber, order: u8) {
     if let Some(policy) = &mut *POLICY.lock_irq() {
         released(first, policy.buddy.release(first.0 as usize, order));

@@ -1,4 +1,4 @@
-//! What an address space keeps in memory beside its resident pages: for the choice of a victim when memory is short.
+//! Memory that an address space holds besides resident pages, for the OOM killer's choice.
 
 use alloc::sync::Arc;
 

@@ -13,11 +13,11 @@ use crate::upper::current;
 /// The limits of a program's memory, in bytes; `u64::MAX` for none.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryLimits {
-    /// `RLIMIT_AS`
+    /// Address space in bytes (`RLIMIT_AS`).
     pub space: u64,
-    /// `RLIMIT_DATA`
+    /// Private writable memory in bytes (`RLIMIT_DATA`).
     pub data: u64,
-    /// `RLIMIT_STACK`
+    /// The stack in bytes (`RLIMIT_STACK`).
     pub stack: u64,
     /// `RLIMIT_MEMLOCK`, which does not bind a program with `CAP_IPC_LOCK`.
     pub locked: u64,

@@ -1,4 +1,4 @@
-//! What programs ask of their memory: mapping, unmapping, protection, the break, advice.
+//! Changes of mappings: mmap, munmap, mprotect, brk, madvise.
 
 use alloc::sync::Arc;
 
@@ -28,15 +28,15 @@ pub enum Placement {
 
 /// A checked request to map something.
 pub struct Request {
-    /// Where.
+    /// At which address.
     pub placement: Placement,
     /// Bytes, a multiple of a page.
     pub len: u64,
-    /// Protection.
+    /// Rights of the pages.
     pub prot: Prot,
-    /// Properties.
+    /// Flags of the VMA.
     pub flags: VmaFlags,
-    /// What.
+    /// What the pages are filled from.
     pub backing: Backing,
     /// No higher than this, for `MAP_32BIT`.
     pub ceiling: Option<u64>,

@@ -36,11 +36,11 @@ pub use limits::MemoryLimits;
 pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
 
-/// Private memory.
+/// Tag of frames of private memory.
 pub const TAG_ANON: u8 = 0;
-/// A file's own frames.
+/// Tag of a file's own frames.
 pub const TAG_FILE: u8 = 1;
-/// Shared anonymous memory.
+/// Tag of frames of shared anonymous memory.
 pub const TAG_SHMEM: u8 = 2;
 
 /// How a page of a file will be used.
@@ -64,7 +64,7 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn wrote(&self);
     /// Device and inode number, which no other file ever has.
     fn identity(&self) -> (u64, u64);
-    /// Who has mapped the file; `None` for one that is never cut.
+    /// The address spaces that map the file; `None` for one that is never truncated.
     fn mappers(&self) -> Option<&ReverseMap>;
 }
 
@@ -92,7 +92,7 @@ pub type Vma = vma::Vma<Backing>;
 /// Where a range's pages come from.
 #[derive(Clone)]
 pub enum Backing {
-    /// Zeros, private to whoever touches them.
+    /// Zeros, private to the process that touches them.
     Anonymous,
     /// A file from a byte offset on.
     File {
@@ -101,9 +101,9 @@ pub enum Backing {
         /// Page-aligned offset of the range's first byte.
         offset: u64,
     },
-    /// Memory shared with whoever inherited the mapping.
+    /// Memory shared with each process that inherited the mapping.
     Shared {
-        /// The pages.
+        /// The pages, found by their number.
         memory: Arc<SharedMemory>,
         /// Offset of the range's first byte in it.
         offset: u64,
@@ -160,13 +160,13 @@ pub struct AddressSpace {
     peak: AtomicU64,
     /// Registered for `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
     pub expedited: AtomicBool,
-    /// `PR_SET_DUMPABLE`: who has the ids of a process that uses it may look into it. Inherited by a fork, set by execution.
+    /// `PR_SET_DUMPABLE`: a process with the same ids may look into one that uses it. Inherited by a fork, set by execution.
     pub dumpable: AtomicBool,
 }
 
 /// What is mapped, and where things are by convention.
 pub struct Map {
-    /// The ranges.
+    /// The mapped ranges (VMAs).
     pub vmas: VmaSet<Backing>,
     /// Where the program break began.
     pub brk_start: u64,
@@ -176,7 +176,7 @@ pub struct Map {
     pub mmap_top: u64,
     /// Argument strings, for `/proc/<pid>/cmdline`.
     pub args: (u64, u64),
-    /// Environment strings.
+    /// Environment strings, for `/proc/<pid>/environ`.
     pub envs: (u64, u64),
     /// Text, as the ELF said.
     pub code: (u64, u64),
@@ -188,18 +188,18 @@ pub struct Map {
     pub aux: Vec<(u64, u64)>,
     /// The executed file.
     pub exe: Option<Arc<<Kwab as Above>::Executable>>,
-    /// `mlockall(MCL_FUTURE)`
+    /// New mappings are locked (`mlockall(MCL_FUTURE)`).
     pub lock_future: bool,
 }
 
 /// Pages in memory by kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Resident {
-    /// Private.
+    /// Private anonymous pages.
     pub anonymous: u64,
-    /// Of files.
+    /// Pages of files.
     pub file: u64,
-    /// Shared memory.
+    /// Pages of shared anonymous memory.
     pub shmem: u64,
 }
 
@@ -249,7 +249,7 @@ impl AddressSpace {
         self.map.lock()
     }
 
-    /// The map if nobody holds it: for the crash path.
+    /// The map if its lock is free: for the crash path.
     pub fn try_lock(&self) -> Option<SpinGuard<'_, Map>> {
         self.map.try_lock()
     }

@@ -1,4 +1,4 @@
-//! Reaching into another process's memory, page by page (process_vm_readv(2), `/proc/<pid>/mem`).
+//! Access to another process's memory, page by page (process_vm_readv(2), `/proc/<pid>/mem`).
 
 use kernel_logic::vma::PAGE;
 use machine::addr::UserPage;

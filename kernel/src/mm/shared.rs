@@ -8,7 +8,7 @@ use linux_abi::Errno;
 use machine::frame::Frame;
 use machine::sync::SpinLock;
 
-/// Shared pages.
+/// Anonymous pages that several address spaces map (`MAP_SHARED | MAP_ANONYMOUS`).
 pub struct SharedMemory {
     pages: SpinLock<BTreeMap<u64, Frame>>,
     /// Number of pages it may have.
@@ -30,7 +30,7 @@ impl SharedMemory {
         self.id
     }
 
-    /// The page with this number, zeros if nobody touched it yet.
+    /// The page with this number, zeros if it was not touched yet.
     pub fn page(&self, index: u64) -> Result<Frame, Errno> {
         if index >= self.limit {
             return Err(Errno::ENXIO);

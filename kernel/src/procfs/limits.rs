@@ -1,4 +1,4 @@
-//! `/proc/PID/limits`.
+//! `/proc/PID/limits`: soft and hard resource limits (proc(5)).
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -30,7 +30,7 @@ const NAMES: [(&str, &str); 16] = [
 ];
 
 pub(super) fn limits(target: Target) -> Result<Vec<u8>, Errno> {
-    let limits = *target.process()?.limits.lock();
+    let limits = target.process()?.accounting.limits();
     let mut out = format!("{:<26}{:<21}{:<21}{:<10}\n", "Limit", "Soft Limit", "Hard Limit", "Units");
     for ((name, unit), limit) in NAMES.iter().zip(limits.0) {
         out += &format!("{name:<26}{:<21}{:<21}{unit:<10}\n", show(limit.soft), show(limit.hard));

@@ -1,6 +1,6 @@
 //! `/proc` (proc(5)): processes and the system as files.
 //!
-//! Nothing is stored: a directory is a table of [`Entry`]s ([`tables`]) or a list made when asked (processes, threads,
+//! Nothing is stored: a directory is a table of [`ProcEntry`]s ([`tables`]) or a list made when asked (processes, threads,
 //! descriptors), and a file's text is made when it is read from its start ([`text`]). A node of a process holds only ids; the
 //! process is looked up at each use, so a node of one that ended answers ENOENT or ESRCH.
 
@@ -54,7 +54,7 @@ impl Target {
         if self.tid != self.pid {
             return tree::thread(self.tid).ok_or(Errno::ESRCH);
         }
-        self.process()?.any_thread().ok_or(Errno::ESRCH)
+        self.process()?.threads.first().ok_or(Errno::ESRCH)
     }
 }
 
@@ -84,7 +84,7 @@ type Write = fn(Target, &[u8]) -> Result<(), Errno>;
 type Follow = fn(Target) -> Result<LinkTarget, Errno>;
 
 /// One name of a directory.
-struct Entry {
+struct ProcEntry {
     name: &'static str,
     mode: u32,
     what: What,
@@ -93,12 +93,12 @@ struct Entry {
 /// What a name stands for.
 #[derive(Clone, Copy)]
 enum What {
-    Directory(&'static [Entry]),
+    Directory(&'static [ProcEntry]),
     File(Read),
     /// One of `/proc/sys` that cannot be set.
     Constant(Read),
     Control(Read, Write),
-    /// About the memory the process had when it was opened, for who may look into it.
+    /// About the memory the process had when it was opened; the opener must be allowed to look into it.
     Memory(ReadMemory),
     /// A file about the memory that the process has when it is opened, with the text of that moment.
     AtOpen(ReadMemory),

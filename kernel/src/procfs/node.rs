@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 
 use super::text::{Origin, TextFile};
-use super::{Entry, Target, What, tables};
+use super::{ProcEntry, Target, What, tables};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFLNK, S_IFREG};
 use crate::fs::dentry::Dentry;
 use crate::fs::file::{File, FileOps, O_ACCMODE, Seeking};
@@ -19,20 +19,20 @@ pub(super) enum Body {
     /// The top: the system's entries and a directory for each process.
     Root,
     /// A fixed directory.
-    Table(&'static [Entry]),
+    Table(&'static [ProcEntry]),
     /// A process or one of its threads.
-    Process(&'static [Entry]),
+    Process(&'static [ProcEntry]),
     /// `task`: the threads of a process.
     Threads,
     /// `fd`: its descriptors as links.
     Descriptors,
     /// `fdinfo`: what each descriptor's state is.
     DescriptorInfo,
-    /// A file.
+    /// A file whose text is made when it is read.
     Text(What),
-    /// A link.
+    /// A symbolic link.
     Link(super::Follow),
-    /// One descriptor.
+    /// `fd/N`: one descriptor as a link.
     Descriptor(i32),
     /// The state of one descriptor.
     OneInfo(i32),
@@ -62,7 +62,7 @@ impl ProcNode {
         Dentry::new(name, Some(dir.clone()), Self::new(self.attr.dev, ino, mode, target, body))
     }
 
-    fn entry(&self, dir: &Arc<Dentry>, entries: &'static [Entry], name: &[u8]) -> Option<Arc<Dentry>> {
+    fn entry(&self, dir: &Arc<Dentry>, entries: &'static [ProcEntry], name: &[u8]) -> Option<Arc<Dentry>> {
         let (index, entry) = entries.iter().enumerate().find(|(_, entry)| entry.name.as_bytes() == name)?;
         let body = match entry.what {
             What::Directory(entries) => Body::Table(entries),
@@ -91,7 +91,7 @@ impl ProcNode {
         Ok(self.child(dir, name, fd as u64, S_IFLNK | read | write, self.target, Body::Descriptor(fd)))
     }
 
-    fn list_table(&self, entries: &[Entry], from: u64, emit: &mut Emit<'_>) -> bool {
+    fn list_table(&self, entries: &[ProcEntry], from: u64, emit: &mut Emit<'_>) -> bool {
         for (index, entry) in entries.iter().enumerate().skip(from as usize) {
             let ino = self.attr.ino.wrapping_mul(256).wrapping_add(index as u64 + 2);
             if !emit(index as u64 + 1, ino, mode_of(entry), entry.name.as_bytes()) {
@@ -193,7 +193,7 @@ impl Inode for ProcNode {
             }
             Body::Threads => {
                 let process = self.target.process()?;
-                let mut ids: Vec<u32> = process.live_threads().iter().map(|thread| thread.tid()).collect();
+                let mut ids: Vec<u32> = process.threads.list().iter().map(|thread| thread.tid()).collect();
                 ids.sort_unstable();
                 self.list_numbers(from, S_IFDIR | 0o555, |at| ids.iter().copied().find(|&id| id >= at), emit);
             }
@@ -269,7 +269,7 @@ impl FileOps for ProcNode {
     }
 }
 
-fn mode_of(entry: &Entry) -> u32 {
+fn mode_of(entry: &ProcEntry) -> u32 {
     let kind = match entry.what {
         What::File(_) | What::Constant(_) | What::Control(..) | What::Memory(_) | What::AtOpen(_) => S_IFREG,
         What::Link(_) => S_IFLNK,

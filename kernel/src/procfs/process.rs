@@ -1,8 +1,7 @@
-//! Files about one process that are neither its maps nor its state.
+//! Further files of `/proc/PID`: command line, environment, links, memory, `oom_score_adj`.
 
 use alloc::format;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use machine::addr::{PAGE_SIZE, UserAddr};
@@ -90,28 +89,17 @@ pub(super) fn exe(target: Target) -> Result<LinkTarget, Errno> {
 
 pub(super) fn personality(target: Target) -> Result<Vec<u8>, Errno> {
     target.check_access().map_err(|_| Errno::EPERM)?;
-    Ok(format!("{:08x}\n", target.process()?.personality.load(Relaxed)).into_bytes())
+    Ok(format!("{:08x}\n", target.process()?.personality()).into_bytes())
 }
 
 pub(super) fn oom_score_adj(target: Target) -> Result<Vec<u8>, Errno> {
-    Ok(format!("{}\n", i64::from(target.process()?.oom_score.load(Relaxed)) - 1000).into_bytes())
+    Ok(format!("{}\n", target.process()?.oom_score.adjustment()).into_bytes())
 }
 
 pub(super) fn set_oom_score_adj(target: Target, text: &[u8]) -> Result<(), Errno> {
     let value: i32 = system::parse(text)?;
-    if !(-1000..=1000).contains(&value) {
-        return Err(Errno::EINVAL);
-    }
-    let (process, score) = (target.process()?, (value + 1000) as u32);
-    // What privilege set last is the floor for those without (proc(5)).
     let privileged = task::current().creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
-    if privileged {
-        process.oom_floor.store(score, Relaxed);
-    } else if score < process.oom_floor.load(Relaxed) {
-        return Err(Errno::EACCES);
-    }
-    process.oom_score.store(score, Relaxed);
-    Ok(())
+    target.process()?.oom_score.set(value, privileged)
 }
 
 pub(super) fn descriptor_info(target: Target, fd: i32) -> Result<Vec<u8>, Errno> {

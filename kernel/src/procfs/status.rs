@@ -16,6 +16,7 @@ use crate::task::access::{self, By};
 use crate::task::account::Kind;
 use crate::task::clock;
 use crate::task::limits::resource;
+use crate::task::process::Phase;
 use crate::task::{Process, Thread, ThreadRef, current};
 use crate::time;
 
@@ -54,14 +55,11 @@ fn sizes(mm: Option<&AddressSpace>) -> Sizes {
 }
 
 fn letter(process: &Process, thread: Option<&ThreadRef>) -> char {
-    let life = *process.life.lock();
-    if life.zombie.is_some() {
-        return 'Z';
+    match process.life.phase() {
+        Phase::Zombie => 'Z',
+        Phase::Stopped => 'T',
+        Phase::Running => thread.map_or('X', |thread| thread.sched.letter()),
     }
-    if life.stopped.is_some() {
-        return 'T';
-    }
-    thread.map_or('X', |thread| thread.sched.letter())
 }
 
 /// The name of a thread; a process without threads (a zombie) has the one it ended with.
@@ -78,8 +76,8 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
 
 /// Time in user mode and in the kernel, of ended threads too.
 fn processor_time(process: &Process) -> (u64, u64) {
-    let usage = *process.usage.lock();
-    process.live_threads().iter().fold((usage.user, usage.system), |(user, system), thread| {
+    let usage = process.accounting.ended_threads();
+    process.threads.list().iter().fold((usage.user, usage.system), |(user, system), thread| {
         let (more_user, more_system) = clock::split_time(thread);
         (user + more_user, system + more_system)
     })
@@ -115,19 +113,19 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let thread = target.thread().ok();
     let mm = thread.as_ref().and_then(|thread| thread.mm());
     let sizes = sizes(mm.as_deref());
-    let usage = *process.usage.lock();
+    let (usage, of_children) = (process.accounting.ended_threads(), process.accounting.children());
     let (user, system) = processor_time(&process);
     let (tty, foreground) =
-        process.session.with(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
+        process.family.with_session(crate::tty::of_session).map_or((0, -1), |(dev, pgrp)| (dev, pgrp as i32));
     let nice = thread.as_ref().map_or(0, |thread| thread.sched.nice());
     let Layout { code, stack, args, envs, brk } = shown_layout(thread.as_deref(), mm.as_deref());
     let mut out = format!("{} (", target.tid).into_bytes();
     out.extend_from_slice(&comm_of(thread.as_ref()));
     let ticks = time::to_ticks;
     let faults = usage.minor_faults + thread.as_ref().map_or(0, |thread| thread.minor_faults.load(Relaxed));
-    let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending_set().0 & 0x7fff_ffff);
+    let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending.set().0 & 0x7fff_ffff);
     let blocked = thread.as_ref().map_or(0, |thread| thread.signals.blocked().0 & 0x7fff_ffff);
-    // Fields 3 to 52; those nobody keeps (stack and instruction pointers, wait channel, swap) are 0.
+    // Fields 3 to 52; those that are not kept (stack and instruction pointers, wait channel, swap) are 0.
     let fields: [i128; 50] = [
         0,
         process.ppid().into(),
@@ -137,16 +135,16 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         foreground.into(),
         0,
         faults.into(),
-        usage.child_minor.into(),
+        of_children.minor_faults.into(),
         usage.major_faults.into(),
-        usage.child_major.into(),
+        of_children.major_faults.into(),
         ticks(user).into(),
         ticks(system).into(),
-        ticks(usage.child_user).into(),
-        ticks(usage.child_system).into(),
+        ticks(of_children.user).into(),
+        ticks(of_children.system).into(),
         (20 + nice).into(),
         nice.into(),
-        process.live_threads().len() as i128,
+        process.threads.count() as i128,
         0,
         ticks(process.started).into(),
         (sizes.total * 4096).into(),
@@ -276,7 +274,7 @@ fn memory(out: &mut String, sizes: &Sizes) -> core::fmt::Result {
 fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
     let (mut ignored, mut caught) = (0_u64, 0_u64);
     for signal in 1..=64_u8 {
-        let handler = process.actions.with(|actions| actions.get(signal).handler);
+        let handler = process.signals.action(signal).handler;
         let bit = 1 << (signal - 1);
         match handler {
             SIG_IGN => ignored |= bit,
@@ -284,12 +282,12 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
             _ => caught |= bit,
         }
     }
-    writeln!(out, "Threads:\t{}", process.live_threads().len())?;
+    writeln!(out, "Threads:\t{}", process.threads.count())?;
     let queued = thread.map_or(0, |thread| thread.creds.with(|creds| creds.account.sum(Kind::Signals)));
     writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;
     if let Some(thread) = thread {
-        writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending_set().0)?;
-        writeln!(out, "ShdPnd:\t{:016x}", process.pending_bits.load(Relaxed))?;
+        writeln!(out, "SigPnd:\t{:016x}", thread.signals.pending.set().0)?;
+        writeln!(out, "ShdPnd:\t{:016x}", process.signals.pending.set().0)?;
         writeln!(out, "SigBlk:\t{:016x}", thread.signals.blocked().0)?;
         writeln!(out, "SigIgn:\t{ignored:016x}\nSigCgt:\t{caught:016x}")?;
         let creds = thread.creds();

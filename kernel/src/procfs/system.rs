@@ -1,4 +1,4 @@
-//! Files about the whole system.
+//! Files of `/proc` about the whole system (proc(5)).
 
 use alloc::format;
 use alloc::string::{String, ToString as _};

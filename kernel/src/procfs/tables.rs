@@ -1,38 +1,38 @@
-//! What is where in `/proc`.
+//! The tables of `/proc`: names, modes and functions of its files.
 
 use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
-use super::{Entry, limits, maps, process, status, system, watchdogs};
+use super::{ProcEntry, limits, maps, process, status, system, watchdogs};
 
-const fn dir(name: &'static str, entries: &'static [Entry]) -> Entry {
-    Entry { name, mode: 0o555, what: Directory(entries) }
+const fn dir(name: &'static str, entries: &'static [ProcEntry]) -> ProcEntry {
+    ProcEntry { name, mode: 0o555, what: Directory(entries) }
 }
 
-const fn file(name: &'static str, read: super::Read) -> Entry {
-    Entry { name, mode: 0o444, what: File(read) }
+const fn file(name: &'static str, read: super::Read) -> ProcEntry {
+    ProcEntry { name, mode: 0o444, what: File(read) }
 }
 
-const fn constant(name: &'static str, read: super::Read) -> Entry {
-    Entry { name, mode: 0o444, what: Constant(read) }
+const fn constant(name: &'static str, read: super::Read) -> ProcEntry {
+    ProcEntry { name, mode: 0o444, what: Constant(read) }
 }
 
-const fn private(name: &'static str, read: super::Read) -> Entry {
-    Entry { name, mode: 0o400, what: File(read) }
+const fn private(name: &'static str, read: super::Read) -> ProcEntry {
+    ProcEntry { name, mode: 0o400, what: File(read) }
 }
 
-const fn memory(name: &'static str, mode: u32, read: super::ReadMemory) -> Entry {
-    Entry { name, mode, what: Memory(read) }
+const fn memory(name: &'static str, mode: u32, read: super::ReadMemory) -> ProcEntry {
+    ProcEntry { name, mode, what: Memory(read) }
 }
 
-const fn control(name: &'static str, read: super::Read, write: super::Write) -> Entry {
-    Entry { name, mode: 0o644, what: Control(read, write) }
+const fn control(name: &'static str, read: super::Read, write: super::Write) -> ProcEntry {
+    ProcEntry { name, mode: 0o644, what: Control(read, write) }
 }
 
-const fn link(name: &'static str, follow: super::Follow) -> Entry {
-    Entry { name, mode: 0o777, what: Link(follow) }
+const fn link(name: &'static str, follow: super::Follow) -> ProcEntry {
+    ProcEntry { name, mode: 0o777, what: Link(follow) }
 }
 
 /// The top, without the processes.
-pub(super) const ROOT: &[Entry] = &[
+pub(super) const ROOT: &[ProcEntry] = &[
     file("cmdline", system::command_line),
     file("cpuinfo", system::cpuinfo),
     file("devices", |_| {
@@ -49,7 +49,7 @@ pub(super) const ROOT: &[Entry] = &[
     file("modules", |_| Ok(alloc::vec::Vec::new())),
     file("partitions", |_| Ok(b"major minor  #blocks  name\n\n".to_vec())),
     file("stat", system::stat),
-    Entry { name: "sysrq-trigger", mode: 0o200, what: Control(|_| Err(linux_abi::Errno::EIO), system::sysrq) },
+    ProcEntry { name: "sysrq-trigger", mode: 0o200, what: Control(|_| Err(linux_abi::Errno::EIO), system::sysrq) },
     file("swaps", |_| Ok(b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec())),
     file("uptime", system::uptime),
     file("version", system::version),
@@ -61,7 +61,7 @@ pub(super) const ROOT: &[Entry] = &[
     dir("sys", SYS),
 ];
 
-const SYS: &[Entry] = &[
+const SYS: &[ProcEntry] = &[
     dir(
         "fs",
         &[
@@ -122,24 +122,24 @@ const SYS: &[Entry] = &[
     ),
 ];
 
-const NET: &[Entry] = &[
+const NET: &[ProcEntry] = &[
     file("dev", |_| {
         Ok(b"Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n".to_vec())
     }),
     file("unix", |_| Ok(b"Num       RefCount Protocol Flags    Type St Inode Path\n".to_vec())),
 ];
 
-/// A process.
-pub(super) const PROCESS: &[Entry] = &[
-    Entry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
+/// The files of `/proc/PID`.
+pub(super) const PROCESS: &[ProcEntry] = &[
+    ProcEntry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
     file("cgroup", |_| Ok(b"0::/\n".to_vec())),
     file("cmdline", process::command_line),
     control("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),
     memory("environ", 0o400, process::environment),
     link("exe", process::exe),
-    Entry { name: "fd", mode: 0o500, what: Descriptors },
-    Entry { name: "fdinfo", mode: 0o555, what: DescriptorInfo },
+    ProcEntry { name: "fd", mode: 0o500, what: Descriptors },
+    ProcEntry { name: "fdinfo", mode: 0o555, what: DescriptorInfo },
     file("limits", limits::limits),
     file("loginuid", |_| Ok(b"4294967295".to_vec())),
     memory("maps", 0o444, maps::maps),
@@ -154,20 +154,20 @@ pub(super) const PROCESS: &[Entry] = &[
     file("stat", status::stat),
     file("statm", status::statm),
     file("status", status::status),
-    Entry { name: "task", mode: 0o555, what: Threads },
+    ProcEntry { name: "task", mode: 0o555, what: Threads },
     file("wchan", |_| Ok(b"0".to_vec())),
 ];
 
 /// A thread: a process without the list of its threads.
-pub(super) const THREAD: &[Entry] = &[
-    Entry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
+pub(super) const THREAD: &[ProcEntry] = &[
+    ProcEntry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
     file("cmdline", process::command_line),
     control("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),
     memory("environ", 0o400, process::environment),
     link("exe", process::exe),
-    Entry { name: "fd", mode: 0o500, what: Descriptors },
-    Entry { name: "fdinfo", mode: 0o555, what: DescriptorInfo },
+    ProcEntry { name: "fd", mode: 0o500, what: Descriptors },
+    ProcEntry { name: "fdinfo", mode: 0o555, what: DescriptorInfo },
     file("limits", limits::limits),
     memory("maps", 0o444, maps::maps),
     file("mountinfo", process::mountinfo),

@@ -1,4 +1,4 @@
-//! Files whose text is made when read: each opening keeps the text it began to read.
+//! Text files: the text is made at the first read of an opening, which keeps it.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;

@@ -5,11 +5,11 @@ use core::sync::atomic::Ordering;
 use machine::cpu::{self, CpuId};
 use machine::sync::Once;
 
-use super::{Cpu, HEARTBEAT, here, place, run_due, schedule};
+use super::{Cpu, HEARTBEAT, here, placement, run_due, schedule};
 use crate::trace::flight;
 use crate::upper::{Task, Thread, ThreadRef};
 
-/// Makes this processor's idle thread from a task nobody else uses.
+/// Makes this processor's idle thread from a task of its own.
 pub fn idle_thread(task: Task) -> Option<ThreadRef> {
     let thread = Thread::kernel(task, run_idle).ok()?;
     here().idle.set(thread.clone()).ok()?;
@@ -24,7 +24,7 @@ pub fn start_first(thread: ThreadRef) {
     FIRST.set(thread).ok();
 }
 
-/// Runs whoever can run, else waits for an interrupt, for ever.
+/// The idle loop: runs a queued thread, else waits for an interrupt.
 pub fn run_idle() -> ! {
     if cpu::id() == CpuId(0)
         && let Some(first) = FIRST.get()
@@ -35,16 +35,16 @@ pub fn run_idle() -> ! {
     loop {
         cpu::take_work();
         run_due(here());
-        if place::has_work() || steal_possible() {
+        if placement::has_work() || steal_possible() {
             schedule();
         }
-        place::set_idle(true);
-        if !place::has_work() && !due(here()) {
+        placement::set_idle(true);
+        if !placement::has_work() && !due(here()) {
             flight::idle(true);
             cpu::idle();
             flight::idle(false);
         }
-        place::set_idle(false);
+        placement::set_idle(false);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The load average: how many threads ran or waited to, smoothed over 1, 5 and 15 minutes.
 //!
-//! Nothing ticks, so the average is brought up to date whenever somebody reads it: the present number of runnable threads
+//! Nothing ticks, so the average is brought up to date at every read: the present number of runnable threads
 //! stands for the time since the last look.
 
 use machine::sync::SpinLock;

@@ -1,7 +1,7 @@
-//! The scheduler: who runs on which processor, sleeping and waking.
+//! The scheduler: run queues, sleeping and waking.
 //!
 //! Each processor has a queue (the order is [`kernel_logic::runqueue`]'s) and its timers. A thread's
-//! [`ThreadState`] is one atomic byte and says who owns it:
+//! [`ThreadState`] is one atomic byte and says what refers to it:
 //!
 //! - `Running`: on a processor, in no queue;
 //! - `Queued`: in exactly one queue (it may still be on a processor, on its way out);
@@ -25,7 +25,7 @@ use crate::upper::{Kwab, START, Task, Thread, ThreadRef, current};
 
 mod idle;
 pub mod load;
-pub mod place;
+pub mod placement;
 mod thread;
 mod tick;
 pub mod timer;
@@ -60,7 +60,7 @@ pub enum Sleep {
     Interruptible,
     /// Only the end of its process.
     Killable,
-    /// Nothing.
+    /// Only what it waits for.
     Uninterruptible,
     /// Stopped by job control: `SIGCONT` or the end of its process.
     Stopped,
@@ -75,7 +75,7 @@ pub struct Cpu {
     /// How many are queued; readable without the lock.
     queued: AtomicU32,
     idle: Once<ThreadRef>,
-    /// Somebody better waits: give way at the next chance.
+    /// A thread with precedence is queued: give way at the next scheduling point.
     resched: AtomicBool,
     /// The timer expired.
     pub timer_due: AtomicBool,
@@ -85,15 +85,15 @@ pub struct Cpu {
     armed: AtomicU64,
     /// Timers of this processor.
     pub timers: SpinLock<Timers<Action>>,
-    /// Switches made.
+    /// Thread switches so far.
     pub switches: AtomicU64,
     /// The queue's virtual time, readable without the lock.
     clock: AtomicU64,
-    /// The running thread's virtual runtime when its turn began; [`NO_TURN`] while nobody shares by it.
+    /// The running thread's virtual runtime when its turn began; [`NO_TURN`] if it has none.
     turn_vruntime: AtomicU64,
     /// When that was.
     turn_since: AtomicU64,
-    /// Its weight.
+    /// The running thread's weight.
     turn_weight: AtomicU64,
 }
 
@@ -124,12 +124,12 @@ impl Cpu {
     }
 }
 
-/// This processor's.
+/// The scheduling state of this processor.
 pub fn here() -> &'static Cpu {
     CPUS.here()
 }
 
-/// Another's.
+/// The scheduling state of another processor.
 pub fn of(cpu: CpuId) -> &'static Cpu {
     CPUS.of(cpu)
 }
@@ -206,7 +206,7 @@ pub fn wake(thread: &ThreadRef) -> bool {
 pub fn wake_from(thread: &ThreadRef, from: ThreadState) -> bool {
     let won = thread.sched().state.exchange(from, ThreadState::Queued);
     if won {
-        place::enqueue(thread.clone(), Arrival::Woken);
+        placement::enqueue(thread.clone(), Arrival::Woken);
     }
     won
 }
@@ -214,7 +214,7 @@ pub fn wake_from(thread: &ThreadRef, from: ThreadState) -> bool {
 /// Starts a thread that has never run.
 pub fn start(thread: ThreadRef) {
     thread.sched().state.set(ThreadState::Queued);
-    place::enqueue(thread, Arrival::New);
+    placement::enqueue(thread, Arrival::New);
 }
 
 /// Makes a running thread look at its signals soon, and a sleeping one if its kind of sleep allows.
@@ -257,12 +257,12 @@ pub fn migrate_if_needed() {
     let me = current();
     if me.sched().affinity() >> cpu::id().0 & 1 == 0 && me.sched().affinity() & cpu::online() != 0 {
         me.sched().state.set(ThreadState::Queued);
-        place::enqueue(me.to_arc(), Arrival::Preempted);
+        placement::enqueue(me.to_arc(), Arrival::Preempted);
         schedule();
     }
 }
 
-/// Gives the processor to whoever should have it; returns when it is this thread's turn again.
+/// Switches to the thread whose turn it is; returns when it is this thread's turn again.
 pub fn schedule() {
     let me = current();
     loop {
@@ -281,7 +281,7 @@ pub fn schedule() {
             Err(_) => {
                 // Its memory is being exchanged.
                 next.sched().state.set(ThreadState::Queued);
-                place::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
+                placement::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
             }
         }
     }
@@ -295,7 +295,7 @@ fn parked(next: ThreadRef) -> Option<ThreadRef> {
     if next.is_parked() || next.sched().idle {
         return Some(next);
     }
-    place::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
+    placement::enqueue_on(next.last_cpu(), next, Arrival::Preempted);
     None
 }
 
@@ -434,7 +434,7 @@ fn pick(here: &'static Cpu, me: &Thread, now: Nanos) -> Next {
             return Next::Run(next);
         }
     }
-    match place::steal(here) {
+    match placement::steal(here) {
         Some(next) => Next::Run(next),
         None if me.sched().idle => Next::Stay,
         None => Next::Run(idle_of(here)),

@@ -1,4 +1,4 @@
-//! The scheduler's part of a thread: state, place, and what its share depends on.
+//! The scheduler's part of a thread: state, processor, and what its share depends on.
 
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -162,7 +162,7 @@ impl SchedState {
         self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
     }
 
-    /// Its policy.
+    /// Scheduling policy and priority.
     pub fn policy(&self) -> Policy {
         if self.ordinary.load(Ordering::Relaxed) { Policy::Normal } else { *self.policy.lock() }
     }

@@ -1,4 +1,4 @@
-//! The tick: where programs spend their time, and what limits it.
+//! The tick: splits run time into user and system time, and enforces limits of processor time.
 //!
 //! While a program runs, its processor's timer is set at most [`PERIOD`] ahead. The interrupt finds the thread in user mode or
 //! in the kernel, and the time since the thread was last looked at counts as that; a look at the clock on every entry would

@@ -1,4 +1,4 @@
-//! Timers: something that happens on a processor at a moment of the monotonic clock.
+//! Kernel timers: actions at a deadline of the monotonic clock, one set per processor.
 //!
 //! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context, and leaves
 //! at least half of the processor's time to its threads however many timers there are and however soon they repeat.
@@ -13,15 +13,15 @@ use super::Cpu;
 use crate::sched;
 use crate::upper::ThreadRef;
 
-/// What happens.
+/// What a timer does at its deadline.
 pub enum Action {
     /// A thread wakes up.
     Wake(ThreadRef),
-    /// Somebody is told.
+    /// Its [`Expire::expire`] is called.
     Fire(Arc<dyn Expire>),
 }
 
-/// Told when its time has come. Thread context, no lock held; must not sleep.
+/// Called at its deadline. Thread context, no lock held; must not sleep.
 pub trait Expire: Send + Sync {
     /// The timer went off.
     fn expire(self: Arc<Self>);

@@ -1,4 +1,4 @@
-//! Waiting: queues of threads and of hooks that something is to be told to, and a mutex whose waiters sleep.
+//! Sleeping: wait queues of threads and hooks, and a mutex whose waiters sleep.
 
 pub mod mutex;
 pub mod wait;

@@ -1,12 +1,17 @@
-//! Wait queues: where a thread sleeps until somebody changes what it waits for.
+//! Wait queues: where a thread sleeps until another changes what it waits for.
 //!
 //! The rule that loses no wake-up: a waiter queues itself, marks itself asleep and only then looks at its condition; a waker
 //! changes the condition and only then looks at the queue. Each side has a full barrier in between, so at least one of
 //! them sees the other.
 //!
-//! Three kinds of customers: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
-//! that stay queued until they are taken out (epoll). Waking wakes everybody: whoever finds nothing left sleeps again.
-//! Hooks run after the queue is unlocked: one that is taken out at that moment may still run once.
+//! Three kinds of waiters: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
+//! that stay queued until they are taken out (epoll). Hooks run after the queue is unlocked: one that is taken out at that
+//! moment may still run once.
+//!
+//! Threads that wait for one thing each of them can take (a connection, a message) wait exclusively
+//! ([`WaitQueue::wait_exclusive`]): [`WaitQueue::wake_one`] wakes the one that has waited longest, besides all that do not.
+//! No wake-up is lost: a thread that is taken out of the queue while it finds something by itself, or gives up, wakes the next;
+//! one that leaves something for others calls [`WaitQueue::wake_next`].
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,7 +20,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
 use linux_abi::Errno;
-use machine::sync::SpinLock;
+use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
 use crate::sched::{self, Schedulable as _, Sleep};
@@ -115,10 +120,17 @@ pub struct WaitQueue {
     entries: SpinLock<Entries>,
 }
 
-/// Who waits; no more than a pointer for the hooks of a queue without any, of which there are many.
+/// The waiters; no more than a pointer for the hooks of a queue without any, of which there are many.
 struct Entries {
-    threads: VecDeque<ThreadRef>,
+    threads: VecDeque<Sleeper>,
     hooks: Option<Box<Hooks>>,
+}
+
+/// A thread in a queue.
+struct Sleeper {
+    thread: ThreadRef,
+    /// A single wake-up wakes only the first of these.
+    exclusive: bool,
 }
 
 /// Hooks of a queue. A user may have hundreds of thousands in one, so finding one takes no walk.
@@ -152,6 +164,19 @@ impl Entries {
     fn len(&self) -> usize {
         self.threads.len() + self.hooks.as_ref().map_or(0, |hooks| hooks.len())
     }
+
+    /// Wakes all threads but those that wait exclusively, and the first of these.
+    fn wake_one_of_many(&mut self) {
+        let mut exclusive_woken = false;
+        self.threads.retain(|sleeper| {
+            let stays = sleeper.exclusive && exclusive_woken;
+            if !stays {
+                exclusive_woken |= sleeper.exclusive;
+                sched::wake(&sleeper.thread);
+            }
+            stays
+        });
+    }
 }
 
 impl Default for WaitQueue {
@@ -161,22 +186,73 @@ impl Default for WaitQueue {
 }
 
 impl WaitQueue {
-    /// Without waiters.
+    /// A queue without waiters.
     pub const fn new() -> Self {
         let entries = Entries { threads: VecDeque::new(), hooks: None };
         Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
     }
 
     /// Wakes all waiters.
+    #[inline]
     pub fn wake_all(&self) {
-        if !self.has_waiters() {
-            return;
+        if self.has_waiters() {
+            self.wake_all_queued();
         }
-        let mut woken = Woken::default();
+    }
+
+    #[inline(never)]
+    fn wake_all_queued(&self) {
         let mut entries = self.entries.lock();
-        for thread in entries.threads.drain(..) {
-            sched::wake(&thread);
+        for sleeper in entries.threads.drain(..) {
+            sched::wake(&sleeper.thread);
         }
+        self.finish_waking(entries);
+    }
+
+    /// Wakes all waiters but those that wait exclusively, of which it wakes the one that has waited longest.
+    #[inline]
+    pub fn wake_one(&self) {
+        if self.has_waiters() {
+            self.wake_one_queued();
+        }
+    }
+
+    #[inline(never)]
+    fn wake_one_queued(&self) {
+        let mut entries = self.entries.lock();
+        if entries.threads.len() > 1 {
+            entries.wake_one_of_many();
+        } else if let Some(sleeper) = entries.threads.pop_front() {
+            sched::wake(&sleeper.thread);
+        }
+        self.finish_waking(entries);
+    }
+
+    /// Wakes the thread that has waited longest among those that wait exclusively, and nothing else: what the caller took part
+    /// of, or leaves, is not new to the others.
+    #[inline]
+    pub fn wake_next(&self) {
+        if self.has_waiters() {
+            self.wake_next_queued();
+        }
+    }
+
+    #[inline(never)]
+    fn wake_next_queued(&self) {
+        let mut entries = self.entries.lock();
+        let first = entries.threads.iter().position(|sleeper| sleeper.exclusive);
+        let next = first.and_then(|at| entries.threads.remove(at));
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+        drop(entries);
+        if let Some(next) = next {
+            sched::wake(&next.thread);
+        }
+    }
+
+    /// Unlocks the queue and runs its hooks.
+    #[inline]
+    fn finish_waking(&self, entries: SpinGuard<'_, Entries>) {
+        let mut woken = Woken::default();
         if let Some(hooks) = &entries.hooks {
             hooks.first.iter().chain(hooks.more.values()).for_each(|hook| woken.push(hook));
         }
@@ -185,7 +261,8 @@ impl WaitQueue {
         woken.run();
     }
 
-    /// Whether anybody waits. Exact only under the caller's own lock.
+    /// Whether anything waits. Exact only under the caller's own lock.
+    #[inline]
     pub fn has_waiters(&self) -> bool {
         fence(Ordering::SeqCst);
         self.waiting.load(Ordering::Relaxed) != 0
@@ -201,6 +278,26 @@ impl WaitQueue {
         &self,
         deadline: Option<Nanos>,
         sleep: Sleep,
+        condition: impl FnMut() -> Option<T>,
+    ) -> Result<T, WaitError> {
+        self.wait_as(false, deadline, sleep, condition)
+    }
+
+    /// [`wait_until`](Self::wait_until), interruptibly and exclusively. What `condition` takes, any other thread that waits
+    /// exclusively here could take: a wake-up that goes to the wrong one is lost.
+    pub fn wait_exclusive<T>(
+        &self,
+        deadline: Option<Nanos>,
+        condition: impl FnMut() -> Option<T>,
+    ) -> Result<T, WaitError> {
+        self.wait_as(true, deadline, Sleep::Interruptible, condition)
+    }
+
+    fn wait_as<T>(
+        &self,
+        exclusive: bool,
+        deadline: Option<Nanos>,
+        sleep: Sleep,
         mut condition: impl FnMut() -> Option<T>,
     ) -> Result<T, WaitError> {
         if let Some(value) = condition() {
@@ -209,7 +306,7 @@ impl WaitQueue {
         let me = current();
         loop {
             sched::prepare_to_sleep(sleep);
-            self.add_thread(me.to_arc());
+            self.add_thread(me.to_arc(), exclusive);
             let value = condition();
             let stop = match value {
                 Some(_) => None,
@@ -225,8 +322,12 @@ impl WaitQueue {
                     continue;
                 }
             };
-            self.remove_thread(&me);
+            let queued = self.remove_thread(&me);
             sched::cancel_sleep();
+            if exclusive && !queued {
+                // Woken while it looked: the wake-up was for something that it has not taken.
+                self.wake_next();
+            }
             return match (value, stop) {
                 (Some(value), _) => Ok(value),
                 (None, error) => Err(error.unwrap_or(WaitError::Interrupted)),
@@ -256,23 +357,25 @@ impl WaitQueue {
         drop((gone, empty));
     }
 
-    fn add_thread(&self, thread: ThreadRef) {
+    fn add_thread(&self, thread: ThreadRef, exclusive: bool) {
         let mut entries = self.entries.lock();
-        entries.threads.push_back(thread);
+        entries.threads.push_back(Sleeper { thread, exclusive });
         self.waiting.store(entries.len(), Ordering::SeqCst);
     }
 
-    fn remove_thread(&self, me: &Thread) {
+    /// Takes the running thread out; whether it was still queued.
+    fn remove_thread(&self, me: &Thread) -> bool {
         if self.waiting.load(Ordering::Relaxed) == 0 {
-            return;
+            return false;
         }
         let mut entries = self.entries.lock();
-        if let Some(at) = entries.threads.iter().position(|thread| core::ptr::eq(&**thread, me)) {
-            let gone = entries.threads.remove(at);
-            self.waiting.store(entries.len(), Ordering::SeqCst);
-            drop(entries);
-            drop(gone);
-        }
+        let at = entries.threads.iter().position(|sleeper| core::ptr::eq(&*sleeper.thread, me));
+        let Some(at) = at else { return false };
+        let gone = entries.threads.remove(at);
+        self.waiting.store(entries.len(), Ordering::SeqCst);
+        drop(entries);
+        drop(gone);
+        true
     }
 }
 
@@ -322,14 +425,14 @@ impl<'q> Waiter<'q> {
         Self { mode, queues: Vec::new(), known: BTreeSet::new(), shared: Vec::new() }
     }
 
-    /// What it does at a queue, for files whose queue depends on who asks.
+    /// What it does at a queue, for files whose queue depends on the caller.
     pub fn mode(&self) -> &Mode {
         &self.mode
     }
 
     /// Queues the running thread at a queue that is not the file's own.
     pub fn add_shared(&mut self, queue: Arc<WaitQueue>) {
-        queue.add_thread(current().to_arc());
+        queue.add_thread(current().to_arc(), false);
         self.shared.push(queue);
     }
 
@@ -338,7 +441,7 @@ impl<'q> Waiter<'q> {
         match &self.mode {
             Mode::Thread => {
                 if self.is_new(queue) {
-                    queue.add_thread(current().to_arc());
+                    queue.add_thread(current().to_arc(), false);
                     self.queues.push(queue);
                 }
             }

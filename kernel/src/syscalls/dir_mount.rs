@@ -1,4 +1,4 @@
-//! Mounting: mount(2), umount2(2), and pivot_root's absence: the tree is one for all processes.
+//! Calls about mounts: mount(2) and umount2(2) (all processes share one tree, and pivot_root(2) is ENOSYS).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use linux_abi::flags::system::{
 };
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::lookup::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::fs::mount::{self, FileSystem, KEPT_FLAGS, MS_RELATIME, Mount};
@@ -90,7 +90,7 @@ fn make(kind: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     }
 }
 
-/// There is one devpts. Of its options (mount(8)) `ptmxmode` is heeded; the others are accepted: a terminal belongs to whoever
+/// There is one devpts. Of its options (mount(8)) `ptmxmode` is heeded; the others are accepted: a terminal belongs to the user who
 /// opened the master.
 fn devpts(options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     let fs = pty::file_system()?;

@@ -1,10 +1,10 @@
-//! Directories: making, removing and moving names, listing, and where a process stands.
+//! Calls about directories: making, removing, renaming and listing entries, and the working directory.
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE};
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker};
+use super::lookup::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFDIR;
 use crate::fs::file::File;

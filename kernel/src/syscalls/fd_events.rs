@@ -10,7 +10,7 @@ use linux_abi::syscalls::nr;
 
 use super::clock::may_wake;
 use super::file_open::install;
-use super::place::only;
+use super::lookup::only;
 use super::{Call, Calls, SysResult};
 use crate::ipc::signalfd::{self, SignalFd};
 use crate::ipc::timerfd::{self, Plan, TimerFd};

@@ -14,7 +14,7 @@ use linux_abi::numbers::{F_RDLCK, F_UNLCK, F_WRLCK};
 use linux_abi::syscalls::nr;
 
 use super::file_open::{fd_limit, install};
-use super::place::{Walker, only};
+use super::lookup::{Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::file::{File, Seeking};
@@ -88,7 +88,7 @@ pub fn install_pair(call: &Call<'_>, to: u64, pair: (Arc<File>, Arc<File>), clos
     });
     if stored.is_err() {
         for fd in [Ok(first), second].into_iter().flatten() {
-            // It was installed just now; somebody else may have closed it already.
+            // It was installed just now; another thread may have closed it already.
             let _ = files.close(fd);
         }
     }
@@ -124,11 +124,11 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_GETLK => get_lock(call, &file, filelock::description(&*file)),
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&*file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&*file), true),
-        F_GETOWN => Ok(file.notice_if_any().map_or(0, |notice| notice.owner()) as usize),
+        F_GETOWN => Ok(file.fasync_if_any().map_or(0, |fasync| fasync.owner()) as usize),
         F_SETOWN if argument as i32 == i32::MIN => Err(Errno::EINVAL),
-        F_SETOWN => file.notice().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
-        F_GETSIG => Ok(file.notice_if_any().map_or(0, |notice| notice.signal()).into()),
-        F_SETSIG => file.notice().set_signal(argument).map(|()| 0),
+        F_SETOWN => file.fasync().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
+        F_GETSIG => Ok(file.fasync_if_any().map_or(0, |fasync| fasync.signal()).into()),
+        F_SETSIG => file.fasync().set_signal(argument).map(|()| 0),
         F_GETPIPE_SZ => file.ops.downcast::<PipeEnd>().map(PipeEnd::capacity).ok_or(Errno::EBADF),
         F_SETPIPE_SZ => {
             let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
@@ -136,7 +136,7 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         }
         F_GET_SEALS => file.inode().seals().map(|seals| seals.get() as usize).ok_or(Errno::EINVAL),
         F_ADD_SEALS => add_seals(&file, argument as u32),
-        // F_UNLCK: nobody holds a lease.
+        // F_UNLCK: there are no leases.
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }
@@ -149,8 +149,8 @@ fn owns(call: &Call<'_>, file: &File) -> bool {
 
 /// O_ASYNC begins or ends signals about readiness, if the file is of a kind that sends them.
 fn set_async(file: &File, fd: i32, on: bool) {
-    if file.ops.sends_sigio() && (on || file.notice_if_any().is_some()) {
-        file.notice().set_active(file, fd, on);
+    if file.ops.sends_sigio() && (on || file.fasync_if_any().is_some()) {
+        file.fasync().set_active(file, fd, on);
     }
 }
 

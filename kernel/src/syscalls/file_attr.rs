@@ -5,7 +5,7 @@ use linux_abi::flags::file::{AT_EMPTY_PATH, AT_SYMLINK_FOLLOW, AT_SYMLINK_NOFOLL
 use linux_abi::numbers::{UTIME_NOW, UTIME_OMIT};
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::lookup::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::{S_IFLNK, WallNanos};
 use crate::fs::{Caller, Path, wall_now};

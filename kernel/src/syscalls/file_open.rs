@@ -10,7 +10,7 @@ use linux_abi::flags::file::{
 };
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::lookup::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::fs::attr::S_IFREG;
@@ -169,6 +169,6 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     let request = crate::fs::inode::OpenRequest { flags: 2 };
     let ops = path.inode().clone().open(&request)?;
     let flags = 2 | linux_abi::flags::file::O_LARGEFILE as u32;
-    // It may be executed while it is open: nobody counts as its writer.
+    // It may be executed while it is open: it has no counted writer.
     install(call, File::holding(path, ops, flags, Hold::None), call.arg(1) & MFD_CLOEXEC != 0)
 }

@@ -9,7 +9,7 @@ use linux_abi::flags::file::{
 use linux_abi::syscalls::nr;
 use machine::addr::{USER_END, UserAddr};
 
-use super::place::{AT_FDCWD, PathName, Walker};
+use super::lookup::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::{S_IFDIR, S_IFREG};
 use crate::fs::file::{File, Seeking};

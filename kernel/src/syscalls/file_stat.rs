@@ -1,4 +1,4 @@
-//! Asking about files: the stat family, statx, statfs, access, readlink.
+//! Calls that read attributes of files: the stat family, statx, statfs, access, readlink.
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
@@ -8,7 +8,7 @@ use linux_abi::flags::file::{
 use linux_abi::syscalls::nr;
 use machine::addr::UserAddr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::lookup::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Inode;
 use crate::fs::Path;

@@ -6,7 +6,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{AT_SYMLINK_NOFOLLOW, XATTR_CREATE, XATTR_REPLACE};
 use linux_abi::syscalls::nr;
 
-use super::place::{AT_FDCWD, PathName, Walker, only};
+use super::lookup::{AT_FDCWD, PathName, Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::Path;
 use crate::mm::frames::spare;

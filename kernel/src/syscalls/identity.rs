@@ -1,4 +1,4 @@
-//! Calls about who a thread acts as (credentials(7)).
+//! Calls about credentials (credentials(7), capabilities(7)).
 
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;

@@ -355,7 +355,7 @@ fn process_vm(call: &mut Call<'_>, direction: Direction) -> SysResult {
     let mut local = pieces(call.arg(1), call.arg(2))?;
     let remote = pieces(call.arg(3), call.arg(4))?;
     let process = tree::process(call.int(0) as u32).ok_or(Errno::ESRCH)?;
-    let thread = process.any_thread().ok_or(Errno::ESRCH)?;
+    let thread = process.threads.first().ok_or(Errno::ESRCH)?;
     let mm = access::memory(&call.task, &thread, By::RealIds)?.ok_or(Errno::ESRCH)?;
     let mut buffer = alloc::vec![0; PAGE as usize];
     let mut done = 0;

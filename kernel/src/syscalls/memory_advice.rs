@@ -1,4 +1,4 @@
-//! madvise(2): what pages are needed for, and holes in what is shared.
+//! madvise(2): advice about pages, and holes in shared memory.
 
 use core::ops::RangeInclusive;
 

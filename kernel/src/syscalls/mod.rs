@@ -1,7 +1,7 @@
-//! Dispatch: which function answers which number.
+//! System call dispatch: the table from numbers to functions.
 //!
 //! Each area lists its calls once, in a `CALLS` table of (number, function) next to the functions; [`TABLE`] is put together
-//! from those at compile time. A call that nobody lists returns `ENOSYS`; it is counted, and with `debug=unimplemented`
+//! from those at compile time. A call that is not listed returns `ENOSYS`; it is counted, and with `debug=unimplemented`
 //! leaves an event.
 
 use alloc::sync::Arc;
@@ -29,10 +29,10 @@ mod file_stat;
 pub mod file_xattr;
 mod futexes;
 mod identity;
+mod lookup;
 mod memory;
 mod memory_advice;
 mod mqueue;
-mod place;
 mod poll;
 mod process;
 mod process_compare;
@@ -251,7 +251,7 @@ fn run(handler: Handler, task: Current<Task>, frame: &mut UserFrame) -> i64 {
 fn finish(frame: &mut UserFrame, result: i64) {
     frame.set_result(result as u64);
     if (FIRST_RESTART..=LAST_RESTART).contains(&result) {
-        // Whoever was interrupted settles on the way out whether to start again.
+        // An interrupted call is restarted, or not, on the way out.
         machine::cpu::request_work();
     }
 }
@@ -272,7 +272,7 @@ fn recorded<const ARGS: usize>(handler: Handler, frame: &mut UserFrame, nr: u64,
     }
     draft.entry(cycles_in_halves());
     let open = draft.publish();
-    // In one place with what the handler sees, so that it takes no register over the call.
+    // Beside what the handler sees, so that it takes no register over the call.
     let mut recorded = Recorded { call: Call { task, frame: &mut *frame }, open };
     let result = match handler(&mut recorded.call) {
         Ok(value) => value as i64,
@@ -309,7 +309,7 @@ fn unknown(frame: &mut UserFrame) {
     }
 }
 
-/// Answers a call that somebody watches, with events on both sides.
+/// Runs a call that is traced, with an event before and after.
 #[cold]
 #[inline(never)]
 fn watch(handler: Handler, frame: &mut UserFrame) {

@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
 
 use kernel_logic::mqueue::PRIORITIES;
 use kernel_logic::permission::{READ, WRITE};
@@ -12,7 +11,7 @@ use linux_abi::flags::file::{O_CREAT, O_EXCL, O_NONBLOCK};
 use linux_abi::syscalls::nr;
 
 use super::file_open::install;
-use super::place::Walker;
+use super::lookup::Walker;
 use super::{Call, Calls, SysResult};
 use crate::fs::file::{File, O_ACCMODE};
 use crate::ipc::mqueue::{self, Patience, Queue, Registration};
@@ -63,7 +62,7 @@ fn mq_open(call: &mut Call<'_>) -> SysResult {
             }
             None if !create => return Err(Errno::ENOENT),
             None => match make(call, &name, attributes) {
-                // Made by somebody else meanwhile.
+                // Made by another thread meanwhile.
                 Err(Errno::EEXIST) => {}
                 outcome => break outcome?,
             },
@@ -192,7 +191,7 @@ fn mq_notify(call: &mut Call<'_>) -> SysResult {
     match event {
         None => queue.unregister(process),
         Some((signal, value)) => {
-            let executions = process.executions.load(Ordering::Relaxed);
+            let executions = process.family.executions();
             let signal = signal.filter(|signal| *signal != 0);
             queue.register(Registration { process: Arc::downgrade(process), executions, signal, value })?;
             file.tell_of_closing();

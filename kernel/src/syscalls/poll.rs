@@ -236,7 +236,7 @@ fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
 
 /// Room for this many events is made without asking how many there can be.
 const FEW: usize = 64;
-/// `EP_MAX_EVENTS`
+/// Most events of one call (`EP_MAX_EVENTS`).
 const MOST_EVENTS: usize = i32::MAX as usize / EVENT_BYTES;
 
 fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {

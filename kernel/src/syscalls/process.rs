@@ -1,4 +1,4 @@
-//! Calls about processes and threads.
+//! Calls that make, execute, end and wait for processes and threads.
 
 use alloc::vec::Vec;
 
@@ -10,15 +10,15 @@ use linux_abi::numbers::{AT_FDCWD, CLONE_INTO_CGROUP};
 use linux_abi::syscalls::nr;
 
 use super::file_open::install;
-use super::process_usage::{whole_usage, write_usage};
+use super::process_usage::{usage_of_child, write_usage};
 use super::{Call, Calls, SysResult, named};
 use crate::fs::Path;
 use crate::mm::frames;
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::limits::resource;
-use crate::task::process::Ended;
-use crate::task::wait::{self, Change, Kind, Report, Wanted, Which};
+use crate::task::process::{Change, Changes, Ended};
+use crate::task::wait::{self, Kind, Report, Wanted, Which};
 use crate::task::{Pid, clone, exec, exit, pidfd, tree};
 use crate::user::{self, UserPtr};
 
@@ -76,7 +76,7 @@ fn clone3(call: &mut Call<'_>) -> SysResult {
     const FIRST_VERSION: u64 = 64;
     /// Bytes of the structure as Linux 6.1 knows it.
     const KNOWN: usize = 88;
-    /// `MAX_PID_NS_LEVEL`
+    /// Most ids in `set_tid` (`MAX_PID_NS_LEVEL`).
     const MOST_IDS: u64 = 32;
     let size = call.arg(1);
     if size < FIRST_VERSION {
@@ -226,9 +226,11 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
     };
     let wanted = Wanted {
         which,
-        ended: true,
-        stopped: options & abi::WUNTRACED != 0,
-        continued: options & abi::WCONTINUED != 0,
+        changes: Changes {
+            ended: true,
+            stopped: options & abi::WUNTRACED != 0,
+            continued: options & abi::WCONTINUED != 0,
+        },
         no_hang: options & abi::WNOHANG != 0,
         keep: false,
         kind: kind_of(options),
@@ -242,7 +244,7 @@ fn wait4(call: &mut Call<'_>) -> SysResult {
     };
     UserPtr::<i32>::new(status_at).write_if_wanted(status)?;
     if usage_at != 0 {
-        write_usage(usage_at, &whole_usage(&report.process))?;
+        write_usage(usage_at, &usage_of_child(&report.process))?;
     }
     Ok(report.process.pid as usize)
 }
@@ -257,7 +259,7 @@ fn waitid(call: &mut Call<'_>) -> SysResult {
     if let Some(report) = outcome?
         && usage_at != 0
     {
-        write_usage(usage_at, &whole_usage(&report.process))?;
+        write_usage(usage_at, &usage_of_child(&report.process))?;
     }
     Ok(0)
 }
@@ -285,9 +287,11 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
     };
     let wanted = Wanted {
         which,
-        ended: options & abi::WEXITED != 0,
-        stopped: options & abi::WUNTRACED != 0,
-        continued: options & abi::WCONTINUED != 0,
+        changes: Changes {
+            ended: options & abi::WEXITED != 0,
+            stopped: options & abi::WUNTRACED != 0,
+            continued: options & abi::WCONTINUED != 0,
+        },
         no_hang: impatient || options & abi::WNOHANG != 0,
         keep: options & abi::WNOWAIT != 0,
         kind: kind_of(options),
@@ -323,7 +327,7 @@ fn pidfd_getfd(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let process = pidfd::process_of(&call.task, call.int(0))?;
-    let thread = process.any_thread().filter(|_| !process.is_zombie()).ok_or(Errno::ESRCH)?;
+    let thread = process.threads.first().filter(|_| !process.is_zombie()).ok_or(Errno::ESRCH)?;
     let number = call.int(1);
     let file =
         access::take(&call.task, &thread, By::RealIds, |thread| thread.files.get().ok_or(Errno::ESRCH)?.get(number))??;

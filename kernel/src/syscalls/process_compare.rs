@@ -41,7 +41,7 @@ fn kcmp(call: &mut Call<'_>) -> SysResult {
         MEMORY => of(|task| task.mm.get().as_ref().map_or(0, address)),
         FILES => of(|task| task.files.get().as_ref().map_or(0, address)),
         PLACES => of(|task| task.fs.get().as_ref().map_or(0, address)),
-        HANDLERS => of(|task| address(&task.process.actions.get())),
+        HANDLERS => of(|task| address(&task.process.signals.actions())),
         // No thread has any.
         IO | SEMAPHORES => Ok(0),
         WATCHED => {

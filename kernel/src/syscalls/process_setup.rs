@@ -40,7 +40,7 @@ fn set_robust_list(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// `sizeof(struct robust_list_head)`
+/// The only length accepted (`sizeof(struct robust_list_head)`).
 const ROBUST_HEAD_BYTES: u64 = 24;
 
 fn get_robust_list(call: &mut Call<'_>) -> SysResult {
@@ -123,13 +123,13 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         }
         30 => return Ok(me.sched.slack.load(Ordering::Relaxed) as usize),
         // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
-        36 => me.process.subreaper.store(value != 0, Ordering::Relaxed),
-        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.subreaper.load(Ordering::Relaxed)))?,
+        36 => me.process.family.set_subreaper(value != 0),
+        37 => UserPtr::<u32>::new(value).write(u32::from(me.process.family.is_subreaper()))?,
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
         // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
-        41 => me.process.thp_disabled.store(value != 0, Ordering::Relaxed),
-        42 => return Ok(usize::from(me.process.thp_disabled.load(Ordering::Relaxed))),
+        41 => me.process.set_thp_disabled(value != 0),
+        42 => return Ok(usize::from(me.process.is_thp_disabled())),
         // PR_GET_TIMING, PR_SET_TIMING: PR_TIMING_STATISTICAL is the only one.
         13 => {}
         14 if value == 0 => {}
@@ -146,7 +146,7 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// The options of prctl(2) about whom the caller acts as.
+/// The options of prctl(2) about credentials.
 fn identity_option(call: &Call<'_>, option: i32, value: u64) -> SysResult {
     let me = &call.task;
     match option {
@@ -237,10 +237,10 @@ fn arch_prctl(call: &mut Call<'_>) -> SysResult {
 }
 
 fn personality(call: &mut Call<'_>) -> SysResult {
-    let personality = &call.task.process.personality;
-    let old = personality.load(Ordering::Relaxed);
+    let process = &call.task.process;
+    let old = process.personality();
     if call.uint(0) != u32::MAX {
-        personality.store(call.uint(0), Ordering::Relaxed);
+        process.set_personality(call.uint(0));
     }
     Ok(old as usize)
 }
@@ -250,7 +250,7 @@ fn unshare(call: &mut Call<'_>) -> SysResult {
     // What threads of one process share cannot be unshared: these ask that there be only one.
     let alone = abi::CLONE_THREAD | abi::CLONE_SIGHAND | abi::CLONE_VM;
     let known = abi::CLONE_FS | abi::CLONE_FILES | abi::CLONE_SYSVSEM | alone;
-    if flags & !known != 0 || (flags & alone != 0 && call.task.process.threads.lock().len() > 1) {
+    if flags & !known != 0 || (flags & alone != 0 && call.task.process.threads.count() > 1) {
         return Err(Errno::EINVAL);
     }
     if flags & abi::CLONE_FS != 0 {

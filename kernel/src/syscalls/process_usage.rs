@@ -1,7 +1,5 @@
 //! Calls about what a process may use and has used: getrlimit(2), getrusage(2), times(2).
 
-use core::sync::atomic::Ordering;
-
 use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 
@@ -24,7 +22,7 @@ pub const CALLS: Calls = &[
 ];
 
 fn getrlimit(call: &mut Call<'_>) -> SysResult {
-    let limits = *call.task.process.limits.lock();
+    let limits = call.task.process.accounting.limits();
     let limit = limits.0.get(call.uint(0) as usize).ok_or(Errno::EINVAL)?;
     write_words(call.arg(1), &[limit.soft, limit.hard])?;
     Ok(0)
@@ -37,9 +35,7 @@ fn setrlimit(call: &mut Call<'_>) -> SysResult {
 
 fn change_limit(call: &Call<'_>, process: &Process, resource: usize, limit: Limit) -> SysResult {
     let privileged = call.task.creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
-    let mut limits = process.limits.lock();
-    limits.change(resource, limit, privileged)?;
-    process.cpu_deadline.store(limits.cpu_deadline(), Ordering::Relaxed);
+    process.accounting.change_limits(|limits| limits.change(resource, limit, privileged))?;
     Ok(0)
 }
 
@@ -49,14 +45,14 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
     let process = named(call)?;
     if process.pid != call.task.pid() {
         let mine = call.task.creds();
-        let theirs = process.any_thread().map(|thread| thread.creds());
+        let theirs = process.threads.first().map(|thread| thread.creds());
         let same = theirs
             .is_some_and(|t| [t.uid, t.euid, t.suid] == [mine.uid; 3] && [t.gid, t.egid, t.sgid] == [mine.gid; 3]);
         if !same && !mine.capable(cap::SYS_RESOURCE) {
             return Err(Errno::EPERM);
         }
     }
-    let old = *process.limits.lock().0.get(resource).ok_or(Errno::EINVAL)?;
+    let old = *process.accounting.limits().0.get(resource).ok_or(Errno::EINVAL)?;
     if let Some([soft, hard]) = new {
         change_limit(call, &process, resource, Limit { soft, hard })?;
     }
@@ -68,19 +64,22 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
 
 /// What a process and its ended threads used so far.
 pub(super) fn whole_usage(process: &Process) -> Usage {
-    let mut usage = *process.usage.lock();
-    for thread in process.threads.lock().iter() {
-        let (user, system) = clock::split_time(thread);
-        usage.user += user;
-        usage.system += system;
-        usage.minor_faults += thread.minor_faults.load(Ordering::Relaxed);
-        usage.major_faults += thread.major_faults.load(Ordering::Relaxed);
-        usage.voluntary += thread.sched.voluntary.load(Ordering::Relaxed);
-        usage.involuntary += thread.sched.involuntary.load(Ordering::Relaxed);
-        if let Some(mm) = thread.mm() {
-            usage.max_rss = usage.max_rss.max(mm.peak() * 4);
+    let mut usage = process.accounting.ended_threads();
+    process.threads.with(|threads| {
+        for thread in threads {
+            usage.add(&clock::thread_usage(thread));
+            if let Some(mm) = thread.mm() {
+                usage.max_rss = usage.max_rss.max(mm.peak() * 4);
+            }
         }
-    }
+    });
+    usage
+}
+
+/// What a child that is waited for used, with the children it has waited for (wait4(2)).
+pub(super) fn usage_of_child(child: &Process) -> Usage {
+    let mut usage = whole_usage(child);
+    usage.add(&child.accounting.children());
     usage
 }
 
@@ -116,21 +115,10 @@ fn getrusage(call: &mut Call<'_>) -> SysResult {
     const THREAD: i32 = 1;
     let usage = match call.int(0) {
         OWN => whole_usage(&call.task.process),
-        CHILDREN => {
-            let all = *call.task.process.usage.lock();
-            Usage {
-                user: all.child_user,
-                system: all.child_system,
-                minor_faults: all.child_minor,
-                major_faults: all.child_major,
-                max_rss: all.child_max_rss,
-                ..Usage::default()
-            }
-        }
+        CHILDREN => call.task.process.accounting.children(),
         THREAD => {
-            let (user, system) = clock::split_time(&call.task);
-            let minor_faults = call.task.minor_faults.load(Ordering::Relaxed);
-            Usage { user, system, minor_faults, ..Usage::default() }
+            let max_rss = whole_usage(&call.task.process).max_rss;
+            Usage { max_rss, ..clock::thread_usage(&call.task) }
         }
         _ => return Err(Errno::EINVAL),
     };
@@ -140,8 +128,8 @@ fn getrusage(call: &mut Call<'_>) -> SysResult {
 
 fn times(call: &mut Call<'_>) -> SysResult {
     if call.arg(0) != 0 {
-        let usage = whole_usage(&call.task.process);
-        let all = [usage.user, usage.system, usage.child_user, usage.child_system];
+        let (usage, children) = (whole_usage(&call.task.process), call.task.process.accounting.children());
+        let all = [usage.user, usage.system, children.user, children.system];
         write_words(call.arg(0), &all.map(time::to_ticks))?;
     }
     Ok(time::to_ticks(machine::time::now()) as usize)

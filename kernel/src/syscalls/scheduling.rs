@@ -203,7 +203,7 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
     if renices && !may_renice(call, &thread, nice) {
         return Err(Errno::EPERM);
     }
-    // Who keeps the policy keeps the flag that came with it.
+    // A call that keeps the policy keeps the flag that came with it.
     let resets = match flags & FLAG_KEEP_POLICY {
         0 => flags & FLAG_RESET_ON_FORK != 0,
         _ => thread.sched.reset_on_fork.load(Ordering::Relaxed),
@@ -314,12 +314,12 @@ fn threads(call: &Call<'_>) -> Result<Vec<ThreadRef>, Errno> {
         0 => tree::thread(who).into_iter().collect(),
         1 => {
             let group = if who == 0 { me.process.pgid() } else { who };
-            tree::group_members(group).iter().flat_map(|process| process.live_threads()).collect()
+            tree::group_members(group).iter().flat_map(|process| process.threads.list()).collect()
         }
         2 => {
             let uid = if who == 0 { me.creds.with(|creds| creds.uid) } else { who };
             let all = tree::all_processes();
-            let threads = all.iter().flat_map(|process| process.live_threads());
+            let threads = all.iter().flat_map(|process| process.threads.list());
             threads.filter(|thread| thread.creds.with(|creds| creds.uid) == uid).collect()
         }
         _ => return Err(Errno::EINVAL),

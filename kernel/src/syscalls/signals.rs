@@ -1,4 +1,4 @@
-//! Calls about signals and `setitimer`.
+//! Calls about signals, and the `setitimer` family.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -63,9 +63,7 @@ fn rt_sigaction(call: &mut Call<'_>) -> SysResult {
     if new.is_some() && SigSet::UNBLOCKABLE.has(signal) {
         return Err(Errno::EINVAL);
     }
-    let old = call.task.process.actions.with(|actions| {
-        let mut table = actions.0.lock();
-        let entry = &mut table[usize::from(signal) - 1];
+    let old = call.task.process.signals.edit_action(signal, |entry| {
         let old = *entry;
         if let Some(new) = new {
             *entry = new;
@@ -112,8 +110,8 @@ fn rt_sigpending(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let me = &call.task;
-    let waiting = me.signals.pending_set().0 | me.process.pending_bits.load(Ordering::Acquire);
-    call.pointer::<u64>(0).write(waiting & me.signals.blocked().0)?;
+    let pending = signal::pending_set(me);
+    call.pointer::<u64>(0).write(pending.0 & me.signals.blocked().0)?;
     Ok(0)
 }
 
@@ -190,7 +188,7 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
             queued_info(call, call.arg(1), at, process.pid as i32)?
         }
     };
-    // A reaped process is gone for good, whoever has its number now.
+    // A reaped process is gone for good, even if its number was reused.
     tree::process(process.pid).filter(|found| Arc::ptr_eq(found, &process)).ok_or(Errno::ESRCH)?;
     permit(&call.task, &process, signal)?;
     if signal != 0 {
@@ -199,7 +197,7 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// The siginfo a program made; it may not pretend that the kernel or `kill` sent it to somebody else.
+/// The siginfo a program made; it may not pretend that the kernel or `kill` sent it to another process.
 fn queued_info(call: &Call<'_>, signal: u64, at: u64, target: i32) -> Result<SigInfo, Errno> {
     let words = read_words(at)?;
     let mut info = SigInfo::decode(&words, 0);
@@ -332,7 +330,7 @@ fn sigaltstack(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// `MINSIGSTKSZ`
+/// Least bytes of an alternate stack (`MINSIGSTKSZ`).
 const MIN_STACK: u64 = 2048;
 
 fn restart_syscall(call: &mut Call<'_>) -> SysResult {

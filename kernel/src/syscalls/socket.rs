@@ -15,7 +15,7 @@ use machine::addr::UserAddr;
 use super::fd_table::install_pair;
 use super::file_open::{fd_limit, install};
 use super::file_rw::read_vectors;
-use super::place::{AT_FDCWD, Walker};
+use super::lookup::{AT_FDCWD, Walker};
 use super::{Call, Calls, SysResult, socket_control};
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};
@@ -146,7 +146,7 @@ fn write_address(to: u64, length_at: u64, address: &Address) -> Result<(), Errno
     length.write(bytes.len() as i32)
 }
 
-/// [`write_address`] of who sent a message: nothing but a length of 0 for a socket without a name.
+/// [`write_address`] of the sender of a message: nothing but a length of 0 for a socket without a name.
 fn write_sender(to: u64, length_at: u64, address: &Address) -> Result<(), Errno> {
     match address.0 {
         Some(_) => write_address(to, length_at, address),

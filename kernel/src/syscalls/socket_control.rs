@@ -1,4 +1,4 @@
-//! What goes with a message beside its bytes (cmsg(3)): credentials and open files.
+//! Control messages (cmsg(3)): credentials and open files beside a message's bytes.
 
 use alloc::vec::Vec;
 
@@ -52,7 +52,7 @@ pub(super) fn read(call: &Call<'_>, at: u64, length: u64) -> Result<Rights, Errn
     Rights::new(files)
 }
 
-/// Nobody says to be somebody else without privilege; what the receiver is told is what the kernel knows.
+/// An unprivileged sender cannot forge its credentials; the receiver gets what the kernel knows.
 fn check_credentials(call: &Call<'_>, data: &[u8]) -> Result<(), Errno> {
     let data: &[u8; 12] = data.try_into().map_err(|_| Errno::EINVAL)?;
     let word = |at: usize| u32::from_ne_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
@@ -102,7 +102,7 @@ impl Writer {
         write_words(self.at.wrapping_add(self.used), &[length, u64::from(SOL_SOCKET) | u64::from(kind) << 32])
     }
 
-    /// Who sent the message. As on Linux, nothing is said about a buffer that cannot be written.
+    /// Credentials of the sender. As on Linux, a buffer that cannot be written is no error.
     pub(super) fn credentials(&mut self, sender: &Credentials) {
         const LENGTH: u64 = HEADER as u64 + 12;
         if self.left() < LENGTH {

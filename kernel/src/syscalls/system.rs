@@ -131,7 +131,7 @@ fn getrandom(call: &mut Call<'_>) -> SysResult {
 /// Most bytes of one getrandom.
 const MAX_RANDOM: usize = i32::MAX as usize;
 
-/// No level but 0 is given to anybody, as on a Linux that is locked down.
+/// Only level 0 is granted, as on a Linux that is locked down.
 fn iopl(call: &mut Call<'_>) -> SysResult {
     match call.int(0) as u32 {
         0 => Ok(0),
@@ -140,7 +140,7 @@ fn iopl(call: &mut Call<'_>) -> SysResult {
     }
 }
 
-/// Ports are given to nobody; taking them away always succeeds.
+/// Access to ports is never granted; taking it away always succeeds.
 fn ioperm(call: &mut Call<'_>) -> SysResult {
     const PORTS: u64 = 65536;
     let [from, count] = [call.arg(0), call.arg(1)];

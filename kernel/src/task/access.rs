@@ -1,4 +1,4 @@
-//! Who may look into another process (ptrace(2), "Ptrace access mode checking").
+//! Permission to look into another process (ptrace(2), "Ptrace access mode checking").
 //!
 //! Memory and credentials of a thread change in one step under [`Task::identity`], and a check reads both under it: the memory a
 //! check returns belongs to the credentials it was made against, also while the thread executes a set-user-ID program.

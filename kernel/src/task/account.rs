@@ -1,4 +1,4 @@
-//! What each user has the kernel keep for it: threads, queued signals, epoll watches, message queues.
+//! Per-user sums of kernel resources: threads, queued signals, epoll watches, message queues.
 //!
 //! A user is a real user id. Credentials hold the [`Account`] of theirs, so counting needs no look-up; what was counted is a
 //! [`Charge`], given back to the same user when it is dropped, also after setuid(2). Root's account is always there.
@@ -45,7 +45,7 @@ static USERS: SpinLock<BTreeMap<u32, Weak<Counts>>> = SpinLock::new(BTreeMap::ne
 pub struct Account(Option<Arc<Counts>>);
 
 impl Account {
-    /// Root's.
+    /// The account of root, which always exists.
     pub const fn root() -> Self {
         Self(None)
     }
@@ -90,7 +90,7 @@ impl fmt::Debug for Account {
 impl Drop for Counts {
     fn drop(&mut self) {
         let mut users = USERS.lock();
-        // A new account may have taken the place of this one already.
+        // A new account may have replaced this one already.
         if users.get(&self.uid).is_some_and(|counts| counts.strong_count() == 0) {
             users.remove(&self.uid);
         }
@@ -110,6 +110,3 @@ impl Drop for Charge {
         self.account.counts().sums[self.kind as usize].fetch_sub(self.amount, Relaxed);
     }
 }
-
-/// Signals that wait, each counted for the real user it was sent to.
-pub type Pending = kernel_logic::signal::Pending<Charge>;

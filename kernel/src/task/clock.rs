@@ -1,8 +1,11 @@
-//! The clocks that a call may name, among them the processor time of processes and threads.
+//! Clocks of the clock and timer calls, among them the processor time of processes and threads.
+
+use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use machine::time::{Nanos, now};
 
+use super::process::Usage;
 use super::{Process, Task, current, tree};
 use crate::sched::Sleep;
 use crate::sync::wait::{WaitError, WaitQueue};
@@ -112,12 +115,23 @@ impl Clock {
 
 /// Processor time of a process: its live threads and those that ended.
 pub fn process_time(process: &Process) -> Nanos {
-    let ended = {
-        let usage = process.usage.lock();
-        usage.user + usage.system
-    };
-    let live: u64 = process.threads.lock().iter().map(|thread| thread.sched.run_time()).sum();
-    ended + live
+    let ended = process.accounting.ended_threads();
+    let live: u64 = process.threads.with(|threads| threads.iter().map(|thread| thread.sched.run_time()).sum());
+    ended.user + ended.system + live
+}
+
+/// What a thread has used, besides memory.
+pub fn thread_usage(task: &Task) -> Usage {
+    let (user, system) = split_time(task);
+    Usage {
+        user,
+        system,
+        minor_faults: task.minor_faults.load(Relaxed),
+        major_faults: task.major_faults.load(Relaxed),
+        voluntary: task.sched.voluntary.load(Relaxed),
+        involuntary: task.sched.involuntary.load(Relaxed),
+        max_rss: 0,
+    }
 }
 
 /// A thread's processor time as user and system time; a kernel thread has no user time.

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, SigSet};
+use kernel_logic::signal::{MAX_SIGNAL, SigSet};
 use linux_abi::Errno;
 use linux_abi::flags::process as flags;
 pub use linux_abi::numbers::CLONE_CLEAR_SIGHAND;
@@ -14,7 +14,6 @@ use machine::trap::TrapCode;
 
 use super::account::{Charge, Kind};
 use super::creds::cap;
-use super::process::Actions;
 use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::fs::closing::Closing;
 use crate::inject::{self, Fault};
@@ -31,7 +30,7 @@ use crate::user::UserPtr;
 /// What a clone is asked to do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
-    /// `CLONE_*`
+    /// `CLONE_*` bits, without the exit signal.
     pub flags: u64,
     /// Signal to the parent when the child ends; 0 for none.
     pub exit_signal: u8,
@@ -70,7 +69,7 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         return Err(Errno::EPERM);
     }
     let is_thread = asked(flags::CLONE_THREAD);
-    // Whoever may exceed resource limits is bound only by the numbers there are.
+    // A caller that may exceed resource limits is bound only by the number of ids.
     let may_exceed =
         |creds: &Creds| creds.uid == 0 || creds.capable(cap::SYS_RESOURCE) || creds.capable(cap::SYS_ADMIN);
     let most = if me.creds.with(may_exceed) { u64::MAX } else { me.process.limit(resource::NPROC) };
@@ -111,17 +110,11 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
         // Linux ignores a bad address here: the child exists already.
         let _ = UserPtr::<u32>::new(request.parent_tid).write(tid);
     }
-    {
-        let mut threads = process.threads.lock();
-        let leaving = || process.ending.load(Ordering::Acquire) || process.executing.load(Ordering::SeqCst);
-        if is_thread && leaving() {
-            return Err(Errno::EAGAIN);
-        }
-        threads.push(thread.clone());
-    }
     if is_thread {
+        process.add_thread(&thread)?;
         tree::add_thread(&thread);
     } else {
+        process.threads.add_first(&thread);
         tree::add_process(&process, me.tid(), asked(flags::CLONE_PARENT).then_some(&*me.process), &thread);
         trace::event::fork(me.pid(), tid);
     }
@@ -150,7 +143,7 @@ fn check(request: &Request) -> Result<(), Errno> {
         || (asked(flags::CLONE_FS) && asked(flags::CLONE_NEWNS))
         || request.flags & UNSUPPORTED != 0
         || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_THREAD))
-        // Both would go to one place, as they always do for clone(2).
+        // Both would go to one address, as they always do for clone(2).
         || (asked(flags::CLONE_PIDFD) && asked(flags::CLONE_PARENT_SETTID) && request.pidfd == request.parent_tid)
         || request.exit_signal > MAX_SIGNAL
     {
@@ -167,17 +160,11 @@ fn child_memory(me: &Thread, shared: bool, own_stack: bool) -> Result<Arc<Addres
 fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
     let asked = |flag: u64| request.flags & flag != 0;
     let actions = if asked(flags::CLONE_SIGHAND) {
-        me.process.actions.get()
+        me.process.signals.actions()
     } else {
-        let mut table = me.process.actions.with(|actions| *actions.0.lock());
-        if asked(CLONE_CLEAR_SIGHAND) {
-            table.iter_mut().for_each(Disposition::forget_handler);
-        }
-        Arc::new(Actions(SpinLock::new(table)))
+        me.process.signals.copy_actions(asked(CLONE_CLEAR_SIGHAND))
     };
-    let process = Process::new(pid, Some(&me.process), actions);
-    process.exit_signal.store(request.exit_signal, Ordering::Relaxed);
-    process
+    Process::new(pid, Some(&me.process), actions, request.exit_signal)
 }
 
 fn child_task(
@@ -232,7 +219,7 @@ fn child_task(
         pi_released: AtomicBool::new(false),
         closing: Closing::default(),
     };
-    debug_assert!(task.signals.pending_set() == SigSet::EMPTY);
+    debug_assert!(task.signals.pending.set() == SigSet::EMPTY);
     task
 }
 

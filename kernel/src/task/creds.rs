@@ -1,6 +1,6 @@
-//! Who a thread acts as: user and group ids, supplementary groups, capabilities.
+//! Credentials: user and group ids, supplementary groups, capabilities.
 //!
-//! Credentials are immutable; a change makes a new value and puts it into the thread's slot, so that whoever holds an
+//! Credentials are immutable; a change makes a new value and puts it into the thread's slot, so that a holder of an
 //! `Arc` sees one consistent identity. Capabilities follow the traditional rule: effective user 0 has all of them.
 
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ pub mod secure {
     pub const KEEP_CAPS: u32 = 1 << 4;
     /// All flags: the three, and the one that forbids to raise ambient capabilities.
     pub const ALL: u32 = 0x55;
-    /// All locks.
+    /// The locks of all flags.
     pub const LOCKS: u32 = ALL << 1;
 }
 
@@ -30,38 +30,38 @@ pub mod secure {
 /// MAC_OVERRIDE.
 const FILE_CAPS: u64 = 0x1f | 1 << 9 | 1 << 27 | 1 << 32;
 
-/// An identity.
+/// User and group ids, and capabilities (credentials(7), capabilities(7)).
 #[derive(Clone, Debug)]
 pub struct Creds {
-    /// Real user.
+    /// Real user id.
     pub uid: u32,
     /// What is counted for the real user.
     pub account: Account,
-    /// Effective user.
+    /// Effective user id.
     pub euid: u32,
-    /// Saved user.
+    /// Saved set-user-id (setresuid(2)).
     pub suid: u32,
-    /// File system user.
+    /// File system user id.
     pub fsuid: u32,
-    /// Real group.
+    /// Real group id.
     pub gid: u32,
-    /// Effective group.
+    /// Effective group id.
     pub egid: u32,
-    /// Saved group.
+    /// Saved set-group-id (setresgid(2)).
     pub sgid: u32,
-    /// File system group.
+    /// File system group id.
     pub fsgid: u32,
-    /// Supplementary groups.
+    /// Supplementary group ids.
     pub groups: Vec<u32>,
-    /// Effective capabilities.
+    /// Effective capability set.
     pub effective: u64,
-    /// Permitted capabilities.
+    /// Permitted capability set.
     pub permitted: u64,
-    /// Inheritable capabilities.
+    /// Inheritable capability set.
     pub inheritable: u64,
-    /// Bounding set.
+    /// Capability bounding set.
     pub bounding: u64,
-    /// `PR_SET_NO_NEW_PRIVS`
+    /// Set by `PR_SET_NO_NEW_PRIVS`: exec grants no privilege.
     pub no_new_privs: bool,
     /// `PR_SET_SECUREBITS`: bits of [`secure`].
     pub securebits: u32,
@@ -171,7 +171,7 @@ impl Creds {
         }
     }
 
-    /// Whether these let their holder do what `old` did not, or act as somebody else.
+    /// Whether these let their holder do what `old` did not, or act with other ids.
     pub fn differs_for_others(&self, old: &Creds) -> bool {
         (self.euid, self.egid, self.fsuid, self.fsgid) != (old.euid, old.egid, old.fsuid, old.fsgid)
             || self.permitted & !old.permitted != 0

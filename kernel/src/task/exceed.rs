@@ -2,7 +2,6 @@
 //! (`RLIMIT_FSIZE`).
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::{Cause, SigInfo, sig};
 
@@ -16,19 +15,17 @@ use crate::time::SECOND;
 pub(super) fn processor_time(me: &Task) {
     let process: &Arc<Process> = &me.process;
     let used = process_time(process);
-    if used < process.cpu_deadline.load(Ordering::Relaxed) {
+    if used < process.accounting.cpu_deadline() {
         return;
     }
-    let signal = {
-        let mut limits = process.limits.lock();
+    let signal = process.accounting.change_limits(|limits| {
         let cpu = &mut limits.0[resource::CPU];
         let hard_passed = used >= cpu.hard.max(1).saturating_mul(SECOND);
         if !hard_passed {
             cpu.soft = (used / SECOND + 1).max(cpu.soft.saturating_add(1));
         }
-        process.cpu_deadline.store(limits.cpu_deadline(), Ordering::Relaxed);
         if hard_passed { sig::KILL } else { sig::XCPU }
-    };
+    });
     // A full queue loses only the detail: the signal itself stays pending.
     let _ = signal::send_process(process, SigInfo::kernel(signal));
 }

@@ -1,4 +1,4 @@
-//! Executing programs: finds the file, follows `#!`, builds the new memory, and only then gives up the old.
+//! execve(2): opens the file, follows `#!`, builds the new memory, and only then drops the old.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -6,10 +6,8 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
-use kernel_logic::signal::sig;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
-use machine::sync::SpinLock;
 use machine::thread::running;
 
 use super::access;
@@ -17,7 +15,6 @@ use super::account::Kind;
 use super::creds::cap;
 use super::limits::resource;
 use super::loader::{self, Given, Loaded, Program};
-use super::process::Actions;
 use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::dentry::Moment;
@@ -27,7 +24,7 @@ use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::mm::Owner as _;
-use crate::sched::{self, Sleep};
+use crate::sched;
 use crate::task::signal::AltStack;
 use crate::trace;
 use crate::trace::span::{Id, span};
@@ -39,13 +36,13 @@ pub struct Request {
     pub path: Vec<u8>,
     /// Where a relative path begins, if not at the working directory.
     pub base: Option<Path>,
-    /// The place itself (`AT_EMPTY_PATH`).
+    /// The file itself (`AT_EMPTY_PATH`).
     pub place: Option<Path>,
     /// Do not follow a last symbolic link.
     pub keep_link: bool,
-    /// Arguments.
+    /// Argument strings without their NULs.
     pub argv: Vec<Vec<u8>>,
-    /// Environment.
+    /// Environment strings without their NULs.
     pub envp: Vec<Vec<u8>>,
 }
 
@@ -77,7 +74,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let secure = creds.after_exec(set_uid, set_gid);
     let old_stack = me.process.limit(resource::STACK);
     if secure {
-        // Who else stands in its directory could move it under the program; threads that go away with the execution cannot.
+        // Another process in its directory could move it under the program; threads that go away with the execution cannot.
         only_thread(me)?;
         if shares_places(me) && !old_creds.capable(cap::SETUID) {
             creds = (*old_creds).clone();
@@ -192,7 +189,7 @@ fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Header, elf:
 /// Whether a process besides this one, whose other threads are gone, stands in the same directories (`CLONE_FS`).
 fn shares_places(me: &Thread) -> bool {
     let places = me.fs();
-    // One reference is the slot's, one is ours; whoever just looks at them in /proc lets go soon.
+    // One reference is the slot's, one is ours; a reader in /proc drops its reference soon.
     for _ in 0..PATIENCE {
         if Arc::strong_count(&places) <= 2 {
             return false;
@@ -215,12 +212,13 @@ fn settle_secure(me: &Thread, old: &Creds, new: &Creds, secure: bool, has_set_id
         me.parent_death_signal.store(0, Ordering::Relaxed);
     }
     if has_set_id {
-        me.process.personality.fetch_and(!CLEARED_PERSONALITY, Ordering::Relaxed);
+        me.process.set_personality(me.process.personality() & !CLEARED_PERSONALITY);
     }
     if secure {
-        let mut limits = me.process.limits.lock();
-        let stack = &mut limits.0[resource::STACK];
-        stack.soft = stack.soft.min(SECURE_STACK);
+        me.process.accounting.change_limits(|limits| {
+            let stack = &mut limits.0[resource::STACK];
+            stack.soft = stack.soft.min(SECURE_STACK);
+        });
     }
 }
 
@@ -233,24 +231,9 @@ const CLEARED_PERSONALITY: u32 = 0x0074_0000;
 
 /// Ends every other thread of the process and waits until they are gone. `EAGAIN` if the process itself must end.
 fn only_thread(me: &Thread) -> Result<(), Errno> {
-    let alone = || (me.process.threads.lock().len() == 1).then_some(());
-    if alone().is_some() {
-        return Ok(());
+    if me.process.threads.dismiss_others(me.tid())? {
+        super::tree::take_over(me);
     }
-    // Of two that execute at once the first goes on; the other waits here for its end.
-    let first = || (!me.process.executing.swap(true, Ordering::SeqCst)).then_some(());
-    me.process.resumed.wait_until(None, Sleep::Killable, first).map_err(|_| Errno::EAGAIN)?;
-    // From here on no thread is made.
-    for thread in me.process.live_threads() {
-        if thread.tid() != me.tid() {
-            thread.must_exit.store(true, Ordering::SeqCst);
-            sched::notify(&thread, true);
-        }
-    }
-    let gone = me.process.resumed.wait_until(None, Sleep::Killable, alone);
-    me.process.executing.store(false, Ordering::SeqCst);
-    gone.map_err(|_| Errno::EAGAIN)?;
-    super::tree::take_over(me);
     Ok(())
 }
 
@@ -262,7 +245,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.set_space(Some(mm.space.clone()));
     let old = access::switch(me, mm, Arc::new(creds));
     if let Some(old) = old {
-        me.process.note_resident(&old);
+        me.process.accounting.note_resident(&old);
         drop(old);
     }
     drop(switching);
@@ -272,9 +255,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
     crate::task::signal::discard_timers(me);
-    me.process.has_execed.store(true, Ordering::Relaxed);
-    me.process.exit_signal.store(sig::CHLD, Ordering::Relaxed);
-    me.process.executions.fetch_add(1, Ordering::Relaxed);
+    me.process.family.executed();
     running::reset();
     *frame = UserFrame::new(entry, sp);
     frame.forget_syscall();
@@ -295,20 +276,9 @@ fn own_files(me: &Thread) {
     files.close_on_exec();
 }
 
-/// Handlers are gone with the program; ignored signals stay ignored (execve(2)).
+/// Takes handlers and the alternate stack away (execve(2)).
 fn reset_signals(me: &Thread) {
     let _span = span(Id::ExecSignals);
-    let shared = me.process.actions.get();
-    let mut table = *shared.0.lock();
-    // Whoever shares the table (CLONE_SIGHAND) keeps the old one. One reference is the slot's, one is ours.
-    let mut changed = Arc::strong_count(&shared) > 2;
-    for entry in &mut table {
-        let before = *entry;
-        entry.forget_handler();
-        changed |= before != *entry;
-    }
-    if changed {
-        me.process.actions.set(Arc::new(Actions(SpinLock::new(table))));
-    }
+    me.process.signals.forget_handlers();
     *me.signals.alt_stack.lock() = AltStack::default();
 }

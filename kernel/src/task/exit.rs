@@ -1,11 +1,11 @@
-//! Ending threads and processes.
+//! Exit of threads and processes: releases what they hold and notifies the parent.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 
-use super::process::{Ended, Process};
+use super::process::{Ended, Phase, Process};
 use super::{Above, Task, clock, current, tree};
 use crate::log;
 use crate::sched;
@@ -18,7 +18,7 @@ use crate::upper::Kwab;
 /// `exit_group`: ends the whole process with this code.
 pub fn exit_process(code: u8) -> ! {
     let me = current();
-    signal::end_process(&me.process, Ended::Exited(code));
+    me.process.begin_end(Ended::Exited(code));
     exit_thread(code)
 }
 
@@ -27,7 +27,7 @@ pub fn exit_thread(code: u8) -> ! {
     let me = current();
     let whole = span(Id::Exit);
     // Before its memory is let go: from here on other processors need not tell this one what they unmap.
-    let alone = me.process.threads.lock().len() == 1;
+    let alone = me.process.threads.count() == 1;
     trace::flight::exit(i32::from(code) << 8, alone);
     release_memory(&me);
     let files = span(Id::ExitFiles);
@@ -49,7 +49,7 @@ fn release_memory(me: &super::Thread) {
     me.rseq.addr.store(0, Ordering::Relaxed);
     let mm = me.mm.set(None);
     if let Some(mm) = &mm {
-        me.process.note_resident(mm);
+        me.process.accounting.note_resident(mm);
     }
     me.set_space(None);
     drop(mm);
@@ -59,50 +59,21 @@ fn release_memory(me: &super::Thread) {
 fn leave(me: &Task, code: u8) {
     let _span = span(Id::ExitFamily);
     let process = me.process.clone();
-    *process.last_creds.lock() = Some(me.creds());
     let counted = me.counted.lock().take();
-    if !me.signals.pending_set().is_empty() {
-        let waiting = core::mem::take(&mut *me.signals.pending.lock());
-        drop(waiting);
-    }
-    {
-        let mut usage = process.usage.lock();
-        let (user, system) = clock::split_time(me);
-        usage.user += user;
-        usage.system += system;
-        usage.minor_faults += me.minor_faults.load(Ordering::Relaxed);
-        usage.major_faults += me.major_faults.load(Ordering::Relaxed);
-        usage.voluntary += me.sched.voluntary.load(Ordering::Relaxed);
-        usage.involuntary += me.sched.involuntary.load(Ordering::Relaxed);
-    }
+    me.signals.pending.clear();
+    process.accounting.add_thread(&clock::thread_usage(me));
     for child in tree::remove_thread(&process, me.tid()) {
         announce_parents_death(&child);
     }
-    let last = {
-        let mut threads = process.threads.lock();
-        let at = threads.iter().position(|thread| thread.tid() == me.tid());
-        let gone = at.map(|at| threads.remove(at));
-        let last = threads.is_empty();
-        drop(threads);
-        drop(gone);
-        last
-    };
-    if last {
-        *process.counted.lock() = counted;
+    if process.threads.remove(me) == 0 {
+        process.accounting.keep_charge(counted);
         end(&process, me, code);
-    } else if process.threads.lock().len() == 1 {
-        // An exec waits for the other threads to leave.
-        process.resumed.wake_all();
     }
 }
 
 /// The last thread has left: becomes a zombie, or nothing at all if the parent does not care.
 fn end(process: &Arc<Process>, me: &Task, code: u8) {
-    let ended = {
-        let mut life = process.life.lock();
-        *life.ending.get_or_insert(Ended::Exited(code))
-    };
-    process.ending.store(true, Ordering::Release);
+    let ended = process.life.end_with(code);
     if process.is_init() {
         panic!("Attempted to kill init! exitcode={:#010x}", ended.wait_status());
     }
@@ -120,7 +91,7 @@ fn end(process: &Arc<Process>, me: &Task, code: u8) {
 
 /// A dying session leader hangs up its terminal's foreground group.
 fn leave_session(process: &Arc<Process>) {
-    let session = process.session.get();
+    let session = process.family.session();
     if session.id == process.pid {
         let terminal = session.terminal.lock().take();
         if let Some(terminal) = terminal {
@@ -150,7 +121,7 @@ fn orphan_children(process: &Arc<Process>) {
 /// Sends the signals that threads of `child` asked for when the thread that made it ends (`PR_SET_PDEATHSIG`).
 fn announce_parents_death(child: &Arc<Process>) {
     let me = current();
-    for thread in child.live_threads() {
+    for thread in child.threads.list() {
         let wanted = thread.parent_death_signal.load(Ordering::Relaxed) as u8;
         if wanted != 0 && signal::permit::permit(&me, child, wanted).is_ok() {
             // The child may be ending itself.
@@ -165,7 +136,7 @@ fn hang_up_if_orphaned(pgid: u32, without: u32) {
         return;
     }
     let members = tree::group_members(pgid);
-    if members.iter().any(|member| member.pid != without && member.life.lock().stopped.is_some()) {
+    if members.iter().any(|member| member.pid != without && member.life.phase() == Phase::Stopped) {
         for signal in [sig::HUP, sig::CONT] {
             // Members may end meanwhile.
             let _ = signal::send_group(pgid, SigInfo::kernel(signal));
@@ -175,20 +146,15 @@ fn hang_up_if_orphaned(pgid: u32, without: u32) {
 
 fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
     let parent = tree::process(process.ppid());
-    let chosen = process.exit_signal.load(Ordering::Relaxed);
-    // What an earlier program of the parent chose does not reach the one it has executed since.
-    let agreed = process.parent_executions.load(Ordering::Relaxed);
-    let same_program = parent.as_ref().is_none_or(|parent| parent.executions.load(Ordering::Relaxed) == agreed);
-    let exit_signal = if same_program { chosen } else { sig::CHLD };
-    let disposition = parent.as_ref().map(|parent| parent.actions.with(|actions| actions.get(sig::CHLD)));
+    let exit_signal = process.family.signal_at_end(parent.as_deref());
+    let disposition = parent.as_ref().map(|parent| parent.signals.action(sig::CHLD));
     let careless =
         exit_signal == sig::CHLD && disposition.is_some_and(|d| d.handler == SIG_IGN || d.flags & sa::NOCLDWAIT != 0);
     if careless || parent.is_none() {
-        // Out of the tree before it becomes a zombie, so that nobody can wait for it.
+        // Out of the tree before it becomes a zombie, so that it cannot be waited for.
         super::wait::reap(process);
     }
-    process.life.lock().zombie = Some(ended);
-    process.ended.wake_all();
+    process.life.become_zombie(ended);
     let Some(parent) = parent else {
         log::warn!("process {} ended without a parent", process.pid);
         return;
@@ -197,7 +163,7 @@ fn notify_parent(process: &Arc<Process>, me: &Task, ended: Ended) {
         let info = child_info(process, me, ended, exit_signal);
         tell_of_child(&parent, info);
     } else {
-        parent.child_changed.wake_all();
+        parent.life.child_changed().wake_all();
     }
 }
 
@@ -207,7 +173,7 @@ fn child_info(process: &Process, me: &Task, ended: Ended, signal: u8) -> SigInfo
         Ended::Killed { signal, core: false } => (code::CLD_KILLED, i32::from(signal)),
         Ended::Killed { signal, core: true } => (code::CLD_DUMPED, i32::from(signal)),
     };
-    let usage = *process.usage.lock();
+    let usage = process.accounting.ended_threads();
     let cause = Cause::Child {
         pid: process.pid,
         uid: me.creds.with(|creds| creds.uid),
@@ -221,5 +187,5 @@ fn child_info(process: &Process, me: &Task, ended: Ended, signal: u8) -> SigInfo
 fn tell_of_child(parent: &Arc<Process>, info: SigInfo) {
     // A full queue loses only the detail: the signal itself stays pending.
     let _ = signal::send_process(parent, info);
-    parent.child_changed.wake_all();
+    parent.life.child_changed().wake_all();
 }

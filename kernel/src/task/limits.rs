@@ -9,7 +9,7 @@ use super::PID_MAX;
 use crate::mm::{MemoryLimits, frames};
 use crate::time::SECOND;
 
-/// `RLIM_INFINITY`
+/// No limit (`RLIM_INFINITY`).
 pub const INFINITY: u64 = u64::MAX;
 
 /// Resources by number (asm-generic/resource.h).
@@ -48,7 +48,7 @@ pub struct Limit {
     pub hard: u64,
 }
 
-/// Most threads of the whole system (`kernel.threads-max`); 0 while nobody has set it.
+/// Most threads of the whole system (`kernel.threads-max`); 0 until it is set.
 static MAX_THREADS: AtomicU32 = AtomicU32::new(0);
 
 /// Most threads of the whole system: what was set, or as many as keep an eighth of memory for their kernel stacks, as Linux
@@ -76,7 +76,7 @@ const APART: u64 = 512;
 const LINUX_STACK: u64 = 16 << 10;
 /// However little memory there is.
 const FEWEST_THREADS: u64 = 20;
-/// `FUTEX_TID_MASK`
+/// Most threads that can be asked for (`FUTEX_TID_MASK`).
 const MOST_THREADS: u32 = 0x3fff_ffff;
 
 /// All limits of a process.

@@ -30,9 +30,9 @@ use crate::trace::span::{Id, span};
 pub struct Program {
     /// The ELF file.
     pub file: Arc<File>,
-    /// Its header.
+    /// The checked ELF header.
     pub header: Header,
-    /// Its segments.
+    /// The checked loadable segments.
     pub image: Image,
     /// The interpreter, opened.
     pub interpreter: Option<(Arc<File>, Header, Image)>,
@@ -40,7 +40,7 @@ pub struct Program {
 
 /// A program in memory.
 pub struct Loaded {
-    /// Its memory.
+    /// The new address space.
     pub mm: Arc<AddressSpace>,
     /// Where to begin.
     pub entry: u64,
@@ -50,17 +50,17 @@ pub struct Loaded {
 
 /// What the program is given.
 pub struct Given<'a> {
-    /// Arguments.
+    /// Argument strings without their NULs.
     pub argv: &'a [Vec<u8>],
-    /// Environment.
+    /// Environment strings without their NULs.
     pub envp: &'a [Vec<u8>],
     /// The path executed.
     pub execfn: &'a [u8],
-    /// Who it will be.
+    /// The credentials it will have.
     pub creds: &'a Creds,
     /// It must distrust its environment.
     pub secure: bool,
-    /// `RLIMIT_STACK`
+    /// `RLIMIT_STACK` in bytes.
     pub stack_limit: u64,
     /// How large its memory may be.
     pub limits: MemoryLimits,
@@ -323,7 +323,7 @@ fn build_stack(
 }
 
 impl AddressSpace {
-    /// Maps a private frame where nothing is mapped, in a space nobody runs yet.
+    /// Maps a private frame where nothing is mapped, in a space that no thread runs yet.
     fn place_private(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), Errno> {
         self.map_private(page, frame, prot, TAG_ANON).map_err(|_| Errno::ENOMEM)
     }

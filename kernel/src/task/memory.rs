@@ -13,7 +13,7 @@ pub fn resolve(me: &Task, addr: u64, access: Access) -> Result<(), Unresolved> {
     me.minor_faults.store(me.minor_faults.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     loop {
         match mm.fault(addr, access) {
-            Err(Unresolved::OutOfMemory) if oom::relieve() => {}
+            Err(Unresolved::OutOfMemory) if oom::out_of_memory() => {}
             outcome => return outcome,
         }
     }

@@ -1,8 +1,8 @@
-//! Threads and processes: what the kernel knows of each.
+//! Threads and processes: the kernel's records of both.
 //!
 //! A *thread* ([`Task`], carried by the machine's thread of that name) is what runs; a *process* ([`Process`]) is what its
 //! threads share: identity, signal dispositions, limits, the family it belongs to. Memory, files and working directory are
-//! shared by whoever `clone` says and therefore hang off the thread, each behind a [`Slot`].
+//! shared as `clone` was asked to and therefore belong to the thread, each behind a [`Slot`].
 //!
 //! The family tree, groups and sessions live in [`tree`], under one lock; a process stays there as a zombie until its
 //! parent has waited for it.
@@ -31,11 +31,12 @@ pub mod creds;
 pub mod exceed;
 pub mod exec;
 pub mod exit;
+pub mod fasync;
 pub mod limits;
 mod loader;
 pub mod memory;
-pub mod notice;
 mod oom;
+mod pending;
 pub mod pidfd;
 pub mod process;
 pub mod rseq;
@@ -45,6 +46,7 @@ pub mod wait;
 
 use account::Charge;
 pub use creds::Creds;
+pub use pending::PendingSignals;
 pub use process::{Process, Session};
 
 pub use crate::upper::{Thread, ThreadRef, current, current_here, try_current};
@@ -60,9 +62,9 @@ pub type Tid = u32;
 
 /// What the kernel keeps per thread.
 pub struct Task {
-    /// See [`Traced::ids`].
+    /// Process and thread id: see [`Traced::ids`].
     ids: AtomicU64,
-    /// How deep in spans it is, while somebody traces them.
+    /// How deep in spans it is, while spans are traced.
     pub span_depth: AtomicU32,
     /// Its last system calls.
     pub calls: Calls,
@@ -78,7 +80,7 @@ pub struct Task {
     pub files: OptionSlot<FdTable>,
     /// Root, working directory, umask; `None` after exit.
     pub fs: OptionSlot<FsContext>,
-    /// Its credentials.
+    /// Its credentials; exchanged as a whole.
     pub creds: Slot<Creds>,
     /// What it counts for its real user; given up when it ends.
     pub counted: SpinLock<Option<Charge>>,
@@ -96,13 +98,13 @@ pub struct Task {
     pub robust_list: AtomicU64,
     /// Registered `struct rseq`, 0 if none; length and signature beside it.
     pub rseq: Rseq,
-    /// `PR_SET_PDEATHSIG`
+    /// Signal it gets when its parent thread ends (`PR_SET_PDEATHSIG`), 0 for none.
     pub parent_death_signal: AtomicU32,
     /// What the vfork parent waits for; set while this thread borrows its parent's memory.
     pub vfork: SpinLock<Option<Arc<VforkDone>>>,
     /// Faults resolved without and with I/O.
     pub minor_faults: AtomicU64,
-    /// See above.
+    /// Page faults that waited for I/O.
     pub major_faults: AtomicU64,
     /// Its user had more threads than permitted when it became that user: it may execute a program once that is over.
     pub exceeds_processes: AtomicBool,
@@ -151,7 +153,7 @@ impl Schedulable for Task {
 
     #[inline]
     fn ticked(&self) {
-        if self.process.cpu_deadline.load(Ordering::Relaxed) != u64::MAX {
+        if self.process.accounting.cpu_deadline() != u64::MAX {
             exceed::processor_time(self);
         }
     }
@@ -179,7 +181,7 @@ impl Actor for Task {
 
 impl Owner for Task {
     fn memory_limits(&self) -> MemoryLimits {
-        self.process.limits.lock().of_memory()
+        self.process.accounting.limits().of_memory()
     }
 
     fn locks_any_memory(&self) -> bool {
@@ -211,9 +213,9 @@ impl Traced for Task {
 pub struct Rseq {
     /// User address, 0 if none.
     pub addr: AtomicU64,
-    /// Registered length.
+    /// Registered length in bytes.
     pub len: AtomicU32,
-    /// Abort signature.
+    /// Signature in front of abort handlers.
     pub signature: AtomicU32,
 }
 
@@ -270,7 +272,7 @@ impl Task {
         self.fs.get().expect("a thread that makes calls has a working directory")
     }
 
-    /// Its memory.
+    /// Its address space; `None` for kernel threads and after exit.
     pub fn mm(&self) -> Option<Arc<AddressSpace>> {
         self.mm.get()
     }
@@ -337,7 +339,7 @@ impl Task {
 pub struct Slot<T>(SpinLock<Arc<T>>);
 
 impl<T> Slot<T> {
-    /// Holding `value`.
+    /// A slot with this value.
     pub const fn new(value: Arc<T>) -> Self {
         Self(SpinLock::new(value))
     }
@@ -363,7 +365,7 @@ impl<T> Slot<T> {
 pub struct OptionSlot<T>(SpinLock<Option<Arc<T>>>);
 
 impl<T> OptionSlot<T> {
-    /// Holding `value`.
+    /// A slot with this value, or none.
     pub const fn new(value: Option<Arc<T>>) -> Self {
         Self(SpinLock::new(value))
     }
@@ -378,7 +380,7 @@ impl<T> OptionSlot<T> {
         look(self.0.lock().as_deref())
     }
 
-    /// [`with`](Self::with) for dumps: nothing while somebody exchanges it.
+    /// [`with`](Self::with) for dumps: `None` if the slot is locked.
     pub fn try_with<R>(&self, look: impl FnOnce(&T) -> R) -> Option<R> {
         self.0.try_lock()?.as_deref().map(look)
     }

@@ -1,31 +1,30 @@
-//! Out of memory: chooses a process to end so that the others can go on.
+//! The OOM killer: chooses the process whose end frees most memory.
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
 use machine::addr::PAGE_SIZE;
 
-use super::{Above, signal};
+use super::Above;
 use crate::log;
 use crate::mm::frames;
 use crate::sched;
 use crate::sync::wait::sleep_until;
-use crate::task::process::{Comm, Ended};
+use crate::task::process::{Comm, Ended, OomScore};
 use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
 use crate::upper::Kwab;
 
-/// Makes room or gives up: `true` when the caller should try again, `false` when it is itself the victim. When nobody is left
+/// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. If no process is left
 /// to end, the kernel cannot go on. Thread context, no lock held.
-pub fn relieve() -> bool {
+pub fn out_of_memory() -> bool {
     machine::frame::drain_magazines();
     let me = current();
-    if me.process.ending.load(Ordering::Acquire) {
+    if me.process.life.is_ending() {
         return false;
     }
-    let dying = tree::find_process(|p| (p.ending.load(Ordering::Acquire) && !p.is_zombie()).then_some(()));
+    let dying = tree::find_process(|p| (p.life.is_ending() && !p.is_zombie()).then_some(()));
     if dying.is_some() {
         // Memory is on the way.
         sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
@@ -40,7 +39,7 @@ pub fn relieve() -> bool {
         let size = resident(&victim) * 4;
         log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, Comm(&victim));
     }
-    signal::end_process(&victim, Ended::Killed { signal: sig::KILL, core: false });
+    victim.begin_end(Ended::Killed { signal: sig::KILL, core: false });
     if victim.pid == me.pid() {
         return false;
     }
@@ -55,8 +54,8 @@ const PATIENCE: u64 = 10_000_000;
 fn choose() -> Option<Arc<Process>> {
     let total = frames::total() as i64;
     let badness = |process: &Arc<Process>| {
-        let adjust = i64::from(process.oom_score.load(Ordering::Relaxed)) - 1000;
-        (adjust > -1000).then(|| footprint(process) as i64 + adjust * total / 1000)
+        let adjust = process.oom_score.adjustment();
+        (adjust != OomScore::NEVER).then(|| footprint(process) as i64 + i64::from(adjust) * total / 1000)
     };
     // One pass without a list: there may be no memory for one.
     let mut worst: Option<(i64, Arc<Process>)> = None;
@@ -77,7 +76,7 @@ fn choose() -> Option<Arc<Process>> {
 /// a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user besides root
 /// also answers for what that user has in flight through sockets, which no descriptor leads to.
 fn footprint(process: &Process) -> u64 {
-    let Some(thread) = process.any_thread() else { return 0 };
+    let Some(thread) = process.threads.first() else { return 0 };
     let (mut pages, mut contents, mut nameless) = (0, 0, 0);
     if let Some(mm) = thread.mm() {
         let resident = mm.resident();
@@ -95,13 +94,13 @@ fn footprint(process: &Process) -> u64 {
     if uid != 0 {
         pages += <Kwab as Above>::pages_in_flight(uid);
     }
-    pages + contents.max(nameless) + process.threads.lock().len() as u64 * PER_THREAD
+    pages + contents.max(nameless) + process.threads.count() as u64 * PER_THREAD
 }
 
 /// Pages of a thread: its kernel stack and what is kept about it.
 const PER_THREAD: u64 = (machine::thread::KERNEL_STACK_SIZE / PAGE_SIZE) as u64 + 2;
 
 fn resident(process: &Process) -> u64 {
-    let mm = process.any_thread().and_then(|thread| thread.mm());
+    let mm = process.threads.first().and_then(|thread| thread.mm());
     mm.map_or(0, |mm| mm.resident().total())
 }

@@ -19,7 +19,7 @@ struct PidFile(Arc<Process>);
 impl FileOps for PidFile {
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {
         if let Some(waiter) = waiter {
-            waiter.add(&self.0.ended);
+            waiter.add(self.0.life.ended());
         }
         if self.0.is_zombie() { IN | RDNORM } else { 0 }
     }

@@ -1,16 +1,16 @@
-//! The family tree: every process and thread by number, parents and children, groups and sessions.
+//! The process tree: processes and threads by id, parents and children, groups and sessions.
 //!
 //! One lock. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
 
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
 
-use super::{PID_MAX, Pid, Process, Session, ThreadRef, Tid};
+use super::process::family::TreeKey;
+use super::{PID_MAX, Pid, Process, ThreadRef, Tid};
 
 /// Ids below this are not reused after the numbers wrapped around.
 const FIRST_REUSED: u32 = 300;
@@ -21,6 +21,8 @@ struct Tree {
     last: u32,
     /// Ids that were chosen for processes or threads which are not entered yet.
     chosen: Vec<Pid>,
+    /// What the relations of processes change with.
+    key: TreeKey,
 }
 
 struct Node {
@@ -28,8 +30,13 @@ struct Node {
     children: Vec<Pid>,
 }
 
-static TREE: SpinLock<Tree> =
-    SpinLock::new(Tree { nodes: BTreeMap::new(), threads: BTreeMap::new(), last: 0, chosen: Vec::new() });
+static TREE: SpinLock<Tree> = SpinLock::new(Tree {
+    nodes: BTreeMap::new(),
+    threads: BTreeMap::new(),
+    last: 0,
+    chosen: Vec::new(),
+    key: TreeKey::new(),
+});
 
 /// The process with this id, zombies included.
 pub fn process(pid: Pid) -> Option<Arc<Process>> {
@@ -56,16 +63,16 @@ pub fn next_process(from: Pid) -> Option<Arc<Process>> {
     TREE.lock().nodes.range(from..).next().map(|(_, node)| node.process.clone())
 }
 
-/// Looks at every live thread and every zombie, for dumps: nothing when somebody holds the tree. `thread` and `zombie` must not
+/// Looks at every live thread and every zombie, for dumps: `None` if the tree is locked. `thread` and `zombie` must not
 /// come back here.
 pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn FnMut(&Process) -> bool) -> Option<()> {
     let tree = TREE.try_lock()?;
     let _ = tree.threads.values().all(thread)
-        && tree.nodes.values().filter(|node| node.process.try_is_zombie()).all(|node| zombie(&node.process));
+        && tree.nodes.values().filter(|node| node.process.life.try_is_zombie()).all(|node| zombie(&node.process));
     Some(())
 }
 
-/// Who holds the tree, for dumps.
+/// The holder of the tree's lock, for dumps.
 pub fn holder() -> Option<Holder> {
     TREE.holder()
 }
@@ -99,7 +106,7 @@ pub fn is_used(id: Pid) -> bool {
 pub struct Taken(Pid);
 
 impl Taken {
-    /// The id.
+    /// The id that was taken.
     pub fn id(&self) -> Pid {
         self.0
     }
@@ -145,14 +152,10 @@ pub fn allocate() -> Result<Pid, Errno> {
 /// `sibling`, if given (`CLONE_PARENT`).
 pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>, thread: &ThreadRef) {
     let mut tree = TREE.lock();
-    process.parent_thread.store(maker, Ordering::Relaxed);
-    if let Some(sibling) = sibling {
-        // Read under the lock: their parent may have ended since the clone began, and its number may belong to another.
-        // It has not asked for this child: it hears of its end what it chose to hear of the sibling's.
-        process.parent.store(sibling.ppid(), Ordering::Relaxed);
-        process.parent_thread.store(sibling.parent_thread.load(Ordering::Relaxed), Ordering::Relaxed);
-        process.exit_signal.store(sibling.exit_signal.load(Ordering::Relaxed), Ordering::Relaxed);
-        process.parent_executions.store(sibling.parent_executions.load(Ordering::Relaxed), Ordering::Relaxed);
+    match sibling {
+        // Under the lock: their parent may have ended since the clone began, and its number may belong to another.
+        Some(sibling) => process.family.join_sibling(&tree.key, &sibling.family),
+        None => process.family.set_parent_thread(&tree.key, maker),
     }
     if let Some(node) = tree.nodes.get_mut(&process.ppid()) {
         node.children.push(process.pid);
@@ -179,10 +182,11 @@ pub fn remove_thread(process: &Process, tid: Tid) -> Vec<Arc<Process>> {
 fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
     let Some(node) = tree.nodes.get(&process.pid).filter(|node| !node.children.is_empty()) else { return Vec::new() };
     let goes_on = |tid: &Tid| *tid != from && tree.threads.contains_key(tid);
-    let Some(heir) = process.threads.lock().iter().map(|thread| thread.tid()).find(goes_on) else { return Vec::new() };
+    let heir = process.threads.with(|threads| threads.iter().map(|thread| thread.tid()).find(goes_on));
+    let Some(heir) = heir else { return Vec::new() };
     let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
-    let own = children.filter(|child| child.parent_thread.load(Ordering::Relaxed) == from);
-    own.inspect(|child| child.parent_thread.store(heir, Ordering::Relaxed)).cloned().collect()
+    let own = children.filter(|child| child.family.parent_thread() == from);
+    own.inspect(|child| child.family.set_parent_thread(&tree.key, heir)).cloned().collect()
 }
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
@@ -195,7 +199,7 @@ pub fn take_over(thread: &super::Thread) {
     }
     let children = tree.nodes.get(&pid).map_or(&[][..], |node| &node.children);
     for child in children.iter().filter_map(|child| tree.nodes.get(child)) {
-        child.process.parent_thread.store(pid, Ordering::Relaxed);
+        child.process.family.set_parent_thread(&tree.key, pid);
     }
 }
 
@@ -218,16 +222,13 @@ pub fn remove_process(pid: Pid) -> bool {
     }
     drop(tree);
     // Not left to its last reference, which a thread that is just ending may hold.
-    drop(gone.process.counted.lock().take());
-    if gone.process.pending_bits.load(Ordering::Acquire) != 0 {
-        let waiting = core::mem::take(&mut *gone.process.pending.lock());
-        drop(waiting);
-    }
+    gone.process.accounting.release_charge();
+    gone.process.signals.pending.clear();
     drop(gone);
     true
 }
 
-/// Gives the children of a dying process to the nearest subreaper or init; who got them, and which.
+/// Gives the children of a dying process to the nearest subreaper or init; the new parent, and the children.
 pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Process>>)> {
     let mut tree = TREE.lock();
     let orphans = core::mem::take(&mut tree.nodes.get_mut(&dying.pid)?.children);
@@ -237,7 +238,7 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     let mut heir = dying.ppid();
     while heir > 1 {
         let node = tree.nodes.get(&heir)?;
-        if node.process.subreaper.load(Ordering::Relaxed) && !node.process.ending.load(Ordering::Relaxed) {
+        if node.process.family.is_subreaper() && !node.process.life.is_ending() {
             break;
         }
         heir = node.process.ppid();
@@ -245,12 +246,9 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     let heir = heir.max(1);
     let processes: Vec<Arc<Process>> =
         orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
-    let heirs_thread = tree.nodes.get(&heir)?.process.any_thread().map_or(heir, |thread| thread.tid());
+    let heirs_thread = tree.nodes.get(&heir)?.process.threads.first().map_or(heir, |thread| thread.tid());
     for orphan in &processes {
-        orphan.parent.store(heir, Ordering::Relaxed);
-        orphan.parent_thread.store(heirs_thread, Ordering::Relaxed);
-        // The heir has chosen no signal for it.
-        orphan.exit_signal.store(kernel_logic::signal::sig::CHLD, Ordering::Relaxed);
+        orphan.family.reparent(&tree.key, heir, heirs_thread);
     }
     let node = tree.nodes.get_mut(&heir)?;
     node.children.extend_from_slice(&orphans);
@@ -288,7 +286,7 @@ pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> 
         if process.sid() != caller.sid() {
             return Err(Errno::EPERM);
         }
-        if process.has_execed.load(Ordering::Relaxed) {
+        if process.family.executions() != 0 {
             return Err(Errno::EACCES);
         }
     }
@@ -301,7 +299,7 @@ pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> 
             return Err(Errno::EPERM);
         }
     }
-    process.pgid.store(pgid, Ordering::Relaxed);
+    process.family.join_group(&tree.key, pgid);
     Ok(())
 }
 
@@ -311,7 +309,6 @@ pub fn new_session(process: &Process) -> Result<Pid, Errno> {
     if tree.nodes.values().any(|node| node.process.pgid() == process.pid) {
         return Err(Errno::EPERM);
     }
-    process.session.set(Session::new(process.pid));
-    process.pgid.store(process.pid, Ordering::Relaxed);
+    process.family.lead_session(&tree.key, process.pid);
     Ok(process.pid)
 }

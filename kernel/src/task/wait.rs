@@ -1,22 +1,20 @@
 //! Waiting for children (wait4(2), waitid(2)).
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
 
-use kernel_logic::signal::sig;
 use linux_abi::Errno;
 
-use super::process::{Ended, Process};
+use super::process::{Change, Changes, Process};
 use super::{Pid, Task, tree};
 use crate::sync::wait::WaitError;
 use crate::trace::span::{Id, span};
 
-/// Which children.
+/// The children a caller of wait(2) asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Any.
+    /// Each child of the caller.
     Any,
-    /// This one.
+    /// The child with this id.
     Process(Pid),
     /// Those of this group.
     Group(Pid),
@@ -25,14 +23,10 @@ pub enum Which {
 /// What changes of state.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// Which children.
+    /// By id or group.
     pub which: Which,
-    /// Those that ended.
-    pub ended: bool,
-    /// Those that stopped.
-    pub stopped: bool,
-    /// Those that continued.
-    pub continued: bool,
+    /// The changes to report.
+    pub changes: Changes,
     /// Do not sleep.
     pub no_hang: bool,
     /// Leave the child waitable.
@@ -50,26 +44,15 @@ pub enum Kind {
     Ordinary,
     /// Those that send another signal, or none.
     Clones,
-    /// All.
+    /// Both kinds (`__WALL`).
     All,
-}
-
-/// What a child did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Ended.
-    Ended(Ended),
-    /// Stopped by this signal.
-    Stopped(u8),
-    /// Continued.
-    Continued,
 }
 
 /// A child that changed.
 pub struct Report {
-    /// Which.
+    /// The child that changed.
     pub process: Arc<Process>,
-    /// How.
+    /// Its change of state.
     pub change: Change,
     /// Its real user.
     pub uid: u32,
@@ -80,11 +63,11 @@ pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
     let _span = span(Id::Wait);
     let look = || match scan_until_reaped(me, wanted) {
         Scan::Found(report) => Some(Ok(Some(report))),
-        Scan::Nobody => Some(Err(Errno::ECHILD)),
+        Scan::NoChild => Some(Err(Errno::ECHILD)),
         Scan::NotYet if wanted.no_hang => Some(Ok(None)),
         Scan::NotYet => None,
     };
-    match me.process.child_changed.wait(look) {
+    match me.process.life.child_changed().wait(look) {
         Ok(outcome) => outcome,
         Err(WaitError::Interrupted) => Err(Errno::ERESTARTSYS),
         Err(WaitError::TimedOut) => Err(Errno::EINTR),
@@ -94,7 +77,7 @@ pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
 enum Scan {
     Found(Report),
     NotYet,
-    Nobody,
+    NoChild,
 }
 
 /// [`scan`], and again while other threads are faster at reaping what it finds.
@@ -117,63 +100,38 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
             Which::Process(pid) => child.pid == pid,
             Which::Group(pgid) => child.pgid() == pgid,
         };
-        let ordinary = child.exit_signal.load(Ordering::Relaxed) == sig::CHLD;
         let of_kind = match wanted.kind {
-            Kind::Ordinary => ordinary,
-            Kind::Clones => !ordinary,
+            Kind::Ordinary => child.family.is_ordinary_child(),
+            Kind::Clones => !child.family.is_ordinary_child(),
             Kind::All => true,
         };
-        let own = !wanted.of_thread || child.parent_thread.load(Ordering::Relaxed) == me.tid();
+        let own = !wanted.of_thread || child.family.parent_thread() == me.tid();
         if !matches || !of_kind || !own {
             return None;
         }
         // What has ended neither stops nor continues any more.
-        if child.is_zombie() && !wanted.ended {
+        if child.is_zombie() && !wanted.changes.ended {
             return None;
         }
         any = true;
-        let change = change_of(child, wanted)?;
+        let change = child.life.report(wanted.changes, wanted.keep)?;
         Some((child.clone(), change))
     });
     match found {
         Some((process, change)) => {
-            let uid = process.creds().map_or(0, |creds| creds.uid);
+            let uid = process.threads.creds().map_or(0, |creds| creds.uid);
             Scan::Found(Report { process, change, uid })
         }
         None if any => Scan::NotYet,
-        None => Scan::Nobody,
+        None => Scan::NoChild,
     }
-}
-
-fn change_of(child: &Process, wanted: &Wanted) -> Option<Change> {
-    let mut life = child.life.lock();
-    if let Some(ended) = life.zombie {
-        return wanted.ended.then_some(Change::Ended(ended));
-    }
-    if let (true, true, Some(signal)) = (wanted.stopped, life.stop_unreported, life.stopped) {
-        life.stop_unreported = wanted.keep;
-        return Some(Change::Stopped(signal));
-    }
-    if wanted.continued && life.continued_unreported {
-        life.continued_unreported = wanted.keep;
-        return Some(Change::Continued);
-    }
-    None
 }
 
 fn reap_into(me: &Task, child: &Arc<Process>) -> bool {
     if !reap(child) {
         return false;
     }
-    let used = *child.usage.lock();
-    {
-        let mut mine = me.process.usage.lock();
-        mine.child_user += used.user + used.child_user;
-        mine.child_system += used.system + used.child_system;
-        mine.child_minor += used.minor_faults + used.child_minor;
-        mine.child_major += used.major_faults + used.child_major;
-        mine.child_max_rss = mine.child_max_rss.max(used.max_rss).max(used.child_max_rss);
-    }
+    me.process.accounting.add_child(&child.accounting);
     true
 }
 

@@ -1,4 +1,4 @@
-//! What is watched around every call: its two events, its time, its span, the program's stack canary.
+//! Trace points around every system call: two events, its time, its span, the program's stack canary.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

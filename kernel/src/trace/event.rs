@@ -25,8 +25,8 @@ static DROPPED: AtomicU64 = AtomicU64::new(0);
 pub const EVENT_BYTES: usize = 6144;
 
 /// Where an event's line is put together.
-pub trait Place: Write {
-    /// Empty.
+pub trait LineBuffer: Write {
+    /// A line without text.
     fn empty() -> Self;
     /// What was written.
     fn bytes(&self) -> &[u8];
@@ -36,7 +36,7 @@ pub trait Place: Write {
     fn is_cut(&self) -> bool;
 }
 
-impl Place for Line<EVENT_BYTES> {
+impl LineBuffer for Line<EVENT_BYTES> {
     fn empty() -> Self {
         Self::new()
     }
@@ -54,7 +54,7 @@ impl Place for Line<EVENT_BYTES> {
     }
 }
 
-/// A line of any length, on the heap: for reports that nobody writes in a hurry.
+/// A line of any length, on the heap: for reports outside the crash path.
 pub struct Long(Vec<u8>);
 
 impl Write for Long {
@@ -64,7 +64,7 @@ impl Write for Long {
     }
 }
 
-impl Place for Long {
+impl LineBuffer for Long {
     fn empty() -> Self {
         Self(Vec::new())
     }
@@ -103,8 +103,8 @@ impl Event {
     }
 }
 
-impl<L: Place> Event<L> {
-    /// Begins an event of this type, in a place of this kind.
+impl<L: LineBuffer> Event<L> {
+    /// Begins an event of this type in an empty buffer.
     pub fn begin(kind: &str) -> Self {
         Self::at(kind, machine::cpu::id(), machine::time::now())
     }

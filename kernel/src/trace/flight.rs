@@ -26,17 +26,17 @@ static RINGS: PerCpu<Recorder<WORDS, EVENTS>> = PerCpu::new([const { Recorder::n
 /// An event as read. What `a` to `d` mean is beside the function that records the kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// What.
+    /// Kind of the event.
     pub kind: FlightKind,
     /// Its number among the processor's events.
     pub number: u64,
-    /// The processor.
+    /// The processor that recorded it.
     pub cpu: CpuId,
     /// When, on the monotonic clock.
     pub ns: Nanos,
-    /// Process, 0 for the idle threads and where nobody ran.
+    /// Process id, 0 for idle threads and before the first thread.
     pub pid: u32,
-    /// Thread.
+    /// Thread id, 0 likewise.
     pub tid: u32,
     /// Numbers; those the kind does not have are `None`.
     pub numbers: [Option<u64>; 4],
@@ -66,7 +66,7 @@ pub fn for_each(cpu: CpuId, mut visit: impl FnMut(&Event)) -> u32 {
     if !ON || cpu.0 as usize >= MAX_CPUS {
         return 0;
     }
-    // A switch does not say whom the processor is taken from: the one before it does.
+    // A switch does not name the thread that leaves the processor: the switch before it does.
     let mut running = None;
     RINGS.of(cpu).for_each(|entry| {
         if let Some(sleep) = sleep_before(&entry, running, cpu) {

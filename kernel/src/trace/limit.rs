@@ -1,4 +1,4 @@
-//! Limits how often programs can make the kernel write a line to the console.
+//! Rate limits of console lines that programs can cause.
 //!
 //! Each kind of line has a [`Limit`]: [`BURST`] lines in [`INTERVAL`], as Linux's `printk_ratelimit`; the others are counted.
 //! The count is written as a `suppressed` event before the next line that passes, and by [`report`] when categories are
@@ -17,18 +17,18 @@ const INTERVAL: Nanos = 5_000_000_000;
 pub struct Limit {
     /// What is counted, as the `suppressed` event names it.
     what: &'static str,
-    state: SpinLock<State>,
+    state: SpinLock<LimitState>,
 }
 
-struct State {
+struct LimitState {
     since: Nanos,
     passed: u32,
     suppressed: u64,
 }
 
-/// `unimplemented_syscall` events.
+/// Limits `unimplemented_syscall` events.
 pub static UNIMPLEMENTED: Limit = Limit::new("unimplemented_syscall");
-/// `crash_report` events.
+/// Limits `crash_report` events.
 pub static CRASHES: Limit = Limit::new("crash_report");
 /// Messages about programs that were dumped.
 pub static DUMPED: Limit = Limit::new("program_dumped");
@@ -37,7 +37,7 @@ pub static OUT_OF_MEMORY: Limit = Limit::new("out_of_memory");
 
 impl Limit {
     const fn new(what: &'static str) -> Self {
-        Self { what, state: SpinLock::new(State { since: 0, passed: 0, suppressed: 0 }) }
+        Self { what, state: SpinLock::new(LimitState { since: 0, passed: 0, suppressed: 0 }) }
     }
 
     /// Whether a line may be written now; one that may not is counted.
@@ -45,7 +45,7 @@ impl Limit {
         let now = now();
         let mut state = self.state.lock();
         if now.saturating_sub(state.since) >= INTERVAL {
-            *state = State { since: now, passed: 0, suppressed: state.suppressed };
+            *state = LimitState { since: now, passed: 0, suppressed: state.suppressed };
         }
         if state.passed >= BURST {
             state.suppressed += 1;

@@ -1,8 +1,8 @@
-//! Trace points: what is switched on, the recorders, and the lines they write.
+//! Trace points: enabled categories, recorders, and event lines.
 //!
 //! Always on: what each processor ([`flight`]) and each thread ([`ring`]) did last. On request, by category: event lines
 //! ([`event`]), profiles and spans. Categories are bits in one word, set by `debug=` and through `/proc/sys/kernel/debug`; a
-//! site that is off costs one relaxed load. Every layer may place trace points, so this one knows no other: what it records of
+//! site that is off costs one relaxed load. Every layer may have trace points, so this one knows no other: what it records of
 //! a thread is in [`Traced`], and [`die`] reaches the crash path through [`Fatal`].
 
 use core::fmt;
@@ -114,7 +114,7 @@ pub fn is_on(category: Category) -> bool {
     ON.load(Ordering::Relaxed) & category as u32 != 0
 }
 
-/// Not 0 if somebody watches every call. The lowest eight bits are 0.
+/// Not 0 if every call is traced. The lowest eight bits are 0.
 #[inline(always)]
 pub fn watches_calls() -> u32 {
     if cfg!(feature = "ludicrous") { 0 } else { CALLS_ON.load(Ordering::Relaxed) }
@@ -123,7 +123,7 @@ pub fn watches_calls() -> u32 {
 /// The categories that watch spans.
 const SPANS: u32 = Category::Profile as u32 | Category::Trace as u32 | Category::Htrace as u32;
 
-/// Whether anybody watches spans.
+/// Whether spans are traced.
 #[inline(always)]
 pub fn watches_spans() -> bool {
     ON.load(Ordering::Relaxed) & SPANS != 0
@@ -161,7 +161,7 @@ pub fn replace(list: &[u8]) -> Result<(), Errno> {
 
 /// Says in the log that a name is not known, and which are.
 pub fn refuse(name: &[u8]) {
-    log::warn!("debug={} is not known; known are all, none{}", log::Bytes(name), Names);
+    log::warn!("debug={} is not known; known are all, none{}", log::Escaped(name), Names);
 }
 
 /// The names of all categories, each after a comma.

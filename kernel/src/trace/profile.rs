@@ -1,7 +1,7 @@
 //! Time per kind of call and in page faults (`debug=profile`), and per phase (`debug=trace`): the meters and their reports.
 //!
 //! Reports are event lines: when the category is switched off through
-//! `/proc/sys/kernel/debug`, and before the machine is switched off or rebooted. A report begins the count anew.
+//! `/proc/sys/kernel/debug`, and before the machine is switched off or rebooted. A report resets the counts.
 
 use kernel_logic::meter::{Meter, Reading};
 use linux_abi::syscalls;

@@ -2,7 +2,7 @@
 //!
 //! A thread's ring ([`kernel_logic::recorder::calls`]) is written by that thread alone, without a lock; a process's calls are
 //! those of its threads. Rings are handed from ended threads to new ones, so that a fork clears nothing. Without the feature
-//! `recorders` all are one that nobody writes.
+//! `recorders` all are one that is never written.
 
 #[cfg(feature = "recorders")]
 use alloc::sync::Arc;
@@ -42,7 +42,7 @@ impl Calls {
         Self { ring }
     }
 
-    /// Nothing.
+    /// Without recorders a thread has no ring.
     #[cfg(not(feature = "recorders"))]
     pub fn new() -> Self {
         Self {}

@@ -18,7 +18,7 @@ static METERS: [Meter; NAMES.len()] = [const { Meter::new() }; NAMES.len()];
 #[must_use = "the span ends where this is dropped"]
 pub struct Span {
     id: Id,
-    /// Cycle count at its beginning; 0 when nobody watches.
+    /// Cycle count at its beginning; 0 when spans are not traced.
     start: u64,
     data: u64,
 }
@@ -69,7 +69,7 @@ fn end(span: &Span) {
     }
 }
 
-/// Writes `span_profile`.
+/// Writes the `span_profile` event.
 pub fn report() {
     let entries = IDS.iter().filter_map(|id| Some((*id, profile::take(&METERS[*id as usize])?)));
     profile::list("span_profile", entries, |event, id, reading| {

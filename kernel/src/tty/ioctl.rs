@@ -1,4 +1,4 @@
-//! Requests to a terminal (ioctl_tty(2)).
+//! ioctl requests of terminals (ioctl_tty(2)).
 
 use alloc::sync::Arc;
 use core::sync::atomic::AtomicBool;
@@ -71,7 +71,7 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usiz
     }
 }
 
-/// Requests to the master of a pseudo-terminal: they mean the terminal, whoever asks. `waiting` is what could be read.
+/// Requests to the master of a pseudo-terminal: they mean the terminal, as on its own side. `waiting` is what could be read.
 pub(super) fn handle_master(tty: &Arc<Tty>, request: u64, argument: u64, waiting: usize) -> Result<usize, Errno> {
     match request {
         FIONREAD => write_int(argument, waiting as i32),
@@ -111,7 +111,7 @@ fn set(tty: &Arc<Tty>, termios: Termios, flush: bool) -> Result<usize, Errno> {
     Ok(0)
 }
 
-/// TCXONC: 0 stops output, 1 restarts it, 2 and 3 send the stop and start characters (which nobody on a screen needs).
+/// TCXONC: 0 stops output, 1 restarts it, 2 and 3 send the stop and start characters (which a screen does not need).
 fn flow(tty: &Arc<Tty>, action: u64) -> Result<usize, Errno> {
     job::check_background(tty, sig::TTOU)?;
     match action {
@@ -160,8 +160,10 @@ fn window(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
 
 fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
     let task = task::current();
-    let own =
-        task.process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let own = task
+        .process
+        .family
+        .with_session(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     if !own && !task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
@@ -173,7 +175,9 @@ fn control(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> 
     let task = task::current();
     let process = &task.process;
     let privileged = || task.creds.with(|creds| creds.capable(cap::SYS_ADMIN));
-    let own = process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let own = process
+        .family
+        .with_session(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     match request {
         TIOCSCTTY => job::adopt(tty, process, argument == 1 && privileged()).map(|()| 0),
         TIOCNOTTY => job::give_up(tty, process).map(|()| 0),

@@ -11,7 +11,7 @@ use super::{Control, Tty};
 use crate::task::signal;
 use crate::task::{self, Pid, Process, Task, tree};
 
-/// Makes `tty` the caller's controlling terminal if it leads a session that has none and nobody else's is `tty`.
+/// Makes `tty` the caller's controlling terminal if it leads a session without one and `tty` is free.
 pub(super) fn adopt_if_free(tty: &Arc<Tty>) {
     let process = &task::current().process;
     if process.sid() == process.pid {
@@ -22,7 +22,7 @@ pub(super) fn adopt_if_free(tty: &Arc<Tty>) {
 
 /// TIOCSCTTY: EPERM unless the caller leads a session without terminal and the terminal is free, or `steal`.
 pub(super) fn adopt(tty: &Arc<Tty>, process: &Process, steal: bool) -> Result<(), Errno> {
-    let session = process.session.get();
+    let session = process.family.session();
     if session.id != process.pid {
         return Err(Errno::EPERM);
     }
@@ -46,9 +46,9 @@ pub(super) fn adopt(tty: &Arc<Tty>, process: &Process, steal: bool) -> Result<()
     Ok(())
 }
 
-/// TIOCNOTTY: the caller gives its terminal up; if it leads the session, everybody in it loses it.
+/// TIOCNOTTY: the caller gives its terminal up; if it leads the session, all processes in it lose it.
 pub(super) fn give_up(tty: &Arc<Tty>, process: &Process) -> Result<(), Errno> {
-    let session = process.session.get();
+    let session = process.family.session();
     let own = session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty));
     if !own {
         return Err(Errno::ENOTTY);
@@ -100,7 +100,7 @@ pub(super) fn hang_up(tty: &Arc<Tty>) {
 fn take_from(session: Pid) {
     for process in tree::all_processes() {
         if process.sid() == session {
-            process.session.get().terminal.lock().take();
+            process.family.session().terminal.lock().take();
         }
     }
 }
@@ -124,7 +124,9 @@ fn send_group(group: Pid, session: Pid, signal: u8) {
 pub(super) fn check_background(tty: &Arc<Tty>, signal: u8) -> Result<(), Errno> {
     let task = task::current();
     let process = &task.process;
-    let own = process.session.with(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
+    let own = process
+        .family
+        .with_session(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     let control = *tty.control.lock();
     if !own || control.foreground == 0 || control.foreground == process.pgid() {
         return Ok(());
@@ -140,6 +142,6 @@ pub(super) fn check_background(tty: &Arc<Tty>, signal: u8) -> Result<(), Errno> 
 }
 
 fn is_ignored(task: &Task, signal: u8) -> bool {
-    let handler = task.process.actions.with(|actions| actions.get(signal).handler);
+    let handler = task.process.signals.action(signal).handler;
     task.signals.blocked().has(signal) || handler == SIG_IGN
 }

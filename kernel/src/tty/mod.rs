@@ -33,9 +33,9 @@ use crate::task::{self, Pid};
 /// Rows, columns and their sizes in pixels (`struct winsize`).
 pub type WindowSize = [u16; 4];
 
-/// A terminal.
+/// A terminal: its line discipline and who may use it.
 pub struct Tty {
-    /// Device number.
+    /// Device number of its node.
     pub rdev: u64,
     discipline: SpinLock<LineDiscipline>,
     control: SpinLock<Control>,
@@ -63,7 +63,7 @@ pub struct Control {
 
 static CONSOLE_TTY: Once<Arc<Tty>> = Once::new();
 
-/// The console.
+/// The terminal of the serial console.
 pub fn console() -> &'static Arc<Tty> {
     loop {
         if let Some(tty) = CONSOLE_TTY.get() {
@@ -94,14 +94,14 @@ pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
     }
     let console_node = rdev == CONSOLE;
     if !console_node && rdev != TTY_S0 {
-        let session = task::current().process.session.get();
+        let session = task::current().process.family.session();
         let tty = session.terminal.lock().clone().ok_or(Errno::ENXIO)?;
         tty.check_exclusive()?;
         return Ok(TtyFile::new(tty));
     }
     let tty = console().clone();
     tty.check_exclusive()?;
-    // Opening the console device itself never makes it anybody's controlling terminal.
+    // Opening the console device itself never makes it a controlling terminal.
     if !console_node && flags & O_NOCTTY as u32 == 0 {
         job::adopt_if_free(&tty);
     }
@@ -252,7 +252,7 @@ impl Tty {
         }
     }
 
-    /// The settings.
+    /// The settings (termios(3)).
     pub fn termios(&self) -> Termios {
         *self.discipline.lock().termios()
     }

@@ -294,7 +294,7 @@ impl FileOps for Master {
         wire.master_open.store(false, Relaxed);
         if let Ok(fs) = file_system() {
             let root = fs.root();
-            // Somebody may have removed the node by hand.
+            // The node may have been removed by hand.
             let _ = root.inode.remove(&root, &self.entry, false);
         }
         job::hang_up(&self.tty);

@@ -1,4 +1,4 @@
-//! Who writes about what: the kernel, the death, the registers of every processor.
+//! Sections of identity and cause: the kernel, the death, the registers of each processor.
 
 use kwab_format::List;
 use kwab_format::record::{
@@ -59,8 +59,8 @@ pub(super) fn cause(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
         kind: Some(death.kind),
         message: Some(death.message.bytes().trim_ascii_end()).filter(|text| !text.is_empty()),
         file: Some(death.file.bytes()).filter(|file| !file.is_empty()),
-        source_line: Some(death.place.0).filter(|line| *line != 0),
-        column: Some(death.place.1).filter(|column| *column != 0),
+        source_line: Some(death.line_column.0).filter(|line| *line != 0),
+        column: Some(death.line_column.1).filter(|column| *column != 0),
         pid: subject.pid(),
         tid: subject.thread.filter(|thread| !thread.kernel_thread).map(|thread| thread.tid()),
         comm: named,
@@ -101,7 +101,7 @@ pub fn brief(dump: &mut Dump<'_>, death: &Death) -> Result<(), Stop> {
         kind: Some(death.kind),
         message: Some(death.message.bytes().trim_ascii_end()).filter(|text| !text.is_empty()),
         file: Some(death.file.bytes()).filter(|file| !file.is_empty()),
-        source_line: Some(death.place.0).filter(|line| *line != 0),
+        source_line: Some(death.line_column.0).filter(|line| *line != 0),
         fault_addr: death.fault_addr(),
         ip: Some(death.registers.rip),
         sp: Some(death.registers.rsp),
@@ -113,7 +113,7 @@ pub fn brief(dump: &mut Dump<'_>, death: &Death) -> Result<(), Stop> {
     })
 }
 
-/// The thread's `comm`; empty when somebody is changing it.
+/// The thread's `comm`; empty while it changes.
 pub(super) fn name_of<'b>(task: &crate::task::Task, into: &'b mut [u8; 16]) -> &'b [u8] {
     if let Some(name) = task.name.try_lock() {
         *into = *name;

@@ -60,7 +60,7 @@ fn mapping(
 }
 
 /// How a page compares.
-struct Compared {
+struct PageComparison {
     /// Bytes that were read.
     length: u64,
     /// Whether the whole page was.
@@ -70,7 +70,7 @@ struct Compared {
 }
 
 /// `None` when the file has nothing to compare with.
-fn compare(file: &File, at: u64, leaf: &RawLeaf) -> Option<Compared> {
+fn compare(file: &File, at: u64, leaf: &RawLeaf) -> Option<PageComparison> {
     let (mut expected, mut actual) = ([0; PIECE], [0; PIECE]);
     let frame = leaf.entry & bit::ADDRESS;
     let mut done = 0;
@@ -85,20 +85,20 @@ fn compare(file: &File, at: u64, leaf: &RawLeaf) -> Option<Compared> {
             file_has[..told].copy_from_slice(&expected[first..first + told]);
             page_has[..told].copy_from_slice(&actual[first..first + told]);
             let difference = Some((done + first as u64, told, file_has, page_has));
-            return Some(Compared { length: done + read as u64, whole: true, difference });
+            return Some(PageComparison { length: done + read as u64, whole: true, difference });
         }
         done += read as u64;
         if read < PIECE {
-            return Some(Compared { length: done, whole: false, difference: None });
+            return Some(PageComparison { length: done, whole: false, difference: None });
         }
     }
-    Some(Compared { length: done, whole: true, difference: None })
+    Some(PageComparison { length: done, whole: true, difference: None })
 }
 
 fn put(
     dump: &mut Dump<'_>,
     check: &PageCheck<'_>,
-    found: &Compared,
+    found: &PageComparison,
     vma: &Vma,
     (file, leaf): (&File, &RawLeaf),
 ) -> Result<(), Stop> {

@@ -1,4 +1,4 @@
-//! A dump being written: records in, bounded by time, and nothing waited for.
+//! The dump writer: records in, each section bounded by a time budget, no lock waited for.
 
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use kwab_format::{BootId, DropReason, DumpId, Progress, SectionKind, WriteError,
 use machine::sync::Once;
 use machine::time::{Nanos, now};
 
-use super::{Amount, Part, Subject};
+use super::{Amount, Collector, Subject};
 use crate::crash::channel::Channel;
 
 /// Why a part ends before everything that belongs into it was put.
@@ -15,9 +15,9 @@ use crate::crash::channel::Channel;
 pub enum Stop {
     /// Its time is used up.
     Time,
-    /// Somebody holds what it needs.
+    /// A lock it needs is taken.
     Locked,
-    /// There is no room for more.
+    /// The section or the dump is full.
     Room,
     /// As much as a dump takes of it was put ([`Amount`]).
     Enough,
@@ -42,7 +42,7 @@ impl<'b> Dump<'b> {
     }
 
     /// Collects a part and sends it.
-    pub fn part(&mut self, part: &Part, subject: &Subject<'_>) {
+    pub fn part(&mut self, part: &Collector, subject: &Subject<'_>) {
         self.deadline = now().saturating_add(part.budget.saturating_mul(self.patience));
         let before = self.writer.position();
         // A section before that was lost is in the totals.
@@ -63,7 +63,7 @@ impl<'b> Dump<'b> {
     }
 
     /// Notes that a part faulted. Of the cause, `brief` puts what is known without reading memory.
-    pub fn give_up(&mut self, part: &Part, brief: impl FnOnce(&mut Self) -> Result<(), Stop>) {
+    pub fn give_up(&mut self, part: &Collector, brief: impl FnOnce(&mut Self) -> Result<(), Stop>) {
         self.writer.skip(part.kind, DropReason::FAULT);
         self.save();
         if part.kind == SectionKind::CAUSE {
@@ -89,7 +89,7 @@ impl<'b> Dump<'b> {
         }
     }
 
-    /// Takes what `attempt` gives, asking again for a short while: on a system that goes on, whoever holds it is about to let
+    /// Takes what `attempt` gives, asking again for a short while: on a system that goes on, its holder is about to let
     /// go.
     pub fn get<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
         let until = now().saturating_add(LOCK_PATIENCE);

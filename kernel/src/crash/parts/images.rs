@@ -1,4 +1,4 @@
-//! What was loaded where: the kernel, the program, its libraries, each with its build-id.
+//! The section of loaded images: the kernel, the program, its libraries, each with its build-id.
 
 use alloc::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A dump of the living system, for `/proc/kwab`.
+//! Live dumps, read from `/proc/kwab`.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use kwab_format::record::{CauseKind, Reason};
 use kwab_format::{FileHeader, Writer};
 use machine::crash;
 
-use super::{Death, Dump, FULL, PARTS, Scope, Subject, boot_id, new_dump_id};
+use super::{COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, new_dump_id};
 use crate::crash::channel::Channel;
 use crate::task::current;
 
@@ -20,7 +20,7 @@ pub fn live() -> Vec<u8> {
     let header = FileHeader::new(new_dump_id(), boot_id());
     let writer = Writer::new(Channel::Memory(Vec::new()), &mut buffer, header);
     let mut dump = Dump::new(writer, &LIVE_AMOUNT, &|_| {});
-    for part in PARTS.iter().filter(|part| part.is_in(Scope::Live)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Live)) {
         dump.part(part, &subject);
     }
     match dump.finish() {

@@ -1,4 +1,4 @@
-//! Locks: who holds the kernel's own, and which ones processors spin for.
+//! The section of locks: holders of the kernel's own, and the locks that processors spin for.
 
 use kwab_format::record::{Lock, LockKind, LockWait};
 use machine::cpu::{self, CpuId};

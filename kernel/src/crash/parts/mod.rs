@@ -1,4 +1,4 @@
-//! What a dump says: the parts of it, in order of value, and who collects each.
+//! The sections of a dump in order of value, and the collector of each.
 //!
 //! The same parts tell of a dead kernel ([`super::panic`]), of a program that died of a signal ([`process`]) and of a system
 //! that lives ([`live`]). A part is collected into one section; it has a budget of time, takes locks only when they are free, and
@@ -41,12 +41,12 @@ pub struct Death {
     pub kind: CauseKind,
     /// Why the dump is taken.
     pub reason: Reason,
-    /// In words.
+    /// The panic message or a description of the fault.
     pub message: Line<512>,
     /// Source file of a panic.
     pub file: Line<128>,
     /// Line and column in it; 0 when there is none.
-    pub place: (u32, u32),
+    pub line_column: (u32, u32),
     /// The registers at that moment.
     pub registers: Registers,
     /// The control registers.
@@ -68,7 +68,7 @@ impl Death {
             reason,
             message: Line::new(),
             file: Line::new(),
-            place: (0, 0),
+            line_column: (0, 0),
             registers,
             control,
             trap: None,
@@ -87,7 +87,7 @@ impl Death {
 /// What a dump is about.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// What died.
+    /// What is known of the death.
     pub death: &'a Death,
     /// The thread that was running.
     pub thread: Option<&'a Thread>,
@@ -112,7 +112,7 @@ pub enum Scope {
     Kernel = 1,
     /// A program died; everything else goes on.
     Process = 2,
-    /// Nobody died.
+    /// No death: a live system is dumped.
     Live = 4,
 }
 
@@ -162,19 +162,19 @@ pub const BRIEF: Amount = Amount {
     patience: 20,
 };
 
-/// A part of a dump.
-pub struct Part {
+/// Collects one section of a dump.
+pub struct Collector {
     /// The section it fills.
     pub kind: SectionKind,
     /// Which dumps have it.
     scopes: u8,
     /// How long it may take on a fast channel.
     budget: Nanos,
-    /// Collects it.
+    /// Writes the section; ends early with [`Stop`].
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
 }
 
-impl Part {
+impl Collector {
     /// Whether a dump of this scope has it.
     pub fn is_in(&self, scope: Scope) -> bool {
         self.scopes & scope as u8 != 0
@@ -188,13 +188,13 @@ const fn part(
     scopes: u8,
     millis: u64,
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
-) -> Part {
-    Part { kind, scopes, budget: millis * MS, collect }
+) -> Collector {
+    Collector { kind, scopes, budget: millis * MS, collect }
 }
 
 /// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds, also where a
 /// busy host emulates the processor and takes it away for longer than that.
-pub const PARTS: &[Part] = &[
+pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::IDENTITY, ALL, 50, cause::identity),
     part(SectionKind::CAUSE, ALL, 50, cause::cause),
     part(SectionKind::REGISTERS, ALL, 50, cause::registers),

@@ -50,7 +50,7 @@ pub(super) fn entries(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), 
         range(dump, pid, root, (at, USER_END), false, &mut left)
     });
     match (by_mapping, subject.thread.and_then(|thread| thread.mm.try_with(|mm| mm.space.root()))) {
-        // Whoever holds the map was stopped in the middle of changing it, but the tables can be read all the same.
+        // The map's holder was stopped in the middle of changing it, but the tables can be read all the same.
         (Err(Stop::Locked), Some(root)) => range(dump, pid, root, (0, USER_END), false, &mut left)?,
         (outcome, _) => outcome?,
     }

@@ -1,4 +1,4 @@
-//! The dump of a program that a signal ends, while everything else goes on.
+//! Process dumps: written when a fatal signal ends a program, while the system runs on.
 //!
 //! It goes into the memory region or onto the disk when there is one. On the serial console it would take tens of kilobytes
 //! of armour per process, so that is done only when asked for: `coredump=serial`, at most [`MOST_ON_SERIAL`] times per boot;
@@ -18,7 +18,7 @@ use machine::arch::UserFrame;
 use machine::crash;
 use machine::sync::SpinLock;
 
-use super::{BRIEF, Death, Dump, FULL, PARTS, Scope, Subject, boot_id, new_dump_id};
+use super::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, new_dump_id};
 use crate::crash::channel::{self, NotDumped, Target};
 use crate::log;
 use crate::options::{self, CoreDump};
@@ -57,7 +57,7 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
     let subject = Subject { death: &death, thread: Some(thread), scope: Scope::Process, amount };
     let writer = Writer::new(target.sink(0, None), &mut buffer, FileHeader::new(id, boot_id()));
     let mut dump = Dump::new(writer, amount, &|_| {});
-    for part in PARTS.iter().filter(|part| part.is_in(Scope::Process)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Process)) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();

@@ -1,4 +1,4 @@
-//! What happened before: the recorders' contents.
+//! Sections of the flight recorder and the call rings: what happened before the death.
 
 use kwab_format::record::Drops;
 use machine::cpu::{self, CpuId};
@@ -13,7 +13,7 @@ pub(super) fn calls(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
     let most = subject.amount.events;
     let mut outcome = Ok(());
     let mut left = MOST_THREADS;
-    // The other threads are left out when somebody holds the tree: the one that matters comes below.
+    // The other threads are left out if the tree is locked: the one that matters comes below.
     let others = tree::try_visit(
         &mut |thread| {
             if thread.pid() == running.pid() && thread.tid() != running.tid() && left > 0 {

@@ -11,7 +11,7 @@ use crate::task::Task;
 use crate::trace::event::{Event, signal_name};
 use crate::trace::{Category, is_on, limit, ring};
 
-/// Calls listed.
+/// Most calls listed.
 const MAX_CALLS: u64 = 12;
 /// Most ranges listed, so that the event fits its line; the count of all is beside them.
 const MAX_RANGES: usize = 24;

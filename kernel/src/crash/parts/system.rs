@@ -1,4 +1,4 @@
-//! The system around the death: the tail of the log, and counters.
+//! Sections of the whole system: the tail of the log, and counters.
 
 use kwab_format::record::{Counter, LogChunk};
 use machine::cpu::{self, CpuId};
@@ -86,8 +86,8 @@ fn put_pages(dump: &mut Dump<'_>, name: &str, pages: u64) -> Result<(), Stop> {
     })
 }
 
-/// Who has the memory in use. A page that processes share counts for each of them: the sum may be more than there is in use, and
-/// less only when somebody lost pages.
+/// Memory in use by process. A page that processes share counts for each of them: the sum may be more than there is in use, and
+/// less only if pages were lost.
 fn owners(dump: &mut Dump<'_>) -> Result<(), Stop> {
     let (mut programs, mut tables, mut threads) = (0, 0, 0);
     dump.get(|| {

@@ -1,7 +1,6 @@
-//! Every thread: what it does, what it waits for, where.
+//! The section of tasks: state, wait reason and stack trace of each thread.
 
 use core::cell::RefCell;
-use core::sync::atomic::Ordering::Relaxed;
 
 use kwab_format::record::{Frame, FrameTrust, Task as Record, TaskState};
 use linux_abi::syscalls;
@@ -11,7 +10,7 @@ use super::cause::name_of;
 use super::dump::LOCK_PATIENCE;
 use super::{Dump, Scope, Stop, Subject};
 use crate::sched::ThreadState;
-use crate::task::{Process, Thread, tree};
+use crate::task::{Process, Thread, signal, tree};
 
 /// Most frames of a sleeping thread's kernel stack.
 const MAX_FRAMES: usize = 12;
@@ -78,7 +77,7 @@ fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, trace: &mut
         run_ns: Some(thread.sched.run_time()),
         priority: Some(i64::from(thread.sched.nice())),
         page_table_root: root,
-        pending: Some(thread.signals.pending_set().0 | thread.process.pending_bits.load(Relaxed)),
+        pending: Some(signal::pending_set(thread).0),
         blocked: Some(thread.signals.blocked().0),
         current: Some(current),
         ..Record::default()

@@ -91,7 +91,7 @@ fn look_at_neighbour(now: Nanos) {
 fn look_at_tasks(now: Nanos) {
     let Some(limit) = patience::TASK.limit() else { return };
     let mut hung = None;
-    // Nobody waits in an interrupt: when the tree is in use, next time.
+    // An interrupt does not wait: if the tree is locked, next time.
     let _ = tree::try_visit(
         &mut |thread| {
             let (_, since) = thread.sched.waits();

@@ -11,7 +11,7 @@ use machine::time::{Nanos, now};
 use crate::fs::Actor as _;
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
-use crate::log::{self, Bytes, Level};
+use crate::log::{self, Escaped, Level};
 use crate::sched::Sleep;
 use crate::sync::wait::sleep_until;
 use crate::upper::current;
@@ -175,7 +175,7 @@ impl FileOps for Reader {
         let mut text = alloc::vec![0; source.left()];
         source.take(&mut text)?;
         let (level, text) = priority(&text);
-        log::log!(level, "{}", Bytes(text.trim_ascii_end()));
+        log::log!(level, "{}", Escaped(text.trim_ascii_end()));
         Ok(position)
     }
 

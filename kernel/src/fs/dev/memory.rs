@@ -10,7 +10,7 @@ use crate::random;
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::user::UserPtr;
 
-/// Which one.
+/// The memory devices: `/dev/null`, `zero`, `full`, `random`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Memory {
     Null,

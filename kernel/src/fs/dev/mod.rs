@@ -36,12 +36,12 @@ const RANDOM: u64 = number(1, 8);
 const URANDOM: u64 = number(1, 9);
 const KMSG: u64 = number(1, 11);
 const TTY: u64 = number(5, 0);
-/// `/dev/console`.
+/// Device number of `/dev/console`.
 pub const CONSOLE: u64 = number(5, 1);
-/// `/dev/ttyS0`.
+/// Device number of `/dev/ttyS0`.
 pub const TTY_S0: u64 = number(4, 64);
 
-/// `/dev/ptmx`.
+/// Device number of `/dev/ptmx`.
 pub const PTMX: u64 = number(5, 2);
 
 /// Every device node of a fresh `/dev`: name, number, permission bits.
@@ -61,7 +61,7 @@ const NODES: &[(&str, u64, u32)] = &[
 /// The one description object of each memory device: they have no state.
 static MEMORY: [Once<Arc<Memory>>; 4] = [const { Once::new() }; 4];
 
-/// What opening the device gives: ENXIO if there is no such device.
+/// What opening the device gives: ENXIO without a driver for it.
 pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
     if kind != S_IFCHR {
         return Err(Errno::ENXIO);
@@ -89,7 +89,7 @@ fn memory(slot: usize, device: Memory) -> Arc<Memory> {
         return device.clone();
     }
     let device = Arc::new(device);
-    // Somebody else may have been faster; either object does.
+    // Another thread may have been first; either object does.
     let _ = MEMORY[slot].set(device.clone());
     device
 }

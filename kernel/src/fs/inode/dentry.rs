@@ -1,7 +1,7 @@
-//! Names: a dentry joins a name in a directory to an inode and knows its parent.
+//! Dentries: a dentry joins a name in a directory to an inode and knows its parent.
 //!
 //! There is no separate cache to look names up in: a file system keeps its own names (tmpfs keeps dentries in its directories,
-//! procfs makes them when asked). A dentry holds its parent, never its children, so a place stays nameable while it is open.
+//! procfs makes them when asked). A dentry holds its parent, never its children, so a path keeps its name while it is open.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -25,7 +25,7 @@ struct Link {
 
 enum Name {
     Own(Arc<[u8]>),
-    /// What has no place shares the name of its kind.
+    /// What is in no directory shares the name of its kind.
     Kind(&'static str),
 }
 
@@ -45,7 +45,7 @@ static MOVES: AtomicU32 = AtomicU32::new(0);
 pub struct Moving(());
 
 impl Moving {
-    /// Begins one.
+    /// Begins a rename; the caller holds the lock of renames.
     pub fn begin() -> Self {
         MOVES.fetch_add(1, SeqCst);
         Self(())
@@ -66,7 +66,7 @@ impl Moment {
     /// None in particular: for walks without restrictions, which are never compared.
     pub const ANY: Self = Self(0);
 
-    /// Now.
+    /// The count now.
     pub fn now() -> Self {
         Self(MOVES.load(SeqCst))
     }
@@ -91,13 +91,13 @@ impl Drop for Dentry {
 }
 
 impl Dentry {
-    /// The name `name` in `parent`; no parent for a root and for things without a place (pipes, sockets).
+    /// The name `name` in `parent`; no parent for a root and for what is in no directory (pipes, sockets).
     pub fn new(name: &[u8], parent: Option<Arc<Dentry>>, inode: Arc<dyn Inode>) -> Arc<Self> {
         let link = Link { name: Name::Own(name.into()), parent };
         Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
     }
 
-    /// Something without a place, named after its kind: `pipe:`, `socket:`, `anon_inode:[eventfd]`.
+    /// A dentry in no directory, named after its kind: `pipe:`, `socket:`, `anon_inode:[eventfd]`.
     pub fn unplaced(kind: &'static str, inode: Arc<dyn Inode>) -> Arc<Self> {
         let link = Link { name: Name::Kind(kind), parent: None };
         Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
@@ -108,7 +108,7 @@ impl Dentry {
         self.link.lock().parent.clone()
     }
 
-    /// The name.
+    /// The name in its directory.
     pub fn name(&self) -> Arc<[u8]> {
         match &self.link.lock().name {
             Name::Own(name) => name.clone(),
@@ -127,7 +127,7 @@ impl Dentry {
         (start, link.parent.clone())
     }
 
-    /// Writes the place within its file system to the end of `into` without waiting for anybody; what could be had of it.
+    /// Writes the path within its file system to the end of `into` without waiting for a lock; the part that could be had.
     pub fn try_path<'b>(&self, into: &'b mut [u8]) -> &'b [u8] {
         let mut end = into.len();
         let start = self.try_prepend(into, &mut end, 64);
@@ -147,7 +147,7 @@ impl Dentry {
         }
     }
 
-    /// Gives it another place (rename).
+    /// Gives it another parent and name (rename).
     pub fn relink(&self, name: &[u8], parent: Option<Arc<Dentry>>) {
         let link = Link { name: Name::Own(name.into()), parent };
         let old = core::mem::replace(&mut *self.link.lock(), link);

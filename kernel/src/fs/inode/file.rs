@@ -1,6 +1,6 @@
 //! Open file descriptions: what a descriptor stands for.
 //!
-//! A [`File`] owns the place it was opened at, the status flags and the position; what its bytes are is up to its
+//! A [`File`] owns the path it was opened at, the status flags and the position; what its bytes are is up to its
 //! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first byte
 //! is not an error of the call (read(2), write(2)).
 
@@ -31,7 +31,7 @@ const OPEN_ONLY: u32 = (abi::O_CREAT | abi::O_EXCL | abi::O_NOCTTY | abi::O_TRUN
 /// Whether a file has a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seeking {
-    /// Bytes have places: regular files, most of `/proc`.
+    /// Bytes have offsets: regular files, most of `/proc`.
     Position,
     /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
     Ignored,
@@ -115,16 +115,16 @@ impl dyn FileOps {
     }
 }
 
-/// Who observes descriptions for the layers above.
+/// The types of the layers above that observe descriptions.
 pub trait Observers {
     /// Sends signals about readiness (`O_ASYNC`).
-    type Notice: Notice;
+    type Fasync: FasyncHook;
     /// Watches files for readiness.
     type Epoll: Watcher;
 }
 
-/// Whom a description tells that it is ready.
-pub trait Notice: Default + Send + Sync + 'static {
+/// Sends a signal when a description is ready.
+pub trait FasyncHook: Default + Send + Sync + 'static {
     /// Leaves the queues of `file`, which is closed for good.
     fn stop(self: &Arc<Self>, file: &File);
 }
@@ -138,7 +138,7 @@ pub trait Watcher: Send + Sync + 'static {
 /// What a description keeps counted at its inode while it lives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hold {
-    /// Nothing.
+    /// Nothing is counted.
     None,
     /// A writer: the file cannot be executed.
     Writer,
@@ -155,12 +155,13 @@ pub struct File {
     flags: AtomicU32,
     seeking: Seeking,
     position: AtomicU64,
-    /// Taken while one of several sharers moves the position (read(2): atomic with respect to threads).
-    position_lock: Mutex,
+    /// Orders reads and writes that move the position (read(2): atomic with respect to threads). The position is beside it
+    /// because fdinfo and `lseek` look at it while a read sleeps.
+    position_lock: Mutex<()>,
     /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
-    /// Who gets a signal when it is ready, once anybody asked for that.
-    notice: Once<Arc<<Kwab as Observers>::Notice>>,
+    /// The signal that readiness sends; there once it was asked for.
+    fasync: Once<Arc<<Kwab as Observers>::Fasync>>,
     watched: AtomicBool,
     watchers: SpinLock<Vec<Weak<<Kwab as Observers>::Epoll>>>,
     hold: Hold,
@@ -184,9 +185,9 @@ impl File {
             flags: AtomicU32::new(flags & !OPEN_ONLY),
             seeking,
             position: AtomicU64::new(0),
-            position_lock: Mutex::new(),
+            position_lock: Mutex::new(()),
             has_locks: AtomicBool::new(false),
-            notice: Once::new(),
+            fasync: Once::new(),
             watched: AtomicBool::new(false),
             watchers: SpinLock::new(Vec::new()),
             hold,
@@ -233,7 +234,7 @@ impl File {
             || self.path.mount.flags() & (mount::MS_NOATIME | mount::MS_RDONLY) != 0
     }
 
-    /// Whether only the place is open, not the contents.
+    /// Whether only the path is open, not the contents.
     #[inline]
     pub fn is_path_only(&self) -> bool {
         self.flags() & abi::O_PATH as u32 != 0
@@ -346,7 +347,7 @@ impl File {
         outcome(source.done(), result.map(|_| ()))
     }
 
-    /// The position.
+    /// The position in bytes.
     pub fn position(&self) -> u64 {
         self.position.load(Relaxed)
     }
@@ -356,25 +357,25 @@ impl File {
         self.position.store(position, Relaxed);
     }
 
-    /// What the file is ready for.
+    /// What the file is ready for (`POLL*`).
     #[inline]
     pub fn poll<'q>(&'q self, waiter: Option<&mut Waiter<'q>>) -> u32 {
         self.ops.poll(self, waiter)
     }
 
-    /// Who gets a signal when it is ready, if anybody ever asked.
-    pub fn notice_if_any(&self) -> Option<&Arc<<Kwab as Observers>::Notice>> {
-        self.notice.get()
+    /// The signal that readiness sends, if it was ever asked for.
+    pub fn fasync_if_any(&self) -> Option<&Arc<<Kwab as Observers>::Fasync>> {
+        self.fasync.get()
     }
 
-    /// Who gets a signal when it is ready.
-    pub fn notice(&self) -> &Arc<<Kwab as Observers>::Notice> {
+    /// The signal that readiness sends, made at the first call.
+    pub fn fasync(&self) -> &Arc<<Kwab as Observers>::Fasync> {
         loop {
-            if let Some(notice) = self.notice.get() {
-                return notice;
+            if let Some(fasync) = self.fasync.get() {
+                return fasync;
             }
             // Of two that come here at once, one is used.
-            let _ = self.notice.set(Arc::default());
+            let _ = self.fasync.set(Arc::default());
         }
     }
 
@@ -448,8 +449,8 @@ impl Drop for File {
                 epoll.forget(self);
             }
         }
-        if let Some(notice) = self.notice.get() {
-            notice.stop(self);
+        if let Some(fasync) = self.fasync.get() {
+            fasync.stop(self);
         }
         if self.has_locks.load(Relaxed) {
             filelock::release_description(self);

@@ -37,7 +37,7 @@ pub enum Mapping {
 pub enum LinkTarget {
     /// A path to walk.
     Text(Arc<[u8]>),
-    /// A place reached directly, whatever its name is now (`/proc/PID/fd/N`, `exe`, `cwd`, `root`).
+    /// A path reached directly, whatever its name is now (`/proc/PID/fd/N`, `exe`, `cwd`, `root`).
     Jump(Path),
 }
 
@@ -46,7 +46,7 @@ pub enum LinkTarget {
 pub struct NewNode {
     /// File type and permission bits, the umask already applied.
     pub mode: u32,
-    /// Owner.
+    /// Owner's user id.
     pub uid: u32,
     /// Group, before the set-group-ID rule of the directory.
     pub gid: u32,
@@ -62,15 +62,15 @@ pub type Emit<'a> = dyn FnMut(u64, u64, u32, &[u8]) -> bool + 'a;
 pub enum RenameMode {
     /// The new name is replaced.
     Replace,
-    /// EEXIST (`RENAME_NOREPLACE`).
+    /// The call fails with EEXIST (`RENAME_NOREPLACE`).
     KeepTarget,
-    /// The two change places (`RENAME_EXCHANGE`).
+    /// The two are exchanged (`RENAME_EXCHANGE`).
     Exchange,
 }
 
 /// Where rename puts an entry.
 pub struct RenameTo<'a> {
-    /// The directory.
+    /// The target directory.
     pub dir: &'a Arc<Dentry>,
     /// The name in it.
     pub name: &'a [u8],
@@ -123,7 +123,7 @@ pub trait Inode: Any + Send + Sync {
         Err(Errno::EPERM)
     }
 
-    /// Moves `entry` of this directory to the place `to`, in a directory of the same file system: ESTALE, and nothing
+    /// Moves `entry` of this directory to `to`, in a directory of the same file system: ESTALE, and nothing
     /// changes, if something else has that name now than the caller saw there.
     fn rename(&self, _entry: &Arc<Dentry>, _to: &RenameTo<'_>, _mode: RenameMode) -> Result<(), Errno> {
         Err(Errno::EPERM)
@@ -187,7 +187,7 @@ pub trait Inode: Any + Send + Sync {
     }
 
     /// Copies what the file held from byte `at` on when it was unpacked, for checks of its pages: how many bytes there are.
-    /// `None` if it was not unpacked from an archive, was written since, or is in the hands of somebody who is stopped.
+    /// `None` if it was not unpacked from an archive, was written since, or is locked by a stopped processor.
     fn original(&self, _at: u64, _to: &mut [u8]) -> Option<usize> {
         None
     }
@@ -198,6 +198,6 @@ pub trait Inode: Any + Send + Sync {
 
 /// What the opener wants.
 pub struct OpenRequest {
-    /// `O_*` flags.
+    /// `O_*` flags of open(2).
     pub flags: u32,
 }

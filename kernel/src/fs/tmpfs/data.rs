@@ -32,7 +32,7 @@ pub trait Archive: Send + Sync {
 }
 
 pub(super) const PAGE: u64 = PAGE_SIZE as u64;
-/// How often the crash path asks for a file's lock: whoever runs lets go of it sooner, whoever is stopped never does.
+/// How often the crash path asks for a file's lock: a holder that runs drops it sooner, a stopped one never does.
 const ATTEMPTS: u32 = 10_000;
 
 /// The contents of a regular file.
@@ -41,7 +41,8 @@ pub struct FileData {
     size: AtomicU64,
     generation: AtomicU64,
     seals: Seals,
-    writers: Mutex,
+    /// Orders changes of size, contents and seals. Faults and readers look at all of them meanwhile.
+    writers: Mutex<()>,
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
     mappers: ReverseMap,
@@ -64,7 +65,7 @@ impl FileData {
             mapped: AtomicBool::new(false),
             mappers: ReverseMap::new(),
             seals: Seals::closed(),
-            writers: Mutex::new(),
+            writers: Mutex::new(()),
         }
     }
 
@@ -89,12 +90,12 @@ impl FileData {
         pages.map.held().max(pages.archived.div_ceil(PAGE)) * (PAGE / 512)
     }
 
-    /// Frames held.
+    /// Frames the file holds.
     pub fn held_pages(&self) -> u64 {
         self.pages.lock().map.held()
     }
 
-    /// See [`crate::fs::Inode::original`]; the caller knows that nobody wrote.
+    /// See [`crate::fs::Inode::original`]; the caller knows that the file was not written.
     pub fn original(&self, at: u64, to: &mut [u8]) -> Option<usize> {
         let pages = (0..ATTEMPTS).find_map(|_| {
             self.pages.try_lock().or_else(|| {
@@ -117,7 +118,7 @@ impl FileData {
         Some(done)
     }
 
-    /// See [`crate::fs::Inode::generation`].
+    /// Count of changes: see [`crate::fs::Inode::generation`].
     pub fn generation(&self) -> u64 {
         self.generation.load(Relaxed)
     }

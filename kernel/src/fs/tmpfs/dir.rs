@@ -1,4 +1,4 @@
-//! What happens to names: adding, removing, moving.
+//! Directories of tmpfs: adding, removing and moving names.
 //!
 //! Each change is made under the directory's lock; a rename, which touches two directories, is also alone among renames, so
 //! that no two of them can wait for each other or make a loop together.
@@ -181,7 +181,7 @@ impl TmpNode {
             Some(existing) => close_for_good(existing, is_dir)?,
             None => check_room(both.target())?,
         }
-        // The new name is there before the old one goes: whoever looks finds the file at any time.
+        // The new name is there before the old one goes: a look-up finds the file at any time.
         let replaced = both.target().replace(to.name, entry.clone());
         if replaced.is_none() && both.target().insert(to.name, entry.clone()).is_err() {
             return Err(Errno::EEXIST);

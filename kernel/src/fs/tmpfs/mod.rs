@@ -87,7 +87,7 @@ pub struct TmpFs {
     root: Arc<Dentry>,
 }
 
-/// `TMPFS_MAGIC`
+/// `f_type` of statfs(2) (`TMPFS_MAGIC`).
 const TMPFS: u64 = 0x0102_1994;
 
 static NEXT_DEV: AtomicU64 = AtomicU64::new(2);

@@ -1,4 +1,4 @@
-//! A node: attributes and one of the bodies a file can have.
+//! Inodes of tmpfs: attributes and a body by file type.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -27,13 +27,13 @@ use crate::{options, random};
 
 /// What a node is.
 pub enum Body {
-    /// A directory.
+    /// A directory and its entries.
     Directory(SpinLock<DirMap<Arc<Dentry>>>),
     /// A regular file.
     Regular(FileData),
     /// A symbolic link.
     Symlink(Arc<[u8]>),
-    /// A FIFO.
+    /// A FIFO and its pipe.
     Fifo(<Kwab as Above>::Fifo),
     /// A socket or device node: only its numbers.
     Special,

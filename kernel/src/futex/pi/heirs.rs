@@ -1,4 +1,4 @@
-//! What becomes of a futex whose owner ends.
+//! Handing over PI futexes whose owner ends.
 //!
 //! If the ending thread can reach the word it hands it over at once. If not (its mapping is gone, or was never there), the best
 //! waiter becomes the *heir*: it stays in the list, is woken, and writes the word itself.

@@ -1,4 +1,4 @@
-//! How epolls may watch each other: at most [`MAX_DEPTH`] in a row, in no circle, and with few paths from a file to the tops.
+//! Nested epolls: at most [`MAX_DEPTH`] deep, without cycles, with a bounded number of paths from a file to the top.
 //!
 //! Wake-ups and `poll` follow those paths one call inside the other, so their number and length bound work and stack. The
 //! limits are Linux's (`EP_MAX_NESTS`, `path_limits` of fs/eventpoll.c).
@@ -14,12 +14,12 @@ use crate::fs::file::File;
 use crate::sched;
 use crate::sync::Mutex;
 
-/// Held while an epoll is added to another, so that no two additions close a circle together.
-pub(super) static ALONE: Mutex = Mutex::new();
+/// Orders additions of an epoll to another, so that no two close a circle together. The edges are in the epolls.
+pub(super) static ALONE: Mutex<()> = Mutex::new(());
 
 /// Epolls in a row, the one on top included.
 const MAX_DEPTH: usize = 5;
-/// Most paths from one file to epolls that nobody watches, by the number of epolls between the two.
+/// Most paths from one file to epolls that are not watched, by the number of epolls between the two.
 const MOST_PATHS: [u32; MAX_DEPTH] = [u32::MAX, 500, 100, 50, 10];
 
 /// ELOOP if `outer`, which is to watch `inner`, is below it already, or the row through both becomes too long.
@@ -81,7 +81,7 @@ fn levels(
     Some(count)
 }
 
-/// EINVAL if more paths lead from the epolls `first` to those that nobody watches than [`MOST_PATHS`] permits.
+/// EINVAL if more paths lead from the epolls `first` to those that are not watched than [`MOST_PATHS`] permits.
 fn count_paths(first: &[Arc<Epoll>]) -> Result<(), Errno> {
     let mut found = [0; MAX_DEPTH];
     let mut open: Vec<(Arc<Epoll>, usize)> = first.iter().map(|epoll| (epoll.clone(), 0)).collect();

@@ -1,4 +1,4 @@
-//! Ends circles of sockets that only hold each other: sent through one another and closed, no descriptor leads to them.
+//! Garbage collection of sockets in flight: cycles of sockets that were sent through one another and closed.
 //!
 //! Every socket description on its way is in [`IN_FLIGHT`] with the number of messages that carry it. One all of whose
 //! references are in messages is a *candidate*. Messages found in the inboxes of candidates are subtracted; a candidate with
@@ -34,7 +34,7 @@ static IN_FLIGHT: SpinLock<BTreeMap<usize, Sent>> = SpinLock::new(BTreeMap::new(
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// How much time goes into looking: a sixteenth of one processor's.
 static SHARE: Share = Share::new(16);
-/// Somebody collects, and somebody asked for it meanwhile.
+/// A collection runs; a further one was asked for meanwhile.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 static AGAIN: AtomicBool = AtomicBool::new(false);
 
@@ -105,7 +105,7 @@ pub(super) fn collect() {
     }
 }
 
-/// A candidate.
+/// A socket in flight that may be unreachable.
 struct Candidate {
     socket: Arc<Socket>,
     /// Messages that are in no candidate's inbox.

@@ -44,14 +44,14 @@ pub enum Kind {
     SeqPacket,
 }
 
-/// Who is at the other end (`struct ucred`).
+/// Credentials of the other end (`struct ucred`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Process.
+    /// Process id of the sender.
     pub pid: u32,
-    /// Effective user.
+    /// Effective user id.
     pub uid: u32,
-    /// Effective group.
+    /// Effective group id.
     pub gid: u32,
 }
 
@@ -62,11 +62,11 @@ impl Credentials {
     }
 }
 
-/// A socket.
+/// A UNIX domain socket.
 pub struct Socket {
     /// Stream, datagram, packets.
     pub kind: Kind,
-    state: SpinLock<State>,
+    state: SpinLock<SocketState>,
     inbox: SpinLock<Inbox>,
     /// Something to read, or to accept, or the end of it.
     readable: WaitQueue,
@@ -83,7 +83,7 @@ pub struct Socket {
     timeouts: [AtomicU32; 2],
 }
 
-struct State {
+struct SocketState {
     role: Role,
     address: Option<Arc<[u8]>>,
     node: Option<names::Node>,
@@ -104,7 +104,7 @@ struct Inbox {
     packets: VecDeque<transfer::Packet>,
     /// Files that hang in the stream.
     track: rights::Track,
-    /// Who sent the newest bytes of a stream, kept if this side wants to know.
+    /// Sender of the newest bytes of a stream, kept if this side has SO_PASSCRED.
     last_sender: Option<Credentials>,
     /// Nothing more will come: the peer shut its sending side or is gone.
     ended: bool,
@@ -118,7 +118,7 @@ const DEFAULT_BUFFER: usize = 208 << 10;
 
 impl Socket {
     fn new(kind: Kind) -> Arc<Self> {
-        let state = State {
+        let state = SocketState {
             role: Role::Idle,
             address: None,
             node: None,
@@ -167,7 +167,7 @@ impl Socket {
         state.peer_credentials = Some(credentials);
     }
 
-    /// Whether every message says who sent it (SO_PASSCRED).
+    /// Whether every message carries its sender's credentials (SO_PASSCRED).
     pub fn passes_credentials(&self) -> bool {
         self.pass_credentials.load(core::sync::atomic::Ordering::Relaxed)
     }
@@ -204,9 +204,9 @@ impl Socket {
         let accepted = match take()? {
             Some(socket) => socket,
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => self.readable.wait(|| take().transpose())??,
+            None => self.readable.wait_exclusive(None, || take().transpose())??,
         };
-        self.writable.wake_all();
+        self.writable.wake_one();
         Ok(accepted)
     }
 
@@ -243,10 +243,10 @@ impl Socket {
         let credentials = match attempt()? {
             Some(credentials) => credentials,
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => target.writable.wait(|| attempt().transpose())??,
+            None => target.writable.wait_exclusive(None, || attempt().transpose())??,
         };
         self.connect_to(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
-        target.readable.wake_all();
+        target.readable.wake_one();
         Ok(())
     }
 
@@ -296,7 +296,7 @@ impl Socket {
     fn close(&self) {
         let role = core::mem::replace(&mut self.state.lock().role, Role::Idle);
         names::forget(self);
-        // Files that nobody will receive are closed, and not under the lock: they may be sockets themselves.
+        // Files that cannot be received any more are closed, and not under the lock: they may be sockets themselves.
         let abandoned = {
             let mut inbox = self.inbox.lock();
             inbox.shut = true;
@@ -310,7 +310,7 @@ impl Socket {
                 }
             }
             Role::Listening { waiting, .. } => {
-                // Nobody will ever read what these were sent: that is a reset, not an end.
+                // What these were sent is never read: that is a reset, not an end.
                 for server in waiting {
                     let client = server.peer();
                     server.close();
@@ -345,7 +345,7 @@ impl Socket {
         })
     }
 
-    /// The user who connected to it, if anybody did and that can be told now.
+    /// The user who connected to it, if one did and the locks are free.
     fn connected_by(&self) -> Option<u32> {
         self.state.try_lock()?.peer_credentials.map(|peer| peer.uid)
     }

@@ -35,7 +35,7 @@ pub(super) enum Node {
 
 static BOUND: SpinLock<BTreeMap<Node, Weak<Socket>>> = SpinLock::new(BTreeMap::new());
 
-/// Longest `sun_path`.
+/// Most bytes of `sun_path`.
 const LONGEST: usize = 108;
 
 /// Binds `socket` to `name` (`sun_path` as passed): a file of type socket is made, or an abstract name taken.
@@ -86,7 +86,7 @@ fn claimed(socket: &Arc<Socket>, node: Node) -> Result<Node, Errno> {
     Ok(node)
 }
 
-/// The socket that is bound to `name`: ECONNREFUSED if nobody is there.
+/// The socket that is bound to `name`: ECONNREFUSED if there is none.
 pub fn resolve(walk: &Walk<'_>, name: &[u8], kind: Kind) -> Result<Arc<Socket>, Errno> {
     let node = match name {
         [] => return Err(Errno::EINVAL),

@@ -1,4 +1,4 @@
-//! Open files on their way through a socket (`SCM_RIGHTS`, unix(7)).
+//! Files in flight through a socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! In a stream they hang at the position of the first byte they were sent with; a receive that begins there gets them, and no
 //! receive crosses such a position. A user's files in flight are bounded as Linux bounds them; circles of sockets sent through
@@ -56,7 +56,7 @@ pub struct Rights(Option<Box<Sent>>);
 
 struct Sent {
     files: Vec<Arc<File>>,
-    /// Whose they count as; `None` for a copy made to look at, which is on nobody's way.
+    /// Whose they count as; `None` for a copy made to look at, which is not in flight.
     uid: Option<u32>,
 }
 

@@ -58,7 +58,7 @@ pub struct Flags {
     pub peek: bool,
     /// Wait for the whole buffer.
     pub wait_all: bool,
-    /// No SIGPIPE.
+    /// Do not send SIGPIPE (`MSG_NOSIGNAL`).
     pub no_signal: bool,
 }
 
@@ -71,20 +71,20 @@ impl Flags {
 
 /// What came with the bytes.
 pub struct Received {
-    /// Who sent it, for packets.
+    /// Address of the sender, for packets.
     pub from: Option<Address>,
     /// Length of the packet, which may be more than fitted.
     pub length: usize,
     /// The packet was cut.
     pub cut: bool,
-    /// Who the sender is.
+    /// Credentials of the sender.
     pub sender: Option<Credentials>,
     /// Files that came along.
     pub rights: Rights,
 }
 
 impl Received {
-    /// Bytes of a stream, of nobody in particular.
+    /// Bytes of a stream, without a sender.
     pub fn bytes(length: usize) -> Self {
         Self { from: None, length, cut: false, sender: None, rights: Rights::default() }
     }
@@ -133,7 +133,7 @@ impl Socket {
         found
     }
 
-    /// There is room again for whoever sends to this socket.
+    /// Wakes senders to this socket: there is room again.
     fn tell_senders(&self) {
         match self.peer() {
             Some(peer) if self.kind != Kind::Datagram => peer.writable.wake_all(),
@@ -378,7 +378,7 @@ impl Socket {
         let deadline = (timeout > 0).then(|| now() + timeout);
         queue.wait_until(deadline, Sleep::Interruptible, condition).map_err(|error| match error {
             WaitError::TimedOut => Errno::EAGAIN,
-            // With a timeout a call is not restarted: it would begin anew (signal(7)).
+            // With a timeout a call is not restarted: it would begin again (signal(7)).
             WaitError::Interrupted if timeout > 0 => Errno::EINTR,
             WaitError::Interrupted => Errno::ERESTARTSYS,
         })

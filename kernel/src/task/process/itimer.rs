@@ -1,4 +1,4 @@
-//! Interval timers: `setitimer`, `alarm`, and what POSIX timers are made of.
+//! Interval timers: `setitimer`, `alarm`, and the base of POSIX timers.
 //!
 //! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when it
 //! comes too early the timer looks at its clock and sleeps on.
@@ -26,25 +26,25 @@ pub enum Notify {
     Itimer(u8),
     /// A POSIX timer's signal to the process.
     Process {
-        /// Timer id.
+        /// Timer id in the process.
         id: u32,
-        /// Signal.
+        /// Number of the signal.
         signal: u8,
-        /// `sigev_value`.
+        /// `sigev_value` of the program.
         value: u64,
     },
     /// A POSIX timer's signal to one thread.
     Thread {
-        /// Timer id.
+        /// Timer id in the process.
         id: u32,
-        /// Signal.
+        /// Number of the signal.
         signal: u8,
-        /// `sigev_value`.
+        /// `sigev_value` of the program.
         value: u64,
-        /// The thread.
+        /// The thread that gets it.
         tid: Tid,
     },
-    /// Nothing (`SIGEV_NONE`).
+    /// No signal is sent (`SIGEV_NONE`).
     Nothing,
 }
 
@@ -53,11 +53,11 @@ pub struct IntervalTimer {
     process: Weak<Process>,
     clock: Clock,
     notify: Notify,
-    state: SpinLock<State>,
+    state: SpinLock<ItimerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ItimerState {
     /// When it goes off next, on its own clock; 0 when disarmed.
     next: Nanos,
     interval: Nanos,
@@ -75,7 +75,7 @@ struct State {
 impl IntervalTimer {
     /// A disarmed one.
     pub fn new(process: &Arc<Process>, clock: Clock, notify: Notify) -> Arc<Self> {
-        Arc::new(Self { process: Arc::downgrade(process), clock, notify, state: SpinLock::new(State::default()) })
+        Arc::new(Self { process: Arc::downgrade(process), clock, notify, state: SpinLock::new(ItimerState::default()) })
     }
 
     /// Sets it to go off at `next` of its clock (0: not at all) and every `interval` after; what was left and the
@@ -139,7 +139,7 @@ impl IntervalTimer {
         (next.saturating_sub(read).max(1), state.interval)
     }
 
-    /// Its clock.
+    /// The clock it goes by.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -158,7 +158,7 @@ impl IntervalTimer {
     }
 
     /// The signal that it sent in this setting was taken: it goes on. How often it would have gone off meanwhile; of a signal
-    /// from before it was set anew, nothing.
+    /// from before it was set again, 0.
     pub fn taken(self: &Arc<Self>, setting: u64) -> u32 {
         let mut state = self.state.lock();
         if !state.waits || state.generation != setting {
@@ -178,7 +178,7 @@ impl IntervalTimer {
     }
 
     /// Arms it for its next expiry, `step` from now at the soonest; how many it passes over.
-    fn go_on(self: &Arc<Self>, state: &mut State, step: Nanos) -> u32 {
+    fn go_on(self: &Arc<Self>, state: &mut ItimerState, step: Nanos) -> u32 {
         state.waits = false;
         let (missed, next) = state.after(self.clock.read().unwrap_or(0));
         state.next = next;
@@ -213,7 +213,7 @@ impl IntervalTimer {
     }
 }
 
-impl State {
+impl ItimerState {
     /// For a reading of the clock at or after `next`: the expiries between the two, and the first after the reading.
     fn after(&self, read: Nanos) -> (u32, Nanos) {
         let missed = read.saturating_sub(self.next).checked_div(self.interval).unwrap_or(0);
@@ -222,7 +222,7 @@ impl State {
     }
 }
 
-/// An expiry to come, void once the timer was set anew.
+/// An expiry to come, void once the timer is set again.
 struct Shot {
     timer: Arc<IntervalTimer>,
     generation: u64,
@@ -273,7 +273,7 @@ impl IntervalTimer {
 /// Shortest time between two looks at a timer, so that a tiny interval cannot keep a processor busy; nanoseconds.
 const MIN_STEP: Nanos = 20_000;
 
-/// The same for a timer whose signal nobody takes; a tick, as on Linux.
+/// The same for a timer whose signal is not taken; a tick, as on Linux.
 const MIN_STEP_UNHEARD: Nanos = 4_000_000;
 
 /// A process's three `setitimer` timers, made when first set.

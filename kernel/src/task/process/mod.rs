@@ -1,100 +1,67 @@
-//! What a process's threads share; its timers are in [`itimer`] and [`posix`].
+//! A process: what its threads share besides memory and files.
+//!
+//! Each subject is a type of its own that keeps its invariants: [`Family`] (group, session, parent), [`Life`] (running,
+//! stopped, ending, zombie), [`Threads`], [`ProcessSignals`], [`Accounting`] (usage and limits), [`OomScore`], timers in
+//! [`itimer`] and [`posix`].
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL, sig};
-use machine::sync::{Once, SpinLock};
+use linux_abi::Errno;
+use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use super::account::{Charge, Pending};
 use super::limits::{Limits, max_threads};
-use super::{Above, Creds, Pid, Slot, ThreadRef};
+use super::{Above, Pid, ThreadRef};
 use crate::log;
-use crate::mm::AddressSpace;
-use crate::sync::wait::WaitQueue;
+use crate::sched;
 use crate::upper::Kwab;
 
+mod accounting;
+pub mod family;
 pub mod itimer;
+mod life;
+mod oom_score;
 pub mod posix;
+mod signals;
+mod threads;
 
+pub use accounting::{Accounting, Usage};
+use family::Family;
 use itimer::Itimers;
+pub use life::{Change, Changes, Ended, Life, Phase};
+pub use oom_score::OomScore;
 use posix::PosixTimers;
+pub use signals::{Actions, ProcessSignals};
+pub use threads::Threads;
 
-/// A process.
+/// One process, from its fork to its reaping.
 pub struct Process {
-    /// Its id: the thread id of its first thread.
+    /// The thread id of its first thread.
     pub pid: Pid,
-    /// Process group; changed under the tree's lock.
-    pub pgid: AtomicU32,
-    /// Session; changed under the tree's lock.
-    pub session: Slot<Session>,
-    /// Parent's id; changed under the tree's lock.
-    pub parent: AtomicU32,
-    /// The parent's thread that made it, or that inherited it from a thread that ended; changed under the tree's lock.
-    pub parent_thread: AtomicU32,
-    /// When it began, on the monotonic clock.
+    /// When it was forked, on the monotonic clock.
     pub started: Nanos,
-    /// Signal dispositions, shared by `CLONE_SIGHAND`.
-    pub actions: Slot<Actions>,
-    /// Signals for whichever thread takes them.
-    pub pending: SpinLock<Pending>,
-    /// Bits of `pending`'s set, readable without the lock.
-    pub pending_bits: AtomicU64,
-    /// Where its readers of signals (signalfd) wait; made by the first.
-    readers: Once<Arc<WaitQueue>>,
+    /// Group, session and parent.
+    pub family: Family,
     /// Its live threads.
-    pub threads: SpinLock<Vec<ThreadRef>>,
-    /// How it goes on: running, stopped, ending, gone.
-    pub life: SpinLock<Life>,
-    /// Set once the whole process is to end: threads leave on their next way to user mode.
-    pub ending: AtomicBool,
-    /// Set while a thread executes a program and waits for the others to be gone.
-    pub executing: AtomicBool,
-    /// Set by the thread that writes the dump of a process that `SIGKILL` ends.
-    dumped: AtomicBool,
-    /// Set while it is stopped or asked to: threads sleep on their next way to user mode.
-    pub stopping: AtomicBool,
-    /// Woken when a stopped process continues or must die.
-    pub resumed: WaitQueue,
-    /// Its parents' and siblings' waiters: woken when a child of this process changes state.
-    pub child_changed: WaitQueue,
-    /// Woken when it has ended.
-    pub ended: WaitQueue,
-    /// Resource limits.
-    pub limits: SpinLock<Limits>,
-    /// Whom it acted as when its last thread ended.
-    pub last_creds: SpinLock<Option<Arc<Creds>>>,
-    /// What it counts for its user between its end and when it is waited for.
-    pub counted: SpinLock<Option<Charge>>,
-    /// What reaped children and ended threads used.
-    pub usage: SpinLock<Usage>,
-    /// Processor time at which `RLIMIT_CPU` is to be enforced next, `u64::MAX` for never; follows `limits`.
-    pub cpu_deadline: AtomicU64,
-    /// `setitimer`
+    pub threads: Threads,
+    /// Whether it runs, is stopped, is ending or is a zombie.
+    pub life: Life,
+    /// Signals of the process as a whole.
+    pub signals: ProcessSignals,
+    /// Usage and limits.
+    pub accounting: Accounting,
+    /// How the OOM killer rates it.
+    pub oom_score: OomScore,
+    /// Timers of setitimer(2).
     pub itimers: Itimers,
-    /// `timer_create`
+    /// Timers of timer_create(2).
     pub timers: PosixTimers,
-    /// It has executed a program since it was forked (`setpgid` by the parent fails then).
-    pub has_execed: AtomicBool,
-    /// Receives orphans of its descendants (`PR_SET_CHILD_SUBREAPER`).
-    pub subreaper: AtomicBool,
-    /// The signal its parent gets when it ends, 0 for none.
-    pub exit_signal: AtomicU8,
-    /// Programs it has executed: what was agreed with an earlier one is not owed to a later one.
-    pub executions: AtomicU32,
-    /// Its parent's `executions` when the parent chose `exit_signal`.
-    pub parent_executions: AtomicU32,
-    /// personality(2)
-    pub personality: AtomicU32,
-    /// `PR_SET_THP_DISABLE`
-    pub thp_disabled: AtomicBool,
-    /// `oom_score_adj`, offset by 1000.
-    pub oom_score: AtomicU32,
-    /// The least `oom_score_adj` it may set without privilege, offset by 1000.
-    pub oom_floor: AtomicU32,
+    /// Execution domain (personality(2)).
+    personality: AtomicU32,
+    /// Set by `PR_SET_THP_DISABLE`.
+    thp_disabled: AtomicBool,
 }
 
 /// A process's `comm`, for messages.
@@ -102,175 +69,47 @@ pub struct Comm<'a>(pub &'a Process);
 
 impl fmt::Display for Comm<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(thread) = self.0.any_thread() else { return f.write_str("?") };
+        let Some(thread) = self.0.threads.first() else { return f.write_str("?") };
         let mut comm = [0; 16];
         let len = thread.comm(&mut comm);
-        log::Bytes(&comm[..len]).fmt(f)
+        log::Escaped(&comm[..len]).fmt(f)
     }
-}
-
-/// Signal dispositions.
-pub struct Actions(pub SpinLock<[Disposition; MAX_SIGNAL as usize]>);
-
-impl Actions {
-    /// All at their default.
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self(SpinLock::new([Disposition::default(); MAX_SIGNAL as usize])))
-    }
-
-    /// What is asked for `signal`.
-    pub fn get(&self, signal: u8) -> Disposition {
-        self.0.lock()[usize::from(signal) - 1]
-    }
-}
-
-/// How a process ended: the two halves of a wait status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// By `exit` with this code.
-    Exited(u8),
-    /// By a signal.
-    Killed {
-        /// Which.
-        signal: u8,
-        /// Whether the core bit is set.
-        core: bool,
-    },
-}
-
-impl Ended {
-    /// The status `wait4` stores.
-    pub fn wait_status(self) -> i32 {
-        match self {
-            Ended::Exited(code) => i32::from(code) << 8,
-            Ended::Killed { signal, core } => i32::from(signal) | if core { 0x80 } else { 0 },
-        }
-    }
-}
-
-/// How a process goes on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Life {
-    /// Set by the first `exit_group` or fatal signal: the status of the whole.
-    pub ending: Option<Ended>,
-    /// All threads are gone: waiting for its parent.
-    pub zombie: Option<Ended>,
-    /// Stopped by this signal.
-    pub stopped: Option<u8>,
-    /// The stop was not yet reported to a waiter.
-    pub stop_unreported: bool,
-    /// A continuation was not yet reported.
-    pub continued_unreported: bool,
-}
-
-/// Processor time and faults.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
-    /// Of threads that ended, in nanoseconds in user mode.
-    pub user: u64,
-    /// In the kernel.
-    pub system: u64,
-    /// Minor faults.
-    pub minor_faults: u64,
-    /// Major faults.
-    pub major_faults: u64,
-    /// Voluntary switches.
-    pub voluntary: u64,
-    /// Involuntary switches.
-    pub involuntary: u64,
-    /// Largest resident set, KiB.
-    pub max_rss: u64,
-    /// Of children waited for: user time.
-    pub child_user: u64,
-    /// System time.
-    pub child_system: u64,
-    /// Minor faults.
-    pub child_minor: u64,
-    /// Major faults.
-    pub child_major: u64,
-    /// Largest resident set of any, KiB.
-    pub child_max_rss: u64,
 }
 
 /// A session: processes that share a controlling terminal.
 pub struct Session {
-    /// Its id: the process id of its leader.
+    /// The process id of its leader.
     pub id: Pid,
     /// The controlling terminal.
     pub terminal: SpinLock<Option<Arc<<Kwab as Above>::Terminal>>>,
 }
 
 impl Session {
-    /// One without terminal.
+    /// A session without terminal.
     pub fn new(id: Pid) -> Arc<Self> {
         Arc::new(Self { id, terminal: SpinLock::new(None) })
     }
 }
 
 impl Process {
-    /// A process about to be entered into the tree. `like` is what it inherits from, if anything.
-    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>) -> Arc<Self> {
-        let limits = like.map_or(Limits::initial(max_threads() / 2), |parent| *parent.limits.lock());
-        let inherit = |of: fn(&Process) -> &AtomicU32, default: u32| {
-            AtomicU32::new(like.map_or(default, |parent| of(parent).load(Ordering::Relaxed)))
-        };
+    /// A process to be entered into the tree, a child of `like`, from which it inherits. `exit_signal` is what its parent gets
+    /// when it ends, 0 for none.
+    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>, exit_signal: u8) -> Arc<Self> {
+        let limits = like.map_or(Limits::initial(max_threads() / 2), |parent| parent.accounting.limits());
         Arc::new(Self {
             pid,
-            pgid: inherit(|p| &p.pgid, pid),
-            session: Slot::new(like.map_or_else(|| Session::new(pid), |parent| parent.session.get())),
-            parent: AtomicU32::new(like.map_or(0, |parent| parent.pid)),
-            parent_thread: AtomicU32::new(0),
             started: machine::time::now(),
-            actions: Slot::new(actions),
-            pending: SpinLock::new(Pending::new()),
-            pending_bits: AtomicU64::new(0),
-            readers: Once::new(),
-            threads: SpinLock::new(Vec::new()),
-            life: SpinLock::new(Life::default()),
-            ending: AtomicBool::new(false),
-            executing: AtomicBool::new(false),
-            dumped: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            resumed: WaitQueue::new(),
-            child_changed: WaitQueue::new(),
-            ended: WaitQueue::new(),
-            cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
-            limits: SpinLock::new(limits),
-            last_creds: SpinLock::new(None),
-            counted: SpinLock::new(None),
-            usage: SpinLock::new(Usage::default()),
+            family: Family::new(pid, like, exit_signal),
+            threads: Threads::new(),
+            life: Life::new(),
+            signals: ProcessSignals::new(actions),
+            accounting: Accounting::new(limits),
+            oom_score: like.map_or_else(OomScore::default, |parent| parent.oom_score.inherited()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
-            has_execed: AtomicBool::new(false),
-            subreaper: AtomicBool::new(false),
-            exit_signal: AtomicU8::new(sig::CHLD),
-            executions: AtomicU32::new(0),
-            parent_executions: AtomicU32::new(like.map_or(0, |parent| parent.executions.load(Ordering::Relaxed))),
-            personality: inherit(|p| &p.personality, 0),
-            thp_disabled: AtomicBool::new(like.is_some_and(|parent| parent.thp_disabled.load(Ordering::Relaxed))),
-            oom_score: inherit(|p| &p.oom_score, 1000),
-            oom_floor: inherit(|p| &p.oom_floor, 1000),
+            personality: AtomicU32::new(like.map_or(0, Process::personality)),
+            thp_disabled: AtomicBool::new(like.is_some_and(Process::is_thp_disabled)),
         })
-    }
-
-    /// The queue of its readers of signals.
-    pub fn readers(&self) -> &Arc<WaitQueue> {
-        loop {
-            if let Some(queue) = self.readers.get() {
-                return queue;
-            }
-            // Of two threads that come here at once, one queue is used.
-            let _ = self.readers.set(Arc::default());
-        }
-    }
-
-    /// Wakes its readers of signals, once a signal is queued for it or one of its threads.
-    pub fn wake_readers(&self) {
-        // A reader makes the queue before it looks for signals.
-        fence(Ordering::SeqCst);
-        if let Some(queue) = self.readers.get() {
-            queue.wake_all();
-        }
     }
 
     /// Whether it is init, which no signal kills by default.
@@ -278,60 +117,63 @@ impl Process {
         self.pid == 1
     }
 
-    /// Its group.
+    /// Process group id.
     pub fn pgid(&self) -> Pid {
-        self.pgid.load(Ordering::Relaxed)
+        self.family.group()
     }
 
-    /// Its session's id.
+    /// Session id of the process.
     pub fn sid(&self) -> Pid {
-        self.session.with(|session| session.id)
+        self.family.with_session(|session| session.id)
     }
 
-    /// Its parent; 0 for init.
+    /// Parent process id; 0 for init.
     pub fn ppid(&self) -> Pid {
-        self.parent.load(Ordering::Relaxed)
+        self.family.parent()
     }
 
-    /// Whether `SIGKILL` ends it: to the first who asks.
-    pub fn was_killed(&self) -> bool {
-        let killed = matches!(self.life.lock().ending, Some(Ended::Killed { signal: sig::KILL, .. }));
-        killed && !self.dumped.swap(true, Ordering::Relaxed)
-    }
-
-    /// Whether it has ended and waits for its parent.
+    /// Whether it has ended and was not waited for.
     pub fn is_zombie(&self) -> bool {
-        self.life.lock().zombie.is_some()
+        self.life.is_zombie()
     }
 
-    /// [`is_zombie`](Self::is_zombie) for dumps: `false` when it cannot be told.
-    pub fn try_is_zombie(&self) -> bool {
-        self.life.try_lock().is_some_and(|life| life.zombie.is_some())
+    /// Begins its end with this status: every thread leaves on its next way to user mode. The first caller decides the status.
+    pub fn begin_end(&self, ended: Ended) {
+        if self.life.begin_end(ended) {
+            for thread in &self.threads.list() {
+                sched::notify(thread, true);
+            }
+            self.threads.interrupt_execution();
+        }
     }
 
-    /// Its live threads, as of now.
-    pub fn live_threads(&self) -> Vec<ThreadRef> {
-        self.threads.lock().clone()
+    /// Adds a further thread: `EAGAIN` while the process ends or executes a program.
+    pub fn add_thread(&self, thread: &ThreadRef) -> Result<(), Errno> {
+        self.threads.add(thread, || self.life.is_ending())
     }
 
-    /// Some live thread: the first one while it lives.
-    pub fn any_thread(&self) -> Option<ThreadRef> {
-        self.threads.lock().first().cloned()
-    }
-
-    /// Whom it acts as, or acted as when it ended.
-    pub fn creds(&self) -> Option<Arc<Creds>> {
-        self.any_thread().map(|thread| thread.creds()).or_else(|| self.last_creds.lock().clone())
-    }
-
-    /// Remembers how large a memory it no longer uses had become (`ru_maxrss`).
-    pub fn note_resident(&self, mm: &AddressSpace) {
-        let mut usage = self.usage.lock();
-        usage.max_rss = usage.max_rss.max(mm.peak() * 4);
-    }
-
-    /// The enforced value of a limit.
+    /// The soft limit of a resource.
     pub fn limit(&self, resource: usize) -> u64 {
-        self.limits.lock().soft(resource)
+        self.accounting.limit(resource)
+    }
+
+    /// Its execution domain (personality(2)).
+    pub fn personality(&self) -> u32 {
+        self.personality.load(Relaxed)
+    }
+
+    /// Sets its execution domain.
+    pub fn set_personality(&self, personality: u32) {
+        self.personality.store(personality, Relaxed);
+    }
+
+    /// Whether huge pages are off for it (`PR_SET_THP_DISABLE`).
+    pub fn is_thp_disabled(&self) -> bool {
+        self.thp_disabled.load(Relaxed)
+    }
+
+    /// Sets whether huge pages are off for it.
+    pub fn set_thp_disabled(&self, off: bool) {
+        self.thp_disabled.store(off, Relaxed);
     }
 }

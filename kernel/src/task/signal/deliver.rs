@@ -1,4 +1,4 @@
-//! Delivering signals: what a thread does about them on its way to user mode.
+//! Signal delivery: acts on pending signals before a thread returns to user mode.
 
 use core::sync::atomic::Ordering;
 
@@ -19,13 +19,13 @@ use crate::upper::Kwab;
 pub fn deliver(user: &mut UserFrame) {
     let me = current();
     while needs_attention(&me) {
-        if me.process.ending.load(Ordering::Acquire) || me.must_exit.load(Ordering::Acquire) {
-            if me.process.was_killed() {
+        if me.process.life.is_ending() || me.must_exit.load(Ordering::Acquire) {
+            if me.process.life.claim_dump_of_kill() {
                 <Kwab as Observer>::process_dies(&me, user, &SigInfo::kernel(sig::KILL));
             }
             exit::exit_thread(0);
         }
-        if me.process.stopping.load(Ordering::Acquire) {
+        if me.process.life.is_stopping() {
             jobs::park(&me);
             continue;
         }
@@ -47,7 +47,7 @@ fn act(me: &Thread, user: &mut UserFrame, info: &SigInfo) {
         Delivery::Kill { core } => {
             <Kwab as Observer>::process_dies(me, user, info);
             let core = core && may_dump(me);
-            super::end_process(&me.process, Ended::Killed { signal: info.signal, core });
+            me.process.begin_end(Ended::Killed { signal: info.signal, core });
             exit::exit_thread(0);
         }
         Delivery::Stop => {
@@ -90,9 +90,7 @@ fn handle(me: &Task, user: &mut UserFrame, info: &SigInfo, disposition: &Disposi
 
 /// The disposition of `signal`, put back to its default when it asked for that (`SA_RESETHAND`).
 fn take_disposition(me: &Task, signal: u8) -> Disposition {
-    me.process.actions.with(|actions| {
-        let mut table = actions.0.lock();
-        let entry = &mut table[usize::from(signal) - 1];
+    me.process.signals.edit_action(signal, |entry| {
         let disposition = *entry;
         if disposition.flags & sa::RESETHAND != 0 && disposition.handler > rule::SIG_IGN {
             entry.handler = rule::SIG_DFL;
@@ -102,7 +100,7 @@ fn take_disposition(me: &Task, signal: u8) -> Disposition {
 }
 
 fn reset(me: &Task, signal: u8) {
-    me.process.actions.with(|actions| actions.0.lock()[usize::from(signal) - 1] = Disposition::default());
+    me.process.signals.edit_action(signal, |entry| *entry = Disposition::default());
 }
 
 /// Decides how an interrupted call goes on; `handler` has the flags of the handler about to run.

@@ -1,4 +1,4 @@
-//! The signal frame on the user stack, x86_64: what a handler is given and `rt_sigreturn` takes back.
+//! The signal frame on the user stack, x86_64: written for a handler, read back by `rt_sigreturn`.
 //!
 //! From low to high: return address (the restorer), `struct ucontext`, `siginfo_t`, and, 64-byte aligned above, the FPU
 //! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h, asm/ucontext.h,

@@ -1,4 +1,4 @@
-//! Job control: stopping and continuing whole processes, and telling their parents.
+//! Job control: stops and continues whole processes, and notifies their parents.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -12,18 +12,10 @@ use crate::task::{Process, Task, tree};
 /// Stops the process of the running thread, which is delivering stop signal `signal`: marks it, gets every thread to
 /// stop and tells the parent. The caller then [`park`]s.
 pub fn stop(me: &Task, signal: u8) {
-    {
-        let mut life = me.process.life.lock();
-        if life.ending.is_some() || life.stopped.is_some() {
-            return;
-        }
-        life.stopped = Some(signal);
-        life.stop_unreported = true;
-        life.continued_unreported = false;
-        // Under the lock: a parent that sees the stop may continue the process at once, and that must come second.
-        me.process.stopping.store(true, Ordering::SeqCst);
+    if !me.process.life.stop(signal) {
+        return;
     }
-    for thread in me.process.live_threads() {
+    for thread in me.process.threads.list() {
         if thread.tid() != me.tid() {
             sched::notify(&thread, false);
         }
@@ -33,9 +25,9 @@ pub fn stop(me: &Task, signal: u8) {
 
 /// Sleeps while the running thread's process is stopped.
 pub fn park(me: &Task) {
-    while me.process.stopping.load(Ordering::Acquire) && !me.must_exit.load(Ordering::Acquire) {
+    while me.process.life.is_stopping() && !me.must_exit.load(Ordering::Acquire) {
         sched::prepare_to_sleep(Sleep::Stopped);
-        if !me.process.stopping.load(Ordering::SeqCst) {
+        if !me.process.life.is_stopping() {
             sched::cancel_sleep();
             return;
         }
@@ -45,16 +37,10 @@ pub fn park(me: &Task) {
 
 /// Continues a stopped process (`SIGCONT` was sent).
 pub fn resume(process: &Arc<Process>) {
-    {
-        let mut life = process.life.lock();
-        if life.stopped.take().is_none() {
-            return;
-        }
-        life.stop_unreported = false;
-        life.continued_unreported = true;
-        process.stopping.store(false, Ordering::SeqCst);
+    if !process.life.resume() {
+        return;
     }
-    for thread in process.live_threads() {
+    for thread in process.threads.list() {
         unstop(&thread);
     }
     tell_parent(process, code::CLD_CONTINUED, i32::from(sig::CONT));
@@ -63,12 +49,12 @@ pub fn resume(process: &Arc<Process>) {
 /// Wakes the parent's waiters and sends it `SIGCHLD` unless it asked not to hear of stops.
 fn tell_parent(process: &Arc<Process>, code: i32, status: i32) {
     let Some(parent) = tree::process(process.ppid()) else { return };
-    let disposition = parent.actions.with(|actions| actions.get(sig::CHLD));
+    let disposition = parent.signals.action(sig::CHLD);
     if disposition.flags & sa::NOCLDSTOP == 0 {
-        let uid = process.any_thread().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
+        let uid = process.threads.first().map_or(0, |thread| thread.creds.with(|creds| creds.uid));
         let cause = Cause::Child { pid: process.pid, uid, status, utime: 0, stime: 0 };
         // A full queue loses only the detail: the signal itself stays pending.
         let _ = send_process(&parent, SigInfo { signal: sig::CHLD, code, errno: 0, cause });
     }
-    parent.child_changed.wake_all();
+    parent.life.child_changed().wake_all();
 }

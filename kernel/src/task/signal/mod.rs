@@ -1,11 +1,10 @@
-//! Sending signals: who gets them, what sending alone already does.
+//! Sending signals: which thread gets them, and the effects of sending itself.
 //!
 //! A signal waits at a thread or at its process until a thread takes it on its way to user mode ([`deliver`]). Sending
-//! has effects of its own, before anybody delivers: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
+//! has effects of its own, before delivery: `SIGCONT` continues, `SIGKILL` ends, stop signals and `SIGCONT` cancel
 //! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
@@ -14,8 +13,9 @@ use machine::sync::SpinLock;
 
 use crate::sched::{self, Sleep, ThreadState};
 use crate::sync::wait::WaitQueue;
-use crate::task::account::{Charge, Kind, Pending};
-use crate::task::{Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
+use crate::task::account::{Charge, Kind};
+use crate::task::process::Ended;
+use crate::task::{PendingSignals, Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
 use crate::trace::flight;
 
 pub mod deliver;
@@ -28,9 +28,8 @@ pub struct ThreadSignals {
     /// Blocked signals; written by the thread itself.
     blocked: AtomicU64,
     /// Signals for this thread alone.
-    pub pending: SpinLock<Pending>,
-    pending_bits: AtomicU64,
-    /// sigaltstack(2)
+    pub pending: PendingSignals,
+    /// The alternate stack of handlers (sigaltstack(2)).
     pub alt_stack: SpinLock<AltStack>,
     /// The mask to put back when no handler ran (`sigsuspend`, `ppoll`).
     saved_mask: AtomicU64,
@@ -46,11 +45,11 @@ pub struct ThreadSignals {
 /// An alternate signal stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AltStack {
-    /// Lowest address.
+    /// Lowest user address.
     pub base: u64,
     /// Bytes; 0 when there is none.
     pub size: u64,
-    /// `SS_AUTODISARM`
+    /// A handler that runs on it disables it (`SS_AUTODISARM`).
     pub auto_disarm: bool,
 }
 
@@ -66,15 +65,15 @@ pub enum Restart {
     },
     /// A futex wait.
     Futex {
-        /// Address.
+        /// User address of the futex.
         addr: u64,
-        /// Expected value.
+        /// Value that the caller expected.
         value: u32,
-        /// Bits.
+        /// Bits a waker must share.
         bits: u32,
         /// When to give up.
         deadline: u64,
-        /// Private key.
+        /// The key is private to the address space.
         private: bool,
     },
 }
@@ -84,8 +83,7 @@ impl ThreadSignals {
     pub fn new(blocked: SigSet) -> Self {
         Self {
             blocked: AtomicU64::new(blocked.0),
-            pending: SpinLock::new(Pending::new()),
-            pending_bits: AtomicU64::new(0),
+            pending: PendingSignals::new(),
             alt_stack: SpinLock::new(AltStack::default()),
             saved_mask: AtomicU64::new(0),
             has_saved_mask: AtomicBool::new(false),
@@ -95,14 +93,9 @@ impl ThreadSignals {
         }
     }
 
-    /// Blocked signals.
+    /// The thread's signal mask.
     pub fn blocked(&self) -> SigSet {
         SigSet(self.blocked.load(Ordering::Relaxed))
-    }
-
-    /// Signals that wait for this thread alone.
-    pub fn pending_set(&self) -> SigSet {
-        SigSet(self.pending_bits.load(Ordering::Acquire))
     }
 }
 
@@ -117,10 +110,10 @@ pub fn set_blocked(me: &Task, mask: SigSet) {
     if needs_attention(me) {
         machine::cpu::request_work();
     }
-    let shared = me.process.pending_bits.load(Ordering::Acquire) & mask.0 & !old.0;
+    let shared = me.process.signals.pending.set().0 & mask.0 & !old.0;
     if shared != 0 {
         // What this thread no longer takes, another may.
-        for thread in me.process.live_threads() {
+        for thread in me.process.threads.list() {
             if shared & !thread.signals.blocked().0 != 0 {
                 sched::notify(&thread, false);
             }
@@ -144,10 +137,10 @@ pub fn restore_mask(me: &Task) {
 
 /// Whether a thread must look after something before it goes to user mode.
 pub fn needs_attention(task: &Task) -> bool {
-    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
+    let pending = pending_set(task).0;
     pending & !task.signals.blocked.load(Ordering::Relaxed) != 0
-        || task.process.ending.load(Ordering::Acquire)
-        || task.process.stopping.load(Ordering::Acquire)
+        || task.process.life.is_ending()
+        || task.process.life.is_stopping()
         || task.must_exit.load(Ordering::Acquire)
 }
 
@@ -155,43 +148,26 @@ pub fn needs_attention(task: &Task) -> bool {
 pub fn is_pending(task: &Task, sleep: Sleep) -> bool {
     match sleep {
         Sleep::Interruptible => needs_attention(task),
-        Sleep::Killable | Sleep::Stopped => {
-            task.process.ending.load(Ordering::Acquire) || task.must_exit.load(Ordering::Acquire)
-        }
+        Sleep::Killable | Sleep::Stopped => task.process.life.is_ending() || task.must_exit.load(Ordering::Acquire),
         Sleep::Uninterruptible => false,
     }
 }
 
-/// Whether one of `wanted` is pending for the thread or its process.
-pub fn waits(task: &Task, wanted: SigSet) -> bool {
-    let pending = task.signals.pending_bits.load(Ordering::Acquire) | task.process.pending_bits.load(Ordering::Acquire);
-    pending & wanted.0 != 0
+/// The signals pending for the thread or its process.
+#[inline]
+pub fn pending_set(task: &Task) -> SigSet {
+    task.signals.pending.set().with(task.process.signals.pending.set())
 }
 
 /// Takes the next signal among `wanted` from the thread or its process.
 pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
-    if task.signals.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
-        let mut pending = task.signals.pending.lock();
-        let info = pending.take(wanted);
-        task.signals.pending_bits.store(pending.set().0, Ordering::Release);
-        if info.is_some() {
-            drop(pending);
-            return note_timer(task, info);
-        }
-    }
-    if task.process.pending_bits.load(Ordering::Acquire) & wanted.0 != 0 {
-        let mut pending = task.process.pending.lock();
-        let info = pending.take(wanted);
-        task.process.pending_bits.store(pending.set().0, Ordering::Release);
-        drop(pending);
-        return note_timer(task, info);
-    }
-    None
+    let info = task.signals.pending.take(wanted).or_else(|| task.process.signals.pending.take(wanted))?;
+    Some(note_timer(task, info))
 }
 
 /// A POSIX timer goes on when its signal is taken, and says how often it would have gone off meanwhile.
-fn note_timer(task: &Task, mut info: Option<SigInfo>) -> Option<SigInfo> {
-    if let Some(SigInfo { cause: Cause::Timer { id, overrun, setting, .. }, .. }) = &mut info {
+fn note_timer(task: &Task, mut info: SigInfo) -> SigInfo {
+    if let Cause::Timer { id, overrun, setting, .. } = &mut info.cause {
         let missed = task.process.timers.taken(*id, *setting);
         *overrun = overrun.saturating_add(missed).min(i32::MAX as u32);
     }
@@ -211,22 +187,17 @@ pub fn queue_for_process(process: &Arc<Process>, info: SigInfo) -> Result<bool, 
         continue_if_asked(process, signal);
         return Ok(false);
     }
-    {
-        let mut pending = process.pending.lock();
-        if !pending.push(info, |limit| admit(process, process.threads.lock().first().map(|thread| &***thread), limit)) {
-            return Err(Errno::EAGAIN);
-        }
-        process.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    let charge =
+        |limit| process.threads.with(|threads| admit(process, threads.first().map(|thread| &***thread), limit));
+    if !process.signals.pending.push(info, charge) {
+        return Err(Errno::EAGAIN);
     }
     continue_if_asked(process, signal);
-    process.wake_readers();
-    let threads = process.threads.lock();
+    process.signals.wake_readers();
     let wants = |thread: &&ThreadRef| {
         !thread.signals.blocked().has(signal) || SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(signal)
     };
-    if let Some(thread) = threads.iter().find(wants) {
-        let thread = thread.clone();
-        drop(threads);
+    if let Some(thread) = process.threads.find(wants) {
         tell(&thread, signal);
     }
     Ok(true)
@@ -245,15 +216,11 @@ pub fn queue_for_thread(thread: &ThreadRef, info: SigInfo) -> Result<bool, Errno
         continue_if_asked(&thread.process, signal);
         return Ok(false);
     }
-    {
-        let mut pending = thread.signals.pending.lock();
-        if !pending.push(info, |limit| admit(&thread.process, Some(thread), limit)) {
-            return Err(Errno::EAGAIN);
-        }
-        thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    if !thread.signals.pending.push(info, |limit| admit(&thread.process, Some(thread), limit)) {
+        return Err(Errno::EAGAIN);
     }
     continue_if_asked(&thread.process, signal);
-    thread.process.wake_readers();
+    thread.process.signals.wake_readers();
     tell(thread, signal);
     Ok(true)
 }
@@ -270,22 +237,16 @@ pub fn force(info: SigInfo) {
     let me = current();
     flight::signal_sent(info.signal, me.pid());
     let set = SigSet::only(info.signal);
-    let actions = me.process.actions.get();
     let blocked = me.signals.blocked().has(info.signal);
-    {
-        let mut table = actions.0.lock();
-        let entry = &mut table[usize::from(info.signal) - 1];
+    me.process.signals.edit_action(info.signal, |entry| {
         if blocked || entry.handler == kernel_logic::signal::SIG_IGN {
             *entry = kernel_logic::signal::Disposition::default();
         }
-    }
+    });
     if blocked {
         me.signals.blocked.store(me.signals.blocked().without(set).0, Ordering::SeqCst);
     }
-    let mut pending = me.signals.pending.lock();
-    pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
-    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
-    drop(pending);
+    me.signals.pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
     machine::cpu::request_work();
 }
 
@@ -307,25 +268,6 @@ pub fn from_caller(me: &Task, signal: u8, code: i32) -> SigInfo {
     SigInfo { signal, code, errno: 0, cause: Cause::Sender { pid: me.pid(), uid } }
 }
 
-/// Begins the end of a process: every thread leaves on its next way to user mode. The first caller decides the status.
-pub fn end_process(process: &Process, ended: crate::task::process::Ended) {
-    {
-        let mut life = process.life.lock();
-        if life.ending.is_some() {
-            return;
-        }
-        life.ending = Some(ended);
-        life.stopped = None;
-        process.ending.store(true, Ordering::SeqCst);
-        process.stopping.store(false, Ordering::SeqCst);
-    }
-    let threads: Vec<ThreadRef> = process.live_threads();
-    for thread in &threads {
-        sched::notify(thread, true);
-    }
-    process.resumed.wake_all();
-}
-
 /// Does what sending alone does; whether the signal must then be queued.
 fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> bool {
     if process.is_zombie() {
@@ -336,12 +278,14 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
     } else if info.signal == sig::CONT {
         discard(process, SigSet::STOPS);
     }
-    let disposition = process.actions.with(|actions| actions.get(info.signal));
+    let disposition = process.signals.action(info.signal);
     let (mut blocked, mut wanted) = (true, false);
-    for thread in process.threads.lock().iter() {
-        blocked &= thread.signals.blocked().has(info.signal);
-        wanted |= SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
-    }
+    process.threads.with(|threads| {
+        for thread in threads {
+            blocked &= thread.signals.blocked().has(info.signal);
+            wanted |= SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
+        }
+    });
     let blocked = thread.map_or(blocked, |thread| thread.signals.blocked().has(info.signal));
     if !blocked && !wanted {
         if disposition.ignores(info.signal) {
@@ -353,8 +297,7 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         }
     }
     if info.signal == sig::KILL && !process.is_init() {
-        let ended = crate::task::process::Ended::Killed { signal: sig::KILL, core: false };
-        end_process(process, ended);
+        process.begin_end(Ended::Killed { signal: sig::KILL, core: false });
     }
     true
 }
@@ -370,21 +313,12 @@ fn tell(thread: &ThreadRef, signal: u8) {
 
 /// Forgets pending signals of `set` everywhere in a process.
 pub fn discard(process: &Process, set: SigSet) {
-    let mut any = false;
-    if process.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
-        let mut pending = process.pending.lock();
-        pending.discard(set);
-        process.pending_bits.store(pending.set().0, Ordering::SeqCst);
-        any = true;
-    }
-    for thread in process.threads.lock().iter() {
-        if thread.signals.pending_bits.load(Ordering::Acquire) & set.0 != 0 {
-            let mut pending = thread.signals.pending.lock();
-            pending.discard(set);
-            thread.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
-            any = true;
+    let mut any = process.signals.pending.discard(set);
+    process.threads.with(|threads| {
+        for thread in threads {
+            any |= thread.signals.pending.discard(set);
         }
-    }
+    });
     if any {
         process.timers.discarded(set);
     }
@@ -392,13 +326,8 @@ pub fn discard(process: &Process, set: SigSet) {
 
 /// Forgets pending signals of POSIX timers, which an exec deletes, of the process and its one thread.
 pub fn discard_timers(me: &Task) {
-    let mut pending = me.process.pending.lock();
-    pending.discard_timers();
-    me.process.pending_bits.store(pending.set().0, Ordering::SeqCst);
-    drop(pending);
-    let mut pending = me.signals.pending.lock();
-    pending.discard_timers();
-    me.signals.pending_bits.store(pending.set().0, Ordering::SeqCst);
+    me.process.signals.pending.discard_timers();
+    me.signals.pending.discard_timers();
 }
 
 /// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids it.

@@ -1,4 +1,4 @@
-//! Who may send a signal to whom (kill(2), fcntl(2) F_SETOWN).
+//! Permission to send a signal (kill(2), fcntl(2) F_SETOWN).
 
 use kernel_logic::signal::{may_signal, sig};
 use linux_abi::Errno;
@@ -12,7 +12,7 @@ pub fn permit(me: &Task, target: &Process, signal: u8) -> Result<(), Errno> {
         return Ok(());
     }
     let mine = me.creds();
-    let Some(theirs) = target.creds() else { return Ok(()) };
+    let Some(theirs) = target.threads.creds() else { return Ok(()) };
     let continues = signal == sig::CONT && target.sid() == me.process.sid();
     if continues || may_signal((mine.uid, mine.euid), (theirs.uid, theirs.suid), mine.capable(cap::KILL)) {
         Ok(())
@@ -21,12 +21,12 @@ pub fn permit(me: &Task, target: &Process, signal: u8) -> Result<(), Errno> {
     }
 }
 
-/// The user ids with which somebody asked for signals to be sent later.
+/// The user ids of a process that asked for signals to be sent later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asker {
-    /// Real user.
+    /// Real user id then.
     pub uid: u32,
-    /// Effective user.
+    /// Effective user id then.
     pub euid: u32,
 }
 
@@ -36,9 +36,9 @@ impl Asker {
         me.creds.with(|creds| Self { uid: creds.uid, euid: creds.euid })
     }
 
-    /// Whether its signal may reach `target`, which may have become somebody else meanwhile.
+    /// Whether its signal may reach `target`, whose ids may have changed meanwhile.
     pub fn may_reach(self, target: &Process) -> bool {
-        let Some(thread) = target.any_thread() else { return false };
+        let Some(thread) = target.threads.first() else { return false };
         let ids = thread.creds.with(|creds| (creds.uid, creds.suid));
         may_signal((self.uid, self.euid), ids, self.euid == 0)
     }

@@ -1,11 +1,11 @@
-//! Signals about readiness: O_ASYNC with F_SETOWN and F_SETSIG (fcntl(2)).
+//! fasync: signals about readiness, O_ASYNC with F_SETOWN and F_SETSIG (fcntl(2)).
 //!
-//! A [`Notice`] is a hook in the queues a description's `poll` names, for the kinds of file that send such signals
-//! ([`FileOps::sends_sigio`](crate::fs::file::FileOps::sends_sigio)). Who wakes a queue may hold locks of the file, so the
+//! A [`Fasync`] is a hook in the queues a description's `poll` names, for the kinds of file that send such signals
+//! ([`FileOps::sends_sigio`](crate::fs::file::FileOps::sends_sigio)). A waker may hold locks of the file, so the
 //! hook does not call `poll`: the signal says "input", which is what programs wait for this way.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::readiness::{IN, RDNORM};
 use kernel_logic::signal::{Cause, SigInfo};
@@ -20,30 +20,29 @@ use crate::task::signal;
 use crate::task::signal::permit::Asker;
 use crate::task::{Process, tree};
 
-/// Whom to tell, and how.
+/// The owner and the signal of a description with O_ASYNC.
 #[derive(Default)]
-pub struct Notice {
-    /// A process, or a group if negative; 0 for nobody.
+pub struct Fasync {
+    /// A process, or a group if negative; 0 for none.
     owner: AtomicI32,
-    /// Who named the owner, as they were then: real user in the upper half, effective in the lower.
+    /// Ids of the process that set the owner, as they were then: real user in the upper half, effective in the lower.
     asker: AtomicU64,
     /// The signal, 0 for SIGIO without details.
     signal: AtomicU8,
     /// The descriptor O_ASYNC was set through.
     fd: AtomicI32,
-    hooked: AtomicBool,
-    /// Held while the hook is queued or taken out.
-    changes: Mutex,
+    /// Whether the hook is queued; held while that changes.
+    hooked: Mutex<bool>,
     id: HookId,
 }
 
-impl Notice {
-    /// Who is told.
+impl Fasync {
+    /// The process or, negative, the group that gets the signal; 0 for none.
     pub fn owner(&self) -> i32 {
         self.owner.load(Relaxed)
     }
 
-    /// Names who is told, on behalf of `asker`, whose ids decide at each signal: ESRCH if there is none.
+    /// Sets the owner, on behalf of `asker`, whose ids decide at each signal: ESRCH if there is none.
     pub fn set_owner(&self, owner: i32, asker: Asker) -> Result<(), Errno> {
         if owner != 0 && !tree::is_used(owner.unsigned_abs()) {
             return Err(Errno::ESRCH);
@@ -68,9 +67,9 @@ impl Notice {
 
     /// Begins or ends telling, as O_ASYNC on descriptor `fd` of `file` says.
     pub fn set_active(self: &Arc<Self>, file: &File, fd: i32, on: bool) {
-        let _changes = self.changes.lock();
+        let mut hooked = self.hooked.lock();
         self.fd.store(fd, Relaxed);
-        if self.hooked.swap(on, Relaxed) == on {
+        if core::mem::replace(&mut *hooked, on) == on {
             return;
         }
         let mut waiter = if on { Waiter::adding(self.clone()) } else { Waiter::removing(self.clone()) };
@@ -78,13 +77,13 @@ impl Notice {
     }
 }
 
-impl fs::Notice for Notice {
+impl fs::FasyncHook for Fasync {
     fn stop(self: &Arc<Self>, file: &File) {
         self.set_active(file, -1, false);
     }
 }
 
-impl Wake for Notice {
+impl Wake for Fasync {
     fn id(&self) -> HookId {
         self.id
     }

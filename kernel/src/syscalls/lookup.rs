@@ -1,4 +1,4 @@
-//! What path calls have in common: reading the path once, and knowing who walks from where.
+//! Path arguments: reads a path from user memory once, and resolves it for the calling thread.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -49,7 +49,7 @@ impl Deref for PathName {
     }
 }
 
-/// Who walks, and from where.
+/// Credentials and starting directories of a walk.
 pub struct Walker {
     creds: Arc<Creds>,
     /// Root, working directory, umask.
@@ -69,7 +69,7 @@ impl Walker {
         Self { real: true, ..Self::of(call) }
     }
 
-    /// Who asks.
+    /// The ids and capabilities that permission checks use.
     #[inline]
     pub fn caller(&self) -> Caller<'_> {
         let creds = &*self.creds;
@@ -89,7 +89,7 @@ impl Walker {
         Ok(Walk { who: self.caller(), context: &self.context, base, restrict: 0, began: Moment::ANY })
     }
 
-    /// The place that `dir`, `path` and `AT_*` flags name together (stat and its kin).
+    /// The path that `dir`, `path` and `AT_*` flags name together (stat and its kin).
     pub fn place(&self, call: &Call<'_>, dir: i32, path: &[u8], flags: u64) -> Result<Path, Errno> {
         if path.is_empty() && flags & AT_EMPTY_PATH != 0 {
             return if dir == AT_FDCWD { Ok(self.context.cwd()) } else { Ok(call.task.files().get(dir)?.path.clone()) };

@@ -35,7 +35,7 @@ pub fn enqueue_on(cpu: CpuId, thread: ThreadRef, arrival: Arrival) {
         let from_clock = of(from).clock.load(Ordering::Relaxed);
         queue.settle(&mut entity, Arrival::Moved { from_clock });
     }
-    // The vruntime it is queued at must be in place before another processor can run it.
+    // The vruntime it is queued at must be stored before another processor can run it.
     queue.settle(&mut entity, arrival);
     was.vruntime.store(entity.vruntime, Ordering::Relaxed);
     queue.push(thread, &mut entity, Arrival::Preempted);

@@ -1,0 +1,101 @@
+//! Exclusive access to a value, taken and released by exchanging one byte.
+//!
+//! A [`Claim`] is the part of a sleeping mutex that needs a cell. What a thread does while another has the value, and how it
+//! is woken, is up to the layers above, which name their side with [`Parking`]. Unlike a spin lock it may be held across a
+//! switch of threads.
+
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// The values of the byte.
+const FREE: u8 = 0;
+const TAKEN: u8 = 1;
+/// Taken, and threads may be waiting.
+const CONTENDED: u8 = 2;
+
+/// Where threads wait for a claim.
+pub trait Parking {
+    /// The claim at this address was released, and threads may be waiting for it.
+    fn released(address: usize);
+}
+
+/// A value that one thread at a time has access to.
+#[derive(Debug, Default)]
+pub struct Claim<T, P> {
+    state: AtomicU8,
+    value: UnsafeCell<T>,
+    _parking: PhantomData<fn() -> P>,
+}
+
+// SAFETY: `state` leaves FREE for one thread at a time, which alone gets at the value; so `T: Send` is what sharing needs.
+unsafe impl<T: Send, P> Sync for Claim<T, P> {}
+
+/// Access to the value of a [`Claim`], until dropped.
+#[must_use = "the claim is released where this is dropped"]
+pub struct Claimed<'c, T, P: Parking> {
+    claim: &'c Claim<T, P>,
+    /// Shared between threads only if `T` may be.
+    _value: PhantomData<*mut T>,
+}
+
+// SAFETY: shared access through this is shared access to `T`.
+unsafe impl<T: Sync, P: Parking> Sync for Claimed<'_, T, P> {}
+
+impl<T, P> Claim<T, P> {
+    /// Free.
+    pub const fn new(value: T) -> Self {
+        Self { state: AtomicU8::new(FREE), value: UnsafeCell::new(value), _parking: PhantomData }
+    }
+
+    /// Names the claim among all claims.
+    pub fn address(&self) -> usize {
+        core::ptr::from_ref(&self.state).addr()
+    }
+}
+
+impl<T, P: Parking> Claim<T, P> {
+    /// Takes it if it is free.
+    #[inline]
+    pub fn try_take(&self) -> Option<Claimed<'_, T, P>> {
+        let free = self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        free.then(|| Claimed { claim: self, _value: PhantomData })
+    }
+
+    /// Marks it as waited for, and takes it if it was free. One that is taken this way stays marked, since its owner does not
+    /// know whether further threads wait.
+    pub fn take_contended(&self) -> Option<Claimed<'_, T, P>> {
+        let free = self.state.swap(CONTENDED, Ordering::SeqCst) == FREE;
+        free.then(|| Claimed { claim: self, _value: PhantomData })
+    }
+}
+
+impl<T, P: Parking> Deref for Claimed<'_, T, P> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: `self` has the claim.
+        unsafe { &*self.claim.value.get() }
+    }
+}
+
+impl<T, P: Parking> DerefMut for Claimed<'_, T, P> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: `self` has the claim, and is borrowed uniquely.
+        unsafe { &mut *self.claim.value.get() }
+    }
+}
+
+impl<T, P: Parking> Drop for Claimed<'_, T, P> {
+    #[inline]
+    fn drop(&mut self) {
+        // The claim may be freed by another thread right after the exchange: only its address is used from there on.
+        let address = self.claim.address();
+        if self.claim.state.swap(FREE, Ordering::SeqCst) == CONTENDED {
+            P::released(address);
+        }
+    }
+}

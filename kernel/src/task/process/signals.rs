@@ -1,0 +1,108 @@
+//! The signal part of a process: dispositions, signals pending for any of its threads, readers of signal descriptors.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{Ordering, fence};
+
+use kernel_logic::signal::{Disposition, MAX_SIGNAL};
+use machine::sync::{Once, SpinLock};
+
+use crate::sync::wait::WaitQueue;
+use crate::task::{PendingSignals, Slot};
+
+/// Dispositions of all signals; processes made with `CLONE_SIGHAND` share one table.
+pub struct Actions(SpinLock<[Disposition; MAX_SIGNAL as usize]>);
+
+impl Actions {
+    /// All at their default.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self(SpinLock::new([Disposition::default(); MAX_SIGNAL as usize])))
+    }
+
+    /// Runs `edit` on the disposition of `signal`, which is in 1..=[`MAX_SIGNAL`].
+    pub fn edit<R>(&self, signal: u8, edit: impl FnOnce(&mut Disposition) -> R) -> R {
+        edit(&mut self.0.lock()[usize::from(signal) - 1])
+    }
+
+    /// A copy for a child; `forget_handlers` puts all but ignored signals to their default (`CLONE_CLEAR_SIGHAND`, exec).
+    fn copy(&self, forget_handlers: bool) -> Arc<Self> {
+        let mut table = *self.0.lock();
+        if forget_handlers {
+            table.iter_mut().for_each(Disposition::forget_handler);
+        }
+        Arc::new(Self(SpinLock::new(table)))
+    }
+
+    /// Whether a signal has a handler or flags that exec takes away.
+    fn has_handlers(&self) -> bool {
+        self.0.lock().iter().any(|disposition| {
+            let mut after = *disposition;
+            after.forget_handler();
+            after != *disposition
+        })
+    }
+}
+
+/// The signal part of a process.
+pub struct ProcessSignals {
+    actions: Slot<Actions>,
+    /// Signals that any of its threads may take.
+    pub pending: PendingSignals,
+    /// Readers of signal descriptors (signalfd(2)); made by the first.
+    readers: Once<Arc<WaitQueue>>,
+}
+
+impl ProcessSignals {
+    /// With no signal pending.
+    pub(super) const fn new(actions: Arc<Actions>) -> Self {
+        Self { actions: Slot::new(actions), pending: PendingSignals::new(), readers: Once::new() }
+    }
+
+    /// The table of dispositions.
+    pub fn actions(&self) -> Arc<Actions> {
+        self.actions.get()
+    }
+
+    /// A copy of the table for a child that does not share it (fork); see [`Actions::copy`].
+    pub fn copy_actions(&self, forget_handlers: bool) -> Arc<Actions> {
+        self.actions.with(|actions| actions.copy(forget_handlers))
+    }
+
+    /// The disposition of `signal`.
+    pub fn action(&self, signal: u8) -> Disposition {
+        self.edit_action(signal, |disposition| *disposition)
+    }
+
+    /// Runs `edit` on the disposition of `signal`. `edit` must not sleep.
+    pub fn edit_action<R>(&self, signal: u8, edit: impl FnOnce(&mut Disposition) -> R) -> R {
+        self.actions.with(|actions| actions.edit(signal, edit))
+    }
+
+    /// Handlers are gone with the program; ignored signals stay ignored (execve(2)). Processes that share the table keep it.
+    pub fn forget_handlers(&self) {
+        let shared = self.actions.get();
+        // One reference is the slot's, one is ours.
+        if Arc::strong_count(&shared) > 2 || shared.has_handlers() {
+            self.actions.set(shared.copy(true));
+        }
+    }
+
+    /// The queue of its readers of signal descriptors.
+    pub fn readers(&self) -> &Arc<WaitQueue> {
+        loop {
+            if let Some(queue) = self.readers.get() {
+                return queue;
+            }
+            // Of two threads that come here at once, one queue is used.
+            let _ = self.readers.set(Arc::default());
+        }
+    }
+
+    /// Wakes its readers, once a signal is queued for it or one of its threads.
+    pub fn wake_readers(&self) {
+        // A reader makes the queue before it looks for signals.
+        fence(Ordering::SeqCst);
+        if let Some(queue) = self.readers.get() {
+            queue.wake_all();
+        }
+    }
+}
