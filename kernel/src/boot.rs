@@ -117,7 +117,8 @@ pub fn become_init(me: &Thread, frame: &mut UserFrame) {
     run_init(me, frame);
 }
 
-/// Lets programs be dumped if the command line gave dumps a destination. Without one the soft limit is Linux's default, 0.
+/// Lets programs be dumped if the command line gave dumps a destination. Without one the soft limit is Linux's default,
+/// 0.
 fn permit_dumps(me: &Thread) {
     if crash::dumps_processes() {
         me.process.accounting.change_limits(|limits| limits.0[resource::CORE].soft = limits::INFINITY);

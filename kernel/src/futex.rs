@@ -1,8 +1,8 @@
 //! Futexes: sleeping on a word of user memory (futex(2)).
 //!
-//! A waiter is found by its [`Key`]. In private memory the key is the address space and the address; in shared memory it is
-//! the file or the shared memory and the offset in it, so that two mappings of one page meet. Waiters hang in buckets; a
-//! bucket's lock makes "look at the word and queue" one step for wakers, who take the same lock.
+//! A waiter is found by its [`Key`]. In private memory the key is the address space and the address; in shared memory
+//! it is the file or the shared memory and the offset in it, so that two mappings of one page meet. Waiters hang in
+//! buckets; a bucket's lock makes "look at the word and queue" one step for wakers, who take the same lock.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,7 +23,8 @@ pub mod pi;
 pub mod requeue_pi;
 mod robust;
 
-/// The running thread lets go of the futexes in its memory, which it leaves: because it ends, or (`exec`) for another program.
+/// The running thread lets go of the futexes in its memory, which it leaves: because it ends, or (`exec`) for another
+/// program.
 pub fn release(me: &Thread, exec: bool) {
     robust::release(me);
     if !exec {
@@ -107,8 +108,8 @@ fn queue_if(waiter: &Arc<Waiter>, addr: u64, value: u32, check: impl Fn() -> Res
     }
 }
 
-/// Wakes up to `count` waiters of `key` that wait for one of `bits`; how many. EINVAL for one that waits for a futex with an
-/// owner.
+/// Wakes up to `count` waiters of `key` that wait for one of `bits`; how many. EINVAL for one that waits for a futex
+/// with an owner.
 pub fn wake(key: &Key, count: usize, bits: u32) -> Result<usize, Errno> {
     if pi::is_awaited(key) {
         return Err(Errno::EINVAL);
@@ -130,7 +131,8 @@ pub fn wake_shared_or_private(addr: u64, count: usize) {
 }
 
 /// Wakes up to `count` waiters of `from` and moves up to `move_count` of the others to `to`; how many of both. With
-/// `expected`, only if the word still holds that value, else `EAGAIN`. EINVAL for one that waits for a futex with an owner.
+/// `expected`, only if the word still holds that value, else `EAGAIN`. EINVAL for one that waits for a futex with an
+/// owner.
 pub fn requeue(
     addr: u64,
     from: &Key,

@@ -1,8 +1,9 @@
 //! Known bugs that `inject=NAME` plants at boot, each of them one that kernels really had.
 //!
-//! [`FAULTS`] is the list: `cat /proc/inject` shows it, and an unknown name is refused with it. The bug itself sits where it
-//! belongs: a check of [`is`] in the code that has it, or below for those that need a victim of their own. What is planted stands
-//! nowhere in a dump, a log or `/proc`: finding out is what the tools are examined with (`cargo xtask exam`).
+//! [`FAULTS`] is the list: `cat /proc/inject` shows it, and an unknown name is refused with it. The bug itself sits
+//! where it belongs: a check of [`is`] in the code that has it, or below for those that need a victim of their own.
+//! What is planted stands nowhere in a dump, a log or `/proc`: finding out is what the tools are examined with (`cargo
+//! xtask exam`).
 
 use alloc::boxed::Box;
 use alloc::vec;

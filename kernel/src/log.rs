@@ -1,7 +1,8 @@
 //! The kernel's log: a ring everyone can read back, and the console for what is urgent enough.
 //!
-//! A message is formatted into a buffer on the stack and handed over whole, so messages of several processors never mix.
-//! Each line in the ring begins with `<level>[seconds.micros] `, the form `/dev/kmsg` readers and `dmesg` take apart.
+//! A message is formatted into a buffer on the stack and handed over whole, so messages of several processors never
+//! mix. Each line in the ring begins with `<level>[seconds.micros] `, the form `/dev/kmsg` readers and `dmesg` take
+//! apart.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU8, Ordering};

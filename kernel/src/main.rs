@@ -1,10 +1,10 @@
 //! The kernel proper: a Linux-compatible kernel built to be diagnosed.
 //!
-//! The machine (crate `machine`, the only crate with `unsafe`) calls up through [`Kwab`]; everything else is ordinary safe
-//! code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and signals, [`sched`] runs
-//! them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of all kinds; [`trace`]
-//! records it all and [`crash`] dumps what dies. Imports point downwards (`ARCHITECTURE.md`); what a lower layer needs of an
-//! upper one is implemented here.
+//! The machine (crate `machine`, the only crate with `unsafe`) calls up through [`Kwab`]; everything else is ordinary
+//! safe code. Map: [`boot`] brings the system to its first program; [`task`] knows threads, processes and signals,
+//! [`sched`] runs them, [`mm`] gives them memory, [`syscalls`] answers them; [`fs`], [`ipc`] and [`tty`] are files of
+//! all kinds; [`trace`] records it all and [`crash`] dumps what dies. Imports point downwards (`ARCHITECTURE.md`); what
+//! a lower layer needs of an upper one is implemented here.
 #![no_std]
 #![no_main]
 #![allow(unreachable_pub, reason = "a binary has no outside: `pub` says that other modules use it")]

@@ -1,8 +1,8 @@
 //! The kernel command line: the kernel's options, and what is passed on to init.
 //!
-//! One table ([`OPTIONS`]) names every option. A word that is none of them goes to init as on Linux: `name=value` into its
-//! environment (unless the name has a dot: a module parameter), a plain word into its arguments, and everything after `--`
-//! into its arguments as it is.
+//! One table ([`OPTIONS`]) names every option. A word that is none of them goes to init as on Linux: `name=value` into
+//! its environment (unless the name has a dot: a module parameter), a plain word into its arguments, and everything
+//! after `--` into its arguments as it is.
 
 use alloc::vec::Vec;
 

@@ -7,8 +7,8 @@
 //! | `stall=S` | `stall_timeout_secs` | proof only | a system in which no program runs |
 //! | `nmi_watchdog=0` | `nmi_watchdog` | on | processors that take no interrupt |
 //!
-//! 0 seconds switch a watchdog off. Without `stall=` a quiet system is a stall only where nothing can wake a thread, and after
-//! `watchdog=`; with it, also where a timer or the console could.
+//! 0 seconds switch a watchdog off. Without `stall=` a quiet system is a stall only where nothing can wake a thread,
+//! and after `watchdog=`; with it, also where a timer or the console could.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

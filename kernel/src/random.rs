@@ -1,8 +1,8 @@
 //! Random bytes: a ChaCha20 stream keyed from the processor's generator and the clock.
 //!
-//! The key is replaced by the stream's own next output before bytes of that stream are handed out, and bytes are erased when
-//! they are, so that a captured state does not reveal what was handed out before it. Short requests share the output of a
-//! key; a long one uses up a key of its own.
+//! The key is replaced by the stream's own next output before bytes of that stream are handed out, and bytes are erased
+//! when they are, so that a captured state does not reveal what was handed out before it. Short requests share the
+//! output of a key; a long one uses up a key of its own.
 
 use kernel_logic::chacha;
 use machine::sync::SpinLock;

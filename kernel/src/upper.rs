@@ -1,8 +1,8 @@
 //! The names by which a lower layer reaches the layers above it: the kernel as the machine sees it, and its threads.
 //!
-//! A layer states in a trait of its own what it needs from above: of a thread (as `trace::Traced`), or of the kernel as a
-//! whole (as `trace::Fatal`). [`Task`] and [`Kwab`] implement these traits; a lower layer calls nothing else of them. Calls
-//! are resolved at compile time: nothing is registered at boot, and none goes through a pointer.
+//! A layer states in a trait of its own what it needs from above: of a thread (as `trace::Traced`), or of the kernel as
+//! a whole (as `trace::Fatal`). [`Task`] and [`Kwab`] implement these traits; a lower layer calls nothing else of them.
+//! Calls are resolved at compile time: nothing is registered at boot, and none goes through a pointer.
 
 use alloc::sync::Arc;
 

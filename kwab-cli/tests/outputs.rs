@@ -1,4 +1,4 @@
-//! Outputs are whole or absent, never replace what is no regular file, and never overwrite an input.
+//! Outputs are whole or absent, never replace what is not a regular file, and never overwrite an input.
 
 mod common;
 

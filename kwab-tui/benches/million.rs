@@ -1,7 +1,7 @@
 //! A dump with a million events and 100,000 pages: what the first picture, every key and the memory cost.
 //!
-//! `cargo bench -p kwab-tui` measures update and draw at 200×60 on a fully loaded crash, the first picture before anything
-//! is loaded, and a directory of 10,000 dumps; memory is read from the system at the end.
+//! `cargo bench -p kwab-tui` measures update and draw at 200×60 on a fully loaded crash, the first picture before
+//! anything is loaded, and a directory of 10,000 dumps; memory is read from the system at the end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -310,7 +310,7 @@ fn first_picture(folder: &Path, dump: &Path) {
     );
 }
 
-/// Keys that leave, stop or begin anew: what comes after them is no answer to a key.
+/// Keys that leave, stop or start again: what comes after them does not answer a key.
 fn is_an_end(command: Command) -> bool {
     matches!(command, Command::Quit | Command::Suspend | Command::Reload | Command::Whole | Command::Import)
 }

@@ -1,8 +1,8 @@
 //! Symbolises addresses of an ELF file, as `cargo xtask bench-symbols` measures it.
 //!
-//! `symbolize addresses ELF COUNT` prints that many addresses of its code, the same ones each time. `symbolize kwab ELF` and
-//! `symbolize addr2line ELF` read addresses from stdin and print all frames of each: with kwab's index, or with the addr2line
-//! crate. One blank line ends an address, as llvm-symbolizer writes it.
+//! `symbolize addresses ELF COUNT` prints that many addresses of its code, the same ones each time. `symbolize kwab
+//! ELF` and `symbolize addr2line ELF` read addresses from stdin and print all frames of each: with kwab's index, or
+//! with the addr2line crate. One blank line ends an address, as llvm-symbolizer writes it.
 
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;

@@ -44,7 +44,7 @@ pub struct Claimed<'c, T, P: Parking> {
 unsafe impl<T: Sync, P: Parking> Sync for Claimed<'_, T, P> {}
 
 impl<T, P> Claim<T, P> {
-    /// Free.
+    /// A value that no thread has claimed.
     pub const fn new(value: T) -> Self {
         Self { state: AtomicU8::new(FREE), value: UnsafeCell::new(value), _parking: PhantomData }
     }

@@ -1,7 +1,7 @@
 //! The mappings of a fresh program against its page table (`debug=audit`): one `vm_audit` event after each exec.
 //!
-//! What agrees with what is [`kernel_logic::audit`]'s to say. A mapping with leaves that do not agree also names the rules and
-//! the first such page; leaves outside every mapping are counted beside the list.
+//! What agrees with what is [`kernel_logic::audit`]'s to say. A mapping with leaves that do not agree also names the
+//! rules and the first such page; leaves outside every mapping are counted beside the list.
 
 use alloc::vec::Vec;
 

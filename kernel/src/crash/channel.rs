@@ -2,11 +2,11 @@
 //!
 //! The region ([`machine::region`]) is cut in three: two slots of a quarter each for deaths of the kernel, of which the
 //! first is only written while it is empty (so a crash loop keeps its first dump), and a half for processes, cut in
-//! equal pieces that are filled once, each user its share of them ([`kernel_logic::dumpspace`]). A program that collects the
-//! dumps empties the region.
+//! equal pieces that are filled once, each user its share of them ([`kernel_logic::dumpspace`]). A program that
+//! collects the dumps empties the region.
 //!
-//! The disk ([`machine::disk`]) is overwritten from its first sector on, so it is used only with `dumpdisk` on the command
-//! line, and without a region. It is cut likewise. Processes that die take turns at driving it.
+//! The disk ([`machine::disk`]) is overwritten from its first sector on, so it is used only with `dumpdisk` on the
+//! command line, and without a region. It is cut likewise. Processes that die take turns at driving it.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -57,7 +57,8 @@ impl Target {
         }
     }
 
-    /// The sink that goes on behind the first `position` bytes of a dump; `stage` on the crash path, else thread context.
+    /// The sink that goes on behind the first `position` bytes of a dump; `stage` on the crash path, else thread
+    /// context.
     pub fn sink(self, position: u64, stage: Option<Stage>) -> Channel {
         let position = position as usize;
         match self {

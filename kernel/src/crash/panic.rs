@@ -1,9 +1,10 @@
 //! Kernel death: from its detection to the last instruction.
 //!
-//! A death is dealt with in [`STEPS`], on the machine's stage ([`machine::crash::enter`]): stacks of its own, one processor, for
-//! good. Which step is at work is written down first; a fault or panic inside a step comes back here, one level deeper, gives
-//! that step up (of the dump: that part of it), says so, and goes on behind it. So a second death costs what it happened in, and
-//! still shows its message and registers. Nothing here allocates or waits for a lock.
+//! A death is dealt with in [`STEPS`], on the machine's stage ([`machine::crash::enter`]): stacks of its own, one
+//! processor, for good. Which step is at work is written down first; a fault or panic inside a step comes back here,
+//! one level deeper, gives that step up (of the dump: that part of it), says so, and goes on behind it. So a second
+//! death costs what it happened in, and still shows its message and registers. Nothing here allocates or waits for a
+//! lock.
 
 use core::fmt::Write;
 use core::panic::PanicInfo;
@@ -93,7 +94,8 @@ pub fn on_fatal(trap: &FatalTrap) -> ! {
     })
 }
 
-/// An NMI of the watchdog's timer: how many seconds no processor has taken an interrupt for. One that runs a program takes them.
+/// An NMI of the watchdog's timer: how many seconds no processor has taken an interrupt for. One that runs a program
+/// takes them.
 fn hard_lockup(trap: &FatalTrap) -> Option<u64> {
     let expired = hardware::expired(machine::time::now())?;
     (!trap.in_user).then_some(expired / 1_000_000_000)
@@ -268,8 +270,8 @@ fn notify(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
     machine::power::notify_panic();
 }
 
-/// What `panic=` asks for: wait so many seconds, then reboot; negative means at once, 0 never. An emulator that offers an exit is
-/// left instead of rebooted.
+/// What `panic=` asks for: wait so many seconds, then reboot; negative means at once, 0 never. An emulator that offers
+/// an exit is left instead of rebooted.
 fn end() -> ! {
     let seconds = options::get().panic;
     if let Ok(seconds @ 1..) = u64::try_from(seconds) {

@@ -1,9 +1,9 @@
 //! Each page of a fresh program against its file in the initramfs (`debug=verify`).
 //!
-//! Every file-backed page is faulted in as the program would, and compared with the bytes of the archive the file came from:
-//! `page_verify_fail` for each that differs, then one `page_verify_ok` with the counts. Files that were written since have no
-//! archive to compare with. The last page of a segment is the program's own, cleared where the segment ends: there, zeros
-//! up to the end of the page are as good as the file's bytes.
+//! Every file-backed page is faulted in as the program would, and compared with the bytes of the archive the file came
+//! from: `page_verify_fail` for each that differs, then one `page_verify_ok` with the counts. Files that were written
+//! since have no archive to compare with. The last page of a segment is the program's own, cleared where the segment
+//! ends: there, zeros up to the end of the page are as good as the file's bytes.
 
 use alloc::sync::Arc;
 use alloc::vec;

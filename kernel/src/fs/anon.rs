@@ -1,7 +1,7 @@
 //! Inodes and dentries of what has no name: pipes, sockets, event counters, epolls.
 //!
-//! They are on mounts that stand nowhere. Event counters and epolls share one inode, as on Linux: nothing tells them apart
-//! but the descriptor.
+//! They are on mounts that stand nowhere. Event counters and epolls share one inode, as on Linux: nothing tells them
+//! apart but the descriptor.
 
 use alloc::sync::Arc;
 

@@ -123,8 +123,8 @@ impl Attr {
         self.kind() == S_IFDIR
     }
 
-    /// Held over the check of a change of mode, owner or times and over the change itself, so that a check made against the
-    /// old owner cannot change what the new one has set.
+    /// Held over the check of a change of mode, owner or times and over the change itself, so that a check made against
+    /// the old owner cannot change what the new one has set.
     pub fn begin_change(&self) -> SpinGuard<'_, ()> {
         self.changing.lock()
     }

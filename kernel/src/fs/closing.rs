@@ -1,7 +1,8 @@
 //! Closes files that hold further files, on a stack that does not grow with the chain.
 //!
-//! Files in flight in a socket are closed with it, and each may be a socket with files in flight. The first close of a chain
-//! works the list of its thread off; those below it only add to the list. Everything is closed when the first returns.
+//! Files in flight in a socket are closed with it, and each may be a socket with files in flight. The first close of a
+//! chain works the list of its thread off; those below it only add to the list. Everything is closed when the first
+//! returns.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

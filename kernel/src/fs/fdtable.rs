@@ -1,7 +1,7 @@
 //! A process's descriptors, shared by tasks with `CLONE_FILES`.
 //!
-//! The table's identity ([`FdTable::owner`]) is what POSIX record locks belong to: closing any descriptor of a file gives up
-//! all the process's locks on it (fcntl(2)).
+//! The table's identity ([`FdTable::owner`]) is what POSIX record locks belong to: closing any descriptor of a file
+//! gives up all the process's locks on it (fcntl(2)).
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -4,9 +4,10 @@
 //! flock is a lock of its own family: it never conflicts with record locks. Waiters sleep on a queue of their file and
 //! try again when one of its locks goes. A file is forgotten once it has neither locks nor waiters.
 //!
-//! Deadlocks are looked for among the record locks of processes only, as on Linux: a description may be closed or used by
-//! several processes, so waiting for its lock proves nothing. Who waits for whom is not kept but derived from the locks held
-//! at the moment of the question, so that a waiter whose lock has become free, but who has not run yet, waits for none.
+//! Deadlocks are looked for among the record locks of processes only, as on Linux: a description may be closed or used
+//! by several processes, so waiting for its lock proves nothing. Who waits for whom is not kept but derived from the
+//! locks held at the moment of the question, so that a waiter whose lock has become free, but who has not run yet,
+//! waits for none.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

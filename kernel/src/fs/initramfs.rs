@@ -1,8 +1,8 @@
 //! Fills the root from the initial ramdisk: one or several cpio archives, each plain or gzip.
 //!
-//! Contents are not copied: a file refers to its range of the archive, which stays in memory, and gets frames of its own page
-//! by page when it is mapped or written. A cpio archive does not align contents to pages, so those frames are copies; they
-//! are made once and then shared.
+//! Contents are not copied: a file refers to its range of the archive, which stays in memory, and gets frames of its
+//! own page by page when it is mapped or written. A cpio archive does not align contents to pages, so those frames are
+//! copies; they are made once and then shared.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -117,7 +117,7 @@ pub fn unpack(root: &Arc<Dentry>, ramdisk: &'static [u8]) -> (Unpacked, Result<(
         rest = &rest[first..];
         if !gz::is_gzip(rest) {
             let result = fill(root, Store::Loaded(rest), &mut total);
-            // What follows a plain archive and is no archive may be a compressed one: go on there.
+            // What follows a plain archive and is not an archive may be a compressed one: go on there.
             match result {
                 Err(UnpackError::Archive(Defect::BadMagic(at))) if at > 0 && gz::is_gzip(&rest[at..]) => {
                     rest = &rest[at..];

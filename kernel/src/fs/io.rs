@@ -1,8 +1,8 @@
 //! Source and destination of transfers: a program's buffers, or the kernel's own.
 //!
-//! [`Sink`] is filled by reads, [`Source`] is emptied by writes; both count what was moved, so that an error after the first
-//! byte still reports the bytes before it. Under a spin lock a copy touches only pages that are present: it fails with
-//! EFAULT, the caller unlocks, calls `fault_in` and tries again.
+//! [`Sink`] is filled by reads, [`Source`] is emptied by writes; both count what was moved, so that an error after the
+//! first byte still reports the bytes before it. Under a spin lock a copy touches only pages that are present: it fails
+//! with EFAULT, the caller unlocks, calls `fault_in` and tries again.
 
 use linux_abi::Errno;
 use machine::addr::UserAddr;
@@ -258,8 +258,8 @@ impl<'a> Source<'a> {
         self.left -= count;
     }
 
-    /// Puts the last `count` bytes back, as far as they came from the current buffer; answers how many that were. What could
-    /// not be read behind them is what [`Self::fault_in`] asks for.
+    /// Puts the last `count` bytes back, as far as they came from the current buffer; answers how many that were. What
+    /// could not be read behind them is what [`Self::fault_in`] asks for.
     pub fn rewind(&mut self, count: usize) -> usize {
         let SourceOrigin::User(buffers) = &mut self.origin else { return 0 };
         let back = count.min(buffers.moved);

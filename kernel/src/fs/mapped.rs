@@ -25,7 +25,8 @@ impl MappedFile {
         Self { file, _writer: None }
     }
 
-    /// For a shared mapping that is or may become writable: EPERM if the file is sealed against that (fcntl(2), `F_SEAL_WRITE`).
+    /// For a shared mapping that is or may become writable: EPERM if the file is sealed against that (fcntl(2),
+    /// `F_SEAL_WRITE`).
     pub fn writable(file: Arc<File>) -> Result<Self, Errno> {
         let writer = match file.inode().seals() {
             None => None,

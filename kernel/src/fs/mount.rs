@@ -1,7 +1,7 @@
 //! Mounts: the table of file systems and their mount points.
 //!
-//! One tree for all processes. A [`Mount`] joins (a part of) a file system to a mount point in another mount. The walk asks
-//! [`crossing`] only for dentries marked as mounted on, so the table's lock is off every ordinary path.
+//! One tree for all processes. A [`Mount`] joins (a part of) a file system to a mount point in another mount. The walk
+//! asks [`crossing`] only for dentries marked as mounted on, so the table's lock is off every ordinary path.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -217,8 +217,8 @@ pub fn all() -> Vec<Arc<Mount>> {
     MOUNTS.lock().iter().map(|placed| placed.mount.clone()).collect()
 }
 
-/// Takes the mount away whose top is `top`, and its copies in mounts that share with the one it stands in: EINVAL if it is
-/// none, EBUSY if something is mounted in it or, unless `lazy`, it is in use.
+/// Takes the mount away whose top is `top`, and its copies in mounts that share with the one it stands in: EINVAL if it
+/// is none, EBUSY if something is mounted in it or, unless `lazy`, it is in use.
 pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
     let mount = &top.mount;
     if !top.is_mount_root() {

@@ -1,4 +1,5 @@
-//! Makes, removes and moves names: the checks that are the same in every file system (mkdir(2), unlink(2), rename(2), …).
+//! Makes, removes and moves names: the checks that are the same in every file system (mkdir(2), unlink(2), rename(2),
+//! …).
 
 use alloc::sync::Arc;
 
@@ -64,8 +65,8 @@ pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno>
     dir.inode().link(&dir.dentry, name, from.inode())
 }
 
-/// `fs.protected_hardlinks`, on: a user who does not own a file makes names only for a harmless one: regular, without set-id bits,
-/// and his to read and write.
+/// `fs.protected_hardlinks`, on: a user who does not own a file makes names only for a harmless one: regular, without
+/// set-id bits, and his to read and write.
 fn check_link_source(walk: &Walk<'_>, attr: &Attr) -> Result<(), Errno> {
     let mode = attr.mode();
     let harmless = attr.kind() == S_IFREG && mode & 0o4000 == 0 && mode & 0o2010 != 0o2010;

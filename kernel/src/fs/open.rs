@@ -85,8 +85,8 @@ pub fn open_found(walk: &Walk<'_>, place: Path, how: How) -> Result<Arc<File>, E
     finish(place, how)
 }
 
-/// Opens a file for execution: EACCES unless it is a regular file that may be executed. Writing to it is ETXTBSY while the
-/// returned description lives.
+/// Opens a file for execution: EACCES unless it is a regular file that may be executed. Writing to it is ETXTBSY while
+/// the returned description lives.
 pub fn open_exec(walk: &Walk<'_>, path: &[u8], last: Last) -> Result<Arc<File>, Errno> {
     exec_found(walk, walk.find(path, last)?)
 }

@@ -58,8 +58,8 @@ impl Path {
         Ok(end)
     }
 
-    /// The path as `/proc` shows it: with ` (deleted)` behind a name that is gone, without a leading slash for things that have
-    /// no path (`pipe:[7]`).
+    /// The path as `/proc` shows it: with ` (deleted)` behind a name that is gone, without a leading slash for things
+    /// that have no path (`pipe:[7]`).
     pub fn display(&self, root: &Self) -> Vec<u8> {
         if self.dentry.parent().is_none() && !self.is_mount_root() {
             let mut name = self.dentry.name().to_vec();

@@ -1,7 +1,7 @@
 //! Seals of a file (fcntl(2), "File Sealing"): what is forbidden to it for good.
 //!
-//! [`Seals`] also counts the shared mappings that are or may become writable: they and `F_SEAL_WRITE` exclude each other, and one
-//! exchange of that count decides which of the two came first.
+//! [`Seals`] also counts the shared mappings that are or may become writable: they and `F_SEAL_WRITE` exclude each
+//! other, and one exchange of that count decides which of the two came first.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::SeqCst};
 
@@ -45,8 +45,8 @@ impl Seals {
         self.set.load(SeqCst)
     }
 
-    /// Adds seals; the caller keeps writers out meanwhile. EPERM if sealed against that, EINVAL for unknown ones, EBUSY for
-    /// `F_SEAL_WRITE` while the file is mapped shared and writable.
+    /// Adds seals; the caller keeps writers out meanwhile. EPERM if sealed against that, EINVAL for unknown ones, EBUSY
+    /// for `F_SEAL_WRITE` while the file is mapped shared and writable.
     pub fn add(&self, more: u32) -> Result<(), Errno> {
         if more & !ALL != 0 {
             return Err(Errno::EINVAL);

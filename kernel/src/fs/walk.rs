@@ -1,7 +1,8 @@
 //! Resolves path names (path_resolution(7)).
 //!
-//! A [`Walk`] has the caller, the start and the restrictions of a resolution (`RESOLVE_*` of openat2(2)). The path is read in
-//! place: no component is copied, no memory is allocated but for the targets of symbolic links that are shared with the inode.
+//! A [`Walk`] has the caller, the start and the restrictions of a resolution (`RESOLVE_*` of openat2(2)). The path is
+//! read in place: no component is copied, no memory is allocated but for the targets of symbolic links that are shared
+//! with the inode.
 
 use alloc::sync::Arc;
 
@@ -224,7 +225,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Follows a link in `dir` that leads to `place` whatever its name: ELOOP or EXDEV where the restrictions forbid that.
+    /// Follows a link in `dir` that leads to `place` whatever its name: ELOOP or EXDEV where the restrictions forbid
+    /// that.
     pub fn jump(&self, dir: &Path, place: Path) -> Result<Path, Errno> {
         if self.restrict & RESOLVE_NO_MAGICLINKS as u32 != 0 {
             return Err(Errno::ELOOP);
@@ -238,8 +240,8 @@ impl Walk<'_> {
         Ok(place)
     }
 
-    /// `fs.protected_symlinks`, on: EACCES for a link at the end of a path that stands in a sticky directory all may write, unless it
-    /// is the walker's or belongs to the directory's owner.
+    /// `fs.protected_symlinks`, on: EACCES for a link at the end of a path that stands in a sticky directory all may
+    /// write, unless it is the walker's or belongs to the directory's owner.
     pub fn check_trailing(&self, dir: &Path, link: &Attr) -> Result<(), Errno> {
         let around = dir.inode().attr();
         let trap = around.mode() & 0o1002 == 0o1002 && link.uid() != self.who.uid && link.uid() != around.uid();
@@ -284,7 +286,7 @@ fn check_length(name: &[u8]) -> Result<(), Errno> {
 }
 
 impl Attr {
-    /// Whether `who` may look names up here: ENOTDIR if it is no directory.
+    /// Whether `who` may look names up here: ENOTDIR if it is not a directory.
     #[inline]
     pub fn check_search(&self, who: &Caller<'_>) -> Result<(), Errno> {
         if !self.is_dir() {

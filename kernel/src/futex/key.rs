@@ -21,7 +21,8 @@ pub enum Key {
         /// User address of the word.
         addr: u64,
     },
-    /// A word of a file or of shared memory, whichever frame holds it now: frames go to other memory while a thread waits.
+    /// A word of a file or of shared memory, whichever frame holds it now: frames go to other memory while a thread
+    /// waits.
     Shared {
         /// Which one ([`Backing::identity`]).
         object: (u64, u64),
@@ -39,8 +40,8 @@ pub enum Need {
     Write,
 }
 
-/// The key of the word at `addr`: EINVAL for an address that is not aligned. `private` asks nothing of the memory; without it
-/// the word's page must be there, as `need` says, and a private page that cannot be written is EFAULT.
+/// The key of the word at `addr`: EINVAL for an address that is not aligned. `private` asks nothing of the memory;
+/// without it the word's page must be there, as `need` says, and a private page that cannot be written is EFAULT.
 pub fn key(addr: u64, private: bool, need: Need) -> Result<Key, Errno> {
     if !addr.is_multiple_of(4) {
         return Err(Errno::EINVAL);

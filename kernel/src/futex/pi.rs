@@ -1,11 +1,12 @@
 //! Priority-inheritance futexes (`FUTEX_LOCK_PI` and its kin): the word holds the owner, and the kernel hands it over.
 //!
-//! The word holds the owner's thread id, [`WAITERS`] while threads sleep for it, [`OWNER_DIED`] once an owner ended. Programs
-//! take and leave an uncontended one without a call. Waiters hang in one list under one lock, best first: real-time threads by
-//! priority, all others in order of arrival, as Linux sorts them. The owner is not made to run at a waiter's priority.
+//! The word holds the owner's thread id, [`WAITERS`] while threads sleep for it, [`OWNER_DIED`] once an owner ended.
+//! Programs take and leave an uncontended one without a call. Waiters hang in one list under one lock, best first:
+//! real-time threads by priority, all others in order of arrival, as Linux sorts them. The owner is not made to run at
+//! a waiter's priority.
 //!
-//! Under that lock nothing faults. An attempt that meets a page that is away or not writable says so ([`Attempt`]); its caller
-//! unlocks, faults the page in for what is needed, and tries again.
+//! Under that lock nothing faults. An attempt that meets a page that is away or not writable says so ([`Attempt`]); its
+//! caller unlocks, faults the page in for what is needed, and tries again.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -192,8 +193,9 @@ fn exchange(addr: u64, seen: u32, new: u32) -> Result<(), Attempt> {
     }
 }
 
-/// Takes the futex for the thread of `waiter`, or queues it, or with `try_only` fails with EAGAIN. The word is at `addr` of the
-/// running thread. `mixed`: threads wait for the same word with other operations. `mark` goes into the word that is taken.
+/// Takes the futex for the thread of `waiter`, or queues it, or with `try_only` fails with EAGAIN. The word is at
+/// `addr` of the running thread. `mixed`: threads wait for the same word with other operations. `mark` goes into the
+/// word that is taken.
 pub(super) fn attempt(
     waiting: &mut List,
     waiter: &Arc<Waiter>,

@@ -1,7 +1,7 @@
 //! Condition variables over PI futexes: `FUTEX_WAIT_REQUEUE_PI` and `FUTEX_CMP_REQUEUE_PI` (futex(2)).
 //!
-//! The thread waits at an ordinary word and says beforehand which futex it will need. Waking it means to take that futex for it,
-//! or to move it, still asleep, to those who wait for the futex. The two calls go with each other only.
+//! The thread waits at an ordinary word and says beforehand which futex it will need. Waking it means to take that
+//! futex for it, or to move it, still asleep, to those who wait for the futex. The two calls go with each other only.
 
 use alloc::sync::Arc;
 
@@ -61,8 +61,8 @@ enum Step {
     Again(bool, Attempt),
 }
 
-/// If the word at `addr` holds `expected`: takes the futex at `target` for the first of its waiters, or moves that one and up to
-/// `most` more to the futex's waiters; how many of both.
+/// If the word at `addr` holds `expected`: takes the futex at `target` for the first of its waiters, or moves that one
+/// and up to `most` more to the futex's waiters; how many of both.
 pub fn requeue(addr: u64, target: u64, private: bool, most: usize, expected: u32) -> Result<usize, Errno> {
     if addr == target {
         return Err(Errno::EINVAL);
@@ -105,7 +105,8 @@ fn move_waiters(addr: u64, target: u64, from: &Key, to: &Key, most: usize, expec
                 owner.grant();
             }
             Ok(Attempt::Queued) => drop(queue.remove(at)),
-            // Once some were moved the word is marked and its page there: only another thread's change can be in the way.
+            // Once some were moved the word is marked and its page there: only another thread's change can be in the
+            // way.
             Ok(_) | Err(_) if moved > 0 => break,
             Ok(failed) => return Ok(Step::Again(true, failed)),
             Err(error) => return Err(error),

@@ -1,7 +1,7 @@
 //! Robust futex lists: locks of a thread that ended are handed over (get_robust_list(2)).
 //!
-//! The list is the program's: it may be a circle, lead to memory that is not there or not writable, and change under the walk.
-//! A walk ends at the first link or lock that cannot be read or written, and after [`MAX_ENTRIES`].
+//! The list is the program's: it may be a circle, lead to memory that is not there or not writable, and change under
+//! the walk. A walk ends at the first link or lock that cannot be read or written, and after [`MAX_ENTRIES`].
 
 use core::sync::atomic::Ordering;
 

@@ -1,7 +1,7 @@
 //! The bytes of a pipe or a stream socket: a ring of frames that get memory when bytes reach them.
 //!
-//! Bytes go from the writer's buffer to a frame and from there to the reader's, nowhere else, and nothing is zeroed first. An
-//! empty ring begins again at its first frame, so a pipe that carries little holds one.
+//! Bytes go from the writer's buffer to a frame and from there to the reader's, nowhere else, and nothing is zeroed
+//! first. An empty ring begins again at its first frame, so a pipe that carries little holds one.
 
 use alloc::vec::Vec;
 

@@ -1,8 +1,8 @@
 //! epoll(7): a set of watched descriptions and the list of those that may be ready.
 //!
-//! Every watched description has an [`Item`], a hook in the queues its `poll` names. A wake-up puts the item on the ready list;
-//! waiting asks only the items on that list. What is reported when is decided by `kernel_logic::readiness`. How epolls may
-//! watch each other is [`nesting`]'s.
+//! Every watched description has an [`Item`], a hook in the queues its `poll` names. A wake-up puts the item on the
+//! ready list; waiting asks only the items on that list. What is reported when is decided by `kernel_logic::readiness`.
+//! How epolls may watch each other is [`nesting`]'s.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
@@ -248,8 +248,8 @@ impl Epoll {
         let mut again = Vec::new();
         while found < into.len() {
             let Some(item) = self.ready.lock().pop_front() else { break };
-            // An exchange, not a store: it must not move past the look at the sequence number that follows, or a wake-up in
-            // between finds the item listed, leaves it, and is never reported.
+            // An exchange, not a store: it must not move past the look at the sequence number that follows, or a
+            // wake-up in between finds the item listed, leaves it, and is never reported.
             item.listed.swap(false, AcqRel);
             let Some((events, data, sequence)) = item.report() else { continue };
             into[found] = Event { events, data, of: item.key };

@@ -1,7 +1,7 @@
 //! Pipes and FIFOs (pipe(7), fifo(7)).
 //!
-//! Writes of at most [`PIPE_BUF`] bytes arrive in one piece. Bytes are copied under the pipe's lock, where a program's page that
-//! is not present counts as a fault: the copy then makes it present outside the lock and tries again.
+//! Writes of at most [`PIPE_BUF`] bytes arrive in one piece. Bytes are copied under the pipe's lock, where a program's
+//! page that is not present counts as a fault: the copy then makes it present outside the lock and tries again.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -204,7 +204,8 @@ impl PipeEnd {
         self.pipe.state.lock().capacity
     }
 
-    /// Changes what the pipe holds at most (F_SETPIPE_SZ): rounded up to a power of two of pages; EBUSY if more is in it.
+    /// Changes what the pipe holds at most (F_SETPIPE_SZ): rounded up to a power of two of pages; EBUSY if more is in
+    /// it.
     pub fn set_capacity(&self, bytes: usize, privileged: bool) -> Result<usize, Errno> {
         if bytes > 1 << 31 {
             return Err(Errno::EINVAL);

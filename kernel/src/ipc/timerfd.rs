@@ -1,7 +1,7 @@
 //! Timer descriptors (timerfd_create(2)): a read returns the number of expirations since the last.
 //!
-//! A timer that went off is not armed again before it is read or polled: how often it would have gone off is then reckoned from its
-//! clock. So a short interval costs nothing while it is not read.
+//! A timer that went off is not armed again before it is read or polled: how often it would have gone off is then
+//! reckoned from its clock. So a short interval costs nothing while it is not read.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -92,8 +92,8 @@ impl TimerFd {
         self.clock
     }
 
-    /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, if it was not
-    /// has heard yet that the clock was set and this plan too is cancelled by that.
+    /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, if it
+    /// was not has heard yet that the clock was set and this plan too is cancelled by that.
     pub fn set(self: &Arc<Self>, plan: Plan) -> Result<(Nanos, Nanos), Errno> {
         let mut state = self.state.lock();
         let old = self.left(&mut state);

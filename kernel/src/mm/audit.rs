@@ -1,5 +1,5 @@
-//! Audits a new address space against its map, in the fortress profile: every page of it must agree with the range it lies in
-//! ([`kernel_logic::audit`] says what that means), and as many must be there as were counted.
+//! Audits a new address space against its map, in the fortress profile: every page of it must agree with the range it
+//! lies in ([`kernel_logic::audit`] says what that means), and as many must be there as were counted.
 
 use kernel_logic::audit;
 use machine::addr::PageRange;

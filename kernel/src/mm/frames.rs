@@ -4,8 +4,8 @@
 //! processor. A part of memory is kept back from programs, so that the kernel itself can go on when programs have used
 //! the rest up.
 //!
-//! What is kept about a frame is written when the frame may be needed, not at boot: first for [`FIRST`] frames, then for
-//! [`STEP`] more whenever those before run out. So the boot of a large machine costs what that of a small one does.
+//! What is kept about a frame is written when the frame may be needed, not at boot: first for [`FIRST`] frames, then
+//! for [`STEP`] more whenever those before run out. So the boot of a large machine costs what that of a small one does.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -113,9 +113,9 @@ pub fn is_low() -> bool {
     LOW.load(Ordering::Relaxed)
 }
 
-/// `ENOMEM` when [`is_low`]: asked before a program is given something that takes the kernel's own memory, and stays. So the
-/// kernel's small allocations, which cannot fail, never meet the end of memory. Who has `CAP_SYS_RESOURCE` may use up half of
-/// what is kept back.
+/// `ENOMEM` when [`is_low`]: asked before a program is given something that takes the kernel's own memory, and stays.
+/// So the kernel's small allocations, which cannot fail, never meet the end of memory. Who has `CAP_SYS_RESOURCE` may
+/// use up half of what is kept back.
 #[inline]
 pub fn spare() -> Result<(), Errno> {
     if is_low() { spare_of_reserve() } else { Ok(()) }
@@ -138,7 +138,8 @@ fn is_privileged() -> bool {
     try_current().is_none_or(|task| task.exceeds_limits())
 }
 
-/// Notes whether memory is low. Pages of programs stop at the reserve, so being well below it is the kernel's own doing.
+/// Notes whether memory is low. Pages of programs stop at the reserve, so being well below it is the kernel's own
+/// doing.
 #[inline]
 fn note_level(policy: &mut Policy) {
     let reserve = RESERVE.load(Ordering::Relaxed);
@@ -209,8 +210,8 @@ pub fn give_block(first: FrameNumber, order: u8) {
     }
 }
 
-/// What the buddy said to a frame given back. It keeps a frame that it holds already from being free twice; the fortress
-/// profile stops there, and does not believe a frame to be free that still has references.
+/// What the buddy said to a frame given back. It keeps a frame that it holds already from being free twice; the
+/// fortress profile stops there, and does not believe a frame to be free that still has references.
 fn released(frame: FrameNumber, accepted: bool) {
     if cfg!(feature = "fortress") {
         assert!(accepted, "frame {:#x} was given back twice", frame.0);

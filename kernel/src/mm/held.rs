@@ -16,8 +16,8 @@ pub struct Held {
 }
 
 impl AddressSpace {
-    /// What it keeps in memory beside resident pages, as far as that is known without waiting: for the choice of a victim when
-    /// memory is short.
+    /// What it keeps in memory beside resident pages, as far as that is known without waiting: for the choice of a
+    /// victim when memory is short.
     pub fn held(&self) -> Held {
         let Some(map) = self.try_lock() else { return Held::default() };
         let ranges = (map.vmas.len() * size_of::<Vma>()) as u64 / PAGE;

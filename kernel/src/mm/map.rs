@@ -162,7 +162,8 @@ impl AddressSpace {
         wanted
     }
 
-    /// Throws the pages of `start..end` away; private ones read as zeros, file pages as the file says (`MADV_DONTNEED`).
+    /// Throws the pages of `start..end` away; private ones read as zeros, file pages as the file says
+    /// (`MADV_DONTNEED`).
     pub fn discard(&self, start: u64, end: u64) -> Result<(), Errno> {
         let map = self.lock();
         let covered = map.vmas.is_covered(start, end);

@@ -1,9 +1,9 @@
 //! Address spaces: what a program has mapped, and the machine's page tables that follow.
 //!
-//! An [`AddressSpace`] pairs a VMA set (what *should* be where, [`kernel_logic::vma`]) with a [`UserSpace`] (what *is* mapped
-//! now). The set is the truth; pages appear on demand ([`fault`]), and every change of the set takes rights away from the
-//! tables before the call returns ([`map`]). One lock per space covers both. No operation here sleeps: files live in
-//! memory.
+//! An [`AddressSpace`] pairs a VMA set (what *should* be where, [`kernel_logic::vma`]) with a [`UserSpace`] (what *is*
+//! mapped now). The set is the truth; pages appear on demand ([`fault`]), and every change of the set takes rights away
+//! from the tables before the call returns ([`map`]). One lock per space covers both. No operation here sleeps: files
+//! live in memory.
 //!
 //! Tags on leaves say what a resident page counts as: [`TAG_ANON`], [`TAG_FILE`], [`TAG_SHMEM`].
 
@@ -116,8 +116,8 @@ pub enum Backing {
 }
 
 impl Backing {
-    /// What names the file or the shared memory among all there ever were, and the offset of the range's first byte in it;
-    /// `None` for what has no pages that others map.
+    /// What names the file or the shared memory among all there ever were, and the offset of the range's first byte in
+    /// it; `None` for what has no pages that others map.
     pub fn identity(&self) -> Option<((u64, u64), u64)> {
         match self {
             Backing::File { file, offset } => Some((file.identity(), *offset)),
@@ -160,7 +160,8 @@ pub struct AddressSpace {
     peak: AtomicU64,
     /// Registered for `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
     pub expedited: AtomicBool,
-    /// `PR_SET_DUMPABLE`: a process with the same ids may look into one that uses it. Inherited by a fork, set by execution.
+    /// `PR_SET_DUMPABLE`: a process with the same ids may look into one that uses it. Inherited by a fork, set by
+    /// execution.
     pub dumpable: AtomicBool,
 }
 

@@ -35,8 +35,8 @@ impl AddressSpace {
             let Some(page) = UserPage::new(page_down(at)) else { break };
             let offset = (at % PAGE) as usize;
             let part = (PAGE as usize - offset).min(len - done);
-            // Nothing may come between the fault, which gives the page the rights, and the copy: a page thrown away in between
-            // could leave a frame of the page cache there, which a private mapping must not write.
+            // Nothing may come between the fault, which gives the page the rights, and the copy: a page thrown away in
+            // between could leave a frame of the page cache there, which a private mapping must not write.
             let mut map = self.lock();
             let Some(frame) = self.frame_with(&mut map, at, page, access) else { break };
             copy(&frame, offset, done, part);

@@ -1,7 +1,7 @@
 //! Reverse mappings: from a file to the address spaces that may have pages of it.
 //!
-//! A file keeps one [`ReverseMap`] beside its pages. A space is entered before a page of the file can be mapped in it and leaves
-//! when it is gone, so that cutting the file visits those that may have mapped it, not every process.
+//! A file keeps one [`ReverseMap`] beside its pages. A space is entered before a page of the file can be mapped in it
+//! and leaves when it is gone, so that cutting the file visits those that may have mapped it, not every process.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -28,8 +28,8 @@ impl ReverseMap {
             return Ok(());
         }
         if spaces.len() == spaces.capacity() {
-            // Spaces that are gone, and further entries of one, make room first: the list is at most twice as long as there ever
-            // were mappers at once, however often they map.
+            // Spaces that are gone, and further entries of one, make room first: the list is at most twice as long as
+            // there ever were mappers at once, however often they map.
             spaces.retain(|space| space.strong_count() > 0);
             spaces.sort_unstable_by_key(|space| space.as_ptr().addr());
             spaces.dedup_by(|one, other| Weak::ptr_eq(one, other));
@@ -50,8 +50,8 @@ impl ReverseMap {
         });
     }
 
-    /// Pages `first..last` of the file are a hole now: mappings that show the file's own page there see zeros from now on. What
-    /// was copied on a write to a private mapping stays (fallocate(2)).
+    /// Pages `first..last` of the file are a hole now: mappings that show the file's own page there see zeros from now
+    /// on. What was copied on a write to a private mapping stays (fallocate(2)).
     pub fn punch(&self, first: u64, last: u64) {
         self.each(|space, vma, offset| {
             let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
@@ -62,7 +62,8 @@ impl ReverseMap {
         });
     }
 
-    /// Calls `visit` for every range that shows the file, with its space, whose map is locked, and the offset of its first byte.
+    /// Calls `visit` for every range that shows the file, with its space, whose map is locked, and the offset of its
+    /// first byte.
     fn each(&self, mut visit: impl FnMut(&AddressSpace, &Vma, u64)) {
         let spaces: Vec<Arc<AddressSpace>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         for space in spaces {

@@ -1,8 +1,8 @@
 //! `/proc` (proc(5)): processes and the system as files.
 //!
-//! Nothing is stored: a directory is a table of [`ProcEntry`]s ([`tables`]) or a list made when asked (processes, threads,
-//! descriptors), and a file's text is made when it is read from its start ([`text`]). A node of a process holds only ids; the
-//! process is looked up at each use, so a node of one that ended answers ENOENT or ESRCH.
+//! Nothing is stored: a directory is a table of [`ProcEntry`]s ([`tables`]) or a list made when asked (processes,
+//! threads, descriptors), and a file's text is made when it is read from its start ([`text`]). A node of a process
+//! holds only ids; the process is looked up at each use, so a node of one that ended answers ENOENT or ESRCH.
 
 mod limits;
 mod maps;
@@ -64,8 +64,8 @@ impl Target {
         access::check(&current(), &*self.thread()?, By::FileSystemIds).map_err(|_| Errno::EACCES)
     }
 
-    /// What `look` finds in it, if the running thread may look into it before and still after: an execution in between does not
-    /// show the new program.
+    /// What `look` finds in it, if the running thread may look into it before and still after: an execution in between
+    /// does not show the new program.
     fn look<T>(self, look: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
         self.check_access()?;
         let found = look()?;

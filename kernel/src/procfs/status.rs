@@ -99,7 +99,8 @@ fn layout(mm: Option<&AddressSpace>) -> Layout {
     Layout { code: map.code, stack: map.stack_start, args: map.args, envs: map.envs, brk: map.brk_start }
 }
 
-/// The layout as the caller may see it: addresses need access to the process, without it only a program's presence shows.
+/// The layout as the caller may see it: addresses need access to the process, without it only a program's presence
+/// shows.
 fn shown_layout(thread: Option<&Thread>, mm: Option<&AddressSpace>) -> Layout {
     if thread.is_none_or(|thread| access::check(&current(), thread, By::FileSystemIds).is_ok()) {
         return layout(mm);

@@ -18,8 +18,8 @@ pub fn idle_thread(task: Task) -> Option<ThreadRef> {
 
 static FIRST: Once<ThreadRef> = Once::new();
 
-/// Has the first processor start `thread` as soon as it idles: before that nothing can be scheduled. Only the first call
-/// counts.
+/// Has the first processor start `thread` as soon as it idles: before that nothing can be scheduled. Only the first
+/// call counts.
 pub fn start_first(thread: ThreadRef) {
     FIRST.set(thread).ok();
 }

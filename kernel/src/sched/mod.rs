@@ -8,9 +8,9 @@
 //! - a sleeping state: in no queue; the processor that moves it to `Queued` by compare-and-exchange puts it into one;
 //! - `Dead`: in no queue, for good.
 //!
-//! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request), which
-//! [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context. Work whose length a program chooses
-//! calls [`breathe`] on its way.
+//! The kernel is not preemptible: interrupts only leave marks ([`Cpu::timer_due`] and the machine's work request),
+//! which [`on_return`] and the idle loop act upon. So no lock here is taken in interrupt context. Work whose length a
+//! program chooses calls [`breathe`] on its way.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
@@ -40,8 +40,8 @@ use timer::Action;
 pub trait Schedulable {
     /// The scheduler's part of it.
     fn sched(&self) -> &SchedState;
-    /// Whether a signal must end a sleep of this kind; with [`Sleep::Interruptible`], whether it has any work to do on its way
-    /// to user mode.
+    /// Whether a signal must end a sleep of this kind; with [`Sleep::Interruptible`], whether it has any work to do on
+    /// its way to user mode.
     fn is_interrupted(&self, sleep: Sleep) -> bool;
     /// The timer went off while this thread ran: its limit of processor time is enforced. Thread context.
     fn ticked(&self);
@@ -142,7 +142,8 @@ pub fn runnable() -> u32 {
     queued + (online & !IDLE.load(Ordering::Relaxed)).count_ones()
 }
 
-/// Whether every processor idles and no thread is queued. A look from outside: true only as long as nothing wakes a thread.
+/// Whether every processor idles and no thread is queued. A look from outside: true only as long as nothing wakes a
+/// thread.
 pub fn is_quiet() -> bool {
     let online = cpu::online();
     online & !IDLE.load(Ordering::Relaxed) == 0
@@ -289,8 +290,8 @@ pub fn schedule() {
 
 /// `next`, unless it is still leaving another processor: then it is left to the queue of that one.
 ///
-/// Its turn must not begin before: it may not sleep after all, and takes a state of `Running` for its own, so that it would go on
-/// there and stand in a queue as well.
+/// Its turn must not begin before: it may not sleep after all, and takes a state of `Running` for its own, so that it
+/// would go on there and stand in a queue as well.
 fn parked(next: ThreadRef) -> Option<ThreadRef> {
     if next.is_parked() || next.sched().idle {
         return Some(next);
@@ -338,8 +339,8 @@ pub fn on_return() {
     }
 }
 
-/// A scheduling point of long work: acts upon the marks that interrupts left, and lets others run if this thread's turn is over.
-/// Every loop whose length a program chooses comes here at least once a millisecond, with no spin lock held.
+/// A scheduling point of long work: acts upon the marks that interrupts left, and lets others run if this thread's turn
+/// is over. Every loop whose length a program chooses comes here at least once a millisecond, with no spin lock held.
 #[inline]
 pub fn breathe() {
     let here = here();
@@ -395,7 +396,8 @@ pub fn on_console() {
 /// Makes sure the hardware timer expires by `deadline`.
 pub fn arm_by(here: &Cpu, deadline: Nanos) {
     if deadline < here.armed.load(Ordering::Relaxed) {
-        // An expiry between the two stores would leave the note at "not armed" and let a later deadline replace this one.
+        // An expiry between the two stores would leave the note at "not armed" and let a later deadline replace this
+        // one.
         let _off = machine::irq::off();
         here.armed.store(deadline, Ordering::Relaxed);
         machine::time::arm(deadline);

@@ -125,7 +125,8 @@ impl SchedState {
         self.idle
     }
 
-    /// Address of the queue it sleeps in (0 for none), and since when it has been in its present state without progress.
+    /// Address of the queue it sleeps in (0 for none), and since when it has been in its present state without
+    /// progress.
     pub fn waits(&self) -> (u64, Nanos) {
         let since = self.since.load(Ordering::Relaxed).max(self.progress.load(Ordering::Relaxed));
         (self.waits_in.load(Ordering::Relaxed), since)

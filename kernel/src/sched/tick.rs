@@ -1,9 +1,9 @@
 //! The tick: splits run time into user and system time, and enforces limits of processor time.
 //!
-//! While a program runs, its processor's timer is set at most [`PERIOD`] ahead. The interrupt finds the thread in user mode or
-//! in the kernel, and the time since the thread was last looked at counts as that; a look at the clock on every entry would
-//! cost more than most calls. On the way back to the program its limit of processor time is
-//! enforced ([`Schedulable::ticked`](super::Schedulable::ticked)).
+//! While a program runs, its processor's timer is set at most [`PERIOD`] ahead. The interrupt finds the thread in user
+//! mode or in the kernel, and the time since the thread was last looked at counts as that; a look at the clock on every
+//! entry would cost more than most calls. On the way back to the program its limit of processor time is enforced
+//! ([`Schedulable::ticked`](super::Schedulable::ticked)).
 
 use machine::time::{Nanos, now};
 

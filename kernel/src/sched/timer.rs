@@ -1,7 +1,8 @@
 //! Kernel timers: actions at a deadline of the monotonic clock, one set per processor.
 //!
-//! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context, and leaves
-//! at least half of the processor's time to its threads however many timers there are and however soon they repeat.
+//! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context,
+//! and leaves at least half of the processor's time to its threads however many timers there are and however soon they
+//! repeat.
 
 use alloc::sync::Arc;
 
@@ -63,8 +64,8 @@ const ROUNDS: u32 = 3;
 /// The longest a timer that is due waits for threads to have had their share.
 const LONGEST_PAUSE: Nanos = 100_000_000;
 
-/// Lets the timers that are due on this processor happen. If others become due as fast as they are handled, the rest waits as
-/// long as these took.
+/// Lets the timers that are due on this processor happen. If others become due as fast as they are handled, the rest
+/// waits as long as these took.
 pub fn expire(here: &'static Cpu) {
     let begun = now();
     let mut until = begun;

@@ -1,9 +1,10 @@
 //! A mutex whose waiters sleep, and whose holder may sleep and take page faults, which a spin lock forbids.
 //!
 //! It holds the data it guards. `Mutex<()>` guards an order of events (moves of a position, writes) whose data other
-//! threads read without it. Besides the data it is one byte ([`Claim`]), so that a lock and an unlock without contention are
-//! one exchange each. Waiters of all mutexes are parked in a few lists, found by the mutex's address; an unlock wakes the
-//! one that has waited longest. A newcomer may take the mutex before the one that was woken, which then parks again.
+//! threads read without it. Besides the data it is one byte ([`Claim`]), so that a lock and an unlock without
+//! contention are one exchange each. Waiters of all mutexes are parked in a few lists, found by the mutex's address; an
+//! unlock wakes the one that has waited longest. A newcomer may take the mutex before the one that was woken, which
+//! then parks again.
 
 use alloc::collections::VecDeque;
 
@@ -80,8 +81,8 @@ impl<T> Mutex<T> {
 }
 
 impl Parking for Parked {
-    /// Wakes the thread that has waited longest. The others count as having made progress: a program decides how many they
-    /// are, and only a thread that waits for a mutex which stays with one holder hangs.
+    /// Wakes the thread that has waited longest. The others count as having made progress: a program decides how many
+    /// they are, and only a thread that waits for a mutex which stays with one holder hangs.
     #[cold]
     fn released(address: usize) {
         let mut waiting = list_of(address).lock();

@@ -1,17 +1,17 @@
 //! Wait queues: where a thread sleeps until another changes what it waits for.
 //!
-//! The rule that loses no wake-up: a waiter queues itself, marks itself asleep and only then looks at its condition; a waker
-//! changes the condition and only then looks at the queue. Each side has a full barrier in between, so at least one of
-//! them sees the other.
+//! The rule that loses no wake-up: a waiter queues itself, marks itself asleep and only then looks at its condition; a
+//! waker changes the condition and only then looks at the queue. Each side has a full barrier in between, so at least
+//! one of them sees the other.
 //!
 //! Three kinds of waiters: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
-//! that stay queued until they are taken out (epoll). Hooks run after the queue is unlocked: one that is taken out at that
-//! moment may still run once.
+//! that stay queued until they are taken out (epoll). Hooks run after the queue is unlocked: one that is taken out at
+//! that moment may still run once.
 //!
 //! Threads that wait for one thing each of them can take (a connection, a message) wait exclusively
-//! ([`WaitQueue::wait_exclusive`]): [`WaitQueue::wake_one`] wakes the one that has waited longest, besides all that do not.
-//! No wake-up is lost: a thread that is taken out of the queue while it finds something by itself, or gives up, wakes the next;
-//! one that leaves something for others calls [`WaitQueue::wake_next`].
+//! ([`WaitQueue::wait_exclusive`]): [`WaitQueue::wake_one`] wakes the one that has waited longest, besides all that do
+//! not. No wake-up is lost: a thread that is taken out of the queue while it finds something by itself, or gives up,
+//! wakes the next; one that leaves something for others calls [`WaitQueue::wake_next`].
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -228,8 +228,8 @@ impl WaitQueue {
         self.finish_waking(entries);
     }
 
-    /// Wakes the thread that has waited longest among those that wait exclusively, and nothing else: what the caller took part
-    /// of, or leaves, is not new to the others.
+    /// Wakes the thread that has waited longest among those that wait exclusively, and nothing else: what the caller
+    /// took part of, or leaves, is not new to the others.
     #[inline]
     pub fn wake_next(&self) {
         if self.has_waiters() {
@@ -273,7 +273,8 @@ impl WaitQueue {
         self.wait_until(None, Sleep::Interruptible, condition)
     }
 
-    /// Sleeps until `condition` gives a value, `deadline` (of [`now`]) passes, or, if `sleep` allows it, a signal arrives.
+    /// Sleeps until `condition` gives a value, `deadline` (of [`now`]) passes, or, if `sleep` allows it, a signal
+    /// arrives.
     pub fn wait_until<T>(
         &self,
         deadline: Option<Nanos>,
@@ -283,8 +284,8 @@ impl WaitQueue {
         self.wait_as(false, deadline, sleep, condition)
     }
 
-    /// [`wait_until`](Self::wait_until), interruptibly and exclusively. What `condition` takes, any other thread that waits
-    /// exclusively here could take: a wake-up that goes to the wrong one is lost.
+    /// [`wait_until`](Self::wait_until), interruptibly and exclusively. What `condition` takes, any other thread that
+    /// waits exclusively here could take: a wake-up that goes to the wrong one is lost.
     pub fn wait_exclusive<T>(
         &self,
         deadline: Option<Nanos>,
@@ -381,8 +382,8 @@ impl WaitQueue {
 
 /// Waits on several queues at once.
 ///
-/// A file's `poll(waiter)` calls [`Waiter::add`] for each queue whose waking may change its answer; the caller looks at the
-/// answers after all queues were added, then [`Waiter::sleep`]s and asks again. Dropping it leaves every queue.
+/// A file's `poll(waiter)` calls [`Waiter::add`] for each queue whose waking may change its answer; the caller looks at
+/// the answers after all queues were added, then [`Waiter::sleep`]s and asks again. Dropping it leaves every queue.
 ///
 /// A queue that is added again is left as it is: a thread that polls one file under thousands of numbers is in its
 /// queue once.

@@ -90,8 +90,8 @@ fn make(kind: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     }
 }
 
-/// There is one devpts. Of its options (mount(8)) `ptmxmode` is heeded; the others are accepted: a terminal belongs to the user who
-/// opened the master.
+/// There is one devpts. Of its options (mount(8)) `ptmxmode` is heeded; the others are accepted: a terminal belongs to
+/// the user who opened the master.
 fn devpts(options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     let fs = pty::file_system()?;
     for option in options.split(|&byte| byte == b',') {
@@ -117,7 +117,8 @@ fn devtmpfs() -> Result<Arc<dyn FileSystem>, Errno> {
     Ok(fs)
 }
 
-/// Options of tmpfs(5): `size` and `nr_blocks` bound it, `mode`, `uid` and `gid` describe its top; `nr_inodes` the number of files.
+/// Options of tmpfs(5): `size` and `nr_blocks` bound it, `mode`, `uid` and `gid` describe its top; `nr_inodes` the
+/// number of files.
 fn new_tmpfs(options: &[u8]) -> Result<Arc<dyn FileSystem>, Errno> {
     let mut pages = half_of_memory();
     let (mut mode, mut uid, mut gid) = (0o1777, 0, 0);

@@ -81,7 +81,8 @@ fn setgid(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// Notes whether the real user `uid`, which the caller becomes, has more threads than `RLIMIT_NPROC` permits (execve(2), EAGAIN).
+/// Notes whether the real user `uid`, which the caller becomes, has more threads than `RLIMIT_NPROC` permits
+/// (execve(2), EAGAIN).
 fn note_processes(call: &Call<'_>, uid: u32) {
     let limit = call.task.process.limit(resource::NPROC);
     let exceeds = uid != 0 && limit != INFINITY && Account::of(uid).sum(Kind::Threads) > limit;
@@ -133,7 +134,8 @@ fn setregid(call: &mut Call<'_>) -> SysResult {
     Ok(0)
 }
 
-/// Whether the three ids wanted are those held, with a file system id that follows the effective one only if that was named.
+/// Whether the three ids wanted are those held, with a file system id that follows the effective one only if that was
+/// named.
 fn changes_nothing(wanted: [u32; 3], held: [u32; 3], file_system: u32) -> bool {
     let same = wanted.iter().zip(held).all(|(wanted, held)| *wanted == SAME || *wanted == held);
     same && (wanted[1] == SAME || wanted[1] == file_system)

@@ -74,7 +74,8 @@ enum Removal {
     File(MappedFile, u64),
 }
 
-/// `MADV_REMOVE`: a hole, which only shared mappings with the right to write may punch; ENOMEM, at the end, over one of those.
+/// `MADV_REMOVE`: a hole, which only shared mappings with the right to write may punch; ENOMEM, at the end, over one of
+/// those.
 fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
     let (mut at, mut holes) = (start, Ok(()));
     while at < end {

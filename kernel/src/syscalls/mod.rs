@@ -1,8 +1,8 @@
 //! System call dispatch: the table from numbers to functions.
 //!
-//! Each area lists its calls once, in a `CALLS` table of (number, function) next to the functions; [`TABLE`] is put together
-//! from those at compile time. A call that is not listed returns `ENOSYS`; it is counted, and with `debug=unimplemented`
-//! leaves an event.
+//! Each area lists its calls once, in a `CALLS` table of (number, function) next to the functions; [`TABLE`] is put
+//! together from those at compile time. A call that is not listed returns `ENOSYS`; it is counted, and with
+//! `debug=unimplemented` leaves an event.
 
 use alloc::sync::Arc;
 
@@ -256,8 +256,8 @@ fn finish(frame: &mut UserFrame, result: i64) {
     }
 }
 
-/// Answers a call with an entry in the thread's ring, with so many of its arguments. What is in registers is stored before the
-/// clock is read, which takes two of them.
+/// Answers a call with an entry in the thread's ring, with so many of its arguments. What is in registers is stored
+/// before the clock is read, which takes two of them.
 #[inline(always)]
 fn recorded<const ARGS: usize>(handler: Handler, frame: &mut UserFrame, nr: u64, [b, c]: [u64; 2]) {
     let (task, cpu) = current_here();

@@ -1,4 +1,5 @@
-//! kcmp(2): whether two threads share something the kernel keeps for them, and an order in which programs may sort such things.
+//! kcmp(2): whether two threads share something the kernel keeps for them, and an order in which programs may sort such
+//! things.
 
 use alloc::sync::Arc;
 
@@ -60,8 +61,8 @@ fn file(thread: &ThreadRef, number: u64) -> Result<Arc<crate::fs::File>, Errno> 
     thread.files.get().ok_or(Errno::EBADF)?.get(number as i32)
 }
 
-/// The description that an epoll of `thread` watches, by a `struct kcmp_epoll_slot`: epoll, descriptor, and which of those
-/// watched under that number.
+/// The description that an epoll of `thread` watches, by a `struct kcmp_epoll_slot`: epoll, descriptor, and which of
+/// those watched under that number.
 fn epoll_target(thread: &ThreadRef, at: u64) -> Result<usize, Errno> {
     let [numbers, which] = read_words(at)?;
     let epoll = file(thread, numbers & 0xffff_ffff)?;

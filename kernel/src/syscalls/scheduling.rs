@@ -153,8 +153,8 @@ const FLAG_RESET_ON_FORK: u64 = 1;
 const FLAG_KEEP_POLICY: u64 = 8;
 const FLAG_KEEP_PARAMS: u64 = 16;
 
-/// A `struct sched_attr` as `size`, `sched_policy`; flags; `sched_nice`, `sched_priority`; deadline parameters and clamps. A size
-/// that is not known is answered with E2BIG, and with the size that is.
+/// A `struct sched_attr` as `size`, `sched_policy`; flags; `sched_nice`, `sched_priority`; deadline parameters and
+/// clamps. A size that is not known is answered with E2BIG, and with the size that is.
 fn read_attr(at: u64) -> Result<[u64; 7], Errno> {
     let size = u64::from(UserPtr::<u32>::new(at).read()?);
     let size = if size == 0 { ATTR_BYTES[0] } else { size };

@@ -102,7 +102,7 @@ impl Writer {
         write_words(self.at.wrapping_add(self.used), &[length, u64::from(SOL_SOCKET) | u64::from(kind) << 32])
     }
 
-    /// Credentials of the sender. As on Linux, a buffer that cannot be written is no error.
+    /// Credentials of the sender. As on Linux, a buffer that cannot be written is not an error.
     pub(super) fn credentials(&mut self, sender: &Credentials) {
         const LENGTH: u64 = HEADER as u64 + 12;
         if self.left() < LENGTH {

@@ -1,7 +1,8 @@
 //! Permission to look into another process (ptrace(2), "Ptrace access mode checking").
 //!
-//! Memory and credentials of a thread change in one step under [`Task::identity`], and a check reads both under it: the memory a
-//! check returns belongs to the credentials it was made against, also while the thread executes a set-user-ID program.
+//! Memory and credentials of a thread change in one step under [`Task::identity`], and a check reads both under it: the
+//! memory a check returns belongs to the credentials it was made against, also while the thread executes a set-user-ID
+//! program.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -28,8 +29,8 @@ pub fn memory(me: &Task, target: &Task, by: By) -> Result<Option<Arc<AddressSpac
     take(me, target, by, |target| target.mm.get())
 }
 
-/// What `get` finds in `target`, if `me` may look into it: EPERM if not. `get` runs under [`Task::identity`], so what it finds
-/// belongs to the credentials that were checked.
+/// What `get` finds in `target`, if `me` may look into it: EPERM if not. `get` runs under [`Task::identity`], so what
+/// it finds belongs to the credentials that were checked.
 pub fn take<T>(me: &Task, target: &Task, by: By, get: impl FnOnce(&Task) -> T) -> Result<T, Errno> {
     let (found, creds, dumpable) = {
         let _one_step = target.identity.lock();
@@ -68,8 +69,8 @@ pub(super) fn switch(task: &Task, mm: Arc<AddressSpace>, creds: Arc<Creds>) -> O
     task.mm.set(Some(mm))
 }
 
-/// Gives a thread the credentials that `edit` makes of its own. If it may do more or other things now, it is not dumpable any
-/// more and its parent's death is not signalled to it.
+/// Gives a thread the credentials that `edit` makes of its own. If it may do more or other things now, it is not
+/// dumpable any more and its parent's death is not signalled to it.
 pub fn change_creds(task: &Task, edit: impl FnOnce(&mut Creds)) {
     let mut creds = (*task.creds()).clone();
     edit(&mut creds);

@@ -1,7 +1,8 @@
 //! Per-user sums of kernel resources: threads, queued signals, epoll watches, message queues.
 //!
-//! A user is a real user id. Credentials hold the [`Account`] of theirs, so counting needs no look-up; what was counted is a
-//! [`Charge`], given back to the same user when it is dropped, also after setuid(2). Root's account is always there.
+//! A user is a real user id. Credentials hold the [`Account`] of theirs, so counting needs no look-up; what was counted
+//! is a [`Charge`], given back to the same user when it is dropped, also after setuid(2). Root's account is always
+//! there.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};

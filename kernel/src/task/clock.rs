@@ -90,8 +90,8 @@ impl Clock {
         }
     }
 
-    /// When a sleep until `value` is worth another look. The processor time of a thread that sleeps stands still, so that the
-    /// moment [`Self::to_monotonic`] names comes without it.
+    /// When a sleep until `value` is worth another look. The processor time of a thread that sleeps stands still, so
+    /// that the moment [`Self::to_monotonic`] names comes without it.
     fn look_again(self, value: Nanos) -> Nanos {
         let due = self.to_monotonic(value);
         match self {

@@ -26,8 +26,8 @@ pub mod secure {
     pub const LOCKS: u32 = ALL << 1;
 }
 
-/// Capabilities that go with file system user 0: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE, MKNOD and
-/// MAC_OVERRIDE.
+/// Capabilities that go with file system user 0: CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, LINUX_IMMUTABLE,
+/// MKNOD and MAC_OVERRIDE.
 const FILE_CAPS: u64 = 0x1f | 1 << 9 | 1 << 27 | 1 << 32;
 
 /// User and group ids, and capabilities (credentials(7), capabilities(7)).
@@ -100,7 +100,8 @@ impl Creds {
         self.securebits & flag != 0
     }
 
-    /// Replaces the securebits: EPERM for a flag that is locked, for opening a lock, for unknown bits, and without CAP_SETPCAP.
+    /// Replaces the securebits: EPERM for a flag that is locked, for opening a lock, for unknown bits, and without
+    /// CAP_SETPCAP.
     pub fn set_securebits(&mut self, bits: u64) -> Result<(), Errno> {
         let old = u64::from(self.securebits);
         let locks = u64::from(secure::LOCKS);
@@ -113,7 +114,8 @@ impl Creds {
         Ok(())
     }
 
-    /// Settles account and capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID changes").
+    /// Settles account and capabilities after the user ids changed from `old` (capabilities(7), "Effect of user ID
+    /// changes").
     pub fn after_uid_change(&mut self, old: &Creds) {
         if self.uid != old.uid {
             self.account = Account::of(self.uid);
@@ -158,8 +160,8 @@ impl Creds {
         self.uid != self.euid || self.gid != self.egid
     }
 
-    /// Settles effective capabilities after the file system user changed from `old` (capabilities(7)): those about files go with
-    /// user 0 and come back with it, as far as they are permitted.
+    /// Settles effective capabilities after the file system user changed from `old` (capabilities(7)): those about
+    /// files go with user 0 and come back with it, as far as they are permitted.
     pub fn after_fsuid_change(&mut self, old: u32) {
         if self.has_secure(secure::NO_SETUID_FIXUP) {
             return;

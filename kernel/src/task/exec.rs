@@ -74,7 +74,8 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let secure = creds.after_exec(set_uid, set_gid);
     let old_stack = me.process.limit(resource::STACK);
     if secure {
-        // Another process in its directory could move it under the program; threads that go away with the execution cannot.
+        // Another process in its directory could move it under the program; threads that go away with the execution
+        // cannot.
         only_thread(me)?;
         if shares_places(me) && !old_creds.capable(cap::SETUID) {
             creds = (*old_creds).clone();
@@ -206,7 +207,8 @@ fn is_readable(creds: &Creds, program: &Program) -> bool {
     readable(&program.file) && program.interpreter.as_ref().is_none_or(|(file, ..)| readable(file))
 }
 
-/// Takes away what the caller set up for itself and could turn against a program with other ids (execve(2), personality(2)).
+/// Takes away what the caller set up for itself and could turn against a program with other ids (execve(2),
+/// personality(2)).
 fn settle_secure(me: &Thread, old: &Creds, new: &Creds, secure: bool, has_set_id: bool) {
     if secure || new.differs_for_others(old) {
         me.parent_death_signal.store(0, Ordering::Relaxed);

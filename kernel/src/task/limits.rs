@@ -1,4 +1,5 @@
-//! Resource limits (getrlimit(2)): the table, its defaults, and the rules for changing it; and how many threads there may be.
+//! Resource limits (getrlimit(2)): the table, its defaults, and the rules for changing it; and how many threads there
+//! may be.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -51,8 +52,8 @@ pub struct Limit {
 /// Most threads of the whole system (`kernel.threads-max`); 0 until it is set.
 static MAX_THREADS: AtomicU32 = AtomicU32::new(0);
 
-/// Most threads of the whole system: what was set, or as many as keep an eighth of memory for their kernel stacks, as Linux
-/// has it; never more than there are numbers.
+/// Most threads of the whole system: what was set, or as many as keep an eighth of memory for their kernel stacks, as
+/// Linux has it; never more than there are numbers.
 pub fn max_threads() -> u64 {
     let most = u64::from(PID_MAX) - APART;
     match MAX_THREADS.load(Ordering::Relaxed) {

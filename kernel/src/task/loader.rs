@@ -1,7 +1,7 @@
 //! Builds the memory of a program from its ELF file: segments, interpreter, stack, vDSO.
 //!
-//! Nothing here touches the running thread: the result is a new address space and where to begin in it, or an error that
-//! leaves the caller as it was.
+//! Nothing here touches the running thread: the result is a new address space and where to begin in it, or an error
+//! that leaves the caller as it was.
 
 use alloc::sync::Arc;
 use alloc::vec;

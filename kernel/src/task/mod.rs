@@ -1,8 +1,8 @@
 //! Threads and processes: the kernel's records of both.
 //!
-//! A *thread* ([`Task`], carried by the machine's thread of that name) is what runs; a *process* ([`Process`]) is what its
-//! threads share: identity, signal dispositions, limits, the family it belongs to. Memory, files and working directory are
-//! shared as `clone` was asked to and therefore belong to the thread, each behind a [`Slot`].
+//! A *thread* ([`Task`], carried by the machine's thread of that name) is what runs; a *process* ([`Process`]) is what
+//! its threads share: identity, signal dispositions, limits, the family it belongs to. Memory, files and working
+//! directory are shared as `clone` was asked to and therefore belong to the thread, each behind a [`Slot`].
 //!
 //! The family tree, groups and sessions live in [`tree`], under one lock; a process stays there as a zombie until its
 //! parent has waited for it.

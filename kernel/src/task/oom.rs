@@ -16,8 +16,8 @@ use crate::task::{Process, current, tree};
 use crate::trace::{self, limit};
 use crate::upper::Kwab;
 
-/// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. If no process is left
-/// to end, the kernel cannot go on. Thread context, no lock held.
+/// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. If no process is
+/// left to end, the kernel cannot go on. Thread context, no lock held.
 pub fn out_of_memory() -> bool {
     machine::frame::drain_magazines();
     let me = current();
@@ -72,9 +72,9 @@ fn choose() -> Option<Arc<Process>> {
     worst.map(|(_, process)| process)
 }
 
-/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, files without
-/// a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user besides root
-/// also answers for what that user has in flight through sockets, which no descriptor leads to.
+/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, files
+/// without a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user
+/// besides root also answers for what that user has in flight through sockets, which no descriptor leads to.
 fn footprint(process: &Process) -> u64 {
     let Some(thread) = process.threads.first() else { return 0 };
     let (mut pages, mut contents, mut nameless) = (0, 0, 0);

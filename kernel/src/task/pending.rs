@@ -29,8 +29,8 @@ impl PendingSignals {
         SigSet(self.set.load(Ordering::Acquire))
     }
 
-    /// Changes the queue and publishes its set. The sender's store and the receiver's look at its sleep state are ordered by
-    /// the store's full barrier.
+    /// Changes the queue and publishes its set. The sender's store and the receiver's look at its sleep state are
+    /// ordered by the store's full barrier.
     fn change<R>(&self, edit: impl FnOnce(&mut Pending<Charge>) -> R) -> R {
         let mut queue = self.queue.lock();
         let result = edit(&mut queue);

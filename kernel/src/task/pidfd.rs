@@ -1,5 +1,5 @@
-//! Descriptors that stand for processes (pidfd_open(2)): they poll readable once the process has ended, and keep meaning it
-//! after its number went to another.
+//! Descriptors that stand for processes (pidfd_open(2)): they poll readable once the process has ended, and keep
+//! meaning it after its number went to another.
 
 use alloc::sync::Arc;
 
@@ -33,7 +33,7 @@ pub fn open(me: &Task, process: &Arc<Process>, nonblocking: bool) -> Result<i32,
     me.files().install(file, 0, limit, true)
 }
 
-/// The process descriptor `fd` of `me` stands for; `EBADF` when it is no such descriptor.
+/// The process descriptor `fd` of `me` stands for; `EBADF` when it does not stand for one.
 pub fn process_of(me: &Task, fd: i32) -> Result<Arc<Process>, Errno> {
     let file = me.files().get(fd)?;
     file.ops.downcast::<PidFile>().map(|file| file.0.clone()).ok_or(Errno::EBADF)

@@ -1,4 +1,5 @@
-//! Restartable sequences (rseq(2)): tells a thread which processor it is on, and aborts a critical section it was moved out of.
+//! Restartable sequences (rseq(2)): tells a thread which processor it is on, and aborts a critical section it was moved
+//! out of.
 
 use core::sync::atomic::Ordering;
 

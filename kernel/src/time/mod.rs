@@ -1,7 +1,7 @@
 //! The wall clock, and the forms in which times are passed.
 //!
-//! The monotonic clock is the machine's; the wall clock is that plus an offset which `clock_settime` moves. Programs read both
-//! through the [`vdso`]. Processor time is counted by the scheduler and summed up by the task layer.
+//! The monotonic clock is the machine's; the wall clock is that plus an offset which `clock_settime` moves. Programs
+//! read both through the [`vdso`]. Processor time is counted by the scheduler and summed up by the task layer.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,12 +1,12 @@
 //! The vDSO: a small ELF library the kernel maps into every program, so that reading the clock needs no call.
 //!
-//! Two pages: a data page with the clock's parameters, then the image, whose code (assembled in the machine crate) reads
-//! the page before it. The image is put together here: headers, a dynamic section with symbol table, strings, hash and
-//! version definitions, then the code at [`machine::vdso::CODE_OFFSET`]. The sequence word in the data page is odd while an
-//! update is under way.
+//! Two pages: a data page with the clock's parameters, then the image, whose code (assembled in the machine crate)
+//! reads the page before it. The image is put together here: headers, a dynamic section with symbol table, strings,
+//! hash and version definitions, then the code at [`machine::vdso::CODE_OFFSET`]. The sequence word in the data page is
+//! odd while an update is under way.
 //!
-//! Every symbol has the version `LINUX_2.6`, as vdso(7) promises on x86-64: Go's runtime reads `DT_VERDEF` without asking
-//! whether it is there.
+//! Every symbol has the version `LINUX_2.6`, as vdso(7) promises on x86-64: Go's runtime reads `DT_VERDEF` without
+//! asking whether it is there.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -130,7 +130,8 @@ impl Image {
         self.put(at, &value.to_le_bytes());
     }
 
-    /// The version of each symbol, and both definitions: the image itself (index 1, named as it) and [`VERSION`] (index 2).
+    /// The version of each symbol, and both definitions: the image itself (index 1, named as it) and [`VERSION`] (index
+    /// 2).
     fn versions(&mut self, symbols: usize, soname: usize, version: usize) {
         for symbol in 1..=symbols {
             self.put(VERSYM + 2 * symbol, &2_u16.to_le_bytes());

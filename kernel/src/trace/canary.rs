@@ -1,8 +1,8 @@
 //! The program's stack canary around every call (`debug=canary`): a call that changes it has written where it must not.
 //!
 //! C libraries keep it 40 bytes into the thread's control block (the x86-64 ABI of gcc's stack protector). It is read
-//! without faulting anything in; a call that moves the thread pointer (`arch_prctl`) has another canary afterwards, and is
-//! not compared.
+//! without faulting anything in; a call that moves the thread pointer (`arch_prctl`) has another canary afterwards, and
+//! is not compared.
 
 use linux_abi::syscalls;
 use machine::crash::probe_read;

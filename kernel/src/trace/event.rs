@@ -1,8 +1,8 @@
 //! Event lines: `DBG {json}`, one per event, strict JSON, whole lines only.
 //!
-//! An event is put together in a buffer and written in one piece, so two processors never mix inside a line. Every event
-//! carries a sequence number, the processor and the time. An event too long for the buffer is replaced by a `dropped` one
-//! that counts, never cut in the middle.
+//! An event is put together in a buffer and written in one piece, so two processors never mix inside a line. Every
+//! event carries a sequence number, the processor and the time. An event too long for the buffer is replaced by a
+//! `dropped` one that counts, never cut in the middle.
 
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -20,8 +20,8 @@ use crate::upper::{Task, try_current};
 static SEQUENCE: AtomicU64 = AtomicU64::new(0);
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// Longest event line. It lies on the stack, a fifth of it, so functions that write events are never inlined: no frame that
-/// stays has room for one.
+/// Longest event line. It lies on the stack, a fifth of it, so functions that write events are never inlined: no frame
+/// that stays has room for one.
 pub const EVENT_BYTES: usize = 6144;
 
 /// Where an event's line is put together.

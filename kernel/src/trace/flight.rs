@@ -1,8 +1,8 @@
 //! The flight recorder: what each processor did last, always on.
 //!
-//! One ring per processor ([`kernel_logic::recorder`]); the functions here are the points that write it, and [`for_each`] is
-//! how a dump reads it, from any processor, at any moment, without a lock. Without the feature `recorders` every point is
-//! empty and the rings stay so.
+//! One ring per processor ([`kernel_logic::recorder`]); the functions here are the points that write it, and
+//! [`for_each`] is how a dump reads it, from any processor, at any moment, without a lock. Without the feature
+//! `recorders` every point is empty and the rings stay so.
 
 use kernel_logic::recorder::{Counts, Entry, Recorder};
 use kernel_logic::runqueue::ThreadState;
@@ -60,8 +60,9 @@ impl Event {
     }
 }
 
-/// Every event of a processor's ring that can be had, oldest first; how many could not although they should. Never waits,
-/// never faults, allocates nothing. A switch away from a thread that went to sleep reads as two events, the sleep first.
+/// Every event of a processor's ring that can be had, oldest first; how many could not although they should. Never
+/// waits, never faults, allocates nothing. A switch away from a thread that went to sleep reads as two events, the
+/// sleep first.
 pub fn for_each(cpu: CpuId, mut visit: impl FnMut(&Event)) -> u32 {
     if !ON || cpu.0 as usize >= MAX_CPUS {
         return 0;
@@ -145,7 +146,8 @@ fn put<const GIVEN: usize>(kind: FlightKind, words: [u64; GIVEN]) {
 }
 
 /// Another thread gets the processor. Reads as `a` process and `c` thread it is taken from, `b` process it is given to,
-/// `d` the number of the state ([`ThreadState`]) the first was left in; `a` and `c` are absent where no earlier switch is kept.
+/// `d` the number of the state ([`ThreadState`]) the first was left in; `a` and `c` are absent where no earlier switch
+/// is kept.
 #[inline(always)]
 pub fn switch(left_in: ThreadState, to: &Task, at: Nanos) {
     put(FlightKind::CONTEXT_SWITCH, [at, to.ids(), u64::from(left_in as u8)]);

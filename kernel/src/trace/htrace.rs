@@ -1,7 +1,7 @@
 //! The hierarchical tracer (`debug=htrace`): every span's two ends with its nesting, in a ring per processor.
 //!
-//! Events are kept, not printed, so that tracing does not change what it traces more than it must; [`report`] prints and
-//! forgets them. Nesting is counted per thread; an interrupt nests in the thread it interrupts.
+//! Events are kept, not printed, so that tracing does not change what it traces more than it must; [`report`] prints
+//! and forgets them. Nesting is counted per thread; an interrupt nests in the thread it interrupts.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -55,7 +55,8 @@ fn put(id: Id, end: u8, depth: u32, data: u64) {
     RINGS.here().put(end, [cycles(), now(), data, who, (id as u64) << 32 | u64::from(depth)]);
 }
 
-/// Writes what the rings hold and was not written before: `htrace` events processor by processor, then `htrace_summary`.
+/// Writes what the rings hold and was not written before: `htrace` events processor by processor, then
+/// `htrace_summary`.
 #[inline(never)]
 pub fn report() {
     for cpu in (0..MAX_CPUS as u32).map(CpuId).filter(|cpu| cpu::online() >> cpu.0 & 1 != 0) {

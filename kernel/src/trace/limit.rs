@@ -1,8 +1,8 @@
 //! Rate limits of console lines that programs can cause.
 //!
-//! Each kind of line has a [`Limit`]: [`BURST`] lines in [`INTERVAL`], as Linux's `printk_ratelimit`; the others are counted.
-//! The count is written as a `suppressed` event before the next line that passes, and by [`report`] when categories are
-//! switched and before the machine goes off.
+//! Each kind of line has a [`Limit`]: [`BURST`] lines in [`INTERVAL`], as Linux's `printk_ratelimit`; the others are
+//! counted. The count is written as a `suppressed` event before the next line that passes, and by [`report`] when
+//! categories are switched and before the machine goes off.
 
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};

@@ -1,9 +1,9 @@
 //! Trace points: enabled categories, recorders, and event lines.
 //!
-//! Always on: what each processor ([`flight`]) and each thread ([`ring`]) did last. On request, by category: event lines
-//! ([`event`]), profiles and spans. Categories are bits in one word, set by `debug=` and through `/proc/sys/kernel/debug`; a
-//! site that is off costs one relaxed load. Every layer may have trace points, so this one knows no other: what it records of
-//! a thread is in [`Traced`], and [`die`] reaches the crash path through [`Fatal`].
+//! Always on: what each processor ([`flight`]) and each thread ([`ring`]) did last. On request, by category: event
+//! lines ([`event`]), profiles and spans. Categories are bits in one word, set by `debug=` and through
+//! `/proc/sys/kernel/debug`; a site that is off costs one relaxed load. Every layer may have trace points, so this one
+//! knows no other: what it records of a thread is in [`Traced`], and [`die`] reaches the crash path through [`Fatal`].
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -143,8 +143,8 @@ pub fn report() {
     limit::report();
 }
 
-/// Switches categories on by a comma list; `all` and `none` are understood, from left to right. Unknown names are returned
-/// one by one and change nothing.
+/// Switches categories on by a comma list; `all` and `none` are understood, from left to right. Unknown names are
+/// returned one by one and change nothing.
 pub fn select(list: &[u8], unknown: impl FnMut(&[u8])) {
     set(ON.load(Ordering::Relaxed) | Category::Panic as u32, list, unknown);
 }

@@ -1,4 +1,5 @@
-//! Time per kind of call and in page faults (`debug=profile`), and per phase (`debug=trace`): the meters and their reports.
+//! Time per kind of call and in page faults (`debug=profile`), and per phase (`debug=trace`): the meters and their
+//! reports.
 //!
 //! Reports are event lines: when the category is switched off through
 //! `/proc/sys/kernel/debug`, and before the machine is switched off or rebooted. A report resets the counts.

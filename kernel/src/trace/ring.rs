@@ -1,8 +1,8 @@
 //! Every thread's last system calls, always on: number, arguments, result, processor, duration.
 //!
-//! A thread's ring ([`kernel_logic::recorder::calls`]) is written by that thread alone, without a lock; a process's calls are
-//! those of its threads. Rings are handed from ended threads to new ones, so that a fork clears nothing. Without the feature
-//! `recorders` all are one that is never written.
+//! A thread's ring ([`kernel_logic::recorder::calls`]) is written by that thread alone, without a lock; a process's
+//! calls are those of its threads. Rings are handed from ended threads to new ones, so that a fork clears nothing.
+//! Without the feature `recorders` all are one that is never written.
 
 #[cfg(feature = "recorders")]
 use alloc::sync::Arc;
@@ -75,9 +75,9 @@ impl Drop for Calls {
     }
 }
 
-/// A thread's calls as the dump format has them, oldest first; how many could not be had although they should. Never waits,
-/// never faults, allocates nothing; the thread may be running on another processor. The last call that takes no slot
-/// (getpid and its like) stands where it was made, with its number only.
+/// A thread's calls as the dump format has them, oldest first; how many could not be had although they should. Never
+/// waits, never faults, allocates nothing; the thread may be running on another processor. The last call that takes no
+/// slot (getpid and its like) stands where it was made, with its number only.
 pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&SyscallRecord<'static>)) -> u32 {
     let mut brief = task.calls().last_brief();
     let bare =

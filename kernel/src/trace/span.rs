@@ -1,8 +1,8 @@
 //! Spans: stretches of kernel code with a name, timed (`debug=trace`) and told one by one with their nesting
 //! (`debug=htrace`).
 //!
-//! `let _span = span(Id::ExecParse);` is all a site needs: the stretch ends where the value is dropped. With both categories
-//! off that costs one relaxed load and one comparison.
+//! `let _span = span(Id::ExecParse);` is all a site needs: the stretch ends where the value is dropped. With both
+//! categories off that costs one relaxed load and one comparison.
 
 use kernel_logic::meter::Meter;
 use machine::time::cycles;

@@ -71,7 +71,8 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usiz
     }
 }
 
-/// Requests to the master of a pseudo-terminal: they mean the terminal, as on its own side. `waiting` is what could be read.
+/// Requests to the master of a pseudo-terminal: they mean the terminal, as on its own side. `waiting` is what could be
+/// read.
 pub(super) fn handle_master(tty: &Arc<Tty>, request: u64, argument: u64, waiting: usize) -> Result<usize, Errno> {
     match request {
         FIONREAD => write_int(argument, waiting as i32),

@@ -1,5 +1,5 @@
-//! Job control: which session a terminal controls, and which of its process groups may use it now (credentials(7), setsid(2),
-//! tcsetpgrp(3), "Job control" of POSIX 11.1).
+//! Job control: which session a terminal controls, and which of its process groups may use it now (credentials(7),
+//! setsid(2), tcsetpgrp(3), "Job control" of POSIX 11.1).
 
 use alloc::sync::Arc;
 
@@ -111,7 +111,8 @@ pub(super) fn signal_foreground(tty: &Tty, signal: u8) {
     send_group(control.foreground, control.session, signal);
 }
 
-/// Signals the members of a group in `session`. The group may be gone and its number another session's: none is told then.
+/// Signals the members of a group in `session`. The group may be gone and its number another session's: none is told
+/// then.
 fn send_group(group: Pid, session: Pid, signal: u8) {
     for process in tree::group_members(group).iter().filter(|process| group != 0 && process.sid() == session) {
         // It may be ending.
@@ -119,8 +120,8 @@ fn send_group(group: Pid, session: Pid, signal: u8) {
     }
 }
 
-/// Stops a background group that reads (SIGTTIN) or writes or changes settings (SIGTTOU): the call is restarted when it comes to
-/// the foreground. EIO where the signal could not help: it is blocked or ignored, or the group is orphaned.
+/// Stops a background group that reads (SIGTTIN) or writes or changes settings (SIGTTOU): the call is restarted when it
+/// comes to the foreground. EIO where the signal could not help: it is blocked or ignored, or the group is orphaned.
 pub(super) fn check_background(tty: &Arc<Tty>, signal: u8) -> Result<(), Errno> {
     let task = task::current();
     let process = &task.process;

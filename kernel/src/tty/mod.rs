@@ -1,7 +1,7 @@
 //! Terminals: the console on the first serial line, and pseudo-terminals ([`pty`]).
 //!
-//! A [`Tty`] joins the line discipline of `kernel_logic::tty` to a device and to job control: which session it controls, which of
-//! its process groups may read and write ([`job`]). Requests are in [`ioctl`].
+//! A [`Tty`] joins the line discipline of `kernel_logic::tty` to a device and to job control: which session it
+//! controls, which of its process groups may read and write ([`job`]). Requests are in [`ioctl`].
 
 mod ioctl;
 mod job;
@@ -75,8 +75,8 @@ pub fn console() -> &'static Arc<Tty> {
     }
 }
 
-/// Whether input on the console can wake a thread: one waits for it, or a key can send its foreground group a signal. Waits for
-/// no lock.
+/// Whether input on the console can wake a thread: one waits for it, or a key can send its foreground group a signal.
+/// Waits for no lock.
 pub fn console_can_wake() -> bool {
     CONSOLE_TTY.get().is_some_and(|tty| {
         let controls = tty.control.try_lock().is_none_or(|control| control.foreground != 0);
@@ -128,8 +128,8 @@ pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
     job::disassociate(tty, session.id);
 }
 
-/// Output on its way to the screen, shown in few pieces: a line and its end together, so that no event of another processor
-/// comes between them.
+/// Output on its way to the screen, shown in few pieces: a line and its end together, so that no event of another
+/// processor comes between them.
 struct Gathered<'t> {
     tty: &'t Tty,
     trust: Trust,

@@ -1,7 +1,8 @@
 //! Pseudo-terminals (pty(7)): a terminal whose screen and keyboard are another descriptor, the master.
 //!
-//! What programs write to the terminal, and what it echoes, waits in its [`Wire`] for the master to read; what the master writes
-//! is typed. Opening `/dev/ptmx` makes a pair and its node in devpts; closing the master hangs the terminal up.
+//! What programs write to the terminal, and what it echoes, waits in its [`Wire`] for the master to read; what the
+//! master writes is typed. Opening `/dev/ptmx` makes a pair and its node in devpts; closing the master hangs the
+//! terminal up.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;

@@ -232,7 +232,7 @@ mod tests {
     fn a_look_from_farther_away_shows_the_span_around() {
         let flame = flame();
         let inner = flame.focus(3).unwrap();
-        assert_eq!(flame.around(inner), flame.focus(0), "the span that fills its outer one is no step");
+        assert_eq!(flame.around(inner), flame.focus(0), "the span that fills its outer one is not a step");
         assert_eq!(flame.around(flame.focus(0).unwrap()), None);
         assert_eq!(
             (flame.neighbour(2, true), flame.neighbour(2, false), flame.neighbour(3, true)),

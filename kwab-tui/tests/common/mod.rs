@@ -86,7 +86,7 @@ impl Driven {
     /// Presses keys by name.
     pub(crate) fn keys(&mut self, names: &[&str]) -> &mut Self {
         for name in names {
-            let key = Key::parse(name).unwrap_or_else(|| panic!("{name} is no key"));
+            let key = Key::parse(name).unwrap_or_else(|| panic!("{name} is not a key"));
             self.act(Action::Key(KeyEvent::new(key.code, key.modifiers)));
         }
         self

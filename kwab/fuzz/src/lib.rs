@@ -49,7 +49,7 @@ fn append(dump: &mut Vec<u8>, seq: u32, kind: SectionKind, payload: &[u8]) {
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// One byte.
+    /// The next byte of the input; 0 behind its end.
     pub fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;

@@ -179,7 +179,7 @@ fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
             text.lines().find(|line| line.starts_with(&frame)).unwrap_or_else(|| panic!("no frame {number}: {text}"));
         assert!(line.contains(&format!("{caller:016x}")), "{line} is not {caller:#x}: {text}");
     }
-    assert!(text.contains("LWP 1000001"), "the second processor is no thread: {text}");
+    assert!(text.contains("LWP 1000001"), "the second processor is not a thread: {text}");
 }
 
 /// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is

@@ -171,7 +171,7 @@ mod tests {
         let mut region = vec![0; 64 << 10];
         put(&mut region, 32 << 10, 8192, 3, "late");
         region.copy_within((32 << 10)..(32 << 10) + 100, 48 << 10);
-        assert!(is_channel(&region), "an empty first slot is no log");
+        assert!(is_channel(&region), "an empty first slot is not a log");
         let report = import(&region);
         assert_eq!(report.dumps.len(), 2);
         assert!(report.dumps[0].missing.is_empty());

@@ -39,7 +39,7 @@ impl Image {
     /// Opens a file; its index comes from the cache, or is built and put there.
     ///
     /// # Errors
-    /// [`SymbolError`] when it cannot be read, is no ELF file or too wide to index.
+    /// [`SymbolError`] when it cannot be read, is not an ELF file or too wide to index.
     pub fn open(path: &Path, cache: &IndexCache) -> Result<Self, SymbolError> {
         Self::from_bytes(ImageBytes::File(path.to_path_buf()), cache)
     }

@@ -132,7 +132,7 @@ pub enum SymbolError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The file is no ELF file, or a broken one.
+    /// The file is not an ELF file, or a broken one.
     #[error("{path}: not a usable ELF image: {source}")]
     Elf {
         /// Path of the file that is not a usable ELF image.

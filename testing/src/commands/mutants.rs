@@ -1,14 +1,14 @@
-//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--kept DIR] [--json]`: changes the kernel at random places and
-//! asks whether `kwab` finds the changed function.
+//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--kept DIR] [--json]`: changes the kernel at random
+//! places and asks whether `kwab` finds the changed function.
 //!
-//! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one kernel, each
-//! behind a switch, in a scratch checkout below `build/mutants`; the first time the compiler takes minutes to name those that
-//! do not build. A sample of those that the loads
-//! come to is booted, one at a time and each with the loads that come to it, and sorted: unnoticed, different output,
-//! program died, kernel died, hung. Of what died or hung `kwab` is asked with the dump and, apart from that, with the serial
-//! log alone. The sample is stratified by file; the same seed draws the same mutants of the same sources. What was found
-//! lies in `build/mutants/SEED/ID`; `--kept DIR` asks `kwab` again about the cases in such a folder and boots nothing. The
-//! tables say what their columns mean. A mutant that could not be judged at all fails the command; a wrong diagnosis does not.
+//! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one
+//! kernel, each behind a switch, in a scratch checkout below `build/mutants`; the first time the compiler takes minutes
+//! to name those that do not build. A sample of those that the loads come to is booted, one at a time and each with the
+//! loads that come to it, and sorted: unnoticed, different output, program died, kernel died, hung. Of what died or
+//! hung `kwab` is asked with the dump and, apart from that, with the serial log alone. The sample is stratified by
+//! file; the same seed draws the same mutants of the same sources. What was found lies in `build/mutants/SEED/ID`;
+//! `--kept DIR` asks `kwab` again about the cases in such a folder and boots nothing. The tables say what their columns
+//! mean. A mutant that could not be judged at all fails the command; a wrong diagnosis does not.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{paths, results::Kept};
 
-/// Its arguments.
+/// The arguments of `cargo xtask mutants`.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// What the sample is drawn by.
@@ -73,7 +73,8 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     results::verdict(&failures)
 }
 
-/// A few described changes with few loads, for the test of everything: an error names each that was not judged as it must be.
+/// A few described changes with few loads, for the test of everything: an error names each that was not judged as it
+/// must be.
 pub fn slice(consent: Consent) -> Result<()> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let kwab = score::program()?;

@@ -1,6 +1,7 @@
 //! Mutants that are described in words instead of drawn: a function and a piece of its text to be replaced.
 //!
-//! For the slice of every test run, which cannot wait until `cargo-mutants` is installed. The kinds of change are its kinds.
+//! For the slice of every test run, which cannot wait until `cargo-mutants` is installed. The kinds of change are its
+//! kinds.
 
 use std::path::Path;
 
@@ -24,7 +25,8 @@ pub struct Change {
     pub to: &'static str,
 }
 
-/// The mutant that a change describes. An error when the file has no such function, or several, or not exactly one such text.
+/// The mutant that a change describes. An error when the file has no such function, or several, or not exactly one such
+/// text.
 pub fn mutant(root: &Path, change: &Change) -> Result<Mutant> {
     let Change { file, function, from, to } = *change;
     let text = paths::read(&root.join(file))?;

@@ -1,7 +1,8 @@
 //! Boots a kernel with the loads and sorts what became of it.
 //!
-//! One boot per kernel, two processors, memory for dumps. A guest that says nothing for `SILENCE`, without the time that
-//! the host did not give it, hangs and is asked for a dump by a non-maskable interrupt, as a developer would do by hand.
+//! One boot per kernel, two processors, memory for dumps. A guest that says nothing for `SILENCE`, without the time
+//! that the host did not give it, hangs and is asked for a dump by a non-maskable interrupt, as a developer would do by
+//! hand.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -42,7 +42,7 @@ impl Kernel {
     pub fn asked(&self, memory: &[u8]) -> Result<BTreeSet<u32>> {
         let mut asked = BTreeSet::new();
         for at in memmem::find_iter(memory, MAGIC) {
-            // A copy of the image that did not run has no mark; what lies behind the last switch is no mark either.
+            // A copy of the image that did not run has no mark, and neither has what lies behind the last switch.
             let marks = memory[at + HEAD..].iter().take_while(|mark| **mark <= 1);
             asked.extend((0..).zip(marks).filter(|(_, mark)| **mark == 1).map(|(number, _)| number));
         }

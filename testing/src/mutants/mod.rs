@@ -1,11 +1,11 @@
 //! Changes the kernel at random and asks `kwab` what happened.
 //!
-//! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`switch`] puts them into the sources, each behind
-//! a switch, [`tree`] builds all of them as one kernel in a scratch checkout, and [`kernel`] turns one on. [`loads`] is what
-//! each has to do, [`guest`] boots it and sorts what became of it, beside the kernel with no mutation on ([`baseline`]),
-//! which also tells which mutants the loads come to, and [`reach`] which load to which; [`sample`] draws some of those. For what died or hung, [`score`] asks
-//! `kwab` and compares the answer with the mutated function, whose names [`names`] knows. [`Session`] does all of it for one
-//! mutant, [`report`] makes the tables.
+//! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`switch`] puts them into the sources,
+//! each behind a switch, [`tree`] builds all of them as one kernel in a scratch checkout, and [`kernel`] turns one on.
+//! [`loads`] is what each has to do, [`guest`] boots it and sorts what became of it, beside the kernel with no mutation
+//! on ([`baseline`]), which also tells which mutants the loads come to, and [`reach`] which load to which; [`sample`]
+//! draws some of those. For what died or hung, [`score`] asks `kwab` and compares the answer with the mutated function,
+//! whose names [`names`] knows. [`Session`] does all of it for one mutant, [`report`] makes the tables.
 //!
 //! The kernel is kept as `build/mutants/SEED/kernel`, and of every mutant a folder `build/mutants/SEED/ID`: the change
 //! (`mutant.diff`), the outcome (`row.json`), the console (`serial.log`), and of a case the dump (`dump.kwab`) and what

@@ -1,8 +1,9 @@
 //! Which functions a kernel image has, and whether a text names one of them: the truth that `kwab` is compared with.
 //!
 //! A mutated function is known by its file and lines, so its names are taken from the debugging information (by
-//! `addr2line`, not by `kwab`'s own reader): every function with an instruction of those lines in it, closures included.
-//! A text names it by one of these names, or by `symbol+0xoffset` where the code at that place was inlined from it.
+//! `addr2line`, not by `kwab`'s own reader): every function with an instruction of those lines in it, closures
+//! included. A text names it by one of these names, or by `symbol+0xoffset` where the code at that place was inlined
+//! from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -37,7 +38,7 @@ impl Names {
     /// Reads an image with debugging information.
     pub fn of(kernel: &Path) -> Result<Self> {
         let bytes = std::fs::read(kernel).with_context(|| format!("cannot read {}", kernel.display()))?;
-        let elf = object::File::parse(&*bytes).context("the kernel is no ELF file")?;
+        let elf = object::File::parse(&*bytes).context("the kernel is not an ELF file")?;
         let code = elf.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.address() != 0);
         let code: Vec<_> = code.collect();
         let symbols =
@@ -77,7 +78,8 @@ impl Names {
             let (file, line) = frame.location.map_or((None, None), |at| (at.file.map(str::to_owned), at.line));
             chain.push((name, file, line));
         }
-        // Without full debugging information a function has no path there; that of the physical one is in the symbol table.
+        // Without full debugging information a function has no path there; that of the physical one is in the symbol
+        // table.
         if let Some((name, ..)) = chain.last_mut()
             && name.as_ref().is_none_or(|name| !name.contains("::"))
         {

@@ -1,8 +1,8 @@
 //! Which loads come to which mutation: every load is booted once alone, with no mutation on.
 //!
-//! A mutant that few loads come to is booted with those alone, which takes a fraction of the time of all; what it does to a
-//! load that never runs its code (a leak, a corrupted page) goes unnoticed then. The start of the system is part of
-//! every boot. The table is kept as long as kernel and loads are the same.
+//! A mutant that few loads come to is booted with those alone, which takes a fraction of the time of all; what it does
+//! to a load that never runs its code (a leak, a corrupted page) goes unnoticed then. The start of the system is part
+//! of every boot. The table is kept as long as kernel and loads are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

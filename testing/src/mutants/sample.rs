@@ -1,8 +1,8 @@
 //! Draws a sample of mutants that the same seed always draws again.
 //!
-//! Stratified by file, so that no large file dominates: files come in random order, round after round, and in its turn a
-//! file gives a mutant of its next function, functions in random order too. The sample of any size is the beginning of one
-//! order of all mutants: a longer run contains the shorter one.
+//! Stratified by file, so that no large file dominates: files come in random order, round after round, and in its turn
+//! a file gives a mutant of its next function, functions in random order too. The sample of any size is the beginning
+//! of one order of all mutants: a longer run contains the shorter one.
 
 use std::collections::BTreeMap;
 

@@ -51,8 +51,8 @@ pub struct Score {
 }
 
 impl Score {
-    /// Whether the first hypothesis is above [`SURE`] and its claim names a function of the kernel while neither the claim
-    /// nor the evidence names the mutated one.
+    /// Whether the first hypothesis is above [`SURE`] and its claim names a function of the kernel while neither the
+    /// claim nor the evidence names the mutated one.
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         self.blames.is_some() && self.score.is_some_and(|score| score > SURE)

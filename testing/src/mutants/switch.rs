@@ -1,8 +1,9 @@
 //! Puts many mutations into one text, each behind a switch: the mutated kernel is built once and not once per mutation.
 //!
-//! Mutation `n` of `a < b` into `a > b` becomes `(if on(n) { a > b } else { a < b })`, a body returns its replacement at once,
-//! an arm that is deleted gets a guard that never holds. All of it stays on its line, so that the debugging information
-//! names the same lines as without. An operator is replaced in the syntax tree: it keeps the operands that it has.
+//! Mutation `n` of `a < b` into `a > b` becomes `(if on(n) { a > b } else { a < b })`, a body returns its replacement
+//! at once, an arm that is deleted gets a guard that never holds. All of it stays on its line, so that the debugging
+//! information names the same lines as without. An operator is replaced in the syntax tree: it keeps the operands that
+//! it has.
 //!
 //! Left out is what no switch can be put into: constants, `const fn`, conditions with a `let`, patterns.
 
@@ -54,8 +55,8 @@ pub fn switched(text: &str, mutants: &[(u32, &Mutant)]) -> Result<Switched> {
     Ok(Switched { left_out, ..put(text, inserts) })
 }
 
-/// The module that holds the switches, with room for `count`: the magic, the number of the one that is on, and which were asked
-/// for.
+/// The module that holds the switches, with room for `count`: the magic, the number of the one that is on, and which
+/// were asked for.
 #[must_use]
 pub fn module(count: usize) -> String {
     let magic = std::str::from_utf8(MAGIC).unwrap_or_default();
@@ -160,7 +161,8 @@ fn tokens(text: &str) -> Option<String> {
     (!text.contains('\n')).then_some(text)
 }
 
-/// Puts everything in. At one byte what closes comes before what opens, inner before outer there, outer before inner here.
+/// Puts everything in. At one byte what closes comes before what opens, inner before outer there, outer before inner
+/// here.
 fn put(text: &str, mut inserts: Vec<Insert>) -> Switched {
     let order = |insert: &Insert| {
         let depth = if insert.opens { usize::MAX - insert.length } else { insert.length };
@@ -322,8 +324,8 @@ mod tests {
     use super::super::list::{Position, Span};
     use super::*;
 
-    const TEXT: &str = "fn f(a: u32, b: u32) -> bool {\n    let c = a < b && // why\n        !g();\n    match a {\n        \
-                        1 => c,\n        2 if b == 3 => true,\n        _ => false,\n    }\n}\n";
+    const TEXT: &str = "fn f(a: u32, b: u32) -> bool {\n    let c = a < b && // why\n        !g();\n    \
+                        match a {\n        1 => c,\n        2 if b == 3 => true,\n        _ => false,\n    }\n}\n";
 
     /// A mutant of `TEXT` whose mutated text is the first `from` in line `line`.
     fn mutant(genre: &str, line: usize, from: &str, to: &str) -> Mutant {
@@ -360,8 +362,8 @@ mod tests {
         ])
         .text;
         assert!(text.contains(&format!(
-            "let c = (if {ON}(2) {{ a < b || ! g () }} else {{ (if {ON}(0) {{ a > b }} else {{ (if {ON}(1) {{ a == b }} \
-             else {{ a < b }}) }}) && // why\n        (if {ON}(3) {{ g () }} else {{ !g() }}) }});"
+            "let c = (if {ON}(2) {{ a < b || ! g () }} else {{ (if {ON}(0) {{ a > b }} else {{ \
+             (if {ON}(1) {{ a == b }} else {{ a < b }}) }}) && // why\n        (if {ON}(3) {{ g () }} else {{ !g() }}) }});"
         )));
     }
 

@@ -1,9 +1,10 @@
-//! The scratch checkout that mutants are built in: a copy of the workspace below `build/`, with a target folder of its own.
+//! The scratch checkout that mutants are built in: a copy of the workspace below `build/`, with a target folder of its
+//! own.
 //!
-//! The working tree is only read. Files are written when their bytes differ, so that cargo builds again no more than what
-//! changed. [`Tree::build`] puts all mutations in behind switches (`super::switch`) and takes those out again that the compiler
-//! refuses, until it has no complaint: a mutation is blamed for an error in what was put in for it, else in the expression
-//! or the function around it.
+//! The working tree is only read. Files are written when their bytes differ, so that cargo builds again no more than
+//! what changed. [`Tree::build`] puts all mutations in behind switches (`super::switch`) and takes those out again that
+//! the compiler refuses, until it has no complaint: a mutation is blamed for an error in what was put in for it, else
+//! in the expression or the function around it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -75,8 +76,8 @@ impl Tree {
         Ok(Self { root: folder.join("tree"), target: folder.join("target") })
     }
 
-    /// Builds a kernel with these mutations in it, each with its index as its number. Those that are known not to build are
-    /// left out from the start.
+    /// Builds a kernel with these mutations in it, each with its index as its number. Those that are known not to build
+    /// are left out from the start.
     pub fn build(&self, mutants: &[Mutant], known: &BTreeMap<u32, String>) -> Result<Built> {
         let mut left_out = known.clone();
         for round in 1..=ROUNDS {

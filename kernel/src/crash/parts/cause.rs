@@ -229,7 +229,8 @@ fn put_cpu(dump: &mut Dump<'_>, subject: &Subject<'_>, cpu: CpuId) -> Result<(),
     })
 }
 
-/// The registers of a set: first the sixteen that every instruction may name, then instruction pointer and flags, then the rest.
+/// The registers of a set: first the sixteen that every instruction may name, then instruction pointer and flags, then
+/// the rest.
 pub(super) fn general(set: &Set) -> [(RegId, u64); 21] {
     [
         (RegId::RAX, set.rax),
@@ -284,7 +285,8 @@ pub(super) fn put_set(
             (RegId::KERNEL_GS_BASE, control.kernel_gs_base),
         ];
         more.into_iter().for_each(&mut add);
-        // Of a death that was no page fault it is the address of some fault before, which a reader would take for the cause.
+        // Of a death that was no page fault it is the address of some fault before, which a reader would take for the
+        // cause.
         if role == RegisterRole::STOPPED || trap.is_some_and(|(vector, _)| matches!(vector, 8 | 14)) {
             add((RegId::CR2, control.cr2));
         }

@@ -146,7 +146,8 @@ pub fn boot_id() -> BootId {
     BOOT.get().copied().unwrap_or(BootId(id))
 }
 
-/// What the parts cost: nanoseconds and bytes by section kind, of the dump that was written last. Told in its last section.
+/// What the parts cost: nanoseconds and bytes by section kind, of the dump that was written last. Told in its last
+/// section.
 pub(super) struct Cost([(AtomicU64, AtomicU64); KINDS]);
 
 /// Section kinds that are told of.

@@ -1,8 +1,8 @@
 //! The sections of a dump in order of value, and the collector of each.
 //!
-//! The same parts tell of a dead kernel ([`super::panic`]), of a program that died of a signal ([`process`]) and of a system
-//! that lives ([`live`]). A part is collected into one section; it has a budget of time, takes locks only when they are free, and
-//! reads memory only by probing. What it cannot get it leaves out, and the end of the dump says so.
+//! The same parts tell of a dead kernel ([`super::panic`]), of a program that died of a signal ([`process`]) and of a
+//! system that lives ([`live`]). A part is collected into one section; it has a budget of time, takes locks only when
+//! they are free, and reads memory only by probing. What it cannot get it leaves out, and the end of the dump says so.
 
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Reason};
@@ -192,8 +192,8 @@ const fn part(
     Collector { kind, scopes, budget: millis * MS, collect }
 }
 
-/// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds, also where a
-/// busy host emulates the processor and takes it away for longer than that.
+/// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds,
+/// also where a busy host emulates the processor and takes it away for longer than that.
 pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::IDENTITY, ALL, 50, cause::identity),
     part(SectionKind::CAUSE, ALL, 50, cause::cause),

@@ -1,8 +1,9 @@
 //! Process dumps: written when a fatal signal ends a program, while the system runs on.
 //!
-//! It goes into the memory region or onto the disk when there is one. On the serial console it would take tens of kilobytes
-//! of armour per process, so that is done only when asked for: `coredump=serial`, at most [`MOST_ON_SERIAL`] times per boot;
-//! `coredump=off` writes none anywhere. The thread that dies writes it itself, before its memory is given up.
+//! It goes into the memory region or onto the disk when there is one. On the serial console it would take tens of
+//! kilobytes of armour per process, so that is done only when asked for: `coredump=serial`, at most [`MOST_ON_SERIAL`]
+//! times per boot; `coredump=off` writes none anywhere. The thread that dies writes it itself, before its memory is
+//! given up.
 //!
 //! `RLIMIT_CORE` bounds its size as it bounds that of a core file (core(5)): below [`LEAST`] bytes none is written.
 //! Where a user's share of the channel is used up, its programs are not dumped ([`kernel_logic::dumpspace`]).

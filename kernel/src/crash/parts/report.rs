@@ -19,8 +19,8 @@ const MAX_RANGES: usize = 24;
 /// Of [`general`] those that the event has: up to the flags.
 const REPORTED: usize = 18;
 
-/// Writes `crash_report` for a signal of the program's own making (a fault, an abort), and nothing for `kill`. A program
-/// that crashes again and again is reported as often as [`limit`] lets it.
+/// Writes `crash_report` for a signal of the program's own making (a fault, an abort), and nothing for `kill`. A
+/// program that crashes again and again is reported as often as [`limit`] lets it.
 pub fn fatal_signal(task: &Task, user: &UserFrame, info: &SigInfo) {
     let self_made = SigSet::SYNCHRONOUS.has(info.signal) || info.signal == kernel_logic::signal::sig::ABRT;
     if is_on(Category::Panic) && self_made && limit::CRASHES.admits() {

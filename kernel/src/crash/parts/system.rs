@@ -86,8 +86,8 @@ fn put_pages(dump: &mut Dump<'_>, name: &str, pages: u64) -> Result<(), Stop> {
     })
 }
 
-/// Memory in use by process. A page that processes share counts for each of them: the sum may be more than there is in use, and
-/// less only if pages were lost.
+/// Memory in use by process. A page that processes share counts for each of them: the sum may be more than there is in
+/// use, and less only if pages were lost.
 fn owners(dump: &mut Dump<'_>) -> Result<(), Stop> {
     let (mut programs, mut tables, mut threads) = (0, 0, 0);
     dump.get(|| {

@@ -1,10 +1,11 @@
-//! Notices a thread that takes the same page fault for ever: each is said to be resolved, and the instruction faults again.
+//! Notices a thread that takes the same page fault for ever: each is said to be resolved, and the instruction faults
+//! again.
 //!
 //! Such a thread goes back to user mode after every fault, so its processor looks alive. The timer interrupt counts the
-//! faults of the thread it finds, and once it has done nothing else for as long as `watchdog=` allows, the flight recorder
-//! tells whether they are one and the same. Others may take a page away again and again, by calls of threads that share the
-//! memory or of any process that shares the file: while a right is lost in the thread's space, it has a reason to fault, and
-//! nothing is claimed.
+//! faults of the thread it finds, and once it has done nothing else for as long as `watchdog=` allows, the flight
+//! recorder tells whether they are one and the same. Others may take a page away again and again, by calls of threads
+//! that share the memory or of any process that shares the file: while a right is lost in the thread's space, it has a
+//! reason to fault, and nothing is claimed.
 
 use kernel_logic::stall::{Repeating, Running};
 use kwab_format::record::{CauseKind, FlightKind, Reason};

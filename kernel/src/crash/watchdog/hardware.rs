@@ -1,8 +1,8 @@
 //! A timer of the machine that interrupts by NMI when no processor has taken its own timer's interrupt for too long.
 //!
-//! Every timer interrupt of any processor sets it again, at most once a second. It expires later than a neighbour notices, so
-//! it has the word only where no processor is left that runs. A machine without such a timer (microvm) is not watched; the host
-//! can ask for a dump by an NMI there.
+//! Every timer interrupt of any processor sets it again, at most once a second. It expires later than a neighbour
+//! notices, so it has the word only where no processor is left that runs. A machine without such a timer (microvm) is
+//! not watched; the host can ask for a dump by an NMI there.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

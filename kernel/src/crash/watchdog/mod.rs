@@ -1,13 +1,13 @@
-//! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken, a system in which
-//! nothing runs ([`quiet`]), a page fault that is never resolved ([`faults`]).
+//! Notices that nothing moves any more: a processor that is stuck in the kernel, a thread that is never woken, a system
+//! in which nothing runs ([`quiet`]), a page fault that is never resolved ([`faults`]).
 //!
-//! Every processor's timer expires at least once per [`HEARTBEAT`], also when it is idle. The interrupt only leaves a mark, which the
-//! processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point ([`crate::sched::breathe`]):
-//! a call of any length that comes to those makes progress. A mark that stays for too long is a *soft lockup*. A
-//! processor that does not even take its interrupt, a *hard lockup*, is noticed by its neighbour or, where there is none that
-//! runs, by a timer of the machine ([`hardware`]). A thread that sleeps where no signal can wake it for too long is *hung*. All
-//! end in a dump; [`patience`] has the limits. A program that loops in user mode is no hang: a dump that is asked for
-//! shows where it is.
+//! Every processor's timer expires at least once per [`HEARTBEAT`], also when it is idle. The interrupt only leaves a
+//! mark, which the processor acts upon when it idles, goes back to user mode or, in long work, at a scheduling point
+//! ([`crate::sched::breathe`]): a call of any length that comes to those makes progress. A mark that stays for too long
+//! is a *soft lockup*. A processor that does not even take its interrupt, a *hard lockup*, is noticed by its neighbour
+//! or, where there is none that runs, by a timer of the machine ([`hardware`]). A thread that sleeps where no signal
+//! can wake it for too long is *hung*. All end in a dump; [`patience`] has the limits. A program that loops in user
+//! mode is not a hang: a dump that is asked for shows where it is.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

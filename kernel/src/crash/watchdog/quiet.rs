@@ -1,7 +1,8 @@
 //! Notices that no program runs and none will: every processor idles and nothing is left that could wake a thread.
 //!
-//! What can wake one is an armed timer, input on the console that a thread waits for, or a key on a terminal that controls a
-//! session. An init that waits for input is therefore no stall. With `stall=` a limit for any silence is set beside.
+//! What can wake one is an armed timer, input on the console that a thread waits for, or a key on a terminal that
+//! controls a session. An init that waits for input is therefore no stall. With `stall=` a limit for any silence is set
+//! beside.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,8 @@
 //! Dentries: a dentry joins a name in a directory to an inode and knows its parent.
 //!
-//! There is no separate cache to look names up in: a file system keeps its own names (tmpfs keeps dentries in its directories,
-//! procfs makes them when asked). A dentry holds its parent, never its children, so a path keeps its name while it is open.
+//! There is no separate cache to look names up in: a file system keeps its own names (tmpfs keeps dentries in its
+//! directories, procfs makes them when asked). A dentry holds its parent, never its children, so a path keeps its name
+//! while it is open.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -127,7 +128,8 @@ impl Dentry {
         (start, link.parent.clone())
     }
 
-    /// Writes the path within its file system to the end of `into` without waiting for a lock; the part that could be had.
+    /// Writes the path within its file system to the end of `into` without waiting for a lock; the part that could be
+    /// had.
     pub fn try_path<'b>(&self, into: &'b mut [u8]) -> &'b [u8] {
         let mut end = into.len();
         let start = self.try_prepend(into, &mut end, 64);

@@ -1,8 +1,8 @@
 //! Open file descriptions: what a descriptor stands for.
 //!
 //! A [`File`] owns the path it was opened at, the status flags and the position; what its bytes are is up to its
-//! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first byte
-//! is not an error of the call (read(2), write(2)).
+//! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first
+//! byte is not an error of the call (read(2), write(2)).
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -51,8 +51,8 @@ pub trait FileOps: Any + Send + Sync {
         Err(Errno::EINVAL)
     }
 
-    /// Moves bytes out of `source` to `position` on, or to the end for [`END`]. Answers where the bytes began: `position` unless
-    /// the file appends, or has no end.
+    /// Moves bytes out of `source` to `position` on, or to the end for [`END`]. Answers where the bytes began:
+    /// `position` unless the file appends, or has no end.
     fn write(&self, _file: &File, _position: u64, _source: &mut Source<'_>) -> Result<u64, Errno> {
         Err(Errno::EINVAL)
     }
@@ -93,8 +93,8 @@ pub trait FileOps: Any + Send + Sync {
         }
     }
 
-    /// Pages of kernel memory that what is behind it holds, as far as that is known without waiting: for the choice of a
-    /// victim when memory is short.
+    /// Pages of kernel memory that what is behind it holds, as far as that is known without waiting: for the choice of
+    /// a victim when memory is short.
     fn held_pages(&self) -> usize {
         0
     }
@@ -155,8 +155,8 @@ pub struct File {
     flags: AtomicU32,
     seeking: Seeking,
     position: AtomicU64,
-    /// Orders reads and writes that move the position (read(2): atomic with respect to threads). The position is beside it
-    /// because fdinfo and `lseek` look at it while a read sleeps.
+    /// Orders reads and writes that move the position (read(2): atomic with respect to threads). The position is beside
+    /// it because fdinfo and `lseek` look at it while a read sleeps.
     position_lock: Mutex<()>,
     /// Owns record locks or a flock that close must give up, or has asked for [`FileOps::closed`].
     pub has_locks: AtomicBool,
@@ -323,8 +323,8 @@ impl File {
         outcome(source.done(), result)
     }
 
-    /// pwritev2 with RWF_APPEND: writes at the end. The file's own position moves behind the bytes if none is given, else it
-    /// stays.
+    /// pwritev2 with RWF_APPEND: writes at the end. The file's own position moves behind the bytes if none is given,
+    /// else it stays.
     pub fn append(&self, position: Option<u64>, source: &mut Source<'_>) -> Result<usize, Errno> {
         if self.seeking != Seeking::Position {
             return match position {

@@ -1,8 +1,9 @@
-//! What every file system provides: inodes; their names ([`dentry`]) and their open descriptions ([`file`]) refer to each other.
+//! What every file system provides: inodes; their names ([`dentry`]) and their open descriptions ([`file`]) refer to
+//! each other.
 //!
-//! An [`Inode`] is a file without a name. What all have in common (type, mode, owner, times, link count) sits in an [`Attr`]
-//! that every implementation embeds, so that permission checks and stat need no call per field. Names belong to dentries
-//! ([`dentry`]); what reading and writing does belongs to [`file::FileOps`].
+//! An [`Inode`] is a file without a name. What all have in common (type, mode, owner, times, link count) sits in an
+//! [`Attr`] that every implementation embeds, so that permission checks and stat need no call per field. Names belong
+//! to dentries ([`dentry`]); what reading and writing does belongs to [`file::FileOps`].
 
 use alloc::sync::Arc;
 use core::any::Any;
@@ -154,8 +155,8 @@ pub trait Inode: Any + Send + Sync {
         Mapping::Refused
     }
 
-    /// The frame that holds page `index` of the file, which mappings share with read and write. A page past the end of the
-    /// file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
+    /// The frame that holds page `index` of the file, which mappings share with read and write. A page past the end of
+    /// the file is ENXIO (the program gets SIGBUS). For [`PageUse::Read`] the caller maps it read-only.
     fn page(&self, _index: u64, _use: PageUse) -> Result<Frame, Errno> {
         Err(Errno::ENODEV)
     }
@@ -186,8 +187,8 @@ pub trait Inode: Any + Send + Sync {
         0
     }
 
-    /// Copies what the file held from byte `at` on when it was unpacked, for checks of its pages: how many bytes there are.
-    /// `None` if it was not unpacked from an archive, was written since, or is locked by a stopped processor.
+    /// Copies what the file held from byte `at` on when it was unpacked, for checks of its pages: how many bytes there
+    /// are. `None` if it was not unpacked from an archive, was written since, or is locked by a stopped processor.
     fn original(&self, _at: u64, _to: &mut [u8]) -> Option<usize> {
         None
     }

@@ -1,7 +1,7 @@
 //! The bytes of a regular file: frames by page number, shared with mappings.
 //!
-//! The map's lock is held only to look a frame up or put one in, never while bytes are copied: a copy may fault, and the fault
-//! may want a page of this very file. Writers lock a mutex, so that appends do not overwrite each other.
+//! The map's lock is held only to look a frame up or put one in, never while bytes are copied: a copy may fault, and
+//! the fault may want a page of this very file. Writers lock a mutex, so that appends do not overwrite each other.
 
 use alloc::sync::Arc;
 use core::cmp::Ordering;

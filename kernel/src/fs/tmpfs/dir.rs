@@ -1,7 +1,7 @@
 //! Directories of tmpfs: adding, removing and moving names.
 //!
-//! Each change is made under the directory's lock; a rename, which touches two directories, is also alone among renames, so
-//! that no two of them can wait for each other or make a loop together.
+//! Each change is made under the directory's lock; a rename, which touches two directories, is also alone among
+//! renames, so that no two of them can wait for each other or make a loop together.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering::Relaxed;
@@ -289,7 +289,8 @@ fn check_room(entries: &Entries<'_>) -> Result<(), Errno> {
     if entries.is_full() { Err(Errno::ENOSPC) } else { Ok(()) }
 }
 
-/// Whether the file may lose its name as what the caller takes it for; an empty directory takes no entries from here on.
+/// Whether the file may lose its name as what the caller takes it for; an empty directory takes no entries from here
+/// on.
 fn close_for_good(entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
     if entry.is_mounted_on() {
         return Err(Errno::EBUSY);

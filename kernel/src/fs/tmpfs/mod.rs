@@ -1,10 +1,11 @@
 //! The memory file system: the root, `/dev`, and what `mount -t tmpfs` gives.
 //!
 //! Names live in the directories themselves ([`node`]), bytes in frames that mappings share ([`data`]). A file of the
-//! initramfs begins as a range of the archive: reads copy from there, and only a mapping or a write gives a page its own frame.
+//! initramfs begins as a range of the archive: reads copy from there, and only a mapping or a write gives a page its
+//! own frame.
 //!
-//! The tree holds itself together by two-way references (a directory its entries, an entry its parent), so the last mount that
-//! goes takes it apart.
+//! The tree holds itself together by two-way references (a directory its entries, an entry its parent), so the last
+//! mount that goes takes it apart.
 
 mod data;
 mod dir;
@@ -143,8 +144,8 @@ impl TmpFs {
         self.pool.most_nodes.store(if most == 0 { u64::MAX } else { most }, Relaxed);
     }
 
-    /// Holds only files without a name, which go with the programs that use them: they may take what programs may, and there
-    /// may be any number.
+    /// Holds only files without a name, which go with the programs that use them: they may take what programs may, and
+    /// there may be any number.
     pub fn hold_nameless(&self) {
         self.limit_nodes(0);
         self.pool.named.store(false, Relaxed);

@@ -1,7 +1,7 @@
 //! Handing over PI futexes whose owner ends.
 //!
-//! If the ending thread can reach the word it hands it over at once. If not (its mapping is gone, or was never there), the best
-//! waiter becomes the *heir*: it stays in the list, is woken, and writes the word itself.
+//! If the ending thread can reach the word it hands it over at once. If not (its mapping is gone, or was never there),
+//! the best waiter becomes the *heir*: it stays in the list, is woken, and writes the word itself.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -18,8 +18,8 @@ use crate::task::Task;
 /// Attempts at a word that other threads keep changing, for a thread that ends and cannot be killed once more.
 const ATTEMPTS: u32 = 1000;
 
-/// The running thread ends: what others wait for and it still has goes to them, also where a program's own clean-up has already
-/// emptied the word. From here on it is waited for no more.
+/// The running thread ends: what others wait for and it still has goes to them, also where a program's own clean-up has
+/// already emptied the word. From here on it is waited for no more.
 pub fn release_all(me: &Task) {
     loop {
         let held = {
@@ -87,7 +87,8 @@ fn appoint(waiting: &mut List, key: &Key, owner: u32) {
     heir.grant();
 }
 
-/// The running thread is an heir: writes itself into the word. EFAULT if that cannot be; then the next in line inherits.
+/// The running thread is an heir: writes itself into the word. EFAULT if that cannot be; then the next in line
+/// inherits.
 pub(super) fn claim(waiter: &Arc<Waiter>) -> Result<(), Errno> {
     let tid = waiter.thread.tid();
     loop {

@@ -1,7 +1,7 @@
 //! Nested epolls: at most [`MAX_DEPTH`] deep, without cycles, with a bounded number of paths from a file to the top.
 //!
-//! Wake-ups and `poll` follow those paths one call inside the other, so their number and length bound work and stack. The
-//! limits are Linux's (`EP_MAX_NESTS`, `path_limits` of fs/eventpoll.c).
+//! Wake-ups and `poll` follow those paths one call inside the other, so their number and length bound work and stack.
+//! The limits are Linux's (`EP_MAX_NESTS`, `path_limits` of fs/eventpoll.c).
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -56,13 +56,15 @@ fn inner_epolls(epoll: &Epoll) -> Vec<Arc<Epoll>> {
     epoll.files().iter().filter_map(|file| of(file).cloned()).collect()
 }
 
-/// The length of the longest row from `from` on, `from` included; `None` for one over [`MAX_DEPTH`] or through `forbidden`.
+/// The length of the longest row from `from` on, `from` included; `None` for one over [`MAX_DEPTH`] or through
+/// `forbidden`.
 fn levels(
     from: &Arc<Epoll>,
     neighbours: impl Fn(&Epoll) -> Vec<Arc<Epoll>>,
     forbidden: impl Fn(&Arc<Epoll>) -> bool,
 ) -> Option<usize> {
-    // Level by level, each epoll once in each: there is no circle yet, so the last level that is not empty is the longest row.
+    // Level by level, each epoll once in each: there is no circle yet, so the last level that is not empty is the
+    // longest row.
     let mut level = alloc::vec![from.clone()];
     let mut count = 0;
     while !level.is_empty() {

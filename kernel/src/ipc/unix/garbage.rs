@@ -1,13 +1,13 @@
 //! Garbage collection of sockets in flight: cycles of sockets that were sent through one another and closed.
 //!
 //! Every socket description on its way is in [`IN_FLIGHT`] with the number of messages that carry it. One all of whose
-//! references are in messages is a *candidate*. Messages found in the inboxes of candidates are subtracted; a candidate with
-//! messages left is held by an inbox that a program can still read, and so is everything below it. What remains is garbage,
-//! and loses the files in its inboxes.
+//! references are in messages is a *candidate*. Messages found in the inboxes of candidates are subtracted; a candidate
+//! with messages left is held by an inbox that a program can still read, and so is everything below it. What remains is
+//! garbage, and loses the files in its inboxes.
 //!
-//! No set of sockets becomes reachable again while this is found out: sending a socket takes the table's lock, which is held
-//! from the first look to the last, and receiving can only take messages away from inboxes, which makes fewer of the
-//! subtractions above. The inboxes are read once. No recursion: circles may be as long as descriptors permit.
+//! No set of sockets becomes reachable again while this is found out: sending a socket takes the table's lock, which is
+//! held from the first look to the last, and receiving can only take messages away from inboxes, which makes fewer of
+//! the subtractions above. The inboxes are read once. No recursion: circles may be as long as descriptors permit.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};

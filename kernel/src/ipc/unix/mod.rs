@@ -1,8 +1,8 @@
 //! Unix sockets (unix(7)): stream, datagram and sequenced packets, between processes of one machine.
 //!
-//! A [`Socket`] owns what others have sent it (its *inbox*); sending is putting into the peer's inbox. Connected sockets know
-//! each other weakly, so that either can go; what was sent before stays readable. Addresses are in [`names`], the moving of bytes
-//! and packets in [`transfer`].
+//! A [`Socket`] owns what others have sent it (its *inbox*); sending is putting into the peer's inbox. Connected
+//! sockets know each other weakly, so that either can go; what was sent before stays readable. Addresses are in
+//! [`names`], the moving of bytes and packets in [`transfer`].
 
 mod garbage;
 mod names;
@@ -112,8 +112,8 @@ struct Inbox {
     shut: bool,
 }
 
-/// Size of the buffers until one is set (`net.core.wmem_default`), and the largest that can be asked for without privilege
-/// (`net.core.wmem_max`), which is then doubled.
+/// Size of the buffers until one is set (`net.core.wmem_default`), and the largest that can be asked for without
+/// privilege (`net.core.wmem_max`), which is then doubled.
 const DEFAULT_BUFFER: usize = 208 << 10;
 
 impl Socket {
@@ -440,8 +440,8 @@ impl FileOps for SocketFile {
         garbage::collect();
     }
 
-    /// What it sent counts, until it is taken; what came from a peer that is gone; and the connections that its own user left
-    /// for it to accept. Those of other users are not held against it: there are as many as it asked for.
+    /// What it sent counts, until it is taken; what came from a peer that is gone; and the connections that its own
+    /// user left for it to accept. Those of other users are not held against it: there are as many as it asked for.
     fn held_pages(&self) -> usize {
         let Some(state) = self.0.state.try_lock() else { return 0 };
         let peer = match &state.role {

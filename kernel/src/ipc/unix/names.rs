@@ -122,8 +122,8 @@ fn path_of(name: &[u8]) -> &[u8] {
     name.iter().position(|&byte| byte == 0).map_or(name, |end| &name[..end])
 }
 
-/// Gives `socket` an abstract name that no other has: a zero and five hexadecimal digits (unix(7), "Autobind feature"). Goes on
-/// from the name given last and holds the table for one name at a time. ENOSPC if all are taken.
+/// Gives `socket` an abstract name that no other has: a zero and five hexadecimal digits (unix(7), "Autobind feature").
+/// Goes on from the name given last and holds the table for one name at a time. ENOSPC if all are taken.
 fn autobind(socket: &Arc<Socket>) -> Result<(Node, Arc<[u8]>), Errno> {
     const NAMES: u32 = 1 << 20;
     static NEXT: AtomicU32 = AtomicU32::new(0);

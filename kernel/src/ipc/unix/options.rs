@@ -21,8 +21,8 @@ const LEAST_RECEIVE: usize = 2304;
 /// Half the largest buffer an `int` can tell.
 const LARGEST_FORCED: usize = i32::MAX as usize / 2;
 
-/// Options that change nothing between processes of one machine, and are accepted: SO_REUSEADDR, SO_DONTROUTE, SO_BROADCAST,
-/// SO_KEEPALIVE, SO_OOBINLINE, SO_PRIORITY, SO_LINGER, SO_REUSEPORT, SO_TIMESTAMP.
+/// Options that change nothing between processes of one machine, and are accepted: SO_REUSEADDR, SO_DONTROUTE,
+/// SO_BROADCAST, SO_KEEPALIVE, SO_OOBINLINE, SO_PRIORITY, SO_LINGER, SO_REUSEPORT, SO_TIMESTAMP.
 const INERT: &[u64] = &[2, 5, 6, 9, 10, 12, 13, 15, 29];
 
 /// The value of an option of the socket level, as the bytes to store.
@@ -98,7 +98,8 @@ pub fn set_option(socket: &Arc<Socket>, option: u64, value: &[u8]) -> Result<(),
     }
 }
 
-/// Sets a buffer to twice the `wanted` bytes, as Linux does for its own bookkeeping (socket(7)), or to the least there is.
+/// Sets a buffer to twice the `wanted` bytes, as Linux does for its own bookkeeping (socket(7)), or to the least there
+/// is.
 fn set_buffer(socket: &Socket, sends: bool, wanted: usize) {
     if sends {
         socket.send_buffer.store((2 * wanted).max(LEAST_SEND), Relaxed);

@@ -1,7 +1,7 @@
 //! Packets in flight per sender, bounded by `SO_SNDBUF` (socket(7)).
 //!
-//! Every packet carries a [`Postage`], which counts at its sender until the packet is taken or thrown away. Packets cost what
-//! Linux reckons for theirs, so a sender comes to its limit after as many.
+//! Every packet carries a [`Postage`], which counts at its sender until the packet is taken or thrown away. Packets
+//! cost what Linux reckons for theirs, so a sender comes to its limit after as many.
 
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::Ordering::Relaxed;

@@ -1,8 +1,8 @@
 //! Files in flight through a socket (`SCM_RIGHTS`, unix(7)).
 //!
-//! In a stream they hang at the position of the first byte they were sent with; a receive that begins there gets them, and no
-//! receive crosses such a position. A user's files in flight are bounded as Linux bounds them; circles of sockets sent through
-//! each other are [`garbage`]'s.
+//! In a stream they hang at the position of the first byte they were sent with; a receive that begins there gets them,
+//! and no receive crosses such a position. A user's files in flight are bounded as Linux bounds them; circles of
+//! sockets sent through each other are [`garbage`]'s.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -61,7 +61,8 @@ struct Sent {
 }
 
 impl Rights {
-    /// Sends `files` on their way. `ETOOMANYREFS` when the caller's user has as many under way as descriptors are permitted.
+    /// Sends `files` on their way. `ETOOMANYREFS` when the caller's user has as many under way as descriptors are
+    /// permitted.
     pub fn new(files: Vec<Arc<File>>) -> Result<Self, Errno> {
         if files.is_empty() {
             return Ok(Self::default());

@@ -1,7 +1,7 @@
 //! Sending and receiving: bytes for streams, packets otherwise.
 //!
-//! Bytes are copied under the receiving inbox's lock, where a page that is not present counts as a fault; the copy then makes it
-//! present outside and tries again, as pipes do.
+//! Bytes are copied under the receiving inbox's lock, where a page that is not present counts as a fault; the copy then
+//! makes it present outside and tries again, as pipes do.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

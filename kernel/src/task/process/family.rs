@@ -1,7 +1,8 @@
 //! A process's relations: its group and session, its parent, and the signal it owes the parent when it ends.
 //!
-//! Other processes are found by these, so a method that changes what a search of the tree compares takes the [`TreeKey`],
-//! which [`tree`](crate::task::tree) keeps inside its lock: a caller of such a method holds that lock. Reading takes none.
+//! Other processes are found by these, so a method that changes what a search of the tree compares takes the
+//! [`TreeKey`], which [`tree`](crate::task::tree) keeps inside its lock: a caller of such a method holds that lock.
+//! Reading takes none.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -85,7 +86,8 @@ impl Family {
         self.exit_signal.load(Relaxed) == sig::CHLD
     }
 
-    /// The signal `parent` gets when it ends, 0 for none: the one the parent chose, if it still runs the program that did.
+    /// The signal `parent` gets when it ends, 0 for none: the one the parent chose, if it still runs the program that
+    /// did.
     pub fn signal_at_end(&self, parent: Option<&Process>) -> u8 {
         let agreed = self.parent_executions.load(Relaxed);
         let same_program = parent.is_none_or(|parent| parent.family.executions() == agreed);
@@ -129,8 +131,8 @@ impl Family {
         self.parent_thread.store(thread, Relaxed);
     }
 
-    /// Makes it a child of its sibling's parent (`CLONE_PARENT`), which has not asked for this child and therefore gets the
-    /// signal it chose for the sibling.
+    /// Makes it a child of its sibling's parent (`CLONE_PARENT`), which has not asked for this child and therefore gets
+    /// the signal it chose for the sibling.
     pub(in crate::task) fn join_sibling(&self, _tree: &TreeKey, sibling: &Family) {
         self.parent.store(sibling.parent(), Relaxed);
         self.parent_thread.store(sibling.parent_thread(), Relaxed);

@@ -1,11 +1,11 @@
 //! Interval timers: `setitimer`, `alarm`, and the base of POSIX timers.
 //!
-//! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when it
-//! comes too early the timer looks at its clock and sleeps on.
+//! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when
+//! it comes too early the timer looks at its clock and sleeps on.
 //!
-//! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it would
-//! have gone off (timer_getoverrun(2)), however short its interval, and it goes on. One that sends none is never armed: what is
-//! left of it is reckoned when asked for.
+//! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it
+//! would have gone off (timer_getoverrun(2)), however short its interval, and it goes on. One that sends none is never
+//! armed: what is left of it is reckoned when asked for.
 
 use alloc::sync::{Arc, Weak};
 
@@ -66,7 +66,8 @@ struct ItimerState {
     armed: Option<Armed>,
     /// It went off at `next`, and goes on when its signal is taken.
     waits: bool,
-    /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting signal.
+    /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting
+    /// signal.
     generation: u64,
     /// Overruns of the last signal that was taken.
     overrun: u32,
@@ -104,8 +105,8 @@ impl IntervalTimer {
         old
     }
 
-    /// Its clock, the wall clock, was set `by` nanoseconds forward: a timer at a reading of it goes off when the clock reads
-    /// that, one that was to run for some time runs that long (timer_settime(2)).
+    /// Its clock, the wall clock, was set `by` nanoseconds forward: a timer at a reading of it goes off when the clock
+    /// reads that, one that was to run for some time runs that long (timer_settime(2)).
     pub fn wall_moved(self: &Arc<Self>, by: i64) {
         let mut state = self.state.lock();
         if state.next == 0 {
@@ -157,8 +158,8 @@ impl IntervalTimer {
         }
     }
 
-    /// The signal that it sent in this setting was taken: it goes on. How often it would have gone off meanwhile; of a signal
-    /// from before it was set again, 0.
+    /// The signal that it sent in this setting was taken: it goes on. How often it would have gone off meanwhile; of a
+    /// signal from before it was set again, 0.
     pub fn taken(self: &Arc<Self>, setting: u64) -> u32 {
         let mut state = self.state.lock();
         if !state.waits || state.generation != setting {

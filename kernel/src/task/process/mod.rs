@@ -1,8 +1,8 @@
 //! A process: what its threads share besides memory and files.
 //!
 //! Each subject is a type of its own that keeps its invariants: [`Family`] (group, session, parent), [`Life`] (running,
-//! stopped, ending, zombie), [`Threads`], [`ProcessSignals`], [`Accounting`] (usage and limits), [`OomScore`], timers in
-//! [`itimer`] and [`posix`].
+//! stopped, ending, zombie), [`Threads`], [`ProcessSignals`], [`Accounting`] (usage and limits), [`OomScore`], timers
+//! in [`itimer`] and [`posix`].
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -92,8 +92,8 @@ impl Session {
 }
 
 impl Process {
-    /// A process to be entered into the tree, a child of `like`, from which it inherits. `exit_signal` is what its parent gets
-    /// when it ends, 0 for none.
+    /// A process to be entered into the tree, a child of `like`, from which it inherits. `exit_signal` is what its
+    /// parent gets when it ends, 0 for none.
     pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>, exit_signal: u8) -> Arc<Self> {
         let limits = like.map_or(Limits::initial(max_threads() / 2), |parent| parent.accounting.limits());
         Arc::new(Self {
@@ -137,7 +137,8 @@ impl Process {
         self.life.is_zombie()
     }
 
-    /// Begins its end with this status: every thread leaves on its next way to user mode. The first caller decides the status.
+    /// Begins its end with this status: every thread leaves on its next way to user mode. The first caller decides the
+    /// status.
     pub fn begin_end(&self, ended: Ended) {
         if self.life.begin_end(ended) {
             for thread in &self.threads.list() {

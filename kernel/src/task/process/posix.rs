@@ -20,7 +20,8 @@ pub struct PosixTimers(SpinLock<Table>);
 struct Table {
     /// Each keeps the queue entry of its signal, counted for the user who made it.
     timers: BTreeMap<u32, (Arc<IntervalTimer>, Charge)>,
-    /// The id to try next: none comes back soon, so that a signal of a deleted timer is not taken for one of a new timer.
+    /// The id to try next: none comes back soon, so that a signal of a deleted timer is not taken for one of a new
+    /// timer.
     next: u32,
 }
 

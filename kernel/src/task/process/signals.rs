@@ -23,7 +23,8 @@ impl Actions {
         edit(&mut self.0.lock()[usize::from(signal) - 1])
     }
 
-    /// A copy for a child; `forget_handlers` puts all but ignored signals to their default (`CLONE_CLEAR_SIGHAND`, exec).
+    /// A copy for a child; `forget_handlers` puts all but ignored signals to their default (`CLONE_CLEAR_SIGHAND`,
+    /// exec).
     fn copy(&self, forget_handlers: bool) -> Arc<Self> {
         let mut table = *self.0.lock();
         if forget_handlers {
@@ -77,7 +78,8 @@ impl ProcessSignals {
         self.actions.with(|actions| actions.edit(signal, edit))
     }
 
-    /// Handlers are gone with the program; ignored signals stay ignored (execve(2)). Processes that share the table keep it.
+    /// Handlers are gone with the program; ignored signals stay ignored (execve(2)). Processes that share the table
+    /// keep it.
     pub fn forget_handlers(&self) {
         let shared = self.actions.get();
         // One reference is the slot's, one is ours.

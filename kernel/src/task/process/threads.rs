@@ -1,7 +1,7 @@
 //! The live threads of a process.
 //!
-//! A thread that executes a program becomes the only one ([`Threads::dismiss_others`]). While it waits for the others to
-//! leave, no thread is added.
+//! A thread that executes a program becomes the only one ([`Threads::dismiss_others`]). While it waits for the others
+//! to leave, no thread is added.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -102,8 +102,8 @@ impl Threads {
         self.changed.wake_all();
     }
 
-    /// Ends every thread but `me`, the thread `tid` of this process, and waits until they have left; whether there were any.
-    /// `EAGAIN` if the process itself must end, or another thread was first to execute a program.
+    /// Ends every thread but `me`, the thread `tid` of this process, and waits until they have left; whether there were
+    /// any. `EAGAIN` if the process itself must end, or another thread was first to execute a program.
     pub fn dismiss_others(&self, tid: Tid) -> Result<bool, Errno> {
         let alone = || (self.count() == 1).then_some(());
         if alone().is_some() {

@@ -15,7 +15,8 @@ use crate::task::{Observer, Task, Thread, current, exit, tree};
 use crate::trace;
 use crate::upper::Kwab;
 
-/// Acts on everything pending for the running thread. Returns when it may go on in user mode, with `frame` saying where.
+/// Acts on everything pending for the running thread. Returns when it may go on in user mode, with `frame` saying
+/// where.
 pub fn deliver(user: &mut UserFrame) {
     let me = current();
     while needs_attention(&me) {

@@ -1,8 +1,8 @@
 //! The signal frame on the user stack, x86_64: written for a handler, read back by `rt_sigreturn`.
 //!
 //! From low to high: return address (the restorer), `struct ucontext`, `siginfo_t`, and, 64-byte aligned above, the FPU
-//! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h, asm/ucontext.h,
-//! and the System V ABI's rules for stack alignment and the red zone.
+//! state as XSAVE writes it with its software-reserved words and trailing magic. Source: asm/sigcontext.h,
+//! asm/ucontext.h, and the System V ABI's rules for stack alignment and the red zone.
 
 use kernel_logic::signal::{Disposition, SIGINFO_WORDS, SigInfo, SigSet, sa};
 use linux_abi::Errno;
@@ -147,8 +147,8 @@ pub fn stack_flags(alt: &AltStack, sp: u64) -> u64 {
     on | if alt.auto_disarm { SS_AUTODISARM } else { 0 }
 }
 
-/// Refuses code and stack segments that are not a program's, which the return to user mode would fault on. The privilege in
-/// a selector is not looked at; the stack's is taken only if the frame says so, as on Linux.
+/// Refuses code and stack segments that are not a program's, which the return to user mode would fault on. The
+/// privilege in a selector is not looked at; the stack's is taken only if the frame says so, as on Linux.
 fn check_segments(flags: u64, segments: u64) -> Result<(), Errno> {
     let selector = |shift: u32| (segments >> shift) as u16 | 3;
     let strict = flags & UC_STRICT_RESTORE_SS != 0;

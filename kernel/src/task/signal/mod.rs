@@ -330,7 +330,8 @@ pub fn discard_timers(me: &Task) {
     me.signals.pending.discard_timers();
 }
 
-/// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids it.
+/// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids
+/// it.
 fn admit(process: &Process, thread: Option<&Task>, limit: Limit) -> Option<Charge> {
     if crate::mm::frames::is_low() {
         return None;

@@ -6,7 +6,8 @@ use linux_abi::Errno;
 use crate::task::creds::cap;
 use crate::task::{Process, Task};
 
-/// Whether `me` may send `signal` to `target`: EPERM unless the users match, it has CAP_KILL, or it is SIGCONT within the session.
+/// Whether `me` may send `signal` to `target`: EPERM unless the users match, it has CAP_KILL, or it is SIGCONT within
+/// the session.
 pub fn permit(me: &Task, target: &Process, signal: u8) -> Result<(), Errno> {
     if target.pid == me.pid() {
         return Ok(());

@@ -173,7 +173,8 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not count it.
+/// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not
+/// count it.
 fn most_went_to(ctx: &Context<'_, '_>) -> String {
     let counters = || ctx.case.counters.iter().filter(|counter| counter.group == Some(b"memory"));
     let total = counters().find(|counter| counter.name == Some(b"total")).and_then(|counter| counter.value);

@@ -370,7 +370,7 @@ fn a_sleeper_whose_wait_has_already_happened_breaks_an_invariant() {
     };
     assert_eq!(invariants(&poll(500)), ["INV-DEADLINE"]);
     assert_eq!(invariants(&poll(60_000)), [""; 0]);
-    assert_eq!(invariants(&poll(u64::from(u32::MAX))), [""; 0], "-1 is no deadline");
+    assert_eq!(invariants(&poll(u64::from(u32::MAX))), [""; 0], "-1 is not a deadline");
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn the_child_of_the_segv_log_dereferenced_null_and_the_log_lacks_registers_and_m
     let child = all.iter().find(|triage| triage.headline.contains("SIGSEGV")).unwrap();
     assert_eq!(child.hypotheses[0].rule, "NULL");
     assert!(child.hypotheses[0].claim.contains("null pointer plus 0x10"), "{}", child.hypotheses[0].claim);
-    assert!(child.hypotheses.iter().all(|found| found.rule != "JUMP-ZERO"), "ip=0 of the signal event is no jump");
+    assert!(child.hypotheses.iter().all(|found| found.rule != "JUMP-ZERO"), "ip=0 of the signal event is not a jump");
     for lack in ["registers at the fault", "the memory map of the process"] {
         assert!(child.lacking.iter().any(|line| line == lack), "{:?}", child.lacking);
     }
