@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use super::list::Mutant;
 use crate::second::mutate::Random;
 
+/// Mutants with their numbers, by the first line and the name of their function.
+type Functions = BTreeMap<(usize, String), Vec<(u32, Mutant)>>;
+
 /// All mutants, each with its number, in the order of a seed.
 #[must_use]
 pub fn order(mutants: Vec<(u32, Mutant)>, seed: u64) -> Vec<(u32, Mutant)> {
     let mut random = Random::new(seed);
-    let mut files: BTreeMap<String, BTreeMap<(usize, String), Vec<(u32, Mutant)>>> = BTreeMap::new();
+    let mut files: BTreeMap<String, Functions> = BTreeMap::new();
     for (number, mutant) in mutants {
         let function = mutant.function.as_ref().map_or((0, String::new()), |f| (f.span.start.line, f.name.clone()));
         files.entry(mutant.file.clone()).or_default().entry(function).or_default().push((number, mutant));

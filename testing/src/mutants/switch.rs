@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use anyhow::{Context as _, Result};
+use anyhow::Context as _;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 
@@ -39,7 +39,7 @@ pub struct Switched {
 }
 
 /// The text of a file with these of its mutants in it, each by its number.
-pub fn switched(text: &str, mutants: &[(u32, &Mutant)]) -> Result<Switched> {
+pub fn switched(text: &str, mutants: &[(u32, &Mutant)]) -> anyhow::Result<Switched> {
     let file = syn::parse_file(text)?;
     let lines = Lines::of(text);
     let mut sites = Sites { lines: &lines, sites: BTreeMap::new() };
@@ -111,13 +111,14 @@ enum Site {
     Body,
 }
 
-/// The pieces of one mutation, or why there are none.
-fn inserts_of(
-    text: &str,
-    mutant: &Mutant,
-    number: u32,
-    sites: &BTreeMap<(&'static str, usize), Site>,
-) -> Result<Result<Vec<Insert>, &'static str>> {
+/// Sites by genre and the first byte of the mutated text.
+type SiteTable = BTreeMap<(&'static str, usize), Site>;
+
+/// What to put in for a mutation, or the reason why nothing can be.
+type Inserts = Result<Vec<Insert>, &'static str>;
+
+/// The pieces of one mutation. An error when its span is not in the text.
+fn inserts_of(text: &str, mutant: &Mutant, number: u32, sites: &SiteTable) -> anyhow::Result<Inserts> {
     let place = || format!("{}: its span is not in the text", mutant.name);
     let start = offset(text, mutant.span.start).with_context(place)?;
     let end = offset(text, mutant.span.end).with_context(place)?;
@@ -227,7 +228,7 @@ impl<'t> Lines<'t> {
 /// Collects the sites of a file by genre and the first byte of the mutated text.
 struct Sites<'a> {
     lines: &'a Lines<'a>,
-    sites: BTreeMap<(&'static str, usize), Site>,
+    sites: SiteTable,
 }
 
 impl Sites<'_> {
