@@ -42,12 +42,12 @@ pub struct Switched {
 pub fn switched(text: &str, mutants: &[(u32, &Mutant)]) -> anyhow::Result<Switched> {
     let file = syn::parse_file(text)?;
     let lines = Lines::of(text);
-    let mut sites = Sites { lines: &lines, sites: BTreeMap::new() };
+    let mut sites = Sites { lines: &lines, sites: BTreeMap::new(), expressions: Vec::new() };
     sites.visit_file(&file);
     let mut inserts = Vec::new();
     let mut left_out = Vec::new();
     for (number, mutant) in mutants {
-        match inserts_of(text, mutant, *number, &sites.sites)? {
+        match inserts_of(text, mutant, *number, &sites)? {
             Ok(own) => inserts.extend(own),
             Err(reason) => left_out.push((*number, reason)),
         }
@@ -118,7 +118,7 @@ type SiteTable = BTreeMap<(&'static str, usize), Site>;
 type Inserts = Result<Vec<Insert>, &'static str>;
 
 /// The pieces of one mutation. An error when its span is not in the text.
-fn inserts_of(text: &str, mutant: &Mutant, number: u32, sites: &SiteTable) -> anyhow::Result<Inserts> {
+fn inserts_of(text: &str, mutant: &Mutant, number: u32, sites: &Sites<'_>) -> anyhow::Result<Inserts> {
     let place = || format!("{}: its span is not in the text", mutant.name);
     let start = offset(text, mutant.span.start).with_context(place)?;
     let end = offset(text, mutant.span.end).with_context(place)?;
@@ -133,7 +133,12 @@ fn inserts_of(text: &str, mutant: &Mutant, number: u32, sites: &SiteTable) -> an
     };
     let mutated =
         |whole: &Range<usize>| [&text[whole.start..start], mutant.replacement.as_str(), &text[end..whole.end]].concat();
-    Ok(match sites.get(&(genre, start)) {
+    let site = match genre {
+        // A change that is described in words is made in the smallest expression that holds it.
+        "" => sites.smallest(start..end).map(|whole| Site::Field { whole }),
+        _ => sites.sites.get(&(genre, start)).cloned(),
+    };
+    Ok(match &site {
         None => Err("in a constant, a pattern or a macro"),
         Some(Site::Operator { has_let: true, .. } | Site::Guard { has_let: true, .. }) => Err("a condition with a let"),
         Some(Site::Operator { whole, .. } | Site::Field { whole }) => instead(whole, mutated(whole)),
@@ -229,9 +234,17 @@ impl<'t> Lines<'t> {
 struct Sites<'a> {
     lines: &'a Lines<'a>,
     sites: SiteTable,
+    /// The bytes of all expressions that a switch can be put around.
+    expressions: Vec<Range<usize>>,
 }
 
 impl Sites<'_> {
+    /// The smallest expression with these bytes in it.
+    fn smallest(&self, bytes: Range<usize>) -> Option<Range<usize>> {
+        let holds = |whole: &&Range<usize>| whole.start <= bytes.start && bytes.end <= whole.end;
+        self.expressions.iter().filter(holds).min_by_key(|whole| whole.len()).cloned()
+    }
+
     fn body(&mut self, signature: &syn::Signature, block: &syn::Block) {
         if signature.constness.is_some() {
             return;
@@ -266,6 +279,13 @@ impl<'ast> Visit<'ast> for Sites<'_> {
         if let Some(block) = &node.default {
             self.body(&node.sig, block);
         }
+    }
+
+    fn visit_expr(&mut self, node: &'ast syn::Expr) {
+        if !has_let(node) {
+            self.expressions.push(self.lines.range(node.span()));
+        }
+        visit::visit_expr(self, node);
     }
 
     fn visit_expr_binary(&mut self, node: &'ast syn::ExprBinary) {
@@ -388,6 +408,13 @@ mod tests {
             let piece = &text[piece.clone()];
             assert!(piece.contains(&format!("({number})")) || piece == " })" || piece == ")", "{piece}");
         }
+    }
+
+    #[test]
+    fn a_described_change_is_made_in_the_smallest_expression_around_it() {
+        let text = of(&[mutant("Described", 2, "a < ", "a > "), mutant("Described", 3, "g()", "g().not()")]).text;
+        assert!(text.contains(&format!("let c = (if {ON}(0) {{ a > b }} else {{ a < b }}) &&")), "{text}");
+        assert!(text.contains(&format!("!(if {ON}(1) {{ g () . not () }} else {{ g() }});")), "{text}");
     }
 
     #[test]
