@@ -7,6 +7,10 @@ use crate::analysis::finding::Claim;
 use crate::analysis::quote::text;
 use crate::model::RecordRef;
 
+/// Bytes below the stack pointer that a function may use without moving it (System V ABI, "red zone"); `push` and `call`
+/// write the first eight of them.
+const RED_ZONE: u64 = 128;
+
 /// How far below a stack an access still counts as running out of it: one large frame.
 const REACH: u64 = 1 << 20;
 
@@ -63,7 +67,9 @@ fn near_sp(ctx: &Context<'_, '_>, sp: u64) -> bool {
     ctx.death.fault_addr.is_none_or(|addr| addr.abs_diff(sp) < REACH)
 }
 
-/// A user access just below the mapping of the stack, near the stack pointer; proven where that points below it too.
+/// A user access just below the mapping of the stack, near the stack pointer. It is proven to be the stack's where the
+/// stack pointer is below the mapping too, or where the access is in the red zone of one that is not yet: a `call` at the
+/// very end of the stack.
 fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, RecordRef, bool)> {
     let (addr, sp) = (ctx.death.fault_addr?, ctx.death.sp?);
     let above = ctx.vma_above(addr)?;
@@ -73,7 +79,7 @@ fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, RecordRef, bool)> 
     let gap = start - addr;
     let fits = ctx.vma_at(addr).is_none() && is_stack && addr.abs_diff(sp) < 65536 && gap < REACH;
     let row = format!("the failed access {addr:#x} is {gap} bytes below the stack, near rsp={sp:#x}");
-    fits.then_some((row, above.at, sp < start))
+    fits.then_some((row, above.at, sp < start || (sp.saturating_sub(RED_ZONE)..sp).contains(&addr)))
 }
 
 /// The function that fills the backtrace, when one does.
