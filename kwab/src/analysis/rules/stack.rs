@@ -7,8 +7,8 @@ use crate::analysis::finding::Claim;
 use crate::analysis::quote::text;
 use crate::model::RecordRef;
 
-/// Bytes below the stack pointer that a function may use without moving it (System V ABI, "red zone"); `push` and `call`
-/// write the first eight of them.
+/// Bytes below the stack pointer that a function may use without moving it (System V ABI, "red zone"); `push` and
+/// `call` write the first eight of them.
 const RED_ZONE: u64 = 128;
 
 /// How far below a stack an access still counts as running out of it: one large frame.
@@ -68,8 +68,8 @@ fn near_sp(ctx: &Context<'_, '_>, sp: u64) -> bool {
 }
 
 /// A user access just below the mapping of the stack, near the stack pointer. It is proven to be the stack's where the
-/// stack pointer is below the mapping too, or where the access is in the red zone of one that is not yet: a `call` at the
-/// very end of the stack.
+/// stack pointer is below the mapping too, or where the access is in the red zone of one that is not yet: a `call`
+/// at the very end of the stack.
 fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, RecordRef, bool)> {
     let (addr, sp) = (ctx.death.fault_addr?, ctx.death.sp?);
     let above = ctx.vma_above(addr)?;
