@@ -180,15 +180,6 @@ impl<const N: usize> Write for Line<N> {
     }
 }
 
-/// Bytes shown as two hexadecimal digits each.
-pub struct Hex<'a>(pub &'a [u8]);
-
-impl fmt::Display for Hex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
 /// Bytes shown as text, with escapes for what is not printable.
 pub struct Escaped<'a>(pub &'a [u8]);
 

@@ -1,5 +1,7 @@
 //! What the boot protocol passed, as values of static lifetime.
 
+use core::fmt;
+
 use crate::addr::{FrameNumber, PAGE_SHIFT};
 use crate::sync::{Once, SpinLock};
 use crate::x86_64::layout;
@@ -80,6 +82,19 @@ pub fn image_entry() -> u64 {
 /// Where the kernel sees physical address 0.
 pub fn direct_map() -> u64 {
     layout::direct_map()
+}
+
+/// The line of a crash report that says which image runs and where: its distance from the address it was linked at,
+/// that address, its build-id.
+#[derive(Clone, Copy, Debug)]
+pub struct Image;
+
+impl fmt::Display for Image {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slide = image_slide();
+        write!(f, "Kernel Offset: {slide:#x} from {:#x}, build-id ", image_addresses()[0] - slide)?;
+        build_id().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
 }
 
 /// The kernel's GNU build-id, as the linker wrote it; empty if the linker wrote none.

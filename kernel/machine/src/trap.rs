@@ -1,5 +1,7 @@
 //! Traps, faults and device interrupts as architecture-neutral values.
 
+use core::fmt;
+
 use crate::addr::UserAddr;
 use crate::x86_64::cpu::regs::{Control, Registers};
 
@@ -147,4 +149,49 @@ pub enum Irq {
     Console,
     /// A platform interrupt line.
     Line(u8),
+}
+
+/// What Intel's manual calls an exception (SDM 3, 6.3.1).
+pub fn exception_name(vector: u8) -> Option<&'static str> {
+    Some(match vector {
+        0 => "divide error",
+        1 => "debug",
+        2 => "nmi",
+        3 => "breakpoint",
+        4 => "overflow",
+        5 => "bound range",
+        6 => "invalid opcode",
+        7 => "device not available",
+        8 => "double fault",
+        10 => "invalid tss",
+        11 => "segment not present",
+        12 => "stack-segment fault",
+        13 => "general protection",
+        14 => "page fault",
+        16 => "x87 floating-point",
+        17 => "alignment check",
+        18 => "machine check",
+        19 => "simd floating-point",
+        _ => return None,
+    })
+}
+
+/// The sentence of a crash report: which exception, where, with which error code.
+impl fmt::Display for FatalTrap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (code, whose) = (self.code, if self.in_user { " in user mode" } else { "" });
+        match self.kind {
+            FatalKind::PageFault { addr, access } => {
+                write!(f, "kernel page fault: {access:?} of {addr:#x}, error code {code:#x}")
+            }
+            FatalKind::StackOverflow { addr } => write!(f, "guard page hit at {addr:#x}"),
+            FatalKind::DoubleFault => write!(f, "double fault, error code {code:#x}"),
+            FatalKind::MachineCheck => write!(f, "machine check{whose}"),
+            FatalKind::Nmi => write!(f, "non-maskable interrupt{whose}"),
+            FatalKind::Exception { vector } => {
+                let name = exception_name(vector).unwrap_or("exception");
+                write!(f, "{name} in the kernel, vector {vector}, error code {code:#x}")
+            }
+        }
+    }
 }

@@ -12,12 +12,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use kwab_format::record::{CauseKind, Reason};
 use kwab_format::{FileHeader, Progress, Writer};
-use machine::arch::Registers;
 use machine::crash::{self, BUFFER, Committed, Stage};
 use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
-use super::parts::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, brief, exception_name, new_dump_id};
+use super::parts::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, brief, new_dump_id};
 use super::watchdog::hardware;
 use crate::log::{self, Line};
 use crate::options;
@@ -101,30 +100,16 @@ fn hard_lockup(trap: &FatalTrap) -> Option<u64> {
     (!trap.in_user).then_some(expired / 1_000_000_000)
 }
 
-/// The message of an exception.
+/// The message of an exception, or of what an NMI found.
 fn describe(death: &mut Death, trap: &FatalTrap) {
-    let whose = if trap.in_user { " in user mode" } else { "" };
+    let lockup = if trap.kind == FatalKind::Nmi { hard_lockup(trap) } else { None };
     // What does not fit is cut.
-    let _ = match trap.kind {
-        FatalKind::PageFault { addr, access } => {
-            write!(death.message, "kernel page fault: {access:?} of {addr:#x}, error code {:#x}", trap.code)
+    let _ = match lockup {
+        Some(seconds) => {
+            let cpu = machine::cpu::id().0;
+            write!(death.message, "hard lockup: CPU {cpu} has taken no interrupt for {seconds} s")
         }
-        FatalKind::StackOverflow { addr } => {
-            write!(death.message, "guard page hit at {addr:#x}")
-        }
-        FatalKind::DoubleFault => write!(death.message, "double fault, error code {:#x}", trap.code),
-        FatalKind::MachineCheck => write!(death.message, "machine check{whose}"),
-        FatalKind::Nmi => match hard_lockup(trap) {
-            Some(seconds) => {
-                let cpu = machine::cpu::id().0;
-                write!(death.message, "hard lockup: CPU {cpu} has taken no interrupt for {seconds} s")
-            }
-            None => write!(death.message, "non-maskable interrupt{whose}"),
-        },
-        FatalKind::Exception { vector } => {
-            let name = exception_name(vector).unwrap_or("exception");
-            write!(death.message, "{name} in the kernel, vector {vector}, error code {:#x}", trap.code)
-        }
+        None => write!(death.message, "{trap}"),
     };
 }
 
@@ -180,10 +165,8 @@ fn tell(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
         let len = comm.iter().position(|b| *b == 0).unwrap_or(16);
         say(format_args!("PID={} TID={} comm={}", task.pid(), task.tid(), log::Escaped(&comm[..len])));
     }
-    registers(&death.registers);
-    let (offset, id) = (machine::boot::image_slide(), machine::boot::build_id());
-    let linked = machine::boot::image_addresses()[0] - offset;
-    say(format_args!("Kernel Offset: {offset:#x} from {linked:#x}, build-id {}", log::Hex(id)));
+    say(format_args!("{}", death.registers));
+    say(format_args!("{}", machine::boot::Image));
     if let Some(addr) = death.fault_addr() {
         say(format_args!("CR2 (fault vaddr) = {addr:016x}"));
     }
@@ -203,19 +186,11 @@ fn tell_again(death: &Death, at_work: usize) {
     say(format_args!("kwab: another death during {during}, which is given up: {}", text(death.message.bytes())));
     let file = text(death.file.bytes());
     say(format_args!("kwab: at {file}:{} RIP={:016x}", death.line_column.0, death.registers.rip));
-    registers(&death.registers);
+    say(format_args!("{}", death.registers));
 }
 
 fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).unwrap_or("(not text)")
-}
-
-fn registers(regs: &Registers) {
-    say(format_args!("RIP={:016x} RSP={:016x} RBP={:016x}", regs.rip, regs.rsp, regs.rbp));
-    say(format_args!("RAX={:016x} RBX={:016x} RCX={:016x} RDX={:016x}", regs.rax, regs.rbx, regs.rcx, regs.rdx));
-    say(format_args!("RSI={:016x} RDI={:016x} R8 ={:016x} R9 ={:016x}", regs.rsi, regs.rdi, regs.r8, regs.r9));
-    say(format_args!("R10={:016x} R11={:016x} R12={:016x} R13={:016x}", regs.r10, regs.r11, regs.r12, regs.r13));
-    say(format_args!("R14={:016x} R15={:016x} CS={:04x} RFLAGS={:016x}", regs.r14, regs.r15, regs.cs, regs.rflags));
 }
 
 fn tell_event(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {

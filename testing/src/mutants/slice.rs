@@ -1,7 +1,8 @@
 //! The mutants of every test run: a few described changes that are known to be noticed, under few of the loads.
 //!
 //! What `kwab` must do with each is the least that any case asks for: a sound dump, a finding, no sure blame of another
-//! function. That it names the changed one is measured by the whole judge and not asked for here.
+//! function. That it names the changed one is measured by the whole judge and asked for here only of [`EARLY`]: a crash
+//! before there is a kernel leaves no dump, and its log must do.
 
 use super::described::Change;
 use super::guest::Sort;
@@ -28,7 +29,17 @@ pub const CHANGES: &[Change] = &[
     },
     // The initramfs seems to be empty: no init, a death of the kernel.
     Change { file: "kernel/logic/src/cpio.rs", function: "next_entry", from: "self.at >= ", to: "self.at < " },
+    // Boot finds no memory for its tables of frames: a crash before there is a kernel.
+    Change {
+        file: "kernel/machine/src/x86_64/entry/start.rs",
+        function: "carve",
+        from: "range.frames() > frames",
+        to: "range.frames() < frames",
+    },
 ];
+
+/// Functions of [`CHANGES`] that fail before there is a kernel.
+const EARLY: &[&str] = &["carve"];
 
 /// What is wrong with a case of the slice; nothing when all is well.
 #[must_use]
@@ -40,7 +51,12 @@ pub fn complaints(row: &Row) -> Vec<String> {
         }
     };
     complain(!row.sort.is_case(), format!("is {}, so that there is nothing to diagnose", row.sort.name()));
-    if let Some(score) = &row.dump {
+    let is_early = row.function.as_deref().is_some_and(|function| EARLY.contains(&function));
+    if let (true, Some(score)) = (is_early, &row.serial) {
+        complain(!score.anywhere, "its log does not name the function".to_owned());
+        complain(score.status != Some(1), format!("kwab triage ends with {:?} on its log", score.status));
+    }
+    if let (false, Some(score)) = (is_early, &row.dump) {
         complain(!score.judged, "left no dump".to_owned());
         complain(score.judged && !score.sound, "its dump is not sound".to_owned());
         let is_silent = row.sort == Sort::KernelDied && score.judged && score.status != Some(1);
@@ -80,6 +96,13 @@ mod tests {
         assert_eq!(count(Sort::Hung, &Score { sound: false, ..good.clone() }), 1);
         assert_eq!(count(Sort::Hung, &Score { judged: false, ..good.clone() }), 1);
         assert_eq!(count(Sort::Unnoticed, &good), 1);
+        let of_log = |score: Score| Row {
+            function: Some("carve".to_owned()),
+            serial: Some(score),
+            ..row(Sort::KernelDied, Score::default())
+        };
+        assert_eq!(complaints(&of_log(Score { anywhere: true, ..good.clone() })).len(), 0);
+        assert_eq!(complaints(&of_log(good.clone())).len(), 1);
         let wrong = Score { score: Some(0.9), blames: Some("kernel::f".into()), ..good };
         assert_eq!(count(Sort::Hung, &wrong), 1);
     }

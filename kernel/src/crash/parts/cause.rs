@@ -72,7 +72,7 @@ pub(super) fn cause(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
         ip: Some(death.registers.rip),
         sp: Some(death.registers.rsp),
         vector: death.trap.map(|trap| u32::from(trap.vector)),
-        exception: death.trap.and_then(|trap| with(exception_name(trap.vector)?)),
+        exception: death.trap.and_then(|trap| with(machine::trap::exception_name(trap.vector)?)),
         error_code: death.trap.map(|trap| trap.error),
         syscall: syscall.map(|nr| nr as i64),
         in_kernel: Some(death.in_kernel),
@@ -131,31 +131,6 @@ fn command_line<'b>(subject: &Subject<'_>, into: &'b mut [u8; 256]) -> &'b [u8] 
     let len = crash::probe_read(start, &mut into[..wanted]);
     into[..len].iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
     into[..len].trim_ascii_end()
-}
-
-/// What Intel's manual calls an exception (SDM 3, 6.3.1).
-pub fn exception_name(vector: u8) -> Option<&'static str> {
-    Some(match vector {
-        0 => "divide error",
-        1 => "debug",
-        2 => "nmi",
-        3 => "breakpoint",
-        4 => "overflow",
-        5 => "bound range",
-        6 => "invalid opcode",
-        7 => "device not available",
-        8 => "double fault",
-        10 => "invalid tss",
-        11 => "segment not present",
-        12 => "stack-segment fault",
-        13 => "general protection",
-        14 => "page fault",
-        16 => "x87 floating-point",
-        17 => "alignment check",
-        18 => "machine check",
-        19 => "simd floating-point",
-        _ => return None,
-    })
 }
 
 pub(super) fn registers(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {

@@ -28,7 +28,7 @@ mod stacks;
 mod system;
 mod tasks;
 
-pub use cause::{brief, exception_name};
+pub use cause::brief;
 pub use dump::{Dump, Stop, boot_id, new_dump_id, sabotage};
 pub use live::live;
 pub use process::{dump as dump_process, has_channel as dumps_processes};

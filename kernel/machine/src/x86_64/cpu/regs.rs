@@ -1,6 +1,7 @@
 //! The register files: what a trap saves, and what signals and dumps spell.
 
 use core::arch::asm;
+use core::fmt;
 
 use super::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
 use super::msr;
@@ -32,6 +33,17 @@ pub struct Registers {
     pub rflags: u64,
     pub rsp: u64,
     pub ss: u64,
+}
+
+/// Six lines of names and values, as the console's report of a crash shows them.
+impl fmt::Display for Registers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "RIP={:016x} RSP={:016x} RBP={:016x}", self.rip, self.rsp, self.rbp)?;
+        writeln!(f, "RAX={:016x} RBX={:016x} RCX={:016x} RDX={:016x}", self.rax, self.rbx, self.rcx, self.rdx)?;
+        writeln!(f, "RSI={:016x} RDI={:016x} R8 ={:016x} R9 ={:016x}", self.rsi, self.rdi, self.r8, self.r9)?;
+        writeln!(f, "R10={:016x} R11={:016x} R12={:016x} R13={:016x}", self.r10, self.r11, self.r12, self.r13)?;
+        write!(f, "R14={:016x} R15={:016x} CS={:04x} RFLAGS={:016x}", self.r14, self.r15, self.cs, self.rflags)
+    }
 }
 
 impl Registers {

@@ -1,5 +1,6 @@
 //! Entry code: from the loader, from programs and traps, and of further processors.
 
+mod early_crash;
 mod first;
 mod slide;
 pub(crate) mod smp;

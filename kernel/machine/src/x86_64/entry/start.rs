@@ -1,12 +1,10 @@
 //! The order in which the machine comes up on the first processor, from the boot stack to [`crate::Kernel::main`].
 
 use core::cell::UnsafeCell;
-use core::fmt::Write;
 use core::ops::Range;
-use core::panic::PanicInfo;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{slide, smp, stubs};
+use super::{early_crash, slide, smp, stubs};
 use crate::addr::{FrameNumber, FrameRange, PAGE_SHIFT, PhysAddr};
 use crate::boot::{self, BootInfo};
 use crate::hooks::{self, Hooks, hooks};
@@ -14,14 +12,13 @@ use crate::note::Note;
 use crate::processor::CpuId;
 use crate::sync::{self, WhileWaiting};
 use crate::time::WALL_AT_BOOT;
-use crate::trap::FatalTrap;
 use crate::x86_64::cpu::{descriptors, features, fpu, local};
 use crate::x86_64::devices::{acpi, hpet, ioapic, power as platform_power, rtc, uart};
 use crate::x86_64::interrupts::{apic, clock, tlb};
 use crate::x86_64::layout;
 use crate::x86_64::memory::pvh::{self, MAX_REGIONS, RAM, StartInfo};
 use crate::x86_64::memory::{early, paging};
-use crate::{console, frame, heap, kernel, power, region};
+use crate::{frame, heap, kernel, region};
 
 /// Frames below this are left to firmware tables and the start of other processors.
 const FIRST_MEGABYTE: u32 = 256;
@@ -30,7 +27,7 @@ const FIRST_MEGABYTE: u32 = 256;
 pub(super) extern "C" fn start(start_info: u64) -> ! {
     uart::init();
     // SAFETY: one processor runs, interrupts are off, and nothing has called up yet.
-    unsafe { hooks::set(Hooks { fatal: early_fatal, panic: early_panic, ..Hooks::NONE }) };
+    unsafe { hooks::set(Hooks { fatal: early_crash::fatal, panic: early_crash::panic, ..Hooks::NONE }) };
     sync::while_waiting(WhileWaiting { contended: note_contention, relax: tlb::serve });
     let local = local::first();
     local.register(CpuId(0), 0);
@@ -64,20 +61,6 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     boot::set_info(found);
     clock::finish(&measurement);
     kernel::find_and_enter()
-}
-
-/// A fatal trap before there is a kernel.
-fn early_fatal(trap: &FatalTrap) -> ! {
-    // The console takes everything.
-    let _ = writeln!(console::Writer, "machine: {:?} at {:#x}", trap.kind, trap.registers.rip);
-    power::halt()
-}
-
-/// A panic before there is a kernel.
-fn early_panic(info: &PanicInfo<'_>) -> ! {
-    // The console takes everything.
-    let _ = writeln!(console::Writer, "machine: {info}");
-    power::halt()
 }
 
 /// A processor begins to wait for a lock.
