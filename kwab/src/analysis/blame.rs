@@ -33,8 +33,8 @@ pub struct Guilty {
     pub callers: Vec<String>,
 }
 
-/// Callers that are named.
-const CALLERS: usize = 4;
+/// Callers that are named: the whole way from a system call is rarely longer.
+const CALLERS: usize = 16;
 
 impl Guilty {
     /// `function (file:line)`, or the part of it that is known.
@@ -114,12 +114,16 @@ pub fn guilty(trace: &[TraceFrame]) -> Option<Guilty> {
     first_named
 }
 
-/// The functions behind a function of a frame that are not machinery.
+/// The functions behind a function of a frame that are not machinery; a function and its own closures are one.
 fn callers(trace: &[TraceFrame], number: usize, inner: usize) -> Vec<String> {
     let here = trace.get(number).into_iter().flat_map(move |frame| functions(frame).skip(inner + 1));
     let behind = trace.iter().skip(number + 1).flat_map(functions);
     let telling = here.chain(behind).filter(|function| role(function.name) != Role::Reporter);
-    telling.map(|function| function.name.to_owned()).take(CALLERS).collect()
+    let owner = |name: &str| name.split("::{{closure}}").next().unwrap_or(name).to_owned();
+    let mut names: Vec<String> = telling.map(|function| owner(function.name)).collect();
+    names.dedup();
+    names.truncate(CALLERS);
+    names
 }
 
 #[cfg(test)]

@@ -103,6 +103,23 @@ impl<'c, 'a> Context<'c, 'a> {
         self.trace.iter().find(|frame| !frame.machinery && frame.ip != 0 && frame.name.is_some())
     }
 
+    /// The frame that an image makes of an address which the kernel printed at a position in its backtrace; `None` when
+    /// no image names it.
+    #[must_use]
+    pub fn printed(&self, position: usize, addr: u64) -> Option<TraceFrame> {
+        let bare = TraceFrame {
+            ip: addr,
+            sp: None,
+            name: None,
+            source: None,
+            trust: Trust::Printed,
+            machinery: false,
+            functions: Vec::new(),
+            at: None,
+        };
+        Some(named(position, bare, self.symbols, self.death.code_pid())).filter(|frame| frame.name.is_some())
+    }
+
     /// ` in function+0x12`, or nothing.
     #[must_use]
     pub fn in_culprit(&self) -> String {
@@ -277,20 +294,17 @@ fn named_trace(view: &View<'_, '_>, death: &Postmortem) -> Vec<TraceFrame> {
 
 /// Printed frames, with the names that images have for addresses for which the kernel printed none.
 pub(super) fn named_frames(frames: Vec<TraceFrame>, symbols: &Symbols, pid: Option<u32>) -> Vec<TraceFrame> {
-    let probe = |number: usize| if number == 0 { Probe::Exact } else { Probe::Return };
-    let named = |(number, frame): (usize, TraceFrame)| {
-        if frame.name.is_some() {
-            return frame;
-        }
-        let location = symbols.resolve(frame.ip, pid, probe(number));
-        TraceFrame {
-            name: short(&location),
-            machinery: is_machinery_at(&location),
-            functions: location.frames,
-            ..frame
-        }
-    };
-    frames.into_iter().enumerate().map(named).collect()
+    frames.into_iter().enumerate().map(|(position, frame)| named(position, frame, symbols, pid)).collect()
+}
+
+/// A printed frame with the name that an image has for its address, if the kernel printed none. All but the innermost
+/// are return addresses.
+fn named(position: usize, frame: TraceFrame, symbols: &Symbols, pid: Option<u32>) -> TraceFrame {
+    if frame.name.is_some() {
+        return frame;
+    }
+    let location = symbols.resolve(frame.ip, pid, if position == 0 { Probe::Exact } else { Probe::Return });
+    TraceFrame { name: short(&location), machinery: is_machinery_at(&location), functions: location.frames, ..frame }
 }
 
 /// Walks a stack from its registers and names the frames; also why it ends.

@@ -193,7 +193,11 @@ const ALLOCATORS: &[&str] = &[
 
 /// Paths of the ways into the kernel.
 const ENTRIES: &[&str] = &[
-    "machine::x86_64::entry",
+    "machine::x86_64::entry::early_crash",
+    "machine::x86_64::entry::first",
+    "machine::x86_64::entry::stubs",
+    "machine::x86_64::entry::trampoline",
+    "machine::x86_64::entry::trap",
     "machine::hooks::",
     "machine::x86_64::interrupts::",
     "kernel::<impl machine::hooks::",
@@ -266,6 +270,10 @@ mod tests {
             ("<kernel::fs::pipe::End as kernel::fs::file::File>::read", Role::Suspect),
             ("core::panicking::panic_bounds_check", Role::Reporter),
             ("machine::hooks::syscall", Role::Reporter),
+            ("machine::x86_64::entry::trap::fatal", Role::Reporter),
+            ("machine::x86_64::entry::early_crash::panic", Role::Reporter),
+            ("machine::x86_64::entry::start::memory", Role::Suspect),
+            ("kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::panic", Role::Reporter),
             ("<machine::sync::SpinLock<kernel::mm::map::Map>>::lock", Role::Helper),
             ("kernel::sync::wait::WaitQueue::sleep", Role::Waiter),
             ("kernel::sched::schedule", Role::Waiter),

@@ -10,6 +10,9 @@ use crate::unwind::{Stopped, Trust};
 /// Hypotheses that head the page; `kwab triage` has all of them.
 const HEAD: usize = 3;
 
+/// The trust of a frame that the kernel printed.
+const PRINTED: &str = "printed";
+
 /// Judges the case and writes the conclusions into the report of the same dump, which commands call `named`
 /// ([`command::arguments`](crate::report::command::arguments)).
 pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources: &mut SourceLines, named: &str) {
@@ -32,6 +35,7 @@ pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources
         report.backtraces.insert(0, Backtrace { title: "backtrace".to_string(), frames });
         report.completeness.missing.retain(|gap| gap.what != "backtrace");
     }
+    name_printed(&mut report.backtraces, &ctx, sources);
     let found = stacks::all(case, symbols, &ctx.death);
     report.stacks = found
         .into_iter()
@@ -59,6 +63,19 @@ fn code_report(code: &code::Code) -> CodeReport {
         }
     };
     CodeReport { is_fault: code.is_fault, lines: code.lines.iter().map(row).collect() }
+}
+
+/// Gives printed addresses the names that images have for them, where the kernel printed no name.
+fn name_printed(backtraces: &mut [Backtrace], ctx: &Context<'_, '_>, sources: &mut SourceLines) {
+    for (index, printed) in backtraces.iter_mut().flat_map(|backtrace| backtrace.frames.iter_mut().enumerate()) {
+        let nameless = printed.addr.as_deref().filter(|_| printed.symbol.is_empty() && printed.trust == PRINTED);
+        let Some(addr) = nameless.and_then(|addr| u64::from_str_radix(addr.trim_start_matches("0x"), 16).ok()) else {
+            continue;
+        };
+        if let Some(named) = ctx.printed(index, addr) {
+            *printed = FrameRow { index: printed.index, ..row(index, &named, sources) };
+        }
+    }
 }
 
 fn rows(frames: &[TraceFrame], sources: &mut SourceLines) -> Vec<FrameRow> {
@@ -107,6 +124,6 @@ const fn trust(trust: Trust) -> &'static str {
         Trust::TopOfStack => "top of stack",
         Trust::FramePointer => "frame pointer",
         Trust::Scan => "scan",
-        Trust::Printed => "printed",
+        Trust::Printed => PRINTED,
     }
 }
