@@ -2,7 +2,9 @@
 //! address.
 
 use kwab_format::SectionKind;
-use kwab_format::record::{CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, StackBounds, Vma};
+use kwab_format::record::{
+    CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, RegisterRole, Registers, StackBounds, Vma,
+};
 
 use super::audit;
 use super::blame::{self, Guilty};
@@ -11,7 +13,7 @@ use super::frame::TraceFrame;
 use super::quote::text;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
-use crate::model::{Case, Located, RecordRef};
+use crate::model::{Case, Located, RecordRef, call};
 use crate::symbols::{Location, Probe, Symbols, demangle, is_machinery, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
@@ -101,6 +103,20 @@ impl<'c, 'a> Context<'c, 'a> {
     #[must_use]
     pub fn culprit(&self) -> Option<&TraceFrame> {
         self.trace.iter().find(|frame| !frame.machinery && frame.ip != 0 && frame.name.is_some())
+    }
+
+    /// The system call on whose behalf the kernel died, with its arguments.
+    #[must_use]
+    pub fn call_in_progress(&self) -> Option<String> {
+        let is_its = |set: &Registers<'_>| {
+            set.role == Some(RegisterRole::USER) && set.pid.is_none_or(|pid| self.death.pid == Some(pid))
+        };
+        self.case
+            .registers
+            .iter()
+            .filter(|_| self.death.in_kernel)
+            .find(|set| is_its(set))
+            .and_then(|set| call::in_progress(set))
     }
 
     /// The frame that an image makes of an address which the kernel printed at a position in its backtrace; `None` when

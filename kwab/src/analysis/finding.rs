@@ -167,10 +167,11 @@ impl Hypothesis {
         self.score = (score * 100.0).round() / 100.0;
     }
 
-    /// Shows on whose behalf the function to look at was called.
-    pub(super) fn show_stack(&mut self) {
+    /// Shows on whose behalf the function to look at was called, out to the system call if it was one.
+    pub(super) fn show_stack(&mut self, call: Option<&str>) {
         let Some(guilty) = self.function.as_ref().filter(|guilty| !guilty.callers.is_empty()) else { return };
-        let callers: String = guilty.callers.iter().map(|caller| format!(" ← {caller}")).collect();
+        let call = call.map(|call| format!("the system call {call}"));
+        let callers: String = guilty.callers.iter().chain(&call).map(|caller| format!(" ← {caller}")).collect();
         self.evidence.push(Evidence::context(format!("called: {}{callers}", guilty.in_words())));
     }
 

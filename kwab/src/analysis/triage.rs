@@ -100,8 +100,9 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
         }
     }
     let trail = trail::follow(ctx);
+    let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
     for found in &mut hypotheses {
-        found.show_stack();
+        found.show_stack(call.as_deref());
         if FOLLOWED.contains(&found.rule) {
             found.evidence.extend(trail.as_ref().map(|trail| Evidence::context(trail.in_words())));
         }

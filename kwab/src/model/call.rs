@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use kwab_format::record::{RegId, Registers};
 use linux_abi::signals::Signal;
 use linux_abi::syscalls::{self, ArgKind, ResultKind};
 use linux_abi::{Errno, flags};
@@ -18,6 +19,23 @@ pub struct Call<'a> {
     pub name: Option<&'a [u8]>,
     /// The arguments that were recorded.
     pub args: [Option<u64>; 6],
+}
+
+/// The system call that a program's registers at its entry to the kernel show; `None` when it did not enter by one.
+///
+/// Linux keeps the number in `orig_rax` (System V ABI, appendix A.2), where an exception keeps its error code. SYSCALL
+/// leaves its return address in rcx (SDM, "SYSCALL").
+#[must_use]
+pub fn in_progress(user: &Registers<'_>) -> Option<String> {
+    let value = |id: RegId| user.regs.as_ref()?.iter().find(|reg| reg.id == Some(id))?.value;
+    if user.error_code.is_some_and(|code| code != 0)
+        || value(RegId::RCX).zip(value(RegId::RIP)).is_some_and(|(rcx, rip)| rcx != rip)
+    {
+        return None;
+    }
+    let nr = value(RegId::ORIG_RAX).filter(|nr| *nr < 1024)?;
+    let args = [RegId::RDI, RegId::RSI, RegId::RDX, RegId::R10, RegId::R8, RegId::R9].map(value);
+    Some(arguments(&Call { nr: i64::try_from(nr).ok(), name: None, args }))
 }
 
 /// `openat(AT_FDCWD, 0x7ffe…, O_RDONLY|O_CLOEXEC)`.

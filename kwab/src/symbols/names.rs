@@ -52,6 +52,8 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::fatal",
     "kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::timer",
     "machine::kernel::panic",
+    // The switches of `cargo xtask mutants`.
+    "linux_abi::mutant::",
     "machine::x86_64::memory::stage::",
     "machine::x86_64::entry::early_crash::",
     "machine::x86_64::entry::trap::",

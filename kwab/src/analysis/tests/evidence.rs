@@ -166,6 +166,34 @@ fn an_error_code_in_the_place_of_a_call_number_is_no_call() {
 }
 
 #[test]
+fn the_call_path_goes_out_to_the_system_call() {
+    let values = regs(&[(RegId::RIP, 0x40_1000), (RegId::RCX, 0x40_1000), (RegId::ORIG_RAX, 3), (RegId::RDI, 5)]);
+    let user = |pid| Registers {
+        role: Some(RegisterRole::USER),
+        pid: Some(pid),
+        regs: Some(List::new(&values)),
+        ..Registers::default()
+    };
+    let printed = |index, name: &'static [u8]| Frame {
+        index: Some(index),
+        trace: Some(0),
+        addr: Some(K + u64::from(index)),
+        symbol: Some(name),
+        ..Frame::default()
+    };
+    let path = |pid| {
+        let maker = Maker::new().put(C, &kernel_fault(0, K, 2)).put(SectionKind::REGISTERS, &user(pid));
+        let maker =
+            maker.put(SectionKind::STACKS, &printed(0, b"take")).put(SectionKind::STACKS, &printed(1, b"close"));
+        let first = judge(maker.bytes()).hypotheses.remove(0);
+        let called = first.evidence.iter().find(|fact| fact.text.starts_with("called: "));
+        called.map(|fact| fact.text.clone()).unwrap_or_default()
+    };
+    assert_eq!(path(7), "called: take ← close ← the system call close(5)");
+    assert_eq!(path(8), "called: take ← close", "another process's registers");
+}
+
+#[test]
 fn a_kernel_thread_keeps_its_whole_name_and_a_path_its_last_part() {
     let name = |comm: &'static [u8]| {
         inspected(&Maker::new().put(C, &Cause { comm: Some(comm), ..kernel_fault(0, K, 2) })).comm

@@ -2,11 +2,10 @@
 //!
 //! Only what the facts force is said; hypotheses with scores are the business of triage.
 
-use kwab_format::record::{RegId, RegisterRole, Registers, UnimplementedSyscall};
+use kwab_format::record::{RegisterRole, Registers, UnimplementedSyscall};
 
 use super::{VmaRow, address, text};
-use crate::model::call::{Call, arguments};
-use crate::model::{Death, Dump};
+use crate::model::{Death, Dump, call};
 
 /// Accesses below this address are through a null pointer plus an offset.
 const NULL_PAGE: u64 = 4096;
@@ -84,7 +83,8 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
             several => reasons.push(format!("{} is in {} mappings at once", address(addr), several.len())),
         }
     }
-    if let Some(call) = call_in_progress(dump) {
+    let user = dump.records::<Registers<'_>>().find(|set| set.role == Some(RegisterRole::USER));
+    if let Some(call) = user.as_ref().and_then(call::in_progress) {
         reasons.push(format!("user code was in {call}"));
     }
     let calls: Vec<UnimplementedSyscall<'_>> = dump.records::<UnimplementedSyscall<'_>>().take(64).collect();
@@ -96,22 +96,6 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
         ));
     }
     reasons
-}
-
-/// The system call that user registers show: Linux keeps its number in `orig_rax` (SysV ABI, appendix A.2).
-fn call_in_progress(dump: &Dump) -> Option<String> {
-    let user = dump.records::<Registers<'_>>().find(|set| set.role == Some(RegisterRole::USER))?;
-    let regs: Vec<_> = user.regs?.iter().collect();
-    let value = |id: RegId| regs.iter().find(|reg| reg.id == Some(id)).and_then(|reg| reg.value);
-    // An exception keeps its error code in the same place. SYSCALL leaves its return address in rcx (SDM, "SYSCALL").
-    if user.error_code.is_some_and(|code| code != 0)
-        || value(RegId::RCX).zip(value(RegId::RIP)).is_some_and(|(rcx, rip)| rcx != rip)
-    {
-        return None;
-    }
-    let nr = value(RegId::ORIG_RAX).filter(|nr| *nr < 1024)?;
-    let args = [RegId::RDI, RegId::RSI, RegId::RDX, RegId::R10, RegId::R8, RegId::R9].map(value);
-    Some(arguments(&Call { nr: i64::try_from(nr).ok(), name: None, args }))
 }
 
 /// Whether all upper bits of an address are alike (48-bit virtual addresses).
