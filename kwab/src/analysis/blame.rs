@@ -28,10 +28,16 @@ pub struct Guilty {
     /// The allocator, list, lock or copy function in which it died: something was corrupted before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub died_in: Option<String>,
+    /// Allocators, lists, locks, copies and waits that it had called when it died, innermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub called: Vec<String>,
     /// Who called it, innermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<String>,
 }
+
+/// Path of the functions that an interrupt or exception of the kernel enters by.
+const INTERRUPT: &str = "machine::x86_64::entry::trap";
 
 /// Callers that are named: the whole way from a system call is rarely longer.
 const CALLERS: usize = 16;
@@ -88,30 +94,42 @@ fn without_offset(label: &str) -> &str {
 pub fn guilty(trace: &[TraceFrame]) -> Option<Guilty> {
     let mut died_in: Option<String> = None;
     let mut first_named: Option<Guilty> = None;
+    let mut called: Vec<String> = Vec::new();
     for (number, frame) in trace.iter().enumerate() {
         for (inner, function) in functions(frame).enumerate() {
-            let made = |died_in: Option<String>| Guilty {
+            let made = |died_in: Option<String>, called: Vec<String>| Guilty {
                 name: function.name.to_owned(),
                 file: function.file.clone(),
                 line: function.line,
                 inlined_into: function.inlined_into.clone(),
                 died_in,
+                called,
                 callers: callers(trace, number, inner),
             };
             match role(function.name) {
-                Role::Suspect => return Some(made(died_in)),
-                Role::Helper => {
-                    died_in.get_or_insert_with(|| function.name.to_owned());
-                    first_named.get_or_insert_with(|| made(None));
-                }
-                Role::Waiter => {
-                    first_named.get_or_insert_with(|| made(None));
-                }
+                Role::Suspect => return Some(made(died_in, called)),
+                // What the interrupt ran is not what the interrupted function called.
+                Role::Reporter if function.name.starts_with(INTERRUPT) => called.clear(),
                 Role::Reporter => {}
+                helps => {
+                    if helps == Role::Helper {
+                        died_in.get_or_insert_with(|| function.name.to_owned());
+                    }
+                    first_named.get_or_insert_with(|| made(None, Vec::new()));
+                    let owner = owner(function.name);
+                    if called.len() < CALLERS && called.last() != Some(&owner) {
+                        called.push(owner);
+                    }
+                }
             }
         }
     }
     first_named
+}
+
+/// The function that a closure belongs to, or the function itself.
+fn owner(name: &str) -> String {
+    name.split("::{{closure}}").next().unwrap_or(name).to_owned()
 }
 
 /// The functions behind a function of a frame that are not machinery; a function and its own closures are one.
@@ -119,7 +137,6 @@ fn callers(trace: &[TraceFrame], number: usize, inner: usize) -> Vec<String> {
     let here = trace.get(number).into_iter().flat_map(move |frame| functions(frame).skip(inner + 1));
     let behind = trace.iter().skip(number + 1).flat_map(functions);
     let telling = here.chain(behind).filter(|function| role(function.name) != Role::Reporter);
-    let owner = |name: &str| name.split("::{{closure}}").next().unwrap_or(name).to_owned();
     let mut names: Vec<String> = telling.map(|function| owner(function.name)).collect();
     names.dedup();
     names.truncate(CALLERS);
@@ -188,5 +205,20 @@ mod tests {
         );
         assert_eq!(guilty(&trace[..1]).unwrap().name, "machine::heap::Heap::pop");
         assert_eq!(guilty(&[]), None);
+    }
+
+    #[test]
+    fn helpers_and_waits_that_it_had_called_are_listed_and_those_of_an_interrupt_are_not() {
+        let trace = [
+            frame(&[("kernel::sched::tick", 1)]),
+            frame(&[("machine::x86_64::entry::trap::interrupt", 1)]),
+            frame(&[("machine::percpu::relax", 1), ("machine::x86_64::interrupts::tlb::ask", 9)]),
+            frame(&[("machine::x86_64::memory::stacks::release", 150)]),
+            frame(&[("kernel::task::clone::clone", 3)]),
+        ];
+        let found = guilty(&trace).unwrap();
+        assert_eq!(found.name, "machine::x86_64::memory::stacks::release");
+        assert_eq!(found.called, ["machine::percpu::relax", "machine::x86_64::interrupts::tlb::ask"]);
+        assert_eq!(found.callers, ["kernel::task::clone::clone"]);
     }
 }

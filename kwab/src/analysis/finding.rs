@@ -169,10 +169,15 @@ impl Hypothesis {
 
     /// Shows on whose behalf the function to look at was called, out to the system call if it was one.
     pub(super) fn show_stack(&mut self, call: Option<&str>) {
-        let Some(guilty) = self.function.as_ref().filter(|guilty| !guilty.callers.is_empty()) else { return };
+        let Some(guilty) = &self.function else { return };
+        if guilty.callers.is_empty() && guilty.called.is_empty() {
+            return;
+        }
         let call = call.map(|call| format!("the system call {call}"));
-        let callers: String = guilty.callers.iter().chain(&call).map(|caller| format!(" ← {caller}")).collect();
-        self.evidence.push(Evidence::context(format!("called: {}{callers}", guilty.in_words())));
+        let own = guilty.in_words();
+        let path: Vec<&str> =
+            guilty.called.iter().chain([&own]).chain(&guilty.callers).chain(&call).map(String::as_str).collect();
+        self.evidence.push(Evidence::context(format!("called: {}", path.join(" ← "))));
     }
 
     /// How the score comes about, one line per factor.

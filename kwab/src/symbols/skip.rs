@@ -199,7 +199,9 @@ const ENTRIES: &[&str] = &[
     "machine::x86_64::entry::trampoline",
     "machine::x86_64::entry::trap",
     "machine::hooks::",
-    "machine::x86_64::interrupts::",
+    "machine::x86_64::interrupts::clock",
+    "machine::x86_64::interrupts::nmi",
+    "machine::x86_64::interrupts::vectors",
     "kernel::<impl machine::hooks::",
     "__rustc::",
     "trap_common",
@@ -210,6 +212,7 @@ const ENTRIES: &[&str] = &[
 
 /// Paths of what waits and schedules.
 const WAITERS: &[&str] = &[
+    "machine::x86_64::interrupts::",
     "kernel::sched::",
     "kernel::sync::",
     "machine::kernel::Start",
