@@ -11,9 +11,9 @@ use crate::theme::Tone;
 
 /// Draws the overlay, if there is one.
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
-    match &app.overlay {
+    match app.overlay() {
         Some(Overlay::Help { top }) => {
-            let lines = help_lines(app);
+            let lines = help_lines(&app.config().keys, app.workspace().key_scope());
             window(app, "keys of this place (esc closes, j/k scroll)", &lines, None, *top, area, buffer);
         }
         Some(Overlay::Palette { input, selected }) => palette(app, input, *selected, area, buffer),
@@ -31,11 +31,11 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 }
 
 fn palette(app: &App, input: &str, selected: usize, area: Rect, buffer: &mut Buffer) {
-    let found = matching(input, app.key_scope());
+    let found = matching(input, app.workspace().key_scope());
     let mut lines: Vec<Line> = found
         .iter()
         .map(|row| {
-            let keys = app.config.keys.keys_of(row.command).join(" ");
+            let keys = app.config().keys.keys_of(row.command).join(" ");
             let line = Line::of(Tone::Code, pad(row.name, 15, false)).and(Tone::Plain, format!(" {:<44}", row.about));
             line.and(Tone::Dim, format!(" {keys}"))
         })
@@ -56,7 +56,7 @@ fn window(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let theme = &app.config.theme;
+    let theme = &app.config().theme;
     let longest = lines.iter().map(|line| crate::text::width(&line.text())).max().unwrap_or(0);
     let width = (longest.max(crate::text::width(title)) + 4).clamp(20, 90).min(usize::from(area.width)) as u16;
     let height = (lines.len() + 2).min(usize::from(area.height.saturating_sub(2)).max(3)) as u16;
