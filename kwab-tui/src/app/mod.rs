@@ -22,6 +22,7 @@ mod overlays;
 mod questions;
 mod run;
 mod session;
+mod shown_list;
 mod slots;
 mod status;
 pub(crate) mod tab_line;

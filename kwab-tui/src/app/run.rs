@@ -14,26 +14,26 @@ impl App {
         self.overlays.close_prompt();
         let workspace = &mut self.workspace;
         match command {
-            Command::Up => workspace.step(-1),
-            Command::Down => workspace.step(1),
+            Command::Up => workspace.shown_list().step(-1),
+            Command::Down => workspace.shown_list().step(1),
             Command::PageUp | Command::PageDown => {
                 let rows = super::layout::page(self);
-                self.workspace.step(if command == Command::PageUp { -rows } else { rows });
+                self.workspace.shown_list().step(if command == Command::PageUp { -rows } else { rows });
             }
-            Command::First => workspace.step(isize::MIN / 2),
-            Command::Last => workspace.step(isize::MAX / 2),
-            Command::Left => workspace.sideways(-1),
-            Command::Right => workspace.sideways(1),
-            Command::ZoomIn => workspace.zoom(1, 2),
-            Command::ZoomOut => workspace.zoom(2, 1),
+            Command::First => workspace.shown_list().step(isize::MIN / 2),
+            Command::Last => workspace.shown_list().step(isize::MAX / 2),
+            Command::Left => workspace.shown_list().sideways(-1),
+            Command::Right => workspace.shown_list().sideways(1),
+            Command::ZoomIn => workspace.shown_list().zoom(1, 2),
+            Command::ZoomOut => workspace.shown_list().zoom(2, 1),
             Command::ZoomAll => workspace.list_mut().look.window = None,
             Command::WordSize => workspace.list_mut().look.next_word(),
             Command::Endian => {
                 let look = &mut workspace.list_mut().look;
                 look.big_endian = !look.big_endian;
             }
-            Command::DetailDown => workspace.scroll_detail(1),
-            Command::DetailUp => workspace.scroll_detail(-1),
+            Command::DetailDown => workspace.shown_list().scroll_detail(1),
+            Command::DetailUp => workspace.shown_list().scroll_detail(-1),
             Command::Detail => self.screen.toggle_detail(),
             Command::Catalogue if workspace.shown_crash().is_some() => workspace.leave_crash(),
             Command::Tab(tab) => workspace.turn_to_tab(usize::from(tab)),
@@ -98,7 +98,7 @@ impl App {
             return self.run(Command::Escape);
         }
         let Some(FieldValue::Number(pid)) = view.field(row, "pid") else {
-            self.status.say(Tone::Dim, "this row is of no process");
+            self.status.say(Tone::Dim, "this row has no process");
             return Vec::new();
         };
         self.filter(&format!("pid={pid}"))
@@ -110,7 +110,7 @@ impl App {
         if in_catalogue && self.workspace.catalogue_mut().forget_choice() {
             return Outcome::say(Tone::Dim, "no longer chosen");
         }
-        if self.workspace.unfilter() {
+        if self.workspace.shown_list().unfilter() {
             self.questions.cancel();
         } else if let Some(crash) = self.workspace.session_mut().crash_mut() {
             crash.tabs_mut().uncover();
@@ -125,7 +125,7 @@ impl App {
             self.workspace.catalogue_mut().ungroup();
         }
         let text = match sorted {
-            Some(column) => format!("sorted by {}; S turns it round", view.columns()[column].name),
+            Some(column) => format!("sorted by {}; S reverses", view.columns()[column].name),
             None => "in the order of the dump".to_string(),
         };
         self.status.say(Tone::Dim, text);
@@ -134,7 +134,7 @@ impl App {
 
     fn reverse(&mut self) -> Vec<Effect> {
         if !self.workspace.list_mut().reverse() {
-            self.status.say(Tone::Dim, "s sorts by a column first");
+            self.status.say(Tone::Dim, "not sorted; s sorts by a column");
             return Vec::new();
         }
         self.ask(self.workspace.list_id())

@@ -124,7 +124,7 @@ impl App {
                 return effects;
             }
             Request::Step(by) => {
-                self.workspace.step(by);
+                self.workspace.shown_list().step(by);
                 Outcome::default()
             }
             Request::Accept(kind, input) => self.accept(kind, input),
@@ -221,7 +221,7 @@ impl App {
             Message::Sought { list, number, row } if number == self.questions.last() => {
                 match (row, workspace.view_of(list)) {
                     (Some(row), Some(view)) => workspace.list_of(list).select(row, view.len()),
-                    _ => self.status.say(Tone::Care, "no other row holds"),
+                    _ => self.status.say(Tone::Care, "no other row matches"),
                 }
             }
             Message::Imported { text, .. } => {

@@ -23,7 +23,7 @@ impl Workspace {
             if let Some(crash) = self.session.crash_mut() {
                 crash.end_comparison();
             }
-            return Outcome::say(Tone::Good, "one crash alone again; c compares");
+            return Outcome::say(Tone::Good, "comparison ended; c compares again");
         }
         let path = crash.path().to_path_buf();
         let signature = crash.report().map(|report| report.signature.clone());
@@ -46,9 +46,7 @@ impl Workspace {
             return Outcome::say(Tone::Care, "this row has no dump");
         };
         match self.catalogue.choose(path) {
-            Choice::First => {
-                Outcome::say(Tone::Good, "chosen; c at another dump puts the two side by side, esc forgets it")
-            }
+            Choice::First => Outcome::say(Tone::Good, "chosen; c on another dump compares the two, esc cancels"),
             Choice::Forgotten => Outcome::say(Tone::Dim, "no longer chosen"),
             Choice::Pair(first, second) => {
                 self.remember();
@@ -61,7 +59,7 @@ impl Workspace {
     pub(in crate::app) fn choose_other(&mut self, first: PathBuf) -> Outcome {
         self.catalogue.choose_first(first);
         self.leave_crash();
-        Outcome::say(Tone::Good, "c at another dump puts the two side by side")
+        Outcome::say(Tone::Good, "c on another dump compares the two")
     }
 
     /// Compares the open crash with a dump.

@@ -14,6 +14,7 @@ use super::catalogue::Catalogue;
 use super::crash::Crash;
 use super::history::History;
 use super::session::Session;
+use super::shown_list::ShownList;
 use crate::action::KeyScope;
 use crate::list::ListState;
 use crate::load::{ListId, Sources};
@@ -88,6 +89,12 @@ impl Workspace {
     /// The same, to be changed.
     pub(super) fn list_mut(&mut self) -> &mut ListState {
         self.list_of(self.list_id())
+    }
+
+    /// The shown list, for what moves in it.
+    pub(super) fn shown_list(&mut self) -> ShownList<'_> {
+        let (view, slot) = (self.view(), self.slot());
+        ShownList::new(view, slot, self.list_mut())
     }
 
     /// The selected row of the shown list.

@@ -1,4 +1,4 @@
-//! What is done to the rows of the shown list: moving, scaling, marking, typing about them.
+//! What is done about the rows of the shown list: marking, copying, typing, reading them again.
 
 use std::path::PathBuf;
 
@@ -9,54 +9,15 @@ use crate::load::Job;
 use crate::theme::Tone;
 use crate::view::{Slot, Target};
 
-/// Moving and scaling.
+/// Reading again.
 impl Workspace {
-    /// Moves the selection by rows, up to the first and the last.
-    pub(in crate::app) fn step(&mut self, by: isize) {
-        if let Some(view) = self.view() {
-            self.list_mut().step(by, view.len());
-        }
-    }
-
-    /// Moves by bytes in hex, pans the timeline, goes to the neighbouring span, scrolls columns elsewhere.
-    pub(in crate::app) fn sideways(&mut self, by: isize) {
-        if let (Some(view), slot) = (self.view(), self.slot()) {
-            self.list_mut().sideways(view.as_ref(), slot, by);
-        }
-    }
-
-    /// Scales the seen part around the selected row to `times`/`of` of its width.
-    pub(in crate::app) fn zoom(&mut self, times: u64, of: u64) {
-        if let Some(view) = self.view() {
-            self.list_mut().zoom(view.as_ref(), times, of);
-        }
-    }
-
-    /// Scrolls the detail of the selected row by lines.
-    pub(in crate::app) fn scroll_detail(&mut self, by: isize) {
-        let view = self.view();
-        self.list_mut().scroll_detail(view.as_deref(), by);
-    }
-
-    /// Shows all rows, the selected one still selected; `false` if all are shown already.
-    pub(in crate::app) fn unfilter(&mut self) -> bool {
-        let row = self.selected();
-        let list = self.list_mut();
-        if list.shown.is_none() && !list.pending {
-            return false;
-        }
-        list.show_all();
-        list.selected = row.unwrap_or(list.selected);
-        true
-    }
-
     /// Concludes again, from every section of a long recording.
     pub(in crate::app) fn conclude_whole(&self) -> Outcome {
         if self.shown_crash().is_none() {
             return Outcome::default();
         }
         match self.session.conclude_whole() {
-            Some(job) => Outcome::say(Tone::Dim, "everything is being read again; the lists change when that is done")
+            Some(job) => Outcome::say(Tone::Dim, "reading all sections; the lists change when this is done")
                 .with(Effect::Job(job)),
             None => Outcome::say(Tone::Good, "conclusions rest on everything that is in this dump"),
         }
@@ -81,7 +42,7 @@ impl Workspace {
         let Some((target, text)) = selected else { return Outcome::default() };
         let Some(crash) = self.session.crash_mut().filter(|_| self.in_crash) else { return Outcome::default() };
         let fresh = crash.toggle_mark(target, text);
-        Outcome::say(Tone::Good, if fresh { "marked; ' lists the marks" } else { "the mark is gone" })
+        Outcome::say(Tone::Good, if fresh { "marked; ' lists the marks" } else { "mark removed" })
             .with(crash.save_marks())
     }
 
