@@ -156,8 +156,8 @@ fn every_action_of_the_table_does_what_it_says() {
                 let before = driven.app.workspace().session().generation();
                 driven.keys(&["3", "j", "j"]);
                 assert!(after(&mut driven, "3", Command::Reload).app.workspace().session().generation() > before);
-                let place = (driven.app.workspace().slot(), driven.app.workspace().selected());
-                assert_eq!(place, (Some(Slot::Registers), Some(2)), "tab and row stay");
+                let shown = (driven.app.workspace().slot(), driven.app.workspace().selected());
+                assert_eq!(shown, (Some(Slot::Registers), Some(2)), "tab and row stay");
             }
             Command::Redraw => assert_eq!(after(&mut driven, "1", Command::Redraw).redrawn, 1),
             Command::Suspend => assert_eq!(after(&mut driven, "1", Command::Suspend).suspended, 1),

@@ -14,7 +14,7 @@ pub fn help_lines(keys: &KeyMap, here: KeyScope) -> Vec<Line> {
         lines.push(Line::of(Tone::Match, pad(&keys, 18, false)).and(Tone::Plain, format!(" {}", row.about)));
     }
     if here != KeyScope::Catalogue {
-        lines.push(Line::of(Tone::Dim, "a filter: words, name:value, name>number, -term turns round, \"two words\""));
+        lines.push(Line::of(Tone::Dim, "a filter: words, name:value, name>number, -term excludes, \"two words\""));
     }
     lines
 }

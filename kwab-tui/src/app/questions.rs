@@ -63,7 +63,7 @@ impl Questions {
             filter = "same:no".to_string();
         }
         if filter.is_empty() {
-            return Outcome::say(Tone::Dim, "nothing has been filtered for yet: / does");
+            return Outcome::say(Tone::Dim, "no filter yet; / sets one");
         }
         let Some(view) = view else { return Outcome::default() };
         let Some(from) = list.current(view.len()) else { return Outcome::default() };
@@ -76,7 +76,7 @@ impl Questions {
                 list.select(row, view.len());
                 Outcome::default()
             }
-            Ok(None) => Outcome::say(Tone::Care, "no row holds"),
+            Ok(None) => Outcome::say(Tone::Care, "no row matches"),
             Err(error) => Outcome::say(Tone::Care, error.to_string()),
         }
     }

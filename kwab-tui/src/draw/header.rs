@@ -76,7 +76,7 @@ fn state(app: &App) -> Line {
     }
 }
 
-/// What is typed, what was said, or the keys that matter here; at the right the place in the list.
+/// What is typed, what was said, or the keys that matter here; at the right the position in the list.
 pub(super) fn footer(app: &App, layout: &Layout, buffer: &mut Buffer) {
     let theme = &app.config().theme;
     let area = layout.footer;
@@ -91,21 +91,21 @@ pub(super) fn footer(app: &App, layout: &Layout, buffer: &mut Buffer) {
         let pending = app.workspace().list().pending;
         line = match problem {
             Some(problem) => line.and(Tone::Care, format!("  {problem}")),
-            None if pending => line.and(Tone::Dim, "  looking …"),
+            None if pending => line.and(Tone::Dim, "  searching …"),
             None => line.and(Tone::Dim, format!("  {}", prompt_help(app, *kind))),
         };
         paint_line(buffer, area, 0, 0, &line, theme);
         return;
     }
-    let place = place(app);
-    let columns = width(&place);
+    let position = position(app);
+    let columns = width(&position);
     let room = usize::from(area.width).saturating_sub(columns + 1);
     let line = match app.status().said() {
         Some((tone, text)) => Line::of(*tone, cut(text, room)),
         None => keys(app, room),
     };
     paint_line(buffer, area, 0, 0, &line, theme);
-    put(buffer, area, area.width.saturating_sub(columns as u16), 0, &place, theme.style(Tone::Dim));
+    put(buffer, area, area.width.saturating_sub(columns as u16), 0, &position, theme.style(Tone::Dim));
 }
 
 fn prompt_help(app: &App, kind: PromptKind) -> String {
@@ -114,13 +114,13 @@ fn prompt_help(app: &App, kind: PromptKind) -> String {
             let fields = app.workspace().view().map_or_else(Vec::new, |view| view.all_fields());
             if fields.is_empty() { String::new() } else { format!("words, and {}", fields.join(": ") + ":") }
         }
-        PromptKind::Goto => "0x… an address, a line, a row".to_string(),
+        PromptKind::Goto => "an address (0x…), a line or a row".to_string(),
         PromptKind::Note | PromptKind::Export => String::new(),
     }
 }
 
 /// `312/1,204 of 9,000  filter: pid:3`.
-fn place(app: &App) -> String {
+fn position(app: &App) -> String {
     let Some(view) = app.workspace().view() else { return String::new() };
     let list = app.workspace().list();
     let len = view.len();
@@ -132,7 +132,7 @@ fn place(app: &App) -> String {
         text = format!("{text} of {}", grouped(len));
     }
     if list.pending {
-        text = format!("looking …  {text}");
+        text = format!("searching …  {text}");
     } else if !list.filter.is_empty() {
         text = format!("/{}  {text}", cut(&list.filter, 24));
     }

@@ -14,7 +14,7 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
     match app.overlay() {
         Some(Overlay::Help { top }) => {
             let lines = help_lines(&app.config().keys, app.workspace().key_scope());
-            window(app, "keys of this place (esc closes, j/k scroll)", &lines, None, *top, area, buffer);
+            window(app, "keys (esc closes, j/k scroll)", &lines, None, *top, area, buffer);
         }
         Some(Overlay::Palette { input, selected }) => palette(app, input, *selected, area, buffer),
         Some(Overlay::Menu { title, items, selected }) => {
@@ -41,7 +41,7 @@ fn palette(app: &App, input: &str, selected: usize, area: Rect, buffer: &mut Buf
         })
         .collect();
     if lines.is_empty() {
-        lines.push(Line::of(Tone::Dim, "no such action; ↵ goes to it as an address, a line or a row"));
+        lines.push(Line::of(Tone::Dim, "no such action; ↵ goes to this address, line or row"));
     }
     window(app, &format!(":{input}▏"), &lines, Some(selected), 0, area, buffer);
 }

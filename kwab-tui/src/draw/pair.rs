@@ -125,7 +125,7 @@ fn rows(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buffer) {
         put(buffer, area, column, at, &text, theme.style(tone));
     }
     if count == 0 {
-        put(buffer, area, 0, 0, &cut("no row holds", usize::from(area.width)), theme.style(Tone::Care));
+        put(buffer, area, 0, 0, &cut("no row matches", usize::from(area.width)), theme.style(Tone::Care));
     }
     scrollbar(app, count, state.top, area, buffer);
 }

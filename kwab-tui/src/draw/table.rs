@@ -46,7 +46,7 @@ pub(super) fn draw(app: &App, view: &dyn View, layout: &Layout, buffer: &mut Buf
         byte_cursor(app, &state.look, selected - state.top.min(selected), &widths, area, buffer);
     }
     if count == 0 {
-        put(buffer, area, 0, 0, "no row holds", app.config().theme.style(Tone::Care));
+        put(buffer, area, 0, 0, "no row matches", app.config().theme.style(Tone::Care));
     }
     scrollbar(app, count, state.top, area, buffer);
 }
@@ -95,7 +95,7 @@ pub(super) fn draw_row(app: &App, drawn: &Drawn<'_>, area: Rect, line: u16, buff
         if let Some((tone, text)) = drawn.row.cells.get(index) {
             let style = theme.style(*tone);
             let style = if drawn.here { style.patch(base) } else { style };
-            // Only the column that takes the rest can be longer than its place.
+            // Only the column that takes the rest can be wider than its cells.
             let text = if column.width == 0 && drawn.left > 0 { skip(text, drawn.left) } else { text.as_str() };
             let shown = if column.right { pad(text, usize::from(*wide), true) } else { cut(text, usize::from(*wide)) };
             put(buffer, area, at, line, &shown, style);
@@ -159,8 +159,8 @@ fn byte_cursor(app: &App, look: &crate::view::Look, line: usize, widths: &[u16],
     let row = area.y + line as u16;
     let style = app.config().theme.style(Tone::Match);
     let text = widths[0] + widths[1] + 2 + u16::from(look.byte);
-    let places = [Some(column), Some(column + 1), (widths[2] > 0).then_some(text)];
-    for column in places.into_iter().flatten().filter(|column| *column < area.width) {
+    let columns = [Some(column), Some(column + 1), (widths[2] > 0).then_some(text)];
+    for column in columns.into_iter().flatten().filter(|column| *column < area.width) {
         if let Some(cell) = buffer.cell_mut((area.x + column, row)) {
             cell.set_style(
                 style.remove_modifier(ratatui::style::Modifier::REVERSED).add_modifier(ratatui::style::Modifier::BOLD),

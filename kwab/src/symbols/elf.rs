@@ -93,7 +93,7 @@ impl ElfTask for ReadHeaders {
     }
 }
 
-/// A symbol with a place in memory.
+/// A symbol with an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RawSymbol {
     /// Address of the symbol, as linked.

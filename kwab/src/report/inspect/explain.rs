@@ -103,7 +103,7 @@ fn call_in_progress(dump: &Dump) -> Option<String> {
     let user = dump.records::<Registers<'_>>().find(|set| set.role == Some(RegisterRole::USER))?;
     let regs: Vec<_> = user.regs?.iter().collect();
     let value = |id: RegId| regs.iter().find(|reg| reg.id == Some(id)).and_then(|reg| reg.value);
-    // An exception keeps its error code in the same place. SYSCALL leaves its return address in rcx (SDM, "SYSCALL").
+    // An exception keeps its error code in the same slot. SYSCALL leaves its return address in rcx (SDM, "SYSCALL").
     if user.error_code.is_some_and(|code| code != 0)
         || value(RegId::RCX).zip(value(RegId::RIP)).is_some_and(|(rcx, rip)| rcx != rip)
     {
