@@ -54,7 +54,7 @@ impl Crash {
         &self.lists[&slot]
     }
 
-    /// The tabs.
+    /// The current tab and the list that each shows.
     #[must_use]
     pub const fn tabs(&self) -> &Tabs {
         &self.tabs
@@ -85,7 +85,7 @@ impl Crash {
     }
 }
 
-/// Its lists.
+/// The lists of the crash, and how each is looked at.
 impl Crash {
     /// A crash that is about to be loaded.
     pub(super) fn new(path: PathBuf) -> Self {
@@ -197,7 +197,7 @@ impl Crash {
     }
 }
 
-/// Its marks.
+/// Marks and notes about the crash.
 impl Crash {
     /// Marks a target, or removes its mark; says whether it is marked now.
     pub(super) fn toggle_mark(&mut self, target: Target, row: String) -> bool {
@@ -224,7 +224,7 @@ impl Crash {
     }
 }
 
-/// The crash beside it.
+/// Comparing with the crash of another dump.
 impl Crash {
     /// Begins a comparison with the crash of a dump, whose jobs carry `generation`.
     pub(super) fn compare_with(&mut self, path: PathBuf, generation: u64) {

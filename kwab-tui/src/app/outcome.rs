@@ -21,7 +21,7 @@ impl Outcome {
         Self { said: Some((tone, text.into())), ..Self::default() }
     }
 
-    /// Only jobs.
+    /// Only jobs for the threads.
     pub(super) fn jobs(jobs: impl IntoIterator<Item = Job>) -> Self {
         Self { effects: jobs.into_iter().map(Effect::Job).collect(), ..Self::default() }
     }

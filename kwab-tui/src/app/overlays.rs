@@ -66,7 +66,7 @@ fn type_into(input: &mut String, key: Key) -> Typed {
 /// What a key in an overlay asks of the rest of the interface.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Request {
-    /// Nothing.
+    /// The overlay has taken the key itself.
     Nothing,
     /// To run an action.
     Run(Command),

@@ -38,7 +38,7 @@ pub fn tasks(case: &Case<'_>) -> Table {
         // Of tasks that share a number each would list the frames of all.
         let own: &[&Frame<'_>] = own.map_or(&[], |frames| &frames[..frames.len().min(MOST_FRAMES)]);
         let state = task.state.and_then(TaskState::name).map_or_else(|| of_bytes(task.state_text), str::to_string);
-        let location = location(task.wait_reason, own);
+        let waits = location(task.wait_reason, own);
         let name = of_bytes(task.comm.or(task.cmdline));
         let current = task.current == Some(true) || task.state == Some(TaskState::RUNNING);
         let tone = match task.state {
@@ -71,15 +71,8 @@ pub fn tasks(case: &Case<'_>) -> Table {
         links.extend(
             task.ppid.filter(|ppid| *ppid > 0).map(|ppid| Link::new(format!("parent {ppid}"), Target::Task(ppid))),
         );
-        let cells = [
-            dash(task.pid),
-            dash(task.tid),
-            dash(task.ppid),
-            name.clone(),
-            state.clone(),
-            dash(task.last_cpu),
-            location,
-        ];
+        let cells =
+            [dash(task.pid), dash(task.tid), dash(task.ppid), name.clone(), state.clone(), dash(task.last_cpu), waits];
         let keys = [task.pid, task.tid, task.ppid]
             .map(|number| number.map_or(Key::Nothing, |number| Key::Number(number.into())));
         TableRow {

@@ -9,7 +9,7 @@ use crate::load::Job;
 use crate::theme::Tone;
 use crate::view::{Slot, Target};
 
-/// Reading again.
+/// Reading what is looked at again.
 impl Workspace {
     /// Concludes again, from every section of a long recording.
     pub(in crate::app) fn conclude_whole(&self) -> Outcome {
@@ -83,7 +83,7 @@ impl Workspace {
             PromptKind::Goto => String::new(),
             PromptKind::Note if self.selected().is_none() => return Outcome::default(),
             PromptKind::Note => self.selected_note().unwrap_or_default(),
-            PromptKind::Export => self.export_name(),
+            PromptKind::Export => self.file_name(),
         };
         Outcome { overlay: Some(Overlay::Prompt { kind, input, problem: None }), ..Outcome::default() }
     }
@@ -101,7 +101,7 @@ impl Workspace {
     }
 
     /// The name of the file that the shown rows are exported to, unless another is typed.
-    fn export_name(&self) -> String {
+    fn file_name(&self) -> String {
         match self.shown_crash() {
             Some(crash) => {
                 let stem = crash.path().file_stem().unwrap_or_default().to_string_lossy();
