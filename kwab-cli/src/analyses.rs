@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 /// The commands that draw conclusions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Analysis {
-    /// Rank what may have happened, with the evidence for it and the next command to run.
+    /// Rank hypotheses of the cause, each with its evidence and the next command to run.
     Triage(Triage),
     /// Compare mappings, page tables and frame counts by named rules.
     AuditVm(AuditVm),
-    /// Compare pages with the files behind them, and say what wrong content is.
+    /// Compare pages with the files behind them, and identify wrong content.
     VerifyPages(VerifyPages),
 }
 
@@ -42,10 +42,10 @@ pub(crate) struct SymbolOptions {
     /// (kernels, guest programs) is found by build-id without it.
     #[arg(long = "symbols", value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Use an image even when its build-id is not the one in the dump.
+    /// Use an image even if its build-id differs from the dump's.
     #[arg(long)]
     pub force: bool,
-    /// Directory with sources, for paths that lead nowhere on this machine; may be given several times.
+    /// Directory with sources, for source paths that do not exist on this machine; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct AuditVm {
     /// Only these rules, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "ID,…")]
     pub rule: Vec<String>,
-    /// List the rules and end.
+    /// List the rules and exit.
     #[arg(long)]
     pub rules: bool,
     /// Print the result as JSON; `kwab schema` prints its schema.
@@ -87,10 +87,10 @@ pub(crate) struct VerifyPages {
 /// Arguments of `kwab tui`.
 #[derive(Debug, Args)]
 pub(crate) struct Tui {
-    /// Dumps, and directories that hold some.
+    /// Dumps, and directories with dumps.
     #[arg(value_name = "PATH", default_value = ".")]
     pub dumps: Vec<PathBuf>,
-    /// Begin at this address.
+    /// Go to this address first.
     #[arg(long, value_name = "ADDRESS")]
     pub goto: Option<String>,
     #[command(flatten)]
@@ -98,7 +98,7 @@ pub(crate) struct Tui {
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,
-    /// Leave the mouse to the terminal.
+    /// Do not capture the mouse: the terminal selects text.
     #[arg(long)]
     pub no_mouse: bool,
 }

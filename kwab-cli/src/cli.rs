@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// is left out and named.
     #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
     pub max_mem: Option<u64>,
-    /// A dump or a serial log to judge as triage does, or directories and several files to browse or list.
+    /// A dump or serial log to triage; directories or several files to browse or list.
     #[arg(value_name = "FILE|LOG|DIR", required = true)]
     pub paths: Vec<PathBuf>,
     #[command(subcommand)]
@@ -60,7 +60,7 @@ pub(crate) enum Color {
 /// The commands of `kwab`, in the order of the help text.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make dumps of a serial log: one per crash, or one recording when nothing crashed.
+    /// Make dumps of a serial log: one per crash, or one recording if nothing crashed.
     Import(Import),
     /// Show what died, where and why.
     Inspect(Inspect),
@@ -74,7 +74,7 @@ pub(crate) enum Command {
     Export(Export),
     /// Check that dumps are undamaged.
     Check(Check),
-    /// Make a sound dump of what survives in a damaged one.
+    /// Write what survives of a damaged dump as a sound one.
     Salvage(Salvage),
     /// List dumps, those of the same crash together.
     List(List),
@@ -162,7 +162,7 @@ pub(crate) enum Part {
     Triage,
     /// Cause of death.
     Cause,
-    /// Backtraces of the death, then where all processors and tasks stood.
+    /// Backtraces of the death, then of all processors and tasks.
     Bt,
     /// The code around the fault.
     Code,
@@ -207,13 +207,13 @@ pub(crate) struct Bisect {
     /// The dump that a run leaves when it crashes; without it the command's status decides.
     #[arg(long, value_name = "FILE")]
     pub dump: Option<PathBuf>,
-    /// The signature of the crash that is looked for; without it that of the first crash.
+    /// The signature of the crash to bisect; without it that of the first crash.
     #[arg(long, value_name = "SIGNATURE", requires = "dump")]
     pub signature: Option<String>,
-    /// Runs with each value: a crash in one of them is a crash.
+    /// Runs per value; a value is bad if one of its runs crashes.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
-    /// Print JSON when the search has ended.
+    /// Print the result as JSON when the search has ended.
     #[arg(long)]
     pub json: bool,
     /// Command that boots the machine; {} is replaced by NAME=VALUE.
@@ -321,7 +321,7 @@ pub(crate) struct Capture {
 /// Arguments of `kwab list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// Dumps, and directories that hold some.
+    /// Dumps, and directories with dumps.
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     /// Print the result as JSON; `kwab schema` prints its schema.

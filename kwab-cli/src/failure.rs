@@ -39,7 +39,7 @@ Exit status:
 
 /// The reader of the output has gone; ends the program without a word.
 #[derive(Debug, thiserror::Error)]
-#[error("the reader of the output is gone")]
+#[error("the reader of the output has gone")]
 pub(crate) struct Gone;
 
 /// Says the error on stderr and gives the status.

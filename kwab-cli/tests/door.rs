@@ -17,11 +17,13 @@ fn three_crashes() -> String {
     for (pid, program) in [(7, "/bin/grep"), (9, "/bin/sh")] {
         log += &format!("DBG {{\"type\":\"process_exec\",\"pid\":{pid},\"argv0\":\"{program}\",\"entry\":0x401000}}\n");
         log += &format!(
-            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\"action\":\"terminate\",\"ip\":0x401234}}\n"
+            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\
+             \"action\":\"terminate\",\"ip\":0x401234}}\n"
         );
         log += &format!("DBG {{\"type\":\"process_exit\",\"pid\":{pid},\"status\":139,\"by_signal\":true}}\n");
     }
-    log + "[PANIC] CPU=1 at mm/frame.rs:12\nDBG {\"type\":\"panic\",\"message\":\"double free of frame 0x1234\",\"backtrace\":[]}\n"
+    log + "[PANIC] CPU=1 at mm/frame.rs:12\n\
+        DBG {\"type\":\"panic\",\"message\":\"double free of frame 0x1234\",\"backtrace\":[]}\n"
 }
 
 /// The output of a command on a file, with the file's name taken out.

@@ -41,7 +41,8 @@ const COMMANDS: &[&str] = &[
     "inspect D",
     "inspect D --wide --rows 100000",
     "--color always inspect D",
-    "--color always inspect D --section bt,code,regs,memory,vmas,checks,syscalls,events,trace,profile,tasks,log,meta,remarks",
+    "--color always inspect D \
+     --section bt,code,regs,memory,vmas,checks,syscalls,events,trace,profile,tasks,log,meta,remarks",
     "inspect D --json",
     "triage D",
     "--color always triage D",

@@ -190,7 +190,8 @@ fn the_log_of_a_kernel_that_boot_moved_finds_the_code_of_its_image() {
 fn the_kernel_of_a_dialect_file_is_read_and_a_wrong_row_is_named() {
     let folder = folder();
     let at = folder.path();
-    let log = "lemon OS 3 boots\n*** lemon: core 1 died of bad access at 0xdeadb000\ntask 12 \"shell\", pc 0xffffffff80001234\n\
+    let log = "lemon OS 3 boots\n*** lemon: core 1 died of bad access at 0xdeadb000\n\
+        task 12 \"shell\", pc 0xffffffff80001234\n\
         [0] 0xffffffff80001234 vfs_read+0x24\n[1] 0xffffffff80005678 sys_read+0x18\n*** lemon: halted\n";
     fs::write(at.join("lemon.log"), log).expect("written");
     // The example of the help is the file.

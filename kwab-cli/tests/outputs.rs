@@ -255,7 +255,8 @@ fn five_hundred_crashes_need_few_descriptors_and_all_get_their_files() {
     for pid in 2..=500 {
         log.push_str(&format!("SIGSEGV: invalid address 0x10 (pid={pid}, ip=0x40116c)\n"));
         log.push_str(&format!(
-            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\"action\":\"terminate\",\"ip\":0x0}}\n"
+            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\
+             \"action\":\"terminate\",\"ip\":0x0}}\n"
         ));
         log.push_str(&format!("DBG {{\"type\":\"process_exit\",\"pid\":{pid},\"status\":1,\"by_signal\":false}}\n"));
     }

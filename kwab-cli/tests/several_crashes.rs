@@ -12,13 +12,15 @@ fn busy_log() -> String {
         log += &format!("DBG {{\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":{pid}}}\n");
         log += &format!("DBG {{\"type\":\"process_exec\",\"pid\":{pid},\"argv0\":\"{program}\",\"entry\":0x401000}}\n");
         log += &format!(
-            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\"action\":\"terminate\",\"ip\":0x401234}}\n"
+            "DBG {{\"type\":\"signal\",\"pid\":{pid},\"signal\":11,\"signal_name\":\"SIGSEGV\",\
+             \"action\":\"terminate\",\"ip\":0x401234}}\n"
         );
         log += &format!("DBG {{\"type\":\"process_exit\",\"pid\":{pid},\"status\":139,\"by_signal\":true}}\n");
         log += "DBG {\"type\":\"syscall_exit\",\"pid\":1,\"name\":\"wait4\",\"nr\":61,\"result\":7}\n";
     }
     log += "SeaBIOS (version 1)\nBooting Kevlar...\n";
-    log += "[PANIC] CPU=1 at mm/frame.rs:12\nDBG {\"type\":\"panic\",\"message\":\"double free of frame 0x1234\",\"backtrace\":[]}\n";
+    log += "[PANIC] CPU=1 at mm/frame.rs:12\n\
+        DBG {\"type\":\"panic\",\"message\":\"double free of frame 0x1234\",\"backtrace\":[]}\n";
     log += "SeaBIOS (version 1)\nBooting Kevlar...\nDBG {\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":2}\n";
     log
 }

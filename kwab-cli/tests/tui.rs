@@ -336,7 +336,7 @@ fn two_crashes_are_chosen_in_the_list_and_shown_side_by_side() {
     session.resize(12, 60);
     session.until("one of them on a narrow screen", |session| session.screen().matches("register ").count() == 1);
     session.press("c");
-    session.sees("one crash alone");
+    session.sees("comparison ended");
     session.press("Q");
     assert!(session.ends().success());
     session.is_given_back();

@@ -24,7 +24,7 @@ const CRC_TAIL: usize = 1 + 8 + 1;
 pub struct Chunk {
     /// The short id of the dump it belongs to.
     pub dump: u32,
-    /// Place of its first byte in the dump.
+    /// Offset of its first byte in the dump.
     pub position: u32,
     bytes: [u8; LINE_BYTES],
     len: usize,

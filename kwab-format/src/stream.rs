@@ -100,7 +100,8 @@ impl Mark {
 
 /// Whether a mark of any kind, or the end, stands at `at`: then the payload before it need not be searched.
 fn ends_soundly(bytes: &[u8], at: usize) -> bool {
-    matches!(find_mark(bytes.get(..at.saturating_add(FILE_HEADER_LEN)).unwrap_or(bytes), at), Some((found, _)) if found == at)
+    let up_to_header = bytes.get(..at.saturating_add(FILE_HEADER_LEN)).unwrap_or(bytes);
+    find_mark(up_to_header, at).is_some_and(|(found, _)| found == at)
 }
 
 /// The first sound header of either kind at or behind `from`, in one pass: looking for one kind to the end each time

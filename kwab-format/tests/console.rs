@@ -128,7 +128,11 @@ fn no_single_character_of_a_line_can_change_unnoticed() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 2000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn any_piece_survives_in_any_text(
@@ -138,8 +142,13 @@ proptest! {
         let mut out = [0; LINE_LEN + 1];
         let line = encode_line(DumpId(id), position, &piece, &mut out);
         let text = [&before, line, &after].concat();
-        let chunks: Vec<_> = Lines::new(&text).filter_map(|f| match f { Found::Line { chunk, .. } => Some(chunk), Found::Torn { .. } => None }).collect();
+        let whole = |found| match found {
+            Found::Line { chunk, .. } => Some(chunk),
+            Found::Torn { .. } => None,
+        };
+        let chunks: Vec<_> = Lines::new(&text).filter_map(whole).collect();
         prop_assert_eq!(chunks.len(), 1);
-        prop_assert_eq!((chunks[0].dump, chunks[0].position, chunks[0].bytes()), (DumpId(id).short(), position, &piece[..]));
+        let chunk = &chunks[0];
+        prop_assert_eq!((chunk.dump, chunk.position, chunk.bytes()), (DumpId(id).short(), position, &piece[..]));
     }
 }

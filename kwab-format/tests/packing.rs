@@ -26,7 +26,11 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 3 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 3 } else { 2000 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn what_is_packed_here_unpacks_there_and_here(bytes in memory()) {
@@ -46,7 +50,9 @@ proptest! {
     }
 
     #[test]
-    fn nonsense_and_short_buffers_fail_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), room in 0..300usize) {
+    fn nonsense_and_short_buffers_fail_without_a_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..200), room in 0..300usize,
+    ) {
         let mut out = vec![0; room];
         if let Some(len) = lz4::decompress(&bytes, &mut out) {
             prop_assert!(len <= room);

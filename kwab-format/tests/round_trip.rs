@@ -24,9 +24,8 @@ fn value(shape: Shape) -> BoxedStrategy<Val> {
         Shape::Signed => integer(64).prop_map(Val::Int).boxed(),
         Shape::Bool => (0..2u64).prop_map(Val::Int).boxed(),
         Shape::Bytes => {
-            prop_oneof![8 => proptest::collection::vec(any::<u8>(), 0..40), 1 => proptest::collection::vec(any::<u8>(), 240..270)]
-                .prop_map(Val::Bytes)
-                .boxed()
+            let bytes = |lengths| proptest::collection::vec(any::<u8>(), lengths);
+            prop_oneof![8 => bytes(0..40), 1 => bytes(240..270)].prop_map(Val::Bytes).boxed()
         }
         Shape::List { fields: inner, .. } => proptest::collection::vec(fields(inner), 0..5).prop_map(Val::List).boxed(),
     }
@@ -65,7 +64,9 @@ proptest! {
     }
 
     #[test]
-    fn unknown_fields_and_any_order_do_not_change_what_is_read((kind, fields) in record(), future in 32u8..=255, v in any::<u64>()) {
+    fn unknown_fields_and_any_order_do_not_change_what_is_read(
+        (kind, fields) in record(), future in 32u8..=255, v in any::<u64>(),
+    ) {
         let plain = encode_record(kind, &fields);
         let known = only_record(&plain).decode();
         let more = encode_fields(&[(future, Val::Int(v))]);

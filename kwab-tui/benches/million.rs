@@ -13,7 +13,7 @@ use kwab::format::record::*;
 use kwab::format::{BootId, DumpId, FileHeader, SectionKind};
 use kwab::import::emit::DumpWriter;
 use kwab_tui::action::{ACTIONS, Command};
-use kwab_tui::app::{Action, App, Effect};
+use kwab_tui::app::{Action, App, Effect, TABS};
 use kwab_tui::config::Config;
 use kwab_tui::draw;
 use kwab_tui::keys::{Key, fits};
@@ -275,10 +275,10 @@ fn first_picture(folder: &Path, dump: &Path) {
     let mut live = Live::new(dump);
     live.draw(&mut buffer());
     println!("first picture of the large dump: {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
-    live.until(|app| app.crash.as_ref().is_some_and(|crash| crash.report.is_some()));
+    live.until(|app| app.workspace().session().crash().is_some_and(|crash| crash.report().is_some()));
     live.draw(&mut buffer());
     println!("first picture with what died:    {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
-    live.until(|app| app.crash.as_ref().is_some_and(|crash| crash.views.len() >= 16));
+    live.until(everything_loaded);
     println!("everything loaded:               {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     let bytes = std::fs::metadata(dump).expect("there").len();
     println!(
@@ -291,11 +291,11 @@ fn first_picture(folder: &Path, dump: &Path) {
     let mut live = Live::new(&folder.join("many"));
     live.draw(&mut buffer());
     println!("first picture of {DUMPS} dumps:    {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
-    live.until(|app| app.catalogue.view().path(0).is_some());
+    live.until(|app| app.workspace().catalogue().view().path(0).is_some());
     live.draw(&mut buffer());
     println!("first of them listed:            {:.1} ms", started.elapsed().as_secs_f64() * 1e3);
     let mut slowest = Duration::ZERO;
-    while !live.app.catalogue.is_complete() {
+    while !live.app.workspace().catalogue().is_complete() {
         let message = live.messages.recv_timeout(Duration::from_secs(120)).expect("a message");
         let one = Instant::now();
         live.act(Action::Loaded(message));
@@ -310,6 +310,12 @@ fn first_picture(folder: &Path, dump: &Path) {
     );
 }
 
+/// Whether every list of the open crash has arrived.
+fn everything_loaded(app: &App) -> bool {
+    let crash = app.workspace().session().crash();
+    crash.is_some_and(|crash| Slot::ALL.iter().filter(|slot| crash.view(**slot).is_some()).count() >= 16)
+}
+
 /// Keys that leave, stop or start again: what comes after them does not answer a key.
 fn is_an_end(command: Command) -> bool {
     matches!(command, Command::Quit | Command::Suspend | Command::Reload | Command::Whole | Command::Import)
@@ -318,18 +324,25 @@ fn is_an_end(command: Command) -> bool {
 impl Live {
     /// Goes to a list of the crash, or to the list of dumps, whatever happened before.
     fn stand(&mut self, slot: Option<Slot>) {
-        while self.app.overlay.is_some() {
+        while self.app.overlay().is_some() {
             self.key("esc");
         }
-        self.app.in_crash = slot.is_some();
-        if let (Some(crash), Some(slot)) = (self.app.crash.as_mut(), slot) {
-            crash.turn_to(slot);
+        let Some(slot) = slot else {
+            if self.app.workspace().shown_crash().is_some() {
+                self.act(Action::Command(Command::Catalogue));
+            }
+            return;
+        };
+        let tab = TABS.iter().position(|(_, lists)| lists.contains(&slot)).expect("a tab");
+        self.act(Action::Command(Command::Tab(u8::try_from(tab).expect("a small number"))));
+        while self.app.workspace().slot() != Some(slot) {
+            self.act(Action::Command(Command::Mode));
         }
     }
 
-    /// How long a key takes with its picture, and the place as it was again.
+    /// How long a key takes with its picture, and the list as it was again.
     fn answer(&mut self, key: &str, cells: &mut Buffer) -> Duration {
-        let slot = self.app.slot();
+        let slot = self.app.workspace().slot();
         let started = Instant::now();
         self.key(key);
         self.draw(cells);
@@ -344,13 +357,13 @@ impl Live {
     /// Every key that makes sense where the interface is: the slowest of them in the middle of its answers.
     fn worst_key(&mut self, name: &str, cells: &mut Buffer) -> &'static str {
         const TIMES: usize = 11;
-        let here = self.app.key_scope();
-        let slot = self.app.slot();
+        let here = self.app.workspace().key_scope();
+        let slot = self.app.workspace().slot();
         let mut worst = ("", Duration::ZERO, Duration::ZERO);
         for row in ACTIONS.iter().filter(|row| fits(row.scope, here) && !is_an_end(row.command)) {
             let key = row.keys[0];
             let mut took: Vec<Duration> = (0..TIMES).map(|_| self.answer(key, cells)).collect();
-            assert_eq!(self.app.slot(), slot, "{key} was answered elsewhere");
+            assert_eq!(self.app.workspace().slot(), slot, "{key} was answered elsewhere");
             took.sort();
             let (middle, most) = (took[TIMES / 2], took[TIMES - 1]);
             if middle > worst.1 {
@@ -374,7 +387,7 @@ fn keys(criterion: &mut Criterion) {
     }
     first_picture(folder.path(), &dump);
     let mut live = Live::new(&dump);
-    live.until(|app| app.crash.as_ref().is_some_and(|crash| crash.views.len() >= 16));
+    live.until(everything_loaded);
     let mut cells = buffer();
     let mut worst = Vec::new();
     let slots = || Slot::ALL.iter().copied().filter(|slot| !matches!(slot, Slot::Marks | Slot::Compare));
@@ -394,7 +407,7 @@ fn keys(criterion: &mut Criterion) {
     }
     let many = folder.path().join("many");
     let mut list = Live::new(&many);
-    list.until(|app| app.catalogue.is_complete());
+    list.until(|app| app.workspace().catalogue().is_complete());
     list.draw(&mut cells);
     let key = list.worst_key("10k dumps", &mut cells);
     group.bench_function(format!("10,000 dumps: {key}"), |bencher| {
@@ -424,7 +437,7 @@ fn keys(criterion: &mut Criterion) {
     for key in ["p", "i", "d", ":", "3"] {
         live.key(key);
     }
-    live.until(|app| !app.list().pending);
+    live.until(|app| !app.workspace().list().pending);
     println!("pid:3 among {EVENTS} events, in the background: {:.0} ms", started.elapsed().as_secs_f64() * 1e3);
 }
 

@@ -87,7 +87,7 @@ pub enum Command {
     Import,
     /// Opens the palette, which lists every action by name.
     Palette,
-    /// The keys of this place.
+    /// The keys that work where the user is.
     Help,
     /// Read everything again.
     Reload,
@@ -142,21 +142,21 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Follow, "follow", ["enter"], Anywhere, "follow the link of the row; open the dump";
     Command::Back, "back", ["backspace", "ctrl-o"], Anywhere, "back to where you were";
     Command::Forward, "forward", ["ctrl-f"], Anywhere, "forward again";
-    Command::Filter, "filter", ["/"], Anywhere, "show only rows that hold: cause:null cpu:1 pid>5 text";
-    Command::SameProcess, "process", ["p"], Crash, "show only rows of the same process, or of all again";
-    Command::Next, "next-match", ["n"], Anywhere, "next row that the last filter holds for; next difference of two crashes";
-    Command::Previous, "previous-match", ["N"], Anywhere, "the one before";
-    Command::Escape, "all-rows", ["esc"], Anywhere, "close what is open; show all rows again";
-    Command::Palette, "actions", [":"], Anywhere, "all actions by name; an address goes there";
-    Command::Help, "keys", ["?", "f1"], Anywhere, "the keys of this place";
+    Command::Filter, "filter", ["/"], Anywhere, "show only rows that match: cause:null cpu:1 pid>5 text";
+    Command::SameProcess, "process", ["p"], Crash, "show only rows of the same process; again: all rows";
+    Command::Next, "next-match", ["n"], Anywhere, "next row that matches the last filter; next difference";
+    Command::Previous, "previous-match", ["N"], Anywhere, "previous row that matches";
+    Command::Escape, "all-rows", ["esc"], Anywhere, "close the overlay; show all rows";
+    Command::Palette, "actions", [":"], Anywhere, "run an action by name; go to an address";
+    Command::Help, "keys", ["?", "f1"], Anywhere, "the keys that work here";
     Command::Copy, "copy", ["y"], Anywhere, "copy the row, its address or the kwab command";
     Command::Export, "export", ["e"], Anywhere, "write the rows to a file";
-    Command::Mark, "mark", ["m"], Crash, "mark the row, or take the mark away";
-    Command::Note, "note", ["M"], Crash, "write a note at the row";
+    Command::Mark, "mark", ["m"], Crash, "mark the row, or remove its mark";
+    Command::Note, "note", ["M"], Crash, "attach a note to the row";
     Command::Marks, "marks", ["'"], Crash, "marks and notes of this dump";
-    Command::Catalogue, "dumps", ["q", "`"], Anywhere, "the list of dumps; from there: leave";
-    Command::Tab(0), "triage", ["1"], Crash, "what may have happened";
-    Command::Tab(1), "backtrace", ["2"], Crash, "who called whom";
+    Command::Catalogue, "dumps", ["q", "`"], Anywhere, "the list of dumps; in the list: quit";
+    Command::Tab(0), "triage", ["1"], Crash, "hypotheses and their evidence";
+    Command::Tab(1), "backtrace", ["2"], Crash, "stack frames, innermost first";
     Command::Tab(2), "registers", ["3"], Crash, "registers and what they point at";
     Command::Tab(3), "syscalls", ["4"], Crash, "system calls as strace writes them";
     Command::Tab(4), "timeline", ["5"], Crash, "all events of all processors";
@@ -168,35 +168,35 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Tab(10), "locks", ["L"], Crash, "locks and who waits for whom";
     Command::Tab(11), "profile", ["P"], Crash, "what calls, faults and spans cost";
     Command::NextTab, "next-tab", ["tab"], Crash, "next tab";
-    Command::PreviousTab, "previous-tab", ["backtab"], Crash, "tab before";
+    Command::PreviousTab, "previous-tab", ["backtab"], Crash, "previous tab";
     Command::Mode, "mode", ["v"], Crash, "another list of this tab: mappings, pages, audit, checks";
-    Command::ZoomIn, "zoom-in", ["+", "="], Zoom, "look closer: around the moment, into the span";
-    Command::ZoomOut, "zoom-out", ["-"], Zoom, "see more";
-    Command::ZoomAll, "zoom-all", ["z"], Zoom, "see everything";
-    Command::WordSize, "word-size", ["w"], Hex, "1, 2, 4 or 8 bytes together";
+    Command::ZoomIn, "zoom-in", ["+", "="], Zoom, "zoom in: around the event, into the span";
+    Command::ZoomOut, "zoom-out", ["-"], Zoom, "zoom out";
+    Command::ZoomAll, "zoom-all", ["z"], Zoom, "zoom out to the whole extent";
+    Command::WordSize, "word-size", ["w"], Hex, "words of 1, 2, 4 or 8 bytes";
     Command::Endian, "byte-order", ["E"], Hex, "little or big endian";
     Command::Goto, "go-to", ["a", "@"], Crash, "go to an address, a line or a row";
     Command::Sort, "sort", ["s"], Anywhere, "sort by the next column";
-    Command::Reverse, "reverse", ["S"], Anywhere, "turn the order round";
+    Command::Reverse, "reverse", ["S"], Anywhere, "reverse the order";
     Command::Group, "group", ["o"], Catalogue, "dumps of the same crash together, or one by one";
-    Command::Compare, "compare", ["c"], Anywhere, "put two crashes side by side; one of them alone again";
-    Command::Whole, "whole", ["W"], Crash, "conclude from all of a long recording, however long that takes";
-    Command::Import, "import", ["i"], Catalogue, "make dumps of the serial log under the cursor";
-    Command::Detail, "detail", ["d"], Anywhere, "show the detail of the row, or not";
+    Command::Compare, "compare", ["c"], Anywhere, "compare two crashes; end the comparison";
+    Command::Whole, "whole", ["W"], Crash, "analyse all sections of a long recording";
+    Command::Import, "import", ["i"], Catalogue, "import the serial log under the cursor";
+    Command::Detail, "detail", ["d"], Anywhere, "show or hide the detail of the row";
     Command::DetailDown, "detail-down", ["J", "ctrl-down"], Anywhere, "scroll the detail";
-    Command::DetailUp, "detail-up", ["K", "ctrl-up"], Anywhere, "scroll it back";
+    Command::DetailUp, "detail-up", ["K", "ctrl-up"], Anywhere, "scroll the detail back";
     Command::Up, "up", ["k", "up"], Anywhere, "a row up";
     Command::Down, "down", ["j", "down"], Anywhere, "a row down";
-    Command::Left, "left", ["h", "left"], Anywhere, "scroll left, pan, a byte back, the span around";
-    Command::Right, "right", ["l", "right"], Anywhere, "scroll right, pan, a byte on, the first span inside";
+    Command::Left, "left", ["h", "left"], Anywhere, "scroll left, pan, previous byte, enclosing span";
+    Command::Right, "right", ["l", "right"], Anywhere, "scroll right, pan, next byte, first span inside";
     Command::PageUp, "page-up", ["pgup", "ctrl-u", "ctrl-b"], Anywhere, "a screen up";
     Command::PageDown, "page-down", ["pgdn", "ctrl-d", "space"], Anywhere, "a screen down";
     Command::First, "first", ["g", "home"], Anywhere, "the first row";
     Command::Last, "last", ["G", "end"], Anywhere, "the last row";
     Command::Reload, "reload", ["f5", "R"], Anywhere, "read everything again";
     Command::Redraw, "redraw", ["ctrl-l"], Anywhere, "draw everything again";
-    Command::Suspend, "suspend", ["ctrl-z"], Anywhere, "to the shell; fg comes back";
-    Command::Quit, "quit", ["Q", "ctrl-c"], Anywhere, "leave";
+    Command::Suspend, "suspend", ["ctrl-z"], Anywhere, "suspend to the shell; fg resumes";
+    Command::Quit, "quit", ["Q", "ctrl-c"], Anywhere, "quit";
 };
 
 /// The row of an action.

@@ -51,6 +51,12 @@ impl Key {
         Some(Self { code: named.or(single).or(function)?, modifiers })
     }
 
+    /// A key without modifiers.
+    #[must_use]
+    pub const fn plain(code: KeyCode) -> Self {
+        Self { code, modifiers: KeyModifiers::NONE }
+    }
+
     /// The key of an event. Terminals that report shift with a letter mean the letter.
     #[must_use]
     pub fn of(event: &KeyEvent) -> Self {

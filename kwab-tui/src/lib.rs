@@ -57,7 +57,7 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Standard input or output is not a terminal.
-    #[error("kwab tui needs a terminal; kwab inspect and kwab list print to anything")]
+    #[error("kwab tui needs a terminal; kwab inspect and kwab list write to a file or pipe")]
     NoTerminal,
     /// A path that is not there.
     #[error("{}: {error}", path.display())]
@@ -68,7 +68,7 @@ pub enum Error {
         error: io::Error,
     },
     /// The terminal failed.
-    #[error("the terminal: {0}")]
+    #[error("terminal: {0}")]
     Terminal(#[from] io::Error),
 }
 

@@ -83,7 +83,7 @@ impl Theme {
                 (Some(modifier), _) => style.add_modifier(modifier),
                 (None, Some(colour)) if self.colours => style.fg(colour),
                 (None, Some(_)) => style,
-                (None, None) => return Err(format!("{word} is neither a colour of the terminal nor a way to write")),
+                (None, None) => return Err(format!("unknown colour or style {word}")),
             };
         }
         self.styles[tone as usize] = style;

@@ -19,11 +19,14 @@ enum Step {
     Paste(String),
 }
 
+/// The keys that are most of what a user presses.
+const KEYS: &str = "/:?ynNgGjkhl0123456789LPvm'cesSod+-z";
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         6 => (0..ACTIONS.len()).prop_map(Step::Command),
         4 => any::<char>().prop_map(Step::Key),
-        4 => prop::sample::select("/:?ynNgGjkhl0123456789LPvm'cesSod+-z".chars().collect::<Vec<_>>()).prop_map(Step::Key),
+        4 => prop::sample::select(KEYS.chars().collect::<Vec<_>>()).prop_map(Step::Key),
         2 => (0..6u8).prop_map(Step::Special),
         1 => (0..250u16, 0..80u16).prop_map(|(columns, rows)| Step::Resize(columns, rows)),
         1 => (0..200u16, 0..60u16).prop_map(|(column, row)| Step::Click(column, row)),
@@ -49,10 +52,10 @@ fn act(driven: &mut Driven, step: &Step) {
 
 /// The selected row is one that is shown, and is drawn where there is room.
 fn holds(driven: &Driven) {
-    let Some(view) = driven.app.view() else { return };
-    let list = driven.app.list();
+    let Some(view) = driven.app.workspace().view() else { return };
+    let list = driven.app.workspace().list();
     let (len, count) = (view.len(), list.count(view.len()));
-    let Some(row) = driven.app.selected() else {
+    let Some(row) = driven.app.workspace().selected() else {
         assert_eq!(count, 0, "rows are shown and none is selected");
         return;
     };
@@ -70,13 +73,13 @@ fn holds(driven: &Driven) {
 
 /// What is selected, in a way that does not depend on what else is shown.
 fn meaning(driven: &Driven) -> Option<(Option<Slot>, String)> {
-    let view = driven.app.view()?;
-    let row = driven.app.selected()?;
-    let list = driven.app.list();
+    let view = driven.app.workspace().view()?;
+    let row = driven.app.workspace().selected()?;
+    let list = driven.app.workspace().list();
     // A byte is a part of its row, and a group stands for its first dump.
     let look = Look { byte: list.look.byte, ..Look::default() };
     let said = view.target(row, &look).map_or_else(|| view.row(row, &look).text(), |target| target.name());
-    Some((driven.app.slot(), said))
+    Some((driven.app.workspace().slot(), said))
 }
 
 /// Actions that show other rows, or the same ones in another way, and select none.
@@ -126,12 +129,12 @@ fn drive(mut driven: Driven, steps: &[Step]) {
         }
     }
     // Resizing and drawing select nothing.
-    let before = (driven.app.slot(), driven.app.selected());
+    let before = (driven.app.workspace().slot(), driven.app.workspace().selected());
     for size in [(40, 10), (200, 60), (1, 1), (80, 24)] {
         driven.act(Action::Resize(size.0, size.1));
         driven.buffer();
     }
-    assert_eq!(before, (driven.app.slot(), driven.app.selected()));
+    assert_eq!(before, (driven.app.workspace().slot(), driven.app.workspace().selected()));
 }
 
 /// Cases of each test; `PROPTEST_CASES` asks for more.
@@ -180,7 +183,7 @@ proptest! {
         driven.keys(&["/"]);
         driven.act(Action::Paste(filter));
         let shown: Vec<String> = {
-            let (view, list) = (driven.app.view().unwrap(), driven.app.list());
+            let (view, list) = (driven.app.workspace().view().unwrap(), driven.app.workspace().list());
             (0..list.count(view.len())).map(|at| view.row(list.row_at(at), &list.look).text()).collect()
         };
         if shown.contains(&before) {
@@ -196,7 +199,7 @@ fn a_filter_that_is_being_typed_keeps_its_dumps_when_the_list_is_sorted() {
     folder();
     let mut driven = Driven::new("crashes", (120, 30));
     driven.keys(&["/", "ctrl-u"]).text("children>");
-    let shown = |driven: &Driven| driven.app.list().count(usize::MAX);
+    let shown = |driven: &Driven| driven.app.workspace().list().count(usize::MAX);
     assert_eq!(shown(&driven), 1, "one dump has it in its name");
     let steps: Vec<Step> = [Command::Sort, Command::Reverse, Command::Group, Command::Reload]
         .into_iter()

@@ -30,64 +30,73 @@ fn every_action_of_the_table_does_what_it_says() {
         match row.command {
             Command::Up => {
                 driven.keys(&["3", "j", "j"]).act(Action::Command(Command::Up));
-                assert_eq!(driven.app.selected(), Some(1));
+                assert_eq!(driven.app.workspace().selected(), Some(1));
             }
-            Command::Down => assert_eq!(after(&mut driven, "3", Command::Down).app.selected(), Some(1)),
+            Command::Down => assert_eq!(after(&mut driven, "3", Command::Down).app.workspace().selected(), Some(1)),
             Command::PageDown => assert!(
-                after(&mut driven, "5", Command::First).app.selected()
-                    < after(&mut driven, "5", Command::PageDown).app.selected()
+                after(&mut driven, "5", Command::First).app.workspace().selected()
+                    < after(&mut driven, "5", Command::PageDown).app.workspace().selected()
             ),
             Command::PageUp => {
-                let last = driven.keys(&["5"]).app.selected();
-                assert!(after(&mut driven, "5", Command::PageUp).app.selected() < last);
+                let last = driven.keys(&["5"]).app.workspace().selected();
+                assert!(after(&mut driven, "5", Command::PageUp).app.workspace().selected() < last);
             }
-            Command::First => assert_eq!(after(&mut driven, "5", Command::First).app.selected(), Some(0)),
+            Command::First => assert_eq!(after(&mut driven, "5", Command::First).app.workspace().selected(), Some(0)),
             Command::Last => {
                 driven.keys(&["3"]);
-                let last = driven.app.view().unwrap().len() - 1;
-                assert_eq!(after(&mut driven, "3", Command::Last).app.selected(), Some(last));
+                let last = driven.app.workspace().view().unwrap().len() - 1;
+                assert_eq!(after(&mut driven, "3", Command::Last).app.workspace().selected(), Some(last));
             }
             Command::Left | Command::Right => {
                 driven.keys(&["7", "g", "l", "l", "l", "h"]);
-                assert_eq!(driven.app.list().look.byte, 2);
+                assert_eq!(driven.app.workspace().list().look.byte, 2);
             }
             Command::Follow => {
                 driven.keys(&["6"]).act(Action::Command(Command::Follow));
-                assert!(driven.app.overlay.is_some() || driven.app.slot() != Some(Slot::Mappings));
+                assert!(driven.app.overlay().is_some() || driven.app.workspace().slot() != Some(Slot::Mappings));
             }
             Command::Back => {
                 driven.keys(&["3", "4"]).act(Action::Command(Command::Back));
-                assert_eq!(driven.app.slot(), Some(Slot::Registers));
+                assert_eq!(driven.app.workspace().slot(), Some(Slot::Registers));
             }
             Command::Forward => {
                 driven.keys(&["3", "4", "backspace"]).act(Action::Command(Command::Forward));
-                assert_eq!(driven.app.slot(), Some(Slot::Syscalls));
+                assert_eq!(driven.app.workspace().slot(), Some(Slot::Syscalls));
             }
-            Command::Catalogue => assert!(!after(&mut driven, "1", Command::Catalogue).app.in_crash),
+            Command::Catalogue => {
+                assert!(after(&mut driven, "1", Command::Catalogue).app.workspace().shown_crash().is_none());
+            }
             Command::Tab(tab) => {
                 driven.keys(&[if tab == 0 { "2" } else { "1" }]).act(Action::Command(row.command));
-                assert_eq!(driven.app.crash.as_ref().unwrap().tab, usize::from(tab));
+                assert_eq!(driven.app.workspace().session().crash().unwrap().tabs().current(), usize::from(tab));
             }
-            Command::NextTab => assert_eq!(after(&mut driven, "1", Command::NextTab).app.slot(), Some(Slot::Backtrace)),
+            Command::NextTab => {
+                assert_eq!(after(&mut driven, "1", Command::NextTab).app.workspace().slot(), Some(Slot::Backtrace));
+            }
             Command::PreviousTab => {
-                assert_eq!(after(&mut driven, "1", Command::PreviousTab).app.slot(), Some(Slot::Profile));
+                assert_eq!(after(&mut driven, "1", Command::PreviousTab).app.workspace().slot(), Some(Slot::Profile));
             }
-            Command::Mode => assert_eq!(after(&mut driven, "6", Command::Mode).app.slot(), Some(Slot::Pages)),
+            Command::Mode => {
+                assert_eq!(after(&mut driven, "6", Command::Mode).app.workspace().slot(), Some(Slot::Pages));
+            }
             Command::Filter | Command::Goto | Command::Note | Command::Export => {
-                assert!(matches!(after(&mut driven, "4", row.command).app.overlay, Some(Overlay::Prompt { .. })));
+                assert!(matches!(after(&mut driven, "4", row.command).app.overlay(), Some(Overlay::Prompt { .. })));
             }
             Command::SameProcess => {
-                let all = driven.keys(&["4", "g"]).app.view().unwrap().len();
+                let all = driven.keys(&["4", "g"]).app.workspace().view().unwrap().len();
                 driven.act(Action::Command(Command::SameProcess));
-                let count = driven.app.list().count(all);
-                assert!(count > 0 && count < all && driven.app.list().filter == "pid=121", "{count} of {all}");
+                let count = driven.app.workspace().list().count(all);
+                assert!(
+                    count > 0 && count < all && driven.app.workspace().list().filter == "pid=121",
+                    "{count} of {all}"
+                );
                 driven.act(Action::Command(Command::SameProcess));
-                assert_eq!(driven.app.list().count(all), all);
+                assert_eq!(driven.app.workspace().list().count(all), all);
             }
             Command::Next | Command::Previous => next_and_previous(&mut driven),
             Command::Escape => {
                 driven.keys(&["4", "/"]).text("write").keys(&["enter"]).act(Action::Command(Command::Escape));
-                assert!(driven.app.list().shown.is_none());
+                assert!(driven.app.workspace().list().shown.is_none());
             }
             Command::Sort | Command::Reverse => sorting(&mut driven),
             Command::Group => {
@@ -101,13 +110,15 @@ fn every_action_of_the_table_does_what_it_says() {
             }
             Command::DetailDown | Command::DetailUp => {
                 driven.keys(&["3"]).act(Action::Command(Command::DetailDown));
-                assert_eq!(driven.app.list().detail, 1);
+                assert_eq!(driven.app.workspace().list().detail, 1);
                 driven.act(Action::Command(Command::DetailUp));
-                assert_eq!(driven.app.list().detail, 0);
+                assert_eq!(driven.app.workspace().list().detail, 0);
             }
             Command::ZoomIn | Command::ZoomOut | Command::ZoomAll => zooming(&mut driven),
-            Command::WordSize => assert_eq!(after(&mut driven, "7", Command::WordSize).app.list().look.word, 2),
-            Command::Endian => assert!(after(&mut driven, "7", Command::Endian).app.list().look.big_endian),
+            Command::WordSize => {
+                assert_eq!(after(&mut driven, "7", Command::WordSize).app.workspace().list().look.word, 2);
+            }
+            Command::Endian => assert!(after(&mut driven, "7", Command::Endian).app.workspace().list().look.big_endian),
             Command::Copy => {
                 driven.keys(&["3"]).act(Action::Command(Command::Copy));
                 driven.keys(&["y"]);
@@ -120,28 +131,33 @@ fn every_action_of_the_table_does_what_it_says() {
                 driven.act(Action::Command(Command::Mark));
                 assert_eq!(driven.written[1].1, None, "without marks the file goes");
             }
-            Command::Marks => assert_eq!(after(&mut driven, "3", Command::Marks).app.slot(), Some(Slot::Marks)),
+            Command::Marks => {
+                assert_eq!(after(&mut driven, "3", Command::Marks).app.workspace().slot(), Some(Slot::Marks));
+            }
             Command::Compare => comparing(&mut driven),
             Command::Whole => {
                 driven.act(Action::Command(Command::Whole));
-                assert!(driven.app.status.as_ref().unwrap().1.contains("everything that is in this dump"));
+                assert!(driven.app.status().said().unwrap().1.contains("everything that is in this dump"));
             }
             Command::Import => {
                 driven.act(Action::Command(Command::Import));
-                assert!(driven.app.status.as_ref().unwrap().1.contains("no serial log"));
+                assert!(driven.app.status().said().unwrap().1.contains("no serial log"));
             }
             Command::Palette => {
-                assert!(matches!(after(&mut driven, "1", Command::Palette).app.overlay, Some(Overlay::Palette { .. })));
+                assert!(matches!(
+                    after(&mut driven, "1", Command::Palette).app.overlay(),
+                    Some(Overlay::Palette { .. })
+                ));
             }
             Command::Help => {
-                assert!(matches!(after(&mut driven, "1", Command::Help).app.overlay, Some(Overlay::Help { .. })));
+                assert!(matches!(after(&mut driven, "1", Command::Help).app.overlay(), Some(Overlay::Help { .. })));
             }
             Command::Reload => {
-                let before = driven.app.generation();
+                let before = driven.app.workspace().session().generation();
                 driven.keys(&["3", "j", "j"]);
-                assert!(after(&mut driven, "3", Command::Reload).app.generation() > before);
-                let place = (driven.app.slot(), driven.app.selected());
-                assert_eq!(place, (Some(Slot::Registers), Some(2)), "tab and row stay");
+                assert!(after(&mut driven, "3", Command::Reload).app.workspace().session().generation() > before);
+                let shown = (driven.app.workspace().slot(), driven.app.workspace().selected());
+                assert_eq!(shown, (Some(Slot::Registers), Some(2)), "tab and row stay");
             }
             Command::Redraw => assert_eq!(after(&mut driven, "1", Command::Redraw).redrawn, 1),
             Command::Suspend => assert_eq!(after(&mut driven, "1", Command::Suspend).suspended, 1),
@@ -157,12 +173,12 @@ fn after<'d>(driven: &'d mut Driven, tab: &str, command: Command) -> &'d mut Dri
 
 fn next_and_previous(driven: &mut Driven) {
     driven.keys(&["4", "g", "/"]).text("write").keys(&["enter", "esc"]);
-    let first = driven.app.selected();
+    let first = driven.app.workspace().selected();
     assert!(driven.row().contains("write"));
     driven.keys(&["n"]);
-    assert!(driven.row().contains("write") && driven.app.selected() > first);
+    assert!(driven.row().contains("write") && driven.app.workspace().selected() > first);
     driven.keys(&["N"]);
-    assert_eq!(driven.app.selected(), first);
+    assert_eq!(driven.app.workspace().selected(), first);
 }
 
 fn sorting(driven: &mut Driven) {
@@ -177,14 +193,14 @@ fn sorting(driven: &mut Driven) {
 
 fn zooming(driven: &mut Driven) {
     driven.keys(&["5", "+", "+"]);
-    let (from, to) = driven.app.list().look.window.unwrap();
+    let (from, to) = driven.app.workspace().list().look.window.unwrap();
     driven.keys(&["-"]);
-    let (farther_from, farther_to) = driven.app.list().look.window.unwrap();
+    let (farther_from, farther_to) = driven.app.workspace().list().look.window.unwrap();
     assert!(farther_to - farther_from > to - from);
     driven.keys(&["h"]);
-    assert!(driven.app.list().look.window.unwrap().0 < farther_from);
+    assert!(driven.app.workspace().list().look.window.unwrap().0 < farther_from);
     driven.keys(&["z"]);
-    assert_eq!(driven.app.list().look.window, None);
+    assert_eq!(driven.app.workspace().list().look.window, None);
 }
 
 fn comparing(driven: &mut Driven) {
@@ -192,10 +208,10 @@ fn comparing(driven: &mut Driven) {
     *driven = Driven::new("crashes", (120, 30));
     select(driven, "rich");
     driven.keys(&["c"]);
-    assert_eq!(driven.app.chosen.as_deref(), Some(std::path::Path::new("crashes/rich.kwab")));
+    assert_eq!(driven.app.workspace().catalogue().chosen(), Some(std::path::Path::new("crashes/rich.kwab")));
     select(driven, "null-dereference");
     driven.keys(&["c"]);
-    assert_eq!(driven.app.slot(), Some(Slot::Compare));
+    assert_eq!(driven.app.workspace().slot(), Some(Slot::Compare));
     assert!(driven.screen().contains("differ"), "{}", driven.screen());
 }
 
@@ -211,11 +227,11 @@ fn two_crashes_are_looked_at_side_by_side_in_every_tab() {
     comparing(&mut driven);
     for key in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "L", "P"] {
         driven.keys(&[key]);
-        let view = driven.app.view().unwrap_or_else(|| panic!("tab {key} is not there"));
+        let view = driven.app.workspace().view().unwrap_or_else(|| panic!("tab {key} is not there"));
         assert!(view.is_empty() || view.pair().is_some(), "tab {key} shows one crash");
     }
     driven.keys(&["3", "g"]);
-    let view = driven.app.view().unwrap();
+    let view = driven.app.workspace().view().unwrap();
     let pair = view.pair().unwrap();
     let (left, right) = pair.views();
     let look = kwab_tui::view::Look::default();
@@ -237,7 +253,7 @@ fn two_crashes_are_looked_at_side_by_side_in_every_tab() {
     driven.keys(&["n"]);
     assert!(["≠", "<", ">"].iter().any(|mark| driven.row().starts_with(mark)), "{}", driven.row());
     driven.keys(&["/"]).text("same:no").keys(&["enter"]);
-    let list = driven.app.list();
+    let list = driven.app.workspace().list();
     let shown = list.count(view.len());
     assert!(shown > 0 && (0..shown).all(|at| view.row(list.row_at(at), &look).cells[0].1 != " "));
 }
@@ -250,13 +266,13 @@ fn a_comparison_ends_at_the_row_where_it_stood_and_comes_back() {
     driven.keys(&["6", "g", "j", "j"]);
     let both = driven.row();
     driven.keys(&["c"]);
-    assert!(driven.app.crash.as_ref().unwrap().second.is_none());
-    assert_eq!(driven.app.slot(), Some(Slot::Mappings));
+    assert!(driven.app.workspace().session().crash().unwrap().comparison().is_none());
+    assert_eq!(driven.app.workspace().slot(), Some(Slot::Mappings));
     assert!(both.contains(driven.row().split("  ").next().unwrap()), "{both} / {}", driven.row());
     driven.keys(&["backspace"]);
     assert_eq!(driven.row(), both, "back is the comparison again");
     driven.keys(&["ctrl-f"]);
-    assert!(driven.app.crash.as_ref().unwrap().second.is_none(), "and forward is the crash alone");
+    assert!(driven.app.workspace().session().crash().unwrap().comparison().is_none(), "and forward is the crash alone");
 }
 
 #[test]
@@ -265,11 +281,11 @@ fn the_palette_compares_the_open_crash_with_one_of_the_same_signature_first() {
     let mut driven = Driven::new("crashes", (120, 30));
     select(&mut driven, "rich");
     driven.keys(&["enter", "3", ":"]).text("compare").keys(&["enter"]);
-    let Some(Overlay::Menu { items, .. }) = &driven.app.overlay else { panic!("no menu: {}", driven.screen()) };
+    let Some(Overlay::Menu { items, .. }) = driven.app.overlay() else { panic!("no menu: {}", driven.screen()) };
     assert!(items[0].0.starts_with("damaged-"), "{items:?}");
     driven.keys(&["enter"]);
-    let second = driven.app.crash.as_ref().unwrap().second.as_ref().unwrap();
-    assert!(second.path.ends_with("damaged-bit.kwab"), "{:?}", second.path);
+    let second = driven.app.workspace().session().crash().unwrap().comparison().unwrap();
+    assert!(second.path().ends_with("damaged-bit.kwab"), "{:?}", second.path());
 }
 
 #[test]
@@ -280,10 +296,10 @@ fn a_link_of_the_other_crash_leads_to_its_row() {
     driven.keys(&["c"]);
     select(&mut driven, "rich");
     driven.keys(&["c", "3", "/"]).text("rdi 51fbf0").keys(&["enter", "enter"]);
-    if driven.app.overlay.is_some() {
+    if driven.app.overlay().is_some() {
         driven.keys(&["enter"]);
     }
-    assert_ne!(driven.app.slot(), Some(Slot::Registers), "{}", driven.screen());
+    assert_ne!(driven.app.workspace().slot(), Some(Slot::Registers), "{}", driven.screen());
     assert!(driven.row().contains("51c"), "{}", driven.row());
 }
 
@@ -298,7 +314,7 @@ fn a_long_recording_says_that_it_was_looked_at_in_part_until_somebody_asks_for_a
     let screen = driven.screen();
     assert!(screen.contains("concluded in part, W") && screen.contains("concluded from 3 of"), "{screen}");
     // What is not concluded from is there to be looked at.
-    assert!(driven.keys(&["5"]).app.view().unwrap().len() >= common::dumps::LONG_EVENTS);
+    assert!(driven.keys(&["5"]).app.workspace().view().unwrap().len() >= common::dumps::LONG_EVENTS);
     driven.keys(&["1", "W"]);
     let screen = driven.screen();
     assert!(!screen.contains("in part") && !screen.contains("concluded from"), "{screen}");
@@ -310,19 +326,19 @@ fn a_long_recording_says_that_it_was_looked_at_in_part_until_somebody_asks_for_a
 fn a_flame_is_zoomed_into_and_walked_through() {
     let mut driven = rich();
     driven.keys(&["P", "v", "g"]);
-    assert_eq!(driven.app.slot(), Some(Slot::Spans));
+    assert_eq!(driven.app.workspace().slot(), Some(Slot::Spans));
     let whole = driven.screen();
     assert!(whole.contains("├"), "{whole}");
     driven.keys(&["l"]);
-    assert_eq!(driven.app.selected(), Some(1), "the first span inside");
+    assert_eq!(driven.app.workspace().selected(), Some(1), "the first span inside");
     driven.keys(&["+"]);
-    assert!(driven.app.list().look.window.is_some() && driven.screen() != whole);
+    assert!(driven.app.workspace().list().look.window.is_some() && driven.screen() != whole);
     driven.keys(&["-", "-", "h"]);
-    assert_eq!((driven.app.list().look.window, driven.app.selected()), (None, Some(0)));
+    assert_eq!((driven.app.workspace().list().look.window, driven.app.workspace().selected()), (None, Some(0)));
     let layout = kwab_tui::draw::layout(&driven.app);
     let picture = layout.picture.unwrap();
     driven.act(Action::Mouse(Mouse::Click(picture.x, picture.y + 2)));
-    assert_eq!(driven.app.selected(), Some(1), "a click selects the span under it");
+    assert_eq!(driven.app.workspace().selected(), Some(1), "a click selects the span under it");
 }
 
 #[test]
@@ -331,19 +347,19 @@ fn evidence_of_triage_leads_to_its_record_and_back() {
     driven.keys(&["1", "g", "/"]).text("kind:because").keys(&["enter"]);
     let before = driven.row();
     driven.keys(&["enter"]);
-    assert_ne!(driven.app.slot(), Some(Slot::Triage), "{}", driven.screen());
+    assert_ne!(driven.app.workspace().slot(), Some(Slot::Triage), "{}", driven.screen());
     driven.keys(&["backspace"]);
-    assert_eq!((driven.app.slot(), driven.row()), (Some(Slot::Triage), before));
+    assert_eq!((driven.app.workspace().slot(), driven.row()), (Some(Slot::Triage), before));
 }
 
 #[test]
 fn a_pointer_on_the_stack_is_followed_to_its_bytes() {
     let mut driven = rich();
     driven.keys(&["a"]).text("0x9ffffec8").keys(&["enter"]);
-    assert_eq!(driven.app.slot(), Some(Slot::Hex), "{}", driven.screen());
+    assert_eq!(driven.app.workspace().slot(), Some(Slot::Hex), "{}", driven.screen());
     assert!(driven.row().starts_with("0x000000009ffffec0"), "{}", driven.row());
     driven.keys(&["enter"]);
-    if driven.app.overlay.is_some() {
+    if driven.app.overlay().is_some() {
         driven.keys(&["enter"]);
     }
     assert!(driven.row().starts_with("0x000000000051c000"), "{}", driven.row());
@@ -353,9 +369,9 @@ fn a_pointer_on_the_stack_is_followed_to_its_bytes() {
 fn an_address_typed_into_the_palette_is_gone_to() {
     let mut driven = rich();
     driven.keys(&[":"]).text("0x51c800").keys(&["enter"]);
-    assert_eq!(driven.app.slot(), Some(Slot::Hex));
+    assert_eq!(driven.app.workspace().slot(), Some(Slot::Hex));
     driven.keys(&[":"]).text("0xdead0000").keys(&["enter"]);
-    assert!(driven.app.status.as_ref().unwrap().1.contains("0xdead0000"), "{:?}", driven.app.status);
+    assert!(driven.app.status().said().unwrap().1.contains("0xdead0000"), "{:?}", driven.app.status().said());
 }
 
 #[test]
@@ -364,7 +380,7 @@ fn a_mistyped_field_is_said_while_it_is_typed_and_the_rows_stay() {
     driven.keys(&["4", "/"]).text("pdi:3");
     assert!(driven.screen().contains("no field pdi here"), "{}", driven.screen());
     driven.keys(&["esc"]);
-    assert!(driven.app.list().shown.is_none());
+    assert!(driven.app.workspace().list().shown.is_none());
 }
 
 #[test]
@@ -374,13 +390,13 @@ fn a_click_selects_a_row_and_a_second_one_follows_it() {
     let layout = kwab_tui::draw::layout(&driven.app);
     let click = |driven: &mut Driven, row: u16| driven.act(Action::Mouse(Mouse::Click(5, row)));
     click(&mut driven, layout.rows.y + 2);
-    assert_eq!(driven.app.selected(), Some(2));
+    assert_eq!(driven.app.workspace().selected(), Some(2));
     click(&mut driven, layout.rows.y + 2);
-    assert!(driven.app.overlay.is_some() || driven.app.slot() != Some(Slot::Mappings));
+    assert!(driven.app.overlay().is_some() || driven.app.workspace().slot() != Some(Slot::Mappings));
     let mut driven = rich();
     let tabs = kwab_tui::draw::layout(&driven.app).tabs.unwrap();
     driven.act(Action::Mouse(Mouse::Click(10, tabs.y)));
-    assert_eq!(driven.app.slot(), Some(Slot::Backtrace));
+    assert_eq!(driven.app.workspace().slot(), Some(Slot::Backtrace));
 }
 
 #[test]
@@ -397,7 +413,7 @@ fn notes_are_found_again_when_the_dump_is_opened_again() {
     again.keys(&["'"]);
     assert!(again.screen().contains("why two?"), "{}", again.screen());
     again.keys(&["enter"]);
-    assert_eq!((again.app.slot(), again.app.selected()), (Some(Slot::Mappings), Some(1)));
+    assert_eq!((again.app.workspace().slot(), again.app.workspace().selected()), (Some(Slot::Mappings), Some(1)));
 }
 
 #[test]

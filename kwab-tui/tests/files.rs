@@ -26,21 +26,21 @@ fn two_in_one() -> (TempDir, PathBuf) {
 fn each_dump_of_a_file_has_its_row_and_opens_as_itself() {
     let (folder, file) = two_in_one();
     let mut driven = Driven::new(folder.path(), (100, 30));
-    let view = driven.app.catalogue.view();
+    let view = driven.app.workspace().catalogue().view();
     let named: Vec<&str> = (0..view.len()).filter_map(|row| view.path(row)).collect();
     let names = [format!("{}#1", file.display()), format!("{}#2", file.display())];
     assert!(names.iter().all(|name| named.contains(&name.as_str())), "{named:?}");
     let mut headlines = Vec::new();
     for name in &names {
         let row = (0..view.len()).find(|row| view.path(*row) == Some(name)).expect("a row");
-        driven.app.catalogue.list.selected = row;
+        driven.keys(&["g"]).keys(&vec!["j"; row]);
         driven.act(Action::Command(Command::Follow));
-        let crash = driven.app.crash.as_ref().expect("it is open");
-        assert_eq!((crash.failed.as_deref(), crash.path.to_str()), (None, Some(name.as_str())));
-        let report = crash.report.as_ref().expect("it is read");
+        let crash = driven.app.workspace().session().crash().expect("it is open");
+        assert_eq!((crash.failed(), crash.path().to_str()), (None, Some(name.as_str())));
+        let report = crash.report().expect("it is read");
         headlines.push(report.headline.clone());
         let number = name.rsplit('#').next().expect("a number");
-        assert_eq!(driven.app.dump_name(), format!("{} --dump {number}", file.display()));
+        assert_eq!(driven.app.workspace().dump_name(), format!("{} --dump {number}", file.display()));
         driven.act(Action::Command(Command::Catalogue));
     }
     assert_ne!(headlines[0], headlines[1]);
@@ -50,19 +50,19 @@ fn each_dump_of_a_file_has_its_row_and_opens_as_itself() {
 fn a_file_that_changes_shows_the_dumps_that_it_then_holds() {
     let (folder, file) = two_in_one();
     let mut driven = Driven::new(folder.path(), (100, 30));
-    assert_eq!(driven.app.catalogue.view().len(), 2);
+    assert_eq!(driven.app.workspace().catalogue().view().len(), 2);
     std::fs::copy(self::folder().join("crashes/rich.kwab"), &file).expect("copied");
     // A file is read when two looks found it the same: until then it may still be written.
     driven.act(Action::Command(Command::Reload));
     driven.act(Action::Command(Command::Reload));
-    let view = driven.app.catalogue.view();
+    let view = driven.app.workspace().catalogue().view();
     assert_eq!((view.len(), view.path(0)), (1, file.to_str()));
 }
 
 /// Exports the list that is shown to `path`; what the interface then says.
 fn export(driven: &mut Driven, path: &Path) -> String {
     driven.act(Action::Command(Command::Export));
-    assert!(matches!(driven.app.overlay, Some(Overlay::Prompt { .. })));
+    assert!(matches!(driven.app.overlay(), Some(Overlay::Prompt { .. })));
     // The proposed name goes first.
     driven.keys(&["ctrl-u"]).text(path.to_str().expect("a text")).keys(&["enter"]);
     driven.screen()

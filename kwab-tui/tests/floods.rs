@@ -29,8 +29,8 @@ fn locks_of_one_address_do_not_list_its_waiters_each() {
             out.put(SectionKind::LOCKS, &LockWait { addr: Some(64), waiter_tid: Some(tid), ..LockWait::default() });
         }
     });
-    let crash = driven.app.crash.as_ref().expect("it is open");
-    assert_eq!(crash.views[&Slot::Locks].len(), 2 * MANY as usize, "a row per record");
+    let crash = driven.app.workspace().session().crash().expect("it is open");
+    assert_eq!(crash.view(Slot::Locks).expect("it is there").len(), 2 * MANY as usize, "a row per record");
 }
 
 #[test]
@@ -42,10 +42,10 @@ fn tasks_of_one_number_list_few_frames_each() {
             out.put(SectionKind::TASKS, &frame);
         }
     });
-    let crash = driven.app.crash.as_ref().expect("it is open");
-    let tasks = &crash.views[&Slot::Tasks];
+    let crash = driven.app.workspace().session().crash().expect("it is open");
+    let tasks = crash.view(Slot::Tasks).expect("it is there");
     assert_eq!(tasks.len(), MANY as usize);
-    assert!(tasks.detail(0, &crash.lists[&Slot::Tasks].look).len() < 100);
+    assert!(tasks.detail(0, &crash.list(Slot::Tasks).look).len() < 100);
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn mappings_that_overlap_share_the_notes_about_wrong_pages() {
             out.put(SectionKind::PAGE_CHECKS, &fail);
         }
     });
-    let crash = driven.app.crash.as_ref().expect("it is open");
-    let mappings = &crash.views[&Slot::Mappings];
-    let look = crash.lists[&Slot::Mappings].look;
+    let crash = driven.app.workspace().session().crash().expect("it is open");
+    let mappings = crash.view(Slot::Mappings).expect("it is there");
+    let look = crash.list(Slot::Mappings).look;
     let notes: usize = (0..mappings.len()).map(|row| mappings.detail(row, &look).len()).sum();
     assert!(notes < 20 * MANY as usize, "{notes} lines for {MANY} mappings and {MANY} pages");
 }

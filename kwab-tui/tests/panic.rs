@@ -3,9 +3,9 @@
 use std::io::Read as _;
 use std::sync::Arc;
 
-use kwab_tui::app::App;
+use kwab_tui::app::{Action, App};
 use kwab_tui::config::Config;
-use kwab_tui::load::Sources;
+use kwab_tui::load::{Message, Sources};
 use kwab_tui::text::Line;
 use kwab_tui::view::{Column, Look, Row, Slot, View};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -45,7 +45,8 @@ impl View for Broken {
 fn the_program_that_panics() {
     let path = std::path::PathBuf::from("none.kwab");
     let (mut app, _) = App::new(vec![path.clone()], Some(path), Config::new(true), Sources::default(), None);
-    app.crash.as_mut().expect("open").install(Slot::Triage, Arc::new(Broken));
+    let generation = app.workspace().session().generation();
+    app.update(Action::Loaded(Message::List { generation, slot: Slot::Triage, view: Arc::new(Broken) }));
     drop(kwab_tui::run_app(app, Vec::new(), true));
 }
 

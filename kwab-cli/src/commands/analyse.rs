@@ -41,12 +41,12 @@ pub(super) fn open_dump(path: &Path, number: usize, depth: Depth) -> Result<Dump
     Ok(Dump::load(file, depth))
 }
 
-/// Finds the images of a dump; what could not be found is said on stderr when the user gave places to look.
+/// Finds the images of a dump; what could not be found is said on stderr when the user named paths to search.
 ///
 /// # Errors
-/// When one of the places does not exist.
+/// When one of the paths does not exist.
 pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
-    check_places(options)?;
+    check_sources(options)?;
     let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built());
     let found = images::load(case, &mut finder, &IndexCache::of_user());
     if !options.paths.is_empty() {
@@ -57,8 +57,8 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
     Ok(found)
 }
 
-/// Refuses places for symbols and sources that do not exist, before a dump is read.
-pub(super) fn check_places(options: &SymbolOptions) -> Result<()> {
+/// Refuses paths of symbols and sources that do not exist, before a dump is read.
+pub(super) fn check_sources(options: &SymbolOptions) -> Result<()> {
     for path in &options.paths {
         std::fs::metadata(path).map_err(|error| about(path, format!("--symbols: {}", system(&error))))?;
     }
@@ -121,7 +121,7 @@ fn print<T: Serialize>(json: bool, report: &T, text: impl FnOnce(&T) -> String) 
 
 fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
-    check_places(&arguments.symbols)?;
+    check_sources(&arguments.symbols)?;
     let backing = backing(arguments.backing.as_ref())?;
     let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Rules)?;
     let case = dump.case();

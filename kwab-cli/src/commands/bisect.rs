@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Bisect) -> Result<ExitCode> {
         say(&report.sentence())?;
     }
     if let (Outcome::EndSkipped, Some(bad)) = (outcome, report.bad) {
-        bail!("{bad} cannot be judged, and it is an end");
+        bail!("cannot judge {bad}, an endpoint of the range");
     }
     Ok(ExitCode::from(status))
 }

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Cat) -> Result<ExitCode> {
     let mut damaged = false;
     let escape = !arguments.raw && io::stdout().is_terminal();
     if arguments.payload && escape {
-        bail!("stdout: is a terminal, and a payload is not text; redirect it, or --raw prints it all the same");
+        bail!("stdout: is a terminal, and a payload is not text; redirect it, or print it with --raw");
     }
     output::to_stdout(|out| {
         for index in chosen {

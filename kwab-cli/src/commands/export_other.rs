@@ -13,7 +13,7 @@ use kwab::export::{chrome_trace, elf_core, folded};
 use kwab::model::{Depth, Dump};
 use kwab::plain;
 
-use super::analyse::{check_places, load_images, open_dump};
+use super::analyse::{check_sources, load_images, open_dump};
 use crate::analyses::SymbolOptions;
 use crate::cli::{Export, Form};
 use crate::failure::{DAMAGED, about, say};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
         output = output.of_binary()?;
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
-    check_places(&options)?;
+    check_sources(&options)?;
     let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Export)?;
     // Into a file first: a form may be longer than the memory that reading a dump may take, and stdout must get nothing
     // of one that cannot be written.

@@ -247,7 +247,8 @@ fn chosen(
         if matches!(destination, Destination::One(_)) && dumps.len() > 1 && !arguments.dry_run {
             let log = shown(&arguments.log);
             bail!(
-                "{log} holds {crashes} crashes and -o names one file; use -o DIR/ or --crash N (see kwab import --dry-run)"
+                "{log} holds {crashes} crashes and -o names one file; \
+                 use -o DIR/ or --crash N (see kwab import --dry-run)"
             );
         }
         return Ok(dumps);

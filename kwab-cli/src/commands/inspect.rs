@@ -13,7 +13,7 @@ use kwab::report::command;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
 use kwab::symbols::SourceLines;
 
-use super::analyse::{check_places, load_images};
+use super::analyse::{check_sources, load_images};
 use super::open;
 use crate::cli::{Color, Inspect};
 use crate::failure::{DAMAGED, shown};
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
 /// What the records say, and what follows from them.
 fn report(arguments: &Inspect) -> Result<Report> {
     let symbols = &arguments.symbols;
-    check_places(symbols)?;
+    check_sources(symbols)?;
     let dump = open(&arguments.dump, arguments.which.number, Depth::Digest)?;
     let mut report = inspect(&dump, &shown(&arguments.dump), Options { rows: arguments.rows.max(1) });
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;

@@ -1,6 +1,6 @@
 //! `kwab list PATH… [--filter TERMS] [--json] [--wide]`
 //!
-//! A catalogue of dumps: time, kind, cause, place, signature, completeness; dumps of the same crash together, the most
+//! A catalogue of dumps: time, kind, cause, location, signature, damage; dumps of the same crash together, the most
 //! frequent first. Directories are searched for files that end in `.kwab`.
 //! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be
 //! read; the others are listed all the same.

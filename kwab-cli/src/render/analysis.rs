@@ -137,8 +137,8 @@ pub(crate) fn verify(report: &VerifyReport, style: Style) -> String {
             &format!("page {:#018x}{pid}  {}{offset}: {what}  ({})", page.vaddr, page.path, page.at),
             style,
         );
-        let place = page.first_diff.map(|diff| format!("at +{diff:#x}: ")).unwrap_or_default();
-        wrap(&mut out, "              ", &format!("{place}expected {} found {}", page.expected, page.actual), style);
+        let offset = page.first_diff.map(|diff| format!("at +{diff:#x}: ")).unwrap_or_default();
+        wrap(&mut out, "              ", &format!("{offset}expected {} found {}", page.expected, page.actual), style);
         for why in &page.weakened {
             wrap(&mut out, "              weaker: ", why, style);
         }

@@ -83,10 +83,10 @@ fn losses(report: &ImportReport) -> String {
         }
     }
     if report.rejoined > 0 {
-        let _ = writeln!(out, "put together again: {}", count(report.rejoined, "torn event", "torn events"));
+        let _ = writeln!(out, "reassembled: {}", count(report.rejoined, "torn event", "torn events"));
     }
     if report.unknown_events > 0 {
-        let _ = writeln!(out, "kept as they are: {} of unknown types", count(report.unknown_events, "event", "events"));
+        let _ = writeln!(out, "kept unparsed: {} of unknown types", count(report.unknown_events, "event", "events"));
     }
     out
 }

@@ -114,7 +114,7 @@ fn cause(report: &Report, style: Style, out: &mut String) {
     show("message", &cause.message);
     show("signal", &cause.signal);
     show("exception", &cause.exception);
-    show("place", &cause.place);
+    show("location", &cause.place);
     show("ip", &cause.ip);
     show("fault addr", &cause.fault_addr);
     show("sp", &cause.sp);
@@ -144,7 +144,7 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
     if report.hypotheses.is_empty() {
         return;
     }
-    title("what may have happened (kwab triage tells all)", style, out);
+    title("what may have happened (kwab triage shows all)", style, out);
     for (number, found) in report.hypotheses.iter().enumerate() {
         let rule = format!("  [{}]", found.rule);
         let claim = format!("{:3}  {:.2}  {}", number + 1, found.score, found.claim);
@@ -165,8 +165,8 @@ fn remarks(remarks: &[Remark], style: Style, out: &mut String) {
     }
     title("remarks", style, out);
     for remark in remarks {
-        let place = remark.line.map_or(String::new(), |line| format!(" (line {line})"));
-        let text = wrap(&format!("{}{place}", remark.text), style.width.saturating_sub(6), "    ");
+        let line = remark.line.map_or(String::new(), |line| format!(" (line {line})"));
+        let text = wrap(&format!("{}{line}", remark.text), style.width.saturating_sub(6), "    ");
         let _ = writeln!(out, "  {text}");
     }
 }
@@ -346,6 +346,6 @@ fn completeness(state: &Completeness, style: Style, out: &mut String) {
         let _ = writeln!(out, "  not understood: {pieces} of the log (kwab cat DUMP kept)");
     }
     if state.complete {
-        let _ = writeln!(out, "  Nothing that such a dump has is missing.");
+        let _ = writeln!(out, "  Nothing that a dump of this kind holds is missing.");
     }
 }

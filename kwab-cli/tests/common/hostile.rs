@@ -6,7 +6,9 @@ use kwab::format::{BootId, DumpId, FieldSchema, FileHeader, RawRecord, RecordKin
 use kwab::import::emit::DumpWriter;
 
 /// Sequences that set titles and colours, reverse text, hide it, end lines, and are no text at all.
-const HOSTILE: &[u8] = b"\x1b]0;owned\x07\x1b[1;31mA\xc2\x9b1mB\x9b2J\r\tC\0\x7f\xe2\x80\xaeD\xe2\x80\x8b\xe2\x80\xa8\xe2\x81\xa6\xe2\x80\x8f\
+const HOSTILE: &[u8] =
+    b"\x1b]0;owned\x07\x1b[1;31mA\xc2\x9b1mB\x9b2J\r\tC\0\x7f\xe2\x80\xaeD\xe2\x80\x8b\xe2\x80\xa8\xe2\x81\xa6\
+    \xe2\x80\x8f\
     \xff\xfeE\xef\xbb\xbf\xf3\xa0\x81\x81evil\nkwab: all is well\n";
 /// Encodes a value for every field: hostile bytes, a small number, one of the named values.
 fn encode(fields: &[FieldSchema], variant: usize, out: &mut Encoder<'_>) {

@@ -55,7 +55,11 @@ macro_rules! kinds {
 
         /// Every kind of record, in ascending order of number.
         pub const SCHEMA: &[RecordSchema] = &[
-            $(RecordSchema { kind: $num, name: stringify!($name), fields: <$name<'static> as Fields<'static>>::FIELDS },)*
+            $(RecordSchema {
+                kind: $num,
+                name: stringify!($name),
+                fields: <$name<'static> as Fields<'static>>::FIELDS,
+            },)*
         ];
 
         impl RecordKind {

@@ -1,146 +1,289 @@
-//! An open crash: its lists as they arrive, and which of them is looked at.
+//! An open crash: its lists as they arrive, how each is looked at, its marks.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kwab::report::inspect::Report;
 
+use super::Effect;
+use super::comparison::{Comparison, is_single};
+use super::slots::{fallback, slots_of};
+use super::tabs::Tabs;
 use crate::list::ListState;
+use crate::load::Job;
 use crate::marks::Marks;
-use crate::view::{Slot, View};
-
-/// The tabs: their names, short and long, and the lists each has. The first ten are the keys 1 to 9 and 0.
-pub const TABS: &[(&str, &[Slot])] = &[
-    ("Triage", &[Slot::Triage]),
-    ("Backtrace", &[Slot::Backtrace]),
-    ("Registers", &[Slot::Registers]),
-    ("Syscalls", &[Slot::Syscalls]),
-    ("Timeline", &[Slot::Timeline]),
-    ("Memory", &[Slot::Mappings, Slot::Pages, Slot::Audit, Slot::Checks]),
-    ("Hex", &[Slot::Hex]),
-    ("Tasks", &[Slot::Tasks]),
-    ("Log", &[Slot::Log]),
-    ("Integrity", &[Slot::Integrity]),
-    ("Locks", &[Slot::Locks]),
-    ("Profile", &[Slot::Profile, Slot::Spans]),
-];
-
-/// The other crash of a comparison, and what has arrived of both.
-pub struct Second {
-    /// Path of the dump, or of one of the dumps in a file.
-    pub path: PathBuf,
-    /// The generation that its jobs carry.
-    pub generation: u64,
-    /// What it is about, once that is known.
-    pub report: Option<Arc<Report>>,
-    /// Lists of the first that have arrived.
-    pub(super) left: BTreeMap<Slot, Arc<dyn View>>,
-    /// Lists of the second that have arrived.
-    pub(super) right: BTreeMap<Slot, Arc<dyn View>>,
-}
+use crate::view::{Slot, Target, View};
 
 /// An open crash.
 pub struct Crash {
-    /// Path of the dump, or of one of the dumps in a file.
-    pub path: PathBuf,
-    /// What it is about, once that is known.
-    pub report: Option<Arc<Report>>,
-    /// The lists that have arrived.
-    pub views: BTreeMap<Slot, Arc<dyn View>>,
-    /// How each is looked at.
-    pub lists: BTreeMap<Slot, ListState>,
-    /// Index of the shown tab in [`TABS`].
-    pub tab: usize,
-    /// Which list of each tab.
-    pub modes: [usize; 12],
-    /// A list that lies over the tabs: marks, comparison.
-    pub extra: Option<Slot>,
-    /// Marks and notes that are kept beside the dump.
-    pub marks: Marks,
-    /// Why it cannot be opened.
-    pub failed: Option<String>,
-    /// The crash that it is compared with.
-    pub second: Option<Second>,
-    /// What of a long recording conclusions do not rest on, in words; empty when they rest on everything.
-    pub skipped: Vec<String>,
+    path: PathBuf,
+    report: Option<Arc<Report>>,
+    views: BTreeMap<Slot, Arc<dyn View>>,
+    lists: BTreeMap<Slot, ListState>,
+    tabs: Tabs,
+    marks: Marks,
+    failed: Option<String>,
+    comparison: Option<Comparison>,
+    skipped: Vec<String>,
 }
 
+/// What drawing and tests read.
+impl Crash {
+    /// Path of the dump, or of one of the dumps in a file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it is about, once that is known.
+    #[must_use]
+    pub const fn report(&self) -> Option<&Arc<Report>> {
+        self.report.as_ref()
+    }
+
+    /// A list, once it has arrived.
+    #[must_use]
+    pub fn view(&self, slot: Slot) -> Option<&Arc<dyn View>> {
+        self.views.get(&slot)
+    }
+
+    /// How a list is looked at.
+    #[must_use]
+    pub fn list(&self, slot: Slot) -> &ListState {
+        &self.lists[&slot]
+    }
+
+    /// The current tab and the list that each shows.
+    #[must_use]
+    pub const fn tabs(&self) -> &Tabs {
+        &self.tabs
+    }
+
+    /// Marks and notes that are kept beside the dump.
+    #[must_use]
+    pub const fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// Why it cannot be opened.
+    #[must_use]
+    pub fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// The crash that it is compared with.
+    #[must_use]
+    pub const fn comparison(&self) -> Option<&Comparison> {
+        self.comparison.as_ref()
+    }
+
+    /// What of a long recording conclusions do not rest on, in words; empty when they rest on everything.
+    #[must_use]
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+}
+
+/// The lists of the crash, and how each is looked at.
 impl Crash {
     /// A crash that is about to be loaded.
-    #[must_use]
-    pub fn new(path: PathBuf) -> Self {
+    pub(super) fn new(path: PathBuf) -> Self {
         let lists = Slot::ALL.iter().map(|slot| (*slot, ListState::default())).collect();
-        let views = BTreeMap::new();
-        let marks = Marks::default();
         Self {
             path,
             report: None,
-            views,
+            views: BTreeMap::new(),
             lists,
-            tab: 0,
-            modes: [0; 12],
-            extra: None,
-            marks,
+            tabs: Tabs::default(),
+            marks: Marks::default(),
             failed: None,
-            second: None,
+            comparison: None,
             skipped: Vec::new(),
         }
     }
 
-    /// The list that is shown.
-    #[must_use]
-    pub fn slot(&self) -> Slot {
-        self.extra.unwrap_or_else(|| {
-            let lists = TABS[self.tab.min(TABS.len() - 1)].1;
-            lists[self.modes[self.tab.min(TABS.len() - 1)] % lists.len()]
-        })
+    /// Continues where `before` was: its tabs, selections and marks, without rows that a filter had left.
+    pub(super) fn resume(&mut self, before: Self) {
+        self.tabs = before.tabs;
+        let lists = before.lists.into_iter().map(|(slot, list)| (slot, ListState { shown: None, ..list }));
+        self.lists = lists.collect();
+        self.marks = before.marks;
+        self.list_marks();
     }
 
-    /// How it is looked at.
-    #[must_use]
-    pub fn list(&self) -> &ListState {
-        &self.lists[&self.slot()]
-    }
-
-    /// The same, to be changed.
-    pub fn list_mut(&mut self) -> &mut ListState {
-        let slot = self.slot();
+    /// How a list is looked at, to be changed.
+    pub(super) fn list_mut(&mut self, slot: Slot) -> &mut ListState {
         self.lists.entry(slot).or_default()
     }
 
-    /// Takes a list, in place of the one before.
-    pub fn install(&mut self, slot: Slot, view: Arc<dyn View>) {
-        self.lists.entry(slot).or_default().clip(view.len());
-        self.views.insert(slot, view);
+    /// The tabs, to be changed.
+    pub(super) const fn tabs_mut(&mut self) -> &mut Tabs {
+        &mut self.tabs
     }
 
     /// Takes a list that is shown for the first time: without a chosen row, the last moments of a recording are
     /// selected.
-    pub fn install_placed(&mut self, slot: Slot, view: Arc<dyn View>) {
+    pub(super) fn install(&mut self, slot: Slot, view: Arc<dyn View>) {
         let death = self.report.as_ref().and_then(|report| report.cause.as_ref()?.line);
         let list = self.lists.entry(slot).or_default();
         if !list.placed && list.selected == 0 && matches!(slot, Slot::Timeline | Slot::Syscalls | Slot::Log) {
-            let death = death.and_then(|line| view.find(&crate::view::Target::Line(line)));
+            let death = death.and_then(|line| view.find(&Target::Line(line)));
             list.selected = death.unwrap_or_else(|| view.len().saturating_sub(1));
         }
         list.placed = true;
-        self.install(slot, view);
+        self.replace(slot, view);
     }
 
-    /// Turns to a list.
-    pub fn turn_to(&mut self, slot: Slot) {
-        let of_tab = TABS
-            .iter()
-            .enumerate()
-            .find_map(|(tab, (_, lists))| Some((tab, lists.iter().position(|list| *list == slot)?)));
-        match of_tab {
-            Some((tab, mode)) => {
-                self.tab = tab;
-                self.modes[tab] = mode;
-                self.extra = None;
-            }
-            None => self.extra = Some(slot),
+    /// Takes a list in exchange for the one before.
+    fn replace(&mut self, slot: Slot, view: Arc<dyn View>) {
+        self.lists.entry(slot).or_default().clip(view.len());
+        self.views.insert(slot, view);
+    }
+
+    /// Shows a row of a list, and in it the byte of `target`.
+    pub(super) fn show(&mut self, slot: Slot, row: usize, target: Option<&Target>) {
+        self.tabs.show(slot);
+        let list = self.lists.entry(slot).or_default();
+        let Some(view) = self.views.get(&slot) else {
+            // The list is still being loaded: its length is not known yet.
+            (list.selected, list.placed) = (row, true);
+            return;
+        };
+        list.select(row, view.len());
+        if let Some(byte) = target.and_then(|target| view.byte_of(target)) {
+            list.look.byte = byte;
         }
+    }
+
+    /// The list and the row of it that shows a target.
+    pub(super) fn locate(&self, target: &Target) -> Option<(Slot, usize)> {
+        let here = slots_of(target).iter().find_map(|slot| Some((*slot, self.views.get(slot)?.find(target)?)));
+        here.or_else(|| match target {
+            Target::Record(at) => fallback(at).filter(|slot| self.views.contains_key(slot)).map(|slot| (slot, 0)),
+            _ => None,
+        })
+    }
+
+    /// Whether a list has a target and is the best to show it.
+    pub(super) fn shows_best(&self, slot: Slot, target: &Target) -> bool {
+        slots_of(target).first() == Some(&slot) && self.views.get(&slot).is_some_and(|view| view.find(target).is_some())
+    }
+}
+
+/// What the loading threads found out.
+impl Crash {
+    /// Takes what the crash is about; gives the facts of both once those of a comparison are known.
+    pub(super) fn take_report(&mut self, report: Arc<Report>) -> Option<Arc<dyn View>> {
+        self.report = Some(report);
+        self.compared_reports()
+    }
+
+    /// Takes what conclusions do not rest on.
+    pub(super) fn take_skipped(&mut self, skipped: Vec<String>) {
+        self.skipped = skipped;
+    }
+
+    /// Takes the marks that were kept beside the dump.
+    pub(super) fn take_marks(&mut self, marks: Marks) {
+        self.marks = marks;
+    }
+
+    /// Takes why it cannot be opened; one whose report is known stays open.
+    pub(super) fn fail(&mut self, text: &str) {
+        if self.report.is_none() {
+            self.failed = Some(text.to_string());
+        }
+    }
+}
+
+/// Marks and notes about the crash.
+impl Crash {
+    /// Marks a target, or removes its mark; says whether it is marked now.
+    pub(super) fn toggle_mark(&mut self, target: Target, row: String) -> bool {
+        self.marks.toggle(target, row)
+    }
+
+    /// Puts a note on a target.
+    pub(super) fn note(&mut self, target: Target, row: String, note: String) {
+        self.marks.note(target, row, note);
+    }
+
+    /// Writes the marks beside the dump; without any, removes the file.
+    pub(super) fn save_marks(&mut self) -> Effect {
+        let text = (!self.marks.marks.is_empty()).then(|| self.marks.text());
+        if self.views.contains_key(&Slot::Marks) {
+            self.list_marks();
+        }
+        Effect::Write { path: Marks::path(&self.path), text }
+    }
+
+    /// Lists the marks.
+    pub(super) fn list_marks(&mut self) {
+        self.replace(Slot::Marks, Arc::new(crate::view::marks::marks(&self.marks)));
+    }
+}
+
+/// Comparing with the crash of another dump.
+impl Crash {
+    /// Begins a comparison with the crash of a dump, whose jobs carry `generation`.
+    pub(super) fn compare_with(&mut self, path: PathBuf, generation: u64) {
+        let compared = Slot::ALL.iter().filter(|slot| !is_single(**slot));
+        let left = compared.filter_map(|slot| self.views.remove_entry(slot)).collect();
+        self.comparison = Some(Comparison::new(path, generation, left));
+        self.views.remove(&Slot::Compare);
+        self.tabs.show(Slot::Compare);
+    }
+
+    /// Forgets how the compared lists were looked at: lines of two crashes are not the rows of one.
+    pub(super) fn reset_lists(&mut self) {
+        self.lists.values_mut().for_each(|list| *list = ListState::default());
+    }
+
+    /// Ends a comparison: the first crash alone, each of its lists at the row where it was.
+    pub(super) fn end_comparison(&mut self) {
+        let Some(comparison) = self.comparison.take() else { return };
+        for (slot, list) in &mut self.lists {
+            let view = self.views.get(slot);
+            let row = view.and_then(|view| view.pair()?.sides(list.selected).0);
+            if !is_single(*slot) {
+                *list = ListState { selected: row.unwrap_or(0), placed: row.is_some(), ..Default::default() };
+            }
+        }
+        self.views.retain(|slot, _| is_single(*slot) && *slot != Slot::Compare);
+        for (slot, view) in comparison.into_left() {
+            self.install(slot, view);
+        }
+        if self.tabs.cover() == Some(Slot::Compare) {
+            self.tabs.uncover();
+        }
+    }
+
+    /// Whether a list has to be put beside another before it is shown.
+    pub(super) fn is_half(&self, slot: Slot, view: &dyn View) -> bool {
+        self.comparison.is_some() && view.pair().is_none() && !is_single(slot)
+    }
+
+    /// Takes a list of one of the two crashes; gives the job that pairs both once both are there.
+    pub(super) fn take_half(
+        &mut self,
+        slot: Slot,
+        view: Arc<dyn View>,
+        is_second: bool,
+        generation: u64,
+    ) -> Option<Job> {
+        self.comparison.as_mut()?.take(slot, view, is_second, &self.path, generation)
+    }
+
+    /// Takes what the second crash is about; gives the facts of both once both are known.
+    pub(super) fn take_second_report(&mut self, report: Arc<Report>) -> Option<Arc<dyn View>> {
+        self.comparison.as_mut()?.take_report(report);
+        self.compared_reports()
+    }
+
+    /// The facts of both crashes side by side; `None` until both are known.
+    fn compared_reports(&self) -> Option<Arc<dyn View>> {
+        let second = self.comparison.as_ref()?.report()?;
+        Some(Arc::new(crate::view::compare::comparison(self.report.as_ref()?, second)))
     }
 }

@@ -39,10 +39,53 @@ pub struct Layout {
     pub footer: Rect,
 }
 
+/// The size of the terminal, and whether the detail of the selected row is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Screen {
+    size: (u16, u16),
+    detail: bool,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self { size: (80, 24), detail: true }
+    }
+}
+
+impl Screen {
+    /// Columns and rows of the terminal.
+    #[must_use]
+    pub const fn size(&self) -> (u16, u16) {
+        self.size
+    }
+
+    /// Takes another size of the terminal: columns, rows.
+    pub(super) const fn resize(&mut self, columns: u16, rows: u16) {
+        self.size = (columns, rows);
+    }
+
+    /// Shows the detail, or hides it.
+    pub(super) const fn toggle_detail(&mut self) {
+        self.detail = !self.detail;
+    }
+}
+
 /// The layout of the terminal that the interface believes to have.
 #[must_use]
 pub fn layout(app: &App) -> Layout {
-    of(app, Rect::new(0, 0, app.size.0, app.size.1))
+    let (columns, rows) = app.screen().size();
+    of(app, Rect::new(0, 0, columns, rows))
+}
+
+/// Rows that a page has: all that are seen but one, and at least one.
+pub(super) fn page(app: &App) -> isize {
+    let rows = layout(app).rows.height;
+    isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
+}
+
+/// The line of an area under a cell.
+pub(super) fn under_row(area: Rect, column: u16, row: u16) -> Option<usize> {
+    area.contains((column, row).into()).then(|| usize::from(row - area.y))
 }
 
 /// The layout of an area.
@@ -50,16 +93,16 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
     let mut rest = area;
     let header = take_top(&mut rest, 1);
     let footer = take_bottom(&mut rest, 1);
-    let tabs = app.shown_crash().is_some().then(|| take_top(&mut rest, 1));
+    let tabs = app.workspace().shown_crash().is_some().then(|| take_top(&mut rest, 1));
     let body = rest;
     let picture = picture_height(app, area.height).map(|height| take_top(&mut rest, height));
-    let summarised = area.height >= BELOW && app.view().is_some_and(|view| view.summary().is_some());
+    let summarised = area.height >= BELOW && app.workspace().view().is_some_and(|view| view.summary().is_some());
     let summary = summarised.then(|| take_top(&mut rest, 1));
     let mut rule = None;
     let mut detail = None;
-    let paired = app.view().is_some_and(|view| view.pair().is_some());
-    if app.detail && area.width >= beside(app.slot()) && !paired {
-        let wide = match app.slot() {
+    let paired = app.workspace().view().is_some_and(|view| view.pair().is_some());
+    if app.screen().detail && area.width >= beside(app.workspace().slot()) && !paired {
+        let wide = match app.workspace().slot() {
             Some(Slot::Hex) => rest.width.saturating_sub(90).clamp(20, 60),
             _ => rest.width * 2 / 5,
         };
@@ -68,7 +111,7 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
         // Air between the line and the rows.
         take_right(&mut rest, 1);
         detail = detail.map(|detail| Rect { x: detail.x + 1, width: detail.width.saturating_sub(1), ..detail });
-    } else if app.detail && area.height >= BELOW {
+    } else if app.screen().detail && area.height >= BELOW {
         let high = (rest.height / 3).clamp(3, 14);
         detail = Some(take_bottom(&mut rest, high));
         rule = Some(take_bottom(&mut rest, 1));
@@ -87,11 +130,11 @@ const fn beside(slot: Option<Slot>) -> u16 {
 
 /// As many lines as the picture would like, a third of the terminal at most.
 fn picture_height(app: &App, height: u16) -> Option<u16> {
-    app.slot()?;
-    let view = app.view().filter(|view| height >= PICTURE && !view.is_empty())?;
-    let wanted = u16::try_from(view.picture_height(app.size.0)).unwrap_or(u16::MAX);
+    app.workspace().slot()?;
+    let view = app.workspace().view().filter(|view| height >= PICTURE && !view.is_empty())?;
+    let wanted = u16::try_from(view.picture_height(app.screen().size().0)).unwrap_or(u16::MAX);
     // A flame is the list itself, seen at once.
-    let most = if app.slot() == Some(Slot::Spans) { height * 9 / 20 } else { height / 3 };
+    let most = if app.workspace().slot() == Some(Slot::Spans) { height * 9 / 20 } else { height / 3 };
     (wanted > 0).then(|| wanted.min(most))
 }
 

@@ -1,44 +1,58 @@
-//! Everything the interface knows: what is found, which crash is open, what is selected, what lies over it.
+//! Everything the interface knows, each subject in a type that owns its data.
 //!
-//! [`App`] is changed in one place, [`App::update`], which takes an [`Action`] and gives the [`Effect`]s that a
-//! caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so tests drive all of
-//! it.
+//! * [`Workspace`] is what is looked at: the [`Catalogue`] of dumps, the [`Session`] with the open [`Crash`], and the
+//!   history of locations.
+//! * `Overlays` is what takes the keys instead of the shown list: help, palette, prompt, menu.
+//! * `Questions` filters, sorts and searches the shown list, at once or by a job.
+//! * [`Status`] is the sentence in the footer and the progress of jobs, [`Screen`] the size of the terminal.
+//!
+//! [`App`] coordinates them. It is changed in one place, [`App::update`], which takes an [`Action`] and gives the
+//! [`Effect`]s that a caller with a terminal and threads carries out. It reads no clock, no file and no terminal, so
+//! tests drive all of it; drawing reads it through shared references.
 
-mod beside;
+mod catalogue;
+mod comparison;
 mod crash;
-mod found;
 pub(crate) mod help;
-mod issued;
-mod jump;
+mod history;
 pub(crate) mod layout;
-mod look;
+mod outcome;
 mod overlay;
-mod prompt;
+mod overlays;
+mod questions;
 mod run;
-pub(crate) mod tabs;
-mod trail;
+mod session;
+mod shown_list;
+mod slots;
+mod status;
+pub(crate) mod tab_line;
+mod tabs;
 mod update;
+mod workspace;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossterm::event::KeyEvent;
 
-pub use crash::{Crash, Second, TABS};
-pub use found::Catalogue;
+pub use catalogue::Catalogue;
+pub use comparison::Comparison;
+pub use crash::Crash;
+pub use layout::Screen;
 pub use overlay::{MenuAction, Overlay, PromptKind, matching};
+pub use session::Session;
+pub use status::Status;
+pub use tabs::{TABS, Tabs};
+pub use workspace::Workspace;
 
-use issued::Issued;
-use trail::Trail;
+use overlays::Overlays;
+use questions::Questions;
 
-use crate::action::{Command, KeyScope};
+use crate::action::Command;
 use crate::config::Config;
-use crate::list::ListState;
-use crate::load::{Generations, Job, ListId, Message, Sources};
+use crate::load::{Generations, Job, Message, Sources};
 use crate::theme::Tone;
-use crate::view::{Slot, Target, View};
+use crate::view::Target;
 
 /// Something that happened.
 pub enum Action {
@@ -92,32 +106,12 @@ pub enum Effect {
 
 /// The state of the interface.
 pub struct App {
-    /// Columns and rows of the terminal.
-    pub size: (u16, u16),
-    /// Keys and colours.
-    pub config: Config,
-    /// The dumps and logs that were found.
-    pub catalogue: Catalogue,
-    /// The open crash.
-    pub crash: Option<Crash>,
-    /// Whether the crash is looked at, rather than the catalogue.
-    pub in_crash: bool,
-    /// What lies over the screen.
-    pub overlay: Option<Overlay>,
-    /// The last thing to be said.
-    pub status: Option<(Tone, String)>,
-    /// Whether the detail of the row is shown.
-    pub detail: bool,
-    /// What is being done: done, of how much.
-    pub progress: BTreeMap<&'static str, (usize, usize)>,
-    /// Milliseconds since the start.
-    pub now: u64,
-    trail: Trail,
-    issued: Issued,
-    sources: Sources,
-    goto: Option<Target>,
-    /// The first of two dumps to compare, chosen in the list.
-    pub chosen: Option<PathBuf>,
+    config: Config,
+    screen: Screen,
+    workspace: Workspace,
+    overlays: Overlays,
+    questions: Questions,
+    status: Status,
 }
 
 impl App {
@@ -130,127 +124,53 @@ impl App {
         sources: Sources,
         goto: Option<u64>,
     ) -> (Self, Vec<Effect>) {
-        let status = config.problems.first().map(|problem| (Tone::Care, problem.clone()));
-        let mut app = Self {
-            size: (80, 24),
-            config,
-            catalogue: Catalogue::new(paths),
-            crash: None,
-            in_crash: false,
-            overlay: None,
-            status,
-            detail: true,
-            progress: BTreeMap::new(),
-            now: 0,
-            trail: Trail::default(),
-            issued: Issued::default(),
-            sources,
-            goto: goto.map(Target::Bytes),
-            chosen: None,
-        };
-        let mut effects = vec![Effect::Job(app.catalogue.scan())];
-        if let Some(path) = single {
-            effects.extend(app.open(path));
+        let mut status = Status::default();
+        if let Some(problem) = config.problems.first() {
+            status.say(Tone::Care, problem.clone());
         }
-        (app, effects)
+        let mut workspace = Workspace::new(paths, sources, goto.map(Target::Bytes));
+        let mut effects = vec![Effect::Job(workspace.catalogue_mut().scan())];
+        effects.extend(single.map(|path| Effect::Job(workspace.open(path))));
+        let (screen, overlays, questions) = (Screen::default(), Overlays::default(), Questions::default());
+        (Self { config, screen, workspace, overlays, questions, status }, effects)
     }
 
-    /// Where the interface is, for the keys that make sense there.
+    /// Keys and colours.
     #[must_use]
-    pub fn key_scope(&self) -> KeyScope {
-        match self.slot() {
-            None => KeyScope::Catalogue,
-            Some(Slot::Timeline | Slot::Spans) => KeyScope::Zoom,
-            Some(Slot::Mappings | Slot::Pages | Slot::Audit | Slot::Checks) => KeyScope::Memory,
-            Some(Slot::Hex) => KeyScope::Hex,
-            Some(_) => KeyScope::Crash,
-        }
+    pub const fn config(&self) -> &Config {
+        &self.config
     }
 
-    /// The crash, when it is looked at.
+    /// The size of the terminal, and whether details are shown.
     #[must_use]
-    pub fn shown_crash(&self) -> Option<&Crash> {
-        self.crash.as_ref().filter(|_| self.in_crash)
+    pub const fn screen(&self) -> &Screen {
+        &self.screen
     }
 
-    /// The list of the crash that is shown.
+    /// What is looked at.
     #[must_use]
-    pub fn slot(&self) -> Option<Slot> {
-        self.shown_crash().map(Crash::slot)
+    pub const fn workspace(&self) -> &Workspace {
+        &self.workspace
     }
 
-    /// The list that is shown; absent until it is loaded.
+    /// What is drawn over the screen and takes the keys.
     #[must_use]
-    pub fn view(&self) -> Option<Arc<dyn View>> {
-        match self.shown_crash() {
-            Some(crash) => crash.views.get(&crash.slot()).cloned(),
-            None => Some(self.catalogue.view()),
-        }
+    pub const fn overlay(&self) -> Option<&Overlay> {
+        self.overlays.shown()
     }
 
-    /// How the shown list is looked at.
+    /// The sentence in the footer, and the progress of jobs.
     #[must_use]
-    pub fn list(&self) -> &ListState {
-        match self.shown_crash() {
-            Some(crash) => crash.list(),
-            None => &self.catalogue.list,
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn list_mut(&mut self) -> &mut ListState {
-        match self.crash.as_mut().filter(|_| self.in_crash) {
-            Some(crash) => crash.list_mut(),
-            None => &mut self.catalogue.list,
-        }
-    }
-
-    /// The selected row of the shown list.
-    #[must_use]
-    pub fn selected(&self) -> Option<usize> {
-        self.list().current(self.view()?.len())
-    }
-
-    /// The generation of the crash that is looked at.
-    #[must_use]
-    pub const fn generation(&self) -> u64 {
-        self.issued.crash()
+    pub const fn status(&self) -> &Status {
+        &self.status
     }
 
     /// Tells the threads what is looked at now, so that work for anything else is given up.
     pub fn publish(&self, current: &Generations) {
-        current.catalogue.store(self.catalogue.generation(), Ordering::Relaxed);
-        current.crash.store(self.issued.crash(), Ordering::Relaxed);
-        let second = self.crash.as_ref().and_then(|crash| crash.second.as_ref());
-        current.second.store(second.map_or(0, |second| second.generation), Ordering::Relaxed);
-        current.question.store(self.issued.question(), Ordering::Relaxed);
-    }
-
-    /// The dump as commands name it.
-    #[must_use]
-    pub fn dump_name(&self) -> String {
-        match self.shown_crash() {
-            Some(crash) => crate::dump_name::in_commands(&crash.path),
-            None => self.catalogue.paths.first().map_or_else(|| ".".to_string(), |path| path.display().to_string()),
-        }
-    }
-
-    /// Whether a generation is that of what is looked at: the crash, the one beside it, or no crash at all.
-    fn is_current(&self, generation: u64) -> bool {
-        let second = self.crash.as_ref().and_then(|crash| crash.second.as_ref());
-        generation == self.issued.crash()
-            || generation == 0
-            || second.is_some_and(|second| second.generation == generation)
-    }
-
-    fn list_id(&self) -> ListId {
-        match self.slot() {
-            Some(slot) => ListId::Crash(self.issued.crash(), slot),
-            None => ListId::Catalogue,
-        }
-    }
-
-    fn say(&mut self, tone: Tone, text: impl Into<String>) {
-        self.status = Some((tone, text.into()));
+        let session = self.workspace.session();
+        current.catalogue.store(self.workspace.catalogue().generation(), Ordering::Relaxed);
+        current.crash.store(session.generation(), Ordering::Relaxed);
+        current.second.store(session.second_generation(), Ordering::Relaxed);
+        current.question.store(self.questions.last(), Ordering::Relaxed);
     }
 }

@@ -9,7 +9,7 @@ use crate::view::Target;
 /// Something over the screen that takes the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Overlay {
-    /// The keys of the place.
+    /// The keys that work where the user is.
     Help {
         /// Lines that are scrolled off.
         top: usize,
@@ -46,7 +46,7 @@ pub enum Overlay {
 pub enum PromptKind {
     /// Filter expression for the shown list.
     Filter,
-    /// A place to go to.
+    /// Address, line or row to go to.
     Goto,
     /// Note for the mark of the selected row.
     Note,
@@ -67,7 +67,7 @@ pub enum MenuAction {
     Choose(PathBuf),
 }
 
-/// The actions that fit what is typed, best first: those of the place before the others.
+/// The actions that fit what is typed, best first: by name before by description.
 #[must_use]
 pub fn matching(input: &str, here: KeyScope) -> Vec<&'static ActionRow> {
     let moves =

@@ -1,83 +1,141 @@
-//! Decides which tabs fit into the line of tabs, and which of them is under a cell.
+//! The tabs of a crash, and which of its lists is shown.
 
-use super::layout::Layout;
-use super::{App, TABS};
-use crate::text::width;
+use crate::view::Slot;
 
-/// A tab as it is drawn.
-pub(crate) struct Tab {
-    /// Its number; `usize::MAX` for a list that lies over the tabs.
-    pub(crate) number: usize,
-    /// Its first column.
-    pub(crate) at: u16,
-    /// What it says.
-    pub(crate) text: String,
-    /// Whether it is shown.
-    pub(crate) current: bool,
+/// The tabs: their names, and the lists of each. The first ten are the keys 1 to 9 and 0.
+pub const TABS: &[(&str, &[Slot])] = &[
+    ("Triage", &[Slot::Triage]),
+    ("Backtrace", &[Slot::Backtrace]),
+    ("Registers", &[Slot::Registers]),
+    ("Syscalls", &[Slot::Syscalls]),
+    ("Timeline", &[Slot::Timeline]),
+    ("Memory", &[Slot::Mappings, Slot::Pages, Slot::Audit, Slot::Checks]),
+    ("Hex", &[Slot::Hex]),
+    ("Tasks", &[Slot::Tasks]),
+    ("Log", &[Slot::Log]),
+    ("Integrity", &[Slot::Integrity]),
+    ("Locks", &[Slot::Locks]),
+    ("Profile", &[Slot::Profile, Slot::Spans]),
+];
+
+/// The current tab, the list shown in each, and a list that covers them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tabs {
+    current: usize,
+    modes: [usize; 12],
+    cover: Option<Slot>,
 }
 
-/// The tabs' names where there is little room.
-const SHORT: [&str; 12] =
-    ["Triage", "Trace", "Regs", "Calls", "Time", "Mem", "Hex", "Tasks", "Log", "Check", "ocks", "rofile"];
-
-/// The tabs that fit: full names, then short ones, then the keys alone around the current one.
-pub(crate) fn tabs(app: &App, room: u16) -> Vec<Tab> {
-    let Some(crash) = app.shown_crash() else { return Vec::new() };
-    let current = if crash.extra.is_some() { usize::MAX } else { crash.tab };
-    let named = |name: &'static str, number: usize, gap: &str| {
-        let key = match number {
-            0..9 => char::from(b'1' + number as u8),
-            9 => '0',
-            10 => 'L',
-            _ => 'P',
-        };
-        let lists = TABS[number].1.len();
-        let mode = match number == current && lists > 1 {
-            true => format!(" {}/{lists}", crash.modes[number] % lists + 1),
-            false => String::new(),
-        };
-        format!("{key}{gap}{name}{mode}")
-    };
-    let long: Vec<String> = TABS.iter().enumerate().map(|(at, (name, _))| named(name, at, " ")).collect();
-    let short: Vec<String> = SHORT.iter().enumerate().map(|(at, name)| named(name, at, "")).collect();
-    let keys = TABS
-        .iter()
-        .enumerate()
-        .map(|(at, (name, _))| named(if at == current { name } else { "" }, at, if at == current { " " } else { "" }));
-    let wide = |names: &[String], gap: usize| names.iter().map(|name| width(name) + gap).sum::<usize>();
-    let room = usize::from(room);
-    let (shown, gap) = match () {
-        () if wide(&long, 2) <= room => (long, 2),
-        () if wide(&short, 1) <= room + 1 => (short, 1),
-        () => (keys.collect(), 1),
-    };
-    let mut first = 0;
-    // What does not fit at the left is scrolled off so that the current tab is seen.
-    while current < shown.len() && wide(&shown[first..=current], gap) > room + gap && first < current {
-        first += 1;
+impl Tabs {
+    /// Index of the current tab in [`TABS`].
+    #[must_use]
+    pub const fn current(&self) -> usize {
+        self.current
     }
-    let mut at = 0;
-    let mut tabs = Vec::new();
-    for (number, text) in shown.into_iter().enumerate().skip(first) {
-        let columns = width(&text);
-        tabs.push(Tab { number, at: at as u16, text, current: number == current });
-        at += columns + gap;
-        if at >= room {
-            break;
+
+    /// The list that covers the tabs: marks or facts of a comparison.
+    #[must_use]
+    pub const fn cover(&self) -> Option<Slot> {
+        self.cover
+    }
+
+    /// Which list of a tab is shown, by its index among the tab's lists.
+    #[must_use]
+    pub const fn mode(&self, tab: usize) -> usize {
+        self.modes[tab] % TABS[tab].1.len()
+    }
+
+    /// The list that is shown.
+    #[must_use]
+    pub const fn slot(&self) -> Slot {
+        match self.cover {
+            Some(slot) => slot,
+            None => TABS[self.current].1[self.mode(self.current)],
         }
     }
-    if let Some(slot) = crash.extra {
-        let text = format!(" {} ", slot.name());
-        let at = room.saturating_sub(width(&text));
-        tabs.push(Tab { number: usize::MAX, at: at as u16, text, current: true });
+
+    /// Whether a tab is current and not covered.
+    pub(super) fn is_at(&self, tab: usize) -> bool {
+        self.current == tab && self.cover.is_none()
     }
-    tabs
+
+    /// Makes a tab current and uncovers it; an index beyond [`TABS`] changes nothing.
+    pub(super) const fn select(&mut self, tab: usize) {
+        if tab < TABS.len() {
+            self.current = tab;
+            self.cover = None;
+        }
+    }
+
+    /// Shows a list: in its tab, or over all tabs if none has it.
+    pub(super) fn show(&mut self, slot: Slot) {
+        let of_tab = TABS
+            .iter()
+            .enumerate()
+            .find_map(|(tab, (_, lists))| Some((tab, lists.iter().position(|list| *list == slot)?)));
+        match of_tab {
+            Some((tab, mode)) => {
+                self.select(tab);
+                self.modes[tab] = mode;
+            }
+            None => self.cover = Some(slot),
+        }
+    }
+
+    /// Whether the current tab has another list to turn to.
+    pub(super) const fn has_modes(&self) -> bool {
+        self.cover.is_none() && TABS[self.current].1.len() > 1
+    }
+
+    /// Turns to the next list of the current tab, from the last to the first.
+    pub(super) const fn next_mode(&mut self) {
+        self.modes[self.current] = (self.modes[self.current] + 1) % TABS[self.current].1.len();
+    }
+
+    /// Removes the list that covers the tabs; says whether there was one.
+    pub(super) const fn uncover(&mut self) -> bool {
+        self.cover.take().is_some()
+    }
 }
 
-/// The tab at a cell.
-#[must_use]
-pub fn tab_at(app: &App, layout: &Layout, column: u16, row: u16) -> Option<usize> {
-    let area = layout.tabs.filter(|area| area.y == row)?;
-    let under = |tab: &Tab| (tab.at..tab.at + width(&tab.text) as u16).contains(&column);
-    tabs(app, area.width).iter().find(|tab| under(tab)).map(|tab| tab.number).filter(|number| *number < TABS.len())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_list_is_shown_in_its_tab_or_over_all_of_them() {
+        for slot in Slot::ALL {
+            let mut tabs = Tabs::default();
+            tabs.show(*slot);
+            assert_eq!(tabs.slot(), *slot);
+            assert_eq!(tabs.cover().is_some(), matches!(slot, Slot::Marks | Slot::Compare), "{slot:?}");
+        }
+    }
+
+    #[test]
+    fn a_tab_keeps_its_list_while_another_is_shown() {
+        let mut tabs = Tabs::default();
+        tabs.show(Slot::Audit);
+        tabs.select(0);
+        assert_eq!(tabs.slot(), Slot::Triage);
+        tabs.select(5);
+        assert_eq!(tabs.slot(), Slot::Audit);
+        tabs.next_mode();
+        tabs.next_mode();
+        assert_eq!(tabs.slot(), Slot::Mappings, "after the last list comes the first");
+        tabs.select(TABS.len());
+        assert!(tabs.is_at(5), "a tab that does not exist is not selected");
+    }
+
+    #[test]
+    fn a_cover_goes_when_a_tab_is_selected_or_it_is_removed() {
+        let mut tabs = Tabs::default();
+        tabs.show(Slot::Marks);
+        assert!(!tabs.is_at(0) && !tabs.has_modes());
+        tabs.select(0);
+        assert!(tabs.is_at(0) && !tabs.uncover());
+        tabs.show(Slot::Compare);
+        assert!(tabs.uncover());
+        assert_eq!(tabs.slot(), Slot::Triage);
+    }
 }

@@ -1,241 +1,253 @@
-//! The one place where the interface changes.
+//! The coordinator: every change begins here.
 
-use std::sync::Arc;
-
-use super::{Action, App, Effect, Mouse, Overlay};
+use super::layout::{layout, under_row};
+use super::outcome::Outcome;
+use super::overlays::Request;
+use super::questions;
+use super::session::Taken;
+use super::{Action, App, Effect, MenuAction, Mouse, Overlay, PromptKind};
+use crate::action::Command;
 use crate::keys::Key;
-use crate::list::Question;
 use crate::load::{Job, ListId, Message};
 use crate::theme::Tone;
-use crate::view::Slot;
 
 impl App {
     /// Changes the interface by what happened, and says what has to be done outside.
     pub fn update(&mut self, action: Action) -> Vec<Effect> {
-        match action {
-            Action::Key(event) => {
-                let key = Key::of(&event);
-                if self.overlay.is_some() {
-                    return self.overlay_key(key);
-                }
-                self.status = None;
-                match self.config.keys.command(key) {
-                    Some(command) => self.run(command),
-                    None => Vec::new(),
-                }
+        let generation = self.workspace.session().generation();
+        let effects = match action {
+            Action::Key(event) => self.key(Key::of(&event)),
+            Action::Paste(text) => {
+                let request = self.overlays.paste(&text);
+                self.carry_out(request)
             }
-            Action::Paste(text) => self.paste(&text),
             Action::Mouse(mouse) => self.mouse(mouse),
             Action::Resize(columns, rows) => {
-                self.size = (columns, rows);
+                self.screen.resize(columns, rows);
                 Vec::new()
             }
-            Action::Tick(now) => {
-                self.now = now;
-                self.catalogue.tick(now).map(Effect::Job).into_iter().collect()
-            }
+            Action::Tick(now) => self.workspace.catalogue_mut().tick(now).map(Effect::Job).into_iter().collect(),
             Action::Command(command) => self.run(command),
             Action::Loaded(message) => self.loaded(message),
+        };
+        if self.workspace.session().generation() != generation {
+            // Another crash has been opened: what was over the one before and what was loading for it is over.
+            self.status.abandon();
+            self.overlays.close();
         }
+        effects
     }
 
     /// Brings what is drawn up to date: to be called once before drawing, however much has happened.
     pub fn settle(&mut self) -> Vec<Effect> {
-        if self.catalogue.settle() {
-            let Question { filter, sort } = question(&self.catalogue.list);
-            if !filter.is_empty() || sort.is_some() {
-                return self.ask(ListId::Catalogue);
-            }
+        let catalogue = self.workspace.catalogue_mut();
+        if catalogue.settle() && !catalogue.list().question().is_trivial() {
+            return self.ask(ListId::Catalogue);
         }
         Vec::new()
     }
 
+    fn key(&mut self, key: Key) -> Vec<Effect> {
+        if self.overlays.shown().is_some() {
+            let here = self.workspace.key_scope();
+            let help = super::help::help_lines(&self.config.keys, here).len();
+            let request = self.overlays.key(key, here, help);
+            return self.carry_out(request);
+        }
+        self.status.clear();
+        self.config.keys.command(key).map_or_else(Vec::new, |command| self.run(command))
+    }
+
     fn mouse(&mut self, mouse: Mouse) -> Vec<Effect> {
-        match (mouse, &self.overlay) {
-            (Mouse::Up, None) => self.run(crate::action::Command::Up),
-            (Mouse::Down, None) => self.run(crate::action::Command::Down),
-            (Mouse::Up | Mouse::Down, Some(_)) => {
-                let code =
-                    if mouse == Mouse::Up { crossterm::event::KeyCode::Up } else { crossterm::event::KeyCode::Down };
-                self.overlay_key(Key { code, modifiers: crossterm::event::KeyModifiers::NONE })
-            }
-            (Mouse::Click(..), Some(_)) => {
-                self.overlay = None;
+        match (mouse, self.overlays.shown().is_some()) {
+            (Mouse::Up, false) => self.run(Command::Up),
+            (Mouse::Down, false) => self.run(Command::Down),
+            (Mouse::Up, true) => self.key(Key::plain(crossterm::event::KeyCode::Up)),
+            (Mouse::Down, true) => self.key(Key::plain(crossterm::event::KeyCode::Down)),
+            (Mouse::Click(..), true) => {
+                self.overlays.close();
                 Vec::new()
             }
-            (Mouse::Click(column, row), None) => self.click(column, row),
+            (Mouse::Click(column, row), false) => self.click(column, row),
         }
     }
 
+    /// A click selects the tab, the part of the picture or the row under it; on the selected row it follows the link.
     fn click(&mut self, column: u16, row: u16) -> Vec<Effect> {
-        let layout = super::layout::layout(self);
-        if let Some(tab) = super::tabs::tab_at(self, &layout, column, row) {
-            return self.run(crate::action::Command::Tab(u8::try_from(tab).unwrap_or(0)));
+        let layout = layout(self);
+        if let Some(tab) = super::tab_line::tab_at(self, &layout, column, row) {
+            return self.run(Command::Tab(u8::try_from(tab).unwrap_or(0)));
         }
-        if let Some(picture) = layout.picture.filter(|area| area.contains((column, row).into())) {
-            return self.click_picture(picture, column, row);
-        }
-        let rows = layout.rows;
-        if !(rows.y..rows.y + rows.height).contains(&row) || !(rows.x..rows.x + rows.width).contains(&column) {
+        let (Some(view), selected) = (self.workspace.view(), self.workspace.selected()) else { return Vec::new() };
+        let len = view.len();
+        let list = self.workspace.list_mut();
+        if let Some(area) = layout.picture.filter(|area| area.contains((column, row).into())) {
+            let (at, size) = ((column - area.x, row - area.y), (area.width, area.height));
+            let row = selected.and_then(|selected| view.row_at(at, selected, &list.look, size));
+            row.into_iter().for_each(|row| list.select(row, len));
             return Vec::new();
         }
-        let Some(view) = self.view() else { return Vec::new() };
-        let len = view.len();
-        let list = self.list_mut();
-        list.scroll(len, usize::from(rows.height));
-        let position = list.top + usize::from(row - rows.y);
+        let Some(line) = under_row(layout.rows, column, row) else { return Vec::new() };
+        list.scroll(len, usize::from(layout.rows.height));
+        let position = list.top + line;
         if position >= list.count(len) {
             return Vec::new();
         }
-        // A click on the row that is selected already follows it.
         if list.position(len) == position {
-            return self.follow();
+            return self.run(Command::Follow);
         }
         list.go(position, len);
         Vec::new()
     }
 
-    /// A click into the picture selects the row that it stands for.
-    fn click_picture(&mut self, area: ratatui::layout::Rect, column: u16, row: u16) -> Vec<Effect> {
-        let (Some(view), Some(selected)) = (self.view(), self.selected()) else { return Vec::new() };
-        let (at, size) = ((column - area.x, row - area.y), (area.width, area.height));
-        let look = self.list().look;
-        if let Some(row) = view.row_at(at, selected, &look, size) {
-            self.list_mut().select(row, view.len());
+    /// Says and opens what an operation has left to be said and opened; gives its effects.
+    pub(super) fn apply(&mut self, outcome: Outcome) -> Vec<Effect> {
+        if let Some((tone, text)) = outcome.said {
+            self.status.say(tone, text);
         }
-        Vec::new()
+        if let Some(overlay) = outcome.overlay {
+            self.overlays.open(overlay);
+        }
+        outcome.effects
+    }
+
+    /// Does what a key in an overlay asks for.
+    fn carry_out(&mut self, request: Request) -> Vec<Effect> {
+        let outcome = match request {
+            Request::Nothing => Outcome::default(),
+            Request::Run(command) => return self.run(command),
+            Request::Goto(input) => self.workspace.goto(&input).unwrap_or_else(|why| Outcome::say(Tone::Care, why)),
+            Request::Filter(input) => return self.filter(&input),
+            Request::NoFilter => {
+                let effects = self.filter("");
+                self.workspace.list_mut().show_all();
+                return effects;
+            }
+            Request::Step(by) => {
+                self.workspace.shown_list().step(by);
+                Outcome::default()
+            }
+            Request::Accept(kind, input) => self.accept(kind, input),
+            Request::Choose(MenuAction::Copy(text)) => {
+                Outcome::say(Tone::Good, format!("copied: {text}")).with(Effect::Copy(text))
+            }
+            Request::Choose(MenuAction::Go(target)) => self.workspace.go(&target),
+            Request::Choose(MenuAction::Beside(path)) => self.workspace.compare_with(path),
+            Request::Choose(MenuAction::Choose(path)) => self.workspace.choose_other(path),
+        };
+        self.apply(outcome)
+    }
+
+    /// Takes the input of a prompt.
+    fn accept(&mut self, kind: PromptKind, input: String) -> Outcome {
+        match kind {
+            PromptKind::Filter => {
+                self.workspace.list_mut().last_filter = input;
+                Outcome::default()
+            }
+            PromptKind::Goto => self.workspace.goto(&input).unwrap_or_else(|why| {
+                let overlay = Some(Overlay::Prompt { kind, input, problem: Some(why) });
+                Outcome { overlay, ..Outcome::default() }
+            }),
+            PromptKind::Note => self.workspace.note(input),
+            PromptKind::Export => {
+                let Some(view) = self.workspace.view().filter(|_| !input.is_empty()) else {
+                    return Outcome::default();
+                };
+                let (list, inputs) = (Box::new(self.workspace.list().clone()), self.workspace.inputs());
+                Outcome::say(Tone::Dim, format!("writing {input}")).with(Effect::Job(Job::Export {
+                    path: input.into(),
+                    view,
+                    list,
+                    inputs,
+                }))
+            }
+        }
+    }
+
+    /// Filters the shown list by what is typed.
+    pub(super) fn filter(&mut self, input: &str) -> Vec<Effect> {
+        let list = self.workspace.list_mut();
+        list.filter = input.to_string();
+        if input.is_empty() {
+            list.last_filter.clear();
+        }
+        self.ask(self.workspace.list_id())
     }
 
     /// Asks which rows of a list are to be shown: short lists at once, long ones in the background.
     pub(super) fn ask(&mut self, id: ListId) -> Vec<Effect> {
-        let Some(view) = self.view_of(id) else { return Vec::new() };
-        let question = question(self.list_of(id));
-        let number = self.issued.next_question();
-        if view.len() > crate::list::AT_ONCE && (!question.filter.is_empty() || question.sort.is_some()) {
-            self.list_of(id).pending = true;
-            return vec![Effect::Job(Job::Answer { list: id, number, view, question })];
-        }
-        let rows = crate::list::answer(view.as_ref(), &question, &mut |_| true);
-        self.answered(id, rows.map_err(|error| error.to_string()));
-        Vec::new()
-    }
-
-    fn answered(&mut self, id: ListId, rows: Result<Option<Vec<u32>>, String>) {
-        let wrong = rows.as_ref().err().cloned();
-        match rows {
-            Ok(rows) => {
-                let len = self.view_of(id).map_or(0, |view| view.len());
-                let list = self.list_of(id);
-                list.show(rows);
-                list.clip(len);
+        let Some(view) = self.workspace.view_of(id) else { return Vec::new() };
+        match self.questions.ask(id, view, self.workspace.list_of(id)) {
+            Ok(Some(job)) => vec![Effect::Job(job)],
+            answered => {
+                self.judge(answered.err());
+                Vec::new()
             }
-            Err(_) => self.list_of(id).pending = false,
-        }
-        match (&mut self.overlay, wrong) {
-            (Some(Overlay::Prompt { problem, .. }), wrong) => *problem = wrong,
-            (_, Some(wrong)) => self.say(Tone::Care, wrong),
-            _ => {}
         }
     }
 
-    fn view_of(&self, id: ListId) -> Option<Arc<dyn crate::view::View>> {
-        match id {
-            ListId::Catalogue => Some(self.catalogue.view()),
-            ListId::Crash(generation, slot) if generation == self.issued.crash() => {
-                self.crash.as_ref()?.views.get(&slot).cloned()
-            }
-            ListId::Crash(..) => None,
-        }
-    }
-
-    fn list_of(&mut self, id: ListId) -> &mut crate::list::ListState {
-        match (id, self.crash.as_mut()) {
-            (ListId::Crash(_, slot), Some(crash)) => crash.lists.entry(slot).or_default(),
-            _ => &mut self.catalogue.list,
+    /// Says what a filter has that cannot be understood: at the prompt while it is typed, in the footer after that.
+    fn judge(&mut self, wrong: Option<String>) {
+        if let (false, Some(wrong)) = (self.overlays.judge(wrong.as_deref()), wrong) {
+            self.status.say(Tone::Care, wrong);
         }
     }
 
     /// Takes what a job found out.
     fn loaded(&mut self, message: Message) -> Vec<Effect> {
+        let workspace = &mut self.workspace;
         match message {
-            Message::Found { generation, dumps, logs, done } if generation == self.catalogue.generation() => {
-                let jobs = self.catalogue.found(dumps, logs, done, self.now);
+            Message::Found { generation, dumps, logs, done } if generation == workspace.catalogue().generation() => {
+                let jobs = workspace.catalogue_mut().found(dumps, logs, done);
                 return jobs.into_iter().map(Effect::Job).collect();
             }
-            Message::Entries { generation, entries } if generation == self.catalogue.generation() => {
-                self.catalogue.entries(entries);
+            Message::Entries { generation, entries } if generation == workspace.catalogue().generation() => {
+                workspace.catalogue_mut().entries(entries);
             }
-            Message::Progress { generation, what, done, total } if self.is_current(generation) => {
-                if done >= total {
-                    self.progress.remove(what);
-                } else {
-                    self.progress.insert(what, (done, total));
-                }
+            Message::Progress { generation, what, done, total } if workspace.session().is_current(generation) => {
+                self.status.advance(what, done, total);
             }
-            Message::Failed { generation, text } if self.is_current(generation) => {
-                let generation = if generation == self.issued.crash() { generation } else { 0 };
-                if let Some(crash) = self.crash.as_mut().filter(|crash| generation > 0 && crash.report.is_none()) {
-                    crash.failed = Some(text.clone());
-                }
-                self.say(Tone::Alarm, text);
+            Message::Failed { generation, text } if workspace.session().is_current(generation) => {
+                workspace.session_mut().fail(generation, &text);
+                self.status.say(Tone::Alarm, text);
             }
-            Message::Told { text } => self.say(Tone::Good, text),
-            Message::Answer { list, number, rows } if number == self.issued.question() => self.answered(list, rows),
-            Message::Sought { list, number, row } if number == self.issued.question() => {
-                match (row, self.view_of(list)) {
-                    (Some(row), Some(view)) => self.list_of(list).select(row, view.len()),
-                    _ => self.say(Tone::Care, "no other row holds"),
+            Message::Told { text } => self.status.say(Tone::Good, text),
+            Message::Answer { list, number, rows } if number == self.questions.last() => {
+                let len = workspace.view_of(list).map_or(0, |view| view.len());
+                let answered = questions::take(rows, len, workspace.list_of(list));
+                self.judge(answered.err());
+            }
+            Message::Sought { list, number, row } if number == self.questions.last() => {
+                match (row, workspace.view_of(list)) {
+                    (Some(row), Some(view)) => workspace.list_of(list).select(row, view.len()),
+                    _ => self.status.say(Tone::Care, "no other row matches"),
                 }
             }
             Message::Imported { text, .. } => {
-                self.say(Tone::Good, text);
-                return vec![Effect::Job(self.catalogue.reload())];
+                self.status.say(Tone::Good, text);
+                return vec![Effect::Job(workspace.catalogue_mut().reload())];
             }
             message => return self.loaded_of_crash(message),
         }
         Vec::new()
     }
 
+    /// Takes what a job of the open crash found out; a list that has arrived may show the awaited target.
     fn loaded_of_crash(&mut self, message: Message) -> Vec<Effect> {
-        let generation = self.issued.crash();
-        let Some(crash) = self.crash.as_mut() else { return Vec::new() };
-        match message {
-            Message::Head { generation: of, report } if of == generation => {
-                crash.report = Some(report);
-                return self.compare_heads();
+        match self.workspace.session_mut().take(message) {
+            Taken::Job(job) => job.into_iter().map(Effect::Job).collect(),
+            Taken::NoMarks(why) => {
+                self.status.say(Tone::Care, format!("the marks of this dump cannot be read: {why}"));
+                Vec::new()
             }
-            Message::Skipped { generation: of, skipped } if of == generation => crash.skipped = skipped,
-            Message::Marks { generation: of, marks } if of == generation => match marks {
-                Ok(marks) => crash.marks = marks,
-                Err(why) => self.say(Tone::Care, format!("the marks of this dump cannot be read: {why}")),
-            },
-            Message::List { generation: of, slot, view } if of == generation => return self.arrived(slot, view),
-            message => return self.loaded_of_second(message),
+            Taken::List(slot) => {
+                if let Some(outcome) = self.workspace.go_to_awaited() {
+                    return self.apply(outcome);
+                }
+                let id = ListId::Crash(self.workspace.session().generation(), slot);
+                if self.workspace.list_of(id).question().is_trivial() { Vec::new() } else { self.ask(id) }
+            }
         }
-        Vec::new()
     }
-
-    /// A list of the crash has arrived: the selection of a place that waited for it is made.
-    pub(super) fn arrived(&mut self, slot: Slot, view: Arc<dyn crate::view::View>) -> Vec<Effect> {
-        let generation = self.issued.crash();
-        let Some(crash) = self.crash.as_mut() else { return Vec::new() };
-        if crash.is_half(slot, view.as_ref()) {
-            return crash.half_arrived(slot, view, false, generation).map(Effect::Job).into_iter().collect();
-        }
-        crash.install_placed(slot, view);
-        let waiting = self.goto.clone().filter(|target| self.place_of(target).is_some());
-        if let Some(target) = waiting {
-            self.goto = None;
-            return self.go(&target);
-        }
-        let list = self.list_of(ListId::Crash(generation, slot));
-        if !list.filter.is_empty() || list.sort.is_some() {
-            return self.ask(ListId::Crash(generation, slot));
-        }
-        Vec::new()
-    }
-}
-
-fn question(list: &crate::list::ListState) -> Question {
-    Question { filter: list.filter.clone(), sort: list.sort }
 }

@@ -6,30 +6,31 @@ use ratatui::style::Modifier;
 use super::paint::{line as paint_line, put};
 use crate::action::{Command, KeyScope};
 use crate::app::layout::Layout;
-use crate::app::tabs::tabs;
+use crate::app::tab_line::tabs;
 use crate::app::{App, Overlay, PromptKind};
 use crate::text::{Line, cut, width};
 use crate::theme::Tone;
 
 /// Where one is, and the tabs.
 pub(super) fn draw(app: &App, layout: &Layout, buffer: &mut Buffer) {
-    let theme = &app.config.theme;
+    let theme = &app.config().theme;
     let right = state(app);
     let room = usize::from(layout.header.width).saturating_sub(width(&right.text()) + 1);
     let mut left = Line::of(Tone::Head, "kwab  ");
-    match app.shown_crash() {
+    match app.workspace().shown_crash() {
         Some(crash) => {
-            let name = crash.path.file_name().unwrap_or(crash.path.as_os_str()).to_string_lossy();
+            let name = crash.path().file_name().unwrap_or(crash.path().as_os_str()).to_string_lossy();
             left = left.and(Tone::Code, format!("{name}  "));
-            if let Some(second) = &crash.second {
-                let name = second.path.file_name().unwrap_or(second.path.as_os_str()).to_string_lossy();
+            if let Some(second) = crash.comparison() {
+                let name = second.path().file_name().unwrap_or(second.path().as_os_str()).to_string_lossy();
                 left = left.and(Tone::Alarm, "≠  ").and(Tone::Code, name.into_owned());
-            } else if let Some(report) = &crash.report {
+            } else if let Some(report) = crash.report() {
                 left = left.and(Tone::Plain, report.headline.replace('\n', " "));
             }
         }
         None => {
-            let names: Vec<String> = app.catalogue.paths.iter().map(|path| path.display().to_string()).collect();
+            let names: Vec<String> =
+                app.workspace().catalogue().paths().iter().map(|path| path.display().to_string()).collect();
             left = left.and(Tone::Code, names.join(" "));
         }
     }
@@ -56,31 +57,30 @@ pub(super) fn draw(app: &App, layout: &Layout, buffer: &mut Buffer) {
 
 /// What is being done, or how the dump stands.
 fn state(app: &App) -> Line {
-    if let Some((what, (done, total))) = app.progress.iter().next() {
-        let percent = done * 100 / (*total).max(1);
+    if let Some((what, percent)) = app.status().progress() {
         return Line::of(Tone::Care, format!("{what} {percent} %"));
     }
-    let Some(crash) = app.shown_crash() else {
-        let unread = if app.catalogue.is_complete() { "" } else { "reading …" };
+    let Some(crash) = app.workspace().shown_crash() else {
+        let unread = if app.workspace().catalogue().is_complete() { "" } else { "reading …" };
         return Line::of(Tone::Dim, unread);
     };
-    match &crash.report {
-        None if crash.failed.is_some() => Line::of(Tone::Alarm, "⚠ not opened"),
+    match crash.report() {
+        None if crash.failed().is_some() => Line::of(Tone::Alarm, "⚠ not opened"),
         None => Line::of(Tone::Dim, "loading …"),
         Some(report) if !report.completeness.defects.is_empty() => {
             Line::of(Tone::Alarm, format!("⚠ {} damaged", report.completeness.defects.len()))
         }
-        Some(_) if !crash.skipped.is_empty() => Line::of(Tone::Care, "concluded in part, W"),
+        Some(_) if !crash.skipped().is_empty() => Line::of(Tone::Care, "concluded in part, W"),
         Some(report) if report.completeness.complete => Line::of(Tone::Good, "complete"),
         Some(report) => Line::of(Tone::Care, format!("{} missing", report.completeness.missing.len())),
     }
 }
 
-/// What is typed, what was said, or the keys that matter here; at the right the place in the list.
+/// What is typed, what was said, or the keys that matter here; at the right the position in the list.
 pub(super) fn footer(app: &App, layout: &Layout, buffer: &mut Buffer) {
-    let theme = &app.config.theme;
+    let theme = &app.config().theme;
     let area = layout.footer;
-    if let Some(Overlay::Prompt { kind, input, problem }) = &app.overlay {
+    if let Some(Overlay::Prompt { kind, input, problem }) = app.overlay() {
         let label = match kind {
             PromptKind::Filter => "/",
             PromptKind::Goto => "go to: ",
@@ -88,41 +88,41 @@ pub(super) fn footer(app: &App, layout: &Layout, buffer: &mut Buffer) {
             PromptKind::Export => "write to: ",
         };
         let mut line = Line::of(Tone::Match, label).and(Tone::Plain, input.clone()).and(Tone::Selected, " ");
-        let pending = app.list().pending;
+        let pending = app.workspace().list().pending;
         line = match problem {
             Some(problem) => line.and(Tone::Care, format!("  {problem}")),
-            None if pending => line.and(Tone::Dim, "  looking …"),
+            None if pending => line.and(Tone::Dim, "  searching …"),
             None => line.and(Tone::Dim, format!("  {}", prompt_help(app, *kind))),
         };
         paint_line(buffer, area, 0, 0, &line, theme);
         return;
     }
-    let place = place(app);
-    let columns = width(&place);
+    let position = position(app);
+    let columns = width(&position);
     let room = usize::from(area.width).saturating_sub(columns + 1);
-    let line = match &app.status {
+    let line = match app.status().said() {
         Some((tone, text)) => Line::of(*tone, cut(text, room)),
         None => keys(app, room),
     };
     paint_line(buffer, area, 0, 0, &line, theme);
-    put(buffer, area, area.width.saturating_sub(columns as u16), 0, &place, theme.style(Tone::Dim));
+    put(buffer, area, area.width.saturating_sub(columns as u16), 0, &position, theme.style(Tone::Dim));
 }
 
 fn prompt_help(app: &App, kind: PromptKind) -> String {
     match kind {
         PromptKind::Filter => {
-            let fields = app.view().map_or_else(Vec::new, |view| view.all_fields());
+            let fields = app.workspace().view().map_or_else(Vec::new, |view| view.all_fields());
             if fields.is_empty() { String::new() } else { format!("words, and {}", fields.join(": ") + ":") }
         }
-        PromptKind::Goto => "0x… an address, a line, a row".to_string(),
+        PromptKind::Goto => "an address (0x…), a line or a row".to_string(),
         PromptKind::Note | PromptKind::Export => String::new(),
     }
 }
 
 /// `312/1,204 of 9,000  filter: pid:3`.
-fn place(app: &App) -> String {
-    let Some(view) = app.view() else { return String::new() };
-    let list = app.list();
+fn position(app: &App) -> String {
+    let Some(view) = app.workspace().view() else { return String::new() };
+    let list = app.workspace().list();
     let len = view.len();
     let count = list.count(len);
     let grouped = |number: usize| crate::text::grouped(number as u64);
@@ -132,7 +132,7 @@ fn place(app: &App) -> String {
         text = format!("{text} of {}", grouped(len));
     }
     if list.pending {
-        text = format!("looking …  {text}");
+        text = format!("searching …  {text}");
     } else if !list.filter.is_empty() {
         text = format!("/{}  {text}", cut(&list.filter, 24));
     }
@@ -141,7 +141,7 @@ fn place(app: &App) -> String {
 
 /// The keys that matter most where one is, as many as fit.
 fn keys(app: &App, room: usize) -> Line {
-    let wanted: &[(Command, &str)] = match app.key_scope() {
+    let wanted: &[(Command, &str)] = match app.workspace().key_scope() {
         KeyScope::Catalogue => &[
             (Command::Follow, "open"),
             (Command::Filter, "filter"),
@@ -195,7 +195,7 @@ fn keys(app: &App, room: usize) -> Line {
     let mut line = Line::default();
     let mut used = 0;
     for (command, word) in wanted {
-        let keys = app.config.keys.keys_of(*command);
+        let keys = app.config().keys.keys_of(*command);
         let Some(key) = keys.first() else { continue };
         let key = match *key {
             "enter" => "↵",

@@ -8,7 +8,7 @@ mod table;
 
 pub use crate::app::help::help_lines;
 pub use crate::app::layout::{Layout, layout};
-pub use crate::app::tabs::tab_at;
+pub use crate::app::tab_line::tab_at;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
@@ -28,7 +28,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
 /// Draws everything into a buffer.
 pub fn render(app: &App, area: Rect, buffer: &mut Buffer) {
     if area.width < 8 || area.height < 3 {
-        put(buffer, area, 0, 0, "kwab", app.config.theme.style(Tone::Head));
+        put(buffer, area, 0, 0, "kwab", app.config().theme.style(Tone::Head));
         return;
     }
     let layout = crate::app::layout::of(app, area);
@@ -40,10 +40,10 @@ pub fn render(app: &App, area: Rect, buffer: &mut Buffer) {
 
 /// The list and its detail, or why there is none.
 fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
-    let theme = &app.config.theme;
-    let Some(view) = app.view() else {
-        let text = match app.shown_crash().and_then(|crash| crash.failed.as_ref()) {
-            Some(failed) => Line::of(Tone::Alarm, failed.clone()),
+    let theme = &app.config().theme;
+    let Some(view) = app.workspace().view() else {
+        let text = match app.workspace().shown_crash().and_then(|crash| crash.failed()) {
+            Some(failed) => Line::of(Tone::Alarm, failed.to_string()),
             None => Line::of(Tone::Dim, "loading …"),
         };
         paragraph(app, &[text], layout.body, buffer);
@@ -52,7 +52,7 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
     if view.is_empty() {
         let mut lines = vec![Line::of(Tone::Plain, view.when_empty())];
         lines.extend(view.summary());
-        lines.push(Line::of(Tone::Dim, format!("$ {}", view.command(&app.dump_name()))));
+        lines.push(Line::of(Tone::Dim, format!("$ {}", view.command(&app.workspace().dump_name()))));
         paragraph(app, &lines, layout.body, buffer);
         return;
     }
@@ -64,16 +64,16 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
         pair::draw(app, pair, layout, buffer);
         return;
     }
-    let selected = app.selected();
+    let selected = app.workspace().selected();
     if let (Some(picture), Some(row)) = (layout.picture, selected) {
-        let look = app.list().look;
+        let look = app.workspace().list().look;
         for (index, line) in view.picture(row, &look, picture.width, picture.height).iter().enumerate() {
             paint_line(buffer, picture, 0, index as u16, line, theme);
         }
     }
     table::draw(app, view.as_ref(), layout, buffer);
     if let (Some(area), Some(row)) = (layout.detail, selected) {
-        let list = app.list();
+        let list = app.workspace().list();
         let lines = view.detail(row, &list.look);
         paragraph(app, lines.get(list.detail.min(lines.len().saturating_sub(1))..).unwrap_or_default(), area, buffer);
     }
@@ -82,7 +82,7 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
 /// The line between list and detail.
 fn rule(app: &App, layout: &Layout, buffer: &mut Buffer) {
     let Some(rule) = layout.rule else { return };
-    let style = app.config.theme.style(Tone::Dim);
+    let style = app.config().theme.style(Tone::Dim);
     if rule.width == 1 {
         for row in 0..rule.height {
             put(buffer, rule, 0, row, "│", style);
@@ -104,9 +104,9 @@ fn paragraph(app: &App, lines: &[Line], area: Rect, buffer: &mut Buffer) {
     }
     let hidden = shown.len() > height;
     for (index, line) in shown.iter().take(height).enumerate() {
-        paint_line(buffer, area, 0, index as u16, line, &app.config.theme);
+        paint_line(buffer, area, 0, index as u16, line, &app.config().theme);
     }
     if hidden && height > 1 && area.width > 4 {
-        put(buffer, area, area.width - 3, area.height - 1, " ↓J", app.config.theme.style(Tone::Dim));
+        put(buffer, area, area.width - 3, area.height - 1, " ↓J", app.config().theme.style(Tone::Dim));
     }
 }

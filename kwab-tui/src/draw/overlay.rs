@@ -11,10 +11,10 @@ use crate::theme::Tone;
 
 /// Draws the overlay, if there is one.
 pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
-    match &app.overlay {
+    match app.overlay() {
         Some(Overlay::Help { top }) => {
-            let lines = help_lines(app);
-            window(app, "keys of this place (esc closes, j/k scroll)", &lines, None, *top, area, buffer);
+            let lines = help_lines(&app.config().keys, app.workspace().key_scope());
+            window(app, "keys (esc closes, j/k scroll)", &lines, None, *top, area, buffer);
         }
         Some(Overlay::Palette { input, selected }) => palette(app, input, *selected, area, buffer),
         Some(Overlay::Menu { title, items, selected }) => {
@@ -31,17 +31,17 @@ pub(super) fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
 }
 
 fn palette(app: &App, input: &str, selected: usize, area: Rect, buffer: &mut Buffer) {
-    let found = matching(input, app.key_scope());
+    let found = matching(input, app.workspace().key_scope());
     let mut lines: Vec<Line> = found
         .iter()
         .map(|row| {
-            let keys = app.config.keys.keys_of(row.command).join(" ");
+            let keys = app.config().keys.keys_of(row.command).join(" ");
             let line = Line::of(Tone::Code, pad(row.name, 15, false)).and(Tone::Plain, format!(" {:<44}", row.about));
             line.and(Tone::Dim, format!(" {keys}"))
         })
         .collect();
     if lines.is_empty() {
-        lines.push(Line::of(Tone::Dim, "no such action; ↵ goes to it as an address, a line or a row"));
+        lines.push(Line::of(Tone::Dim, "no such action; ↵ goes to this address, line or row"));
     }
     window(app, &format!(":{input}▏"), &lines, Some(selected), 0, area, buffer);
 }
@@ -56,7 +56,7 @@ fn window(
     area: Rect,
     buffer: &mut Buffer,
 ) {
-    let theme = &app.config.theme;
+    let theme = &app.config().theme;
     let longest = lines.iter().map(|line| crate::text::width(&line.text())).max().unwrap_or(0);
     let width = (longest.max(crate::text::width(title)) + 4).clamp(20, 90).min(usize::from(area.width)) as u16;
     let height = (lines.len() + 2).min(usize::from(area.height.saturating_sub(2)).max(3)) as u16;

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use crate::text::{Line, width};
 use crate::theme::Theme;
 
-/// Puts `text` at a place of an area, hostile characters escaped; gives the columns that it took.
+/// Puts `text` at a cell of an area, hostile characters escaped; gives the columns that it took.
 pub(super) fn put(buffer: &mut Buffer, area: Rect, column: u16, row: u16, text: &str, style: Style) -> u16 {
     let area = area.intersection(*buffer.area());
     if row >= area.height || column >= area.width {
@@ -20,7 +20,7 @@ pub(super) fn put(buffer: &mut Buffer, area: Rect, column: u16, row: u16, text: 
     end.saturating_sub(area.x + column)
 }
 
-/// Puts a line at a place of an area, with an ellipsis when it does not fit.
+/// Puts a line at a cell of an area, with an ellipsis when it does not fit.
 pub(super) fn line(buffer: &mut Buffer, area: Rect, column: u16, row: u16, line: &Line, theme: &Theme) {
     let mut at = column;
     for (tone, text) in &line.pieces {

@@ -29,7 +29,7 @@ fn sides(area: Rect) -> (Rect, Option<Rect>) {
 
 /// Pictures, rows and details of both.
 pub(super) fn draw(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buffer) {
-    let selected = app.selected();
+    let selected = app.workspace().selected();
     if let (Some(area), Some(selected)) = (layout.picture, selected) {
         pictures(app, pair, area, selected, buffer);
     }
@@ -37,14 +37,14 @@ pub(super) fn draw(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buf
     let (Some(area), Some(selected)) = (layout.detail, selected) else { return };
     let (left, right) = sides(area);
     let Some(right) = right else {
-        super::paragraph(app, &scrolled(app, pair.detail(selected, &app.list().look)), left, buffer);
+        super::paragraph(app, &scrolled(app, pair.detail(selected, &app.workspace().list().look)), left, buffer);
         return;
     };
     let (of_left, of_right) = pair.sides(selected);
     let (here, there) = pair.views();
     for (view, row, area) in [(here, of_left, left), (there, of_right, right)] {
         let lines = match row {
-            Some(row) => view.detail(row, &app.list().look),
+            Some(row) => view.detail(row, &app.workspace().list().look),
             None => vec![Line::of(Tone::Care, "no such row in this crash")],
         };
         super::paragraph(app, &scrolled(app, lines), area, buffer);
@@ -52,7 +52,7 @@ pub(super) fn draw(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buf
 }
 
 fn scrolled(app: &App, lines: Vec<Line>) -> Vec<Line> {
-    let hidden = app.list().detail.min(lines.len().saturating_sub(1));
+    let hidden = app.workspace().list().detail.min(lines.len().saturating_sub(1));
     lines.into_iter().skip(hidden).collect()
 }
 
@@ -67,15 +67,15 @@ fn pictures(app: &App, pair: &PairView, area: Rect, selected: usize, buffer: &mu
         }
         let lines = view.picture(row.unwrap_or(0), &Look::default(), area.width, area.height);
         for (line, number) in lines.iter().zip(0..) {
-            paint_line(buffer, area, 0, number, line, &app.config.theme);
+            paint_line(buffer, area, 0, number, line, &app.config().theme);
         }
     }
 }
 
 fn rows(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buffer) {
-    let theme = &app.config.theme;
+    let theme = &app.config().theme;
     let area = layout.rows;
-    let mut state = app.list().clone();
+    let mut state = app.workspace().list().clone();
     let len = pair.len();
     state.scroll(len, usize::from(area.height));
     let count = state.count(len);
@@ -125,7 +125,7 @@ fn rows(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buffer) {
         put(buffer, area, column, at, &text, theme.style(tone));
     }
     if count == 0 {
-        put(buffer, area, 0, 0, &cut("no row holds", usize::from(area.width)), theme.style(Tone::Care));
+        put(buffer, area, 0, 0, &cut("no row matches", usize::from(area.width)), theme.style(Tone::Care));
     }
     scrollbar(app, count, state.top, area, buffer);
 }

@@ -15,7 +15,7 @@ const LEAST_REST: u16 = 16;
 
 /// Names of columns and rows.
 pub(super) fn draw(app: &App, view: &dyn View, layout: &Layout, buffer: &mut Buffer) {
-    let list = app.list();
+    let list = app.workspace().list();
     let len = view.len();
     let area = layout.rows;
     let columns = view.columns();
@@ -42,11 +42,11 @@ pub(super) fn draw(app: &App, view: &dyn View, layout: &Layout, buffer: &mut Buf
             buffer,
         );
     }
-    if app.slot() == Some(Slot::Hex) && count > 0 {
+    if app.workspace().slot() == Some(Slot::Hex) && count > 0 {
         byte_cursor(app, &state.look, selected - state.top.min(selected), &widths, area, buffer);
     }
     if count == 0 {
-        put(buffer, area, 0, 0, "no row holds", app.config.theme.style(Tone::Care));
+        put(buffer, area, 0, 0, "no row matches", app.config().theme.style(Tone::Care));
     }
     scrollbar(app, count, state.top, area, buffer);
 }
@@ -55,24 +55,20 @@ pub(super) fn draw(app: &App, view: &dyn View, layout: &Layout, buffer: &mut Buf
 pub(super) fn headings(app: &App, columns: &[Column], widths: &[u16], area: Rect, buffer: &mut Buffer) {
     let mut at = 0;
     for (index, (column, wide)) in columns.iter().zip(widths).enumerate().filter(|(_, (_, wide))| **wide > 0) {
-        let arrow = match app.list().sort {
+        let arrow = match app.workspace().list().sort {
             Some((sorted, true)) if sorted == index => "↓",
             Some((sorted, false)) if sorted == index => "↑",
             _ => "",
         };
         let name = pad(&format!("{}{arrow}", column.name), usize::from(*wide), column.right);
-        put(buffer, area, at, 0, &name, app.config.theme.style(Tone::Dim));
+        put(buffer, area, at, 0, &name, app.config().theme.style(Tone::Dim));
         at += wide + 1;
     }
 }
 
 fn is_marked(app: &App, view: &dyn View, row: usize) -> bool {
-    if let (false, Some(chosen)) = (app.in_crash, &app.chosen) {
-        let here = view.target(row, &crate::view::Look::default());
-        return matches!(here, Some(crate::view::Target::Dump(path)) if chosen.as_os_str() == path.as_str());
-    }
-    let Some(crash) = app.shown_crash().filter(|crash| !crash.marks.marks.is_empty()) else { return false };
-    view.target(row, &crate::view::Look::default()).is_some_and(|target| crash.marks.get(&target).is_some())
+    let target = view.target(row, &crate::view::Look::default());
+    target.is_some_and(|target| app.workspace().is_marked(&target))
 }
 
 /// A row to be drawn.
@@ -87,7 +83,7 @@ pub(super) struct Drawn<'d> {
 
 /// Draws a row on a line of an area.
 pub(super) fn draw_row(app: &App, drawn: &Drawn<'_>, area: Rect, line: u16, buffer: &mut Buffer) {
-    let theme = &app.config.theme;
+    let theme = &app.config().theme;
     let base = theme.style(Tone::Selected);
     if drawn.here {
         put(buffer, area, 0, line, &" ".repeat(usize::from(area.width)), base);
@@ -99,7 +95,7 @@ pub(super) fn draw_row(app: &App, drawn: &Drawn<'_>, area: Rect, line: u16, buff
         if let Some((tone, text)) = drawn.row.cells.get(index) {
             let style = theme.style(*tone);
             let style = if drawn.here { style.patch(base) } else { style };
-            // Only the column that takes the rest can be longer than its place.
+            // Only the column that takes the rest can be wider than its cells.
             let text = if column.width == 0 && drawn.left > 0 { skip(text, drawn.left) } else { text.as_str() };
             let shown = if column.right { pad(text, usize::from(*wide), true) } else { cut(text, usize::from(*wide)) };
             put(buffer, area, at, line, &shown, style);
@@ -161,10 +157,10 @@ pub(super) fn widths(columns: &[Column], room: u16) -> Vec<u16> {
 fn byte_cursor(app: &App, look: &crate::view::Look, line: usize, widths: &[u16], area: Rect, buffer: &mut Buffer) {
     let column = widths[0] + 1 + crate::view::hex::cursor_column(look) as u16;
     let row = area.y + line as u16;
-    let style = app.config.theme.style(Tone::Match);
+    let style = app.config().theme.style(Tone::Match);
     let text = widths[0] + widths[1] + 2 + u16::from(look.byte);
-    let places = [Some(column), Some(column + 1), (widths[2] > 0).then_some(text)];
-    for column in places.into_iter().flatten().filter(|column| *column < area.width) {
+    let columns = [Some(column), Some(column + 1), (widths[2] > 0).then_some(text)];
+    for column in columns.into_iter().flatten().filter(|column| *column < area.width) {
         if let Some(cell) = buffer.cell_mut((area.x + column, row)) {
             cell.set_style(
                 style.remove_modifier(ratatui::style::Modifier::REVERSED).add_modifier(ratatui::style::Modifier::BOLD),
@@ -181,7 +177,7 @@ pub(super) fn scrollbar(app: &App, count: usize, top: usize, area: Rect, buffer:
     }
     let size = (height * height / count).max(1);
     let at = top * (height - size) / (count - height).max(1);
-    let style = app.config.theme.style(Tone::Dim);
+    let style = app.config().theme.style(Tone::Dim);
     for line in at..(at + size).min(height) {
         put(buffer, area, area.width - 1, line as u16, "▐", style);
     }

@@ -149,7 +149,7 @@ pub enum ListId {
 }
 
 /// A file, and what tells whether it has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Found {
     /// Path of the file.
     pub path: PathBuf,

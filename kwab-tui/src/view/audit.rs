@@ -12,7 +12,7 @@ use crate::theme::Tone;
 const AUDIT: &[Column] = &[
     Column::new("severity", 9, 3),
     Column::new("rule", 14, 0),
-    Column::number("places", 7, 1),
+    Column::number("count", 7, 1),
     Column::new("first", 18, 2),
     Column::rest("what is wrong"),
 ];
@@ -29,7 +29,7 @@ pub fn audit(ctx: &Context<'_, '_>) -> Table {
         };
         let mut detail = vec![
             Line::of(tone, format!("{}: {}", finding.rule, finding.title)),
-            Line::field("places", finding.count.to_string()),
+            Line::field("count", finding.count.to_string()),
         ];
         detail.extend(finding.pid.map(|pid| Line::field("process", pid.to_string())));
         for witness in &finding.witnesses {

@@ -90,13 +90,13 @@ impl Traces<'_, '_, '_> {
 
     fn push(&mut self, frame: &Shown, code: Vec<Line>, links: Vec<Link>, at: Option<RecordRef>) {
         let addr = frame.addr.map(address).unwrap_or_default();
-        let cells = [frame.index.clone(), frame.trust.clone(), addr, frame.name.clone(), frame.place.clone()];
+        let cells = [frame.index.clone(), frame.trust.clone(), addr, frame.name.clone(), frame.location.clone()];
         let tone = if frame.quiet { Tone::Dim } else { Tone::Code };
         let name = if frame.name.is_empty() { "no symbol is known here" } else { &frame.name };
         let mut detail = vec![Line::of(Tone::Head, name)];
         detail.extend(frame.addr.map(|addr| Line::field("address", address(addr))));
-        if !frame.place.is_empty() {
-            detail.push(Line::field("source", frame.place.clone()));
+        if !frame.location.is_empty() {
+            detail.push(Line::field("source", frame.location.clone()));
         }
         if !frame.trust.is_empty() {
             detail.push(Line::field("found by", trust_in_words(&frame.trust)));
@@ -114,7 +114,7 @@ impl Traces<'_, '_, '_> {
             at,
             values: vec![
                 text(frame.name.clone()),
-                text(frame.place.clone()),
+                text(frame.location.clone()),
                 text(frame.trust.clone()),
                 text(self.whose.clone()),
             ],
@@ -148,12 +148,12 @@ impl Traces<'_, '_, '_> {
         for (number, frame) in frames.iter().enumerate() {
             let inlined = frame.functions.iter().take(frame.functions.len().saturating_sub(1));
             for inlined in inlined.filter(|function| function.inlined) {
-                let place = inlined.file.as_ref().map(|file| format!("{file}:{}", inlined.line.unwrap_or(0)));
+                let location = inlined.file.as_ref().map(|file| format!("{file}:{}", inlined.line.unwrap_or(0)));
                 let shown = Shown {
                     index: "└".to_string(),
                     trust: "inl".to_string(),
                     name: format!("{} (inlined)", inlined.function.as_deref().unwrap_or("?")),
-                    place: place.unwrap_or_default(),
+                    location: location.unwrap_or_default(),
                     quiet: true,
                     ..Shown::default()
                 };
@@ -171,7 +171,7 @@ impl Traces<'_, '_, '_> {
                 trust: frame.trust.short().to_string(),
                 addr: Some(frame.ip).filter(|ip| *ip != 0 || frame.at.is_none()),
                 name: frame.name.clone().unwrap_or_default(),
-                place: frame.source.clone().unwrap_or_default(),
+                location: frame.source.clone().unwrap_or_default(),
                 quiet: frame.machinery,
             };
             self.push(&shown, code, links, frame.at);
@@ -207,7 +207,7 @@ impl Traces<'_, '_, '_> {
                     trust: short(&frame.trust).to_string(),
                     addr,
                     name: frame.symbol.clone(),
-                    place: frame.place.clone().unwrap_or_default(),
+                    location: frame.place.clone().unwrap_or_default(),
                     quiet: frame.trust == "scan",
                 };
                 let bytes = addr.map(|addr| Link::new(format!("bytes at {addr:#x}"), Target::Bytes(addr)));
@@ -224,7 +224,7 @@ struct Shown {
     trust: String,
     addr: Option<u64>,
     name: String,
-    place: String,
+    location: String,
     quiet: bool,
 }
 

@@ -338,7 +338,7 @@ impl View for CatalogueView {
             line = line.and(Tone::Care, format!(", {damaged} damaged"));
         }
         if unread > 0 {
-            line = line.and(Tone::Dim, format!(", {unread} still to be read"));
+            line = line.and(Tone::Dim, format!(", {unread} not read yet"));
         }
         Some(line)
     }

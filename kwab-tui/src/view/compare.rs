@@ -24,15 +24,15 @@ const COLUMNS: &[Column] = &[
 pub fn comparison(left: &Report, right: &Report) -> Table {
     let pairs = compare(left, right);
     let differ = pairs.iter().filter(|row| !row.is_equal()).count();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut rows_of: BTreeMap<&str, usize> = BTreeMap::new();
     let rows = pairs.iter().map(|row| {
-        let place = places.entry(row.part).or_default();
-        *place += 1;
+        let row_number = rows_of.entry(row.part).or_default();
+        *row_number += 1;
         let link = match row.part {
             "cause" => Some((Slot::Triage, 0)),
-            "backtrace" => Some((Slot::Backtrace, *place - 1)),
+            "backtrace" => Some((Slot::Backtrace, *row_number - 1)),
             // Several sets have a heading each.
-            "registers" => Some((Slot::Registers, *place - usize::from(left.registers.len() < 2))),
+            "registers" => Some((Slot::Registers, *row_number - usize::from(left.registers.len() < 2))),
             _ => None,
         };
         let link = link.map(|(slot, row)| Link::new(slot.name(), Target::Row(slot, row)));
@@ -69,7 +69,7 @@ pub fn comparison(left: &Report, right: &Report) -> Table {
         fields: &["part", "fact", "same"],
         rows: rows.collect(),
         command: "kwab inspect DUMP --json",
-        when_empty: "neither crash says anything".to_string(),
+        when_empty: "no facts are recorded for either crash".to_string(),
         summary: Some(Line::of(Tone::Dim, summary)),
         flame: None,
     }

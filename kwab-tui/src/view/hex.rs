@@ -26,7 +26,7 @@ pub struct HexView {
     pub left_out: usize,
 }
 
-/// What a piece takes of the dump's budget: its place, its label, and room to grow.
+/// What a piece takes of the dump's budget: its offset, its label, and room to grow.
 const PRICE: u64 = 3 * size_of::<Piece>() as u64;
 
 /// A captured piece.
@@ -123,7 +123,7 @@ impl HexView {
         bytes.unwrap_or_default()
     }
 
-    /// The sixteen places of a row: its bytes, and nothing where none were captured.
+    /// The address of a row and its sixteen bytes; `None` for a byte that was not captured.
     fn cells(&self, row: usize) -> Option<(u64, [Option<u8>; 16])> {
         let piece = self.piece_of(row)?;
         let at = self.address_of(row)?;
@@ -309,7 +309,7 @@ impl View for HexView {
             links.push(Link::new(format!("mapping of {pointer:#x}"), Target::Mapping(pointer)));
         }
         if let Some(at) = self.address_of(row) {
-            links.push(Link::new(format!("mapping of {at:#x}, this place"), Target::Mapping(at)));
+            links.push(Link::new(format!("mapping of {at:#x}, this byte"), Target::Mapping(at)));
         }
         links
     }

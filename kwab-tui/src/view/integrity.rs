@@ -23,7 +23,7 @@ const COLUMNS: &[Column] = &[
 pub fn integrity(check: &CheckReport, report: &Report, checked: bool) -> Table {
     let mut rows = Vec::new();
     for defect in &check.defects {
-        let place = format!("{:#x}", defect.offset);
+        let offset = format!("{:#x}", defect.offset);
         let detail = vec![
             Line::of(Tone::Alarm, defect.text.clone()),
             Line::field("at byte", defect.offset.to_string()),
@@ -31,7 +31,7 @@ pub fn integrity(check: &CheckReport, report: &Report, checked: bool) -> Table {
             Line::plain("kwab salvage keeps what survives"),
         ];
         let number = defect.first_section.map_or_else(|| "–".to_string(), |number| number.to_string());
-        rows.push(said("damaged", number, place, defect.text.clone(), Tone::Alarm, detail));
+        rows.push(said("damaged", number, offset, defect.text.clone(), Tone::Alarm, detail));
     }
     for gap in &report.completeness.missing {
         let told = format!("{}: {}", gap.what, gap.weakens);
@@ -106,8 +106,8 @@ fn summary(check: &CheckReport, report: &Report, checked: bool) -> Line {
     Line::of(tone, format!("{sections}, {}, {state}; ", bytes(check.bytes))).and(Tone::Plain, lacks)
 }
 
-fn said(kind: &str, section: String, place: String, told: String, tone: Tone, detail: Vec<Line>) -> TableRow {
-    let cells = [section, kind.to_string(), place, String::new(), String::new(), told.clone()];
+fn said(kind: &str, section: String, offset: String, told: String, tone: Tone, detail: Vec<Line>) -> TableRow {
+    let cells = [section, kind.to_string(), offset, String::new(), String::new(), told.clone()];
     TableRow {
         row: Row::of(tone, cells),
         detail,

@@ -107,16 +107,16 @@ fn mark(rows: &mut [Mapping], finding: &Finding) {
 /// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a
 /// dump in which every mapping holds every page would take memory for each pair.
 fn mark_pages(rows: &mut [Mapping], pages: &[WrongPage]) {
-    let mut by_place: BTreeMap<Option<u32>, Vec<&WrongPage>> = BTreeMap::new();
+    let mut by_process: BTreeMap<Option<u32>, Vec<&WrongPage>> = BTreeMap::new();
     for page in pages {
-        by_place.entry(page.pid).or_default().push(page);
+        by_process.entry(page.pid).or_default().push(page);
     }
-    for of_process in by_place.values_mut() {
+    for of_process in by_process.values_mut() {
         of_process.sort_by_key(|page| page.vaddr);
     }
     let mut room = 4 * pages.len();
     for row in rows {
-        let Some(of_process) = by_place.get(&row.pid) else { continue };
+        let Some(of_process) = by_process.get(&row.pid) else { continue };
         let first = of_process.partition_point(|page| page.vaddr < row.start);
         let held = of_process[first..].iter().take_while(|page| page.vaddr < row.end).take(room);
         let before = row.wrong.len();

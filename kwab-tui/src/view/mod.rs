@@ -104,7 +104,7 @@ impl Row {
     }
 }
 
-/// A link from a row to another place.
+/// A link from a row to a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// Label that a menu shows.

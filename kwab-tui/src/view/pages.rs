@@ -80,7 +80,7 @@ impl Heat {
             Self::Dirty => "written to since",
             Self::Unreadable => "unreadable",
             Self::Audit => "violates a rule",
-            Self::Wrong => "not what its file says",
+            Self::Wrong => "differs from its file",
         }
     }
 }

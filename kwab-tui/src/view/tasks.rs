@@ -38,7 +38,7 @@ pub fn tasks(case: &Case<'_>) -> Table {
         // Of tasks that share a number each would list the frames of all.
         let own: &[&Frame<'_>] = own.map_or(&[], |frames| &frames[..frames.len().min(MOST_FRAMES)]);
         let state = task.state.and_then(TaskState::name).map_or_else(|| of_bytes(task.state_text), str::to_string);
-        let place = place(task.wait_reason, own);
+        let waits = location(task.wait_reason, own);
         let name = of_bytes(task.comm.or(task.cmdline));
         let current = task.current == Some(true) || task.state == Some(TaskState::RUNNING);
         let tone = match task.state {
@@ -72,7 +72,7 @@ pub fn tasks(case: &Case<'_>) -> Table {
             task.ppid.filter(|ppid| *ppid > 0).map(|ppid| Link::new(format!("parent {ppid}"), Target::Task(ppid))),
         );
         let cells =
-            [dash(task.pid), dash(task.tid), dash(task.ppid), name.clone(), state.clone(), dash(task.last_cpu), place];
+            [dash(task.pid), dash(task.tid), dash(task.ppid), name.clone(), state.clone(), dash(task.last_cpu), waits];
         let keys = [task.pid, task.tid, task.ppid]
             .map(|number| number.map_or(Key::Nothing, |number| Key::Number(number.into())));
         TableRow {
@@ -105,7 +105,7 @@ pub fn tasks(case: &Case<'_>) -> Table {
 }
 
 /// The reason in the kernel's words, else the innermost frames that are not the scheduler's.
-fn place(reason: Option<&[u8]>, frames: &[&Frame<'_>]) -> String {
+fn location(reason: Option<&[u8]>, frames: &[&Frame<'_>]) -> String {
     if let Some(reason) = reason {
         return of_bytes(Some(reason));
     }
@@ -143,7 +143,7 @@ pub fn locks(case: &Case<'_>) -> Table {
             tid: lock.holder_tid.or(lock.holder_pid),
             cpu: lock.holder_cpu,
             ns: lock.held_ns,
-            place: lock.location,
+            location: lock.location,
         };
         let mut held = row(addr, lock.name, kind, &who);
         held.target = Some(Target::Lock(addr));
@@ -175,7 +175,7 @@ struct Who<'a> {
     tid: Option<u32>,
     cpu: Option<u32>,
     ns: Option<u64>,
-    place: Option<&'a [u8]>,
+    location: Option<&'a [u8]>,
 }
 
 fn waiting(wait: &LockWait<'_>, kind: &str) -> TableRow {
@@ -184,7 +184,7 @@ fn waiting(wait: &LockWait<'_>, kind: &str) -> TableRow {
         tid: wait.waiter_tid.or(wait.waiter_pid),
         cpu: wait.waiter_cpu,
         ns: wait.waited_ns,
-        place: wait.location,
+        location: wait.location,
     };
     row(wait.addr.unwrap_or(0), wait.name, kind, &who)
 }
@@ -193,7 +193,7 @@ fn row(addr: u64, name: Option<&[u8]>, kind: &str, who: &Who<'_>) -> TableRow {
     let held = who.word == "held by";
     let tone = if held { Tone::Head } else { Tone::Care };
     let name = of_bytes(name);
-    let place = of_bytes(who.place);
+    let location = of_bytes(who.location);
     let cells = [
         address(addr),
         if held { name.clone() } else { format!("└ {name}") },
@@ -202,18 +202,18 @@ fn row(addr: u64, name: Option<&[u8]>, kind: &str, who: &Who<'_>) -> TableRow {
         dash(who.tid),
         dash(who.cpu),
         who.ns.map(duration).unwrap_or_default(),
-        place.clone(),
+        location.clone(),
     ];
     let detail = vec![
         Line::of(tone, format!("{kind} {name} at {}", address(addr))),
         Line::field(who.word, format!("task {} on cpu {}", dash(who.tid), dash(who.cpu))),
         Line::field("for", who.ns.map(duration).unwrap_or_default()),
-        Line::field("taken at", place),
+        Line::field("taken at", location),
     ];
     let mut links: Vec<Link> =
         who.tid.map(|tid| Link::new(format!("task {tid}"), Target::Task(tid))).into_iter().collect();
     if !held {
-        links.push(Link::new("who holds it", Target::Lock(addr)));
+        links.push(Link::new("holder", Target::Lock(addr)));
     }
     let values = vec![number(addr), text(name), who.tid.and_then(number), who.cpu.and_then(number), text(who.word)];
     TableRow {

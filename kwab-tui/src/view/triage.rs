@@ -140,7 +140,7 @@ impl View for TriageView {
             }
             Item::Nothing => vec![
                 Line::of(tone, told),
-                Line::plain("what is lacking is listed below; with it recorded, triage says more"),
+                Line::plain("what is missing is listed below; recording it lets triage say more"),
             ],
             Item::Skipped(_) => vec![
                 Line::of(tone, told),
@@ -165,9 +165,9 @@ impl View for TriageView {
             Item::Evidence(at, piece) => &self.triage.hypotheses[at].evidence[piece],
             Item::Against(at, piece) => &self.triage.hypotheses[at].against[piece],
             Item::Claim(at) => {
-                let places = self.triage.hypotheses[at].evidence.iter();
-                let places = places.filter_map(|piece| Some(Link::new(piece.text.clone(), Target::Record(piece.at?))));
-                return places.collect();
+                let evidence = self.triage.hypotheses[at].evidence.iter();
+                let links = evidence.filter_map(|piece| Some(Link::new(piece.text.clone(), Target::Record(piece.at?))));
+                return links.collect();
             }
             _ => return Vec::new(),
         };

@@ -107,7 +107,8 @@ impl Driven {
     }
 
     pub(crate) fn buffer(&self) -> Buffer {
-        let area = Rect::new(0, 0, self.app.size.0, self.app.size.1);
+        let (columns, rows) = self.app.screen().size();
+        let area = Rect::new(0, 0, columns, rows);
         let mut buffer = Buffer::empty(area);
         draw::render(&self.app, area, &mut buffer);
         buffer
@@ -115,8 +116,10 @@ impl Driven {
 
     /// The selected row as it would be copied.
     pub(crate) fn row(&self) -> String {
-        let (Some(view), Some(row)) = (self.app.view(), self.app.selected()) else { return String::new() };
-        view.row(row, &self.app.list().look).text()
+        let (Some(view), Some(row)) = (self.app.workspace().view(), self.app.workspace().selected()) else {
+            return String::new();
+        };
+        view.row(row, &self.app.workspace().list().look).text()
     }
 }
 

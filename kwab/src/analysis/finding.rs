@@ -190,10 +190,10 @@ impl Hypothesis {
         let mut lines: Vec<String> = self.evidence.iter().map(|fact| row('+', fact)).collect();
         lines.extend(self.against.iter().map(|fact| row('-', fact)));
         lines.extend(self.weakened.iter().map(|why| format!("×{WEAKENED:.2}  {why}")));
-        lines.push(format!("={:.2}  1 − the product of what each + leaves open, times what each - leaves", self.score));
+        lines.push(format!("={:.2}  (1 − the product of (1 − each +)) × the product of (1 − each -)", self.score));
         if self.proven {
             lines.push(
-                "       a + above proves the mechanism: of hypotheses with such a score about as many are right"
+                "       a + above proves the mechanism: of hypotheses with this score, about that share is right"
                     .to_owned(),
             );
         } else {

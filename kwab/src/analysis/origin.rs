@@ -138,8 +138,7 @@ impl<'b> Search<'b> {
             Ok(Some(found)) => (Content::Shifted { by: found.wrapping_sub(offset).cast_signed() }, Vec::new()),
             Ok(None) => (Content::Unknown, Vec::new()),
             Err(()) => {
-                let why =
-                    format!("not compared with all of its file: {} GiB were searched for others", MOST_READ >> 30);
+                let why = format!("not compared with all of its file: the search ended after {} GiB", MOST_READ >> 30);
                 (Content::Unknown, vec![why])
             }
         }

@@ -195,9 +195,7 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     // Who waits for a lock is what a circle is made of; locks that are merely held exclude none.
     let (locks, waits) = (ctx.case.locks.len(), ctx.case.waits.len());
     if waits > 0 && !claimed("DEADLOCK") {
-        out.push(format!(
-            "deadlock of spin locks (no circle among {locks} that are held and {waits} that are awaited)"
-        ));
+        out.push(format!("deadlock of spin locks (no cycle among {locks} held and {waits} awaited)"));
     }
     out
 }

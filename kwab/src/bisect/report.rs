@@ -70,11 +70,13 @@ impl BisectReport {
         match self.outcome {
             Outcome::Found => format!("the crash begins at {bad} ({good} is good)"),
             Outcome::Between => {
-                format!("the crash begins between {good} (good) and {bad} (bad); all others cannot be judged")
+                format!(
+                    "the crash begins between {good} (good) and {bad} (bad); the values between them cannot be judged"
+                )
             }
-            Outcome::Always => "the crash happens at both ends: there is no boundary between them".to_owned(),
+            Outcome::Always => "the crash happens at both endpoints: there is no boundary between them".to_owned(),
             Outcome::Never => "the crash does not happen with any setting that was tried".to_owned(),
-            Outcome::EndSkipped => "an end of the range cannot be judged".to_owned(),
+            Outcome::EndSkipped => "an endpoint of the range cannot be judged".to_owned(),
             Outcome::Some => {
                 let bad = self.tried.iter().filter(|tried| tried.verdict == Verdict::Bad);
                 format!(

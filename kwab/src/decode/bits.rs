@@ -92,7 +92,7 @@ pub const RFLAGS: &[Bit] = &[
     bit(7, "SF", "sign"),
     bit(8, "TF", "single step"),
     bit(9, "IF", "interrupts on"),
-    bit(10, "DF", "string operations go down"),
+    bit(10, "DF", "string operations run downwards"),
     bit(11, "OF", "overflow"),
     bit(14, "NT", "nested task"),
     bit(16, "RF", "resume"),
@@ -100,7 +100,7 @@ pub const RFLAGS: &[Bit] = &[
     bit(18, "AC", "alignment check, or SMAP suspended"),
     bit(19, "VIF", "virtual interrupts on"),
     bit(20, "VIP", "virtual interrupt pending"),
-    bit(21, "ID", "CPUID there"),
+    bit(21, "ID", "CPUID supported"),
 ];
 
 /// The names of the set bits, lowest first; bits without a name are put behind as one number.

@@ -1,4 +1,4 @@
-//! Tidies messages: what Rust prints of a source location for debugging becomes a place that can be read and clicked.
+//! Tidies messages: what Rust prints of a source location for debugging becomes `file:line:column`.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ pub fn without_debug_location(message: &str) -> Cow<'_, str> {
             let text = body.split(name).nth(1)?.split_once(": ")?.1.trim_start_matches('"');
             Some(text.split(['"', ',', ' ']).next().unwrap_or_default())
         };
-        let place = format!("{}:{}:{}", value("file")?, value(", line")?, value(", col")?);
+        let location = format!("{}:{}:{}", value("file")?, value(", line")?, value(", col")?);
         let tail = if rest.starts_with("Some(") { tail.strip_prefix(')')? } else { tail };
-        Some((message.len() - tail.len(), place))
+        Some((message.len() - tail.len(), location))
     };
     let at = message.find("Some(Location {").or_else(|| message.find("Location {"));
     match at.and_then(|at| Some((at, read(at)?))) {
-        Some((at, (end, place))) => format!("{}{place}{}", &message[..at], &message[end..]).into(),
+        Some((at, (end, location))) => format!("{}{location}{}", &message[..at], &message[end..]).into(),
         None => message.into(),
     }
 }
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_location_printed_for_debugging_becomes_a_place() {
+    fn a_location_printed_for_debugging_becomes_file_line_and_column() {
         let message = "panicked at Some(Location { file: \"mm/fault.rs\", line: 31, col: 9 }): no page";
         assert_eq!(without_debug_location(message), "panicked at mm/fault.rs:31:9: no page");
         assert_eq!(without_debug_location("at Location { file: \"a.rs\", line: 3, column: 5 }"), "at a.rs:3:5");

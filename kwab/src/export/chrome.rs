@@ -59,7 +59,11 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
                     call.name.map_or_else(|| format!("syscall {}", call.nr.unwrap_or(-1)), |name| text(Some(name)));
                 let tid = call.tid.or(call.pid).unwrap_or(0);
                 let args = json!({"result": call.result});
-                list.put(&json!({"ph": "X", "cat": "syscall", "name": name, "pid": call.pid.unwrap_or(0), "tid": tid, "ts": ts, "dur": duration, "args": args}))?;
+                let pid = call.pid.unwrap_or(0);
+                list.put(&json!({
+                    "ph": "X", "cat": "syscall", "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": duration,
+                    "args": args,
+                }))?;
                 traced.calls += 1;
             }
             AnyRecord::FlightEvent(event) => {
@@ -72,7 +76,9 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
                 let args = json!({"pid": event.pid, "detail": text(event.detail)});
                 let cpu = event.stamp.cpu.unwrap_or(0);
                 lanes.used.insert((cpu, 0));
-                list.put(&json!({"ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": cpu, "ts": ts, "args": args}))?;
+                list.put(&json!({
+                    "ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": cpu, "ts": ts, "args": args,
+                }))?;
                 traced.instants += 1;
             }
             _ => {}

@@ -22,7 +22,7 @@ pub(super) fn ranges(case: &Case<'_>, death: &Postmortem) -> BTreeMap<u64, Vec<u
 }
 
 /// The ranges, each from the start of a page and at most one in a page: elfutils rounds the address of a segment down
-/// to a page, but not its place in the file. What is in front of a range and was not captured comes from the image at
+/// to a page, but not its offset in the file. What is in front of a range and was not captured comes from the image at
 /// that address, as `fill` has it, and is zero elsewhere.
 pub(super) fn from_page_starts(
     ranges: BTreeMap<u64, Vec<u8>>,

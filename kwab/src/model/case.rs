@@ -268,7 +268,7 @@ impl Case<'_> {
             self.losses.values().cloned().collect()
         };
         if self.unknown_losses > 0 {
-            all.push(format!("{} damaged sections do not say what they held", self.unknown_losses));
+            all.push(format!("{} sections are so damaged that their kind is lost", self.unknown_losses));
         }
         all
     }
@@ -279,7 +279,7 @@ impl Case<'_> {
     pub fn weakness(&self, rests_on: &[SectionKind]) -> Vec<String> {
         let mut why: Vec<String> = rests_on.iter().filter_map(|kind| self.losses.get(kind).cloned()).collect();
         if why.is_empty() && self.unknown_losses > 0 {
-            why.push(format!("{} damaged sections do not say what they held", self.unknown_losses));
+            why.push(format!("{} sections are so damaged that their kind is lost", self.unknown_losses));
         }
         why
     }

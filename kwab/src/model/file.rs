@@ -51,7 +51,7 @@ pub enum OpenError {
         advice: &'static str,
     },
     /// Neither a dump nor text.
-    #[error("is not a kwab dump: it begins with {0}, not with the mark of one")]
+    #[error("is not a kwab dump: it begins with {0}, not with a dump's magic number")]
     NotADump(String),
     /// Written by a later version.
     #[error("is a dump of format version {0}, which this kwab cannot read; a newer one can")]

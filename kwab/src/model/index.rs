@@ -362,10 +362,10 @@ mod tests {
         let index = EventIndex::build(&by_line, &mut |_, _| ControlFlow::Continue(())).unwrap();
         assert_eq!(index.clock, Clock::Lines);
         assert!(index.events.is_sorted_by_key(|event| event.order));
-        let by_place = payloads(|_| Stamp::default());
-        let index = EventIndex::build(&by_place, &mut |_, _| ControlFlow::Continue(())).unwrap();
+        let by_position = payloads(|_| Stamp::default());
+        let index = EventIndex::build(&by_position, &mut |_, _| ControlFlow::Continue(())).unwrap();
         assert_eq!(index.clock, Clock::Ordinal);
         assert!(index.events.windows(2).all(|pair| pair[0].order < pair[1].order));
-        assert!(EventIndex::build(&by_place, &mut |_, _| ControlFlow::Break(())).is_none());
+        assert!(EventIndex::build(&by_position, &mut |_, _| ControlFlow::Break(())).is_none());
     }
 }

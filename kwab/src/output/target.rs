@@ -50,7 +50,7 @@ pub enum OutputError {
     #[error("is a directory; name a file")]
     Directory,
     /// A symbolic link to a name that is free.
-    #[error("is a symbolic link to {0}, which is not there; --force creates it")]
+    #[error("is a symbolic link to {0}, which does not exist; --force creates it")]
     Dangling(PathBuf),
     /// More links than a path may have.
     #[error("is a loop of symbolic links")]

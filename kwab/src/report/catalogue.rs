@@ -48,7 +48,7 @@ pub struct CatalogueEntry {
     pub cause: String,
     /// Source location, symbol or instruction of the death; empty when unknown.
     pub place: String,
-    /// Stable name of cause and place.
+    /// Stable name of cause and location.
     pub signature: String,
     /// Wall clock, nanoseconds since 1970, when the dump knows it.
     pub wall_ns: Option<i64>,
@@ -124,7 +124,7 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     let identity = dump.identity().unwrap_or_default();
     let cause = inspect::cause_of(dump);
     let headline = inspect::headline_of(dump);
-    let place =
+    let location =
         cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
     CatalogueEntry {
         file: file.to_string(),
@@ -136,7 +136,7 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
         },
         victim: cause.as_ref().map_or_else(String::new, |cause| cause.victim.clone()),
         cause: headline,
-        place: place.unwrap_or_default(),
+        place: location.unwrap_or_default(),
         signature: inspect::signature_of(dump),
         wall_ns: identity.wall_ns,
         mono_ns: identity.mono_ns,

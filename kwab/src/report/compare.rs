@@ -62,7 +62,7 @@ fn cause(report: &Report) -> Facts {
     fact("kind", Some(cause.kind.clone()));
     fact("victim", Some(cause.victim.clone()));
     fact("message", cause.message.clone());
-    fact("place", cause.place.clone());
+    fact("location", cause.place.clone());
     fact("signal", cause.signal.clone());
     fact("exception", cause.exception.clone());
     fact("fault address", cause.fault_addr.clone());

@@ -1,4 +1,4 @@
-//! Names a crash by its cause and place, so that the same bug has the same name tomorrow.
+//! Names a crash by its cause and location, so that the same bug has the same name tomorrow.
 //!
 //! What varies from run to run is left out: addresses of data, process ids, times, numbers inside messages. What stays
 //! is the kind of death and the code: symbols when there are any, else the offset of the instruction in its page, which
@@ -67,7 +67,7 @@ pub fn of(parts: &Parts<'_>) -> String {
     for symbol in &telling {
         field(&mut hash, symbol.trim_ascii());
     }
-    // A call through null, a jump into the wild and an access of either kind are different bugs at the same place.
+    // A call through null, a jump into the wild and an access of either kind are different bugs at the same location.
     field(&mut hash, &[kind_of(parts.ip), kind_of(parts.fault_addr)]);
     if telling.is_empty() {
         field(&mut hash, base_name(parts.program));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn without_symbols_the_page_offset_and_the_program_are_the_place() {
+    fn without_symbols_the_page_offset_and_the_program_are_the_location() {
         let death = |program: &'static [u8], ip| {
             of(&Parts { kind: "fatal signal", signal: b"SIGSEGV", program, ip: Some(ip), ..Parts::default() })
         };

@@ -68,6 +68,11 @@ pub(super) struct Headers {
     pub(super) has_debug_info: bool,
 }
 
+/// Whether the flags of a segment have `PF_X`.
+fn is_executable(flags: object::SegmentFlags) -> bool {
+    matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & object::elf::PF_X.0 != 0)
+}
+
 /// Reads the headers.
 pub(super) struct ReadHeaders;
 
@@ -78,7 +83,7 @@ impl ElfTask for ReadHeaders {
         let loads = elf.segments().map(|segment| Load {
             start: segment.address(),
             length: segment.size(),
-            executable: matches!(segment.flags(), object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & object::elf::PF_X.0 != 0),
+            executable: is_executable(segment.flags()),
         });
         Ok(Headers {
             build_id: elf.build_id()?.unwrap_or_default().to_vec(),
@@ -88,7 +93,7 @@ impl ElfTask for ReadHeaders {
     }
 }
 
-/// A symbol with a place in memory.
+/// A symbol with an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RawSymbol {
     /// Address of the symbol, as linked.

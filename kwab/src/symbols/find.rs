@@ -45,12 +45,12 @@ pub enum FindError {
         wanted: BuildId,
     },
     /// There is no candidate.
-    #[error("no image for {wanted} in {places} places; give its file or directory with --symbols")]
+    #[error("no image for {wanted} in {searched} search paths; give its file or directory with --symbols")]
     NotFound {
         /// Build-id or name.
         wanted: String,
         /// Files and directories that were looked into.
-        places: usize,
+        searched: usize,
     },
 }
 
@@ -161,7 +161,7 @@ impl Finder {
         let name = wanted.name.map(str::to_owned);
         let text = [name, id].into_iter().flatten().collect::<Vec<_>>().join(", ");
         let wanted = if text.is_empty() { "the kernel".to_owned() } else { text };
-        FindError::NotFound { wanted, places: self.search_paths.len() + self.debug_dirs.len() }
+        FindError::NotFound { wanted, searched: self.search_paths.len() + self.debug_dirs.len() }
     }
 }
 

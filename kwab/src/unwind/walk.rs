@@ -69,8 +69,8 @@ impl Stopped {
     pub fn in_words(self) -> Option<String> {
         match self {
             Self::Outermost => None,
-            Self::NotCaptured(addr) => Some(format!("the stack goes on at 0x{addr:016x}, which is not in the dump")),
-            Self::NoCaller => Some("nothing on the captured stack looks like a caller".to_owned()),
+            Self::NotCaptured(addr) => Some(format!("the stack continues at 0x{addr:016x}, which is not in the dump")),
+            Self::NoCaller => Some("no return address was found on the captured stack".to_owned()),
             Self::Limit => Some("there are more frames than are shown".to_owned()),
             Self::NoRegisters => Some("instruction or stack pointer are not known".to_owned()),
         }
@@ -199,7 +199,7 @@ fn by_scan(space: &dyn Space, callee: &Registers, sp: u64) -> Result<Registers, 
     Err(Stopped::NoCaller)
 }
 
-/// The callee's preserved registers with another place; the frame pointer stays because most code keeps it.
+/// The callee's preserved registers with another location; the frame pointer stays because most code keeps it.
 fn moved(callee: &Registers, ip: u64, sp: u64) -> Registers {
     let mut next = Registers::at(ip, sp);
     next.set(Registers::RBP, callee.get(Registers::RBP));

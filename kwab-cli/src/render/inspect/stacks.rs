@@ -77,16 +77,16 @@ fn frames(frames: &[FrameRow], style: Style, out: &mut String) {
 
 fn frame(frame: &FrameRow, style: Style, out: &mut String) {
     let address = frame.addr.as_ref().map_or(String::new(), |addr| format!("{addr}  "));
-    let place = frame.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
-    let text = format!("  #{:<2} {:<4} {address}{}{place}", frame.index, short(&frame.trust), frame.symbol);
+    let location = frame.place.as_ref().map_or(String::new(), |source| format!("  {source}"));
+    let text = format!("  #{:<2} {:<4} {address}{}{location}", frame.index, short(&frame.trust), frame.symbol);
     let tone = if frame.trust == "scan" { Tone::Dim } else { Tone::Code };
     let room = style.width.saturating_sub(INDENT);
     let _ = writeln!(out, "{}", paint(style, tone, &wrap(&text, room, &" ".repeat(INDENT))));
     source(frame.source.as_deref(), style, out);
     let told = |machinery: bool| !machinery || style.width == usize::MAX;
     for inlined in frame.inlined.iter().filter(|inlined| told(inlined.machinery)) {
-        let place = inlined.place.as_ref().map_or(String::new(), |place| format!("  {place}"));
-        let text = format!("      inl  └ {} (inlined){place}", inlined.function);
+        let location = inlined.place.as_ref().map_or(String::new(), |source| format!("  {source}"));
+        let text = format!("      inl  └ {} (inlined){location}", inlined.function);
         let _ = writeln!(out, "{}", paint(style, tone, &wrap(&text, room, &" ".repeat(INDENT + 2))));
         source(inlined.source.as_deref(), style, out);
     }

@@ -119,7 +119,7 @@ pub(super) fn bus(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let offset = vma.file_offset.unwrap_or(0).saturating_add(addr - vma.start.unwrap_or(addr));
     let claim = Claim::new(format!(
-        "{} accessed {path} behind its end: at {addr:#x}, offset {offset:#x} of the file{}",
+        "{} accessed {path} beyond its end: at {addr:#x}, offset {offset:#x} of the file{}",
         who(ctx),
         ctx.in_culprit()
     ))
@@ -237,7 +237,7 @@ pub(super) fn heap(ctx: &Context<'_, '_>) -> Vec<Claim> {
             ctx.death.at,
         )
     } else {
-        claim.because(0.6, format!("{allocator} faulted on its own records"), ctx.death.at)
+        claim.because(0.6, format!("{allocator} faulted on its own bookkeeping"), ctx.death.at)
     };
     vec![claim]
 }

@@ -195,7 +195,7 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
     let run = task.and_then(|task| task.run_ns).filter(|ns| *ns > LONG);
     let claim = if ring(set)? == 0 {
-        Claim::new(format!("{cpu} was in the kernel{place} for {who}, and does not come to an end")).because(
+        Claim::new(format!("{cpu} was in the kernel{place} for {who} and does not leave it")).because(
             0.45,
             format!("{cpu} ran kernel code when the dump was asked for"),
             Some(set.at),

@@ -20,7 +20,7 @@ pub(super) fn violated(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 if number == 0 { claim.proven(checked.rule.weight, text, at) } else { claim.because(0.0, text, at) };
         }
         let rest = checked.checked.saturating_sub(checked.violations.len() as u64);
-        let row = format!("{} were checked, {rest} of them are as they should be", checked.checked);
+        let row = format!("{} were checked, {rest} of them satisfy the invariant", checked.checked);
         claim.because(0.0, row, None).about(checked.rule.id).blames(guilty)
     });
     claims.collect()

@@ -78,9 +78,10 @@ fn how_counts_fell(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)>
             let row = format!("{who} ended before: its address space may have dropped references that it did not own");
             (row, Some(event.at))
         }
-        None => {
-            ("no process has ended in what the flight recorder holds: they were rather never taken".to_owned(), None)
-        }
+        None => (
+            "the flight recorder holds no exit of a process: more likely the references were never taken".to_owned(),
+            None,
+        ),
     })
 }
 
@@ -111,14 +112,9 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
         }
         let what = kind.name().unwrap_or("change");
         let addr = event.a.map(|addr| format!(" of {addr:#x}")).unwrap_or_default();
-        let mut claim =
-            Claim::new(format!("CPU {other} was not told to forget translations after {what}{addr} on CPU {cpu}"))
-                .proven(
-                    0.7,
-                    format!("{what}{addr} by pid {pid} on CPU {cpu}, and no shootdown behind it"),
-                    Some(event.at),
-                )
-                .because(0.4, format!("CPU {other} was running pid {pid} at that time"), None);
+        let mut claim = Claim::new(format!("CPU {other} got no TLB shootdown after {what}{addr} on CPU {cpu}"))
+            .proven(0.7, format!("{what}{addr} by pid {pid} on CPU {cpu}, and no shootdown after it"), Some(event.at))
+            .because(0.4, format!("CPU {other} was running pid {pid} at that time"), None);
         let anywhere = ctx.case.flight.iter().filter(|event| event.kind == Some(FlightKind::TLB_SEND)).count();
         if anywhere == 0 && ctx.case.flight.len() < 8 {
             claim = claim.but(

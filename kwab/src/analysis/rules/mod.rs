@@ -257,7 +257,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "PANIC",
         "Rust panic or failed assertion",
-        "panic message and place",
+        "panic message and location",
         &[CAUSE],
         &["kwab inspect FILE --section bt,log"],
         panic::rust,
@@ -296,7 +296,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule(
         "BUS",
-        "access behind the end of a file",
+        "access beyond the end of a file",
         "signal, fault address, mappings",
         &[CAUSE, MAP],
         &["kwab inspect FILE --section vmas,code,bt"],

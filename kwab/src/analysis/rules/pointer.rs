@@ -81,7 +81,7 @@ pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
     claim = claim.because(0.6, format!("ip = {ip:#x}, where no code can be"), death.registers_at.or(death.at));
     claim = claim.because_if(0.3, error_code(ctx).filter(|_| death.is_fetch()));
     if let Some(at) = ip_is_never_recorded(ctx).filter(|_| death.registers_at.is_none()) {
-        claim = claim.but(0.8, "signals sent by kill carry ip=0 here too: this source does not record it", Some(at));
+        claim = claim.but(0.8, "signals sent by kill have ip=0 here too: this source does not record the ip", Some(at));
     }
     vec![claim]
 }

@@ -73,8 +73,11 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
         );
     }
     if !ctx.pages.is_empty() {
-        claim =
-            claim.but(0.6, "pages of its files are wrong: it may be innocent", ctx.pages.first().map(|page| page.at));
+        claim = claim.but(
+            0.6,
+            "pages of its files are wrong: the program may not be at fault",
+            ctx.pages.first().map(|page| page.at),
+        );
     }
     if ctx.case.ptes.is_empty() && !checked {
         claim =

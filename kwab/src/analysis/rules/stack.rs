@@ -25,7 +25,7 @@ pub(super) fn overflow(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut claim = Claim::new(format!("{whose} stack overflow{}", ctx.in_culprit()));
     let mut found = said;
     if said {
-        claim = claim.proven(0.85, "the kernel saw its guard page hit", death.at);
+        claim = claim.proven(0.85, "the kernel reports an access to its guard page", death.at);
     }
     for (what, addr) in [("the failed access", death.fault_addr), ("the stack pointer", death.sp)] {
         let Some(addr) = addr else { continue };

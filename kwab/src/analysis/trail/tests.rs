@@ -183,7 +183,7 @@ fn a_value_that_two_paths_bring_is_not_attributed_to_one_of_them() {
     let ip = of("pick") + 0x12;
     let trail = Death { signal: 11, ip, fault: Some(0x10), registers: &registers, words: &words }.trail();
     assert_eq!(texts(&trail), [""; 0]);
-    assert!(trail.ends.contains("2 paths bring it") && trail.ends.contains("[rdi+8]"), "{}", trail.ends);
+    assert!(trail.ends.contains("2 paths define it") && trail.ends.contains("[rdi+8]"), "{}", trail.ends);
     assert_eq!(trail.origin, None);
 }
 

@@ -134,7 +134,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
                     let texts: Vec<String> = several.iter().take(MOST_PATHS).map(|one| self.said(*one)).collect();
                     let more = several.len().saturating_sub(MOST_PATHS);
                     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-                    return self.ended(&format!("{} paths bring it: {}{rest}", several.len(), texts.join("; ")));
+                    return self.ended(&format!("{} paths define it: {}{rest}", several.len(), texts.join("; ")));
                 }
             };
             let step = match chosen {
@@ -269,7 +269,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
             }
             Effect::None => {
                 let text = self.text(at);
-                return Some(format!("{text} makes it"));
+                return Some(format!("{text} computes it"));
             }
         };
         if !sure {

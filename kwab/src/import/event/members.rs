@@ -141,7 +141,10 @@ macro_rules! members {
             $($rows)*
         } $($more)*)
     };
-    ($lexer:ident, $extra:expr, $first:expr, { $($key:ident => $position:expr,)* } $(special { $($skey:ident => $read:expr,)* })?) => {{
+    (
+        $lexer:ident, $extra:expr, $first:expr, { $($key:ident => $position:expr,)* }
+        $(special { $($skey:ident => $read:expr,)* })?
+    ) => {{
         let mut first: bool = $first;
         if !first {
             $({

@@ -8,8 +8,8 @@ use super::words::{hex, is_symbol_byte, source, text};
 
 /// Takes the message out of a line that opens a report, or says that the next line has it.
 pub fn message(builder: &mut Builder, line: &[u8], given: bool) {
-    let has_place = builder.report.source.is_some() || super::words::has(line, b"anic");
-    builder.wants_message = !given && has_place && line.trim_ascii_end().ends_with(b":")
+    let has_source = builder.report.source.is_some() || super::words::has(line, b"anic");
+    builder.wants_message = !given && has_source && line.trim_ascii_end().ends_with(b":")
         || line.ends_with(b"! :^(")
         || line.ends_with(b"anic!");
     if builder.report.message.is_empty() {

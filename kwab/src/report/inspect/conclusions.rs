@@ -88,7 +88,7 @@ fn row(index: usize, frame: &TraceFrame, sources: &mut SourceLines) -> FrameRow 
     let inner = frame.functions.iter().rev().skip(1);
     let inlined = inner.map(|function| InlinedRow {
         function: function.function.as_ref().map(ToString::to_string).unwrap_or_default(),
-        place: source_place(function),
+        place: source_location(function),
         source: source(function, sources),
         machinery: function.machinery,
     });
@@ -98,14 +98,14 @@ fn row(index: usize, frame: &TraceFrame, sources: &mut SourceLines) -> FrameRow 
         trust: trust(frame.trust).to_string(),
         addr: Some(address(frame.ip)),
         symbol: frame.name.clone().unwrap_or_default(),
-        place: outer.and_then(source_place).or_else(|| frame.source.clone()),
+        place: outer.and_then(source_location).or_else(|| frame.source.clone()),
         source: outer.and_then(|outer| source(outer, sources)),
         inlined,
         machinery: frame.machinery,
     }
 }
 
-fn source_place(frame: &SourceFrame) -> Option<String> {
+fn source_location(frame: &SourceFrame) -> Option<String> {
     let file = frame.file.as_ref()?;
     Some(match frame.line {
         Some(line) => format!("{file}:{line}"),

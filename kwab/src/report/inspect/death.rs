@@ -10,7 +10,7 @@ use crate::decode::without_debug_location;
 use crate::model::{Death, Dump};
 use crate::report::signature::{self, Parts, task_name};
 
-/// The last line of a message: Rust's panics put the place first.
+/// The last line of a message: Rust's panics put the source location first.
 fn short_message(death: &Death) -> Option<String> {
     let message = text(death.message.as_deref()?);
     let message = without_debug_location(&message);
@@ -135,13 +135,13 @@ pub(super) fn report(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> CauseReport
         let code = code.map_or(String::new(), |(name, what)| format!(", {name}: {what}"));
         format!("{} ({}){code}", signal_name(death), signal.text())
     });
-    let place = death.source().map(|place| text(place.as_bytes()));
-    let place = place.or_else(|| death.location.as_deref().map(text));
+    let location = death.source().map(|source| text(source.as_bytes()));
+    let location = location.or_else(|| death.location.as_deref().map(text));
     CauseReport {
         kind: death.kind.and_then(CauseKind::name).unwrap_or("unknown").to_string(),
         victim: victim(death),
         message: death.message.as_deref().map(text),
-        place,
+        place: location,
         cpu: death.cpu,
         pid: death.pid,
         comm: death.comm.as_deref().map(|comm| text(task_name(comm))),
@@ -208,7 +208,7 @@ pub(super) fn backtraces(dump: &Dump) -> Vec<Backtrace> {
 }
 
 fn frame_row(frame: &Frame<'_>) -> FrameRow {
-    let place = match (frame.file, frame.source_line, frame.module) {
+    let location = match (frame.file, frame.source_line, frame.module) {
         (Some(file), Some(line), _) => Some(format!("{}:{line}", text(file))),
         (_, _, Some(module)) => Some(format!("[{}]", text(module))),
         _ => None,
@@ -218,7 +218,7 @@ fn frame_row(frame: &Frame<'_>) -> FrameRow {
         trust: frame.trust.and_then(FrameTrust::name).unwrap_or("unknown").to_string(),
         addr: frame.addr.map(address),
         symbol: symbol(frame.symbol, frame.symbol_offset, frame.symbol_size),
-        place,
+        place: location,
         ..FrameRow::default()
     }
 }

@@ -46,7 +46,7 @@ pub struct Report {
     pub file: String,
     /// What died and of what, in one line.
     pub headline: String,
-    /// Stable name of cause and place.
+    /// Stable name of cause and location.
     pub signature: String,
     /// Kernel, boot and log.
     pub meta: Vec<Fact>,
@@ -98,7 +98,7 @@ pub struct Fact {
     pub value: String,
 }
 
-/// A remark and its place in the log.
+/// A remark and its line in the log.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Remark {
     /// `remark`, `inferred`, `missing`, `defect`.
@@ -208,7 +208,7 @@ pub struct InlinedRow {
 /// A frame of a backtrace.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct FrameRow {
-    /// Its place, 0 innermost.
+    /// Position in the backtrace, 0 innermost.
     pub index: u32,
     /// How far to trust it: `exact`, `frame pointer`, `unwind table`, `top of stack`, `scan`, `printed`.
     pub trust: String,

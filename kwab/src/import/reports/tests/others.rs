@@ -105,12 +105,16 @@ fn a_user_adds_a_kernel_in_a_file() {
     let rows = r#"
 [[dialect]]
 name = "lemon"
-begins = [{ line = "*** lemon: core {cpu:dec} died of {kind} at {address:hex}", class = "page-fault", title = "lemon: {kind} in {function}" }]
 lines = ["task {pid:dec} \"{comm}\", pc {ip:hex}"]
 frames = ["[{:dec}] {address:hex} {symbol:sym}+{offset:hex}"]
 registers = ["A", "B"]
 ends = ["*** lemon: halted"]
 skip = ["lemon_panic"]
+
+[[dialect.begins]]
+line = "*** lemon: core {cpu:dec} died of {kind} at {address:hex}"
+class = "page-fault"
+title = "lemon: {kind} in {function}"
 "#;
     let mut recogniser = Recogniser::with(Dialects::from_toml(rows).expect("sound rows"));
     let log = "*** lemon: core 1 died of page fault at 0xdeadb000\n\

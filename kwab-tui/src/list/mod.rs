@@ -3,6 +3,8 @@
 //! The selection is a row of the *view*, not of the screen. A filter, a sort or new rows change which rows are shown
 //! and where; the selected row stays selected as long as it is shown, and otherwise its nearest neighbour is.
 
+mod look;
+
 use std::sync::Arc;
 
 use kwab::report::filter::{Filter, FilterError};
@@ -40,6 +42,12 @@ pub struct ListState {
 }
 
 impl ListState {
+    /// What the list is asked: its filter and its order.
+    #[must_use]
+    pub fn question(&self) -> Question {
+        Question { filter: self.filter.clone(), sort: self.sort }
+    }
+
     /// How many rows are shown of a view with `len`.
     #[must_use]
     pub fn count(&self, len: usize) -> usize {
@@ -159,6 +167,14 @@ pub struct Question {
     pub filter: String,
     /// Column and direction.
     pub sort: Option<(usize, bool)>,
+}
+
+impl Question {
+    /// Whether every row answers it, in the view's own order.
+    #[must_use]
+    pub const fn is_trivial(&self) -> bool {
+        self.filter.is_empty() && self.sort.is_none()
+    }
 }
 
 /// The rows that answer a question; `None` when all of them do, in their own order.

@@ -37,14 +37,23 @@ impl Known {
     }
 }
 
+/// What choosing a dump has come to.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// It is the first of two.
+    First,
+    /// It was the first already, and is no longer chosen.
+    Forgotten,
+    /// It is the second: both, in their order.
+    Pair(PathBuf, PathBuf),
+}
+
 /// The dumps and logs that were found, as the list of dumps shows them.
 pub struct Catalogue {
-    /// Files and directories that were named.
-    pub paths: Vec<PathBuf>,
-    /// How the list is looked at.
-    pub list: ListState,
-    /// Whether dumps of the same crash are put together.
-    pub grouped: bool,
+    paths: Vec<PathBuf>,
+    list: ListState,
+    grouped: bool,
+    chosen: Option<PathBuf>,
     known: BTreeMap<PathBuf, Known>,
     logs: BTreeSet<PathBuf>,
     view: Arc<CatalogueView>,
@@ -52,6 +61,7 @@ pub struct Catalogue {
     generation: u64,
     scans: u64,
     scanning: bool,
+    now: u64,
     next_scan: u64,
 }
 
@@ -62,6 +72,7 @@ impl Catalogue {
             paths,
             list: ListState::default(),
             grouped: true,
+            chosen: None,
             known: BTreeMap::new(),
             logs: BTreeSet::new(),
             view,
@@ -69,8 +80,54 @@ impl Catalogue {
             generation: 1,
             scans: 0,
             scanning: false,
+            now: 0,
             next_scan: 0,
         }
+    }
+
+    /// Files and directories that were named.
+    #[must_use]
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+
+    /// How the list is looked at.
+    #[must_use]
+    pub const fn list(&self) -> &ListState {
+        &self.list
+    }
+
+    /// The same, to be changed.
+    pub(super) const fn list_mut(&mut self) -> &mut ListState {
+        &mut self.list
+    }
+
+    /// The first of two dumps to compare.
+    #[must_use]
+    pub fn chosen(&self) -> Option<&Path> {
+        self.chosen.as_deref()
+    }
+
+    /// Chooses a dump to compare: the first of two, or the second, which ends the choice.
+    pub(super) fn choose(&mut self, path: PathBuf) -> Choice {
+        match self.chosen.take() {
+            None => {
+                self.chosen = Some(path);
+                Choice::First
+            }
+            Some(first) if first == path => Choice::Forgotten,
+            Some(first) => Choice::Pair(first, path),
+        }
+    }
+
+    /// Chooses the first of two dumps, whatever was chosen before.
+    pub(super) fn choose_first(&mut self, path: PathBuf) {
+        self.chosen = Some(path);
+    }
+
+    /// Forgets the chosen dump; says whether there was one.
+    pub(super) fn forget_choice(&mut self) -> bool {
+        self.chosen.take().is_some()
     }
 
     /// The list, as it was laid out last.
@@ -101,8 +158,9 @@ impl Catalogue {
         Job::Scan { generation: self.generation, paths: self.paths.clone() }
     }
 
-    /// Looks again when it is time.
+    /// Looks again when it is time: `now` is in ms since the start.
     pub(super) fn tick(&mut self, now: u64) -> Option<Job> {
+        self.now = now;
         if self.scanning || now < self.next_scan {
             return None;
         }
@@ -122,7 +180,7 @@ impl Catalogue {
 
     /// Takes what a scan found; gives what has to be read. A dump that appears or changes later is read when two looks
     /// found it the same: until then it may still be written to.
-    pub(super) fn found(&mut self, dumps: Vec<Found>, logs: Vec<PathBuf>, done: bool, now: u64) -> Vec<Job> {
+    pub(super) fn found(&mut self, dumps: Vec<Found>, logs: Vec<PathBuf>, done: bool) -> Vec<Job> {
         let first_scan = self.scans == 0;
         let mut read = Vec::new();
         for found in dumps {
@@ -155,7 +213,7 @@ impl Catalogue {
             self.dirty |= self.known.len() != before || first_scan;
             self.scans += 1;
             self.scanning = false;
-            self.next_scan = now + LOOK_AGAIN;
+            self.next_scan = self.now + LOOK_AGAIN;
         }
         let generation = self.generation;
         let jobs = read.chunks(AT_ONCE).map(|files| Job::Read { generation, files: files.to_vec() });
@@ -188,8 +246,20 @@ impl Catalogue {
         others.into_iter().map(|(_, label, path)| (label, path)).collect()
     }
 
-    /// Lays the list out again.
-    pub(super) fn regroup(&mut self) {
+    /// Puts dumps of the same crash together, or lists each alone.
+    pub(super) fn toggle_groups(&mut self) {
+        self.grouped = !self.grouped;
+        self.lay_out_again();
+    }
+
+    /// Lists each dump alone: groups have an order of their own.
+    pub(super) fn ungroup(&mut self) {
+        if self.grouped {
+            self.toggle_groups();
+        }
+    }
+
+    fn lay_out_again(&mut self) {
         self.list.placed = true;
         self.dirty = true;
     }
@@ -231,14 +301,14 @@ impl Catalogue {
             let row = row as usize;
             view.path(row).or(view.log(row)).map(str::to_string)
         };
-        let mut places = HashMap::new();
-        for (place, row) in shown.iter().enumerate() {
+        let mut positions = HashMap::new();
+        for (position, row) in shown.iter().enumerate() {
             if let Some(name) = name(before, *row) {
-                places.entry(name).or_insert(place);
+                positions.entry(name).or_insert(position);
             }
         }
         let rows = 0..u32::try_from(self.view.len()).unwrap_or(u32::MAX);
-        let placed = rows.filter_map(|row| Some((*places.get(&name(&self.view, row)?)?, row)));
+        let placed = rows.filter_map(|row| Some((*positions.get(&name(&self.view, row)?)?, row)));
         let mut placed: Vec<(usize, u32)> = placed.collect();
         if self.list.sort.is_some() {
             placed.sort_unstable();
@@ -254,4 +324,44 @@ fn made_of(dump: &Path, log: &Path) -> bool {
     let numbered = dump_stem.strip_prefix(&log_stem).and_then(|rest| rest.strip_prefix('-'));
     let same = dump_stem == log_stem || numbered.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
     same && dump.parent() == log.parent()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dump(name: &str) -> Found {
+        Found { path: PathBuf::from(name), ..Found::default() }
+    }
+
+    #[test]
+    fn the_second_chosen_dump_makes_the_pair_and_the_same_one_ends_the_choice() {
+        let mut catalogue = Catalogue::new(Vec::new());
+        let (a, b) = (PathBuf::from("a"), PathBuf::from("b"));
+        assert_eq!(catalogue.choose(a.clone()), Choice::First);
+        assert_eq!(catalogue.choose(a.clone()), Choice::Forgotten);
+        assert_eq!(catalogue.choose(a.clone()), Choice::First);
+        assert_eq!(catalogue.choose(b.clone()), Choice::Pair(a, b));
+        assert_eq!(catalogue.chosen(), None);
+        assert!(!catalogue.forget_choice());
+    }
+
+    #[test]
+    fn a_dump_that_appears_later_is_read_once_two_scans_found_it_the_same() {
+        let mut catalogue = Catalogue::new(Vec::new());
+        assert_eq!(catalogue.found(vec![dump("a")], Vec::new(), true).len(), 1, "what is there first is read at once");
+        assert!(catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true).is_empty());
+        assert_eq!(catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true).len(), 1);
+        assert!(catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true).is_empty());
+    }
+
+    #[test]
+    fn directories_are_looked_at_again_two_seconds_after_the_last_scan() {
+        let mut catalogue = Catalogue::new(Vec::new());
+        assert!(catalogue.tick(0).is_some());
+        assert!(catalogue.tick(9_000).is_none(), "the first scan is still running");
+        catalogue.found(Vec::new(), Vec::new(), true);
+        assert!(catalogue.tick(10_999).is_none());
+        assert!(catalogue.tick(11_000).is_some());
+    }
 }
