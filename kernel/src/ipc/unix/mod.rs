@@ -70,8 +70,10 @@ pub struct Socket {
     inbox: SpinLock<Inbox>,
     /// Something to read, or to accept, or the end of it.
     readable: WaitQueue,
-    /// This socket may send again, or never more; and room for another packet in its own inbox.
+    /// This socket may send again, or never more. All of its senders are woken, as on Linux.
     writable: WaitQueue,
+    /// Room in its own inbox for another datagram, or in its backlog for another connection. Each waits exclusively.
+    room: WaitQueue,
     /// What its packets that are on their way count ([`postage`]).
     on_the_way: AtomicUsize,
     /// `SO_SNDBUF`: how much of what it sent may wait to be taken.
@@ -141,6 +143,7 @@ impl Socket {
             inbox: SpinLock::new(inbox),
             readable: WaitQueue::new(),
             writable: WaitQueue::new(),
+            room: WaitQueue::new(),
             on_the_way: AtomicUsize::new(0),
             send_buffer: AtomicUsize::new(DEFAULT_BUFFER),
             receive_buffer: AtomicUsize::new(DEFAULT_BUFFER),
@@ -206,7 +209,7 @@ impl Socket {
             None if nonblocking => return Err(Errno::EAGAIN),
             None => self.readable.wait_exclusive(None, || take().transpose())??,
         };
-        self.writable.wake_one();
+        self.room.wake_one();
         Ok(accepted)
     }
 
@@ -243,7 +246,7 @@ impl Socket {
         let credentials = match attempt()? {
             Some(credentials) => credentials,
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => target.writable.wait_exclusive(None, || attempt().transpose())??,
+            None => target.room.wait_exclusive(None, || attempt().transpose())??,
         };
         self.connect_to(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
         target.readable.wake_one();
@@ -273,6 +276,7 @@ impl Socket {
         }
         self.readable.wake_all();
         self.writable.wake_all();
+        self.room.wake_all();
         Ok(())
     }
 
@@ -302,6 +306,7 @@ impl Socket {
             inbox.shut = true;
             (inbox.track.abandon(), core::mem::take(&mut inbox.packets))
         };
+        self.room.wake_all();
         match role {
             Role::Connected { peer, .. } if self.kind != Kind::Datagram => {
                 let unread = !self.inbox.lock().bytes.is_empty() || !abandoned.1.is_empty();
@@ -318,7 +323,6 @@ impl Socket {
                         client.hang_up(true);
                     }
                 }
-                self.writable.wake_all();
             }
             _ => {}
         }
