@@ -186,7 +186,10 @@ impl Socket {
         }
         let limit = usize::try_from(most).unwrap_or(4096).min(4096);
         match &mut state.role {
-            Role::Listening { most, .. } => *most = limit,
+            Role::Listening { most, .. } => {
+                *most = limit;
+                self.room.wake_all();
+            }
             Role::Connected { .. } => return Err(Errno::EINVAL),
             Role::Idle => state.role = Role::Listening { waiting: VecDeque::new(), most: limit },
         }
@@ -260,7 +263,8 @@ impl Socket {
 
     /// Shuts the receiving side, the sending side or both (shutdown(2)).
     pub fn shutdown(&self, receive: bool, send: bool) -> Result<(), Errno> {
-        let peer = self.peer();
+        // A datagram socket shuts only itself: its peer hears others too.
+        let peer = self.peer().filter(|_| self.kind != Kind::Datagram);
         if send {
             self.state.lock().shut_send = true;
             if let Some(peer) = &peer {

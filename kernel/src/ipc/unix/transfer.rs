@@ -232,10 +232,10 @@ impl Socket {
     }
 
     fn receiver(&self, target: Option<Arc<Socket>>) -> Result<Arc<Socket>, Errno> {
-        if let Some(target) = target {
-            return Ok(target);
-        }
         let state = self.state.lock();
+        if let Some(target) = target {
+            return if state.shut_send { Err(Errno::EPIPE) } else { Ok(target) };
+        }
         match &state.role {
             Role::Connected { .. } if state.shut_send => Err(Errno::EPIPE),
             Role::Connected { peer, .. } => peer.upgrade().ok_or(match self.kind {
