@@ -165,6 +165,6 @@ fn try_init(me: &Thread, frame: &mut UserFrame, path: &[u8]) -> Result<(), Errno
     argv.extend(chosen.init_args.iter().cloned());
     let mut envp = alloc::vec![b"HOME=/".to_vec(), b"TERM=linux".to_vec()];
     envp.extend(chosen.init_env.iter().cloned());
-    let request = Request { path: path.to_vec(), base: None, place: None, keep_link: false, argv, envp };
+    let request = Request { path: path.to_vec(), base: None, location: None, keep_link: false, argv, envp };
     exec::exec(me, frame, request)
 }

@@ -54,9 +54,9 @@ pub fn on_panic(info: &PanicInfo<'_>) -> ! {
         let mut death = Death::new(CauseKind::PANIC, Reason::KERNEL_CRASH, *regs, crash::control_here());
         // What does not fit is cut.
         let _ = write!(death.message, "{}", info.message());
-        if let Some(place) = info.location() {
-            let _ = death.file.write_str(place.file());
-            death.line_column = (place.line(), place.column());
+        if let Some(location) = info.location() {
+            let _ = death.file.write_str(location.file());
+            death.line_column = (location.line(), location.column());
         }
         begin(stage, memory, death)
     })

@@ -187,8 +187,8 @@ impl Master {
         if count == 0 {
             return wire.is_left().then_some(Err(Errno::EIO));
         }
-        for (place, byte) in into.iter_mut().zip(output.drain(..count)) {
-            *place = byte;
+        for (slot, byte) in into.iter_mut().zip(output.drain(..count)) {
+            *slot = byte;
         }
         Some(Ok(count))
     }
