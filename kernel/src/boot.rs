@@ -33,7 +33,7 @@ use crate::{crash, inject, log, options, patience, trace, uts};
 pub fn main(boot: &BootInfo) -> ! {
     frames::start(boot);
     if machine::crash::prepare().is_err() {
-        log::warn!("no memory for the stacks of the crash path: it will use whatever stack it finds");
+        log::warn!("no memory for the crash path's own stacks: it runs on the stack of the code that died");
     }
     options::start(boot.command_line);
     patience::start();

@@ -207,7 +207,7 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn find_and_enter() -> ! {
     // SAFETY: the layout has a size. This is the first allocation, so this call is the one that enters.
     let at = unsafe { alloc::alloc::alloc(Layout::new::<u64>()) };
-    unreachable!("a heap without a kernel at {at:?}")
+    unreachable!("no kernel was declared: the heap gave {at:?}")
 }
 
 fn enter<K: Kernel>() -> ! {

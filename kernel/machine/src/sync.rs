@@ -117,8 +117,10 @@ impl<T: ?Sized> SpinLock<T> {
             let holder = self.holder.load(Ordering::Relaxed);
             if holder == me {
                 local::lock_released();
-                let taken = self.holder().map(|h| h.location);
-                panic!("lock taken at {taken:?} locked again by its own processor at {location}");
+                match self.holder().map(|holder| holder.location) {
+                    Some(taken) => panic!("lock taken at {taken} locked again by its own processor at {location}"),
+                    None => panic!("lock locked again by its own processor at {location}"),
+                }
             }
             if holder == 0 && self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;

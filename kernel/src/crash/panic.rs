@@ -200,7 +200,7 @@ fn tell_again(death: &Death, at_work: usize) {
         (Some(DUMP), None) => "the end of the dump",
         _ => "the report",
     };
-    say(format_args!("kwab: another death during {during}, which is given up: {}", text(death.message.bytes())));
+    say(format_args!("kwab: second death during {during}, which is abandoned: {}", text(death.message.bytes())));
     let file = text(death.file.bytes());
     say(format_args!("kwab: at {file}:{} RIP={:016x}", death.line_column.0, death.registers.rip));
     registers(&death.registers);
