@@ -22,6 +22,7 @@ use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::{Sink, Source};
 use crate::fs::{self, anon};
 use crate::inject;
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::user::UserPtr;
 
@@ -66,7 +67,11 @@ impl Pipe {
             reader_opens: 0,
             writer_opens: 0,
         };
-        Ok(Arc::new(Self { state: SpinLock::new(state), readable: WaitQueue::new(), writable: WaitQueue::new() }))
+        Ok(Arc::new(Self {
+            state: SpinLock::new(state),
+            readable: WaitQueue::new(WaitReason::PipeData),
+            writable: WaitQueue::new(WaitReason::PipeRoom),
+        }))
     }
 
     /// Wakes a writer, now that there are `room` bytes: `PIPE_BUF` serve any, fewer may not serve the first.

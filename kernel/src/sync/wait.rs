@@ -23,6 +23,7 @@ use linux_abi::Errno;
 use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
+use super::WaitReason;
 use crate::sched::{self, Schedulable as _, Sleep};
 use crate::upper::{Thread, ThreadRef, current};
 
@@ -57,7 +58,7 @@ pub fn sleep_until(deadline: Nanos, kind: Sleep) -> Result<(), WaitError> {
             sched::cancel_sleep();
             return Err(WaitError::Interrupted);
         }
-        sched::sleep(Some(deadline));
+        sched::sleep_for(WaitReason::Time.number(), 0, Some(deadline));
     }
 }
 
@@ -116,6 +117,7 @@ impl Woken {
 
 /// A queue of waiters.
 pub struct WaitQueue {
+    reason: WaitReason,
     waiting: AtomicUsize,
     entries: SpinLock<Entries>,
 }
@@ -179,17 +181,11 @@ impl Entries {
     }
 }
 
-impl Default for WaitQueue {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl WaitQueue {
-    /// A queue without waiters.
-    pub const fn new() -> Self {
+    /// A queue without waiters, for threads that wait for `reason`.
+    pub const fn new(reason: WaitReason) -> Self {
         let entries = Entries { threads: VecDeque::new(), hooks: None };
-        Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
+        Self { reason, waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
     }
 
     /// Wakes all waiters.
@@ -314,9 +310,7 @@ impl WaitQueue {
                 None if me.is_interrupted(sleep) => Some(WaitError::Interrupted),
                 None if deadline.is_some_and(|at| now() >= at) => Some(WaitError::TimedOut),
                 None => {
-                    me.sched().waits_in.store(core::ptr::from_ref(self).addr() as u64, Ordering::Relaxed);
-                    sched::sleep(deadline);
-                    me.sched().waits_in.store(0, Ordering::Relaxed);
+                    sched::sleep_for(self.reason.number(), core::ptr::from_ref(self).addr() as u64, deadline);
                     self.remove_thread(&me);
                     // Woken as fast as it sleeps, a long transfer never comes to rest otherwise.
                     sched::breathe();
@@ -480,7 +474,9 @@ impl<'q> Waiter<'q> {
             self.cancel();
             return Err(WaitError::TimedOut);
         }
-        sched::sleep(deadline);
+        // Of several queues a dump names the first.
+        let object = self.queues.first().map_or(0, |queue| core::ptr::from_ref(*queue).addr() as u64);
+        sched::sleep_for(WaitReason::Poll.number(), object, deadline);
         self.leave();
         Ok(())
     }

@@ -26,6 +26,7 @@ use crate::fs::dev::{CONSOLE, PTMX, TTY_S0, split};
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter};
 use crate::task::creds::cap;
 use crate::task::{self, Pid};
@@ -53,7 +54,6 @@ pub struct Tty {
 
 /// The right to read from one side of a terminal. A read keeps it until it returns, so a line is not shared between
 /// readers and input wakes one of them; the others wait for their turn.
-#[derive(Default)]
 struct ReadTurn {
     taken: AtomicBool,
     freed: WaitQueue,
@@ -64,7 +64,7 @@ struct Reading<'t>(&'t ReadTurn);
 
 impl ReadTurn {
     const fn new() -> Self {
-        Self { taken: AtomicBool::new(false), freed: WaitQueue::new() }
+        Self { taken: AtomicBool::new(false), freed: WaitQueue::new(WaitReason::ReadTurn) }
     }
 
     /// Waits for the turn: `EAGAIN` if another read has it and the caller must not wait.
@@ -225,9 +225,9 @@ impl Tty {
             discipline: SpinLock::new(LineDiscipline::new(termios)),
             control: SpinLock::new(Control::default()),
             window: SpinLock::new([0; 4]),
-            readable: WaitQueue::new(),
+            readable: WaitQueue::new(WaitReason::TerminalInput),
             turn: ReadTurn::new(),
-            writable: WaitQueue::new(),
+            writable: WaitQueue::new(WaitReason::TerminalOutput),
             wire,
             exclusive: AtomicBool::new(false),
         })

@@ -27,6 +27,7 @@ use crate::fs::io::{Sink, Source};
 use crate::fs::mount::FileSystem as _;
 use crate::fs::tmpfs::TmpFs;
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task;
 use crate::user::UserPtr;
@@ -133,7 +134,7 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
     let wire = Wire {
         number: index,
         output: SpinLock::new(VecDeque::new()),
-        master: WaitQueue::new(),
+        master: WaitQueue::new(WaitReason::PtyMaster),
         turn: ReadTurn::new(),
         master_open: AtomicBool::new(true),
         slaves: AtomicU32::new(0),

@@ -26,6 +26,7 @@ use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 
 pub use names::{Address, bind, resolve};
@@ -141,9 +142,9 @@ impl Socket {
             kind,
             state: SpinLock::new(state),
             inbox: SpinLock::new(inbox),
-            readable: WaitQueue::new(),
-            writable: WaitQueue::new(),
-            room: WaitQueue::new(),
+            readable: WaitQueue::new(WaitReason::SocketData),
+            writable: WaitQueue::new(WaitReason::SocketRoom),
+            room: WaitQueue::new(WaitReason::BacklogOrRoom),
             on_the_way: AtomicUsize::new(0),
             send_buffer: AtomicUsize::new(DEFAULT_BUFFER),
             receive_buffer: AtomicUsize::new(DEFAULT_BUFFER),
