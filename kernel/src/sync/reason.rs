@@ -14,7 +14,6 @@ macro_rules! reasons {
 }
 
 reasons! {
-    BacklogOrRoom = "room at a receiving or listening socket",
     ChildChange = "a change of a child",
     EpollEvent = "an event of an epoll set",
     EventfdCount = "a count of an eventfd",
@@ -35,7 +34,7 @@ reasons! {
     Signal = "a signal",
     SignalfdSignal = "a signal of a signalfd",
     SocketData = "data or a connection of a socket",
-    SocketRoom = "room in its own send buffer",
+    SocketRoom = "room to send or to connect",
     Stopped = "SIGCONT",
     TerminalInput = "input of a terminal",
     TerminalOutput = "output of a terminal to go on",

@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use linux_abi::Errno;
 use machine::sync::{SpinGuard, SpinLock};
@@ -117,8 +117,9 @@ impl Woken {
 
 /// A queue of waiters.
 pub struct WaitQueue {
+    /// As 32 bits it shares a word with the reason.
+    waiting: AtomicU32,
     reason: WaitReason,
-    waiting: AtomicUsize,
     entries: SpinLock<Entries>,
 }
 
@@ -185,7 +186,7 @@ impl WaitQueue {
     /// A queue without waiters, for threads that wait for `reason`.
     pub const fn new(reason: WaitReason) -> Self {
         let entries = Entries { threads: VecDeque::new(), hooks: None };
-        Self { reason, waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
+        Self { reason, waiting: AtomicU32::new(0), entries: SpinLock::new(entries) }
     }
 
     /// Wakes all waiters.
@@ -238,7 +239,7 @@ impl WaitQueue {
         let mut entries = self.entries.lock();
         let first = entries.threads.iter().position(|sleeper| sleeper.exclusive);
         let next = first.and_then(|at| entries.threads.remove(at));
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         if let Some(next) = next {
             sched::wake(&next.thread);
@@ -252,7 +253,7 @@ impl WaitQueue {
         if let Some(hooks) = &entries.hooks {
             hooks.first.iter().chain(hooks.more.values()).for_each(|hook| woken.push(hook));
         }
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         woken.run();
     }
@@ -334,7 +335,7 @@ impl WaitQueue {
     pub fn add_hook(&self, hook: Arc<dyn Wake>) {
         let mut entries = self.entries.lock();
         let replaced = entries.hooks.get_or_insert_default().insert(hook);
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         drop(replaced);
     }
@@ -347,7 +348,7 @@ impl WaitQueue {
         let mut entries = self.entries.lock();
         let gone = entries.hooks.as_mut().and_then(|hooks| hooks.remove(hook.id()));
         let empty = entries.hooks.take_if(|hooks| hooks.len() == 0);
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         drop((gone, empty));
     }
@@ -355,7 +356,7 @@ impl WaitQueue {
     fn add_thread(&self, thread: ThreadRef, exclusive: bool) {
         let mut entries = self.entries.lock();
         entries.threads.push_back(Sleeper { thread, exclusive });
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
     }
 
     /// Takes the running thread out; whether it was still queued.
@@ -367,7 +368,7 @@ impl WaitQueue {
         let at = entries.threads.iter().position(|sleeper| core::ptr::eq(&*sleeper.thread, me));
         let Some(at) = at else { return false };
         let gone = entries.threads.remove(at);
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         drop(gone);
         true

@@ -34,7 +34,7 @@ pub fn sleepers(cpus: u32, consent: Consent) -> Result<usize> {
     ensure!(until.saturating_sub(now) > LEFT, "the sleeper wakes at {until}, it is {now}");
     let parked: Vec<_> = case.registers.iter().filter(|set| set.role == Some(RegisterRole::SWITCHED_OUT)).collect();
     let own = parked.iter().find(|set| set.tid == reader.tid).context("the reader has no saved registers")?;
-    let value = |wanted| own.regs.iter().flat_map(|regs| regs.iter()).find(|reg| reg.id == Some(wanted))?.value;
+    let value = |wanted| own.regs.iter().flat_map(kwab_format::List::iter).find(|reg| reg.id == Some(wanted))?.value;
     ensure!(value(RegId::RIP) == reader.kernel_ip, "its saved instruction pointer is another than its record's");
     let sp = value(RegId::RSP).context("the reader has no saved stack pointer")?;
     let stacks =

@@ -71,10 +71,9 @@ pub struct Socket {
     inbox: SpinLock<Inbox>,
     /// Something to read, or to accept, or the end of it.
     readable: WaitQueue,
-    /// This socket may send again, or never more. All of its senders are woken, as on Linux.
+    /// This socket may send again, or never more: all its senders are woken, as on Linux. Those that wait for room in
+    /// its inbox for a datagram, or in its backlog for a connection, wait here exclusively.
     writable: WaitQueue,
-    /// Room in its own inbox for another datagram, or in its backlog for another connection. Each waits exclusively.
-    room: WaitQueue,
     /// What its packets that are on their way count ([`postage`]).
     on_the_way: AtomicUsize,
     /// `SO_SNDBUF`: how much of what it sent may wait to be taken.
@@ -144,7 +143,6 @@ impl Socket {
             inbox: SpinLock::new(inbox),
             readable: WaitQueue::new(WaitReason::SocketData),
             writable: WaitQueue::new(WaitReason::SocketRoom),
-            room: WaitQueue::new(WaitReason::BacklogOrRoom),
             on_the_way: AtomicUsize::new(0),
             send_buffer: AtomicUsize::new(DEFAULT_BUFFER),
             receive_buffer: AtomicUsize::new(DEFAULT_BUFFER),
@@ -189,7 +187,7 @@ impl Socket {
         match &mut state.role {
             Role::Listening { most, .. } => {
                 *most = limit;
-                self.room.wake_all();
+                self.writable.wake_all();
             }
             Role::Connected { .. } => return Err(Errno::EINVAL),
             Role::Idle => state.role = Role::Listening { waiting: VecDeque::new(), most: limit },
@@ -213,7 +211,7 @@ impl Socket {
             None if nonblocking => return Err(Errno::EAGAIN),
             None => self.readable.wait_exclusive(None, || take().transpose())??,
         };
-        self.room.wake_one();
+        self.writable.wake_one();
         Ok(accepted)
     }
 
@@ -250,7 +248,7 @@ impl Socket {
         let credentials = match attempt()? {
             Some(credentials) => credentials,
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => target.room.wait_exclusive(None, || attempt().transpose())??,
+            None => target.writable.wait_exclusive(None, || attempt().transpose())??,
         };
         self.connect_to(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
         target.readable.wake_one();
@@ -281,7 +279,6 @@ impl Socket {
         }
         self.readable.wake_all();
         self.writable.wake_all();
-        self.room.wake_all();
         Ok(())
     }
 
@@ -311,7 +308,9 @@ impl Socket {
             inbox.shut = true;
             (inbox.track.abandon(), core::mem::take(&mut inbox.packets))
         };
-        self.room.wake_all();
+        if self.kind == Kind::Datagram || matches!(role, Role::Listening { .. }) {
+            self.writable.wake_all();
+        }
         match role {
             Role::Connected { peer, .. } if self.kind != Kind::Datagram => {
                 let unread = !self.inbox.lock().bytes.is_empty() || !abandoned.1.is_empty();

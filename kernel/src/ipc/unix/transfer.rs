@@ -140,10 +140,11 @@ impl Socket {
             return self.try_receive_packet(sink, flags);
         }
         let found = self.try_receive_bytes(sink, flags);
-        if matches!(found, Ok(Some(_))) && !flags.peek {
-            if let Some(peer) = self.peer() {
-                peer.writable.wake_all();
-            }
+        if matches!(found, Ok(Some(_)))
+            && !flags.peek
+            && let Some(peer) = self.peer()
+        {
+            peer.writable.wake_all();
         }
         found
     }
@@ -198,7 +199,7 @@ impl Socket {
         drop(inbox);
         if !flags.peek {
             // Even if the copy fails: the packet is gone. Its sender's own queue is woken with the postage.
-            self.room.wake_one();
+            self.writable.wake_one();
         }
         let fits = sink.put(&packet.bytes)?;
         Ok(Some(Received {
@@ -351,7 +352,7 @@ impl Socket {
                 Ok(sent) => return sent,
                 Err(_) if flags.nonblocking => return Err(Errno::EAGAIN),
                 Err(Full::Sender) => (Full::Sender, &self.writable),
-                Err(Full::Receiver) => (Full::Receiver, &receiver.room),
+                Err(Full::Receiver) => (Full::Receiver, &receiver.writable),
             };
             let shared = full == Full::Receiver;
             outcome = self.sleep(queue, shared, 1, || {
@@ -360,7 +361,7 @@ impl Socket {
             })?;
             if shared && outcome != Ok(Ok(())) {
                 // It leaves the room that it was woken for.
-                receiver.room.wake_next();
+                receiver.writable.wake_next();
             }
         }
     }
