@@ -33,7 +33,7 @@ const TESTS: &[(&str, fn())] = &[
     ("instructions", guards::instructions),
     ("rights", guards::rights),
     ("vectors", guards::vectors),
-    ("places", guards::places),
+    ("regions", guards::regions),
     #[cfg(feature = "fortress")]
     ("overrun", guards::overrun),
     #[cfg(feature = "fortress")]

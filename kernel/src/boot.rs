@@ -33,7 +33,7 @@ use crate::{crash, inject, log, options, patience, trace, uts};
 pub fn main(boot: &BootInfo) -> ! {
     frames::start(boot);
     if machine::crash::prepare().is_err() {
-        log::warn!("no memory for the stacks of the crash path: it will use whatever stack it finds");
+        log::warn!("no memory for the crash path's own stacks: it runs on the stack of the code that died");
     }
     options::start(boot.command_line);
     patience::start();
@@ -165,6 +165,6 @@ fn try_init(me: &Thread, frame: &mut UserFrame, path: &[u8]) -> Result<(), Errno
     argv.extend(chosen.init_args.iter().cloned());
     let mut envp = alloc::vec![b"HOME=/".to_vec(), b"TERM=linux".to_vec()];
     envp.extend(chosen.init_env.iter().cloned());
-    let request = Request { path: path.to_vec(), base: None, place: None, keep_link: false, argv, envp };
+    let request = Request { path: path.to_vec(), base: None, location: None, keep_link: false, argv, envp };
     exec::exec(me, frame, request)
 }

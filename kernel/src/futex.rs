@@ -14,6 +14,7 @@ use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
 use crate::sched::{self, Sleep, breathe_or_stop};
+use crate::sync::WaitReason;
 use crate::task::signal;
 use crate::task::{Thread, ThreadRef, current};
 use crate::user::UserPtr;
@@ -74,7 +75,7 @@ pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Na
             None
         };
         match verdict {
-            None => sched::sleep(deadline),
+            None => sched::sleep_for(WaitReason::Futex.number(), addr, deadline),
             Some(verdict) => {
                 sched::cancel_sleep();
                 // Woken in the same instant counts as woken: the waker has counted it too.

@@ -61,10 +61,14 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
     ("lock-order", Fault::LockOrder, "two locks are taken in both orders"),
     ("lost-wakeup", Fault::LostWakeup, "the parent of a vfork is never woken"),
     ("null-dereference", Fault::NullDereference, "a list without entries is walked, deep in a chain of calls"),
-    ("nx-tables", Fault::NoExecTables, "page tables take over that one of their leaves is not executable"),
+    ("nx-tables", Fault::NoExecTables, "intermediate page tables inherit NX from one of their leaves"),
     ("references-kept", Fault::ReferencesKept, "the end of an address space keeps its references"),
     ("stack-overflow", Fault::StackOverflow, "a large object is passed by value on the kernel stack"),
-    ("stale-leaf", Fault::StaleLeaf, "a page shared by a fork is said to be copied, and its leaf stays as it was"),
+    (
+        "stale-leaf",
+        Fault::StaleLeaf,
+        "copy-on-write of a page shared by a fork reports success and leaves the leaf unchanged",
+    ),
     ("tlb-shootdown", Fault::NoShootdown, "other processors keep translations of unmapped pages"),
     ("uncounted-frames", Fault::Uncounted, "fault-around maps frames without a reference"),
     ("use-after-free", Fault::UseAfterFree, "a session is used through a stale pointer after it was freed"),
@@ -88,7 +92,7 @@ pub fn start(name: Option<&[u8]>) {
     let known = FAULTS.iter().find(|(known, ..)| ON && known.as_bytes() == name);
     let Some((_, fault, _)) = known else {
         let text = list();
-        panic!("inject={} is not known; these are:\n{}", crate::log::Escaped(name), crate::log::Escaped(&text));
+        panic!("inject={}: unknown fault; the known ones:\n{}", crate::log::Escaped(name), crate::log::Escaped(&text));
     };
     PLANTED.store(*fault as u8, Ordering::Relaxed);
     let below = match fault {

@@ -2,7 +2,7 @@
 //!
 //! | option | `/proc/sys/kernel` | default | what is waited for |
 //! |---|---|---|---|
-//! | `watchdog=S` | `watchdog_thresh` (half of it, as on Linux), `watchdog` | 20 s | a processor, or a page fault, that does not get on |
+//! | `watchdog=S` | `watchdog_thresh` (half of it, as on Linux), `watchdog` | 20 s | a stuck processor or page fault |
 //! | `hung_task=S` | `hung_task_timeout_secs` | 120 s | a thread that no signal can wake |
 //! | `stall=S` | `stall_timeout_secs` | proof only | a system in which no program runs |
 //! | `nmi_watchdog=0` | `nmi_watchdog` | on | processors that take no interrupt |

@@ -223,7 +223,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_byte_obeys_the_rule(steps in proptest::collection::vec((0_u8..3, 0_u8..3, 0_u64..24, 0_u64..8), 0..60)) {
+        fn each_byte_obeys_the_rule(
+            steps in proptest::collection::vec((0_u8..3, 0_u8..3, 0_u64..24, 0_u64..8), 0..60),
+        ) {
             let mut locks = Locks::new();
             let mut model = [[None; 32]; 3];
             for (owner, what, first, more) in steps {
@@ -245,7 +247,8 @@ mod tests {
             }
             for (owner, bytes) in model.iter().enumerate() {
                 for (at, &kind) in bytes.iter().enumerate() {
-                    let mine = locks.held.iter().find(|l| usize::from(l.owner) == owner && l.overlaps(at as u64, at as u64));
+                    let byte = at as u64;
+                    let mine = locks.held.iter().find(|l| usize::from(l.owner) == owner && l.overlaps(byte, byte));
                     prop_assert_eq!(mine.map(|l| l.kind), kind);
                 }
             }

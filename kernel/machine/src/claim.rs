@@ -1,8 +1,8 @@
 //! Exclusive access to a value, taken and released by exchanging one byte.
 //!
-//! A [`Claim`] is the part of a sleeping mutex that needs a cell. What a thread does while another has the value, and how it
-//! is woken, is up to the layers above, which name their side with [`Parking`]. Unlike a spin lock it may be held across a
-//! switch of threads.
+//! A [`Claim`] is the part of a sleeping mutex that needs a cell. What a thread does while another has the value,
+//! and how it is woken, is up to the layers above, which name their side with [`Parking`]. Unlike a spin lock it may be
+//! held across a switch of threads.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -29,7 +29,7 @@ pub struct Claim<T, P> {
     _parking: PhantomData<fn() -> P>,
 }
 
-// SAFETY: `state` leaves FREE for one thread at a time, which alone gets at the value; so `T: Send` is what sharing needs.
+// SAFETY: `state` leaves FREE for one thread at a time, which alone gets at the value; so sharing needs `T: Send`.
 unsafe impl<T: Send, P> Sync for Claim<T, P> {}
 
 /// Access to the value of a [`Claim`], until dropped.
@@ -63,8 +63,8 @@ impl<T, P: Parking> Claim<T, P> {
         free.then(|| Claimed { claim: self, _value: PhantomData })
     }
 
-    /// Marks it as waited for, and takes it if it was free. One that is taken this way stays marked, since its owner does not
-    /// know whether further threads wait.
+    /// Marks it as waited for, and takes it if it was free. One that is taken this way stays marked, since its owner
+    /// does not know whether further threads wait.
     pub fn take_contended(&self) -> Option<Claimed<'_, T, P>> {
         let free = self.state.swap(CONTENDED, Ordering::SeqCst) == FREE;
         free.then(|| Claimed { claim: self, _value: PhantomData })

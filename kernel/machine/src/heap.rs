@@ -160,7 +160,7 @@ fn class(layout: Layout) -> Option<usize> {
 }
 
 /// Whether the reallocation of `at` may stay where it is.
-pub(crate) fn same_place(at: *mut u8, old: Layout, new: Layout) -> bool {
+pub(crate) fn same_block(at: *mut u8, old: Layout, new: Layout) -> bool {
     if guard::zoned(old) || guard::zoned(new) {
         return false;
     }

@@ -175,7 +175,7 @@ unsafe impl<K: Kernel> GlobalAlloc for Start<K> {
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller's: `size` is not 0 and does not overflow with the alignment.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        if heap::same_place(at, layout, wanted) {
+        if heap::same_block(at, layout, wanted) {
             return at;
         }
         // SAFETY: a fresh allocation and the caller's old one, which is released after the copy.
@@ -207,7 +207,7 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn find_and_enter() -> ! {
     // SAFETY: the layout has a size. This is the first allocation, so this call is the one that enters.
     let at = unsafe { alloc::alloc::alloc(Layout::new::<u64>()) };
-    unreachable!("a heap without a kernel at {at:?}")
+    unreachable!("no kernel was declared: the heap gave {at:?}")
 }
 
 fn enter<K: Kernel>() -> ! {

@@ -37,7 +37,7 @@ pub struct Walk {
     /// Raw entries; those past `depth` are 0.
     pub entries: [u64; 5],
     /// Where each entry lies in physical memory.
-    pub places: [u64; 5],
+    pub entry_addresses: [u64; 5],
     /// Number of entries read, root first; the last is a leaf, not present, or names a table outside RAM.
     pub depth: usize,
 }

@@ -39,14 +39,18 @@ pub(crate) fn while_waiting(what: WhileWaiting) {
 pub struct SpinLock<T: ?Sized> {
     /// 0 free, else holder's processor number + 1.
     holder: AtomicU32,
-    place: AtomicPtr<Location<'static>>,
+    location: AtomicPtr<Location<'static>>,
     value: UnsafeCell<T>,
 }
 
 impl<T> SpinLock<T> {
     /// An unlocked lock around `value`; usable in a static.
     pub const fn new(value: T) -> Self {
-        Self { holder: AtomicU32::new(0), place: AtomicPtr::new(core::ptr::null_mut()), value: UnsafeCell::new(value) }
+        Self {
+            holder: AtomicU32::new(0),
+            location: AtomicPtr::new(core::ptr::null_mut()),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// The value back.
@@ -83,38 +87,40 @@ impl<T: ?Sized> SpinLock<T> {
     #[inline]
     #[track_caller]
     fn guard(&self, irq: Option<IrqOff>) -> SpinGuard<'_, T> {
-        let place = Location::caller();
+        let location = Location::caller();
         // Counted before it is taken: between the two an interrupt must not find the lock held and the count zero.
         local::lock_taken();
         let me = percpu::id().0 + 1;
         if self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.wait(me, place);
+            self.wait(me, location);
         }
-        self.note_place(place);
+        self.note_location(location);
         SpinGuard { lock: self, irq, _this_processor_only: PhantomData }
     }
 
     #[cold]
     #[inline(never)]
-    fn wait(&self, me: u32, place: &'static Location<'static>) {
-        local::here().awaits.begin(&self.holder, &self.place, place);
+    fn wait(&self, me: u32, location: &'static Location<'static>) {
+        local::here().awaits.begin(&self.holder, &self.location, location);
         if let Some(holder) = self.holder.load(Ordering::Relaxed).checked_sub(1) {
             let lock = (&raw const self.holder).addr() as u64;
             if let Some(waiting) = WHILE_WAITING.get() {
                 (waiting.contended)(lock, CpuId(holder));
             }
         }
-        self.spin(me, place);
+        self.spin(me, location);
         local::here().awaits.end();
     }
 
-    fn spin(&self, me: u32, place: &Location<'_>) {
+    fn spin(&self, me: u32, location: &Location<'_>) {
         loop {
             let holder = self.holder.load(Ordering::Relaxed);
             if holder == me {
                 local::lock_released();
-                let taken = self.holder().map(|h| h.place);
-                panic!("lock taken at {taken:?} locked again by its own processor at {place}");
+                match self.holder().map(|holder| holder.location) {
+                    Some(taken) => panic!("lock taken at {taken} locked again by its own processor at {location}"),
+                    None => panic!("lock locked again by its own processor at {location}"),
+                }
             }
             if holder == 0 && self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
@@ -130,31 +136,31 @@ impl<T: ?Sized> SpinLock<T> {
     #[inline]
     #[track_caller]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
-        let place = Location::caller();
+        let location = Location::caller();
         local::lock_taken();
         if self.holder.compare_exchange(0, percpu::id().0 + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             local::lock_released();
             return None;
         }
-        self.note_place(place);
+        self.note_location(location);
         Some(SpinGuard { lock: self, irq: None, _this_processor_only: PhantomData })
     }
 
     /// Write down where it was taken; the performance profile leaves that to the holder's stack.
     #[inline(always)]
-    fn note_place(&self, place: &'static Location<'static>) {
+    fn note_location(&self, location: &'static Location<'static>) {
         #[cfg(not(feature = "performance"))]
-        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        self.location.store(core::ptr::from_ref(location).cast_mut(), Ordering::Relaxed);
         #[cfg(feature = "performance")]
-        let _ = place;
+        let _ = location;
     }
 
     /// The current holder; `None` if it is free or the profile does not record call sites.
     pub fn holder(&self) -> Option<Holder> {
         let cpu = self.holder.load(Ordering::Relaxed).checked_sub(1)?;
         // SAFETY: only locations of callers are stored, and those are static.
-        let place = unsafe { self.place.load(Ordering::Relaxed).as_ref() }?;
-        Some(Holder { cpu: CpuId(cpu), place })
+        let location = unsafe { self.location.load(Ordering::Relaxed).as_ref() }?;
+        Some(Holder { cpu: CpuId(cpu), location })
     }
 
     /// Through a unique reference no lock is needed.

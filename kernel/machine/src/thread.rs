@@ -102,8 +102,8 @@ impl<T> Thread<T> {
 
     /// Where it will continue: meaningful when parked, else zeros or stale.
     pub fn resume_point(&self) -> ResumePoint {
-        let [ip, sp, fp] = self.core.resume_point();
-        ResumePoint { ip, sp, fp }
+        let ([ip, sp, fp], saved) = self.core.resume_point();
+        ResumePoint { ip, sp, fp, saved }
     }
 
     /// The user registers saved at its last entry to the kernel, if it has user mode at all. Of a running thread this
@@ -129,6 +129,8 @@ pub struct ResumePoint {
     pub sp: u64,
     /// Frame pointer, the start of a walk.
     pub fp: u64,
+    /// RBX and R12 to R15, which the switch saved too.
+    pub saved: [u64; 5],
 }
 
 impl<T> Thread<T> {

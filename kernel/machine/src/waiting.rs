@@ -11,7 +11,7 @@ pub struct Holder {
     /// The processor that took the lock.
     pub cpu: CpuId,
     /// The call site that took it.
-    pub place: &'static Location<'static>,
+    pub location: &'static Location<'static>,
 }
 
 /// A lock a processor spins for.
@@ -20,7 +20,7 @@ pub struct Awaited {
     /// The lock's virtual address, which identifies it in a dump.
     pub lock: u64,
     /// The call site that waits.
-    pub place: &'static Location<'static>,
+    pub location: &'static Location<'static>,
     /// Its holder; `None` if it was released meanwhile.
     pub holder: Option<Holder>,
 }
@@ -29,13 +29,17 @@ pub struct Awaited {
 pub(crate) struct Waiting {
     lock: AtomicPtr<AtomicU32>,
     taken: AtomicPtr<AtomicPtr<Location<'static>>>,
-    place: AtomicPtr<Location<'static>>,
+    location: AtomicPtr<Location<'static>>,
 }
 
 impl Waiting {
     pub(crate) const fn new() -> Self {
         use core::ptr::null_mut;
-        Self { lock: AtomicPtr::new(null_mut()), taken: AtomicPtr::new(null_mut()), place: AtomicPtr::new(null_mut()) }
+        Self {
+            lock: AtomicPtr::new(null_mut()),
+            taken: AtomicPtr::new(null_mut()),
+            location: AtomicPtr::new(null_mut()),
+        }
     }
 
     /// The processor begins to wait. (An interrupt handler that waits meanwhile makes it forget: less is known then.)
@@ -43,11 +47,11 @@ impl Waiting {
         &self,
         lock: &AtomicU32,
         taken: &AtomicPtr<Location<'static>>,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     ) {
         self.lock.store(core::ptr::null_mut(), Ordering::Relaxed);
         self.taken.store(core::ptr::from_ref(taken).cast_mut(), Ordering::Relaxed);
-        self.place.store(core::ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        self.location.store(core::ptr::from_ref(location).cast_mut(), Ordering::Relaxed);
         self.lock.store(core::ptr::from_ref(lock).cast_mut(), Ordering::Release);
     }
 
@@ -59,14 +63,14 @@ impl Waiting {
     /// What it waits for. Only for a processor that is stopped for good: its lock is alive while it spins.
     pub(crate) fn get(&self) -> Option<Awaited> {
         let lock = self.lock.load(Ordering::Acquire);
-        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and places are alive for
+        // SAFETY: set by a processor that was stopped while it spun for the lock, so lock and locations are alive for
         // ever.
-        let (count, taken, place) = unsafe {
+        let (count, taken, location) = unsafe {
             let taken = self.taken.load(Ordering::Relaxed).as_ref()?;
-            (lock.as_ref()?, taken.load(Ordering::Relaxed).as_ref(), self.place.load(Ordering::Relaxed).as_ref()?)
+            (lock.as_ref()?, taken.load(Ordering::Relaxed).as_ref(), self.location.load(Ordering::Relaxed).as_ref()?)
         };
         let cpu = count.load(Ordering::Relaxed).checked_sub(1);
-        let holder = cpu.zip(taken).map(|(cpu, place)| Holder { cpu: CpuId(cpu), place });
-        Some(Awaited { lock: lock as u64, place, holder })
+        let holder = cpu.zip(taken).map(|(cpu, location)| Holder { cpu: CpuId(cpu), location });
+        Some(Awaited { lock: lock as u64, location, holder })
     }
 }

@@ -282,7 +282,7 @@ fn image(fixed: bool) {
 }
 
 /// The regions of the kernel's half are where boot drew them, and work there.
-pub(super) fn places() {
+pub(super) fn regions() {
     let fixed = boot::info().command_line.split(|byte| *byte == b' ').any(|word| word == b"nokaslr");
     let on_stack = 0u8;
     let large: Vec<u8> = alloc::vec![7; 5 << 20];

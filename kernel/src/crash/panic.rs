@@ -53,9 +53,9 @@ pub fn on_panic(info: &PanicInfo<'_>) -> ! {
         let mut death = Death::new(CauseKind::PANIC, Reason::KERNEL_CRASH, *regs, crash::control_here());
         // What does not fit is cut.
         let _ = write!(death.message, "{}", info.message());
-        if let Some(place) = info.location() {
-            let _ = death.file.write_str(place.file());
-            death.line_column = (place.line(), place.column());
+        if let Some(location) = info.location() {
+            let _ = death.file.write_str(location.file());
+            death.line_column = (location.line(), location.column());
         }
         begin(stage, memory, death)
     })
@@ -183,7 +183,7 @@ fn tell_again(death: &Death, at_work: usize) {
         (Some(DUMP), None) => "the end of the dump",
         _ => "the report",
     };
-    say(format_args!("kwab: another death during {during}, which is given up: {}", text(death.message.bytes())));
+    say(format_args!("kwab: second death during {during}, which is abandoned: {}", text(death.message.bytes())));
     let file = text(death.file.bytes());
     say(format_args!("kwab: at {file}:{} RIP={:016x}", death.line_column.0, death.registers.rip));
     say(format_args!("{}", death.registers));

@@ -75,7 +75,7 @@ fn nowhere(slot: &'static Once<Arc<Mount>>, kind: &'static str, magic: u64) -> &
         }
         let dev = tmpfs::next_dev();
         let inode = Arc::new(AnonInode { attr: Attr::new(dev, crate::fs::attr::S_IFDIR | 0o500, 0, 0, 0) });
-        let root = Dentry::unplaced("anon_inode:", inode);
+        let root = Dentry::detached("anon_inode:", inode);
         let fs = Arc::new(AnonFs { kind, magic, dev, root: root.clone() });
         // Of two that come here at once, one is used.
         let _ = slot.set(Mount::new(fs, root, b"none", 0));
@@ -90,7 +90,7 @@ pub fn open(
     ops: Arc<dyn FileOps>,
     flags: u32,
 ) -> Arc<File> {
-    let path = Path { mount: mount.clone(), dentry: Dentry::unplaced(kind, inode) };
+    let path = Path { mount: mount.clone(), dentry: Dentry::detached(kind, inode) };
     File::new(path, ops, flags)
 }
 

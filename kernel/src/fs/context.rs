@@ -9,11 +9,11 @@ use super::path::Path;
 
 /// Root, working directory and umask.
 pub struct FsContext {
-    places: SpinLock<Places>,
+    directories: SpinLock<Directories>,
     umask: AtomicU32,
 }
 
-struct Places {
+struct Directories {
     root: Path,
     cwd: Path,
 }
@@ -22,36 +22,36 @@ impl FsContext {
     /// At `root`, with the usual umask.
     pub fn new(root: Path) -> Self {
         let cwd = root.clone();
-        Self { places: SpinLock::new(Places { root, cwd }), umask: AtomicU32::new(0o022) }
+        Self { directories: SpinLock::new(Directories { root, cwd }), umask: AtomicU32::new(0o022) }
     }
 
     /// A copy for a task that does not share it.
     #[must_use]
     pub fn fork(&self) -> Arc<Self> {
-        let places = self.places.lock();
-        let copy = Places { root: places.root.clone(), cwd: places.cwd.clone() };
-        Arc::new(Self { places: SpinLock::new(copy), umask: AtomicU32::new(self.umask()) })
+        let directories = self.directories.lock();
+        let copy = Directories { root: directories.root.clone(), cwd: directories.cwd.clone() };
+        Arc::new(Self { directories: SpinLock::new(copy), umask: AtomicU32::new(self.umask()) })
     }
 
     /// Root directory of the process.
     pub fn root(&self) -> Path {
-        self.places.lock().root.clone()
+        self.directories.lock().root.clone()
     }
 
     /// The working directory.
     pub fn cwd(&self) -> Path {
-        self.places.lock().cwd.clone()
+        self.directories.lock().cwd.clone()
     }
 
     /// Changes the root (chroot).
     pub fn set_root(&self, path: Path) {
-        let old = core::mem::replace(&mut self.places.lock().root, path);
+        let old = core::mem::replace(&mut self.directories.lock().root, path);
         drop(old);
     }
 
     /// Changes the working directory.
     pub fn set_cwd(&self, path: Path) {
-        let old = core::mem::replace(&mut self.places.lock().cwd, path);
+        let old = core::mem::replace(&mut self.directories.lock().cwd, path);
         drop(old);
     }
 

@@ -21,6 +21,7 @@ use machine::sync::SpinLock;
 
 use super::Actor as _;
 use crate::mm::frames;
+use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::upper::current;
 
@@ -136,7 +137,7 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
     }
     let number = NUMBERS.fetch_add(1, Relaxed);
     let looks = family == Family::Record && matches!(lock.owner, Owner::Process(..));
-    let released = LOCKS.lock().entry(key).or_default().released.get_or_insert_default().clone();
+    let released = LOCKS.lock().entry(key).or_default().released.get_or_insert_with(new_queue).clone();
     let waited = released.wait(|| {
         let mut table = LOCKS.lock();
         let set = change(table.entry(key).or_default(), family, |locks| locks.set(lock));
@@ -175,6 +176,10 @@ fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: O
         }
     }
     false
+}
+
+fn new_queue() -> Arc<WaitQueue> {
+    Arc::new(WaitQueue::new(WaitReason::FileLock))
 }
 
 /// Gives up a range.

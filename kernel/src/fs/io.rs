@@ -280,7 +280,7 @@ impl<'a> Source<'a> {
     /// Takes bytes into `into`; answers how many there were.
     #[inline]
     pub fn take(&mut self, into: &mut [u8]) -> Result<usize, Errno> {
-        self.drain(into.len(), |place, at, count| match place {
+        self.drain(into.len(), |from, at, count| match from {
             From::User(addr) => {
                 let outcome = user::read_bytes(addr, &mut into[at..at + count]);
                 usercopy(FromUser, addr, count, outcome.as_ref().err());
@@ -296,7 +296,7 @@ impl<'a> Source<'a> {
     /// Takes up to `length` bytes into `frame[offset..]`.
     #[inline]
     pub fn take_frame(&mut self, frame: &Frame, offset: usize, length: usize) -> Result<usize, Errno> {
-        self.drain(length, |place, at, count| match place {
+        self.drain(length, |from, at, count| match from {
             From::User(addr) => frame.copy_from_user(offset + at, addr, count).map_err(|fault| fault.done),
             From::Kernel(bytes) => {
                 frame.write(offset + at, bytes);

@@ -83,24 +83,24 @@ pub struct Mount {
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 static NEXT_GROUP: AtomicU64 = AtomicU64::new(1);
 /// Every mount that is attached, in the order they were made.
-static MOUNTS: SpinLock<Vec<Placed>> = SpinLock::new(Vec::new());
+static MOUNTS: SpinLock<Vec<Mounted>> = SpinLock::new(Vec::new());
 
 /// A mount with the addresses of the mount and dentry it stands at (0 for the root), which is what a walk looks for.
-struct Placed {
+struct Mounted {
     at: (usize, usize),
     mount: Arc<Mount>,
 }
 
-fn key(place: &Path) -> (usize, usize) {
-    (Arc::as_ptr(&place.mount).addr(), Arc::as_ptr(&place.dentry).addr())
+fn key(location: &Path) -> (usize, usize) {
+    (Arc::as_ptr(&location.mount).addr(), Arc::as_ptr(&location.dentry).addr())
 }
 
 impl Drop for Mount {
     /// Drops the mounts below that only this one holds one after the other, however many are stacked.
     fn drop(&mut self) {
-        let mut below = self.at.get_mut().take().map(|place| place.mount);
+        let mut below = self.at.get_mut().take().map(|location| location.mount);
         while let Some(mut last) = below.and_then(Arc::into_inner) {
-            below = last.at.get_mut().take().map(|place| place.mount);
+            below = last.at.get_mut().take().map(|location| location.mount);
         }
     }
 }
@@ -169,7 +169,7 @@ impl Mount {
 
 /// Makes `mount` the root of everything.
 pub fn set_root(mount: &Arc<Mount>) {
-    MOUNTS.lock().push(Placed { at: (0, 0), mount: mount.clone() });
+    MOUNTS.lock().push(Mounted { at: (0, 0), mount: mount.clone() });
 }
 
 /// Puts `mount` at `at`, and copies of it at the same dentry in every mount that shares with that one
@@ -179,17 +179,17 @@ pub fn attach(mount: &Arc<Mount>, at: Path) {
     if at.mount.group() != 0 {
         mount.set_shared(true);
     }
-    place(mount, at);
+    mount_at(mount, at);
     for peer in sharing {
-        place(&mount.bind(mount.root.clone()), peer);
+        mount_at(&mount.bind(mount.root.clone()), peer);
     }
 }
 
-fn place(mount: &Arc<Mount>, at: Path) {
+fn mount_at(mount: &Arc<Mount>, at: Path) {
     at.dentry.set_mounted_on(true);
-    let placed = Placed { at: key(&at), mount: mount.clone() };
+    let mounted = Mounted { at: key(&at), mount: mount.clone() };
     *mount.at.lock() = Some(at);
-    MOUNTS.lock().push(placed);
+    MOUNTS.lock().push(mounted);
 }
 
 /// The same dentry as `at` in the other mounts of its group.
@@ -208,13 +208,13 @@ fn peers(at: &Path) -> Vec<Path> {
 pub fn crossing(at: &Path) -> Option<Arc<Mount>> {
     let wanted = key(at);
     let mounts = MOUNTS.lock();
-    let found = mounts.iter().rev().find(|placed| placed.at == wanted);
-    found.map(|placed| placed.mount.clone())
+    let found = mounts.iter().rev().find(|mounted| mounted.at == wanted);
+    found.map(|mounted| mounted.mount.clone())
 }
 
 /// Every mount, oldest first.
 pub fn all() -> Vec<Arc<Mount>> {
-    MOUNTS.lock().iter().map(|placed| placed.mount.clone()).collect()
+    MOUNTS.lock().iter().map(|mounted| mounted.mount.clone()).collect()
 }
 
 /// Takes the mount away whose top is `top`, and its copies in mounts that share with the one it stands in: EINVAL if it
@@ -224,9 +224,10 @@ pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
     if !top.is_mount_root() {
         return Err(Errno::EINVAL);
     }
-    let place = mount.mounted_at().ok_or(Errno::EBUSY)?;
+    let location = mount.mounted_at().ok_or(Errno::EBUSY)?;
     if !lazy {
-        let within = |other: &Arc<Mount>| other.mounted_at().is_some_and(|place| Arc::ptr_eq(&place.mount, mount));
+        let within =
+            |other: &Arc<Mount>| other.mounted_at().is_some_and(|location| Arc::ptr_eq(&location.mount, mount));
         if all().iter().any(within) {
             return Err(Errno::EBUSY);
         }
@@ -235,7 +236,7 @@ pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
             return Err(Errno::EBUSY);
         }
     }
-    let sharing = peers(&place);
+    let sharing = peers(&location);
     take_away(mount);
     for peer in sharing {
         if let Some(copy) = crossing(&peer).filter(|copy| copy.group() == mount.group() && mount.group() != 0) {
@@ -247,12 +248,13 @@ pub fn detach(top: &Path, lazy: bool) -> Result<(), Errno> {
 
 /// Takes `mount` out of the table and off its mount point.
 fn take_away(mount: &Arc<Mount>) {
-    let gone: Vec<Placed> = MOUNTS.lock().extract_if(.., |placed| Arc::ptr_eq(&placed.mount, mount)).collect();
-    let place = mount.at.lock().take();
+    let gone: Vec<Mounted> = MOUNTS.lock().extract_if(.., |mounted| Arc::ptr_eq(&mounted.mount, mount)).collect();
+    let location = mount.at.lock().take();
     let rest = all();
-    if let Some(place) = place {
-        let covered = |other: &Arc<Mount>| other.mounted_at().is_some_and(|at| Arc::ptr_eq(&at.dentry, &place.dentry));
-        place.dentry.set_mounted_on(rest.iter().any(covered));
+    if let Some(location) = location {
+        let covered =
+            |other: &Arc<Mount>| other.mounted_at().is_some_and(|at| Arc::ptr_eq(&at.dentry, &location.dentry));
+        location.dentry.set_mounted_on(rest.iter().any(covered));
     }
     drop(gone);
 }

@@ -16,7 +16,7 @@ use crate::sched::{Sleep, breathe_or_stop};
 
 /// Makes a directory.
 pub fn make_directory(walk: &Walk<'_>, path: &[u8], mode: u32) -> Result<(), Errno> {
-    let (dir, name) = place_for_new(walk, path, true)?;
+    let (dir, name) = parent_for_new(walk, path, true)?;
     let mode = S_IFDIR | mode & 0o1777 & !walk.context.umask();
     dir.inode().create(&dir.dentry, name, new_node(walk, mode, 0)).map(|_| ())
 }
@@ -30,7 +30,7 @@ pub fn make_node(walk: &Walk<'_>, path: &[u8], mode: u32, rdev: u64) -> Result<P
         _ => return Err(Errno::EINVAL),
     };
     let device = matches!(kind, S_IFCHR | S_IFBLK);
-    let (dir, name) = place_for_new(walk, path, false)?;
+    let (dir, name) = parent_for_new(walk, path, false)?;
     if device && !walk.who.has(cap::MKNOD) {
         return Err(Errno::EPERM);
     }
@@ -44,13 +44,13 @@ pub fn make_symlink(walk: &Walk<'_>, path: &[u8], target: &[u8]) -> Result<(), E
     if target.is_empty() {
         return Err(Errno::ENOENT);
     }
-    let (dir, name) = place_for_new(walk, path, false)?;
+    let (dir, name) = parent_for_new(walk, path, false)?;
     dir.inode().symlink(&dir.dentry, name, target, new_node(walk, S_IFLNK | 0o777, 0)).map(|_| ())
 }
 
 /// Gives the file at `from` another name.
 pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno> {
-    let (dir, name) = place_for_new(walk, path, false)?;
+    let (dir, name) = parent_for_new(walk, path, false)?;
     if !Arc::ptr_eq(&from.mount, &dir.mount) {
         return Err(Errno::EXDEV);
     }
@@ -178,7 +178,7 @@ impl Walk<'_> {
 }
 
 /// The directory and name for something new: EEXIST if it is there already.
-fn place_for_new<'p>(walk: &Walk<'_>, path: &'p [u8], directory: bool) -> Result<(Path, &'p [u8]), Errno> {
+fn parent_for_new<'p>(walk: &Walk<'_>, path: &'p [u8], directory: bool) -> Result<(Path, &'p [u8]), Errno> {
     let Parent { dir, name, wants_dir, .. } = walk.parent(path)?;
     let Some(name) = name else { return Err(Errno::EEXIST) };
     match walk.child_here(&dir, name) {
@@ -217,7 +217,7 @@ fn new_node(walk: &Walk<'_>, mode: u32, rdev: u64) -> NewNode {
 
 /// The directory at `path`, to stand in (chdir, chroot).
 pub fn find_directory(walk: &Walk<'_>, path: &[u8]) -> Result<Path, Errno> {
-    let place = walk.find(path, Last::Follow)?;
-    place.inode().attr().check_search(&walk.who)?;
-    Ok(place)
+    let location = walk.find(path, Last::Follow)?;
+    location.inode().attr().check_search(&walk.who)?;
+    Ok(location)
 }

@@ -45,7 +45,7 @@ impl How {
 pub fn open(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Arc<File>, Errno> {
     how.flags |= O_LARGEFILE as u32;
     if how.has(O_PATH) {
-        return open_place(walk, path, how);
+        return open_path_only(walk, path, how);
     }
     if how.has(O_TMPFILE) {
         return open_unnamed(walk, path, how);
@@ -54,35 +54,35 @@ pub fn open(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Arc<File>, Err
         return open_or_create(walk, path, how);
     }
     let last = if how.has(O_NOFOLLOW) { Last::Keep } else { Last::Follow };
-    let place = walk.find(path, last)?;
-    open_found(walk, place, how)
+    let location = walk.find(path, last)?;
+    open_found(walk, location, how)
 }
 
 /// Opens a path that exists, checking what its owner grants.
-pub fn open_found(walk: &Walk<'_>, place: Path, how: How) -> Result<Arc<File>, Errno> {
-    check_kind(&place, how)?;
-    let attr = place.inode().attr();
+pub fn open_found(walk: &Walk<'_>, location: Path, how: How) -> Result<Arc<File>, Errno> {
+    check_kind(&location, how)?;
+    let attr = location.inode().attr();
     attr.check(&walk.who, how.wish())?;
     if how.has(O_NOATIME) && !walk.who.owns(attr.uid()) {
         return Err(Errno::EPERM);
     }
     let regular = attr.kind() == S_IFREG;
     if how.wish() & WRITE != 0 && (regular || attr.is_dir()) {
-        place.check_writable()?;
+        location.check_writable()?;
     }
     // O_TRUNC counts as writing, with O_RDONLY too.
     if regular && how.wish() & WRITE != 0 {
         attr.begin_write()?;
     }
     if regular && how.has(O_TRUNC) {
-        let cut = if place.inode().size() > 0 { place.inode().truncate(0) } else { Ok(()) };
+        let cut = if location.inode().size() > 0 { location.inode().truncate(0) } else { Ok(()) };
         if cut.is_err() || how.flags & O_ACCMODE == 0 {
             attr.end_write();
         }
         cut?;
         attr.drop_set_id();
     }
-    finish(place, how)
+    finish(location, how)
 }
 
 /// Opens a file for execution: EACCES unless it is a regular file that may be executed. Writing to it is ETXTBSY while
@@ -92,46 +92,46 @@ pub fn open_exec(walk: &Walk<'_>, path: &[u8], last: Last) -> Result<Arc<File>, 
 }
 
 /// [`open_exec`] for a path already resolved (execveat with AT_EMPTY_PATH).
-pub fn exec_found(walk: &Walk<'_>, place: Path) -> Result<Arc<File>, Errno> {
-    let attr = place.inode().attr();
+pub fn exec_found(walk: &Walk<'_>, location: Path) -> Result<Arc<File>, Errno> {
+    let attr = location.inode().attr();
     match attr.kind() {
         S_IFREG => {}
         S_IFLNK => return Err(Errno::ELOOP),
         _ => return Err(Errno::EACCES),
     }
-    if place.mount.flags() & MS_NOEXEC != 0 {
+    if location.mount.flags() & MS_NOEXEC != 0 {
         return Err(Errno::EACCES);
     }
     attr.check(&walk.who, EXECUTE)?;
     attr.begin_exec()?;
     let request = OpenRequest { flags: 0 };
-    let opened = place.inode().clone().open(&request);
+    let opened = location.inode().clone().open(&request);
     if opened.is_err() {
-        place.inode().attr().end_exec();
+        location.inode().attr().end_exec();
     }
-    Ok(File::holding(place, opened?, O_LARGEFILE as u32, Hold::Execution))
+    Ok(File::holding(location, opened?, O_LARGEFILE as u32, Hold::Execution))
 }
 
-fn check_kind(place: &Path, how: How) -> Result<(), Errno> {
-    match place.inode().attr().kind() {
+fn check_kind(location: &Path, how: How) -> Result<(), Errno> {
+    match location.inode().attr().kind() {
         S_IFLNK if how.has(O_DIRECTORY) => Err(Errno::ENOTDIR),
         S_IFLNK => Err(Errno::ELOOP),
         S_IFDIR if how.flags & (O_ACCMODE | O_CREAT as u32 | O_TRUNC as u32) != 0 => Err(Errno::EISDIR),
         S_IFDIR => Ok(()),
         _ if how.has(O_DIRECTORY) => Err(Errno::ENOTDIR),
         S_IFSOCK => Err(Errno::ENXIO),
-        S_IFCHR | S_IFBLK if place.mount.flags() & MS_NODEV != 0 => Err(Errno::EACCES),
+        S_IFCHR | S_IFBLK if location.mount.flags() & MS_NODEV != 0 => Err(Errno::EACCES),
         _ => Ok(()),
     }
 }
 
 /// The permissions are settled and a writer is counted: asks the inode for its operations.
-fn finish(place: Path, how: How) -> Result<Arc<File>, Errno> {
+fn finish(location: Path, how: How) -> Result<Arc<File>, Errno> {
     let request = OpenRequest { flags: how.flags };
-    match place.inode().clone().open(&request) {
-        Ok(ops) => Ok(File::new(place, ops, how.flags)),
+    match location.inode().clone().open(&request) {
+        Ok(ops) => Ok(File::new(location, ops, how.flags)),
         Err(error) => {
-            let attr = place.inode().attr();
+            let attr = location.inode().attr();
             if attr.kind() == S_IFREG && how.flags & O_ACCMODE != 0 {
                 attr.end_write();
             }
@@ -140,14 +140,14 @@ fn finish(place: Path, how: How) -> Result<Arc<File>, Errno> {
     }
 }
 
-fn open_place(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
     let last = if how.has(O_NOFOLLOW) { Last::Keep } else { Last::Follow };
-    let place = walk.find(path, last)?;
-    if how.has(O_DIRECTORY) && !place.inode().attr().is_dir() {
+    let location = walk.find(path, last)?;
+    if how.has(O_DIRECTORY) && !location.inode().attr().is_dir() {
         return Err(Errno::ENOTDIR);
     }
     let kept = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
-    Ok(File::new(place, Arc::new(PlaceOnly), kept))
+    Ok(File::new(location, Arc::new(PathOnly), kept))
 }
 
 fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
@@ -159,12 +159,12 @@ fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Err
     dir.inode().attr().check(&walk.who, WRITE)?;
     dir.check_writable()?;
     let dentry = dir.inode().create_unnamed(&dir.dentry, new_file(walk, dir.inode().attr(), how))?;
-    let place = Path { mount: dir.mount, dentry };
+    let location = Path { mount: dir.mount, dentry };
     if !how.has(O_EXCL) {
-        place.inode().attr().set_linkable();
+        location.inode().attr().set_linkable();
     }
-    place.inode().attr().begin_write()?;
-    finish(place, How { flags: how.flags & !(O_TMPFILE as u32), ..how })
+    location.inode().attr().begin_write()?;
+    finish(location, How { flags: how.flags & !(O_TMPFILE as u32), ..how })
 }
 
 fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
@@ -176,9 +176,9 @@ fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, E
             Found::Link(dir, target) => (dir, target),
         };
         match target {
-            LinkTarget::Jump(place) => {
-                let place = walk.jump(&dir, place)?;
-                return open_found(walk, place, without_create(how));
+            LinkTarget::Jump(location) => {
+                let location = walk.jump(&dir, location)?;
+                return open_found(walk, location, without_create(how));
             }
             LinkTarget::Text(target) => {
                 found = create_at(walk, walk.parent_of_target(dir, &target, &mut links)?, how)?;
@@ -198,17 +198,17 @@ fn create_at(walk: &Walk<'_>, parent: Parent<'_>, how: How) -> Result<Found, Err
         return Err(Errno::EISDIR);
     }
     match walk.child(&parent.dir, name) {
-        Ok(place) => {
+        Ok(location) => {
             if how.has(O_EXCL) {
                 return Err(Errno::EEXIST);
             }
-            if place.inode().attr().kind() == S_IFLNK && !how.has(O_NOFOLLOW) {
+            if location.inode().attr().kind() == S_IFLNK && !how.has(O_NOFOLLOW) {
                 walk.count_link(&mut 0)?;
-                walk.check_trailing(&parent.dir, place.inode().attr())?;
-                let target = place.inode().link_target()?;
+                walk.check_trailing(&parent.dir, location.inode().attr())?;
+                let target = location.inode().link_target()?;
                 return Ok(Found::Link(parent.dir, target));
             }
-            open_found(walk, place, how).map(Found::File)
+            open_found(walk, location, how).map(Found::File)
         }
         Err(Errno::ENOENT) => {
             parent.dir.inode().attr().check(&walk.who, WRITE)?;
@@ -220,11 +220,11 @@ fn create_at(walk: &Walk<'_>, parent: Parent<'_>, how: How) -> Result<Found, Err
                 Err(Errno::EEXIST) if !how.has(O_EXCL) => return create_at(walk, parent, how),
                 other => other?,
             };
-            let place = Path { mount: parent.dir.mount, dentry };
+            let location = Path { mount: parent.dir.mount, dentry };
             if how.flags & O_ACCMODE != 0 {
-                place.inode().attr().begin_write()?;
+                location.inode().attr().begin_write()?;
             }
-            finish(place, how).map(Found::File)
+            finish(location, how).map(Found::File)
         }
         Err(error) => Err(error),
     }
@@ -240,6 +240,6 @@ fn new_file(walk: &Walk<'_>, dir: &Attr, how: How) -> NewNode {
 }
 
 /// A description that only holds a path (O_PATH).
-struct PlaceOnly;
+struct PathOnly;
 
-impl FileOps for PlaceOnly {}
+impl FileOps for PathOnly {}

@@ -214,7 +214,7 @@ impl Walk<'_> {
             self.check_trailing(&dir, link.inode.attr())?;
         }
         match link.inode.link_target()? {
-            LinkTarget::Jump(place) => self.jump(&dir, place),
+            LinkTarget::Jump(location) => self.jump(&dir, location),
             LinkTarget::Text(target) => {
                 if target.is_empty() {
                     return Err(Errno::ENOENT);
@@ -225,19 +225,19 @@ impl Walk<'_> {
         }
     }
 
-    /// Follows a link in `dir` that leads to `place` whatever its name: ELOOP or EXDEV where the restrictions forbid
+    /// Follows a link in `dir` that leads to `location` whatever its name: ELOOP or EXDEV where the restrictions forbid
     /// that.
-    pub fn jump(&self, dir: &Path, place: Path) -> Result<Path, Errno> {
+    pub fn jump(&self, dir: &Path, location: Path) -> Result<Path, Errno> {
         if self.restrict & RESOLVE_NO_MAGICLINKS as u32 != 0 {
             return Err(Errno::ELOOP);
         }
         if self.restrict & (RESOLVE_BENEATH | RESOLVE_IN_ROOT) as u32 != 0 {
             return Err(Errno::EXDEV);
         }
-        if !Arc::ptr_eq(&dir.mount, &place.mount) {
+        if !Arc::ptr_eq(&dir.mount, &location.mount) {
             self.check_crossing()?;
         }
-        Ok(place)
+        Ok(location)
     }
 
     /// `fs.protected_symlinks`, on: EACCES for a link at the end of a path that stands in a sticky directory all may

@@ -20,6 +20,7 @@ use machine::user;
 
 use super::key::{Key, Need, key};
 use crate::sched::{self, Sleep, breathe_or_stop};
+use crate::sync::WaitReason;
 use crate::task::signal;
 use crate::task::{Task, ThreadRef, Tid, current, tree};
 
@@ -149,7 +150,7 @@ pub fn lock(addr: u64, private: bool, patience: Patience) -> Result<(), Errno> {
         } else if signal::is_pending(&current(), Sleep::Interruptible) {
             Err(Errno::ERESTARTNOINTR)
         } else {
-            sched::sleep(deadline);
+            sched::sleep_for(WaitReason::FutexOwnership.number(), addr, deadline);
             continue;
         };
         sched::cancel_sleep();

@@ -15,6 +15,7 @@ use super::key::{Key, Need, key};
 use super::pi::{self, Attempt};
 use super::{ALL_BITS, Waiter, bucket, leave, queue_if};
 use crate::sched::{self, Sleep};
+use crate::sync::WaitReason;
 use crate::task::current;
 use crate::task::signal;
 use core::sync::atomic::AtomicBool;
@@ -39,7 +40,7 @@ pub fn wait(addr: u64, target: u64, private: bool, value: u32, deadline: Option<
         sched::prepare_to_sleep(Sleep::Interruptible);
         let timed_out = deadline.is_some_and(|at| now() >= at);
         if !owner.is_granted() && !timed_out && !signal::is_pending(&current(), Sleep::Interruptible) {
-            sched::sleep(deadline);
+            sched::sleep_for(WaitReason::Futex.number(), addr, deadline);
             continue;
         }
         sched::cancel_sleep();

@@ -22,6 +22,7 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::{self, anon};
 use crate::mm::frames;
 use crate::sched::breathe;
+use crate::sync::WaitReason;
 use crate::sync::wait::{HookId, WaitError, WaitQueue, Waiter, Wake};
 use crate::task::account::{Account, Charge, Kind};
 use crate::task::current;
@@ -94,7 +95,7 @@ pub fn create() -> Arc<File> {
     let epoll = Epoll {
         items: SpinLock::new(BTreeMap::new()),
         ready: SpinLock::new(VecDeque::new()),
-        queue: WaitQueue::new(),
+        queue: WaitQueue::new(WaitReason::EpollEvent),
         watchers: SpinLock::new(Vec::new()),
         account: current().creds.with(|creds| creds.account.clone()),
     };

@@ -10,6 +10,7 @@ use machine::sync::SpinLock;
 use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 
 /// A counter that can be waited for (eventfd(2)).
@@ -27,8 +28,9 @@ const MOST: u64 = u64::MAX - 1;
 
 /// Makes a counter at `count`; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(count: u64, semaphore: bool, flags: u32) -> Arc<File> {
-    let readable = WaitQueue::new();
-    let counter = EventFd { count: SpinLock::new(count), semaphore, readable, writable: WaitQueue::new() };
+    let readable = WaitQueue::new(WaitReason::EventfdCount);
+    let counter =
+        EventFd { count: SpinLock::new(count), semaphore, readable, writable: WaitQueue::new(WaitReason::EventfdRoom) };
     anon::open_shared("anon_inode:[eventfd]", Arc::new(counter), flags | READ_WRITE)
 }
 

@@ -23,6 +23,7 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
 use crate::mm::frames;
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task::account::Charge;
 use crate::task::signal;
@@ -118,8 +119,8 @@ impl Queue {
         Arc::new(Self {
             attr: anon::attr(anon::queues(), S_IFREG | mode),
             messages: SpinLock::new(Messages::new(most, longest)),
-            arrived: WaitQueue::new(),
-            room: WaitQueue::new(),
+            arrived: WaitQueue::new(WaitReason::Message),
+            room: WaitQueue::new(WaitReason::MessageRoom),
             receivers: AtomicUsize::new(0),
             notify: SpinLock::new(None),
             _bytes: bytes,

@@ -22,6 +22,7 @@ use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::{Sink, Source};
 use crate::fs::{self, anon};
 use crate::inject;
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::user::UserPtr;
 
@@ -66,7 +67,16 @@ impl Pipe {
             reader_opens: 0,
             writer_opens: 0,
         };
-        Ok(Arc::new(Self { state: SpinLock::new(state), readable: WaitQueue::new(), writable: WaitQueue::new() }))
+        Ok(Arc::new(Self {
+            state: SpinLock::new(state),
+            readable: WaitQueue::new(WaitReason::PipeData),
+            writable: WaitQueue::new(WaitReason::PipeRoom),
+        }))
+    }
+
+    /// Wakes a writer, now that there are `room` bytes: `PIPE_BUF` serve any, fewer may not serve the first.
+    fn wake_writers(&self, room: usize) {
+        if room < PIPE_BUF { self.writable.wake_all() } else { self.writable.wake_one() }
     }
 
     fn end(self: &Arc<Self>, reads: bool, writes: bool) -> Arc<PipeEnd> {
@@ -246,9 +256,9 @@ impl PipeEnd {
                     result
                 }
             };
-            let rest = !state.ring.is_empty();
+            let (rest, room) = (!state.ring.is_empty(), state.capacity - state.ring.len());
             drop(state);
-            self.pipe.writable.wake_all();
+            self.pipe.wake_writers(room);
             if rest {
                 self.pipe.readable.wake_next();
             }
@@ -294,6 +304,23 @@ impl PipeEnd {
     }
 }
 
+impl PipeEnd {
+    /// Sleeps until all is written. Writers wait exclusively: one that is served passes on the room it leaves.
+    fn wait_to_write(&self, source: &mut Source<'_>, atomic: bool, packets: bool) -> Result<(), Errno> {
+        let attempt = || self.try_write(source, atomic, packets).transpose();
+        let written = self.pipe.writable.wait_exclusive(None, attempt).map_err(Errno::from).flatten();
+        let state = self.pipe.state.lock();
+        let room = state.capacity - state.ring.len();
+        drop(state);
+        match room {
+            0 => {}
+            1..PIPE_BUF => self.pipe.writable.wake_all(),
+            _ => self.pipe.writable.wake_next(),
+        }
+        written
+    }
+}
+
 impl FileOps for PipeEnd {
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         if sink.left() == 0 {
@@ -316,12 +343,7 @@ impl FileOps for PipeEnd {
         let packets = file.flags() & O_DIRECT as u32 != 0;
         let result = match self.try_write(source, atomic, packets) {
             Ok(None) if file.is_nonblocking() => Err(Errno::EAGAIN),
-            Ok(None) => self
-                .pipe
-                .writable
-                .wait(|| self.try_write(source, atomic, packets).transpose())
-                .map_err(Errno::from)
-                .flatten(),
+            Ok(None) => self.wait_to_write(source, atomic, packets),
             other => other.map(|_| ()),
         };
         if result == Err(Errno::EPIPE) {

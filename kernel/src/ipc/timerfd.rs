@@ -16,6 +16,7 @@ use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
 use crate::sched::timer::{Action, Armed, Expire, arm};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task::clock::Clock;
 
@@ -63,8 +64,12 @@ const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
-    let timer =
-        Arc::new(TimerFd { clock, wakes, state: SpinLock::new(TimerFdState::default()), readable: WaitQueue::new() });
+    let timer = Arc::new(TimerFd {
+        clock,
+        wakes,
+        state: SpinLock::new(TimerFdState::default()),
+        readable: WaitQueue::new(WaitReason::TimerfdExpiry),
+    });
     if clock == Clock::Real {
         let mut timers = ON_THE_WALL.lock();
         timers.retain(|timer| timer.strong_count() > 0);

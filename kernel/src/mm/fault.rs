@@ -116,21 +116,21 @@ impl AddressSpace {
             Action::Retry => Ok(()),
             Action::Zero => {
                 let frame = Frame::alloc_zeroed().map_err(|_| Unresolved::OutOfMemory)?;
-                self.place(vma, page, frame, true, TAG_ANON)
+                self.map_frame(vma, page, frame, true, TAG_ANON)
             }
             Action::FileFrame { writable: true } => {
                 let (frame, tag) = written_page(vma, page)?;
-                self.place(vma, page, frame, true, tag)
+                self.map_frame(vma, page, frame, true, tag)
             }
             Action::FileFrame { writable: false } => self.map_around(vma, page),
             Action::FileCopy => {
                 let (cached, tag) = file_page(vma, page, PageUse::Read)?;
                 if inject::is(Fault::CacheWritable) {
-                    return self.place(vma, page, cached, true, tag);
+                    return self.map_frame(vma, page, cached, true, tag);
                 }
                 let frame = Frame::alloc().map_err(|_| Unresolved::OutOfMemory)?;
                 frame.copy_page_from(&cached);
-                self.place(vma, page, frame, true, TAG_ANON)
+                self.map_frame(vma, page, frame, true, TAG_ANON)
             }
             Action::CopyMapped | Action::Reclaim => self.make_private(vma, page),
             Action::MakeWritable => self.make_writable(vma, page),
@@ -157,7 +157,7 @@ impl AddressSpace {
         self.space.protect(PageRange::one(page), rule).map_err(|_| Unresolved::OutOfMemory)
     }
 
-    fn place(&self, vma: &Vma, page: UserPage, frame: Frame, writable: bool, tag: u8) -> Result<(), Unresolved> {
+    fn map_frame(&self, vma: &Vma, page: UserPage, frame: Frame, writable: bool, tag: u8) -> Result<(), Unresolved> {
         match self.space.map(page, frame, rights(vma.prot, writable, tag)) {
             Ok(()) => {
                 self.count(tag, 1);

@@ -214,8 +214,8 @@ pub fn give_block(first: FrameNumber, order: u8) {
 /// fortress profile stops there, and does not believe a frame to be free that still has references.
 fn released(frame: FrameNumber, accepted: bool) {
     if cfg!(feature = "fortress") {
-        assert!(accepted, "frame {:#x} was given back twice", frame.0);
+        assert!(accepted, "frame {:#x} was freed twice", frame.0);
         let state = machine::frame::state(frame);
-        assert!(state == machine::frame::FrameState::Free, "frame {:#x} given back in state {state:?}", frame.0);
+        assert!(state == machine::frame::FrameState::Free, "frame {:#x} was freed in state {state:?}", frame.0);
     }
 }

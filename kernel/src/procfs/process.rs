@@ -145,7 +145,7 @@ pub(super) fn escape(out: &mut Vec<u8>, name: &[u8], special: &[u8]) {
     }
 }
 
-fn place_of(mount: &Mount) -> Vec<u8> {
+fn mount_point_of(mount: &Mount) -> Vec<u8> {
     let root = task::current().fs().root();
     mount.mounted_at().map_or_else(|| b"/".to_vec(), |at| at.display(&root))
 }
@@ -156,7 +156,7 @@ pub(super) fn mounts(_target: Target) -> Result<Vec<u8>, Errno> {
         let source = if mount.source.is_empty() { b"none" } else { &mount.source[..] };
         escape(&mut out, source, SEPARATORS);
         out.push(b' ');
-        escape(&mut out, &place_of(&mount), SEPARATORS);
+        escape(&mut out, &mount_point_of(&mount), SEPARATORS);
         out.extend_from_slice(format!(" {} ", mount.fs.kind()).as_bytes());
         out.extend_from_slice(&flags_of(&mount));
         out.extend_from_slice(&mount.fs.options());
@@ -171,7 +171,7 @@ pub(super) fn mountinfo(_target: Target) -> Result<Vec<u8>, Errno> {
         let parent = mount.mounted_at().map_or(mount.id, |at| at.mount.id);
         let (major, minor) = crate::fs::dev::split(mount.fs.dev());
         out.extend_from_slice(format!("{} {parent} {major}:{minor} / ", mount.id).as_bytes());
-        escape(&mut out, &place_of(&mount), SEPARATORS);
+        escape(&mut out, &mount_point_of(&mount), SEPARATORS);
         out.push(b' ');
         out.extend_from_slice(&flags_of(&mount));
         out.extend_from_slice(format!(" - {} ", mount.fs.kind()).as_bytes());

@@ -160,9 +160,12 @@ pub(super) fn cpuinfo(_: Target) -> Text {
         // Writing to a string cannot fail.
         let _ = write!(
             out,
-            "processor\t: {number}\nvendor_id\t: {vendor}\ncpu family\t: {}\nmodel\t\t: {}\nmodel name\t: {}\nstepping\t: {}\n\
-             cpu MHz\t\t: {}.{:03}\nphysical id\t: 0\nsiblings\t: {count}\ncore id\t\t: {number}\ncpu cores\t: {count}\n\
-             fpu\t\t: yes\nfpu_exception\t: yes\nwp\t\t: yes\nflags\t\t: fpu tsc msr pae cx8 apic sep cmov mmx fxsr sse sse2 syscall nx lm\n\
+            "processor\t: {number}\nvendor_id\t: {vendor}\ncpu family\t: {}\nmodel\t\t: {}\n\
+             model name\t: {}\nstepping\t: {}\n\
+             cpu MHz\t\t: {}.{:03}\nphysical id\t: 0\nsiblings\t: {count}\ncore id\t\t: {number}\n\
+             cpu cores\t: {count}\n\
+             fpu\t\t: yes\nfpu_exception\t: yes\nwp\t\t: yes\n\
+             flags\t\t: fpu tsc msr pae cx8 apic sep cmov mmx fxsr sse sse2 syscall nx lm\n\
              bogomips\t: {}.{:02}\naddress sizes\t: 40 bits physical, 48 bits virtual\n\n",
             info.family,
             info.model_number,
@@ -259,7 +262,8 @@ pub(super) fn stat(_: Target) -> Text {
     let boot = machine::time::wall_at_boot() / 1_000_000_000;
     let _ = write!(
         out,
-        "intr 0\nctxt {switches}\nbtime {boot}\nprocesses {}\nprocs_running {}\nprocs_blocked 0\nsoftirq 0 0 0 0 0 0 0 0 0 0 0\n",
+        "intr 0\nctxt {switches}\nbtime {boot}\nprocesses {}\nprocs_running {}\nprocs_blocked 0\n\
+         softirq 0 0 0 0 0 0 0 0 0 0 0\n",
         tree::last_pid(),
         sched::runnable().max(1)
     );

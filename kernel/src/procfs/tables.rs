@@ -124,7 +124,11 @@ const SYS: &[ProcEntry] = &[
 
 const NET: &[ProcEntry] = &[
     file("dev", |_| {
-        Ok(b"Inter-|   Receive                                                |  Transmit\n face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n".to_vec())
+        Ok(b"\
+            Inter-|   Receive                                                |  Transmit\n\
+            \x20face |bytes    packets errs drop fifo frame compressed multicast|\
+            bytes    packets errs drop fifo colls carrier compressed\n"
+            .to_vec())
     }),
     file("unix", |_| Ok(b"Num       RefCount Protocol Flags    Type St Inode Path\n".to_vec())),
 ];

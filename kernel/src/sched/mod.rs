@@ -170,9 +170,13 @@ pub fn prepare_to_sleep(sleep: Sleep) {
 }
 
 /// Gives the processor away until woken, at the latest at `deadline`.
-pub fn sleep(deadline: Option<Nanos>) {
+///
+/// A dump names what it waits for: `reason` is a number of [`crate::sync::WaitReason`], `object` the address of the
+/// queue, mutex or futex, 0 for none.
+pub fn sleep_for(reason: u8, object: u64, deadline: Option<Nanos>) {
     let me = current();
     me.sched().voluntary.fetch_add(1, Ordering::Relaxed);
+    me.sched().begin_wait(reason, object, deadline);
     match deadline {
         None => schedule(),
         Some(at) => {
@@ -181,6 +185,7 @@ pub fn sleep(deadline: Option<Nanos>) {
             timer.disarm();
         }
     }
+    me.sched().end_wait();
 }
 
 /// Stays awake after [`prepare_to_sleep`].

@@ -35,12 +35,30 @@ pub struct SchedState {
     pub slack: AtomicU64,
     /// The slack it began with, which 0 asks back.
     pub default_slack: u64,
-    /// Address of the queue it sleeps in, 0 for none: for dumps.
-    pub waits_in: AtomicU64,
+    /// What it sleeps for, of which object, and until when at the latest: for dumps.
+    wait_reason: AtomicU8,
+    wait_object: AtomicU64,
+    wakes_at: AtomicU64,
     /// When what it waits for last went to another waiter.
     progress: AtomicU64,
     pub(super) split: Split,
 }
+
+/// What a thread sleeps for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// Number of the reason, 0 for none ([`crate::sync::WaitReason`]).
+    pub reason: u8,
+    /// Address of the queue, mutex or futex; 0 for none.
+    pub object: u64,
+    /// When the sleep ends at the latest (of [`now`]).
+    pub deadline: Option<Nanos>,
+    /// Since when it has been in its present state without progress.
+    pub since: Nanos,
+}
+
+/// The deadline of a sleep without one.
+const NEVER: Nanos = Nanos::MAX;
 
 /// Nanoseconds of timer slack of a thread that nothing else was asked for (prctl(2)).
 const DEFAULT_SLACK: u64 = 50_000;
@@ -108,7 +126,9 @@ impl SchedState {
             idle,
             slack: AtomicU64::new(DEFAULT_SLACK),
             default_slack: DEFAULT_SLACK,
-            waits_in: AtomicU64::new(0),
+            wait_reason: AtomicU8::new(0),
+            wait_object: AtomicU64::new(0),
+            wakes_at: AtomicU64::new(NEVER),
             progress: AtomicU64::new(0),
             split: Split::default(),
         }
@@ -125,11 +145,24 @@ impl SchedState {
         self.idle
     }
 
-    /// Address of the queue it sleeps in (0 for none), and since when it has been in its present state without
-    /// progress.
-    pub fn waits(&self) -> (u64, Nanos) {
-        let since = self.since.load(Ordering::Relaxed).max(self.progress.load(Ordering::Relaxed));
-        (self.waits_in.load(Ordering::Relaxed), since)
+    /// What it sleeps for. Of a thread that runs the answer is that of no wait.
+    pub fn waits(&self) -> Wait {
+        Wait {
+            reason: self.wait_reason.load(Ordering::Relaxed),
+            object: self.wait_object.load(Ordering::Relaxed),
+            deadline: Some(self.wakes_at.load(Ordering::Relaxed)).filter(|at| *at != NEVER),
+            since: self.since.load(Ordering::Relaxed).max(self.progress.load(Ordering::Relaxed)),
+        }
+    }
+
+    pub(super) fn begin_wait(&self, reason: u8, object: u64, deadline: Option<Nanos>) {
+        self.wait_reason.store(reason, Ordering::Relaxed);
+        self.wait_object.store(object, Ordering::Relaxed);
+        self.wakes_at.store(deadline.unwrap_or(NEVER), Ordering::Relaxed);
+    }
+
+    pub(super) fn end_wait(&self) {
+        self.begin_wait(0, 0, None);
     }
 
     /// Notes that a waiter before it had its turn: however long the line, a thread in it is not hung.

@@ -12,6 +12,7 @@ use machine::claim::{Claim, Claimed, Parking};
 use machine::sync::SpinLock;
 use machine::time::now;
 
+use super::WaitReason;
 use crate::sched::{self, Schedulable as _, Sleep};
 use crate::upper::{ThreadRef, current};
 
@@ -65,7 +66,7 @@ impl<T> Mutex<T> {
             if taken.is_some() {
                 sched::cancel_sleep();
             } else {
-                sched::sleep(None);
+                sched::sleep_for(WaitReason::Mutex.number(), address as u64, None);
             }
             let mut waiting = list.lock();
             let mine = waiting.iter().position(|(_, thread)| core::ptr::eq(&**thread, &*me));

@@ -17,12 +17,13 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use linux_abi::Errno;
 use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
+use super::WaitReason;
 use crate::sched::{self, Schedulable as _, Sleep};
 use crate::upper::{Thread, ThreadRef, current};
 
@@ -57,7 +58,7 @@ pub fn sleep_until(deadline: Nanos, kind: Sleep) -> Result<(), WaitError> {
             sched::cancel_sleep();
             return Err(WaitError::Interrupted);
         }
-        sched::sleep(Some(deadline));
+        sched::sleep_for(WaitReason::Time.number(), 0, Some(deadline));
     }
 }
 
@@ -116,7 +117,9 @@ impl Woken {
 
 /// A queue of waiters.
 pub struct WaitQueue {
-    waiting: AtomicUsize,
+    /// As 32 bits it shares a word with the reason.
+    waiting: AtomicU32,
+    reason: WaitReason,
     entries: SpinLock<Entries>,
 }
 
@@ -179,17 +182,11 @@ impl Entries {
     }
 }
 
-impl Default for WaitQueue {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl WaitQueue {
-    /// A queue without waiters.
-    pub const fn new() -> Self {
+    /// A queue without waiters, for threads that wait for `reason`.
+    pub const fn new(reason: WaitReason) -> Self {
         let entries = Entries { threads: VecDeque::new(), hooks: None };
-        Self { waiting: AtomicUsize::new(0), entries: SpinLock::new(entries) }
+        Self { reason, waiting: AtomicU32::new(0), entries: SpinLock::new(entries) }
     }
 
     /// Wakes all waiters.
@@ -242,7 +239,7 @@ impl WaitQueue {
         let mut entries = self.entries.lock();
         let first = entries.threads.iter().position(|sleeper| sleeper.exclusive);
         let next = first.and_then(|at| entries.threads.remove(at));
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         if let Some(next) = next {
             sched::wake(&next.thread);
@@ -256,7 +253,7 @@ impl WaitQueue {
         if let Some(hooks) = &entries.hooks {
             hooks.first.iter().chain(hooks.more.values()).for_each(|hook| woken.push(hook));
         }
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         woken.run();
     }
@@ -314,9 +311,7 @@ impl WaitQueue {
                 None if me.is_interrupted(sleep) => Some(WaitError::Interrupted),
                 None if deadline.is_some_and(|at| now() >= at) => Some(WaitError::TimedOut),
                 None => {
-                    me.sched().waits_in.store(core::ptr::from_ref(self).addr() as u64, Ordering::Relaxed);
-                    sched::sleep(deadline);
-                    me.sched().waits_in.store(0, Ordering::Relaxed);
+                    sched::sleep_for(self.reason.number(), core::ptr::from_ref(self).addr() as u64, deadline);
                     self.remove_thread(&me);
                     // Woken as fast as it sleeps, a long transfer never comes to rest otherwise.
                     sched::breathe();
@@ -340,7 +335,7 @@ impl WaitQueue {
     pub fn add_hook(&self, hook: Arc<dyn Wake>) {
         let mut entries = self.entries.lock();
         let replaced = entries.hooks.get_or_insert_default().insert(hook);
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         drop(replaced);
     }
@@ -353,7 +348,7 @@ impl WaitQueue {
         let mut entries = self.entries.lock();
         let gone = entries.hooks.as_mut().and_then(|hooks| hooks.remove(hook.id()));
         let empty = entries.hooks.take_if(|hooks| hooks.len() == 0);
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         drop((gone, empty));
     }
@@ -361,7 +356,7 @@ impl WaitQueue {
     fn add_thread(&self, thread: ThreadRef, exclusive: bool) {
         let mut entries = self.entries.lock();
         entries.threads.push_back(Sleeper { thread, exclusive });
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
     }
 
     /// Takes the running thread out; whether it was still queued.
@@ -373,7 +368,7 @@ impl WaitQueue {
         let at = entries.threads.iter().position(|sleeper| core::ptr::eq(&*sleeper.thread, me));
         let Some(at) = at else { return false };
         let gone = entries.threads.remove(at);
-        self.waiting.store(entries.len(), Ordering::SeqCst);
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         drop(gone);
         true
@@ -480,7 +475,9 @@ impl<'q> Waiter<'q> {
             self.cancel();
             return Err(WaitError::TimedOut);
         }
-        sched::sleep(deadline);
+        // Of several queues a dump names the first.
+        let object = self.queues.first().map_or(0, |queue| core::ptr::from_ref(*queue).addr() as u64);
+        sched::sleep_for(WaitReason::Poll.number(), object, deadline);
         self.leave();
         Ok(())
     }

@@ -32,7 +32,7 @@ fn mount_call(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(3);
     let target = PathName::read(call.arg(1))?;
     let walker = Walker::of(call);
-    let at = walker.place(call, AT_FDCWD, &target, 0)?;
+    let at = walker.locate(call, AT_FDCWD, &target, 0)?;
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
         return Err(Errno::EPERM);
     }
@@ -168,11 +168,11 @@ fn move_mount(from: &Path, at: Path) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let mut above = Some(at.clone());
-    while let Some(place) = above {
-        if Arc::ptr_eq(&place.mount, &from.mount) {
+    while let Some(location) = above {
+        if Arc::ptr_eq(&location.mount, &from.mount) {
             return Err(Errno::ELOOP);
         }
-        above = place.mount.mounted_at();
+        above = location.mount.mounted_at();
     }
     mount::detach(from, true)?;
     mount::attach(&from.mount, at);

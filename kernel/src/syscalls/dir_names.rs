@@ -42,8 +42,8 @@ pub const CALLS: Calls = &[
     (nr::chdir, |call| {
         let path = PathName::read(call.arg(0))?;
         let walker = Walker::of(call);
-        let place = names::find_directory(&walker.walk(call, AT_FDCWD, &path)?, &path)?;
-        walker.context.set_cwd(place);
+        let location = names::find_directory(&walker.walk(call, AT_FDCWD, &path)?, &path)?;
+        walker.context.set_cwd(location);
         Ok(0)
     }),
     (nr::fchdir, |call| {
@@ -56,11 +56,11 @@ pub const CALLS: Calls = &[
     (nr::chroot, |call| {
         let path = PathName::read(call.arg(0))?;
         let walker = Walker::of(call);
-        let place = names::find_directory(&walker.walk(call, AT_FDCWD, &path)?, &path)?;
+        let location = names::find_directory(&walker.walk(call, AT_FDCWD, &path)?, &path)?;
         if !call.task.creds.with(|creds| creds.capable(cap::SYS_CHROOT)) {
             return Err(Errno::EPERM);
         }
-        walker.context.set_root(place);
+        walker.context.set_root(location);
         Ok(0)
     }),
     (nr::getcwd, getcwd),
@@ -108,7 +108,7 @@ fn link(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> Sy
         return Err(Errno::ENOENT);
     }
     let source = if old.is_empty() && flags & AT_EMPTY_PATH != 0 {
-        walker.place(call, from.0, &old, AT_EMPTY_PATH)?
+        walker.locate(call, from.0, &old, AT_EMPTY_PATH)?
     } else {
         let last = if flags & AT_SYMLINK_FOLLOW != 0 { Last::Follow } else { Last::Keep };
         walker.walk(call, from.0, &old)?.find(&old, last)?

@@ -68,13 +68,13 @@ pub const CALLS: Calls = &[
 fn chmod_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
-    let place = walker.place(call, dir, &name, flags)?;
-    chmod(&walker.caller(), &place, call.uint(path + 1))
+    let location = walker.locate(call, dir, &name, flags)?;
+    chmod(&walker.caller(), &location, call.uint(path + 1))
 }
 
-fn chmod(who: &Caller<'_>, place: &Path, mode: u32) -> SysResult {
-    let attr = place.inode().attr();
-    place.check_writable()?;
+fn chmod(who: &Caller<'_>, location: &Path, mode: u32) -> SysResult {
+    let attr = location.inode().attr();
+    location.check_writable()?;
     if attr.kind() == S_IFLNK {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -91,15 +91,15 @@ fn chmod(who: &Caller<'_>, place: &Path, mode: u32) -> SysResult {
 fn chown_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
-    let place = walker.place(call, dir, &name, flags)?;
-    chown(&walker.caller(), &place, call.uint(path + 1), call.uint(path + 2))
+    let location = walker.locate(call, dir, &name, flags)?;
+    chown(&walker.caller(), &location, call.uint(path + 1), call.uint(path + 2))
 }
 
 /// -1 leaves an id alone. Only root gives files away; an owner may choose among his groups.
-fn chown(who: &Caller<'_>, place: &Path, uid: u32, gid: u32) -> SysResult {
+fn chown(who: &Caller<'_>, location: &Path, uid: u32, gid: u32) -> SysResult {
     const SAME: u32 = u32::MAX;
-    let attr = place.inode().attr();
-    place.check_writable()?;
+    let attr = location.inode().attr();
+    location.check_writable()?;
     let _change = attr.begin_change();
     let owner = who.uid == attr.uid();
     let may_uid = uid == SAME || who.has(cap::CHOWN) || (owner && uid == attr.uid());
@@ -188,14 +188,14 @@ fn utimensat(call: &mut Call<'_>) -> SysResult {
 fn set_times_at(call: &Call<'_>, dir: i32, path: u64, flags: u64, times: Times) -> SysResult {
     let name = PathName::read(path)?;
     let walker = Walker::of(call);
-    let place = walker.place(call, dir, &name, flags & !AT_SYMLINK_FOLLOW)?;
-    set_times(&walker.caller(), &place, times)
+    let location = walker.locate(call, dir, &name, flags & !AT_SYMLINK_FOLLOW)?;
+    set_times(&walker.caller(), &location, times)
 }
 
 /// Setting the present time needs write permission; any other time, ownership.
-fn set_times(who: &Caller<'_>, place: &Path, times: Times) -> SysResult {
-    let attr = place.inode().attr();
-    place.check_writable()?;
+fn set_times(who: &Caller<'_>, location: &Path, times: Times) -> SysResult {
+    let attr = location.inode().attr();
+    location.check_writable()?;
     let _change = attr.begin_change();
     let both_now = times.accessed == Stamp::Now && times.modified == Stamp::Now;
     if !who.owns(attr.uid()) {

@@ -279,17 +279,17 @@ fn truncate(call: &mut Call<'_>) -> SysResult {
     let path = PathName::read(call.arg(0))?;
     let size = position(call.arg(1))?;
     let walker = Walker::of(call);
-    let place = walker.place(call, AT_FDCWD, &path, 0)?;
-    let attr = place.inode().attr();
+    let location = walker.locate(call, AT_FDCWD, &path, 0)?;
+    let attr = location.inode().attr();
     match attr.kind() {
         S_IFREG => {}
         S_IFDIR => return Err(Errno::EISDIR),
         _ => return Err(Errno::EINVAL),
     }
-    place.check_writable()?;
+    location.check_writable()?;
     attr.check(&walker.caller(), WRITE)?;
     attr.begin_write()?;
-    let result = place.inode().truncate(size);
+    let result = location.inode().truncate(size);
     attr.drop_set_id();
     attr.end_write();
     result.map(|()| 0)

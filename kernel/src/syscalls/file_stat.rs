@@ -29,8 +29,8 @@ pub const CALLS: Calls = &[
     (nr::statx, statx),
     (nr::statfs, |call| {
         let path = PathName::read(call.arg(0))?;
-        let place = Walker::of(call).place(call, AT_FDCWD, &path, 0)?;
-        write_statfs(call.arg(1), &place.mount)
+        let location = Walker::of(call).locate(call, AT_FDCWD, &path, 0)?;
+        write_statfs(call.arg(1), &location.mount)
     }),
     (nr::fstatfs, |call| {
         let file = call.file(0)?;
@@ -52,8 +52,8 @@ const BLOCK: u64 = 4096;
 #[inline]
 fn stat_at(call: &Call<'_>, dir: i32, path: usize, buffer: usize, flags: u64) -> SysResult {
     let name = PathName::read(call.arg(path))?;
-    let place = Walker::of(call).place(call, dir, &name, flags)?;
-    write_stat(call.arg(buffer), &**place.inode())
+    let location = Walker::of(call).locate(call, dir, &name, flags)?;
+    write_stat(call.arg(buffer), &**location.inode())
 }
 
 fn fstat(call: &mut Call<'_>) -> SysResult {
@@ -109,19 +109,19 @@ fn statx(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let name = PathName::read(call.arg(1))?;
-    let place = Walker::of(call).place(call, call.int(0), &name, flags)?;
-    write_words(call.arg(4), &statx_words(&place)).map(|()| 0)
+    let location = Walker::of(call).locate(call, call.int(0), &name, flags)?;
+    write_words(call.arg(4), &statx_words(&location)).map(|()| 0)
 }
 
 /// `struct statx` (linux/stat.h).
-fn statx_words(place: &Path) -> [u64; 32] {
+fn statx_words(location: &Path) -> [u64; 32] {
     const MOUNT_ROOT: u64 = 0x2000;
-    let inode = place.inode();
+    let inode = location.inode();
     let attr = inode.attr();
     let high = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
     let mut words = [0; 32];
     words[0] = (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID) | BLOCK << 32;
-    words[1] = if place.is_mount_root() { MOUNT_ROOT } else { 0 };
+    words[1] = if location.is_mount_root() { MOUNT_ROOT } else { 0 };
     words[2] = high(attr.nlink(), attr.uid());
     words[3] = high(attr.gid(), attr.mode());
     words[4] = attr.ino;
@@ -137,7 +137,7 @@ fn statx_words(place: &Path) -> [u64; 32] {
     let numbers = |(major, minor): (u64, u64)| major | minor << 32;
     words[16] = numbers(dev::split(attr.rdev));
     words[17] = numbers(dev::split(attr.dev));
-    words[18] = place.mount.id;
+    words[18] = location.mount.id;
     words
 }
 
@@ -169,16 +169,16 @@ fn access(call: &Call<'_>, dir: i32, path: usize, wish: u64, flags: u64) -> SysR
     }
     let name = PathName::read(call.arg(path))?;
     let walker = if flags & AT_EACCESS != 0 { Walker::of(call) } else { Walker::real(call) };
-    let place = walker.place(call, dir, &name, flags)?;
-    let attr = place.inode().attr();
-    if wish & EXECUTE != 0 && attr.kind() == S_IFREG && place.mount.flags() & MS_NOEXEC != 0 {
+    let location = walker.locate(call, dir, &name, flags)?;
+    let attr = location.inode().attr();
+    if wish & EXECUTE != 0 && attr.kind() == S_IFREG && location.mount.flags() & MS_NOEXEC != 0 {
         return Err(Errno::EACCES);
     }
     if wish != 0 {
         attr.check(&walker.caller(), wish)?;
     }
     if wish & WRITE != 0 && matches!(attr.kind(), S_IFREG | S_IFDIR) {
-        place.check_writable()?;
+        location.check_writable()?;
     }
     Ok(0)
 }
@@ -190,12 +190,12 @@ fn readlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
     }
     let name = PathName::read(call.arg(path))?;
     let walker = Walker::of(call);
-    let place = if name.is_empty() && dir != AT_FDCWD {
-        let place = call.task.files().get(dir)?.path.clone();
-        if place.inode().attr().kind() != S_IFLNK {
+    let location = if name.is_empty() && dir != AT_FDCWD {
+        let location = call.task.files().get(dir)?.path.clone();
+        if location.inode().attr().kind() != S_IFLNK {
             return Err(Errno::ENOENT);
         }
-        place
+        location
     } else {
         walker.walk(call, dir, &name)?.find(&name, Last::Keep)?
     };
@@ -203,7 +203,7 @@ fn readlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
         let count = target.len().min(size as usize);
         write_bytes(buffer, &target[..count]).map(|()| count)
     };
-    match place.inode().link_target()? {
+    match location.inode().link_target()? {
         LinkTarget::Text(target) => write(&target),
         LinkTarget::Jump(target) => write(&target.display(&walker.context.root())),
     }

@@ -20,23 +20,23 @@ const LARGEST: usize = 65536;
 
 /// The calls of this area.
 pub const CALLS: Calls = &[
-    (nr::getxattr, |call| find(call, 0).and_then(|place| get(call, &place))),
-    (nr::lgetxattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and_then(|place| get(call, &place))),
-    (nr::fgetxattr, |call| open(call).and_then(|place| get(call, &place))),
+    (nr::getxattr, |call| find(call, 0).and_then(|location| get(call, &location))),
+    (nr::lgetxattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and_then(|location| get(call, &location))),
+    (nr::fgetxattr, |call| open(call).and_then(|location| get(call, &location))),
     (nr::setxattr, |call| set(call, |call| find(call, 0))),
     (nr::lsetxattr, |call| set(call, |call| find(call, AT_SYMLINK_NOFOLLOW))),
     (nr::fsetxattr, |call| set(call, open)),
-    (nr::listxattr, |call| find(call, 0).and_then(|place| list(call, &place))),
-    (nr::llistxattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and_then(|place| list(call, &place))),
-    (nr::flistxattr, |call| open(call).and_then(|place| list(call, &place))),
-    (nr::removexattr, |call| find(call, 0).and_then(|place| remove(call, &place))),
-    (nr::lremovexattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and_then(|place| remove(call, &place))),
-    (nr::fremovexattr, |call| open(call).and_then(|place| remove(call, &place))),
+    (nr::listxattr, |call| find(call, 0).and_then(|location| list(call, &location))),
+    (nr::llistxattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and_then(|location| list(call, &location))),
+    (nr::flistxattr, |call| open(call).and_then(|location| list(call, &location))),
+    (nr::removexattr, |call| find(call, 0).and_then(|location| remove(call, &location))),
+    (nr::lremovexattr, |call| find(call, AT_SYMLINK_NOFOLLOW).and_then(|location| remove(call, &location))),
+    (nr::fremovexattr, |call| open(call).and_then(|location| remove(call, &location))),
 ];
 
 fn find(call: &Call<'_>, flags: u64) -> Result<Path, Errno> {
     let name = PathName::read(call.arg(0))?;
-    Walker::of(call).place(call, AT_FDCWD, &name, flags)
+    Walker::of(call).locate(call, AT_FDCWD, &name, flags)
 }
 
 fn open(call: &Call<'_>) -> Result<Path, Errno> {
@@ -67,10 +67,10 @@ fn check_name(call: &Call<'_>, name: &[u8], writes: bool) -> Result<(), Errno> {
     }
 }
 
-fn get(call: &Call<'_>, place: &Path) -> SysResult {
+fn get(call: &Call<'_>, location: &Path) -> SysResult {
     let name = read_name(call)?;
     check_name(call, &name, false)?;
-    let attributes = place.inode().attributes().ok_or(Errno::EOPNOTSUPP)?;
+    let attributes = location.inode().attributes().ok_or(Errno::EOPNOTSUPP)?;
     let value = attributes.lock().get(&name).cloned().ok_or(Errno::ENODATA)?;
     copy_out(&value, call.arg(2), call.arg(3))
 }
@@ -86,31 +86,31 @@ fn copy_out(bytes: &[u8], to: u64, size: u64) -> SysResult {
     write_bytes(to, bytes).map(|()| bytes.len())
 }
 
-fn set(call: &Call<'_>, place: impl FnOnce(&Call<'_>) -> Result<Path, Errno>) -> SysResult {
+fn set(call: &Call<'_>, location: impl FnOnce(&Call<'_>) -> Result<Path, Errno>) -> SysResult {
     let flags = call.word(4);
     only(flags, XATTR_CREATE | XATTR_REPLACE)?;
-    let place = place(call)?;
+    let location = location(call)?;
     let name = read_name(call)?;
     let size = usize::try_from(call.arg(3)).ok().filter(|&size| size <= LARGEST).ok_or(Errno::E2BIG)?;
     spare()?;
     let mut value = alloc::vec![0; size];
     read_bytes(call.arg(2), &mut value)?;
     check_name(call, &name, true)?;
-    place.check_writable()?;
-    let mut attributes = place.inode().attributes().ok_or(Errno::EOPNOTSUPP)?.lock();
+    location.check_writable()?;
+    let mut attributes = location.inode().attributes().ok_or(Errno::EOPNOTSUPP)?.lock();
     match attributes.contains_key(&name) {
         true if flags & XATTR_CREATE != 0 => return Err(Errno::EEXIST),
         false if flags & XATTR_REPLACE != 0 => return Err(Errno::ENODATA),
         _ => attributes.insert(name, value),
     };
     drop(attributes);
-    place.inode().attr().touch_changed();
+    location.inode().attr().touch_changed();
     Ok(0)
 }
 
-fn list(call: &Call<'_>, place: &Path) -> SysResult {
+fn list(call: &Call<'_>, location: &Path) -> SysResult {
     let mut names = Vec::new();
-    if let Some(attributes) = place.inode().attributes() {
+    if let Some(attributes) = location.inode().attributes() {
         let root = is_root(call);
         for name in attributes.lock().keys().filter(|name| root || !name.starts_with(b"trusted.")) {
             names.extend_from_slice(name);
@@ -120,13 +120,13 @@ fn list(call: &Call<'_>, place: &Path) -> SysResult {
     copy_out(&names, call.arg(1), call.arg(2))
 }
 
-fn remove(call: &Call<'_>, place: &Path) -> SysResult {
+fn remove(call: &Call<'_>, location: &Path) -> SysResult {
     let name = read_name(call)?;
     check_name(call, &name, true)?;
-    place.check_writable()?;
-    let attributes = place.inode().attributes().ok_or(Errno::EOPNOTSUPP)?;
+    location.check_writable()?;
+    let attributes = location.inode().attributes().ok_or(Errno::EOPNOTSUPP)?;
     let gone = attributes.lock().remove(&name);
     gone.ok_or(Errno::ENODATA)?;
-    place.inode().attr().touch_changed();
+    location.inode().attr().touch_changed();
     Ok(0)
 }

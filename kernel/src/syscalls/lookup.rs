@@ -90,7 +90,7 @@ impl Walker {
     }
 
     /// The path that `dir`, `path` and `AT_*` flags name together (stat and its kin).
-    pub fn place(&self, call: &Call<'_>, dir: i32, path: &[u8], flags: u64) -> Result<Path, Errno> {
+    pub fn locate(&self, call: &Call<'_>, dir: i32, path: &[u8], flags: u64) -> Result<Path, Errno> {
         if path.is_empty() && flags & AT_EMPTY_PATH != 0 {
             return if dir == AT_FDCWD { Ok(self.context.cwd()) } else { Ok(call.task.files().get(dir)?.path.clone()) };
         }

@@ -146,7 +146,7 @@ fn execve(call: &mut Call<'_>) -> SysResult {
     frames::spare()?;
     let path = user::read_string(call.arg(0), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(1), call.arg(2))?;
-    let request = exec::Request { path, base: None, place: None, keep_link: false, argv, envp };
+    let request = exec::Request { path, base: None, location: None, keep_link: false, argv, envp };
     run(call, request)
 }
 
@@ -157,18 +157,18 @@ fn execveat(call: &mut Call<'_>) -> SysResult {
     }
     let mut path = user::read_string(call.arg(1), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(2), call.arg(3))?;
-    let (mut base, mut place): (Option<Path>, Option<Path>) = (None, None);
+    let (mut base, mut location): (Option<Path>, Option<Path>) = (None, None);
     if path.is_empty() {
         if flags & AT_EMPTY_PATH == 0 {
             return Err(Errno::ENOENT);
         }
-        place = Some(call.task.files().get(fd)?.path.clone());
+        location = Some(call.task.files().get(fd)?.path.clone());
         path = alloc::format!("/dev/fd/{fd}").into_bytes();
     } else if fd != AT_FDCWD && path[0] != b'/' {
         base = Some(call.task.files().get(fd)?.path.clone());
     }
     let keep_link = flags & AT_SYMLINK_NOFOLLOW != 0;
-    run(call, exec::Request { path, base, place, keep_link, argv, envp })
+    run(call, exec::Request { path, base, location, keep_link, argv, envp })
 }
 
 fn run(call: &mut Call<'_>, request: exec::Request) -> SysResult {

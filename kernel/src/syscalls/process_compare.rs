@@ -21,7 +21,7 @@ pub const CALLS: Calls = &[(nr::kcmp, kcmp)];
 const FILE: i32 = 0;
 const MEMORY: i32 = 1;
 const FILES: i32 = 2;
-const PLACES: i32 = 3;
+const FS: i32 = 3;
 const HANDLERS: i32 = 4;
 const IO: i32 = 5;
 const SEMAPHORES: i32 = 6;
@@ -41,7 +41,7 @@ fn kcmp(call: &mut Call<'_>) -> SysResult {
         }
         MEMORY => of(|task| task.mm.get().as_ref().map_or(0, address)),
         FILES => of(|task| task.files.get().as_ref().map_or(0, address)),
-        PLACES => of(|task| task.fs.get().as_ref().map_or(0, address)),
+        FS => of(|task| task.fs.get().as_ref().map_or(0, address)),
         HANDLERS => of(|task| address(&task.process.signals.actions())),
         // No thread has any.
         IO | SEMAPHORES => Ok(0),

@@ -8,6 +8,7 @@ use machine::time::{Nanos, now};
 use super::process::Usage;
 use super::{Process, Task, current, tree};
 use crate::sched::Sleep;
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitError, WaitQueue};
 use crate::time::{self, realtime, wall_offset};
 
@@ -22,7 +23,7 @@ pub fn set_realtime(wall: Nanos) -> i64 {
 }
 
 /// Woken when the wall clock is set: threads that sleep until a time of it check again.
-static WALL_MOVED: WaitQueue = WaitQueue::new();
+static WALL_MOVED: WaitQueue = WaitQueue::new(WaitReason::WallClock);
 
 /// Sleeps, interruptibly, until `clock` reads `until`, however the clock is moved meanwhile.
 pub fn sleep_until(clock: Clock, until: Nanos) -> Result<(), Errno> {

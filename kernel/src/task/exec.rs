@@ -37,7 +37,7 @@ pub struct Request {
     /// Where a relative path begins, if not at the working directory.
     pub base: Option<Path>,
     /// The file itself (`AT_EMPTY_PATH`).
-    pub place: Option<Path>,
+    pub location: Option<Path>,
     /// Do not follow a last symbolic link.
     pub keep_link: bool,
     /// Argument strings without their NULs.
@@ -77,7 +77,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
         // Another process in its directory could move it under the program; threads that go away with the execution
         // cannot.
         only_thread(me)?;
-        if shares_places(me) && !old_creds.capable(cap::SETUID) {
+        if shares_context(me) && !old_creds.capable(cap::SETUID) {
             creds = (*old_creds).clone();
             creds.after_exec(Some(old_creds.uid), Some(old_creds.gid));
         }
@@ -123,8 +123,8 @@ fn caller(creds: &Creds) -> Caller<'_> {
 
 fn open_file(me: &Thread, request: &Request) -> Result<Arc<File>, Errno> {
     let last = if request.keep_link { Last::Keep } else { Last::Follow };
-    walk_from(me, request.base.clone(), |walk| match &request.place {
-        Some(place) => open::exec_found(walk, place.clone()),
+    walk_from(me, request.base.clone(), |walk| match &request.location {
+        Some(location) => open::exec_found(walk, location.clone()),
         None => open::open_exec(walk, &request.path, last),
     })
 }
@@ -188,11 +188,11 @@ fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Header, elf:
 }
 
 /// Whether a process besides this one, whose other threads are gone, stands in the same directories (`CLONE_FS`).
-fn shares_places(me: &Thread) -> bool {
-    let places = me.fs();
+fn shares_context(me: &Thread) -> bool {
+    let context = me.fs();
     // One reference is the slot's, one is ours; a reader in /proc drops its reference soon.
     for _ in 0..PATIENCE {
-        if Arc::strong_count(&places) <= 2 {
+        if Arc::strong_count(&context) <= 2 {
             return false;
         }
         sched::yield_now();

@@ -226,7 +226,7 @@ fn clear_tail(
     }
     frame.zero((from - page) as usize, (to - from) as usize);
     let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
-    mm.place_private(at, frame, segment.prot)
+    mm.map_segment_page(at, frame, segment.prot)
 }
 
 fn map_vdso(map: &mut Map) -> Result<(), Errno> {
@@ -313,7 +313,7 @@ fn build_stack(
         let part = &built.bytes[(from - built.sp) as usize..((page + PAGE).min(top) - built.sp) as usize];
         frame.write((from - page) as usize, part);
         let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
-        mm.place_private(at, frame, prot)?;
+        mm.map_segment_page(at, frame, prot)?;
     }
     trace::event::exec_prefault(first, (end - first) / PAGE);
     map.args = built.args;
@@ -324,7 +324,7 @@ fn build_stack(
 
 impl AddressSpace {
     /// Maps a private frame where nothing is mapped, in a space that no thread runs yet.
-    fn place_private(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), Errno> {
+    fn map_segment_page(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), Errno> {
         self.map_private(page, frame, prot, TAG_ANON).map_err(|_| Errno::ENOMEM)
     }
 }

@@ -220,12 +220,18 @@ pub struct Rseq {
 }
 
 /// Told when a vfork child no longer uses its parent's memory.
-#[derive(Default)]
 pub struct VforkDone {
     /// It does not any more.
     pub done: AtomicBool,
     /// The parent sleeps here.
     pub queue: crate::sync::wait::WaitQueue,
+}
+
+impl Default for VforkDone {
+    fn default() -> Self {
+        let queue = crate::sync::wait::WaitQueue::new(crate::sync::WaitReason::Vfork);
+        Self { done: AtomicBool::new(false), queue }
+    }
 }
 
 impl Task {

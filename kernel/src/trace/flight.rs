@@ -132,7 +132,7 @@ const IN_CYCLES: u8 = 1 << 5;
 
 /// Kinds are few enough for a tag, with a bit to spare.
 const fn tag(kind: FlightKind) -> u8 {
-    assert!(kind.0 < IN_CYCLES as u16, "a kind that does not fit a tag");
+    assert!(kind.0 < IN_CYCLES as u16, "the event kind does not fit its tag");
     kind.0 as u8
 }
 

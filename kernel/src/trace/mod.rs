@@ -161,7 +161,7 @@ pub fn replace(list: &[u8]) -> Result<(), Errno> {
 
 /// Says in the log that a name is not known, and which are.
 pub fn refuse(name: &[u8]) {
-    log::warn!("debug={} is not known; known are all, none{}", log::Escaped(name), Names);
+    log::warn!("debug={}: unknown tracer; known are all, none{}", log::Escaped(name), Names);
 }
 
 /// The names of all categories, each after a comma.

@@ -142,15 +142,15 @@ fn flush(tty: &Arc<Tty>, queue: u64) -> Result<usize, Errno> {
 fn window(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
     let mut bytes = [0; 8];
     if request == TIOCGWINSZ {
-        for (place, value) in bytes.chunks_exact_mut(2).zip(*tty.window.lock()) {
-            place.copy_from_slice(&value.to_ne_bytes());
+        for (slot, value) in bytes.chunks_exact_mut(2).zip(*tty.window.lock()) {
+            slot.copy_from_slice(&value.to_ne_bytes());
         }
         return write_bytes(argument, &bytes).map(|()| 0);
     }
     read_bytes(argument, &mut bytes)?;
     let mut size = [0; 4];
-    for (value, place) in size.iter_mut().zip(bytes.chunks_exact(2)) {
-        *value = u16::from_ne_bytes([place[0], place[1]]);
+    for (value, slot) in size.iter_mut().zip(bytes.chunks_exact(2)) {
+        *value = u16::from_ne_bytes([slot[0], slot[1]]);
     }
     let old = core::mem::replace(&mut *tty.window.lock(), size);
     if old != size {
@@ -202,8 +202,8 @@ fn control(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> 
 
 fn to_termio(termios: &Termios) -> [u8; TERMIO_SIZE] {
     let mut bytes = [0; TERMIO_SIZE];
-    for (place, word) in bytes.chunks_exact_mut(2).zip([termios.iflag, termios.oflag, termios.cflag, termios.lflag]) {
-        place.copy_from_slice(&(word as u16).to_ne_bytes());
+    for (slot, word) in bytes.chunks_exact_mut(2).zip([termios.iflag, termios.oflag, termios.cflag, termios.lflag]) {
+        slot.copy_from_slice(&(word as u16).to_ne_bytes());
     }
     bytes[8] = termios.line;
     bytes[9..17].copy_from_slice(&termios.cc[..8]);

@@ -9,7 +9,7 @@ pub mod pty;
 
 use alloc::sync::Arc;
 use core::sync::atomic::AtomicBool;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
@@ -26,6 +26,7 @@ use crate::fs::dev::{CONSOLE, PTMX, TTY_S0, split};
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitError, WaitQueue, Waiter};
 use crate::task::creds::cap;
 use crate::task::{self, Pid};
@@ -40,14 +41,51 @@ pub struct Tty {
     discipline: SpinLock<LineDiscipline>,
     control: SpinLock<Control>,
     window: SpinLock<WindowSize>,
-    /// Something to read.
+    /// Something to read: the reader whose turn it is waits here.
     readable: WaitQueue,
+    turn: ReadTurn,
     /// Output goes on after a stop.
     writable: WaitQueue,
     /// What a pseudo-terminal is connected to; the console has none.
     wire: Option<pty::Wire>,
     /// `TIOCEXCL`: only a program with `CAP_SYS_ADMIN` may open it again.
     exclusive: AtomicBool,
+}
+
+/// The right to read from one side of a terminal. A read keeps it until it returns, so a line is not shared between
+/// readers and input wakes one of them; the others wait for their turn.
+struct ReadTurn {
+    taken: AtomicBool,
+    freed: WaitQueue,
+}
+
+/// A read's turn, given up by dropping it.
+struct Reading<'t>(&'t ReadTurn);
+
+impl ReadTurn {
+    const fn new() -> Self {
+        Self { taken: AtomicBool::new(false), freed: WaitQueue::new(WaitReason::ReadTurn) }
+    }
+
+    /// Waits for the turn: `EAGAIN` if another read has it and the caller must not wait.
+    fn take(&self, nonblocking: bool) -> Result<Reading<'_>, Errno> {
+        let attempt = || self.taken.compare_exchange(false, true, Acquire, Relaxed).ok();
+        match attempt() {
+            Some(_) => {}
+            None if nonblocking => return Err(Errno::EAGAIN),
+            None => {
+                self.freed.wait_exclusive(None, attempt)?;
+            }
+        }
+        Ok(Reading(self))
+    }
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.taken.store(false, Release);
+        self.0.freed.wake_one();
+    }
 }
 
 /// Whose terminal it is.
@@ -187,8 +225,9 @@ impl Tty {
             discipline: SpinLock::new(LineDiscipline::new(termios)),
             control: SpinLock::new(Control::default()),
             window: SpinLock::new([0; 4]),
-            readable: WaitQueue::new(),
-            writable: WaitQueue::new(),
+            readable: WaitQueue::new(WaitReason::TerminalInput),
+            turn: ReadTurn::new(),
+            writable: WaitQueue::new(WaitReason::TerminalOutput),
             wire,
             exclusive: AtomicBool::new(false),
         })
@@ -317,6 +356,7 @@ impl FileOps for TtyFile {
         job::check_background(&self.tty, sig::TTIN)?;
         let mut buffer = alloc::vec![0; sink.left().min(4096)];
         let termios = self.tty.termios();
+        let _turn = self.tty.turn.take(file.is_nonblocking())?;
         let count = if file.is_nonblocking() {
             self.tty.try_read(&mut buffer).ok_or(Errno::EAGAIN)?
         } else if termios.local(ICANON) {

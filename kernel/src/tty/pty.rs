@@ -17,7 +17,7 @@ use linux_abi::flags::file::{O_CLOEXEC, O_NOCTTY};
 use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCSPTLCK};
 use machine::sync::{Once, SpinLock};
 
-use super::{Trust, Tty, TtyFile, ioctl, job};
+use super::{ReadTurn, Trust, Tty, TtyFile, ioctl, job};
 use crate::fs::attr::S_IFCHR;
 use crate::fs::dentry::Dentry;
 use crate::fs::dev::{PTMX, number};
@@ -27,6 +27,7 @@ use crate::fs::io::{Sink, Source};
 use crate::fs::mount::FileSystem as _;
 use crate::fs::tmpfs::TmpFs;
 use crate::sched::{Sleep, breathe_or_stop};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task;
 use crate::user::UserPtr;
@@ -46,6 +47,7 @@ pub struct Wire {
     output: SpinLock<VecDeque<u8>>,
     /// The master sleeps here for output and for room to type.
     master: WaitQueue,
+    turn: ReadTurn,
     master_open: AtomicBool,
     /// Open descriptions of the terminal, and whether there ever was one.
     slaves: AtomicU32,
@@ -132,7 +134,8 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
     let wire = Wire {
         number: index,
         output: SpinLock::new(VecDeque::new()),
-        master: WaitQueue::new(),
+        master: WaitQueue::new(WaitReason::PtyMaster),
+        turn: ReadTurn::new(),
         master_open: AtomicBool::new(true),
         slaves: AtomicU32::new(0),
         used: AtomicBool::new(false),
@@ -185,8 +188,8 @@ impl Master {
         if count == 0 {
             return wire.is_left().then_some(Err(Errno::EIO));
         }
-        for (place, byte) in into.iter_mut().zip(output.drain(..count)) {
-            *place = byte;
+        for (slot, byte) in into.iter_mut().zip(output.drain(..count)) {
+            *slot = byte;
         }
         Some(Ok(count))
     }
@@ -217,6 +220,7 @@ impl FileOps for Master {
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
         let wire = self.wire()?;
         let mut buffer = alloc::vec![0; sink.left().min(4096)];
+        let _turn = wire.turn.take(file.is_nonblocking())?;
         let count = match self.try_read(wire, &mut buffer) {
             Some(outcome) => outcome?,
             None if file.is_nonblocking() => return Err(Errno::EAGAIN),

@@ -69,6 +69,10 @@ fields! {
         22 current: bool,
         /// State as the source printed it.
         23 state_text: &'a [u8],
+        /// What the object is, in the kernel's words.
+        32 wait_object_name: &'a [u8],
+        /// When its sleep ends at the latest, nanoseconds since boot; absent without a timeout.
+        33 deadline_ns: u64,
     }
 }
 

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use crate::crashes::deaths::{self, DEATHS};
-use crate::crashes::{Seen, channels, dumps_in, fresh_memory, kills, machine, memory, programs, story};
+use crate::crashes::{Seen, channels, dumps_in, fresh_memory, kills, machine, memory, programs, state, story};
 use crate::qemu::{self, Clock, Limits, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
@@ -35,8 +35,9 @@ pub struct CrashesArguments {
 impl CrashesArguments {
     /// A quick choice: a few deaths on two processors.
     pub fn quick() -> Self {
-        let names =
-            ["fault", "overflow", "dump", "verify", "serial", "story", "signals", "kills"].map(String::from).to_vec();
+        let names = ["fault", "overflow", "dump", "verify", "serial", "story", "signals", "sleepers", "kills"]
+            .map(String::from)
+            .to_vec();
         Self { names, smp: vec![2], kills: 3, seed: 1 }
     }
 
@@ -65,6 +66,10 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("live", |_, consent| {
         vec![("on 4 under load".into(), programs::live(4, consent).map(|bytes| format!("{bytes} bytes, sound")))]
+    }),
+    ("sleepers", |_, consent| {
+        let text = |threads| format!("{threads} threads with saved registers");
+        vec![("on 2".into(), state::sleepers(2, consent).map(text))]
     }),
     ("disk", |_, consent| {
         let tried = |model| channels::disk(model, consent).map(|bytes| format!("{bytes} bytes, sound"));

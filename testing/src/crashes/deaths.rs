@@ -85,7 +85,7 @@ pub const DEATHS: &[Death] = &[
     Death {
         script: Some("sleep 3600"),
         options: "watchdog=2 stall=3",
-        ..death("idle", "", CauseKind::STALL, "the limit that stall= sets")
+        ..death("idle", "", CauseKind::STALL, "past the limit of stall=")
     },
     Death {
         // The first program that forks repeats a fault for ever.

@@ -2,8 +2,8 @@
 //!
 //! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
 //! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed
-//! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`]), the channel
-//! ([`channels`]).
+//! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`], [`state`]),
+//! the channel ([`channels`]).
 
 pub mod channels;
 pub mod deaths;
@@ -13,6 +13,7 @@ pub mod memory;
 pub mod programs;
 pub mod qmp;
 pub mod seen;
+pub mod state;
 pub mod story;
 
 use std::fs;

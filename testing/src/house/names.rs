@@ -1,6 +1,8 @@
 //! Counts how often a crate declares a type of one name: more than three, and the name no longer says which.
 //!
 //! Structs, enums, unions, traits and aliases count, wherever they are declared; associated types and tests do not.
+//!
+//! In the kernel an identifier also says which kind of place it is: address, offset, slot, position, location.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +38,46 @@ fn find(house: &House) -> Result<Vec<Violation>> {
             declared.entry((of, name)).or_default().push(format!("{}:{line}", file.path));
         }
     }
+    let mut violations = find_vague(house);
     let often = declared.into_iter().filter(|(_, locations)| locations.len() > MOST);
-    Ok(often
-        .map(|((_, name), locations)| {
-            let text = format!("`{name}` is declared {} times: {}", locations.len(), locations[1..].join(", "));
-            Violation::new(&locations[0], text)
-        })
-        .collect())
+    violations.extend(often.map(|((_, name), locations)| {
+        let text = format!("`{name}` is declared {} times: {}", locations.len(), locations[1..].join(", "));
+        Violation::new(&locations[0], text)
+    }));
+    Ok(violations)
+}
+
+/// Where identifiers must say which kind of place they are.
+const KERNEL: &str = "kernel/";
+/// The words that do not say it, in small letters.
+const VAGUE: [&str; 2] = ["place", "places"];
+
+fn find_vague(house: &House) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in house.rust().filter(|file| file.path.starts_with(KERNEL)) {
+        let Ok(syntax) = syn::parse_file(&file.text) else { continue };
+        let mut found = Vague::default();
+        found.visit_file(&syntax);
+        violations.extend(found.0.into_iter().map(|(name, line)| {
+            let text = format!("`{name}`: say address, offset, slot, position or location");
+            Violation::new(format!("{}:{line}", file.path), text)
+        }));
+    }
+    violations
+}
+
+/// Identifiers with a vague word in them, with their lines. What grows or is read "in place" stays where it is.
+#[derive(Default)]
+struct Vague(Vec<(String, usize)>);
+
+impl<'ast> Visit<'ast> for Vague {
+    fn visit_ident(&mut self, ident: &'ast Ident) {
+        let name = ident.to_string();
+        let plain = name.to_lowercase().replace("in_place", "");
+        if plain.split('_').any(|word| VAGUE.contains(&word)) {
+            self.0.push((name, ident.span().start().line));
+        }
+    }
 }
 
 fn is_test(path: &str) -> bool {
@@ -104,6 +139,17 @@ mod tests {
         let lines = "kwab/src/x.rs:2, kwab/src/x.rs:3, kwab/src/x.rs:4";
         assert_eq!(found[0].to_string(), format!("kwab/src/x.rs:1: `Row` is declared 4 times: {lines}"));
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn an_identifier_of_the_kernel_says_which_kind_of_place_it_is() {
+        let text = "struct Row { place: u8 }\nfn same_place(placement: u8) {}\nfn grow_in_place() {}\n";
+        let found = find(&of("kernel/src/x.rs", text)).unwrap();
+        assert_eq!(found.len(), 2);
+        let first = "kernel/src/x.rs:1: `place`: say address, offset, slot, position or location";
+        assert_eq!(found[0].to_string(), first);
+        assert!(found[1].to_string().starts_with("kernel/src/x.rs:2: `same_place`"));
+        assert!(find(&of("kwab/src/x.rs", text)).unwrap().is_empty());
     }
 
     #[test]

@@ -124,9 +124,18 @@ macro_rules! flag_set {
         bits { $($name:ident = $value:literal,)* }
         also { $($also:ident),* }
     }) => {
-        $(#[doc = concat!("`", stringify!($zero), "`: nothing of ", stringify!($set), " (", $source, ").")] pub const $zero: u64 = 0;)?
-        $($(#[doc = concat!("`", stringify!($fname), "` of ", stringify!($set), " (", $source, ").")] pub const $fname: u64 = $fvalue;)*)*
-        $(#[doc = concat!("`", stringify!($name), "` of ", stringify!($set), " (", $source, ").")] pub const $name: u64 = $value;)*
+        $(
+            #[doc = concat!("`", stringify!($zero), "`: nothing of ", stringify!($set), " (", $source, ").")]
+            pub const $zero: u64 = 0;
+        )?
+        $($(
+            #[doc = concat!("`", stringify!($fname), "` of ", stringify!($set), " (", $source, ").")]
+            pub const $fname: u64 = $fvalue;
+        )*)*
+        $(
+            #[doc = concat!("`", stringify!($name), "` of ", stringify!($set), " (", $source, ").")]
+            pub const $name: u64 = $value;
+        )*
         $(#[$doc])*
         pub static $set: FlagSet = FlagSet {
             name: stringify!($set),

@@ -79,8 +79,10 @@ syscalls! {
     51 getsockname(sockfd: Fd, addr: Ptr, addrlen: Ptr) -> Int;
     52 getpeername(sockfd: Fd, addr: Ptr, addrlen: Ptr) -> Int;
     53 socketpair(domain: Flags(&FAMILY), type_: Flags(&SOCKET_TYPE), protocol: Int, sv: Ptr) -> Int;
-    54 setsockopt(sockfd: Fd, level: Flags(&SOCKET_LEVEL), optname: Flags(&SOCKET_OPTION), optval: Ptr, optlen: Uint) -> Int;
-    55 getsockopt(sockfd: Fd, level: Flags(&SOCKET_LEVEL), optname: Flags(&SOCKET_OPTION), optval: Ptr, optlen: Ptr) -> Int;
+    54 setsockopt(sockfd: Fd, level: Flags(&SOCKET_LEVEL), optname: Flags(&SOCKET_OPTION),
+        optval: Ptr, optlen: Uint) -> Int;
+    55 getsockopt(sockfd: Fd, level: Flags(&SOCKET_LEVEL), optname: Flags(&SOCKET_OPTION),
+        optval: Ptr, optlen: Ptr) -> Int;
     56 clone(flags: CloneFlags, stack: Ptr, parent_tid: Ptr, child_tid: Ptr, tls: Ptr) -> Pid;
     57 fork() -> Pid;
     58 vfork() -> Pid;

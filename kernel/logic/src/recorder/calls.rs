@@ -135,7 +135,7 @@ impl CallRing {
         Draft { ring: self, slot: &self.slots[number as usize % CALLS] }
     }
 
-    /// Notes a call that takes no slot. Called by the owner alone. Two stores: a reader between them may place the one
+    /// Notes a call that takes no slot. Called by the owner alone. Two stores: a reader between them may order the one
     /// before here.
     #[inline(always)]
     pub fn brief(&self, nr: u32) {

@@ -134,12 +134,12 @@ impl<B> Pieces<B> {
         Ok(if at.index >= keep { At { piece: at.piece + 1, index: at.index - keep } } else { at })
     }
 
-    /// Takes the range at `at` out. Places before it stay.
+    /// Takes the range at `at` out. Positions before it stay.
     pub(super) fn remove(&mut self, at: At) {
         self.remove_all(at, self.after(at));
     }
 
-    /// Takes the ranges from `first` to before `last` out. Places before them stay.
+    /// Takes the ranges from `first` to before `last` out. Positions before them stay.
     pub(super) fn remove_all(&mut self, first: At, last: At) {
         if first.piece == last.piece {
             self.cut(first.piece, first.index, last.index);

@@ -140,7 +140,11 @@ pub(super) fn claim(number: FrameNumber) -> bool {
 #[inline(always)]
 fn check_in_use(number: FrameNumber, count: u32) {
     #[cfg(feature = "fortress")]
-    assert!(count != 0 && count != RESERVED, "frame {:#x}: a reference to a frame with count {count:#x}", number.0);
+    assert!(
+        count != 0 && count != RESERVED,
+        "frame {:#x}: a reference was taken while its count was {count:#x}",
+        number.0
+    );
     #[cfg(not(feature = "fortress"))]
     let _ = (number, count);
 }

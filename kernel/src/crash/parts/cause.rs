@@ -125,8 +125,8 @@ pub(super) fn name_of<'b>(task: &crate::task::Task, into: &'b mut [u8; 16]) -> &
 /// The argument strings of the running process, with blanks between.
 fn command_line<'b>(subject: &Subject<'_>, into: &'b mut [u8; 256]) -> &'b [u8] {
     let Some(thread) = subject.thread else { return &[] };
-    let place = thread.mm.try_with(|mm| mm.try_lock().map(|map| map.args)).flatten();
-    let Some((start, end)) = place else { return &[] };
+    let range = thread.mm.try_with(|mm| mm.try_lock().map(|map| map.args)).flatten();
+    let Some((start, end)) = range else { return &[] };
     let wanted = (end.saturating_sub(start) as usize).min(into.len());
     let len = crash::probe_read(start, &mut into[..wanted]);
     into[..len].iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');

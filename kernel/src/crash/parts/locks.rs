@@ -35,7 +35,7 @@ pub(super) fn locks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
         }
         let mut text = log::Line::<160>::new();
         // What does not fit is cut.
-        let _ = core::fmt::Write::write_fmt(&mut text, format_args!("{}", awaited.place));
+        let _ = core::fmt::Write::write_fmt(&mut text, format_args!("{}", awaited.location));
         dump.put(&LockWait {
             addr: Some(awaited.lock),
             waiter_cpu: Some(cpu.0),
@@ -50,7 +50,7 @@ pub(super) fn locks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
 fn put(dump: &mut Dump<'_>, addr: Option<u64>, name: Option<&str>, holder: Holder) -> Result<(), Stop> {
     let mut text = log::Line::<160>::new();
     // What does not fit is cut.
-    let _ = core::fmt::Write::write_fmt(&mut text, format_args!("{}", holder.place));
+    let _ = core::fmt::Write::write_fmt(&mut text, format_args!("{}", holder.location));
     dump.put(&Lock {
         addr,
         name: name.map(str::as_bytes),

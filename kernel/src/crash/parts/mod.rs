@@ -126,6 +126,8 @@ const ALL: u8 = KERNEL | PROCESS | LIVE;
 pub struct Amount {
     /// Bytes of each kernel stack.
     pub kernel_stack: usize,
+    /// Threads that are switched out whose registers and stack bytes are captured, and bytes of each such stack.
+    pub parked: (usize, usize),
     /// Bytes of the user stack.
     pub user_stack: usize,
     /// Bytes of the log.
@@ -143,6 +145,7 @@ pub struct Amount {
 /// For channels that take a hundred megabytes a second.
 pub const FULL: Amount = Amount {
     kernel_stack: 32 << 10,
+    parked: (256, 1 << 10),
     user_stack: 16 << 10,
     log: 32 << 10,
     entries: 4096,
@@ -154,6 +157,7 @@ pub const FULL: Amount = Amount {
 /// For a serial line.
 pub const BRIEF: Amount = Amount {
     kernel_stack: 4 << 10,
+    parked: (16, 0),
     user_stack: 1 << 10,
     log: 2 << 10,
     entries: 128,

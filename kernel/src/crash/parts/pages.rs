@@ -125,7 +125,7 @@ impl Run {
         for (index, level) in levels.iter_mut().enumerate().take(above) {
             level.level = Some(4 - index as u8);
             level.raw = Some(walk.entries[index]);
-            level.addr = Some(walk.places[index]);
+            level.addr = Some(walk.entry_addresses[index]);
         }
         let paddr = leaf.entry & bit::ADDRESS;
         dump.put(&Pte {

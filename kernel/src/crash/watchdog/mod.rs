@@ -94,7 +94,7 @@ fn look_at_tasks(now: Nanos) {
     // An interrupt does not wait: if the tree is locked, next time.
     let _ = tree::try_visit(
         &mut |thread| {
-            let (_, since) = thread.sched.waits();
+            let since = thread.sched.waits().since;
             let slept = now.saturating_sub(since);
             if thread.sched.state() == ThreadState::Uninterruptible && !thread.kernel_thread && slept > limit {
                 hung = Some((thread.tid(), slept));

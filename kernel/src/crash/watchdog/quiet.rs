@@ -43,7 +43,7 @@ pub(super) fn look(now: Nanos) {
     let threads = tree::thread_count();
     let (quiet, why) = match stall {
         Stall::ForGood(ns) => (ns, "no timer is armed and nothing waits for the console"),
-        Stall::Idle(ns) => (ns, "the limit that stall= sets"),
+        Stall::Idle(ns) => (ns, "which is past the limit of stall="),
     };
     let seconds = quiet / 1_000_000_000;
     let message = format_args!("stall: no program has run for {seconds} s: {threads} threads sleep, {why}");

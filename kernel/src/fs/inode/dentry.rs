@@ -99,7 +99,7 @@ impl Dentry {
     }
 
     /// A dentry in no directory, named after its kind: `pipe:`, `socket:`, `anon_inode:[eventfd]`.
-    pub fn unplaced(kind: &'static str, inode: Arc<dyn Inode>) -> Arc<Self> {
+    pub fn detached(kind: &'static str, inode: Arc<dyn Inode>) -> Arc<Self> {
         let link = Link { name: Name::Kind(kind), parent: None };
         Arc::new(Self { inode, link: SpinLock::new(link), state: AtomicU32::new(0) })
     }

@@ -26,6 +26,7 @@ use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
+use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 
 pub use names::{Address, bind, resolve};
@@ -70,7 +71,8 @@ pub struct Socket {
     inbox: SpinLock<Inbox>,
     /// Something to read, or to accept, or the end of it.
     readable: WaitQueue,
-    /// This socket may send again, or never more; and room for another packet in its own inbox.
+    /// This socket may send again, or never more: all its senders are woken, as on Linux. Those that wait for room in
+    /// its inbox for a datagram, or in its backlog for a connection, wait here exclusively.
     writable: WaitQueue,
     /// What its packets that are on their way count ([`postage`]).
     on_the_way: AtomicUsize,
@@ -139,8 +141,8 @@ impl Socket {
             kind,
             state: SpinLock::new(state),
             inbox: SpinLock::new(inbox),
-            readable: WaitQueue::new(),
-            writable: WaitQueue::new(),
+            readable: WaitQueue::new(WaitReason::SocketData),
+            writable: WaitQueue::new(WaitReason::SocketRoom),
             on_the_way: AtomicUsize::new(0),
             send_buffer: AtomicUsize::new(DEFAULT_BUFFER),
             receive_buffer: AtomicUsize::new(DEFAULT_BUFFER),
@@ -183,7 +185,10 @@ impl Socket {
         }
         let limit = usize::try_from(most).unwrap_or(4096).min(4096);
         match &mut state.role {
-            Role::Listening { most, .. } => *most = limit,
+            Role::Listening { most, .. } => {
+                *most = limit;
+                self.writable.wake_all();
+            }
             Role::Connected { .. } => return Err(Errno::EINVAL),
             Role::Idle => state.role = Role::Listening { waiting: VecDeque::new(), most: limit },
         }
@@ -257,7 +262,8 @@ impl Socket {
 
     /// Shuts the receiving side, the sending side or both (shutdown(2)).
     pub fn shutdown(&self, receive: bool, send: bool) -> Result<(), Errno> {
-        let peer = self.peer();
+        // A datagram socket shuts only itself: its peer hears others too.
+        let peer = self.peer().filter(|_| self.kind != Kind::Datagram);
         if send {
             self.state.lock().shut_send = true;
             if let Some(peer) = &peer {
@@ -302,6 +308,9 @@ impl Socket {
             inbox.shut = true;
             (inbox.track.abandon(), core::mem::take(&mut inbox.packets))
         };
+        if self.kind == Kind::Datagram || matches!(role, Role::Listening { .. }) {
+            self.writable.wake_all();
+        }
         match role {
             Role::Connected { peer, .. } if self.kind != Kind::Datagram => {
                 let unread = !self.inbox.lock().bytes.is_empty() || !abandoned.1.is_empty();
@@ -318,7 +327,6 @@ impl Socket {
                         client.hang_up(true);
                     }
                 }
-                self.writable.wake_all();
             }
             _ => {}
         }

@@ -93,8 +93,8 @@ pub fn resolve(walk: &Walk<'_>, name: &[u8], kind: Kind) -> Result<Arc<Socket>, 
         _ if name.len() > LONGEST => return Err(Errno::EINVAL),
         [0, ..] => Node::Abstract(name.into()),
         _ => {
-            let place = walk.find(path_of(name), Last::Follow)?;
-            let attr = place.inode().attr();
+            let location = walk.find(path_of(name), Last::Follow)?;
+            let attr = location.inode().attr();
             attr.check(&walk.who, WRITE)?;
             if attr.kind() != S_IFSOCK {
                 return Err(Errno::ECONNREFUSED);

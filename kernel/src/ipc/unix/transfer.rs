@@ -103,7 +103,7 @@ impl Socket {
             let found = match self.try_receive(sink, flags)? {
                 Some(found) => found,
                 None if flags.nonblocking => return Err(Errno::EAGAIN),
-                None => self.sleep(&self.readable, 0, || self.try_receive(sink, flags).transpose())??,
+                None => self.wait_to_receive(sink, flags)?,
             };
             let more = flags.wait_all
                 && self.kind == Kind::Stream
@@ -116,6 +116,19 @@ impl Socket {
         }
     }
 
+    /// Sleeps until there is something to receive. One packet serves one receiver, so those of packets wait
+    /// exclusively; bytes of a stream wake all, as on Linux.
+    fn wait_to_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Received, Errno> {
+        let exclusive = self.kind != Kind::Stream;
+        let attempt = || self.try_receive(sink, flags).transpose();
+        let received = self.sleep(&self.readable, exclusive, 0, attempt).flatten();
+        if exclusive && (flags.peek || received.is_err()) && !self.inbox.lock().packets.is_empty() {
+            // The packet that it was woken for is still there.
+            self.readable.wake_next();
+        }
+        received
+    }
+
     /// No byte is left and none can come: the writer ended, or a side was shut down.
     fn is_drained(&self) -> bool {
         let inbox = self.inbox.lock();
@@ -123,22 +136,17 @@ impl Socket {
     }
 
     fn try_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
-        let found = match self.kind {
-            Kind::Stream => self.try_receive_bytes(sink, flags),
-            _ => self.try_receive_packet(sink, flags),
-        };
-        if matches!(found, Ok(Some(_))) && !flags.peek {
-            self.tell_senders();
+        if self.kind != Kind::Stream {
+            return self.try_receive_packet(sink, flags);
+        }
+        let found = self.try_receive_bytes(sink, flags);
+        if matches!(found, Ok(Some(_)))
+            && !flags.peek
+            && let Some(peer) = self.peer()
+        {
+            peer.writable.wake_all();
         }
         found
-    }
-
-    /// Wakes senders to this socket: there is room again.
-    fn tell_senders(&self) {
-        match self.peer() {
-            Some(peer) if self.kind != Kind::Datagram => peer.writable.wake_all(),
-            _ => self.writable.wake_all(),
-        }
     }
 
     fn try_receive_bytes(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
@@ -189,6 +197,10 @@ impl Socket {
             };
         };
         drop(inbox);
+        if !flags.peek {
+            // Even if the copy fails: the packet is gone. Its sender's own queue is woken with the postage.
+            self.writable.wake_one();
+        }
         let fits = sink.put(&packet.bytes)?;
         Ok(Some(Received {
             from: Some(Address(packet.from)),
@@ -221,10 +233,10 @@ impl Socket {
     }
 
     fn receiver(&self, target: Option<Arc<Socket>>) -> Result<Arc<Socket>, Errno> {
-        if let Some(target) = target {
-            return Ok(target);
-        }
         let state = self.state.lock();
+        if let Some(target) = target {
+            return if state.shut_send { Err(Errno::EPIPE) } else { Ok(target) };
+        }
         match &state.role {
             Role::Connected { .. } if state.shut_send => Err(Errno::EPIPE),
             Role::Connected { peer, .. } => peer.upgrade().ok_or(match self.kind {
@@ -240,7 +252,9 @@ impl Socket {
         match self.try_send_bytes(&peer, source, &mut rights)? {
             Some(()) => Ok(()),
             None if flags.nonblocking => Err(Errno::EAGAIN),
-            None => self.sleep(&self.writable, 1, || self.try_send_bytes(&peer, source, &mut rights).transpose())?,
+            None => {
+                self.sleep(&self.writable, false, 1, || self.try_send_bytes(&peer, source, &mut rights).transpose())?
+            }
         }
     }
 
@@ -310,7 +324,7 @@ impl Socket {
             source.untake(length);
         }
         sent?;
-        receiver.readable.wake_all();
+        receiver.readable.wake_one();
         Ok(())
     }
 
@@ -338,13 +352,17 @@ impl Socket {
                 Ok(sent) => return sent,
                 Err(_) if flags.nonblocking => return Err(Errno::EAGAIN),
                 Err(Full::Sender) => (Full::Sender, &self.writable),
-                // Its other senders wait there too.
                 Err(Full::Receiver) => (Full::Receiver, &receiver.writable),
             };
-            outcome = self.sleep(queue, 1, || {
+            let shared = full == Full::Receiver;
+            outcome = self.sleep(queue, shared, 1, || {
                 let again = attempt();
                 (again != Err(full)).then_some(again)
             })?;
+            if shared && outcome != Ok(Ok(())) {
+                // It leaves the room that it was woken for.
+                receiver.writable.wake_next();
+            }
         }
     }
 
@@ -372,11 +390,22 @@ impl Socket {
         on_the_way.saturating_mul(4) <= buffer
     }
 
-    /// Waits at `queue`, no longer than the receive (0) or send (1) timeout.
-    fn sleep<T>(&self, queue: &WaitQueue, which: usize, condition: impl FnMut() -> Option<T>) -> Result<T, Errno> {
+    /// Waits at `queue`, exclusively or not, no longer than the receive (0) or send (1) timeout.
+    fn sleep<T>(
+        &self,
+        queue: &WaitQueue,
+        exclusive: bool,
+        which: usize,
+        condition: impl FnMut() -> Option<T>,
+    ) -> Result<T, Errno> {
         let timeout = u64::from(self.timeouts[which].load(Relaxed)) * 1_000_000;
         let deadline = (timeout > 0).then(|| now() + timeout);
-        queue.wait_until(deadline, Sleep::Interruptible, condition).map_err(|error| match error {
+        let waited = if exclusive {
+            queue.wait_exclusive(deadline, condition)
+        } else {
+            queue.wait_until(deadline, Sleep::Interruptible, condition)
+        };
+        waited.map_err(|error| match error {
             WaitError::TimedOut => Errno::EAGAIN,
             // With a timeout a call is not restarted: it would begin again (signal(7)).
             WaitError::Interrupted if timeout > 0 => Errno::EINTR,

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use kernel_logic::signal::sig;
 use machine::sync::SpinLock;
 
+use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 
 /// How a process ended: the two halves of a wait status.
@@ -103,8 +104,8 @@ impl Life {
             ending: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             dumped: AtomicBool::new(false),
-            ended: WaitQueue::new(),
-            child_changed: WaitQueue::new(),
+            ended: WaitQueue::new(WaitReason::ProcessEnd),
+            child_changed: WaitQueue::new(WaitReason::ChildChange),
         }
     }
 

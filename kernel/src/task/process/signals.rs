@@ -6,6 +6,7 @@ use core::sync::atomic::{Ordering, fence};
 use kernel_logic::signal::{Disposition, MAX_SIGNAL};
 use machine::sync::{Once, SpinLock};
 
+use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::task::{PendingSignals, Slot};
 
@@ -95,7 +96,7 @@ impl ProcessSignals {
                 return queue;
             }
             // Of two threads that come here at once, one queue is used.
-            let _ = self.readers.set(Arc::default());
+            let _ = self.readers.set(Arc::new(WaitQueue::new(WaitReason::SignalfdSignal)));
         }
     }
 

@@ -11,6 +11,7 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 
 use crate::sched::{self, Sleep};
+use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::task::{Creds, Task, ThreadRef, Tid};
 
@@ -31,7 +32,7 @@ impl Threads {
         Self {
             live: SpinLock::new(Vec::new()),
             executing: AtomicBool::new(false),
-            changed: WaitQueue::new(),
+            changed: WaitQueue::new(WaitReason::OtherThreads),
             last_creds: SpinLock::new(None),
         }
     }

@@ -7,6 +7,7 @@ use kernel_logic::signal::{Cause, SigInfo, code, sa, sig};
 
 use super::{send_process, unstop};
 use crate::sched::{self, Sleep};
+use crate::sync::WaitReason;
 use crate::task::{Process, Task, tree};
 
 /// Stops the process of the running thread, which is delivering stop signal `signal`: marks it, gets every thread to
@@ -31,7 +32,7 @@ pub fn park(me: &Task) {
             sched::cancel_sleep();
             return;
         }
-        sched::sleep(None);
+        sched::sleep_for(WaitReason::Stopped.number(), 0, None);
     }
 }
 

@@ -12,6 +12,7 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 
 use crate::sched::{self, Sleep, ThreadState};
+use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::task::account::{Charge, Kind};
 use crate::task::process::Ended;
@@ -89,7 +90,7 @@ impl ThreadSignals {
             has_saved_mask: AtomicBool::new(false),
             restart: SpinLock::new(None),
             waiting_for: AtomicU64::new(0),
-            arrived: WaitQueue::new(),
+            arrived: WaitQueue::new(WaitReason::Signal),
         }
     }
 

@@ -330,7 +330,7 @@ pub struct TaskRow {
     pub comm: String,
     /// State of the task in words.
     pub state: String,
-    /// Where it waits: its innermost frames.
+    /// Where it waits: its call, what it waits for, and its innermost frames.
     pub place: String,
 }
 

@@ -126,7 +126,7 @@ fn task_row(task: &Task<'_>) -> TaskRow {
         ppid: task.ppid,
         comm: task.comm.map(text).unwrap_or_default(),
         state: state.or_else(|| task.state_text.map(text)).unwrap_or_default(),
-        place: task.wait_reason.map(text).unwrap_or_default(),
+        place: [task.wait_reason, task.wait_object_name].into_iter().flatten().map(text).collect::<Vec<_>>().join(": "),
     }
 }
 

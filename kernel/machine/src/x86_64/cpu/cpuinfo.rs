@@ -60,7 +60,13 @@ pub(crate) fn random() -> Option<u64> {
         let (value, valid): (u64, u8);
         // SAFETY: the instruction exists.
         unsafe {
-            core::arch::asm!("rdrand {v}", "setc {ok}", v = out(reg) value, ok = out(reg_byte) valid, options(nomem, nostack));
+            core::arch::asm!(
+                "rdrand {v}",
+                "setc {ok}",
+                v = out(reg) value,
+                ok = out(reg_byte) valid,
+                options(nomem, nostack)
+            );
         }
         (valid == 1).then_some(value)
     })

@@ -111,7 +111,13 @@ pub(crate) fn enable() {
     if has(Feature::Xsave) {
         // SAFETY: OSXSAVE was just set; x87 and SSE are always allowed, the others only where CPUID names them.
         unsafe {
-            asm!("xsetbv", in("ecx") 0, in("eax") xcr0() as u32, in("edx") (xcr0() >> 32) as u32, options(nomem, nostack));
+            asm!(
+                "xsetbv",
+                in("ecx") 0,
+                in("eax") xcr0() as u32,
+                in("edx") (xcr0() >> 32) as u32,
+                options(nomem, nostack)
+            );
         }
         if wide_moves_fit(xcr0()) {
             FOUND.fetch_or(Feature::WideMoves as u32, Ordering::Relaxed);

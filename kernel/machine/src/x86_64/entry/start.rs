@@ -136,7 +136,7 @@ fn carve(free: &mut [FrameRange], bytes: usize) -> PhysAddr {
     let frames = bytes.div_ceil(1 << PAGE_SHIFT);
     let largest = free.iter_mut().max_by_key(|range| range.frames());
     let Some(range) = largest.filter(|range| range.frames() > frames) else {
-        panic!("no room for {bytes} bytes of tables of frames")
+        panic!("no memory for the frame table of {bytes} bytes")
     };
     range.end.0 -= frames as u32;
     range.end.addr()

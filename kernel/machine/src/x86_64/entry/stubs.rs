@@ -58,7 +58,8 @@ trap_stubs:
     .set vector, 0
     .rept 256
     .balign 16
-    .if (vector == 8) || ((vector >= 10) && (vector <= 14)) || (vector == 17) || (vector == 21) || (vector == 29) || (vector == 30)
+    .set has_error_code, (vector == 8) || ((vector >= 10) && (vector <= 14)) || (vector == 17)
+    .if has_error_code || (vector == 21) || (vector == 29) || (vector == 30)
     .else
         push -1
     .endif

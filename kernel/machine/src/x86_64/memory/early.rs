@@ -25,7 +25,7 @@ pub(crate) fn init(info: &StartInfo) {
 /// `bytes` of zeros, page-aligned, for ever.
 pub(crate) fn take(bytes: usize) -> PhysAddr {
     let at = NEXT.fetch_add(bytes.next_multiple_of(PAGE_SIZE) as u64, Ordering::Relaxed);
-    assert!(at < u64::MAX / 2, "early memory taken after the frame table was made");
+    assert!(at < u64::MAX / 2, "early memory allocated after the frame table was built");
     // SAFETY: RAM behind the image that was not given out before; boot has checked that it is mapped.
     unsafe { direct(PhysAddr(at)).write_bytes(0, bytes.next_multiple_of(PAGE_SIZE)) };
     PhysAddr(at)

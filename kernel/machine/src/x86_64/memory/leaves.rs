@@ -38,7 +38,7 @@ pub fn walk(root: PhysAddr, addr: u64) -> Walk {
         let index = table::index(addr, level);
         let Some(found) = table_at(at).map(|table| table[index].load(Relaxed)) else { break };
         walk.entries[walk.depth] = found;
-        walk.places[walk.depth] = at + 8 * index as u64;
+        walk.entry_addresses[walk.depth] = at + 8 * index as u64;
         walk.depth += 1;
         if found & PRESENT == 0 || (found & HUGE != 0 && level > 0) {
             break;

@@ -69,6 +69,11 @@ pub(crate) fn fault() {
     // SAFETY: nothing is ever mapped there, so the load faults before it has a value, and the kernel's handler never
     // returns.
     unsafe {
-        core::arch::asm!("mov {}, [{}]", out(reg) _, in(reg) crate::x86_64::layout::NOWHERE, options(nostack, readonly));
+        core::arch::asm!(
+            "mov {}, [{}]",
+            out(reg) _,
+            in(reg) crate::x86_64::layout::NOWHERE,
+            options(nostack, readonly)
+        );
     };
 }

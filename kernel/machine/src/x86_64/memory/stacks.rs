@@ -97,7 +97,7 @@ pub(crate) fn check_canary(bottom: u64) {
     {
         // SAFETY: the lowest word of a mapped stack; its owner calls.
         let found = unsafe { (bottom as *const u64).read_volatile() };
-        assert!(found == CANARY, "the kernel stack at {bottom:#x} was used to its end: its canary is {found:#x}");
+        assert!(found == CANARY, "kernel stack at {bottom:#x} overflowed: its canary is {found:#x}");
     }
     #[cfg(not(feature = "fortress"))]
     let _ = bottom;

@@ -218,16 +218,18 @@ impl Core {
         (self.stack_bottom, self.stack_top)
     }
 
-    /// Saved instruction, stack and frame pointer.
-    pub(crate) fn resume_point(&self) -> [u64; 3] {
+    /// Saved instruction, stack and frame pointer, then RBX and R12 to R15, which the switch saved too; zeros for a
+    /// thread whose stack pointer is not on its stack.
+    pub(crate) fn resume_point(&self) -> ([u64; 3], [u64; 5]) {
         let sp = self.sp.load(Ordering::Acquire);
         if sp < self.stack_bottom || sp > self.stack_top - size_of::<Seed>() as u64 {
-            return [0; 3];
+            return Default::default();
         }
         let mut seed = [0u8; size_of::<Seed>()];
         probe::read(sp, &mut seed);
         let word = |i: usize| u64::from_le_bytes(seed[i * 8..][..8].try_into().unwrap_or_default());
-        [word(6), sp + size_of::<Seed>() as u64, word(5)]
+        let pointers = [word(6), sp + size_of::<Seed>() as u64, word(5)];
+        (pointers, [word(4), word(3), word(2), word(1), word(0)])
     }
 
     /// Address of the user registers; `None` for a kernel thread.
