@@ -29,10 +29,10 @@ pub struct Guilty {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub died_in: Option<String>,
     /// Allocators, lists, locks, copies and waits that it had called when it died, innermost first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub called: Vec<String>,
     /// Who called it, innermost first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<String>,
 }
 
