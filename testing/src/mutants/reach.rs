@@ -1,6 +1,6 @@
 //! Which loads come to which mutation: every load is booted once alone, with no mutation on.
 //!
-//! A mutant is booted with at most [`MANY`] of the loads that come to it, spread over the list, and with the stress:
+//! A mutant is booted with at most sixteen of the loads that come to it, spread over the list, and with the stress:
 //! code that everything runs breaks everything or nothing, so that the other sixty tell little more. What it does to a
 //! load that never runs its code (a leak, a corrupted page), or to one that was left out, goes unnoticed. The start of
 //! the system is part of every boot. The table is kept as long as kernel and loads are the same.

@@ -1,8 +1,8 @@
 //! The mutants of every test run: a few described changes that are known to be noticed, under few of the loads.
 //!
 //! What `kwab` must do with each is the least that any case asks for: a sound dump, a finding, no sure blame of another
-//! function. That it names the changed one is measured by the whole judge and asked for here only of [`EARLY`]: a crash
-//! before there is a kernel leaves no dump, and its log must do.
+//! function. That it names the changed one is measured by the whole judge, and asked for here only where a crash before
+//! there is a kernel leaves no dump: then the log must do.
 
 use super::described::Change;
 use super::guest::Sort;
