@@ -179,6 +179,6 @@ mod tests {
         search.left.set(1 << 20);
         let unknown = search.identify(b"occurs nowhere in it", "/bin/a", Some(0x2000));
         assert_eq!(unknown.0, Content::Unknown);
-        assert!(unknown.1.iter().any(|why| why.contains("2 GiB were searched")), "{:?}", unknown.1);
+        assert!(unknown.1.iter().any(|why| why.contains("ended after 2 GiB")), "{:?}", unknown.1);
     }
 }

@@ -180,7 +180,10 @@ fn images_are_found_in_directories_debug_directories_and_initramfs_archives() {
         let found = Finder::new(vec![path.clone()], false).with_debug_dirs(vec![]).find(wanted).unwrap();
         assert_eq!(found.name(), format!("{}:bin/program", path.display()));
         let image = Image::from_bytes(found, &IndexCache::none()).unwrap();
-        assert!(image.locate(code_addresses(&me(), 1)[0], Probe::Exact).unwrap().function().is_some());
+        // Some of a program has no debugging information, as libraries that came without.
+        let has_name = |addr: &u64| image.locate(*addr, Probe::Exact).is_ok_and(|found| found.function().is_some());
+        let named = code_addresses(&me(), 64).iter().filter(|addr| has_name(addr)).count();
+        assert!(named > 32, "{named} of 64 addresses have a function");
     }
 }
 

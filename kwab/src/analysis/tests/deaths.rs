@@ -539,7 +539,7 @@ fn counts_that_are_too_low_say_whether_an_address_space_ended_before() {
             .collect::<String>()
     };
     assert!(rows(&judged(FlightKind::EXIT)).contains("process 3 ended before"));
-    assert!(rows(&judged(FlightKind::FORK)).contains("rather never taken"));
+    assert!(rows(&judged(FlightKind::FORK)).contains("never taken"));
 }
 
 #[test]
