@@ -74,7 +74,8 @@ static void datagrams(void) {
 static int pass(int through, int fd) {
     char control[CMSG_SPACE(sizeof fd)] = { 0 };
     struct iovec vector = { block, 1 };
-    struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+    struct msghdr message = { .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control,
+        .msg_controllen = sizeof control };
     struct cmsghdr *head = CMSG_FIRSTHDR(&message);
     head->cmsg_level = SOL_SOCKET;
     head->cmsg_type = SCM_RIGHTS;
@@ -309,8 +310,9 @@ static void dumps(void) {
 
 static const struct { const char *name; void (*take)(void); } kinds[] = {
     { "memory", memory }, { "pipes", pipes }, { "sockets", sockets }, { "datagrams", datagrams },
-    { "in-flight", in_flight }, { "backlog", backlog }, { "tmpfs", tmpfs }, { "names", names }, { "links", links }, { "memfds", memfds },
-    { "shared-memory", shared_memory }, { "tables", tables }, { "ranges", ranges }, { "timers", timers },
+    { "in-flight", in_flight }, { "backlog", backlog }, { "tmpfs", tmpfs }, { "names", names }, { "links", links },
+    { "memfds", memfds }, { "shared-memory", shared_memory }, { "tables", tables }, { "ranges", ranges },
+    { "timers", timers },
     { "signals", signals }, { "watches", watches }, { "queues", queues }, { "locks", locks }, { "threads", threads },
     { "arguments", arguments }, { "texts", texts }, { "ptys", ptys }, { "zombies", zombies },
     { "descriptors", descriptors }, { "dumps", dumps },
@@ -429,8 +431,9 @@ static int run(int kind) {
     shared->stop = 1;
     int alive = waitpid(one, &other, 0) == one && other == 0;
     int lives = waitpid(two, &other, 0) == two && other == 0;
-    printf("%s: ended by %s, daemon %s after %ld beats and %ld failures, bystander %s, %ld pages lost\n", kinds[kind].name,
-        how(status), alive && runs ? "lives" : "died", shared->beats, shared->failures, lives ? "lives" : "died", lost);
+    printf("%s: ended by %s, daemon %s after %ld beats and %ld failures, bystander %s, %ld pages lost\n",
+        kinds[kind].name, how(status), alive && runs ? "lives" : "died", shared->beats, shared->failures,
+        lives ? "lives" : "died", lost);
     fflush(stdout);
     return !(alive && runs && lives);
 }

@@ -105,7 +105,8 @@ int main(void) {
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(0, "\n", &rest)) {
         char *fields[MAX_WORDS + 3], *more = 0;
         int count = 0;
-        for (char *field = strtok_r(line, "\t", &more); field && count < MAX_WORDS + 2; field = strtok_r(0, "\t", &more))
+        for (char *field = strtok_r(line, "\t", &more); field && count < MAX_WORDS + 2;
+            field = strtok_r(0, "\t", &more))
             fields[count++] = field;
         fields[count] = 0;
         if (count >= 3) run_job(fields[0], atof(fields[1]), fields + 2, number++);

@@ -58,9 +58,9 @@ pub fn render() -> Result<Page> {
 
 const HEAD: &str = "# Results
 
-Rendered by `cargo xtask results` from what the judges wrote; nothing here is typed by hand but the notes on what a row would
-need (`testing/needs.toml`). Every comparison is with Debian's Linux in the same QEMU (TCG), from the same image. No row is
-left out.
+Rendered by `cargo xtask results` from what the judges wrote; nothing here is typed by hand but the notes on what a row
+would need (`testing/needs.toml`). Every comparison is with Debian's Linux in the same QEMU (TCG), from the same image.
+No row is left out.
 ";
 
 struct Writer {

@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn what_gdb_prints_becomes_physical_frames() {
-        let text = "Thread 1 (LWP 7):\n$1 = 0xff10\n\nThread 1 (LWP 7):\n#0  inner () at a.rs:1\n#1  outer () at a.rs:9\n\
-                    #2  0xff20 in caller () at b.rs:2\n#3  0x0 in ?? ()\n";
+        let text = "Thread 1 (LWP 7):\n$1 = 0xff10\n\nThread 1 (LWP 7):\n#0  inner () at a.rs:1\n\
+                    #1  outer () at a.rs:9\n#2  0xff20 in caller () at b.rs:2\n#3  0x0 in ?? ()\n";
         assert_eq!(gdb(text), Stacks::from([(7, vec![0xff10, 0xff20, 0])]));
         let text = "Thread 1 (LWP 7):\n$1 = 0xff10\nThread 1 (LWP 7):\n#0  0xff10 in inner ()\n";
         assert_eq!(gdb(text), Stacks::from([(7, vec![0xff10])]));

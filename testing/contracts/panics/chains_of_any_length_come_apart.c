@@ -14,7 +14,8 @@ static int wrap(int carried, int kind)
     int pair[2];
     char byte = 'x', control[CMSG_SPACE(sizeof(int))] = { 0 };
     struct iovec part = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+        .msg_controllen = sizeof control };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     if (socketpair(AF_UNIX, kind, 0, pair) != 0)
         return -1;

@@ -39,7 +39,8 @@ static void vectors(void)
 
 static void report(const char *call, ssize_t got)
 {
-    say("%s: %s, signal %d", call, got == -1 ? errno_name(errno) : got == 0 ? "nothing" : got < MOST ? "in part" : "whole", rang);
+    say("%s: %s, signal %d", call,
+        got == -1 ? errno_name(errno) : got == 0 ? "nothing" : got < MOST ? "in part" : "whole", rang);
 }
 
 static void reads(const char *path)

@@ -1,9 +1,10 @@
-/* getrusage(2), wait4(2): context switches count for threads, processes and children waited for; what wait4 reports of a child
- * includes the children that the child has waited for. */
+/* getrusage(2), wait4(2): context switches count for threads, processes and children waited for; what wait4 reports of
+ * a child includes the children that the child has waited for. */
 #include "../contract.h"
 #include <sys/resource.h>
 
-/* Linux sums resident pages in batches, so the peak may be short of some: half of what is touched is asked for, in KiB. */
+/* Linux sums resident pages in batches, so the peak may be short of some: half of what is touched is asked for,
+ * in KiB. */
 enum { SLEEPS = 5, TOUCHED = 600, RESIDENT = TOUCHED * 4 / 2 };
 
 static int sleeps(void *unused)

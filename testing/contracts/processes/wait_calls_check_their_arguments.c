@@ -2,8 +2,14 @@
 #include "contract.h"
 #include <sys/resource.h>
 
-static long by_id(int kind, pid_t id, void *info, int options) { return syscall(SYS_waitid, kind, id, info, options, NULL); }
-static long four(pid_t pid, void *status, int options, void *usage) { return syscall(SYS_wait4, pid, status, options, usage); }
+static long by_id(int kind, pid_t id, void *info, int options)
+{
+    return syscall(SYS_waitid, kind, id, info, options, NULL);
+}
+static long four(pid_t pid, void *status, int options, void *usage)
+{
+    return syscall(SYS_wait4, pid, status, options, usage);
+}
 
 static int leave(void *status) { return *(int *)status; }
 

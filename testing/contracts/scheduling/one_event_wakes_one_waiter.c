@@ -1,6 +1,7 @@
-/* pipe(7), accept(2), unix(7), tty_ioctl(4), mq_receive(3), epoll(7) with EPOLLET: threads that wait for the same thing wait exclusively. An event that one
- * of them can take wakes one; the others sleep on, which their counts of voluntary switches show (proc(5)), and are served by
- * later events. Readers of a terminal take turns: the next one takes its turn when the first is served, and sleeps on. */
+/* pipe(7), accept(2), unix(7), tty_ioctl(4), mq_receive(3), epoll(7) with EPOLLET: threads that wait for the same thing
+ * wait exclusively. An event that one of them can take wakes one; the others sleep on, which their counts of voluntary
+ * switches show (proc(5)), and are served by later events. Readers of a terminal take turns: the next one takes its
+ * turn when the first is served, and sleeps on. */
 #include "../contract.h"
 #include <mqueue.h>
 #include <pthread.h>

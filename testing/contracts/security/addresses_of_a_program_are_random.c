@@ -58,6 +58,7 @@ int main(int argc, char **argv)
             (set[place] & clear[place] & mask) == mask ? "yes" : "no");
     }
     uint64_t mask = 0xff0;
-    say("the stack pointer within its page: %s", (fine[0] & fine[1] & mask) == mask ? "varies in all bits" : "does not");
+    say("the stack pointer within its page: %s",
+        (fine[0] & fine[1] & mask) == mask ? "varies in all bits" : "does not");
     return 0;
 }

@@ -24,7 +24,8 @@ static long call_with(unsigned long flags, long number, long a, long b, long c)
     __asm__ volatile("sub $128, %%rsp\n\tpushfq\n\torq %[flags], (%%rsp)\n\tpopfq\n\tsyscall\n\t"
                      "pushfq\n\tandq %[clear], (%%rsp)\n\tpopfq\n\tadd $128, %%rsp"
                      : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c), [flags] "r"(flags), [clear] "r"(~(unsigned long)(TF | DF | NT | AC))
+                     : "0"(number), "D"(a), "S"(b), "d"(c), [flags] "r"(flags),
+                       [clear] "r"(~(unsigned long)(TF | DF | NT | AC))
                      : "rcx", "r11", "memory", "cc");
     return result;
 }
@@ -43,7 +44,8 @@ int main(void)
         memset(back, 0, sizeof back);
         long wrote = call_with(flags[i], SYS_write, ends[1], (long)there, sizeof there);
         long read = call_with(flags[i], SYS_read, ends[0], (long)back, sizeof back);
-        say("flags %#lx: wrote %ld, read %ld, %s", flags[i], wrote, read, memcmp(there, back, sizeof there) ? "other" : "same");
+        say("flags %#lx: wrote %ld, read %ld, %s", flags[i], wrote, read,
+            memcmp(there, back, sizeof there) ? "other" : "same");
         say("  stepped %d, in the kernel %d", traps > 0, kernel_addresses);
         if (traps)
             say("  a handler starts with %#lx", flags_at_start & (TF | DF));

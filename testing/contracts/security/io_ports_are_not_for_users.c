@@ -29,7 +29,8 @@ static int popped_flags(void *unused)
 {
     unsigned long flags;
     (void)unused;
-    __asm__ volatile("pushfq\n\torq $0x3000, (%%rsp)\n\tandq $~0x200, (%%rsp)\n\tpopfq\n\tpushfq\n\tpop %0" : "=r"(flags));
+    __asm__ volatile("pushfq\n\torq $0x3000, (%%rsp)\n\tandq $~0x200, (%%rsp)\n\tpopfq\n\tpushfq\n\tpop %0"
+                     : "=r"(flags));
     return (flags >> 12 & 3) | (flags & 0x200 ? 0 : 4);
 }
 

@@ -47,7 +47,8 @@ int main(void)
     setting("protected_symlinks");
     setting("protected_hardlinks");
     scratch();
-    need(mkdir("shared", 0755) == 0 && chmod("shared", 01777) == 0 && mkdir("open", 0755) == 0 && chmod("open", 0777) == 0);
+    need(mkdir("shared", 0755) == 0 && chmod("shared", 01777) == 0 && mkdir("open", 0755) == 0
+        && chmod("open", 0777) == 0);
     put_file("file", "text", 0644);
     put_file("secret", "text", 0600);
     put_file("setuid", "text", 0666);

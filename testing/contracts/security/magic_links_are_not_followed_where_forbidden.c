@@ -17,8 +17,9 @@ static long open2(int dir, const char *path, uint64_t flags, uint64_t resolve)
 int main(void)
 {
     static const struct { uint64_t bits; const char *name; } restrictions[] = {
-        { 0, "none" }, { RESOLVE_NO_MAGICLINKS, "RESOLVE_NO_MAGICLINKS" }, { RESOLVE_NO_SYMLINKS, "RESOLVE_NO_SYMLINKS" },
-        { RESOLVE_NO_XDEV, "RESOLVE_NO_XDEV" }, { RESOLVE_BENEATH, "RESOLVE_BENEATH" }, { RESOLVE_IN_ROOT, "RESOLVE_IN_ROOT" },
+        { 0, "none" }, { RESOLVE_NO_MAGICLINKS, "RESOLVE_NO_MAGICLINKS" },
+        { RESOLVE_NO_SYMLINKS, "RESOLVE_NO_SYMLINKS" }, { RESOLVE_NO_XDEV, "RESOLVE_NO_XDEV" },
+        { RESOLVE_BENEATH, "RESOLVE_BENEATH" }, { RESOLVE_IN_ROOT, "RESOLVE_IN_ROOT" },
     };
     scratch();
     put_file("file", "text", 0644);

@@ -57,8 +57,8 @@ static void addresses(void)
     int number = 3;
     for (char *word = strtok(at + 1, " "); word && number < 53; word = strtok(NULL, " "))
         field[number++] = strtoull(word, NULL, 10);
-    say("code %d %d, stack %d, arguments %d %d, environment %d %d", field[26] > 4096, field[27] > 4096, field[28] > 4096,
-        field[48] > 4096, field[49] > 4096, field[50] > 4096, field[51] > 4096);
+    say("code %d %d, stack %d, arguments %d %d, environment %d %d", field[26] > 4096, field[27] > 4096,
+        field[28] > 4096, field[48] > 4096, field[49] > 4096, field[50] > 4096, field[51] > 4096);
 }
 
 static int attempt(void *unused)

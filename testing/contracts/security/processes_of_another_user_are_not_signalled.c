@@ -30,7 +30,10 @@ static int attempt(void *unused)
 static void roots(void) { need(setpgid(0, 0) == 0); }
 static void in_own_session(void) { need(setsid() != -1); }
 static void effective(void) { need(setpgid(0, 0) == 0 && setresuid(1000, NOBODY, 1000) == 0); }
-static void saved(void) { need(setpgid(0, 0) == 0 && signal(SIGTERM, SIG_IGN) != SIG_ERR && setresuid(1000, 1000, NOBODY) == 0); }
+static void saved(void)
+{
+    need(setpgid(0, 0) == 0 && signal(SIGTERM, SIG_IGN) != SIG_ERR && setresuid(1000, 1000, NOBODY) == 0);
+}
 
 int main(void)
 {

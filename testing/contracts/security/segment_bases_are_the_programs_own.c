@@ -39,8 +39,9 @@ static int child_looks(void *wanted)
 int main(void)
 {
     /* Bad with four and with five levels of page tables. */
-    static const unsigned long bad[] = { 1UL << 56, 1UL << 63, 0xfeffffffffffffff, 0xffff800000000000, 0xffffffff81000000,
-                                         ~0UL };
+    static const unsigned long bad[] = {
+        1UL << 56, 1UL << 63, 0xfeffffffffffffff, 0xffff800000000000, 0xffffffff81000000, ~0UL,
+    };
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         say("base %#lx", bad[i]);
         RESULT(set(ARCH_SET_GS, bad[i]));

@@ -19,8 +19,18 @@ static void mode_after(const char *what)
     say("%s: mode %o", what, meta.st_mode & 07777);
 }
 
-static int do_write(void *unused) { int fd = open("file", O_WRONLY); need(write(fd, "x", 1) == 1); return unused != NULL; }
-static int do_nothing(void *unused) { int fd = open("file", O_WRONLY); need(write(fd, "x", 0) == 0); return unused != NULL; }
+static int do_write(void *unused)
+{
+    int fd = open("file", O_WRONLY);
+    need(write(fd, "x", 1) == 1);
+    return unused != NULL;
+}
+static int do_nothing(void *unused)
+{
+    int fd = open("file", O_WRONLY);
+    need(write(fd, "x", 0) == 0);
+    return unused != NULL;
+}
 static int do_pwritev(void *unused)
 {
     struct iovec bytes = { "x", 1 };
@@ -30,9 +40,19 @@ static int do_pwritev(void *unused)
 }
 static int do_truncate(void *unused) { need(truncate("file", 1) == 0); return unused != NULL; }
 static int do_grow(void *unused) { need(truncate("file", 100) == 0); return unused != NULL; }
-static int do_ftruncate(void *unused) { int fd = open("file", O_WRONLY); need(ftruncate(fd, 1) == 0); return unused != NULL; }
+static int do_ftruncate(void *unused)
+{
+    int fd = open("file", O_WRONLY);
+    need(ftruncate(fd, 1) == 0);
+    return unused != NULL;
+}
 static int do_open(void *unused) { need(open("file", O_WRONLY | O_TRUNC) != -1); return unused != NULL; }
-static int do_allocate(void *unused) { int fd = open("file", O_WRONLY); need(fallocate(fd, 0, 0, 8192) == 0); return unused != NULL; }
+static int do_allocate(void *unused)
+{
+    int fd = open("file", O_WRONLY);
+    need(fallocate(fd, 0, 0, 8192) == 0);
+    return unused != NULL;
+}
 static int do_punch(void *unused)
 {
     int fd = open("file", O_WRONLY);
@@ -80,8 +100,9 @@ static int in_directory(void *unused)
 int main(void)
 {
     static const struct { const char *name; int (*body)(void *); } hands[] = {
-        { "write", do_write }, { "write of nothing", do_nothing }, { "pwritev", do_pwritev }, { "truncate", do_truncate },
-        { "truncate to more", do_grow }, { "ftruncate", do_ftruncate }, { "O_TRUNC", do_open }, { "fallocate", do_allocate },
+        { "write", do_write }, { "write of nothing", do_nothing }, { "pwritev", do_pwritev },
+        { "truncate", do_truncate }, { "truncate to more", do_grow }, { "ftruncate", do_ftruncate },
+        { "O_TRUNC", do_open }, { "fallocate", do_allocate },
         { "a hole", do_punch }, { "sendfile", do_sendfile }, { "a shared mapping", do_map },
     };
     scratch();

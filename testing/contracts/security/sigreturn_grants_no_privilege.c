@@ -5,7 +5,8 @@
 #include "contract.h"
 #include <ucontext.h>
 
-enum { TF = 1 << 8, IF = 1 << 9, DF = 1 << 10, IOPL = 3 << 12, NT = 1 << 14, VM = 1 << 17, AC = 1 << 18, VIF = 1 << 19 };
+enum { TF = 1 << 8, IF = 1 << 9, DF = 1 << 10, IOPL = 3 << 12, NT = 1 << 14, VM = 1 << 17, AC = 1 << 18,
+    VIF = 1 << 19 };
 
 static unsigned long change, flags_to_set;
 static int change_register;

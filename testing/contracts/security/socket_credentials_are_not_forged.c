@@ -15,7 +15,8 @@ static long send_as(pid_t pid, uid_t uid, gid_t gid)
     control.head.cmsg_level = SOL_SOCKET;
     control.head.cmsg_type = SCM_CREDENTIALS;
     control.ids = (struct ucred){ pid, uid, gid };
-    struct msghdr message = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+    struct msghdr message = { .msg_iov = &byte, .msg_iovlen = 1, .msg_control = &control,
+        .msg_controllen = sizeof control };
     return sendmsg(pair[0], &message, MSG_DONTWAIT);
 }
 

@@ -28,8 +28,8 @@ int main(void)
     sigfillset(&set);
     RESULT(sigprocmask(SIG_SETMASK, &set, NULL));
     RESULT(sigprocmask(SIG_BLOCK, NULL, &set));
-    say("SIGKILL blocked %d SIGSTOP blocked %d SIGTERM blocked %d", sigismember(&set, SIGKILL), sigismember(&set, SIGSTOP),
-        sigismember(&set, SIGTERM));
+    say("SIGKILL blocked %d SIGSTOP blocked %d SIGTERM blocked %d", sigismember(&set, SIGKILL),
+        sigismember(&set, SIGSTOP), sigismember(&set, SIGTERM));
     RESULT(syscall(SYS_rt_sigprocmask, 7, &set, NULL, 8));
     RESULT(syscall(SYS_rt_sigprocmask, SIG_BLOCK, &set, NULL, 4));
     RESULT(syscall(SYS_rt_sigprocmask, SIG_BLOCK, BAD_POINTER, NULL, 8));

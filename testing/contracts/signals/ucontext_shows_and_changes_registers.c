@@ -9,7 +9,8 @@ static void repair(int number, siginfo_t *info, void *raw)
     ucontext_t *context = raw;
     greg_t *registers = context->uc_mcontext.gregs;
     (void)info;
-    say("%s at the expected instruction %d", signal_name(number), registers[REG_RIP] == (greg_t)(uintptr_t)faulting_load);
+    say("%s at the expected instruction %d", signal_name(number),
+        registers[REG_RIP] == (greg_t)(uintptr_t)faulting_load);
     say("rbx %llx r12 %llx rax %llx", registers[REG_RBX], registers[REG_R12], registers[REG_RAX]);
     say("error code %llx trap %lld address %llx", registers[REG_ERR], registers[REG_TRAPNO], registers[REG_CR2]);
     registers[REG_RAX] = 0x1234;

@@ -34,7 +34,8 @@ int main(void)
 {
     uint16_t port;
     int server = listener(0, &port), client = socket(AF_INET6, SOCK_STREAM, 0), four = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in6 six_address = { .sin6_family = AF_INET6, .sin6_port = port, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+    struct sockaddr_in6 six_address = { .sin6_family = AF_INET6, .sin6_port = port,
+        .sin6_addr = IN6ADDR_LOOPBACK_INIT };
     struct sockaddr_in four_address = { AF_INET, port, { htonl(INADDR_LOOPBACK) }, { 0 } };
     RESULT(connect(client, (void *)&six_address, sizeof six_address));
     show_peer(server);

@@ -32,7 +32,8 @@ int main(void)
     length = sizeof peer;
     int fd = accept(server, (void *)&peer, &length);
     need(fd != -1);
-    say("peer family is inet %d, loopback %d", peer.sin_family == AF_INET, peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+    say("peer family is inet %d, loopback %d", peer.sin_family == AF_INET,
+        peer.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
     char text[16] = { 0 };
     long total = 0, got;
     while ((got = read(fd, text + total, 15 - total)) > 0)

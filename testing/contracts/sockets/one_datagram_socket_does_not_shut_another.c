@@ -1,5 +1,5 @@
-/* shutdown(2), unix(7): a datagram socket that is shut for sending shuts only itself: the peer that it connected to still hears
- * others. A receiver that is closed, or a backlog that grows, lets those go on that wait for room. */
+/* shutdown(2), unix(7): a datagram socket that is shut for sending shuts only itself: the peer that it connected to
+ * still hears others. A receiver that is closed, or a backlog that grows, lets those go on that wait for room. */
 #include "../contract.h"
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -52,7 +52,10 @@ static int receiver, sender, listener;
 
 static int send_one(void) { return (int)send(sender, "x", 1, MSG_NOSIGNAL); }
 static void close_receiver(void) { need(close(receiver) == 0); }
-static int connect_one(void) { return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof address); }
+static int connect_one(void)
+{
+    return connect(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr *)&address, sizeof address);
+}
 static void grow_backlog(void) { need(listen(listener, 4) == 0); }
 
 int main(void)

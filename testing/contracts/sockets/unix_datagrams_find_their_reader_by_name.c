@@ -8,7 +8,8 @@ int main(void)
 {
     scratch();
     struct sockaddr_un one = { AF_UNIX, "one" }, two = { AF_UNIX, "two" }, from;
-    int a = socket(AF_UNIX, SOCK_DGRAM, 0), b = socket(AF_UNIX, SOCK_DGRAM, 0), stream = socket(AF_UNIX, SOCK_STREAM, 0);
+    int a = socket(AF_UNIX, SOCK_DGRAM, 0), b = socket(AF_UNIX, SOCK_DGRAM, 0),
+        stream = socket(AF_UNIX, SOCK_STREAM, 0);
     RESULT(sendto(a, "x", 1, 0, (void *)&two, sizeof two));
     RESULT(bind(a, (void *)&one, sizeof one));
     RESULT(bind(b, (void *)&two, sizeof two));

@@ -24,7 +24,8 @@ int main(void)
     RESULT(tcgetattr(slave, &state));
     say("iflag %o oflag %o cflag %o lflag %o", state.c_iflag, state.c_oflag, state.c_cflag, state.c_lflag);
     say("intr %d quit %d erase %d kill %d eof %d susp %d min %d time %d", state.c_cc[VINTR], state.c_cc[VQUIT],
-        state.c_cc[VERASE], state.c_cc[VKILL], state.c_cc[VEOF], state.c_cc[VSUSP], state.c_cc[VMIN], state.c_cc[VTIME]);
+        state.c_cc[VERASE], state.c_cc[VKILL], state.c_cc[VEOF], state.c_cc[VSUSP], state.c_cc[VMIN],
+        state.c_cc[VTIME]);
     RESULT(ioctl(slave, TIOCGWINSZ, &size));
     say("%d rows %d columns", size.ws_row, size.ws_col);
     int waiting = -1;

@@ -29,11 +29,13 @@ int main(void)
     umask(027);
     text[0] = '\n';
     need(get_file("/proc/self/status", text + 1, sizeof text - 1) > 0);
-    const char *fields[] = { "Name", "Umask", "State", "Uid", "Gid", "Threads", "SigBlk", "SigIgn", "SigCgt", "NoNewPrivs" };
+    const char *fields[] = { "Name", "Umask", "State", "Uid", "Gid", "Threads", "SigBlk", "SigIgn", "SigCgt",
+        "NoNewPrivs" };
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         field(fields[i]);
     char *pid = strstr(text, "\nPid:\t"), *parent = strstr(text, "\nPPid:\t");
     say("pid right %d parent right %d", pid && atoi(pid + 6) == getpid(), parent && atoi(parent + 7) == getppid());
-    say("memory lines present %d", strstr(text, "\nVmSize:\t") && strstr(text, "\nVmRSS:\t") && strstr(text, "\nVmData:\t"));
+    say("memory lines present %d",
+        strstr(text, "\nVmSize:\t") && strstr(text, "\nVmRSS:\t") && strstr(text, "\nVmData:\t"));
     return 0;
 }

@@ -19,7 +19,8 @@ int main(void)
     has("/proc/meminfo", (const char *const[]){ "MemTotal:", "MemFree:", "MemAvailable:", "Cached:", " kB", NULL });
     has("/proc/stat",
         (const char *const[]){ "cpu  ", "cpu0 ", "intr ", "ctxt ", "btime ", "processes ", "procs_running ", NULL });
-    has("/proc/cpuinfo", (const char *const[]){ "processor\t: 0", "vendor_id\t: ", "flags\t\t: ", "cpu MHz\t\t: ", NULL });
+    has("/proc/cpuinfo", (const char *const[]){ "processor\t: 0", "vendor_id\t: ", "flags\t\t: ", "cpu MHz\t\t: ",
+        NULL });
     has("/proc/filesystems", (const char *const[]){ "nodev\tproc", "nodev\ttmpfs", "nodev\tsysfs", NULL });
     has("/proc/mounts", (const char *const[]){ " /proc proc ", " /sys sysfs ", NULL });
     has("/proc/self/mountinfo", (const char *const[]){ " /proc ", " - proc ", NULL });

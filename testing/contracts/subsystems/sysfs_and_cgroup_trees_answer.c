@@ -7,8 +7,8 @@
 
 int main(void)
 {
-    const char *paths[] = { "/sys/kernel", "/sys/devices", "/sys/devices/system/cpu", "/sys/class", "/sys/fs", "/sys/block",
-                            "/sys/devices/system/cpu/online", "/sys/absent" };
+    const char *paths[] = { "/sys/kernel", "/sys/devices", "/sys/devices/system/cpu", "/sys/class", "/sys/fs",
+                            "/sys/block", "/sys/devices/system/cpu/online", "/sys/absent" };
     char text[1024];
     for (size_t i = 0; i < COUNT_OF(paths); i++)
         say("%s: %s", paths[i], access(paths[i], F_OK) ? errno_name(errno) : "present");

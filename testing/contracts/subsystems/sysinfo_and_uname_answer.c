@@ -8,8 +8,8 @@ int main(void)
     struct sysinfo info;
     struct utsname name;
     RESULT(sysinfo(&info));
-    say("unit %u, total %d, free below total %d, processes %d, up less than a year %d", info.mem_unit, info.totalram > 0,
-        info.freeram < info.totalram, info.procs > 0, info.uptime < 365 * 86400);
+    say("unit %u, total %d, free below total %d, processes %d, up less than a year %d", info.mem_unit,
+        info.totalram > 0, info.freeram < info.totalram, info.procs > 0, info.uptime < 365 * 86400);
     show("swap", info.totalswap);
     RESULT(uname(&name));
     say("sysname %s machine %s release starts with a digit %d", name.sysname, name.machine,

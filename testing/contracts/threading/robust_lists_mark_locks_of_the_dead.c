@@ -46,7 +46,8 @@ int main(void)
     show_text("unlock", errno_name(pthread_mutex_unlock(&shared->lock)));
     show_text("lock again", errno_name(pthread_mutex_lock(&shared->lock)));
     show_status("holder of its own list", in_child(dies_with_own_list, shared));
-    say("owner died %d waiters kept %d", !!(shared->item.word & FUTEX_OWNER_DIED), !!(shared->item.word & FUTEX_WAITERS));
+    say("owner died %d waiters kept %d", !!(shared->item.word & FUTEX_OWNER_DIED),
+        !!(shared->item.word & FUTEX_WAITERS));
     show("tid cleared", (shared->item.word & FUTEX_TID_MASK) == 0);
     return 0;
 }

@@ -11,7 +11,8 @@
 static volatile unsigned cond, lock, other;
 static volatile int inside, done, collided;
 
-static long futex(volatile unsigned *word, int op, unsigned value, long timeout, volatile unsigned *second, unsigned third)
+static long futex(volatile unsigned *word, int op, unsigned value, long timeout, volatile unsigned *second,
+    unsigned third)
 {
     return syscall(SYS_futex, word, op, value, timeout, second, third);
 }

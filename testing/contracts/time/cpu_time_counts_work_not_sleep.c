@@ -32,7 +32,8 @@ static long long total_us(int who)
 {
     struct rusage usage;
     need(getrusage(who, &usage) == 0);
-    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+    return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000LL
+        + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
 int main(void)

@@ -9,7 +9,8 @@ int main(void)
     int id = -1;
     struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 }, strange = { .sigev_notify = 77 },
         high = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = 65 }, none = { .sigev_notify = SIGEV_NONE },
-        zero = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = 0 }, thread = { .sigev_notify = 4, .sigev_signo = SIGUSR1 };
+        zero = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = 0 },
+        thread = { .sigev_notify = 4, .sigev_signo = SIGUSR1 };
     section("timer_create");
     RESULT(syscall(SYS_timer_create, 77, &event, &id));
     RESULT(syscall(SYS_timer_create, -1, &event, &id));

@@ -46,8 +46,9 @@ static void look_up(const char *name, int version)
         const Elf64_Sym *symbol = &symbols[i];
         if (strcmp(strings + symbol->st_name, name))
             continue;
-        say("%s: function %d, global %d, defined %d, version matches %d", name, ELF64_ST_TYPE(symbol->st_info) == STT_FUNC,
-            ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL, symbol->st_shndx != SHN_UNDEF,
+        say("%s: function %d, global %d, defined %d, version matches %d", name,
+            ELF64_ST_TYPE(symbol->st_info) == STT_FUNC, ELF64_ST_BIND(symbol->st_info) == STB_GLOBAL,
+                symbol->st_shndx != SHN_UNDEF,
             versions && version && (versions[i] & 0x7fff) == version);
         return;
     }

@@ -19,7 +19,8 @@ int main(void)
     char *hole = mmap(NULL, 1024 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     need(hole != MAP_FAILED && munmap(hole, 1024 * PAGE) == 0);
     char *top = hole + 1000 * PAGE;
-    need(mmap(top, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, -1, 0) == top);
+    int growing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED;
+    need(mmap(top, 4 * PAGE, PROT_READ | PROT_WRITE, growing, -1, 0) == top);
     say("inside %d, one below %d, two below %d", touch(top), touch(top - 1), touch(top - PAGE - 1));
     say("a jump of eight pages %d", touch(top - 10 * PAGE));
     char *wall = top - 400 * PAGE;

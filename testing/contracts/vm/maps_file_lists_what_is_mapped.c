@@ -14,7 +14,8 @@ static void find(const char *what, void *address)
             continue;
         if ((uintptr_t)address >= from && (uintptr_t)address < to) {
             char *name = strrchr(path, '/');
-            say("%s: %s offset %lx pages %lu name %s", what, rights, offset, (to - from) / PAGE, name ? name + 1 : path);
+            say("%s: %s offset %lx pages %lu name %s", what, rights, offset, (to - from) / PAGE,
+                name ? name + 1 : path);
             return;
         }
     }

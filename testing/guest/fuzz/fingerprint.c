@@ -67,7 +67,8 @@ void take_fingerprints(void)
 
 static void describe_change(const char *path, const struct stat *was, const struct stat *is)
 {
-    finding("file", "%s: mode %o to %o, user %d to %d, group %d to %d, links %d to %d, size %ld to %ld, time %ld to %ld",
+    finding("file", "%s: mode %o to %o, user %d to %d, group %d to %d, links %d to %d, size %ld to %ld, "
+            "time %ld to %ld",
             path, was->st_mode, is->st_mode, was->st_uid, is->st_uid, was->st_gid, is->st_gid, (int)was->st_nlink,
             (int)is->st_nlink, (long)was->st_size, (long)is->st_size, (long)was->st_mtime, (long)is->st_mtime);
 }

@@ -99,9 +99,8 @@ unsigned long choose_path(struct step *step)
 
 unsigned long choose_string(struct step *step, const char *argument)
 {
-    static const char *const attributes[] = { "security.fuzz", "security.fuzz", "user.a", "user.b", "trusted.a", "security.capability",
-        "system.posix_acl_access",
-        "user.", "a", "" };
+    static const char *const attributes[] = { "security.fuzz", "security.fuzz", "user.a", "user.b", "trusted.a",
+        "security.capability", "system.posix_acl_access", "user.", "a", "" };
     static const char *const queues[] = { "fuzz-a", "fuzz-b", "fuzz-a", "", "a/b", ".", ".." };
     static const char *const kinds[] = { "tmpfs", "proc", "sysfs", "devpts", "none", "" };
     const char *const *list = attributes;

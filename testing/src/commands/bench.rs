@@ -62,7 +62,8 @@ pub struct BenchArguments {
     #[arg(long, default_value_t = 16, value_name = "N")]
     top: usize,
     /// Compare our kernel's safety profiles: `all`, or names separated by commas.
-    #[arg(long, value_name = "LIST", value_parser = safety_list, conflicts_with_all = ["wall", "kernel", "profile", "layout"])]
+    #[arg(long, value_name = "LIST", value_parser = safety_list)]
+    #[arg(conflicts_with_all = ["wall", "kernel", "profile", "layout"])]
     safety: Option<SafetyList>,
     /// Measure the slice of ten under our kernel and fail on a regression.
     #[arg(long, conflicts_with_all = ["wall", "filter", "kernel", "profile", "safety"])]

@@ -105,9 +105,9 @@ pub fn page(contracts: &[Contract]) -> Result<String> {
 
 const PAGE_HEAD: &str = "# System calls: what our kernel answers, with which flags, and which contracts cover it
 
-Generated from the sources by `cargo xtask contracts --syscalls --write`; a test fails when it is out of date. `here` says
-whether the kernel has a function for the call. Of the flags, **bold** is named by the kernel's code and used by a contract
-together with a call that takes it, plain is named and not covered, ~~struck out~~ is not named by the kernel.
+Generated from the sources by `cargo xtask contracts --syscalls --write`; a test fails when it is out of date. `here`
+says whether the kernel has a function for the call. Of the flags, **bold** is named by the kernel's code and used by a
+contract together with a call that takes it, plain is named and not covered, ~~struck out~~ is not named by the kernel.
 
 ";
 

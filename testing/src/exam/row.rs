@@ -107,7 +107,8 @@ mod tests {
         }
         assert_eq!(
             summary(&rows),
-            "0 of 1 bugs are named by the first hypothesis, in each of 3 boots; 1 flakes; the run without a bug gave no finding."
+            "0 of 1 bugs are named by the first hypothesis, in each of 3 boots; 1 flakes; \
+             the run without a bug gave no finding."
         );
         assert!(table(&rows).contains("| cache-freed | no hypothesis | 2 of 3 |"));
         assert!(matches!(rows[1].case().outcome, Outcome::Failure(_)));

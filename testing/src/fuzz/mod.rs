@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn the_kernels_own_words_are_the_finding() {
-        let serial = b"[PANIC] CPU=0\nDBG {\"type\":\"panic\",\"seq\":2,\"message\":\"lock taken twice\",\"backtrace\":[{\"addr\":\"0x12\"}]}\n";
+        let serial = b"[PANIC] CPU=0\n\
+            DBG {\"type\":\"panic\",\"seq\":2,\"message\":\"lock taken twice\",\"backtrace\":[{\"addr\":\"0x12\"}]}\n";
         let ending = Ending::Panicked("[PANIC] CPU=0".to_owned());
         assert_eq!(lost(&ending, serial), Some(("panic", "lock taken twice at 0x12".to_owned())));
         assert_eq!(lost(&ending, b"Kernel panic: x"), Some(("panic", "[PANIC] CPU=0".to_owned())));

@@ -1,8 +1,7 @@
 //! Holds each crate's imports against its order of layers: an import points downwards, and files form no circle.
 //!
-//! `testing/layers.toml` has a table per crate: its top-level modules from top to bottom, and what is owed, the imports
-//! that still point upwards and the number of files that still lie on circles. A debt that is paid must leave the
-//! table, so the table only shrinks. [`imports`] reads who imports whom; [`circles`] finds the circles.
+//! `testing/layers.toml` has a table per crate: its top-level modules from top to bottom. There are no exceptions.
+//! [`imports`] reads who imports whom; [`circles`] finds the circles.
 //!
 //! A circle between a `mod.rs` (or `name.rs`) and its own children does not count: a module and its parts are one
 //! thing.
@@ -42,12 +41,6 @@ struct Order {
     /// Top-level modules whose children are layers of their own, written `parent::child`.
     #[serde(default)]
     split: Vec<String>,
-    /// Imports between top-level modules that still point upwards, as `from -> to`.
-    #[serde(default)]
-    upwards: Vec<String>,
-    /// Files that still lie on a circle inside their top-level module.
-    #[serde(default)]
-    files_on_circles: usize,
 }
 
 pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
@@ -62,7 +55,7 @@ pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
         let graph = Graph::read(&order.root, &order.split, files)?;
         violations.extend(modules(order, &graph));
         violations.extend(upwards(order, &graph));
-        violations.extend(files_on_circles(order, &graph));
+        violations.extend(circles_of_files(order, &graph));
     }
     Ok(violations)
 }
@@ -77,11 +70,9 @@ fn modules(order: &Order, graph: &Graph) -> Vec<Violation> {
     missing.chain(gone).map(|text| Violation::new(TABLE, text)).collect()
 }
 
-/// Imports between top-level modules that point upwards and are not owed, and debts that are paid.
+/// Imports between top-level modules that point upwards.
 fn upwards(order: &Order, graph: &Graph) -> Vec<Violation> {
     let height: BTreeMap<&str, usize> = order.order.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-    let mut owed: BTreeSet<&str> = order.upwards.iter().map(String::as_str).collect();
-    let mut paid = owed.clone();
     let mut violations = Vec::new();
     for import in graph.imports() {
         let (from, to) = (graph.top_of(import.from), graph.top_of(import.to));
@@ -90,36 +81,19 @@ fn upwards(order: &Order, graph: &Graph) -> Vec<Violation> {
             (Some(_), None) => true,
             (Some(from), Some(to)) => from != to && height.get(from) > height.get(to),
         };
-        if !points_up {
-            continue;
-        }
-        let name = format!("{} -> {}", from.unwrap_or("(root)"), to.unwrap_or("(root)"));
-        paid.remove(name.as_str());
-        if !owed.contains(name.as_str()) {
+        if points_up {
             let location = format!("{}:{}", graph.path(import.from), import.line);
+            let name = format!("{} -> {}", from.unwrap_or("(root)"), to.unwrap_or("(root)"));
             violations.push(Violation::new(location, format!("imports upwards: {name}")));
         }
     }
-    owed.retain(|debt| paid.contains(debt));
-    let stale = owed.iter().map(|debt| format!("`{debt}` of {} no longer points upwards: take it out", order.root));
-    violations.extend(stale.map(|text| Violation::new(TABLE, text)));
     violations
 }
 
-/// The number of files on circles is the one that is owed.
-fn files_on_circles(order: &Order, graph: &Graph) -> Vec<Violation> {
+/// The circles of files inside a top-level module.
+fn circles_of_files(order: &Order, graph: &Graph) -> Vec<Violation> {
     let circles = circles::within_modules(graph);
-    let count: usize = circles.iter().map(Vec::len).sum();
-    if count == order.files_on_circles {
-        return Vec::new();
-    }
-    let text = format!("{count} files lie on circles inside a module, {} are owed", order.files_on_circles);
-    let mut violations = vec![Violation::new(&order.root, text)];
-    if count > order.files_on_circles {
-        violations
-            .extend(circles.iter().map(|circle| Violation::new(&order.root, format!("circle: {}", circle.join(", ")))));
-    }
-    violations
+    circles.iter().map(|circle| Violation::new(&order.root, format!("circle: {}", circle.join(", ")))).collect()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! inside the rules, each with its reason, and an exception that is no longer needed is itself a violation.
 
 mod budgets;
-mod debts;
 mod dependencies;
 mod excuses;
 mod fence;

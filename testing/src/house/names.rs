@@ -10,17 +10,12 @@ use anyhow::Result;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Ident, ItemMod};
 
-use super::debts::Table;
 use super::{House, Violation};
 
 /// A crate may declare a name so often.
 const MOST: usize = 3;
 
 pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
-    Ok(Table::read(house)?.settle("names", find(house)?))
-}
-
-fn find(house: &House) -> Result<Vec<Violation>> {
     let root = crate::paths::root();
     let mut crates = Vec::new();
     for package in house.metadata.workspace_packages() {
@@ -135,7 +130,7 @@ mod tests {
     #[test]
     fn a_name_declared_four_times_is_found_with_all_its_lines() {
         let text = "mod a { struct Row; }\nmod b { enum Row {} }\ntype Row = u8;\nfn f() { union Row { a: u8 } }\n";
-        let found = find(&of("kwab/src/x.rs", text)).unwrap();
+        let found = check(&of("kwab/src/x.rs", text)).unwrap();
         let lines = "kwab/src/x.rs:2, kwab/src/x.rs:3, kwab/src/x.rs:4";
         assert_eq!(found[0].to_string(), format!("kwab/src/x.rs:1: `Row` is declared 4 times: {lines}"));
         assert_eq!(found.len(), 1);
@@ -144,19 +139,19 @@ mod tests {
     #[test]
     fn an_identifier_of_the_kernel_says_which_kind_of_place_it_is() {
         let text = "struct Row { place: u8 }\nfn same_place(placement: u8) {}\nfn grow_in_place() {}\n";
-        let found = find(&of("kernel/src/x.rs", text)).unwrap();
+        let found = check(&of("kernel/src/x.rs", text)).unwrap();
         assert_eq!(found.len(), 2);
         let first = "kernel/src/x.rs:1: `place`: say address, offset, slot, position or location";
         assert_eq!(found[0].to_string(), first);
         assert!(found[1].to_string().starts_with("kernel/src/x.rs:2: `same_place`"));
-        assert!(find(&of("kwab/src/x.rs", text)).unwrap().is_empty());
+        assert!(check(&of("kwab/src/x.rs", text)).unwrap().is_empty());
     }
 
     #[test]
     fn three_are_allowed_and_tests_and_associated_types_do_not_count() {
         let text = "struct Row;\nmod a { struct Row; }\nmod b { struct Row; }\n\
                     #[cfg(test)]\nmod tests { struct Row; }\nimpl Iterator for Row { type Row = u8; }\n";
-        assert!(find(&of("kwab/src/x.rs", text)).unwrap().is_empty());
-        assert!(find(&of("kwab/src/x/tests.rs", &"struct Row;\n".repeat(4))).unwrap().is_empty());
+        assert!(check(&of("kwab/src/x.rs", text)).unwrap().is_empty());
+        assert!(check(&of("kwab/src/x/tests.rs", &"struct Row;\n".repeat(4))).unwrap().is_empty());
     }
 }

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 
-use super::debts::Table;
 use super::{House, Violation};
 
 /// The longest line, as in `rustfmt.toml`.
@@ -12,7 +11,7 @@ const LONGEST: usize = 120;
 const DATA: &str = "testing/data/";
 
 pub(super) fn check(house: &House) -> Result<Vec<Violation>> {
-    Ok(Table::read(house)?.settle("width", find(house)))
+    Ok(find(house))
 }
 
 fn find(house: &House) -> Vec<Violation> {

@@ -134,12 +134,13 @@ const COUNTS: [Count; 7] = [
 /// What the columns mean, for the foot of the tables.
 fn definitions() -> String {
     format!(
-        "A case is a mutant whose kernel died or hung, or under which a program died. Columns count cases by where the\n\
-         mutated function is named (by its name, or by `symbol+offset` of code that was inlined from it): in the claim\n\
-         or the evidence of the first hypothesis or of one of the first three, in the first 40 lines of `kwab triage`,\n\
-         anywhere in `kwab triage` or `kwab inspect`. wrong: the first hypothesis has a score above {SURE}, its claim\n\
-         names a function of the kernel, and neither claim nor evidence names the mutated one. don't know: no\n\
-         hypothesis has a score of {LIKELY} or more. A case that is not judged left no dump, or a log without a death.\n\
+        "A case is a mutant whose kernel died or hung, or under which a program died. Columns count cases by\n\
+         where the mutated function is named (by its name, or by `symbol+offset` of code that was inlined from\n\
+         it): in the claim or the evidence of the first hypothesis or of one of the first three, in the first 40\n\
+         lines of `kwab triage`, anywhere in `kwab triage` or `kwab inspect`. wrong: the first hypothesis has a\n\
+         score above {SURE}, its claim names a function of the kernel, and neither claim nor evidence names the\n\
+         mutated one. don't know: no hypothesis has a score of {LIKELY} or more. A case that is not judged left\n\
+         no dump, or a log without a death.\n\
          Classes of bugs are not scored: a mutation has none that an independent source knows.\n"
     )
 }

@@ -384,7 +384,8 @@ mod tests {
         .text;
         assert!(text.contains(&format!(
             "let c = (if {ON}(2) {{ a < b || ! g () }} else {{ (if {ON}(0) {{ a > b }} else {{ \
-             (if {ON}(1) {{ a == b }} else {{ a < b }}) }}) && // why\n        (if {ON}(3) {{ g () }} else {{ !g() }}) }});"
+             (if {ON}(1) {{ a == b }} else {{ a < b }}) }}) && // why\n        \
+             (if {ON}(3) {{ g () }} else {{ !g() }}) }});"
         )));
     }
 

@@ -40,7 +40,10 @@ fn totals(bytes: &[u8]) -> Vec<Value> {
     let _ = check(&mut file, "");
     let wrong = file.defects.iter().filter_map(|defect| match defect.kind {
         DefectKind::Totals { what, claimed, found } => Some(json!({
-            "what": what.to_string(), "kind": defect.section_kind.map(|kind| kind.0), "claimed": claimed, "found": found,
+            "what": what.to_string(),
+            "kind": defect.section_kind.map(|kind| kind.0),
+            "claimed": claimed,
+            "found": found,
         })),
         _ => None,
     });
@@ -72,7 +75,8 @@ pub fn report(bytes: &[u8]) -> Value {
     let file = reader
         .file_header()
         .map(|file| json!({ "minor": file.minor, "dump_id": file.dump_id.0, "boot_id": hex(&file.boot_id.0) }));
-    json!({ "file": file, "sections": sections, "defects": defects.iter().map(defect).collect::<Vec<_>>(), "totals": totals })
+    let defects: Vec<_> = defects.iter().map(defect).collect();
+    json!({ "file": file, "sections": sections, "defects": defects, "totals": totals })
 }
 
 const fn refusal(error: OpenError) -> &'static str {

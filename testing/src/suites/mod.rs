@@ -201,7 +201,8 @@ pub fn table(suite: Suite, results: &SuiteComparison) -> String {
     let name = suite.name();
     let _ = writeln!(
         text,
-        "{name}: {count} tests, {here} pass here, {there} pass on Linux, {differing} differ, {worse} of them pass on Linux only"
+        "{name}: {count} tests, {here} pass here, {there} pass on Linux, {differing} differ, \
+         {worse} of them pass on Linux only"
     );
     if !results.unsteady.is_empty() {
         let _ = writeln!(text, "unsteady, worse only in the first of two runs: {}", results.unsteady.join(", "));

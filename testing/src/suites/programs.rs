@@ -52,7 +52,8 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
         &[
             "/bin/bash",
             "-c",
-            "PATH=/usr/bin:/bin; a=(3 1 2); printf '%s\\n' \"${a[@]}\" | sort | paste -sd, - && echo ${BASH_VERSION%%.*}",
+            "PATH=/usr/bin:/bin; a=(3 1 2); printf '%s\\n' \"${a[@]}\" | sort | paste -sd, - && \
+             echo ${BASH_VERSION%%.*}",
         ],
         "1,2,3",
     ),
@@ -140,9 +141,10 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
         &[
             "/usr/bin/perl",
             "-e",
-            "my %h; $h{length $_}++ for map { 'x' x ($_ % 7) } 1..700; pipe(my $r, my $w); my $p = fork; if (!$p) { close $r; \
-             print $w join(',', map { \"$_=$h{$_}\" } sort keys %h); exit 3 } close $w; my $l = <$r>; waitpid($p, 0); \
-             my $s = $? >> 8; $SIG{ALRM} = sub { die \"alarm\" }; eval { alarm 1; select(undef, undef, undef, 9) }; \
+            "my %h; $h{length $_}++ for map { 'x' x ($_ % 7) } 1..700; pipe(my $r, my $w); my $p = fork; \
+             if (!$p) { close $r; print $w join(',', map { \"$_=$h{$_}\" } sort keys %h); exit 3 } \
+             close $w; my $l = <$r>; waitpid($p, 0); my $s = $? >> 8; \
+             $SIG{ALRM} = sub { die \"alarm\" }; eval { alarm 1; select(undef, undef, undef, 9) }; \
              print \"$l $s \", $@ =~ /^alarm/ ? 'alarm' : 'none', \"\\n\"",
         ],
         "0=100,1=100,2=100,3=100,4=100,5=100,6=100 3 alarm",
