@@ -8,7 +8,7 @@ use machine::addr::PageRange;
 use machine::space::Leaf;
 
 use super::{
-    AddressSpace, Backing, Map, MemoryLimits, SharedMemory, Vma, frames, page_down, page_up, rights, vma_errno,
+    AddressSpace, Backing, Map, MemoryLimits, Owner, SharedMemory, Vma, frames, page_down, page_up, rights, vma_errno,
 };
 use crate::trace::flight;
 
@@ -106,12 +106,12 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Changes the protection of `start..end`.
-    pub fn mprotect(&self, start: u64, end: u64, prot: Prot, limits: &MemoryLimits) -> Result<(), Errno> {
+    /// Changes the protection of `start..end`, for a thread of `owner`'s process.
+    pub fn mprotect(&self, start: u64, end: u64, prot: Prot, owner: &impl Owner) -> Result<(), Errno> {
         frames::spare()?;
         let mut map = self.lock();
         if prot.has(Prot::WRITE) {
-            map.may_become_data(limits, start, end)?;
+            map.may_become_data(&owner.memory_limits(), start, end)?;
         }
         let mut reached = start;
         let outcome = map.vmas.protect(start, end, prot, |vma, _| reached = vma.end);

@@ -39,6 +39,7 @@ pub const CALLS: Calls = &[
 ];
 
 impl Call<'_> {
+    #[inline]
     pub(super) fn mm(&self) -> Result<alloc::sync::Arc<AddressSpace>, Errno> {
         self.task.mm().ok_or(Errno::ENOMEM)
     }
@@ -160,7 +161,7 @@ fn mprotect(call: &mut Call<'_>) -> SysResult {
         let found = call.mm()?.lock().vmas.find(start).map(|vma| (vma.start, vma.flags.has(grows)));
         start = found.filter(|(_, grows)| down && *grows).ok_or(Errno::EINVAL)?.0;
     }
-    call.mm()?.mprotect(start, end, prot, &call.task.memory_limits())?;
+    call.mm()?.mprotect(start, end, prot, &**call.task)?;
     Ok(0)
 }
 

@@ -115,6 +115,7 @@ impl Limits {
     }
 
     /// The enforced limits of memory.
+    #[inline]
     pub fn of_memory(&self) -> MemoryLimits {
         let [space, data, stack, locked] =
             [resource::AS, resource::DATA, resource::STACK, resource::MEMLOCK].map(|resource| self.soft(resource));

@@ -180,8 +180,9 @@ impl Actor for Task {
 }
 
 impl Owner for Task {
+    #[inline]
     fn memory_limits(&self) -> MemoryLimits {
-        self.process.accounting.limits().of_memory()
+        self.process.accounting.memory_limits()
     }
 
     fn locks_any_memory(&self) -> bool {

@@ -57,6 +57,7 @@ impl PendingSignals {
     }
 
     /// Discards the signals of `set`; whether any was pending.
+    #[inline]
     pub fn discard(&self, set: SigSet) -> bool {
         let any = self.set().0 & set.0 != 0;
         if any {

@@ -258,7 +258,7 @@ impl File {
     }
 
     /// Reads at the position and moves it.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self, sink: &mut Sink<'_>) -> Result<usize, Errno> {
         if !self.is_readable() {
             return Err(Errno::EBADF);
@@ -267,6 +267,11 @@ impl File {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
+        self.read_on(sink)
+    }
+
+    /// Reads at the position of a file that has one and moves it; apart from [`File::read`], which is inlined.
+    fn read_on(&self, sink: &mut Sink<'_>) -> Result<usize, Errno> {
         let turn = self.position_lock.lock();
         let position = self.position.load(Relaxed);
         check_end(position, sink.left())?;

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use crate::mm::AddressSpace;
+use crate::mm::{AddressSpace, MemoryLimits};
 use crate::task::account::Charge;
 use crate::task::limits::Limits;
 
@@ -102,6 +102,12 @@ impl Accounting {
     /// The limits, as of now.
     pub fn limits(&self) -> Limits {
         *self.limits.lock()
+    }
+
+    /// The enforced limits of memory.
+    #[inline]
+    pub fn memory_limits(&self) -> MemoryLimits {
+        self.limits.lock().of_memory()
     }
 
     /// The soft limit of a resource.
