@@ -6,6 +6,9 @@ use memchr::memmem::Finder;
 
 use super::lines::Lines;
 
+/// How many bytes behind a line are searched with it: a stream whose lines seldom ask is not searched whole.
+const WINDOW: usize = 8192;
+
 /// A text, and how far the stream is known to be free of it.
 #[derive(Debug)]
 pub(super) struct Scout {
@@ -25,7 +28,8 @@ impl Scout {
         let line = lines.line();
         let end = line.offset + line.bytes.len() as u64;
         end > self.free_until && {
-            self.look(line.offset, lines.ahead());
+            let ahead = lines.ahead();
+            self.look(line.offset, ahead.get(..line.bytes.len() + WINDOW).unwrap_or(ahead));
             end > self.free_until
         }
     }
@@ -55,7 +59,8 @@ mod tests {
             }
         }
         let log = b"one\nmark\n\ntwo mark\nma\nrk\nmark mark\nend mar";
-        for size in [1, 2, 3, 7, 100] {
+        let long = [b"one\n", &[b'x'; 2 * WINDOW + 1][..], b"mark\n", &[b'\n'; WINDOW - 1], b"mark"].concat();
+        for (log, size) in [1, 2, 3, 7, 100].map(|size| (&log[..], size)).into_iter().chain([(&long[..], 100_000)]) {
             let mut lines = Lines::new(Drops(log, size));
             let mut scout = Scout::new(b"mark");
             while lines.advance().expect("a slice does not fail") {
