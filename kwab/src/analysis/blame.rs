@@ -127,7 +127,7 @@ pub fn guilty(trace: &[TraceFrame]) -> Option<Guilty> {
     first_named
 }
 
-/// The function that a closure belongs to, or the function itself. A static is no function: a closure that it holds
+/// The function that a closure belongs to, or the function itself. A static is not a function: a closure that it holds
 /// keeps its own name.
 fn owner(name: &str) -> String {
     const CLOSURE: &str = "::{{closure}}";

@@ -33,6 +33,7 @@ pub mod forms;
 mod frame;
 pub mod images;
 pub mod invariants;
+pub mod keepers;
 mod lookup;
 mod origin;
 mod page_order;

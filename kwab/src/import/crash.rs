@@ -383,7 +383,7 @@ impl Crash {
     }
 }
 
-/// How this workspace's kernel begins the message of a death that is no panic, and what that is.
+/// How this workspace's kernel begins the message of a death that is not a panic, and what that is.
 const TOLD: &[(&[u8], CauseKind)] = &[
     (b"sysrq triggered", CauseKind::SYSRQ),
     (b"non-maskable interrupt", CauseKind::NMI),

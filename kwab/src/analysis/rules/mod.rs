@@ -8,6 +8,7 @@
 mod damage;
 mod deaths;
 mod deliberate;
+mod fault_loop;
 mod hang;
 mod invariants;
 mod memory;
