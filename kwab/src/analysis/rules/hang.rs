@@ -6,14 +6,14 @@
 
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
-use super::fault_loop;
 use super::tasks::{is_asleep, label, lock_name, party};
+use super::{before, fault_loop};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::{text, waits_in_vfork};
-use crate::analysis::stacks;
+use crate::analysis::{loops, stacks};
 use crate::model::{Located, RecordRef};
 
 /// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
@@ -144,6 +144,11 @@ fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Clai
     if let Some(lock) = lock {
         claim = claim.because(0.3, format!("held: {}", lock_name(lock.name, lock.location)), Some(lock.at));
     }
+    if let Some(failed) = before::failed(ctx, task) {
+        claim = claim
+            .because(if failed.own { 0.25 } else { 0.15 }, failed.row, Some(failed.at))
+            .because_if(0.05, failed.makers.map(|row| (row, None)));
+    }
     if SLEEPS.iter().any(|name| text(task.wait_reason) == *name) {
         claim = claim.because_if(0.0, keepers::in_words(ctx, Promise::Deadline).map(|row| (row, None)));
     }
@@ -219,6 +224,8 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let frames = if dead && ctx.trace.len() > walked.len() { ctx.trace.clone() } else { walked };
     let guilty = blame::guilty(&frames);
     let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
+    let repeats = Some(&frames).filter(|_| ring(set) == Some(0));
+    let repeats = repeats.and_then(|frames| loops::in_words(ctx.symbols, frames)).map(|row| (row, None));
     let run = task.and_then(|task| task.run_ns).filter(|ns| *ns > LONG);
     let claim = if ring(set)? == 0 {
         Claim::new(format!("{cpu} was in the kernel{place} for {who} and does not leave it")).because(
@@ -234,7 +241,13 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
         )
     };
     let ran_for = run.map(|ns| (format!("{who} has run for {:.1} s", ns as f64 / 1e9), task.map(|task| task.at)));
-    Some(claim.because_if(0.2, ran_for).because_if(0.05, fault_loop::entry(ctx, set)).blames(guilty))
+    Some(
+        claim
+            .because_if(0.2, ran_for)
+            .because_if(0.05, fault_loop::entry(ctx, set))
+            .because_if(0.05, repeats)
+            .blames(guilty),
+    )
 }
 
 /// A task that ran for longer than this did not just begin, nanoseconds.

@@ -69,6 +69,43 @@ fn told(triage: &Triage, words: &str) -> bool {
 }
 
 #[test]
+fn a_set_up_call_that_failed_before_an_endless_wait_is_evidence_and_its_error_is_followed_into_the_kernel() {
+    let hang = |call: &SyscallRecord<'_>, why| {
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, why));
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, call))
+    };
+    let timer = hang(&called(2, 38, -22, 5 * SECOND - 3_000_000), "pause");
+    assert_eq!(timer.hypotheses[0].rule, "HANG", "{:#?}", timer.hypotheses);
+    let row = "setitimer(ITIMER_REAL, 0x7000, NULL) = -1 EINVAL (Invalid argument), 3.0 ms before it went to sleep";
+    assert!(told(&timer, row), "{:#?}", timer.hypotheses[0].evidence);
+    assert!(told(&timer, "can come from kernel::syscalls::setitimer, kernel::time::from_timeval"));
+    assert!((0.5..0.8).contains(&timer.hypotheses[0].score), "{}", timer.hypotheses[0].score);
+    // A call that succeeded, one that only found nothing yet, and one that has to do with another kind of wait.
+    for (nr, result, why) in [(38, 0, "pause"), (46, -11, "recvmsg"), (38, -22, "recvmsg")] {
+        let triage = hang(&called(2, nr, result, SECOND), why);
+        assert!(!told(&triage, "went to sleep"), "{nr} {result} {why}: {:#?}", triage.hypotheses[0].evidence);
+    }
+}
+
+#[test]
+fn the_failed_call_of_the_parent_counts_less_and_that_of_a_stranger_not_at_all() {
+    let hang = |caller: u32| {
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, "wait4"));
+        let maker = maker.put(SectionKind::TASKS, &sleeper(3, 2, "recvmsg"));
+        let maker = maker.put(SectionKind::TASKS, &Task { state_ns: Some(SECOND), ..sleeper(9, 1, "nanosleep") });
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, &called(caller, 46, -105, 5 * SECOND)))
+    };
+    let (own, parent, other) = (hang(3), hang(2), hang(9));
+    let score = |triage: &Triage| triage.hypotheses.iter().find(|found| found.claim.contains("recvmsg")).unwrap().score;
+    let text = |triage: &Triage| format!("{:?}", triage.hypotheses);
+    assert!(score(&own) > score(&parent) && score(&parent) > score(&other), "{}", text(&parent));
+    assert!(text(&parent).contains("process 2: sendmsg(0, 0x7000, 0) = -1 ENOBUFS"), "{}", text(&parent));
+    // The lock's code has the number too, but locks make no errors.
+    assert!(text(&own).contains("can come from kernel::syscalls::control::read\""), "{}", text(&own));
+    assert!(!text(&other).contains("sendmsg"), "{}", text(&other));
+}
+
+#[test]
 fn a_sleeper_past_its_deadline_is_overdue_and_the_timer_s_functions_are_named_for_our_kernel_alone() {
     let hang = |maker: Maker, deadline: u64| {
         let task = Task { deadline_ns: Some(deadline), ..sleeper(1, 0, "nanosleep") };
@@ -116,6 +153,38 @@ fn a_processor_that_always_enters_by_a_page_fault_is_told_so() {
     };
     assert!(told(&hang(14), "it was taking a page fault"), "{:#?}", hang(14).hypotheses);
     assert!(told(&hang(14), "kernel::task::memory::resolve") && !told(&hang(32), "page fault"));
+}
+
+#[test]
+fn a_processor_that_stays_in_a_loop_of_the_kernel_names_what_the_loop_calls() {
+    let symbols = kernel();
+    let at = |name: &str| symbols.loaded()[0].image.find_symbol(name).unwrap().0 + (1 << 20);
+    let hang = |offset: u64| {
+        // The stack pointer is at the return address into the function, behind its call at that offset.
+        let read = at("kernel::syscalls::control::read");
+        let values = regs(&[(RegId::RIP, read), (RegId::RSP, 0xffff_8000_0000_1000), (RegId::CS, 0x10)]);
+        let set = Registers {
+            role: Some(RegisterRole::STOPPED),
+            pid: Some(2),
+            tid: Some(2),
+            regs: Some(List::new(&values)),
+            ..Registers::default()
+        };
+        let words: Vec<u8> = (at("kernel::fs::write_all") + offset).to_le_bytes().into();
+        let stack = Memory {
+            kind: Some(MemoryKind::KERNEL_STACK),
+            vaddr: Some(0xffff_8000_0000_1000),
+            bytes: Some(&words),
+            ..Memory::default()
+        };
+        let task = Task { state: Some(TaskState::RUNNING), run_ns: Some(9 * SECOND), ..sleeper(2, 1, "") };
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &set);
+        judge_as(&symbols, &maker.put(SectionKind::STACKS, &stack))
+    };
+    let row = "kernel::fs::write_all repeats a loop that calls kernel::time::from_timeval";
+    assert!(told(&hang(10), row), "{:#?}", hang(10).hypotheses);
+    // Behind the loop it calls something once.
+    assert!(!told(&hang(19), "repeats a loop"), "{:#?}", hang(19).hypotheses);
 }
 
 #[test]
