@@ -29,13 +29,13 @@ pub(super) fn makers(symbols: &Symbols, nr: i64, errno: Errno) -> Vec<String> {
     let Some(handler) = handler(symbols, nr) else { return Vec::new() };
     let mut queue = VecDeque::from([(handler, 0)]);
     let mut seen = BTreeSet::from([handler]);
-    let mut found: Vec<String> = Vec::new();
+    let mut found: Vec<(String, Option<String>)> = Vec::new();
     while let Some((function, depth)) = queue.pop_front() {
         for reference in code_of(symbols, function) {
             match reference {
                 Reference::Constant { at, value } if is_error(value, errno) => {
-                    let name = maker(symbols, at).filter(|name| !found.contains(name));
-                    found.extend(name);
+                    let new = maker(symbols, at).filter(|(name, _)| !found.iter().any(|(known, _)| known == name));
+                    found.extend(new);
                 }
                 Reference::Call { target, .. }
                     if depth < DEEPEST
@@ -52,8 +52,11 @@ pub(super) fn makers(symbols: &Symbols, nr: i64, errno: Errno) -> Vec<String> {
             break;
         }
     }
-    found.truncate(MOST);
-    found
+    let in_words = |(name, place)| match place {
+        Some(place) => format!("{name} ({place})"),
+        None => name,
+    };
+    found.into_iter().take(MOST).map(in_words).collect()
 }
 
 /// Run-time address of the function that answers a system call.
@@ -99,21 +102,17 @@ fn is_error(value: u64, errno: Errno) -> bool {
         || (value >> 16 == number && value & 0xffff <= 1)
 }
 
-/// `function (file:line)` of the code at an address; the innermost that is not of the library.
-fn maker(symbols: &Symbols, at: u64) -> Option<String> {
+/// The function of the code at an address, and `file:line` where they are known; the innermost that is not of the
+/// library.
+fn maker(symbols: &Symbols, at: u64) -> Option<(String, Option<String>)> {
     let location = symbols.resolve(at, None, Probe::Exact);
     let telling = location
         .frames
         .iter()
         .find(|frame| !frame.machinery && frame.function.as_deref().is_some_and(|name| role(name) == Role::Suspect));
-    match telling {
-        Some(frame) => {
-            let name = frame.function.as_deref()?;
-            Some(match frame.file.as_deref() {
-                Some(file) => format!("{name} ({file}:{})", frame.line.unwrap_or(0)),
-                None => name.to_owned(),
-            })
-        }
-        None => location.function().map(ToString::to_string),
-    }
+    let Some(frame) = telling else { return location.function().map(|name| (name.to_string(), None)) };
+    // Line 0 is code that the compiler made without one.
+    let line = frame.line.filter(|line| *line != 0);
+    let place = frame.file.as_deref().zip(line).map(|(file, line)| format!("{file}:{line}"));
+    Some((frame.function.as_deref()?.to_owned(), place))
 }

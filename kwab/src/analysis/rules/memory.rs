@@ -149,10 +149,7 @@ fn running_elsewhere(before: &[&Located<FlightEvent<'_>>], pid: u32, cpu: u32) -
 /// No memory was left.
 pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let death = &ctx.death;
-    let message = death.message.to_lowercase();
-    let said = death.kind == Some(CauseKind::OUT_OF_MEMORY)
-        || (ctx.kernel_died() && OUT_OF_MEMORY.iter().any(|words| message.contains(words)));
-    if !said {
+    if !says_none_left(ctx) {
         return Vec::new();
     }
     let mut claim = Claim::new(format!("the machine ran out of memory{}", most_went_to(ctx))).proven(
@@ -168,6 +165,13 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
         claim = claim.because(0.1, format!("{name} = {value} {unit}").trim_end().to_owned(), Some(counter.at));
     }
     vec![claim]
+}
+
+/// Whether the kernel said that no memory was left.
+pub(super) fn says_none_left(ctx: &Context<'_, '_>) -> bool {
+    let message = ctx.death.message.to_lowercase();
+    ctx.death.kind == Some(CauseKind::OUT_OF_MEMORY)
+        || (ctx.kernel_died() && OUT_OF_MEMORY.iter().any(|words| message.contains(words)))
 }
 
 /// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not

@@ -2,7 +2,7 @@
 
 use kwab_format::record::CauseKind;
 
-use super::memory::asked_for_memory;
+use super::memory::{asked_for_memory, says_none_left};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, Promise};
@@ -120,8 +120,8 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
         0.2,
         ctx.culprit().map(|frame| (format!("innermost frame of interest: {}", frame.of_interest()), frame.at)),
     );
-    // What the kernel asks for in vain at boot, no counter explains: the request itself went wrong.
-    let refused = known.is_none() && asked_for_memory(ctx);
+    // Counters say whether there was any; a log has none, and only its words tell that none was left.
+    let refused = known.is_none() && ctx.case.counters.is_empty() && asked_for_memory(ctx) && !says_none_left(ctx);
     let keepers = keepers::in_words(ctx, Promise::Frames).filter(|_| refused);
     vec![claim.because_if(0.0, keepers.map(|row| (format!("it asked for memory; {row}"), None)))]
 }

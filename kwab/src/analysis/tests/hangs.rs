@@ -231,6 +231,20 @@ fn memory_that_is_refused_while_frames_are_free_is_no_leak() {
 }
 
 #[test]
+fn a_log_of_refused_memory_names_the_allocator_unless_the_kernel_said_that_none_was_left() {
+    let panicked = |message: &'static [u8]| {
+        let kind = Some(CauseKind::PANIC);
+        let cause = Cause { kind, message: Some(message), in_kernel: Some(true), ..Cause::default() };
+        judge_as(&Symbols::new(), &ours().put(C, &cause))
+    };
+    let refused = panicked(b"memory for an idle thread at boot");
+    assert!(told(&refused, "machine::frame::meta::claim"), "{:#?}", refused.hypotheses);
+    for other in [&b"memory allocation of 131072 bytes failed"[..], b"index out of bounds: the memory map"] {
+        assert!(!format!("{:?}", panicked(other).hypotheses).contains("machine::frame"));
+    }
+}
+
+#[test]
 fn a_bus_error_in_shared_memory_without_a_file_is_the_kernel_s() {
     let death = |name: &'static [u8]| {
         let shared = Vma { name: Some(name), ..vma(0x7000_0000, 0x7000_1000, 3, "") };
