@@ -127,9 +127,14 @@ pub fn guilty(trace: &[TraceFrame]) -> Option<Guilty> {
     first_named
 }
 
-/// The function that a closure belongs to, or the function itself.
-fn owner(name: &str) -> String {
-    name.split("::{{closure}}").next().unwrap_or(name).to_owned()
+/// The function that a closure belongs to, or the function itself. A static is not a function: a closure that it holds
+/// keeps its own name.
+pub(super) fn owner(name: &str) -> String {
+    const CLOSURE: &str = "::{{closure}}";
+    let Some((own, _)) = name.split_once(CLOSURE) else { return name.to_owned() };
+    let last = own.rsplit("::").next().unwrap_or(own);
+    let is_static = last.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    if is_static { format!("{own}{CLOSURE}") } else { own.to_owned() }
 }
 
 /// The functions behind a function of a frame that are not machinery; a function and its own closures are one.
@@ -205,6 +210,22 @@ mod tests {
         );
         assert_eq!(guilty(&trace[..1]).unwrap().name, "machine::heap::Heap::pop");
         assert_eq!(guilty(&[]), None);
+    }
+
+    #[test]
+    fn a_closure_belongs_to_its_function_and_keeps_its_name_in_a_table_of_functions() {
+        let trace = [
+            frame(&[("kernel::fs::pipe::write::{{closure}}", 7), ("kernel::fs::pipe::write", 8)]),
+            frame(&[("kernel::syscalls::file_rw::read_vectors::{{closure}}", 3)]),
+            frame(&[("kernel::syscalls::file_rw::CALLS::{{closure}}", 29)]),
+        ];
+        let found = guilty(&trace).unwrap();
+        let callers = [
+            "kernel::fs::pipe::write",
+            "kernel::syscalls::file_rw::read_vectors",
+            "kernel::syscalls::file_rw::CALLS::{{closure}}",
+        ];
+        assert_eq!(found.callers, callers);
     }
 
     #[test]

@@ -167,7 +167,7 @@ impl<'c, 'a> Context<'c, 'a> {
     #[must_use]
     pub fn is_stack_of_death(&self) -> bool {
         use CauseKind as Kind;
-        let elsewhere = [Kind::LIVE, Kind::SYSRQ, Kind::NMI, Kind::HUNG_TASK, Kind::SOFT_LOCKUP];
+        let elsewhere = [Kind::LIVE, Kind::SYSRQ, Kind::NMI, Kind::HUNG_TASK, Kind::SOFT_LOCKUP, Kind::STALL];
         self.death.is_known() && !self.death.kind.is_some_and(|kind| elsewhere.contains(&kind))
     }
 
@@ -185,8 +185,7 @@ impl<'c, 'a> Context<'c, 'a> {
     #[must_use]
     pub fn is_hang(&self) -> bool {
         let reason = self.case.identities.first().and_then(|identity| identity.reason);
-        let kinds = [CauseKind::HUNG_TASK, CauseKind::SOFT_LOCKUP, CauseKind::NMI];
-        self.death.kind.is_some_and(|kind| kinds.contains(&kind)) || reason == Some(Reason::HANG)
+        self.death.is_hang() || reason == Some(Reason::HANG)
     }
 
     /// Whether a program died of a signal.

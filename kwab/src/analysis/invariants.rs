@@ -11,6 +11,7 @@ use kwab_format::SectionKind;
 use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 
 use super::context::{Context, View};
+use super::keepers::Promise;
 use super::quote::text;
 use super::space::Spaces;
 use crate::model::{Located, RecordRef};
@@ -29,6 +30,8 @@ pub struct Invariant {
     pub weight: f64,
     /// How much must have been checked before that nothing was found excludes anything.
     pub least: u64,
+    /// What the kernel did not do when it is violated, where that is one thing.
+    pub promise: Option<Promise>,
     check: fn(&Context<'_, '_>, &mut Rows),
 }
 
@@ -56,34 +59,49 @@ pub struct Violation {
 
 /// The invariants that are checked, in the order of the report.
 pub const INVARIANTS: &[Invariant] = &[
-    rule(
-        "INV-CHILD",
-        "no parent waits for a child that has ended",
-        "a parent waits for a child that has ended",
-        0.75,
-        child,
+    kept(
+        Promise::Child,
+        rule(
+            "INV-CHILD",
+            "no parent waits for a child that has ended",
+            "a parent waits for a child that has ended",
+            0.75,
+            child,
+        ),
     ),
-    rule(
-        "INV-DEADLINE",
-        "no sleeper is past its deadline",
-        "a sleeper is past its deadline and was not woken",
-        0.8,
-        deadline,
+    kept(
+        Promise::Deadline,
+        rule(
+            "INV-DEADLINE",
+            "no sleeper is past its deadline",
+            "a sleeper is past its deadline and was not woken",
+            0.8,
+            deadline,
+        ),
     ),
-    rule(
-        "INV-SIGNAL",
-        "no sleeper has a signal to take",
-        "a thread sleeps although a signal for it is pending",
-        0.75,
-        signal,
+    kept(
+        Promise::Signal,
+        rule(
+            "INV-SIGNAL",
+            "no sleeper has a signal to take",
+            "a thread sleeps although a signal for it is pending",
+            0.75,
+            signal,
+        ),
     ),
-    rule("INV-WOKEN", "no thread sleeps after its wake-up", "a thread was woken and still sleeps", 0.6, woken),
-    rule(
-        "INV-RUNNABLE",
-        "no thread waits for an idle processor",
-        "a thread is runnable and does not run",
-        0.8,
-        runnable,
+    kept(
+        Promise::Woken,
+        rule("INV-WOKEN", "no thread sleeps after its wake-up", "a thread was woken and still sleeps", 0.6, woken),
+    ),
+    kept(
+        Promise::Runnable,
+        rule(
+            "INV-RUNNABLE",
+            "no thread waits for an idle processor",
+            "a thread is runnable and does not run",
+            0.8,
+            runnable,
+        ),
     ),
     rule("INV-OWNER", "the owners of locks live", "a lock is held by a thread that is gone", 0.75, owner),
     rule(
@@ -113,7 +131,11 @@ const fn rule(
     weight: f64,
     check: fn(&Context<'_, '_>, &mut Rows),
 ) -> Invariant {
-    Invariant { id, holds, violated, weight, least: 1, check }
+    Invariant { id, holds, violated, weight, least: 1, promise: None, check }
+}
+
+const fn kept(promise: Promise, rule: Invariant) -> Invariant {
+    Invariant { promise: Some(promise), ..rule }
 }
 
 /// Violations that are kept of one rule.
@@ -213,6 +235,16 @@ const TIMEOUTS: &[(&str, usize)] = &[("poll", 2), ("epoll_wait", 3), ("epoll_pwa
 fn deadline(ctx: &Context<'_, '_>, rows: &mut Rows) {
     for task in sleepers(ctx) {
         let reason = text(task.wait_reason);
+        if let (Some(deadline), Some(now)) = (task.deadline_ns.filter(|at| *at != u64::MAX), ctx.death.ns) {
+            rows.checked += 1;
+            let late = now.saturating_sub(deadline);
+            if late > PATIENCE {
+                let (who, slept, late) = (label(task), seconds(task), late as f64 / 1e9);
+                let row = format!("{who} has slept{slept} in {reason}, and should have woken {late:.1} s ago");
+                rows.violated(row, Some(task.at), task.tid);
+            }
+            continue;
+        }
         let Some((_, number)) = TIMEOUTS.iter().find(|(name, _)| *name == reason) else { continue };
         let timeout = call_in_progress(ctx, task).and_then(|args| args[*number]).map(|arg| arg as u32 as i32);
         let (Some(ms @ 0..), Some(slept)) = (timeout, task.state_ns) else { continue };

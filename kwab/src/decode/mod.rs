@@ -4,6 +4,7 @@
 //! Everything here is about x86_64 and pure: it looks at values, never at a dump.
 
 mod bits;
+pub mod calls;
 pub mod flow;
 mod instruction;
 mod message;

@@ -252,10 +252,9 @@ impl Crash {
             _ => {}
         }
         self.death.error_code = self.death.error_code.or_else(|| self.registers.iter().find_map(|set| set.error_code));
-        if self.death.kind == Some(CauseKind::PANIC)
-            && self.death.message.as_ref().is_some_and(|text| text.starts_with(b"sysrq triggered"))
-        {
-            self.death.kind = Some(CauseKind::SYSRQ);
+        if self.death.kind == Some(CauseKind::PANIC) {
+            let told = self.death.message.as_deref().and_then(told_by_message);
+            self.death.kind = told.or(self.death.kind);
         }
         if self.frames_left_out > 0 {
             let text = format!("{} more frames were printed than are kept", self.frames_left_out);
@@ -382,6 +381,22 @@ impl Crash {
             out.put(SectionKind::STACKS, &record);
         }
     }
+}
+
+/// How this workspace's kernel begins the message of a death that is not a panic, and what that is.
+const TOLD: &[(&[u8], CauseKind)] = &[
+    (b"sysrq triggered", CauseKind::SYSRQ),
+    (b"non-maskable interrupt", CauseKind::NMI),
+    (b"soft lockup: CPU ", CauseKind::SOFT_LOCKUP),
+    (b"hard lockup: CPU ", CauseKind::SOFT_LOCKUP),
+    (b"hung task: thread ", CauseKind::HUNG_TASK),
+    (b"stall: no program has run for ", CauseKind::STALL),
+    (b"page fault loop: thread ", CauseKind::FAULT_LOOP),
+];
+
+/// The kind of death that a kernel without a word for it in its report tells by the message.
+fn told_by_message(message: &[u8]) -> Option<CauseKind> {
+    TOLD.iter().find(|(begin, _)| message.starts_with(begin)).map(|(_, kind)| *kind)
 }
 
 /// The format's name of a register that is printed differently.

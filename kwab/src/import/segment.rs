@@ -198,6 +198,7 @@ impl Segment {
         let crash = self.crash.as_ref();
         let reason = match crash.map(|crash| crash.victim) {
             None => Reason::RECORDING,
+            Some(Victim::Kernel) if crash.is_some_and(|crash| crash.death.is_hang()) => Reason::HANG,
             Some(Victim::Kernel) => Reason::KERNEL_CRASH,
             Some(Victim::Process(_)) => Reason::PROCESS_CRASH,
         };

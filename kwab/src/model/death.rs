@@ -132,6 +132,14 @@ impl Death {
         Some(self.source_line.map_or_else(|| file.clone().into_owned(), |line| format!("{file}:{line}")))
     }
 
+    /// Whether nothing died: something does not go on, and a watchdog or a non-maskable interrupt says so.
+    #[must_use]
+    pub fn is_hang(&self) -> bool {
+        use CauseKind as Kind;
+        let kinds = [Kind::HUNG_TASK, Kind::SOFT_LOCKUP, Kind::NMI, Kind::STALL, Kind::FAULT_LOOP];
+        self.kind.is_some_and(|kind| kinds.contains(&kind))
+    }
+
     /// Notes source file and line of a panic, unless they are known.
     pub fn raised_at(&mut self, file: &[u8], line: u32) {
         if self.file.is_none() {

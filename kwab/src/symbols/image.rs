@@ -131,6 +131,13 @@ impl Image {
         }
     }
 
+    /// Link address and size of the symbol with this demangled name; `None` without one, or with a damaged index.
+    #[must_use]
+    pub fn find_symbol(&self, name: &str) -> Option<(u64, u64)> {
+        let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
+        index.find_symbol(name).ok().flatten()
+    }
+
     /// Fills `out` with the bytes the file has for a link address; how many there are.
     #[must_use]
     pub fn read(&self, link: u64, out: &mut [u8]) -> usize {

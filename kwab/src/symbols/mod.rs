@@ -36,7 +36,7 @@ pub use index::{Index, IndexError};
 pub use names::{demangle, is_machinery};
 pub use registers::Registers;
 pub use resolve::{LoadedImage, Symbols, short};
-pub use skip::{Role, is_allocator, is_skipped, plain, role};
+pub use skip::{Role, is_allocator, is_skipped, kernel_rows, plain, role};
 pub use source::SourceLines;
 
 use std::fmt;

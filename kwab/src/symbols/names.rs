@@ -21,7 +21,8 @@ pub fn is_machinery(name: &str) -> bool {
         return true;
     }
     let name = name.trim_start_matches(['<', '&', ' ']);
-    MACHINERY_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || MACHINERY_NAMES.contains(&name)
+    let begins = |table: &[&str]| table.iter().any(|prefix| name.starts_with(prefix));
+    begins(MACHINERY_PREFIXES) || begins(KERNEL) || begins(OTHER_BUILDS) || MACHINERY_NAMES.contains(&name)
 }
 
 /// How the name of an implementation of `FnOnce`, `FnMut` or `Fn` goes on behind its type.
@@ -44,23 +45,28 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "dyn core::",
     "dyn alloc::",
     "test::__rust_begin_short_backtrace",
-    // How this workspace's kernel gives up.
+];
+
+/// Paths of how this workspace's kernel gives up. `cargo xtask test kernel-names` compares them with its image.
+pub(super) const KERNEL: &[&str] = &[
     "kernel::crash::panic::",
     "kernel::trace::die",
     "kernel::crash::<impl kernel::trace::Fatal for kernel::upper::Kwab>::die",
     "kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::panic",
     "kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::fatal",
     "kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::timer",
-    "machine::kernel::panic",
-    // The switches of `cargo xtask mutants`.
-    "linux_abi::mutant::",
     "machine::x86_64::memory::stage::",
     "machine::x86_64::entry::early_crash::",
     "machine::x86_64::entry::trap::",
     "machine::time::expired",
     "kernel::crash::watchdog::",
     "kernel::sched::on_timer",
-    // The same in dumps of builds before the layers of its crates were named so.
+];
+
+/// The same in kernels of `cargo xtask mutants`, and in dumps of builds before the layers of the kernel's crates were
+/// named so.
+const OTHER_BUILDS: &[&str] = &[
+    "linux_abi::mutant::",
     "kernel::debug::panic::",
     "kernel::debug::watchdog::",
     "kernel::Kwab as machine::kernel::Kernel>::",
@@ -69,6 +75,7 @@ const MACHINERY_PREFIXES: &[&str] = &[
     "kernel::upper::Kwab as machine::hooks::Kernel>::timer",
     "kernel::upper::Kwab as machine::kernel::Kernel>::panic",
     "kernel::upper::Kwab as machine::kernel::Kernel>::timer",
+    "machine::kernel::panic",
     "machine::x86_64::stage::",
     "machine::x86_64::irq::",
     "machine::x86_64::trap::",

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use super::names::is_machinery;
+use super::names::{KERNEL, is_machinery};
 
 /// The table: sections `[prefix]` and `[whole]`, names between blanks.
 const TABLE: &str = include_str!("skip.txt");
@@ -92,7 +92,7 @@ pub fn role(name: &str) -> Role {
     if begins(WAITERS) {
         return Role::Waiter;
     }
-    if begins(HELPERS) {
+    if begins(HELPERS) || begins(LIBRARIES) {
         return Role::Helper;
     }
     if REPORTERS_OF_PROGRAMS.contains(&plain(name)) {
@@ -124,6 +124,12 @@ fn is_of_the_library(name: &str) -> bool {
 #[must_use]
 pub fn is_allocator(name: &str) -> bool {
     ALLOCATORS.contains(&plain(name))
+}
+
+/// Every row by which a function of this workspace's kernel is told: each begins the name of at least one function of
+/// its image, behind the `<` of an implementation.
+pub fn kernel_rows() -> impl Iterator<Item = &'static str> {
+    [KERNEL, ENTRIES, WAITERS, HELPERS].into_iter().flatten().copied()
 }
 
 /// Functions of C libraries by which a program ends itself.
@@ -194,14 +200,12 @@ const ALLOCATORS: &[&str] = &[
 /// Paths of the ways into the kernel.
 const ENTRIES: &[&str] = &[
     "machine::x86_64::entry::early_crash",
-    "machine::x86_64::entry::first",
     "machine::x86_64::entry::stubs",
     "machine::x86_64::entry::trampoline",
     "machine::x86_64::entry::trap",
     "machine::hooks::",
     "machine::x86_64::interrupts::clock",
     "machine::x86_64::interrupts::nmi",
-    "machine::x86_64::interrupts::vectors",
     "kernel::<impl machine::hooks::",
     "__rustc::",
     "trap_common",
@@ -233,11 +237,10 @@ const HELPERS: &[&str] = &[
     "machine::x86_64::cpu::",
     "machine::inject::",
     "kernel_logic::buddy::",
-    "hashbrown::",
-    "smallvec::",
-    "spin::",
-    "memchr::",
 ];
+
+/// Paths of the same in libraries that kernels written in Rust use.
+const LIBRARIES: &[&str] = &["hashbrown::", "smallvec::", "spin::", "memchr::"];
 
 /// Parts of bare names in the table that mean memory, strings, lists and trees.
 const MEMORY: &[&str] = &[

@@ -17,6 +17,7 @@ pub mod hostile;
 pub mod house_rules;
 pub mod image;
 pub mod kernel;
+pub mod kernel_names;
 pub mod linux;
 pub mod linux_crashes;
 pub mod lost;

@@ -15,8 +15,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::{
-    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, linux_crashes, lost,
-    mutants, selftest, sizes, suite,
+    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
+    linux_crashes, lost, mutants, selftest, sizes, suite,
 };
 use crate::boot::Options;
 use crate::debian::NoSource;
@@ -67,6 +67,7 @@ const STEPS: &[Step] = &[
     },
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
+    Step { name: "kernel-names", run: |_, _| kernel_names::check() },
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
     Step {
         name: "selftest",

@@ -11,6 +11,7 @@ use kwab_format::record::{CauseKind, RegisterRole, TaskState, Vma};
 use super::tasks::{is_asleep, label};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::text;
 use crate::analysis::{blame, stacks};
 use crate::decode::Access;
@@ -115,7 +116,7 @@ pub(super) fn bus(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let Some(vma) = ctx.vma_at(addr) else { return Vec::new() };
     let path = text(vma.path);
     if path.is_empty() {
-        return Vec::new();
+        return shared_without_file(ctx, addr, vma).into_iter().collect();
     }
     let offset = vma.file_offset.unwrap_or(0).saturating_add(addr - vma.start.unwrap_or(addr));
     let claim = Claim::new(format!(
@@ -127,6 +128,19 @@ pub(super) fn bus(ctx: &Context<'_, '_>) -> Vec<Claim> {
     .proven(0.6, format!("{addr:#x} lies in a mapping of {path}, and no page of the file can be there"), Some(vma.at))
     .because_if(0.1, instruction_row(ctx));
     vec![claim]
+}
+
+/// Memory that processes share without a file has a page for every address that it was made for: only one that
+/// mremap(2) made larger ends before its mapping.
+fn shared_without_file(ctx: &Context<'_, '_>, addr: u64, vma: &Located<Vma<'_>>) -> Option<Claim> {
+    if !text(vma.name).eq_ignore_ascii_case("shared") {
+        return None;
+    }
+    let claim = Claim::new(format!("the kernel sent SIGBUS for shared memory without a file, at {addr:#x}"))
+        .because(0.4, "SIGBUS", ctx.death.at)
+        .because(0.4, format!("the mapping {} has no file that could be too short", mapping(vma)), Some(vma.at));
+    let keepers = keepers::in_words(ctx, Promise::Shared).map(|row| (row, None));
+    Some(claim.because_if(0.0, keepers).because_if(0.1, instruction_row(ctx)))
 }
 
 /// Right bits of a mapping that the failed access needed, when it is known; and the word for it.

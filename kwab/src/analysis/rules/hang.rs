@@ -7,11 +7,13 @@
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
 use super::tasks::{is_asleep, label, lock_name, party};
+use super::{before, fault_loop};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::{text, waits_in_vfork};
-use crate::analysis::stacks;
+use crate::analysis::{loops, stacks};
 use crate::model::{Located, RecordRef};
 
 /// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
@@ -107,6 +109,9 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if ctx.death.kind == Some(CauseKind::SOFT_LOCKUP) {
         return vec![stuck_processor(ctx)];
     }
+    if ctx.death.kind == Some(CauseKind::FAULT_LOOP) {
+        return fault_loop::claim(ctx).into_iter().chain(busy(ctx)).collect();
+    }
     let blocked = hung_task(ctx).map(|task| sleeper(ctx, task, 0.55));
     let busy = busy(ctx);
     let claims: Vec<Claim> = blocked.into_iter().chain(busy).collect();
@@ -139,8 +144,19 @@ fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Clai
     if let Some(lock) = lock {
         claim = claim.because(0.3, format!("held: {}", lock_name(lock.name, lock.location)), Some(lock.at));
     }
+    if let Some(failed) = before::failed(ctx, task) {
+        claim = claim
+            .because(if failed.own { 0.25 } else { 0.15 }, failed.row, Some(failed.at))
+            .because_if(0.05, failed.makers.map(|row| (row, None)));
+    }
+    if SLEEPS.iter().any(|name| text(task.wait_reason) == *name) {
+        claim = claim.because_if(0.0, keepers::in_words(ctx, Promise::Deadline).map(|row| (row, None)));
+    }
     claim
 }
+
+/// The calls that do nothing but sleep until a deadline.
+const SLEEPS: &[&str] = &["nanosleep", "clock_nanosleep"];
 
 /// A processor that the watchdog found in the kernel for too long: the one that died, or the one that it tells about.
 fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
@@ -153,7 +169,16 @@ fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
     Claim::new(format!("a processor does not schedule{place}"))
         .because(0.6, "soft lockup", ctx.death.at)
         .because_if(0.3, spins_for(ctx))
+        .because_if(0.0, awaits_processors(ctx, guilty.as_ref()).map(|row| (row, None)))
         .blames(guilty)
+}
+
+/// What should have answered a processor that waits for others.
+fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<String> {
+    let asks = |name: &String| ASKS.contains(&name.as_str());
+    guilty.filter(|guilty| guilty.called.iter().any(asks))?;
+    let row = keepers::in_words(ctx, Promise::Answer)?;
+    Some(format!("it waits until other processors have answered an interrupt; {row}"))
 }
 
 /// The processor in `CPU 3 has taken no interrupt`.
@@ -188,11 +213,19 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     if task.is_some_and(|task| task.state == Some(TaskState::IDLE)) {
         return None;
     }
-    let who = task.map_or_else(|| format!("thread {tid}"), |task| label(task));
-    let cpu = set.stamp.cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
-    let frames = stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set);
+    let dead = Some(set.at) == ctx.death.registers_at;
+    let program = Some(&ctx.death.program).filter(|program| dead && !program.is_empty());
+    let unlisted = || program.map_or_else(|| format!("thread {tid}"), |program| format!("{program}[{tid}]"));
+    let who = task.map_or_else(unlisted, |task| label(task));
+    let cpu = set.stamp.cpu.or(ctx.death.cpu.filter(|_| dead));
+    let cpu = cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
+    let walked = stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set);
+    // A log has no stack, but the backtrace that the kernel printed.
+    let frames = if dead && ctx.trace.len() > walked.len() { ctx.trace.clone() } else { walked };
     let guilty = blame::guilty(&frames);
     let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
+    let repeats = Some(&frames).filter(|_| ring(set) == Some(0));
+    let repeats = repeats.and_then(|frames| loops::in_words(ctx.symbols, frames)).map(|row| (row, None));
     let run = task.and_then(|task| task.run_ns).filter(|ns| *ns > LONG);
     let claim = if ring(set)? == 0 {
         Claim::new(format!("{cpu} was in the kernel{place} for {who} and does not leave it")).because(
@@ -208,7 +241,13 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
         )
     };
     let ran_for = run.map(|ns| (format!("{who} has run for {:.1} s", ns as f64 / 1e9), task.map(|task| task.at)));
-    Some(claim.because_if(0.2, ran_for).blames(guilty))
+    Some(
+        claim
+            .because_if(0.2, ran_for)
+            .because_if(0.05, fault_loop::entry(ctx, set))
+            .because_if(0.05, repeats)
+            .blames(guilty),
+    )
 }
 
 /// A task that ran for longer than this did not just begin, nanoseconds.

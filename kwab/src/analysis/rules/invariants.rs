@@ -4,6 +4,7 @@ use crate::analysis::blame;
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::invariants;
+use crate::analysis::keepers;
 use crate::analysis::stacks;
 
 /// Each invariant that does not hold, with what violates it.
@@ -21,7 +22,9 @@ pub(super) fn violated(ctx: &Context<'_, '_>) -> Vec<Claim> {
         }
         let rest = checked.checked.saturating_sub(checked.violations.len() as u64);
         let row = format!("{} were checked, {rest} of them satisfy the invariant", checked.checked);
-        claim.because(0.0, row, None).about(checked.rule.id).blames(guilty)
+        let keepers = checked.rule.promise.and_then(|promise| keepers::in_words(ctx, promise));
+        let claim = claim.because(0.0, row, None).because_if(0.0, keepers.map(|row| (row, None)));
+        claim.about(checked.rule.id).blames(guilty)
     });
     claims.collect()
 }

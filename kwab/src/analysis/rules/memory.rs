@@ -5,6 +5,7 @@ use kwab_format::record::{CauseKind, Counter, FlightEvent, FlightKind};
 use crate::analysis::audit::{Finding, Severity};
 use crate::analysis::context::Context;
 use crate::analysis::finding::{Claim, Evidence};
+use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::text;
 use crate::model::{Located, RecordRef};
 
@@ -148,10 +149,7 @@ fn running_elsewhere(before: &[&Located<FlightEvent<'_>>], pid: u32, cpu: u32) -
 /// No memory was left.
 pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let death = &ctx.death;
-    let message = death.message.to_lowercase();
-    let said = death.kind == Some(CauseKind::OUT_OF_MEMORY)
-        || (ctx.kernel_died() && OUT_OF_MEMORY.iter().any(|words| message.contains(words)));
-    if !said {
+    if !says_none_left(ctx) {
         return Vec::new();
     }
     let mut claim = Claim::new(format!("the machine ran out of memory{}", most_went_to(ctx))).proven(
@@ -167,6 +165,13 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
         claim = claim.because(0.1, format!("{name} = {value} {unit}").trim_end().to_owned(), Some(counter.at));
     }
     vec![claim]
+}
+
+/// Whether the kernel said that no memory was left.
+pub(super) fn says_none_left(ctx: &Context<'_, '_>) -> bool {
+    let message = ctx.death.message.to_lowercase();
+    ctx.death.kind == Some(CauseKind::OUT_OF_MEMORY)
+        || (ctx.kernel_died() && OUT_OF_MEMORY.iter().any(|words| message.contains(words)))
 }
 
 /// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not
@@ -210,6 +215,11 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     let percent = lost.saturating_mul(100) / all;
+    if let Some(free) = memory("free").filter(|free| free.value.is_some_and(|pages| pages >= ENOUGH))
+        && asked_for_memory(ctx)
+    {
+        return vec![refused_with_free(ctx, (free, all), (lost, used, known), in_use.at)];
+    }
     let mut claim = Claim::new(format!(
         "{lost} pages ({percent} % of memory) are in use without an owner: they leaked"
     ))
@@ -222,6 +232,33 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
         );
     }
     vec![claim]
+}
+
+/// Free pages with which a request for memory must not fail: no request of the kernel's own is larger.
+const ENOUGH: i64 = 1024;
+
+/// Whether the kernel gave up because it got no memory.
+pub(super) fn asked_for_memory(ctx: &Context<'_, '_>) -> bool {
+    let message = ctx.death.message.to_lowercase();
+    ctx.kernel_died() && ctx.death.vector.is_none() && (message.contains("memory") || message.contains("frame"))
+}
+
+/// Memory was refused although there is some: pages that no owner has are then as likely to be counted wrong as leaked.
+fn refused_with_free(
+    ctx: &Context<'_, '_>,
+    (free, all): (&Located<Counter<'_>>, i64),
+    (lost, used, known): (i64, i64, i64),
+    at: RecordRef,
+) -> Claim {
+    let pages = free.value.unwrap_or(0);
+    let percent = pages.saturating_mul(100) / all;
+    Claim::new(format!(
+        "memory was refused although {pages} pages ({percent} %) are free: the allocator or its counts are wrong"
+    ))
+    .because(0.6, first_line(&ctx.death.message, "the kernel says so"), ctx.death.at)
+    .because(0.2, format!("{pages} of {all} pages are free"), Some(free.at))
+    .because(0.1, format!("{used} pages are in use, their owners have {known}: {lost} are nowhere"), Some(at))
+    .because_if(0.05, keepers::in_words(ctx, Promise::Frames).map(|row| (row, None)))
 }
 
 /// Words of a kernel that has no memory left.

@@ -5,9 +5,11 @@
 //! proves a cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may
 //! not have been able to see it.
 
+mod before;
 mod damage;
 mod deaths;
 mod deliberate;
+mod fault_loop;
 mod hang;
 mod invariants;
 mod memory;
@@ -177,9 +179,9 @@ pub const RULES: &[Rule] = &[
     rule(
         "HANG",
         "hang",
-        "cause, tasks and what they wait for, locks, stacks of processors",
+        "cause, tasks and what they wait for, calls before, locks, stacks of processors",
         &[CAUSE, TASKS, LOCKS, REGS, STACKS],
-        &["kwab inspect FILE --section tasks,bt"],
+        &["kwab inspect FILE --section tasks,bt,syscalls"],
         hang::hang,
     ),
     rule(

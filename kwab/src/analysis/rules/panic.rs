@@ -2,8 +2,10 @@
 
 use kwab_format::record::CauseKind;
 
+use super::memory::{asked_for_memory, says_none_left};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::keepers::{self, Promise};
 
 /// Words of a message, the claim they support, and how far they decide it.
 const KINDS: &[(&str, &str, f64)] = &[
@@ -118,7 +120,10 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
         0.2,
         ctx.culprit().map(|frame| (format!("innermost frame of interest: {}", frame.of_interest()), frame.at)),
     );
-    vec![claim]
+    // Counters say whether there was any; a log has none, and only its words tell that none was left.
+    let refused = known.is_none() && ctx.case.counters.is_empty() && asked_for_memory(ctx) && !says_none_left(ctx);
+    let keepers = keepers::in_words(ctx, Promise::Frames).filter(|_| refused);
+    vec![claim.because_if(0.0, keepers.map(|row| (format!("it asked for memory; {row}"), None)))]
 }
 
 /// `file:line:column` of `panicked at file:line:column:`.

@@ -13,9 +13,13 @@ fn judged(name: &str) -> Vec<Triage> {
 /// Every dump that a log of `testing/data/logs` becomes.
 fn imported(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/logs").join(name);
+    dumps_of(std::fs::File::open(path).unwrap(), name)
+}
+
+/// Every dump that a log becomes.
+fn dumps_of(log: impl std::io::Read, name: &str) -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { source: name.to_owned(), folder: Some(folder.path().to_path_buf()) };
-    let log = std::fs::File::open(path).unwrap();
     let (_, dumps) = import(log, &options, &mut |_| {}).unwrap();
     let read = |mut file: PendingFile| {
         let mut bytes = Vec::new();
@@ -65,6 +69,42 @@ fn the_profile_log_without_a_crash_has_no_hypothesis() {
         assert_eq!(triage.hypotheses, []);
         assert_eq!(triage.headline, "a recording without a crash");
     }
+}
+
+/// What this workspace's kernel prints when it stops with a message, interrupted in a program's system call.
+fn stopped_with(message: &str) -> String {
+    format!(
+        "[PANIC] CPU=0\n{message}\nPID=5 TID=5 comm=lseek_checks_it\nRIP=ffffffff9f98effd RSP=fffff718d32ef988 \
+         RBP=fffff718d32ef9b0\nR14=fffff718d32efac8 R15=0000000000000000 CS=0010 RFLAGS=0000000000000202\n\
+         0: ffffffff9f98effd kernel::fs::io::Source::take_frame+0xd\n1: ffffffff9f992f7c kernel::fs::pipe::write+0x2c\n"
+    )
+}
+
+#[test]
+fn a_log_of_a_kernel_that_was_stopped_because_it_hung_is_a_hang_to_be_explained_and_no_panic() {
+    for (message, kind) in [
+        ("non-maskable interrupt", "nmi"),
+        ("soft lockup: CPU 1 has been in the kernel for 10 s", "soft lockup"),
+        ("hard lockup: CPU 0 has taken no interrupt for 20 s", "soft lockup"),
+        ("hung task: thread 5 has been blocked for 120 s", "hung task"),
+        ("stall: no program has run for 60 s: 4 threads sleep, none of them with a timer", "stall"),
+        ("page fault loop: thread 5 faults at 0x7ffbf7ed3000, ip 0x402f8c, for 10 s", "page fault loop"),
+    ] {
+        let dumps = dumps_of(stopped_with(message).as_bytes(), "serial.log");
+        let dump = Dump::from_bytes(dumps[0].clone()).unwrap();
+        assert_eq!(dump.case().causes[0].kind.and_then(CauseKind::name), Some(kind), "{message}");
+        assert_eq!(dump.identity().unwrap().reason, Some(Reason::HANG), "{message}");
+        let triage = judge(dumps[0].clone());
+        assert!(triage.hypotheses.iter().all(|found| found.rule == "HANG"), "{message}: {:#?}", triage.hypotheses);
+        assert!(triage.has_findings() && !triage.deliberate, "{message}");
+    }
+    let stopped = judge(dumps_of(stopped_with("non-maskable interrupt").as_bytes(), "serial.log")[0].clone());
+    let found = &stopped.hypotheses[0];
+    let claim = "CPU 0 was in the kernel in kernel::fs::io::Source::take_frame for lseek_checks_it[5]";
+    assert!(found.claim.starts_with(claim), "{}", found.claim);
+    assert_eq!(found.function.as_ref().unwrap().callers, ["kernel::fs::pipe::write"]);
+    let panicked = dumps_of(stopped_with("the non-maskable interrupt came twice").as_bytes(), "serial.log");
+    assert_eq!(judge(panicked[0].clone()).hypotheses[0].rule, "PANIC");
 }
 
 #[test]

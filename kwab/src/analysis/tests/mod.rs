@@ -4,6 +4,7 @@ mod audit;
 mod damage;
 mod deaths;
 mod evidence;
+mod hangs;
 mod logs;
 mod triage;
 mod verify;

@@ -1,0 +1,124 @@
+//! Which functions of this workspace's kernel keep a promise that a dump shows broken.
+//!
+//! A symptom far from its cause (a sleeper that nothing woke) names a mechanism, and a mechanism has few functions. The
+//! table lists them in the order in which they act, so that a reader knows where to begin. It says nothing about other
+//! kernels. `cargo xtask test kernel-names` compares it with the kernel's image.
+
+use super::blame;
+use super::context::Context;
+use super::quote::text;
+
+/// Something that the kernel does for its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// A parent that waits learns of its child's end.
+    Child,
+    /// A sleep with a deadline ends.
+    Deadline,
+    /// A thread with a signal to take wakes up.
+    Signal,
+    /// A woken thread becomes runnable.
+    Woken,
+    /// A runnable thread runs.
+    Runnable,
+    /// Another processor answers an interrupt.
+    Answer,
+    /// A page fault ends in a mapped page or a signal.
+    Fault,
+    /// A page of shared memory exists as soon as it is touched.
+    Shared,
+    /// A request for memory is granted while frames are free.
+    Frames,
+}
+
+/// The functions that keep each promise, in the order in which they act.
+pub const KEEPERS: &[(Promise, &[&str])] = &[
+    (
+        Promise::Child,
+        &["kernel::task::exit::notify_parent", "kernel::task::exit::tell_of_child", "kernel::task::wait::scan"],
+    ),
+    (
+        Promise::Deadline,
+        &[
+            "kernel::sched::arm_by",
+            "machine::time::arm",
+            "machine::time::expired",
+            "kernel::sched::on_timer",
+            "kernel::sched::timer::expire",
+            "kernel::sched::wake",
+        ],
+    ),
+    (Promise::Signal, &["kernel::task::signal::tell", "kernel::sched::notify", "kernel::sched::wake_from"]),
+    (Promise::Woken, &["kernel::sched::wake_from", "kernel::sched::placement::enqueue", "kernel::sched::pick"]),
+    (
+        Promise::Runnable,
+        &[
+            "kernel::sched::placement::enqueue_on",
+            "machine::x86_64::interrupts::ipi::interrupt",
+            "machine::x86_64::interrupts::call::kicked",
+            "kernel::sched::idle::run_idle",
+            "kernel::sched::pick",
+        ],
+    ),
+    (
+        Promise::Answer,
+        &[
+            "machine::x86_64::interrupts::ipi::interrupt",
+            "machine::x86_64::interrupts::call::kicked",
+            "machine::x86_64::interrupts::tlb::serve",
+            "machine::x86_64::interrupts::call::serve_call",
+        ],
+    ),
+    (
+        Promise::Fault,
+        &[
+            "kernel::trap::page_fault",
+            "kernel::task::memory::resolve",
+            "kernel_logic::fault::decide",
+            "kernel::mm::fault::<impl kernel::mm::AddressSpace>::apply",
+        ],
+    ),
+    (
+        Promise::Shared,
+        &["kernel_logic::fault::decide", "kernel::mm::fault::file_page", "kernel::mm::shared::SharedMemory::page"],
+    ),
+    (
+        Promise::Frames,
+        &[
+            "kernel::mm::frames::take",
+            "kernel::mm::frames::take_block",
+            "machine::frame::magazine::take",
+            "machine::frame::meta::claim",
+            "machine::frame::meta::claim_block",
+        ],
+    ),
+];
+
+/// The table of handlers by the number of the system call.
+pub const TABLE: &str = "kernel::syscalls::TABLE";
+/// The stubs by which exceptions and interrupts enter the kernel, one per vector.
+pub const STUBS: &str = "trap_stubs";
+/// Functions that wait until other processors have answered an interrupt.
+pub const ASKS: &[&str] = &["machine::x86_64::interrupts::tlb::ask", "machine::x86_64::interrupts::call::call"];
+
+/// Every name of the kernel that rules look for or name.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let kept = KEEPERS.iter().flat_map(|(_, functions)| functions.iter().copied());
+    kept.chain(ASKS.iter().copied()).chain([TABLE, STUBS])
+}
+
+/// The functions that keep a promise, in words; `None` when the dump is not of this workspace's kernel.
+pub(super) fn in_words(ctx: &Context<'_, '_>, promise: Promise) -> Option<String> {
+    let (_, functions) = KEEPERS.iter().find(|(kept, _)| *kept == promise).filter(|_| is_ours(ctx))?;
+    Some(format!("functions responsible, in order: {}", functions.join(", ")))
+}
+
+/// Whether the dump is of this workspace's kernel: it says so, or a function on the stack does.
+fn is_ours(ctx: &Context<'_, '_>) -> bool {
+    let says = |identity: &kwab_format::record::Identity<'_>| {
+        text(identity.kernel_name) == "kwab" || text(identity.kernel_version).contains("kwab")
+    };
+    let names = || ctx.trace.iter().flat_map(blame::functions);
+    ctx.case.identities.first().is_some_and(|identity| says(identity))
+        || names().any(|function| function.name.starts_with("machine::x86_64::"))
+}

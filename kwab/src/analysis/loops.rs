@@ -1,0 +1,119 @@
+//! The loop that a processor does not leave, from the machine code of the functions on its stack.
+//!
+//! An instruction is in a loop when it can be reached from itself within its function. What the loop calls, or has
+//! inlined, is what should have ended it. Jumps through tables are not followed.
+
+use std::collections::HashMap;
+
+use super::blame;
+use super::frame::TraceFrame;
+use crate::decode::flow::{Flow, Way, flows};
+use crate::symbols::{Probe, Role, Symbols, role};
+
+/// Frames whose functions are looked at.
+const MOST_FRAMES: usize = 12;
+/// Bytes of a function that is looked at.
+const MOST_CODE: u64 = 32 << 10;
+/// Functions that are named.
+const MOST: usize = 8;
+
+/// `function repeats a loop that calls a, b`: the innermost function of a kernel stack that stands in a loop, and what
+/// that loop calls that is not on the stack.
+pub(super) fn in_words(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String> {
+    let on_stack: Vec<&str> = stack.iter().flat_map(blame::functions).map(|function| function.name).collect();
+    let frames = stack.iter().take(MOST_FRAMES).enumerate();
+    frames.into_iter().find_map(|(number, frame)| {
+        let probe = if number == 0 { Probe::Exact } else { Probe::Return };
+        let at = probe.instruction(frame.ip);
+        let symbol = symbols.resolve(at, None, Probe::Exact).symbol.filter(|symbol| symbol.size <= MOST_CODE)?;
+        // A shim of the library through which the function was called is shown by what is inlined there.
+        if role(&symbol.name) != Role::Suspect && !symbol.name.contains("FnOnce") {
+            return None;
+        }
+        let start = at.checked_sub(symbol.offset)?;
+        let mut bytes = vec![0; usize::try_from(symbol.size).ok()?];
+        let found = symbols.read(start, None, &mut bytes);
+        let code = flows(&bytes[..found], start);
+        let calls = called(symbols, &code, &around(&code, at), &on_stack);
+        (!calls.is_empty()).then(|| format!("{} repeats a loop that calls {}", symbol.name, calls.join(", ")))
+    })
+}
+
+/// The numbers of the instructions that form a loop with the one that holds an address; empty outside of loops.
+fn around(code: &[Flow], addr: u64) -> Vec<usize> {
+    let Some(from) = code.partition_point(|flow| flow.addr <= addr).checked_sub(1) else { return Vec::new() };
+    let number: HashMap<u64, usize> = code.iter().enumerate().map(|(at, flow)| (flow.addr, at)).collect();
+    let mut after: Vec<Vec<usize>> = Vec::with_capacity(code.len());
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); code.len()];
+    for (at, flow) in code.iter().enumerate() {
+        let falls = !matches!(flow.way, Way::Jump(_) | Way::End) && at + 1 < code.len();
+        let target = match flow.way {
+            Way::Branch(target) | Way::Jump(Some(target)) => number.get(&target).copied(),
+            _ => None,
+        };
+        let next: Vec<usize> = falls.then_some(at + 1).into_iter().chain(target).collect();
+        next.iter().for_each(|to| before[*to].push(at));
+        after.push(next);
+    }
+    let (ahead, behind) = (reached(&after, from), reached(&before, from));
+    let in_loop = (0..code.len()).filter(|at| ahead[*at] && behind[*at]);
+    in_loop.collect()
+}
+
+/// Which nodes are reached from one over at least one edge.
+fn reached(edges: &[Vec<usize>], from: usize) -> Vec<bool> {
+    let mut seen = vec![false; edges.len()];
+    let mut todo = vec![from];
+    while let Some(at) = todo.pop() {
+        for next in &edges[at] {
+            if !std::mem::replace(&mut seen[*next], true) {
+                todo.push(*next);
+            }
+        }
+    }
+    seen
+}
+
+/// The functions that some instructions call or were inlined from, in order of address, without those on the stack.
+fn called(symbols: &Symbols, code: &[Flow], numbers: &[usize], on_stack: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut name = |function: Option<&str>| {
+        let telling = function.filter(|name| role(name) == Role::Suspect && !on_stack.contains(name));
+        if let Some(own) = telling.map(blame::owner).filter(|own| !names.contains(own) && names.len() < MOST) {
+            names.push(own);
+        }
+    };
+    for flow in numbers.iter().map(|at| &code[*at]) {
+        let location = symbols.resolve(flow.addr, None, Probe::Exact);
+        location.frames.iter().filter(|frame| frame.inlined).for_each(|frame| name(frame.function.as_deref()));
+        if let Way::Call(Some(target)) = flow.way {
+            name(symbols.resolve(target, None, Probe::Exact).function().map(|found| &**found));
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instruction_is_in_a_loop_when_it_can_be_reached_from_itself() {
+        let code = [
+            &[0x90][..],               // 0x1000 nop
+            &[0xe8, 0xfa, 0x0f, 0, 0], // 0x1001 call 0x2000
+            &[0x85, 0xc0],             // 0x1006 test eax,eax
+            &[0x74, 0xf7],             // 0x1008 je 0x1001
+            &[0xe8, 0xf1, 0x1f, 0, 0], // 0x100a call 0x3000
+            &[0xc3],                   // 0x100f ret
+        ]
+        .concat();
+        let code = flows(&code, 0x1000);
+        // A return address is behind the call that is in the loop.
+        assert_eq!(around(&code, 0x1005), [1, 2, 3]);
+        assert_eq!(around(&code, 0x1008), [1, 2, 3]);
+        for outside in [0x1000, 0x100e, 0x100f, 0xfff] {
+            assert!(around(&code, outside).is_empty(), "{outside:#x}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Hangs and refusals whose cause lies elsewhere: the call that failed before, the mechanism that did not act.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::*;
+use crate::symbols::{Image, IndexCache, LoadedImage};
+
+const C: SectionKind = SectionKind::CAUSE;
+const SECOND: u64 = 1_000_000_000;
+
+/// `testing/data/trail/reach.elf` as the kernel, moved by a megabyte.
+fn kernel() -> Symbols {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/trail/reach.elf");
+    let mut symbols = Symbols::new();
+    symbols.add(LoadedImage::new(Arc::new(Image::open(&path, &IndexCache::none()).unwrap()), 1 << 20, None));
+    symbols
+}
+
+fn judge_as(symbols: &Symbols, maker: &Maker) -> Triage {
+    let dump = Dump::from_bytes(maker.bytes()).unwrap();
+    triage(&dump.case(), symbols, &Backing::none(), "crash.kwab")
+}
+
+fn ours() -> Maker {
+    Maker::new().put(SectionKind::IDENTITY, &Identity { kernel_name: Some(b"kwab"), ..Identity::default() })
+}
+
+fn stopped() -> Cause<'static> {
+    Cause {
+        kind: Some(CauseKind::NMI),
+        message: Some(b"non-maskable interrupt"),
+        in_kernel: Some(true),
+        stamp: Stamp { ns: Some(20 * SECOND), ..Stamp::default() },
+        ..Cause::default()
+    }
+}
+
+fn sleeper(pid: u32, ppid: u32, why: &'static str) -> Task<'static> {
+    Task {
+        pid: Some(pid),
+        tid: Some(pid),
+        ppid: Some(ppid),
+        comm: Some(b"prog"),
+        state: Some(TaskState::SLEEPING),
+        user_ip: Some(0x40_1000),
+        wait_reason: Some(why.as_bytes()),
+        state_ns: Some(15 * SECOND),
+        ..Task::default()
+    }
+}
+
+fn called(pid: u32, nr: i64, result: i64, ns: u64) -> SyscallRecord<'static> {
+    SyscallRecord {
+        pid: Some(pid),
+        tid: Some(pid),
+        nr: Some(nr),
+        arg0: Some(0),
+        arg1: Some(0x7000),
+        arg2: Some(0),
+        result: Some(result),
+        stamp: Stamp { ns: Some(ns), ..Stamp::default() },
+        ..SyscallRecord::default()
+    }
+}
+
+fn told(triage: &Triage, words: &str) -> bool {
+    triage.hypotheses[0].evidence.iter().any(|fact| fact.text.contains(words))
+}
+
+#[test]
+fn a_set_up_call_that_failed_before_an_endless_wait_is_evidence_and_its_error_is_followed_into_the_kernel() {
+    let hang = |call: &SyscallRecord<'_>, why| {
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, why));
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, call))
+    };
+    let timer = hang(&called(2, 38, -22, 5 * SECOND - 3_000_000), "pause");
+    assert_eq!(timer.hypotheses[0].rule, "HANG", "{:#?}", timer.hypotheses);
+    let row = "setitimer(ITIMER_REAL, 0x7000, NULL) = -1 EINVAL (Invalid argument), 3.0 ms before it went to sleep";
+    assert!(told(&timer, row), "{:#?}", timer.hypotheses[0].evidence);
+    assert!(told(&timer, "can come from kernel::syscalls::setitimer, kernel::time::from_timeval"));
+    assert!((0.5..0.8).contains(&timer.hypotheses[0].score), "{}", timer.hypotheses[0].score);
+    // A call that succeeded, one that only found nothing yet, and one that has to do with another kind of wait.
+    for (nr, result, why) in [(38, 0, "pause"), (46, -11, "recvmsg"), (38, -22, "recvmsg")] {
+        let triage = hang(&called(2, nr, result, SECOND), why);
+        assert!(!told(&triage, "went to sleep"), "{nr} {result} {why}: {:#?}", triage.hypotheses[0].evidence);
+    }
+}
+
+#[test]
+fn the_failed_call_of_the_parent_counts_less_and_that_of_a_stranger_not_at_all() {
+    let hang = |caller: u32| {
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, "wait4"));
+        let maker = maker.put(SectionKind::TASKS, &sleeper(3, 2, "recvmsg"));
+        let maker = maker.put(SectionKind::TASKS, &Task { state_ns: Some(SECOND), ..sleeper(9, 1, "nanosleep") });
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, &called(caller, 46, -105, 5 * SECOND)))
+    };
+    let (own, parent, other) = (hang(3), hang(2), hang(9));
+    let score = |triage: &Triage| triage.hypotheses.iter().find(|found| found.claim.contains("recvmsg")).unwrap().score;
+    let text = |triage: &Triage| format!("{:?}", triage.hypotheses);
+    assert!(score(&own) > score(&parent) && score(&parent) > score(&other), "{}", text(&parent));
+    assert!(text(&parent).contains("process 2: sendmsg(0, 0x7000, 0) = -1 ENOBUFS"), "{}", text(&parent));
+    // The lock's code has the number too, but locks make no errors.
+    assert!(text(&own).contains("can come from kernel::syscalls::control::read\""), "{}", text(&own));
+    assert!(!text(&other).contains("sendmsg"), "{}", text(&other));
+}
+
+#[test]
+fn a_sleeper_past_its_deadline_is_overdue_and_the_timer_s_functions_are_named_for_our_kernel_alone() {
+    let hang = |maker: Maker, deadline: u64| {
+        let task = Task { deadline_ns: Some(deadline), ..sleeper(1, 0, "nanosleep") };
+        judge_as(&Symbols::new(), &maker.put(C, &stopped()).put(SectionKind::TASKS, &task))
+    };
+    let late = hang(ours(), 6 * SECOND);
+    assert_eq!(late.hypotheses[0].about, Some("INV-DEADLINE"), "{:#?}", late.hypotheses);
+    assert!(told(&late, "should have woken 14.0 s ago") && told(&late, "machine::time::expired"));
+    assert!(!told(&hang(Maker::new(), 6 * SECOND), "machine::time::expired"));
+    for in_time in [30 * SECOND, u64::MAX] {
+        let triage = hang(ours(), in_time);
+        assert!(triage.hypotheses.iter().all(|found| found.about.is_none()), "{:#?}", triage.hypotheses);
+    }
+}
+
+#[test]
+fn a_page_fault_that_comes_again_is_its_own_claim_with_the_call_that_decides_it() {
+    let message = b"page fault loop: thread 7 faults at 0x7ffbf7ed3000, ip 0x402f8c, for 10 s";
+    let cause = Cause { kind: Some(CauseKind::FAULT_LOOP), message: Some(message), pid: Some(7), ..stopped() };
+    let protect = |start| SyscallRecord { arg0: Some(start), arg1: Some(12288), ..called(7, 10, 0, SECOND) };
+    let maker = ours().put(C, &cause).put(SectionKind::SYSCALLS, &protect(0x7ffb_f7ed_3000));
+    let triage = judge_as(&Symbols::new(), &maker.put(SectionKind::SYSCALLS, &protect(0x1000)));
+    let found = &triage.hypotheses[0];
+    assert!(found.claim.starts_with("the page fault at 0x7ffbf7ed3000 is resolved again and again"), "{}", found.claim);
+    assert!(told(&triage, "mprotect(0x7ffbf7ed3000, 12288, PROT_NONE) = 0"), "{:#?}", found.evidence);
+    assert!(told(&triage, "kernel_logic::fault::decide") && found.score < 0.7, "{found:#?}");
+}
+
+#[test]
+fn a_processor_that_always_enters_by_a_page_fault_is_told_so() {
+    let symbols = kernel();
+    let (stubs, _) = symbols.loaded()[0].image.find_symbol("trap_stubs").unwrap();
+    let hang = |vector: u64| {
+        let values = regs(&[(RegId::RIP, stubs + (1 << 20) + vector * 16), (RegId::CS, 0x10)]);
+        let set = Registers {
+            role: Some(RegisterRole::STOPPED),
+            pid: Some(2),
+            tid: Some(2),
+            regs: Some(List::new(&values)),
+            ..Registers::default()
+        };
+        let task = Task { state: Some(TaskState::RUNNING), run_ns: Some(9 * SECOND), ..sleeper(2, 1, "") };
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &set);
+        judge_as(&symbols, &maker)
+    };
+    assert!(told(&hang(14), "it was taking a page fault"), "{:#?}", hang(14).hypotheses);
+    assert!(told(&hang(14), "kernel::task::memory::resolve") && !told(&hang(32), "page fault"));
+}
+
+#[test]
+fn a_processor_that_stays_in_a_loop_of_the_kernel_names_what_the_loop_calls() {
+    let symbols = kernel();
+    let at = |name: &str| symbols.loaded()[0].image.find_symbol(name).unwrap().0 + (1 << 20);
+    let hang = |offset: u64| {
+        // The stack pointer is at the return address into the function, behind its call at that offset.
+        let read = at("kernel::syscalls::control::read");
+        let values = regs(&[(RegId::RIP, read), (RegId::RSP, 0xffff_8000_0000_1000), (RegId::CS, 0x10)]);
+        let set = Registers {
+            role: Some(RegisterRole::STOPPED),
+            pid: Some(2),
+            tid: Some(2),
+            regs: Some(List::new(&values)),
+            ..Registers::default()
+        };
+        let words: Vec<u8> = (at("kernel::fs::write_all") + offset).to_le_bytes().into();
+        let stack = Memory {
+            kind: Some(MemoryKind::KERNEL_STACK),
+            vaddr: Some(0xffff_8000_0000_1000),
+            bytes: Some(&words),
+            ..Memory::default()
+        };
+        let task = Task { state: Some(TaskState::RUNNING), run_ns: Some(9 * SECOND), ..sleeper(2, 1, "") };
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &set);
+        judge_as(&symbols, &maker.put(SectionKind::STACKS, &stack))
+    };
+    let row = "kernel::fs::write_all repeats a loop that calls kernel::time::from_timeval";
+    assert!(told(&hang(10), row), "{:#?}", hang(10).hypotheses);
+    // Behind the loop it calls something once.
+    assert!(!told(&hang(19), "repeats a loop"), "{:#?}", hang(19).hypotheses);
+}
+
+#[test]
+fn a_processor_that_waits_for_others_names_what_should_have_answered() {
+    let lockup = |inner: &'static str| {
+        let cause = Cause { kind: Some(CauseKind::SOFT_LOCKUP), message: Some(b"soft lockup"), ..stopped() };
+        let mut maker = ours().put(C, &cause);
+        for (number, name) in
+            (0..).zip([inner, "machine::x86_64::memory::stacks::release", "kernel::task::clone::clone"])
+        {
+            let addr = Some(0xffff_ffff_8010_0000 + u64::from(number) * 16);
+            let symbol = Some(name.as_bytes());
+            maker = maker.put(C, &Frame { index: Some(number), trace: Some(0), addr, symbol, ..Frame::default() });
+        }
+        judge_as(&Symbols::new(), &maker)
+    };
+    let asks = lockup("machine::x86_64::interrupts::tlb::ask");
+    assert!(told(&asks, "machine::x86_64::interrupts::ipi::interrupt"), "{:#?}", asks.hypotheses);
+    assert!(!told(&lockup("machine::percpu::relax"), "ipi::interrupt"));
+}
+
+#[test]
+fn memory_that_is_refused_while_frames_are_free_is_no_leak() {
+    let death = |free: i64, message: &'static [u8]| {
+        let cause =
+            Cause { kind: Some(CauseKind::PANIC), message: Some(message), in_kernel: Some(true), ..Cause::default() };
+        let mut maker = ours().put(C, &cause);
+        for (name, value) in [("total", 130_943), ("free", free), ("in use", 118_098), ("of the kernel heap", 2)] {
+            let (group, name) = (Some(&b"memory"[..]), Some(name.as_bytes()));
+            maker =
+                maker.put(SectionKind::COUNTERS, &Counter { group, name, value: Some(value), ..Counter::default() });
+        }
+        judge_as(&Symbols::new(), &maker)
+    };
+    let refused = death(4096, b"memory for an idle thread at boot");
+    let leak = |triage: &Triage| triage.hypotheses.iter().find(|found| found.rule == "LEAK").cloned().unwrap();
+    let found = leak(&refused);
+    assert!(found.claim.starts_with("memory was refused although 4096 pages (3 %) are free"), "{}", found.claim);
+    assert!(found.score < 0.7 && !found.proven, "{}", found.score);
+    assert!(found.evidence.iter().any(|fact| fact.text.contains("machine::frame::meta::claim")), "{found:#?}");
+    for other in [death(100, b"memory for an idle thread at boot"), death(4096, b"index out of bounds")] {
+        assert!(leak(&other).claim.contains("are in use without an owner"), "{:#?}", other.hypotheses);
+    }
+}
+
+#[test]
+fn a_log_of_refused_memory_names_the_allocator_unless_the_kernel_said_that_none_was_left() {
+    let panicked = |message: &'static [u8]| {
+        let kind = Some(CauseKind::PANIC);
+        let cause = Cause { kind, message: Some(message), in_kernel: Some(true), ..Cause::default() };
+        judge_as(&Symbols::new(), &ours().put(C, &cause))
+    };
+    let refused = panicked(b"memory for an idle thread at boot");
+    assert!(told(&refused, "machine::frame::meta::claim"), "{:#?}", refused.hypotheses);
+    for other in [&b"memory allocation of 131072 bytes failed"[..], b"index out of bounds: the memory map"] {
+        assert!(!format!("{:?}", panicked(other).hypotheses).contains("machine::frame"));
+    }
+}
+
+#[test]
+fn a_bus_error_in_shared_memory_without_a_file_is_the_kernel_s() {
+    let death = |name: &'static [u8]| {
+        let shared = Vma { name: Some(name), ..vma(0x7000_0000, 0x7000_1000, 3, "") };
+        let maker = ours().put(C, &user_death(7, 0x40_1000, Some(0x7000_0004)));
+        judge_as(&Symbols::new(), &maker.put(SectionKind::MEMORY_MAP, &shared))
+    };
+    let shared = death(b"Shared");
+    assert_eq!(shared.hypotheses[0].rule, "BUS", "{:#?}", shared.hypotheses);
+    assert!(shared.hypotheses[0].claim.starts_with("the kernel sent SIGBUS for shared memory without a file"));
+    assert!(told(&shared, "kernel::mm::shared::SharedMemory::page") && shared.hypotheses[0].score < 0.7);
+    assert!(death(b"Anonymous").hypotheses.iter().all(|found| found.rule != "BUS"));
+}
