@@ -53,6 +53,20 @@ fn the_oldest_entries_make_room_and_are_counted() {
 }
 
 #[test]
+fn a_repeat_of_the_newest_entry_is_counted_and_takes_no_slot() {
+    let ring = Recorder::<5, 4>::new();
+    assert!(!ring.repeat(3, [9, 1], 11), "an empty ring has nothing to repeat");
+    ring.put(3, [10, 9, 1, 0, 0]);
+    assert!((11..100).all(|at| ring.repeat(3, [9, 1], at)));
+    assert_eq!(ring.get(0).map(|entry| entry.words), Some([10, 9, 1, 89, 99]));
+    assert!(!ring.repeat(2, [9, 1], 100), "another tag");
+    assert!(!ring.repeat(3, [8, 1], 100), "another thread");
+    ring.put(2, [100]);
+    assert!(!ring.repeat(3, [9, 1], 101), "something happened between");
+    assert_eq!(ring.counts().total, 2);
+}
+
+#[test]
 fn words_not_given_stay_what_an_older_entry_left() {
     let ring = Recorder::<3, 1>::new();
     ring.put(1, [1, 2, 3]);
