@@ -74,3 +74,33 @@ pub fn idle_hour(consent: Consent) -> Result<usize> {
     ensure!(case.flight.iter().any(|event| event.kind == Some(FlightKind::IDLE_EXIT)), "the idle loop was never left");
     Ok(old.len())
 }
+
+/// A shell asks for what is not there and then waits for ever; other programs run, and then none for an hour.
+const STUCK: &str = "mkfifo /fifo; sh -c 'cd /no/such/place; read line </fifo' & sleep 1; \
+                     for i in 1 2 3 4 5 6 7 8; do cat /proc/version; done; sleep 100000";
+/// `ENOENT`.
+const MISSING: i64 = -2;
+
+/// Lets the stall detector end a machine that idles; answers how many processes the dump has calls of.
+pub fn calls_of_sleepers(consent: Consent) -> Result<usize> {
+    let file = fresh_memory("sleepers-calls")?;
+    let mut machine = guest(STUCK, 1, consent)?;
+    machine.clock = Clock::Instructions;
+    machine.append.push_str(" stall=3600");
+    machine.keep_dumps_in(&file)?;
+    qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;
+    let mut dumps = dumps_in(&file)?;
+    let (Some(bytes), true) = (dumps.pop(), dumps.is_empty()) else { bail!("not one dump") };
+    let dump = Dump::from_bytes(bytes)?;
+    let case = dump.case();
+    let named = |name: &'static [u8]| case.syscalls.iter().filter(move |call| call.name == Some(name));
+    let refused = named(b"chdir").find(|call| call.result == Some(MISSING)).context("no call was refused")?;
+    ensure!(refused.arg0.is_some_and(|addr| addr != 0), "the refused call has no argument");
+    let stuck = case.syscalls.iter().find(|call| call.pid == refused.pid && call.in_progress == Some(true));
+    let stuck = stuck.context("the process that was refused is in no call")?;
+    ensure!(stuck.index > refused.index, "the call that sleeps is not the later one");
+    let task = case.tasks.iter().find(|task| task.pid == refused.pid).context("the sleeper is not listed")?;
+    ensure!(task.syscall == stuck.nr, "the task sleeps in {:?}, its last call is {:?}", task.syscall, stuck.nr);
+    let callers: std::collections::BTreeSet<_> = case.syscalls.iter().filter_map(|call| call.pid).collect();
+    Ok(callers.len())
+}
