@@ -7,11 +7,12 @@
 //! the expected number, and drops it again if the slot was handed out again meanwhile. Nothing waits, nothing
 //! allocates, nothing fails.
 //!
-//! [`calls`] is the ring of a thread's system calls, which is written in two steps.
+//! [`calls`] is the ring of a thread's system calls, which is written in two steps; [`texts`] has their strings.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 pub mod calls;
+pub mod texts;
 
 /// Adding this takes a number: the counter's lowest bits are left to tags.
 const STEP: u64 = 1 << TAG_BITS;

@@ -96,6 +96,9 @@ pub fn calls_of_sleepers(consent: Consent) -> Result<usize> {
     let named = |name: &'static [u8]| case.syscalls.iter().filter(move |call| call.name == Some(name));
     let refused = named(b"chdir").find(|call| call.result == Some(MISSING)).context("no call was refused")?;
     ensure!(refused.arg0.is_some_and(|addr| addr != 0), "the refused call has no argument");
+    ensure!(refused.text0 == Some(b"/no/such/place"), "the refused call has the path {:?}", refused.text0);
+    let started = named(b"execve").any(|call| call.text1 == Some(b"sleep\x00100000\x00"));
+    ensure!(started, "no call has the arguments of the program it started");
     let stuck = case.syscalls.iter().find(|call| call.pid == refused.pid && call.in_progress == Some(true));
     let stuck = stuck.context("the process that was refused is in no call")?;
     ensure!(stuck.index > refused.index, "the call that sleeps is not the later one");

@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use super::Recorder;
 use super::calls::{CALLS, CallRing, Cycles, Open};
+use super::texts::KEPT_BYTES;
 
 type Small = Recorder<3, 8>;
 
@@ -149,6 +150,41 @@ fn a_ring_keeps_the_last_calls_and_forgets_those_of_its_former_owner() {
     let mut seen = Vec::new();
     ring.for_each(|call| seen.push((call.index, call.nr)));
     assert_eq!(seen, [(0, 60)]);
+}
+
+/// The strings of a call with their addresses, those that are cut with an ellipsis.
+fn texts(ring: &CallRing, index: u32) -> Vec<(u64, std::string::String)> {
+    let mut found = Vec::new();
+    ring.texts_of(index, |text| {
+        let end = if text.is_cut() { "..." } else { "" };
+        found.push((text.addr, std::string::String::from_utf8_lossy(text.bytes()).into_owned() + end));
+    });
+    found
+}
+
+#[test]
+fn a_call_has_its_own_strings_and_no_other_calls() {
+    let ring = CallRing::new();
+    let given = |addr, text: &str, len| {
+        let mut start = [b'?'; KEPT_BYTES];
+        start[..text.len()].copy_from_slice(text.as_bytes());
+        ring.text(addr, &start, len);
+    };
+    begin(&ring, 1, 0, at(1), [0; 3]).end(0, at(2));
+    assert_eq!(texts(&ring, 0), [], "a fresh ring has no strings");
+    let open = begin(&ring, 82, 0, at(3), [0; 3]);
+    given(0x1000, "/from", 5);
+    given(0x2000, "/to", 3);
+    open.end(0, at(4));
+    let open = begin(&ring, 2, 0, at(5), [0; 3]);
+    given(0x1000, &"/".repeat(KEPT_BYTES), 4000);
+    open.end(0, at(6));
+    assert_eq!(texts(&ring, 1), [(0x2000, "/to".into()), (0x1000, "/from".into())]);
+    assert_eq!(texts(&ring, 2), [(0x1000, "/".repeat(KEPT_BYTES) + "...")]);
+    ring.hand_over();
+    begin(&ring, 3, 0, at(7), [0; 3]).end(0, at(8));
+    assert_eq!(texts(&ring, 0), [], "strings of the former owner");
+    assert_eq!(texts(&ring, 1), []);
 }
 
 #[test]

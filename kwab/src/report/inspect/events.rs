@@ -25,7 +25,7 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
             let calls = report.syscalls.iter().flat_map(kwab_format::List::iter);
             let shown = calls.skip(count.saturating_sub(rows)).map(|call| {
                 let args = [call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5];
-                let text = arguments(&Call { nr: call.nr, name: call.name, args });
+                let text = arguments(&Call { nr: call.nr, name: call.name, args, ..Call::default() });
                 let value = call.result.map_or("?".to_string(), |value| result(call.nr, value));
                 EventRow { line: None, ns: None, cpu: call.cpu, pid: report.pid, text: format!("{text} = {value}") }
             });
@@ -144,7 +144,7 @@ fn paired<'d>(
         match record {
             AnyRecord::SyscallEntry(entry) => {
                 open.insert(entry.pid, (rows.len(), entry.nr));
-                let text = arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args() });
+                let text = arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args(), ..Call::default() });
                 rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record, Some(raw)) });
             }
             AnyRecord::SyscallExit(exit) => {
