@@ -194,10 +194,10 @@ mod tests {
             "read(3, ?, ?)"
         );
         let mut open = Call { nr: Some(82), args: [1, 2, 0, 0, 0, 0].map(Some), ..Call::default() };
-        (open.texts[0], open.texts[1]) = (Some((b"/a\"b", false)), Some((b"/long", true)));
+        (open.texts[0], open.texts[1]) = (Some((&b"/a\"b"[..], false)), Some((&b"/long"[..], true)));
         assert_eq!(arguments(&open), r#"rename("/a\"b", "/long"...)"#);
         open = Call { nr: Some(59), ..open };
-        open.texts[1] = Some((b"sh\0-c\0", false));
+        open.texts[1] = Some((&b"sh\0-c\0"[..], false));
         assert_eq!(arguments(&open), r#"execve("/a\"b", ["sh", "-c"], NULL)"#);
         assert_eq!(result(Some(2), -2), "-1 ENOENT (No such file or directory)");
         assert_eq!(result(Some(12), 0x52_3000), "0x523000");
