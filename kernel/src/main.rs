@@ -127,7 +127,7 @@ impl Kernel for Kwab {
     }
 
     fn timer() {
-        trace::flight::interrupt(0);
+        trace::flight::timer();
         let _span = trace::span::span(trace::span::Id::TimerInterrupt);
         crash::watchdog::tick(sched::on_timer());
     }

@@ -7,11 +7,12 @@
 //! the expected number, and drops it again if the slot was handed out again meanwhile. Nothing waits, nothing
 //! allocates, nothing fails.
 //!
-//! [`calls`] is the ring of a thread's system calls, which is written in two steps.
+//! [`calls`] is the ring of a thread's system calls, which is written in two steps; [`texts`] has their strings.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 pub mod calls;
+pub mod texts;
 
 /// Adding this takes a number: the counter's lowest bits are left to tags.
 const STEP: u64 = 1 << TAG_BITS;
@@ -77,6 +78,34 @@ impl<const WORDS: usize, const SLOTS: usize> Recorder<WORDS, SLOTS> {
             to.store(from, Ordering::Relaxed);
         }
         slot.seal.store(ticket | u64::from(tag) & (STEP - 1), Ordering::Release);
+    }
+
+    /// Counts a repeat of the newest entry instead of recording another one; whether the newest entry is of this tag
+    /// and its words behind the first are `same`. The two words behind those become the number of repeats, from what
+    /// the entry was put with, and `at`. A reader may see one of the two a repeat earlier than the other.
+    #[inline]
+    pub fn repeat<const SAME: usize>(&self, tag: u8, same: [u64; SAME], at: u64) -> bool {
+        const { assert!(SAME + 3 <= WORDS, "a slot has no words for repeats") };
+        let Some(slot) = self.newest(tag, same) else { return false };
+        let [count, last] = [&slot.words[SAME + 1], &slot.words[SAME + 2]];
+        count.store(count.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+        last.store(at, Ordering::Relaxed);
+        true
+    }
+
+    /// Whether the newest entry is of this tag and its words behind the first are `same`.
+    #[inline]
+    pub fn is_newest<const SAME: usize>(&self, tag: u8, same: [u64; SAME]) -> bool {
+        self.newest(tag, same).is_some()
+    }
+
+    #[inline]
+    fn newest<const SAME: usize>(&self, tag: u8, same: [u64; SAME]) -> Option<&Slot<WORDS>> {
+        let ticket = self.next.load(Ordering::Relaxed).wrapping_sub(STEP);
+        let slot = &self.slots[(ticket >> TAG_BITS) as usize % SLOTS];
+        let sealed = slot.seal.load(Ordering::Relaxed) == ticket | u64::from(tag) & (STEP - 1);
+        let mut words = slot.words[1..].iter().zip(same);
+        (sealed && words.all(|(word, same)| word.load(Ordering::Relaxed) == same)).then_some(slot)
     }
 
     /// The entry of this number, unless it is gone or not yet whole.

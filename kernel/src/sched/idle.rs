@@ -36,13 +36,13 @@ pub fn run_idle() -> ! {
         cpu::take_work();
         run_due(here());
         if placement::has_work() || steal_possible() {
+            flight::idle_exit();
             schedule();
         }
         placement::set_idle(true);
         if !placement::has_work() && !due(here()) {
-            flight::idle(true);
+            flight::idle_enter();
             cpu::idle();
-            flight::idle(false);
         }
         placement::set_idle(false);
     }

@@ -15,6 +15,7 @@ use crate::fs::dentry::Moment;
 use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, FsContext, Path};
 use crate::task::Creds;
+use crate::trace::ring;
 use crate::user;
 
 /// Bytes of a path that need no heap: nearly all do not.
@@ -33,8 +34,14 @@ impl PathName {
     pub fn read(addr: u64) -> Result<Self, Errno> {
         let mut name = Self { short: [0; SHORT], length: 0, long: Vec::new() };
         match machine::user::read_str(UserAddr(addr), &mut name.short).map_err(|_| Errno::EFAULT)? {
-            Some(length) => name.length = length,
-            None => name.long = user::read_string(addr, PATH_MAX, Errno::ENAMETOOLONG)?,
+            Some(length) => {
+                name.length = length;
+                ring::text(addr, &name.short, length);
+            }
+            None => {
+                name.long = user::read_string(addr, PATH_MAX, Errno::ENAMETOOLONG)?;
+                ring::long_text(addr, &name.long);
+            }
         }
         Ok(name)
     }

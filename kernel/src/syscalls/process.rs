@@ -20,6 +20,7 @@ use crate::task::limits::resource;
 use crate::task::process::{Change, Changes, Ended};
 use crate::task::wait::{self, Kind, Report, Wanted, Which};
 use crate::task::{Pid, clone, exec, exit, pidfd, tree};
+use crate::trace::ring;
 use crate::user::{self, UserPtr};
 
 /// This area's calls.
@@ -146,6 +147,7 @@ fn execve(call: &mut Call<'_>) -> SysResult {
     frames::spare()?;
     let path = user::read_string(call.arg(0), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(1), call.arg(2))?;
+    record(call, (0, &path), (1, &argv));
     let request = exec::Request { path, base: None, location: None, keep_link: false, argv, envp };
     run(call, request)
 }
@@ -157,6 +159,7 @@ fn execveat(call: &mut Call<'_>) -> SysResult {
     }
     let mut path = user::read_string(call.arg(1), PATH_MAX, Errno::ENAMETOOLONG)?;
     let (argv, envp) = vectors(call, call.arg(2), call.arg(3))?;
+    record(call, (1, &path), (2, &argv));
     let (mut base, mut location): (Option<Path>, Option<Path>) = (None, None);
     if path.is_empty() {
         if flags & AT_EMPTY_PATH == 0 {
@@ -169,6 +172,13 @@ fn execveat(call: &mut Call<'_>) -> SysResult {
     }
     let keep_link = flags & AT_SYMLINK_NOFOLLOW != 0;
     run(call, exec::Request { path, base, location, keep_link, argv, envp })
+}
+
+/// Path and arguments of a program as the call's strings: each argument with its terminator.
+fn record(call: &Call<'_>, (path_at, path): (usize, &[u8]), (argv_at, argv): (usize, &Strings)) {
+    ring::strings(call.arg(path_at), core::iter::once(path), path.len());
+    let len = argv.iter().map(|argument| argument.len() + 1).sum();
+    ring::strings(call.arg(argv_at), argv.iter().flat_map(|argument| [argument, &b"\0"[..]]), len);
 }
 
 fn run(call: &mut Call<'_>, request: exec::Request) -> SysResult {

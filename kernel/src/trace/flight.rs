@@ -3,6 +3,12 @@
 //! One ring per processor ([`kernel_logic::recorder`]); the functions here are the points that write it, and
 //! [`for_each`] is how a dump reads it, from any processor, at any moment, without a lock. Without the feature
 //! `recorders` every point is empty and the rings stay so.
+//!
+//! An idle machine does not overwrite what happened before: a timer interrupt that directly follows another one of the
+//! same thread is counted in the event of the first, and an idle loop that only timer interrupts disturb is entered
+//! once and left once.
+
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use kernel_logic::recorder::{Counts, Entry, Recorder};
 use kernel_logic::runqueue::ThreadState;
@@ -95,6 +101,8 @@ fn decode(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
             [from, Some(who >> 32), running.map(|from| from & LOW), Some(a)]
         }
         FlightKind::WAKE | FlightKind::IDLE_ENTER | FlightKind::IDLE_EXIT => [None; 4],
+        FlightKind::IRQ if b != 0 => [Some(a), Some(b), Some(in_nanos(c)), None],
+        FlightKind::IRQ => [Some(a), None, None, None],
         FlightKind::PAGE_FAULT | FlightKind::MMAP | FlightKind::MPROTECT => [Some(a), Some(b), Some(c), None],
         _ => [Some(a), Some(b), None, None],
     };
@@ -120,11 +128,12 @@ fn sleep_before(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Optio
 /// When an event was: what a point has at hand costs least, nanoseconds or a cycle count.
 fn time_of(entry: &Entry<WORDS>) -> Nanos {
     let [at, ..] = entry.words;
-    if entry.tag & IN_CYCLES == 0 {
-        return at;
-    }
+    if entry.tag & IN_CYCLES == 0 { at } else { in_nanos(at) }
+}
+
+fn in_nanos(cycles: u64) -> Nanos {
     let clock = params();
-    ((u128::from(at.saturating_sub(clock.base)) * u128::from(clock.mult)) >> clock.shift) as u64
+    ((u128::from(cycles.saturating_sub(clock.base)) * u128::from(clock.mult)) >> clock.shift) as u64
 }
 
 /// In a tag: the time is a cycle count.
@@ -233,13 +242,48 @@ pub fn exit(status: i32, last: bool) {
     mine(FlightKind::EXIT, [u64::from(status.cast_unsigned()), u64::from(last)]);
 }
 
-/// The processor found nothing to do.
-#[inline(always)]
-pub fn idle(enter: bool) {
-    mine(if enter { FlightKind::IDLE_ENTER } else { FlightKind::IDLE_EXIT }, []);
+/// Number of the event by which a processor's idle loop was entered, plus 1; 0 while it is left.
+static IDLE_SINCE: PerCpu<AtomicU64> = PerCpu::new([const { AtomicU64::new(0) }; MAX_CPUS]);
+
+/// The processor found nothing to do. Recorded unless only timer interrupts came since the last time.
+pub fn idle_enter() {
+    if ON {
+        let ring = RINGS.here();
+        let who = try_current().map_or(0, |task| task.ids());
+        let since = IDLE_SINCE.here();
+        let events = ring.counts().total.wrapping_sub(since.load(Ordering::Relaxed));
+        if since.load(Ordering::Relaxed) != 0 && (events == 0 || events == 1 && ring.is_newest(TIMER_TAG, [who, TIMER]))
+        {
+            return;
+        }
+        of(who, FlightKind::IDLE_ENTER, []);
+        since.store(ring.counts().total, Ordering::Relaxed);
+    }
 }
 
-/// A device interrupt: 0 the timer, 1 the console, 16 + n platform line n.
+/// The idle processor has work again.
+pub fn idle_exit() {
+    if ON && IDLE_SINCE.here().swap(0, Ordering::Relaxed) != 0 {
+        mine(FlightKind::IDLE_EXIT, []);
+    }
+}
+
+/// Source of timer interrupts.
+const TIMER: u64 = 0;
+const TIMER_TAG: u8 = tag(FlightKind::IRQ) | IN_CYCLES;
+
+/// A timer interrupt: source 0, repeats that directly followed, time of the last of them. The last two are absent
+/// without repeats. Interrupt context.
+pub fn timer() {
+    if ON {
+        let who = try_current().map_or(0, |task| task.ids());
+        if !RINGS.here().repeat(TIMER_TAG, [who, TIMER], cycles()) {
+            of(who, FlightKind::IRQ, [TIMER]);
+        }
+    }
+}
+
+/// A device interrupt: 1 the console, 16 + n platform line n.
 #[inline(always)]
 pub fn interrupt(source: u64) {
     mine(FlightKind::IRQ, [source]);

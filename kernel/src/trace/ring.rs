@@ -1,4 +1,9 @@
-//! Every thread's last system calls, always on: number, arguments, result, processor, duration.
+//! Every thread's last system calls, always on: number, arguments, result, processor, duration, and how the strings
+//! begin that it was given.
+//!
+//! A string (a path, the arguments of a program) is taken where the kernel has copied it in anyway; what `read` and
+//! `write` move is never recorded. Dumps of the kernel and `/proc/kwab` hold strings of every user's programs, and are
+//! for root alone.
 //!
 //! A thread's ring ([`kernel_logic::recorder::calls`]) is written by that thread alone, without a lock; a process's
 //! calls are those of its threads. Rings are handed from ended threads to new ones, so that a fork clears nothing.
@@ -11,14 +16,15 @@ use alloc::vec::Vec;
 
 use kernel_logic::recorder::Counts;
 pub use kernel_logic::recorder::calls::{Call, CallRing, Open};
+use kernel_logic::recorder::texts::{CallText, KEPT_BYTES};
 use kwab_format::record::{Stamp, SyscallRecord};
-use linux_abi::syscalls;
+use linux_abi::syscalls::{self, ArgKind};
 #[cfg(feature = "recorders")]
 use machine::sync::SpinLock;
 use machine::time::ClockParams;
 
-use super::Traced;
-use crate::upper::Task;
+use super::{Traced, flight};
+use crate::upper::{Task, current};
 
 /// A thread's ring, to which it derefs.
 pub struct Calls {
@@ -75,10 +81,36 @@ impl Drop for Calls {
     }
 }
 
+/// A string that the running thread's call was given: its address, how it begins, its length. What lies in `start`
+/// behind the length is not recorded.
+#[inline(always)]
+pub fn text<const ROOM: usize>(addr: u64, start: &[u8; ROOM], len: usize) {
+    if flight::ON
+        && let Some(start) = start.first_chunk()
+    {
+        current().calls().text(addr, start, len);
+    }
+}
+
+/// The same of a string on the heap.
+#[cold]
+pub fn long_text(addr: u64, bytes: &[u8]) {
+    strings(addr, core::iter::once(bytes), bytes.len());
+}
+
+/// The same of several strings, one behind the other, of `len` bytes together.
+pub fn strings<'s>(addr: u64, strings: impl Iterator<Item = &'s [u8]>, len: usize) {
+    let mut start = [0; KEPT_BYTES];
+    for (to, from) in start.iter_mut().zip(strings.flatten()) {
+        *to = *from;
+    }
+    text(addr, &start, len);
+}
+
 /// A thread's calls as the dump format has them, oldest first; how many could not be had although they should. Never
 /// waits, never faults, allocates nothing; the thread may be running on another processor. The last call that takes no
 /// slot (getpid and its like) stands where it was made, with its number only.
-pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&SyscallRecord<'static>)) -> u32 {
+pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&SyscallRecord<'_>)) -> u32 {
     let mut brief = task.calls().last_brief();
     let bare =
         |nr: u32| SyscallRecord { nr: Some(i64::from(nr)), name: name(nr), in_progress: Some(false), ..of(task) };
@@ -86,7 +118,10 @@ pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&Syscall
         if let Some(before) = brief.take_if(|brief| brief.before == call.index) {
             visit(&bare(before.nr));
         }
-        visit(&record(task, clock, &call));
+        let texts = texts_of(task, &call);
+        let mut record = record(task, clock, &call);
+        with_texts(&mut record, &texts);
+        visit(&record);
     });
     if let Some(last) = brief.filter(|brief| u64::from(brief.before) == task.calls().counts().total) {
         visit(&bare(last.nr));
@@ -105,6 +140,29 @@ fn of(task: &Task) -> SyscallRecord<'static> {
 
 fn name(nr: u32) -> Option<&'static [u8]> {
     syscalls::by_number(u64::from(nr)).map(|call| call.name.as_bytes())
+}
+
+/// The string that each argument points at, as far as it is recorded.
+fn texts_of(task: &Task, call: &Call) -> [Option<CallText>; 6] {
+    let mut texts = [None; 6];
+    let Some(known) = syscalls::by_number(u64::from(call.nr)) else { return texts };
+    if !known.args.iter().any(|arg| matches!(arg.kind, ArgKind::Path | ArgKind::Str | ArgKind::Ptr)) {
+        return texts;
+    }
+    task.calls().texts_of(call.index, |text| {
+        let at = call.args.iter().take(known.args.len()).position(|arg| *arg == text.addr);
+        if let Some(to) = at.and_then(|at| texts.get_mut(at)) {
+            *to = Some(*text);
+        }
+    });
+    texts
+}
+
+fn with_texts<'t>(record: &mut SyscallRecord<'t>, texts: &'t [Option<CallText>; 6]) {
+    let [a, b, c, d, e, f] = texts.each_ref().map(|text| text.as_ref().map(CallText::bytes));
+    (record.text0, record.text1, record.text2, record.text3, record.text4, record.text5) = (a, b, c, d, e, f);
+    let cut = |(at, text): (usize, &Option<CallText>)| u32::from(text.is_some_and(|text| text.is_cut())) << at;
+    record.texts_cut = Some(texts.iter().enumerate().map(cut).sum()).filter(|cut| *cut != 0);
 }
 
 fn record(task: &Task, clock: &ClockParams, call: &Call) -> SyscallRecord<'static> {

@@ -79,6 +79,20 @@ fields! {
         14 in_progress: bool,
         /// Position in the ring as printed.
         15 index: u64,
+        /// What the first argument points at, or how it begins: a path, or strings that each end with a NUL.
+        16 text0: &'a [u8],
+        /// What the second argument points at, likewise.
+        17 text1: &'a [u8],
+        /// What the third argument points at, likewise.
+        18 text2: &'a [u8],
+        /// What the fourth argument points at, likewise.
+        19 text3: &'a [u8],
+        /// What the fifth argument points at, likewise.
+        20 text4: &'a [u8],
+        /// What the sixth argument points at, likewise.
+        21 text5: &'a [u8],
+        /// Bit n: what argument n points at goes on behind its text.
+        22 texts_cut: u32,
     }
 }
 
@@ -113,3 +127,17 @@ macro_rules! args {
     )*};
 }
 args!(SyscallEntry SyscallRecord);
+
+impl<'a> SyscallRecord<'a> {
+    /// What the six arguments point at, where that was recorded, and whether it goes on behind that.
+    #[must_use]
+    pub fn texts(&self) -> [Option<(&'a [u8], bool)>; 6] {
+        let texts = [self.text0, self.text1, self.text2, self.text3, self.text4, self.text5];
+        let mut cut = self.texts_cut.unwrap_or(0);
+        texts.map(|text| {
+            let goes_on = cut & 1 != 0;
+            cut >>= 1;
+            text.map(|text| (text, goes_on))
+        })
+    }
+}

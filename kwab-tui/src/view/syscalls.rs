@@ -64,7 +64,7 @@ fn told(payloads: &Payloads, event: &Event, exit: Option<&Event>) -> String {
     });
     let call = payloads.record(event.section as usize, event.offset as usize, |raw| match raw.decode() {
         Ok(AnyRecord::SyscallEntry(entry)) => {
-            Some(arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args() }))
+            Some(arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args(), ..Call::default() }))
         }
         _ => None,
     });

@@ -1,7 +1,7 @@
 //! Writes a system call as strace would: names for flags, commands, signals and errors.
 //!
-//! What the tables of `linux-abi` do not name is shown as the number it is; pointers are addresses, because a dump does
-//! not hold what they pointed at.
+//! What the tables of `linux-abi` do not name is shown as the number it is; pointers are addresses, unless the dump
+//! holds what they pointed at.
 
 use std::fmt::Write as _;
 
@@ -19,6 +19,8 @@ pub struct Call<'a> {
     pub name: Option<&'a [u8]>,
     /// The arguments that were recorded.
     pub args: [Option<u64>; 6],
+    /// What they pointed at, where that was recorded, and whether it goes on.
+    pub texts: [Option<(&'a [u8], bool)>; 6],
 }
 
 /// The system call that a program's registers at its entry to the kernel show; `None` when it did not enter by one.
@@ -35,7 +37,7 @@ pub fn in_progress(user: &Registers<'_>) -> Option<String> {
     }
     let nr = value(RegId::ORIG_RAX).filter(|nr| *nr < 1024)?;
     let args = [RegId::RDI, RegId::RSI, RegId::RDX, RegId::R10, RegId::R8, RegId::R9].map(value);
-    Some(arguments(&Call { nr: i64::try_from(nr).ok(), name: None, args }))
+    Some(arguments(&Call { nr: i64::try_from(nr).ok(), args, ..Call::default() }))
 }
 
 /// `openat(AT_FDCWD, 0x7ffe…, O_RDONLY|O_CLOEXEC)`.
@@ -63,6 +65,7 @@ pub fn arguments(call: &Call<'_>) -> String {
                     out.push_str(", ");
                 }
                 match value {
+                    Some(_) if let Some((text, cut)) = call.texts[index] => pointed_at(text, cut, &mut out),
                     Some(value) => argument(arg.kind, value, &mut out),
                     None => out.push('?'),
                 }
@@ -75,6 +78,19 @@ pub fn arguments(call: &Call<'_>) -> String {
     }
     out.push(')');
     out
+}
+
+/// `"/etc/passwd"`, `["sh", "-c"...]`: a path, or strings that each end with a NUL.
+fn pointed_at(text: &[u8], cut: bool, out: &mut String) {
+    let more = if cut { "..." } else { "" };
+    // What is written to a string cannot fail.
+    let _ = if text.contains(&0) {
+        let whole = text.strip_suffix(&[0]).unwrap_or(text);
+        let words: Vec<_> = whole.split(|byte| *byte == 0).map(|word| format!("\"{}\"", word.escape_ascii())).collect();
+        write!(out, "[{}{more}]", words.join(", "))
+    } else {
+        write!(out, "\"{}\"{more}", text.escape_ascii())
+    };
 }
 
 /// Kernels name some calls after the C function rather than the table.
@@ -147,7 +163,7 @@ mod tests {
     use super::*;
 
     fn show(nr: i64, args: [u64; 6]) -> String {
-        arguments(&Call { nr: Some(nr), name: None, args: args.map(Some) })
+        arguments(&Call { nr: Some(nr), args: args.map(Some), ..Call::default() })
     }
 
     #[test]
@@ -169,9 +185,20 @@ mod tests {
         assert_eq!(show(56, [0x11, 0, 0, 0, 0, 0]), "clone(SIGCHLD, NULL, NULL, NULL, NULL)");
         assert_eq!(show(9999, [1, 2, 3, 4, 5, 6]), "syscall_9999(0x1, 0x2, 0x3, 0x4, 0x5, 0x6)");
         assert_eq!(
-            arguments(&Call { nr: Some(0), name: Some(b"read"), args: [Some(3), None, None, None, None, None] }),
+            arguments(&Call {
+                nr: Some(0),
+                name: Some(b"read"),
+                args: [Some(3), None, None, None, None, None],
+                ..Call::default()
+            }),
             "read(3, ?, ?)"
         );
+        let mut open = Call { nr: Some(82), args: [1, 2, 0, 0, 0, 0].map(Some), ..Call::default() };
+        (open.texts[0], open.texts[1]) = (Some((&b"/a\"b"[..], false)), Some((&b"/long"[..], true)));
+        assert_eq!(arguments(&open), r#"rename("/a\"b", "/long"...)"#);
+        open = Call { nr: Some(59), ..open };
+        open.texts[1] = Some((&b"sh\0-c\0"[..], false));
+        assert_eq!(arguments(&open), r#"execve("/a\"b", ["sh", "-c"], NULL)"#);
         assert_eq!(result(Some(2), -2), "-1 ENOENT (No such file or directory)");
         assert_eq!(result(Some(12), 0x52_3000), "0x523000");
         assert_eq!(result(Some(0), 17), "17");

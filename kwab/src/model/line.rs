@@ -102,7 +102,7 @@ pub fn printable(bytes: &[u8]) -> String {
 }
 
 fn entry_line(entry: &SyscallEntry<'_>) -> String {
-    let call = Call { nr: entry.nr, name: entry.name, args: entry.args() };
+    let call = Call { nr: entry.nr, name: entry.name, args: entry.args(), ..Call::default() };
     format!("→ {}", arguments(&call))
 }
 
@@ -118,7 +118,7 @@ fn exit_line(exit: &SyscallExit<'_>) -> String {
 }
 
 fn ring_line(call: &SyscallRecord<'_>) -> String {
-    let shown = arguments(&Call { nr: call.nr, name: call.name, args: call.args() });
+    let shown = arguments(&Call { nr: call.nr, name: call.name, args: call.args(), texts: call.texts() });
     match call.result {
         Some(value) => format!("{shown} = {}", result(call.nr, value)),
         None if call.in_progress == Some(false) => format!("{shown} = ? (not recorded)"),

@@ -35,9 +35,21 @@ pub struct CrashesArguments {
 impl CrashesArguments {
     /// A quick choice: a few deaths on two processors.
     pub fn quick() -> Self {
-        let names = ["fault", "overflow", "dump", "verify", "serial", "story", "signals", "sleepers", "kills"]
-            .map(String::from)
-            .to_vec();
+        let names = [
+            "fault",
+            "overflow",
+            "dump",
+            "verify",
+            "serial",
+            "story",
+            "signals",
+            "sleepers",
+            "sleepers-calls",
+            "idle-hour",
+            "kills",
+        ]
+        .map(String::from)
+        .to_vec();
         Self { names, smp: vec![2], kills: 3, seed: 1 }
     }
 
@@ -70,6 +82,14 @@ const PARTS: &[(&str, Part)] = &[
     ("sleepers", |_, consent| {
         let text = |threads| format!("{threads} threads with saved registers");
         vec![("on 2".into(), state::sleepers(2, consent).map(text))]
+    }),
+    ("sleepers-calls", |_, consent| {
+        let text = |processes| format!("calls of {processes} processes");
+        vec![("on 1".into(), state::calls_of_sleepers(consent).map(text))]
+    }),
+    ("idle-hour", |_, consent| {
+        let text = |events| format!("{events} events from before");
+        vec![("on 1".into(), state::idle_hour(consent).map(text))]
     }),
     ("disk", |_, consent| {
         let tried = |model| channels::disk(model, consent).map(|bytes| format!("{bytes} bytes, sound"));

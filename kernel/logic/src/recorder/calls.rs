@@ -8,6 +8,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+use super::texts::{CallText, KEPT_BYTES, TextRing};
+
 /// Slots of a ring. One is always being written, so it keeps a call less.
 pub const CALLS: usize = 64;
 const KEPT: u32 = CALLS as u32 - 1;
@@ -28,6 +30,7 @@ pub struct CallRing {
     /// See above; [`NO_CALL`] for none.
     brief_nr: AtomicU32,
     slots: [Slot; CALLS],
+    texts: TextRing,
 }
 
 /// Its size is a power of two, so that finding one takes a shift.
@@ -117,6 +120,7 @@ impl CallRing {
             brief_before: AtomicU32::new(0),
             brief_nr: AtomicU32::new(NO_CALL),
             slots,
+            texts: TextRing::new(),
         }
     }
 
@@ -141,6 +145,19 @@ impl CallRing {
     pub fn brief(&self, nr: u32) {
         self.brief_before.store(self.next.load(Ordering::Relaxed) as u32, Ordering::Relaxed);
         self.brief_nr.store(nr, Ordering::Relaxed);
+    }
+
+    /// Records a string that the call in progress was given: its address, how it begins, its length. What lies in
+    /// `start` behind the length is not read. Called by the owner alone.
+    #[inline(always)]
+    pub fn text(&self, addr: u64, start: &[u8; KEPT_BYTES], len: usize) {
+        let call = (self.next.load(Ordering::Relaxed) / UNIT) as u32;
+        self.texts.put(call.wrapping_sub(1), addr, start, len);
+    }
+
+    /// The strings that the call of this index was given, as far as they are kept, newest first.
+    pub fn texts_of(&self, index: u32, visit: impl FnMut(&CallText)) {
+        self.texts.for_each(index.wrapping_add(self.first.load(Ordering::Relaxed)), visit);
     }
 
     /// Calls published, modulo 2^32.

@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use super::Recorder;
 use super::calls::{CALLS, CallRing, Cycles, Open};
+use super::texts::KEPT_BYTES;
 
 type Small = Recorder<3, 8>;
 
@@ -50,6 +51,20 @@ fn the_oldest_entries_make_room_and_are_counted() {
     assert_eq!((counts.total, counts.overwritten, counts.capacity), (11, 3, 8));
     assert_eq!(ring.get(2), None, "entry 2 was overwritten by entry 10");
     assert_eq!(ring.get(10).map(|entry| (entry.tag, entry.words[0])), Some((7, 10)));
+}
+
+#[test]
+fn a_repeat_of_the_newest_entry_is_counted_and_takes_no_slot() {
+    let ring = Recorder::<5, 4>::new();
+    assert!(!ring.repeat(3, [9, 1], 11), "an empty ring has nothing to repeat");
+    ring.put(3, [10, 9, 1, 0, 0]);
+    assert!((11..100).all(|at| ring.repeat(3, [9, 1], at)));
+    assert_eq!(ring.get(0).map(|entry| entry.words), Some([10, 9, 1, 89, 99]));
+    assert!(!ring.repeat(2, [9, 1], 100), "another tag");
+    assert!(!ring.repeat(3, [8, 1], 100), "another thread");
+    ring.put(2, [100]);
+    assert!(!ring.repeat(3, [9, 1], 101), "something happened between");
+    assert_eq!(ring.counts().total, 2);
 }
 
 #[test]
@@ -135,6 +150,41 @@ fn a_ring_keeps_the_last_calls_and_forgets_those_of_its_former_owner() {
     let mut seen = Vec::new();
     ring.for_each(|call| seen.push((call.index, call.nr)));
     assert_eq!(seen, [(0, 60)]);
+}
+
+/// The strings of a call with their addresses, those that are cut with an ellipsis.
+fn texts(ring: &CallRing, index: u32) -> Vec<(u64, std::string::String)> {
+    let mut found = Vec::new();
+    ring.texts_of(index, |text| {
+        let end = if text.is_cut() { "..." } else { "" };
+        found.push((text.addr, std::string::String::from_utf8_lossy(text.bytes()).into_owned() + end));
+    });
+    found
+}
+
+#[test]
+fn a_call_has_its_own_strings_and_no_other_calls() {
+    let ring = CallRing::new();
+    let given = |addr, text: &str, len| {
+        let mut start = [b'?'; KEPT_BYTES];
+        start[..text.len()].copy_from_slice(text.as_bytes());
+        ring.text(addr, &start, len);
+    };
+    begin(&ring, 1, 0, at(1), [0; 3]).end(0, at(2));
+    assert_eq!(texts(&ring, 0), [], "a fresh ring has no strings");
+    let open = begin(&ring, 82, 0, at(3), [0; 3]);
+    given(0x1000, "/from", 5);
+    given(0x2000, "/to", 3);
+    open.end(0, at(4));
+    let open = begin(&ring, 2, 0, at(5), [0; 3]);
+    given(0x1000, &"/".repeat(KEPT_BYTES), 4000);
+    open.end(0, at(6));
+    assert_eq!(texts(&ring, 1), [(0x2000, "/to".into()), (0x1000, "/from".into())]);
+    assert_eq!(texts(&ring, 2), [(0x1000, "/".repeat(KEPT_BYTES) + "...")]);
+    ring.hand_over();
+    begin(&ring, 3, 0, at(7), [0; 3]).end(0, at(8));
+    assert_eq!(texts(&ring, 0), [], "strings of the former owner");
+    assert_eq!(texts(&ring, 1), []);
 }
 
 #[test]

@@ -156,10 +156,17 @@ pub(super) const KINDS: usize = 20;
 pub(super) static COST: Cost = Cost([const { (AtomicU64::new(0), AtomicU64::new(0)) }; KINDS]);
 
 impl Cost {
+    /// Adds to what a kind has cost; the first part of a dump begins with nothing.
     fn note(&self, kind: SectionKind, ns: Nanos, bytes: u64) {
+        if kind == SectionKind::IDENTITY {
+            for (time, size) in &self.0 {
+                time.store(0, Ordering::Relaxed);
+                size.store(0, Ordering::Relaxed);
+            }
+        }
         if let Some((time, size)) = self.0.get(usize::from(kind.0)) {
-            time.store(ns, Ordering::Relaxed);
-            size.store(bytes, Ordering::Relaxed);
+            time.fetch_add(ns, Ordering::Relaxed);
+            size.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 

@@ -209,6 +209,7 @@ pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::PAGE_TABLE, ALL, 200, pages::entries),
     part(SectionKind::PAGE_CHECKS, ALL, 500, checks::checks),
     part(SectionKind::TASKS, ALL, 200, tasks::tasks),
+    part(SectionKind::SYSCALLS, KERNEL | LIVE, 100, recorders::calls_of_others),
     part(SectionKind::LOCKS, KERNEL | LIVE, 50, locks::locks),
     part(SectionKind::IMAGES, ALL, 100, images::images),
     part(SectionKind::LOG, ALL, 100, system::log),

@@ -12,9 +12,12 @@ use super::EventRow;
 use crate::model::call::{Call, arguments, result};
 use crate::model::{Dump, LoadedSection, line};
 
-/// The last system calls: of the process that died when one did, else of all.
+/// The last system calls: of the process that died when one did, else of the one that was running if the dump has
+/// calls of it, else of all.
 pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let cause = dump.records::<Cause<'_>>().next();
+    let running = cause.as_ref().and_then(|cause| cause.pid);
+    let running = running.filter(|pid| dump.records::<SyscallRecord<'_>>().any(|call| call.pid == Some(*pid)));
     let pid = cause.filter(|cause| cause.in_kernel != Some(true)).and_then(|cause| cause.pid);
     if let Some(report) = dump.records::<CrashReport<'_>>().find(|report| pid.is_none() || report.pid == pid) {
         let count = report.syscalls.map_or(0, |calls| calls.len());
@@ -22,7 +25,7 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
             let calls = report.syscalls.iter().flat_map(kwab_format::List::iter);
             let shown = calls.skip(count.saturating_sub(rows)).map(|call| {
                 let args = [call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5];
-                let text = arguments(&Call { nr: call.nr, name: call.name, args });
+                let text = arguments(&Call { nr: call.nr, name: call.name, args, ..Call::default() });
                 let value = call.result.map_or("?".to_string(), |value| result(call.nr, value));
                 EventRow { line: None, ns: None, cpu: call.cpu, pid: report.pid, text: format!("{text} = {value}") }
             });
@@ -30,7 +33,8 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
         }
     }
     let mut ring: VecDeque<SyscallRecord<'_>> = VecDeque::new();
-    for call in dump.records::<SyscallRecord<'_>>().filter(|call| pid.is_none() || call.pid == pid) {
+    let own = pid.or(running);
+    for call in dump.records::<SyscallRecord<'_>>().filter(|call| own.is_none() || call.pid == own) {
         if ring.len() == rows {
             ring.pop_front();
         }
@@ -140,7 +144,7 @@ fn paired<'d>(
         match record {
             AnyRecord::SyscallEntry(entry) => {
                 open.insert(entry.pid, (rows.len(), entry.nr));
-                let text = arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args() });
+                let text = arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args(), ..Call::default() });
                 rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record, Some(raw)) });
             }
             AnyRecord::SyscallExit(exit) => {
