@@ -123,7 +123,7 @@ pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed
     };
     let own = failures().find(|(row, _)| row.pid == sleeper.pid);
     let (row, errno) = own.or_else(|| failures().find(|(row, _)| is_related(ctx, sleeper, row.pid)))?;
-    let call = Call { nr: row.nr, name: row.name, args: row.args() };
+    let call = Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts() };
     let said = format!("{} = {}", call::arguments(&call), call::result(row.nr, errno.to_result()));
     let is_own = row.pid == sleeper.pid;
     let who = if is_own { String::new() } else { format!("process {}: ", row.pid.unwrap_or(0)) };
