@@ -67,8 +67,8 @@ pub fn idle_hour(consent: Consent) -> Result<usize> {
     let before = |ns: Option<u64>| ns.is_some_and(|ns| now.saturating_sub(ns) > HOUR);
     let old: Vec<_> = case.flight.iter().filter(|event| before(event.stamp.ns)).collect();
     ensure!(old.iter().any(|event| event.kind == Some(FlightKind::EXEC)), "no program of before: {} events", old.len());
-    let timers = case.flight.iter().filter(|event| event.kind == Some(FlightKind::IRQ) && event.a == Some(0));
-    let repeated = timers.filter(|event| event.b >= Some(BEATS)).last().context("no event counts the idle timer")?;
+    let mut timers = case.flight.iter().filter(|event| event.kind == Some(FlightKind::IRQ) && event.a == Some(0));
+    let repeated = timers.rfind(|event| event.b >= Some(BEATS)).context("no event counts the idle timer")?;
     let (first, last) = repeated.stamp.ns.zip(repeated.c).context("the repeats have no time")?;
     ensure!(last.saturating_sub(first) > HOUR / 2, "the repeats end {last}, they begin {first}");
     ensure!(case.flight.iter().any(|event| event.kind == Some(FlightKind::IDLE_EXIT)), "the idle loop was never left");
