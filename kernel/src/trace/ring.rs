@@ -16,6 +16,8 @@ use alloc::vec::Vec;
 
 use kernel_logic::recorder::Counts;
 pub use kernel_logic::recorder::calls::{Call, CallRing, Open};
+#[cfg(feature = "recorders")]
+use kernel_logic::recorder::texts::TextRing;
 use kernel_logic::recorder::texts::{CallText, KEPT_BYTES};
 use kwab_format::record::{Stamp, SyscallRecord};
 use linux_abi::syscalls::{self, ArgKind};
@@ -43,7 +45,7 @@ impl Calls {
     #[cfg(feature = "recorders")]
     pub fn new() -> Self {
         let spare = POOL.lock().pop();
-        let ring = spare.unwrap_or_else(|| Arc::new(CallRing::new()));
+        let ring = spare.unwrap_or_else(|| Arc::new(CallRing::new(Some(TextRing::boxed()))));
         ring.hand_over();
         Self { ring }
     }
@@ -66,7 +68,7 @@ impl core::ops::Deref for Calls {
 
     #[cfg(not(feature = "recorders"))]
     fn deref(&self) -> &CallRing {
-        static NONE: CallRing = CallRing::new();
+        static NONE: CallRing = CallRing::new(None);
         &NONE
     }
 }

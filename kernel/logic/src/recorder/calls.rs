@@ -6,6 +6,7 @@
 //! meanwhile. A call between the two steps reads as in progress. Calls that have no arguments, cannot fail and cannot
 //! sleep take no slot: [`CallRing::brief`] notes the last of them, and between which two others it was made.
 
+use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::texts::{CallText, KEPT_BYTES, TextRing};
@@ -30,7 +31,8 @@ pub struct CallRing {
     /// See above; [`NO_CALL`] for none.
     brief_nr: AtomicU32,
     slots: [Slot; CALLS],
-    texts: TextRing,
+    /// Apart from the rest, so that making a ring needs no more of a kernel stack than its calls do.
+    texts: Option<Box<TextRing>>,
 }
 
 /// Its size is a power of two, so that finding one takes a shift.
@@ -100,10 +102,9 @@ pub struct Brief {
 }
 
 impl CallRing {
-    /// A ring without calls.
+    /// A ring without calls, which keeps their strings in `texts` or not at all.
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "rings are reused; making one is an occasion worth naming")]
-    pub const fn new() -> Self {
+    pub const fn new(texts: Option<Box<TextRing>>) -> Self {
         let slots = [const {
             Slot {
                 nr: AtomicU32::new(0),
@@ -120,7 +121,7 @@ impl CallRing {
             brief_before: AtomicU32::new(0),
             brief_nr: AtomicU32::new(NO_CALL),
             slots,
-            texts: TextRing::new(),
+            texts,
         }
     }
 
@@ -151,13 +152,17 @@ impl CallRing {
     /// `start` behind the length is not read. Called by the owner alone.
     #[inline(always)]
     pub fn text(&self, addr: u64, start: &[u8; KEPT_BYTES], len: usize) {
-        let call = (self.next.load(Ordering::Relaxed) / UNIT) as u32;
-        self.texts.put(call.wrapping_sub(1), addr, start, len);
+        if let Some(texts) = &self.texts {
+            let call = (self.next.load(Ordering::Relaxed) / UNIT) as u32;
+            texts.put(call.wrapping_sub(1), addr, start, len);
+        }
     }
 
     /// The strings that the call of this index was given, as far as they are kept, newest first.
     pub fn texts_of(&self, index: u32, visit: impl FnMut(&CallText)) {
-        self.texts.for_each(index.wrapping_add(self.first.load(Ordering::Relaxed)), visit);
+        if let Some(texts) = &self.texts {
+            texts.for_each(index.wrapping_add(self.first.load(Ordering::Relaxed)), visit);
+        }
     }
 
     /// Calls published, modulo 2^32.

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use super::Recorder;
 use super::calls::{CALLS, CallRing, Cycles, Open};
-use super::texts::KEPT_BYTES;
+use super::texts::{KEPT_BYTES, TextRing};
 
 type Small = Recorder<3, 8>;
 
@@ -114,7 +114,7 @@ fn readers_never_see_a_mixture_while_the_ring_is_overwritten() {
 
 #[test]
 fn a_call_reads_as_in_progress_until_its_result_is_there() {
-    let ring = CallRing::new();
+    let ring = CallRing::new(Some(TextRing::boxed()));
     let draft = ring.begin();
     draft.call(7, 3);
     draft.entry([1000, 0]);
@@ -132,7 +132,7 @@ fn a_call_reads_as_in_progress_until_its_result_is_there() {
 
 #[test]
 fn a_ring_keeps_the_last_calls_and_forgets_those_of_its_former_owner() {
-    let ring = CallRing::new();
+    let ring = CallRing::new(Some(TextRing::boxed()));
     for n in 0..CALLS as u64 + 5 {
         begin(&ring, n as u32, 0, at(n + 1), [n; 3]).end(n as i64, at(n + 2));
     }
@@ -164,7 +164,7 @@ fn texts(ring: &CallRing, index: u32) -> Vec<(u64, std::string::String)> {
 
 #[test]
 fn a_call_has_its_own_strings_and_no_other_calls() {
-    let ring = CallRing::new();
+    let ring = CallRing::new(Some(TextRing::boxed()));
     let given = |addr, text: &str, len| {
         let mut start = [b'?'; KEPT_BYTES];
         start[..text.len()].copy_from_slice(text.as_bytes());
@@ -189,7 +189,7 @@ fn a_call_has_its_own_strings_and_no_other_calls() {
 
 #[test]
 fn a_brief_call_says_between_which_others_it_was_made() {
-    let ring = CallRing::new();
+    let ring = CallRing::new(Some(TextRing::boxed()));
     begin(&ring, 1, 0, at(1), [0; 3]).end(0, at(2));
     ring.brief(102);
     begin(&ring, 3, 0, at(3), [0; 3]).end(0, at(4));
@@ -203,7 +203,7 @@ fn a_brief_call_says_between_which_others_it_was_made() {
 /// The owner makes calls while another thread reads: results belong to their calls.
 #[test]
 fn a_running_threads_calls_can_be_read_from_elsewhere() {
-    let ring = CallRing::new();
+    let ring = CallRing::new(Some(TextRing::boxed()));
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {

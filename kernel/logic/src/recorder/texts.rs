@@ -3,6 +3,7 @@
 //! Only the thread itself writes, while it is in the call; any processor may read at any moment. An entry is found by
 //! its call and its user address, so recording one needs no knowledge of the argument it belongs to.
 
+use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes kept of a string.
@@ -12,7 +13,7 @@ const WORDS: usize = KEPT_BYTES / 8;
 const TEXTS: usize = 32;
 
 /// The last strings, newest over oldest. All bytes zero: empty.
-pub(super) struct TextRing {
+pub struct TextRing {
     /// How many strings were put, modulo 2^32.
     next: AtomicU32,
     slots: [TextSlot; TEXTS],
@@ -62,7 +63,14 @@ fn copy(to: &[AtomicU64], from: &[[u8; 8]]) {
 }
 
 impl TextRing {
-    pub(super) const fn new() -> Self {
+    /// An empty one, on the heap.
+    #[must_use]
+    #[inline(never)]
+    pub fn boxed() -> Box<Self> {
+        Box::new(Self::new())
+    }
+
+    const fn new() -> Self {
         let slots = [const {
             TextSlot {
                 call_and_len: AtomicU64::new(0),
