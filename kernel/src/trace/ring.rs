@@ -146,18 +146,11 @@ fn name(nr: u32) -> Option<&'static [u8]> {
 
 /// The string that each argument points at, as far as it is recorded.
 fn texts_of(task: &Task, call: &Call) -> [Option<CallText>; 6] {
-    let mut texts = [None; 6];
-    let Some(known) = syscalls::by_number(u64::from(call.nr)) else { return texts };
-    if !known.args.iter().any(|arg| matches!(arg.kind, ArgKind::Path | ArgKind::Str | ArgKind::Ptr)) {
-        return texts;
-    }
-    task.calls().texts_of(call.index, |text| {
-        let at = call.args.iter().take(known.args.len()).position(|arg| *arg == text.addr);
-        if let Some(to) = at.and_then(|at| texts.get_mut(at)) {
-            *to = Some(*text);
-        }
-    });
-    texts
+    let known = syscalls::by_number(u64::from(call.nr)).map_or(&[][..], |known| known.args);
+    let points =
+        |at: usize| known.get(at).is_some_and(|arg| matches!(arg.kind, ArgKind::Path | ArgKind::Str | ArgKind::Ptr));
+    let addrs = core::array::from_fn(|at| points(at).then_some(call.args[at]));
+    if addrs == [None; 6] { [None; 6] } else { task.calls().texts_at(call.index, addrs) }
 }
 
 fn with_texts<'t>(record: &mut SyscallRecord<'t>, texts: &'t [Option<CallText>; 6]) {

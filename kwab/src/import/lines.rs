@@ -59,6 +59,7 @@ pub struct Lines<R> {
 struct Current {
     start: usize,
     len: usize,
+    offset: u64,
     number: u64,
     continued: bool,
     ended: bool,
@@ -93,10 +94,11 @@ impl<R: Read> Lines<R> {
     #[inline]
     pub fn advance(&mut self) -> io::Result<bool> {
         let Some((len, ended)) = self.find_end()? else {
-            self.current = Current { number: self.number, ..Current::default() };
+            self.current = Current { offset: self.offset, number: self.number, ..Current::default() };
             return Ok(false);
         };
-        self.current = Current { start: self.start, len, number: self.number, continued: self.continued, ended };
+        let (start, offset) = (self.start, self.offset);
+        self.current = Current { start, len, offset, number: self.number, continued: self.continued, ended };
         let taken = len + usize::from(ended);
         self.start += taken;
         self.offset += taken as u64;
@@ -108,14 +110,8 @@ impl<R: Read> Lines<R> {
     /// The current line; an empty one before the first [`Lines::advance`].
     #[inline(always)]
     pub fn line(&self) -> Line<'_> {
-        let Current { start, len, number, continued, ended } = self.current;
-        Line {
-            bytes: self.window.get(start..start + len).unwrap_or_default(),
-            offset: self.offset - (len + usize::from(ended)) as u64,
-            number,
-            continued,
-            ended,
-        }
+        let Current { start, len, offset, number, continued, ended } = self.current;
+        Line { bytes: self.window.get(start..start + len).unwrap_or_default(), offset, number, continued, ended }
     }
 
     /// What has been read from the first byte of the current line on: the line, its end, and what lies behind it.

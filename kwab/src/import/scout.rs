@@ -6,20 +6,26 @@ use memchr::memmem::Finder;
 
 use super::lines::Lines;
 
-/// How many bytes behind a line are searched with it: a stream whose lines seldom ask is not searched whole.
-const WINDOW: usize = 8192;
+/// How many bytes behind a line are searched with it, at least and at most: a stream whose lines seldom ask is not
+/// searched whole, one that always asks is searched in few calls.
+const WINDOWS: (usize, usize) = (128, 8192);
+/// A search of so many bytes costs about as much as one more call.
+const CALL: usize = 512;
 
 /// A text, and how far the stream is known to be free of it.
 #[derive(Debug)]
 pub(super) struct Scout {
     text: Finder<'static>,
     free_until: u64,
+    window: usize,
+    /// Questions that the last search answered beside the one it was made for.
+    answered: usize,
 }
 
 impl Scout {
     /// Looks for `text`, which has no line end in it.
     pub(super) fn new(text: &[u8]) -> Self {
-        Self { text: Finder::new(text).into_owned(), free_until: 0 }
+        Self { text: Finder::new(text).into_owned(), free_until: 0, window: WINDOWS.0, answered: 0 }
     }
 
     /// Whether the current line may hold the text; never `false` when it does.
@@ -27,11 +33,22 @@ impl Scout {
     pub(super) fn may_stand_in<R: Read>(&mut self, lines: &Lines<R>) -> bool {
         let line = lines.line();
         let end = line.offset + line.bytes.len() as u64;
-        end > self.free_until && {
-            let ahead = lines.ahead();
-            self.look(line.offset, ahead.get(..line.bytes.len() + WINDOW).unwrap_or(ahead));
-            end > self.free_until
+        if end <= self.free_until {
+            self.answered += 1;
+            return false;
         }
+        self.resize();
+        let ahead = lines.ahead();
+        self.look(line.offset, ahead.get(..line.bytes.len() + self.window).unwrap_or(ahead));
+        end > self.free_until
+    }
+
+    /// Doubles the window if the last one answered enough questions to be worth its search, halves it otherwise.
+    fn resize(&mut self) {
+        let worth = (self.window / CALL).max(1);
+        let window = if self.answered >= worth { self.window * 2 } else { self.window / 2 };
+        self.window = window.clamp(WINDOWS.0, WINDOWS.1);
+        self.answered = 0;
     }
 
     #[cold]
@@ -59,7 +76,8 @@ mod tests {
             }
         }
         let log = b"one\nmark\n\ntwo mark\nma\nrk\nmark mark\nend mar";
-        let long = [b"one\n", &[b'x'; 2 * WINDOW + 1][..], b"mark\n", &[b'\n'; WINDOW - 1], b"mark"].concat();
+        let short = [&b"mark\n"[..], &[b'\n'; 5 * WINDOWS.1]].concat();
+        let long = [b"one\n", &[b'x'; 2 * WINDOWS.1 + 1][..], b"mark\n", &short, b"mark\nmark"].concat();
         for (log, size) in [1, 2, 3, 7, 100].map(|size| (&log[..], size)).into_iter().chain([(&long[..], 100_000)]) {
             let mut lines = Lines::new(Drops(log, size));
             let mut scout = Scout::new(b"mark");
@@ -75,5 +93,22 @@ mod tests {
             found.extend(scout.may_stand_in(&lines).then_some(lines.line().number));
         }
         assert_eq!(found, [2, 4, 7, 8], "the last three bytes may be the front of a text");
+    }
+
+    #[test]
+    fn the_window_is_wide_where_every_line_asks_and_narrow_where_few_do() {
+        let log = b"a line of text, as a console has them\n".repeat(3000);
+        for (step, wide) in [(1, true), (200, false)] {
+            let mut lines = Lines::new(&log[..]);
+            let mut scout = Scout::new(b"mark");
+            let mut number = 0;
+            while lines.advance().expect("a slice does not fail") {
+                number += 1;
+                if number % step == 0 {
+                    scout.may_stand_in(&lines);
+                }
+            }
+            assert_eq!(scout.window, if wide { WINDOWS.1 } else { WINDOWS.0 }, "every {step}th line asks");
+        }
     }
 }

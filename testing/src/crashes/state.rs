@@ -1,13 +1,24 @@
 //! Tests what a dump says of threads that do not run: for what they wait, until when, and where they were switched out;
 //! and what it still knows of the time before an hour in which nothing ran.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, bail, ensure};
 use kwab::model::Dump;
 use kwab_format::record::{FlightKind, MemoryKind, RegId, RegisterRole};
 
 use super::{dumps_in, fresh_memory, guest};
-use crate::qemu::{self, Clock, Limits, run::Next};
+use crate::qemu::{self, Clock, Limits, Machine, run::Next};
 use crate::setup::Consent;
+
+/// Runs a machine that keeps its dumps in `file`; answers the one dump that it leaves.
+fn only_dump(machine: &Machine, file: &Path) -> Result<Dump> {
+    qemu::run(machine, Limits::seconds(120), |_| Next::Go)?;
+    let mut dumps = dumps_in(file)?;
+    let count = dumps.len();
+    let (Some(bytes), true) = (dumps.pop(), dumps.is_empty()) else { bail!("expected one dump, found {count}") };
+    Ok(Dump::from_bytes(bytes)?)
+}
 
 /// One thread waits for bytes of a pipe that has a writer, another for an hour to pass.
 const SCRIPT: &str = "mkfifo /fifo; cat /fifo & exec 9>/fifo; sleep 3600 & sleep 1; echo c >/proc/sysrq-trigger";
@@ -19,10 +30,7 @@ pub fn sleepers(cpus: u32, consent: Consent) -> Result<usize> {
     let file = fresh_memory("sleepers")?;
     let mut machine = guest(SCRIPT, cpus, consent)?;
     machine.keep_dumps_in(&file)?;
-    qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;
-    let mut dumps = dumps_in(&file)?;
-    let (Some(bytes), true) = (dumps.pop(), dumps.is_empty()) else { bail!("not one dump") };
-    let dump = Dump::from_bytes(bytes)?;
+    let dump = only_dump(&machine, &file)?;
     let case = dump.case();
     let now = case.identities.first().and_then(|identity| identity.mono_ns).context("the dump has no time")?;
     let reader = case.tasks.iter().find(|task| task.wait_object_name == Some(b"data in a pipe"));
@@ -58,10 +66,7 @@ pub fn idle_hour(consent: Consent) -> Result<usize> {
     let mut machine = guest(IDLE, 1, consent)?;
     machine.clock = Clock::Instructions;
     machine.keep_dumps_in(&file)?;
-    qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;
-    let mut dumps = dumps_in(&file)?;
-    let (Some(bytes), true) = (dumps.pop(), dumps.is_empty()) else { bail!("not one dump") };
-    let dump = Dump::from_bytes(bytes)?;
+    let dump = only_dump(&machine, &file)?;
     let case = dump.case();
     let now = case.identities.first().and_then(|identity| identity.mono_ns).context("the dump has no time")?;
     let before = |ns: Option<u64>| ns.is_some_and(|ns| now.saturating_sub(ns) > HOUR);
@@ -88,10 +93,7 @@ pub fn calls_of_sleepers(consent: Consent) -> Result<usize> {
     machine.clock = Clock::Instructions;
     machine.append.push_str(" stall=3600");
     machine.keep_dumps_in(&file)?;
-    qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;
-    let mut dumps = dumps_in(&file)?;
-    let (Some(bytes), true) = (dumps.pop(), dumps.is_empty()) else { bail!("not one dump") };
-    let dump = Dump::from_bytes(bytes)?;
+    let dump = only_dump(&machine, &file)?;
     let case = dump.case();
     let named = |name: &'static [u8]| case.syscalls.iter().filter(move |call| call.name == Some(name));
     let refused = named(b"chdir").find(|call| call.result == Some(MISSING)).context("no call was refused")?;

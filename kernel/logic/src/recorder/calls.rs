@@ -158,11 +158,21 @@ impl CallRing {
         }
     }
 
-    /// The strings that the call of this index was given, as far as they are kept, newest first.
-    pub fn texts_of(&self, index: u32, visit: impl FnMut(&CallText)) {
+    /// The string at each of the addresses that the call of this index was given, as far as it is kept. Of two reads of
+    /// one address the later counts; arguments with the same address have the same string.
+    pub fn texts_at(&self, index: u32, addrs: [Option<u64>; 6]) -> [Option<CallText>; 6] {
+        let mut found = [None; 6];
         if let Some(texts) = &self.texts {
-            texts.for_each(index.wrapping_add(self.first.load(Ordering::Relaxed)), visit);
+            // Newest first: what is found already is the later read.
+            texts.for_each(index.wrapping_add(self.first.load(Ordering::Relaxed)), |text| {
+                for (found, addr) in found.iter_mut().zip(addrs) {
+                    if found.is_none() && addr == Some(text.addr) {
+                        *found = Some(*text);
+                    }
+                }
+            });
         }
+        found
     }
 
     /// Calls published, modulo 2^32.

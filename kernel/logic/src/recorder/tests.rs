@@ -152,39 +152,61 @@ fn a_ring_keeps_the_last_calls_and_forgets_those_of_its_former_owner() {
     assert_eq!(seen, [(0, 60)]);
 }
 
-/// The strings of a call with their addresses, those that are cut with an ellipsis.
-fn texts(ring: &CallRing, index: u32) -> Vec<(u64, std::string::String)> {
-    let mut found = Vec::new();
-    ring.texts_of(index, |text| {
+/// The strings of a call at these addresses, those that are cut with an ellipsis.
+fn texts<const N: usize>(ring: &CallRing, index: u32, addrs: [u64; N]) -> [std::string::String; N] {
+    let found = ring.texts_at(index, core::array::from_fn(|at| addrs.get(at).copied()));
+    assert!(found[N..].iter().all(Option::is_none), "a string for no address");
+    core::array::from_fn(|at| {
+        let Some(text) = found[at] else { return "-".into() };
         let end = if text.is_cut() { "..." } else { "" };
-        found.push((text.addr, std::string::String::from_utf8_lossy(text.bytes()).into_owned() + end));
-    });
-    found
+        std::string::String::from_utf8_lossy(text.bytes()).into_owned() + end
+    })
+}
+
+/// Records that the call in progress was given a string of `len` bytes that begins like this.
+fn given(ring: &CallRing, addr: u64, text: &str, len: usize) {
+    let mut start = [b'?'; KEPT_BYTES];
+    start[..text.len()].copy_from_slice(text.as_bytes());
+    ring.text(addr, &start, len);
 }
 
 #[test]
 fn a_call_has_its_own_strings_and_no_other_calls() {
     let ring = CallRing::new(Some(TextRing::boxed()));
-    let given = |addr, text: &str, len| {
-        let mut start = [b'?'; KEPT_BYTES];
-        start[..text.len()].copy_from_slice(text.as_bytes());
-        ring.text(addr, &start, len);
-    };
     begin(&ring, 1, 0, at(1), [0; 3]).end(0, at(2));
-    assert_eq!(texts(&ring, 0), [], "a fresh ring has no strings");
+    assert_eq!(texts(&ring, 0, [0, 0x1000]), ["-", "-"], "a fresh ring has no strings");
     let open = begin(&ring, 82, 0, at(3), [0; 3]);
-    given(0x1000, "/from", 5);
-    given(0x2000, "/to", 3);
+    given(&ring, 0x1000, "/from", 5);
+    given(&ring, 0x2000, "/to", 3);
     open.end(0, at(4));
     let open = begin(&ring, 2, 0, at(5), [0; 3]);
-    given(0x1000, &"/".repeat(KEPT_BYTES), 4000);
+    given(&ring, 0x1000, &"/".repeat(KEPT_BYTES), 4000);
     open.end(0, at(6));
-    assert_eq!(texts(&ring, 1), [(0x2000, "/to".into()), (0x1000, "/from".into())]);
-    assert_eq!(texts(&ring, 2), [(0x1000, "/".repeat(KEPT_BYTES) + "...")]);
+    assert_eq!(texts(&ring, 1, [0x1000, 0x3000, 0x2000]), ["/from", "-", "/to"]);
+    assert_eq!(texts(&ring, 2, [0x1000, 0x2000]), ["/".repeat(KEPT_BYTES) + "...", "-".into()]);
     ring.hand_over();
     begin(&ring, 3, 0, at(7), [0; 3]).end(0, at(8));
-    assert_eq!(texts(&ring, 0), [], "strings of the former owner");
-    assert_eq!(texts(&ring, 1), []);
+    assert_eq!(texts(&ring, 0, [0x1000, 0x2000]), ["-", "-"], "strings of the former owner");
+    assert_eq!(texts(&ring, 1, [0x1000, 0x2000]), ["-", "-"]);
+}
+
+#[test]
+fn of_two_reads_of_one_address_the_later_counts() {
+    let ring = CallRing::new(Some(TextRing::boxed()));
+    let open = begin(&ring, 59, 0, at(1), [0; 3]);
+    given(&ring, 0x1000, "/as/it/was", 10);
+    given(&ring, 0x1000, "/as/it/is", 9);
+    open.end(0, at(2));
+    assert_eq!(texts(&ring, 0, [0x1000]), ["/as/it/is"]);
+}
+
+#[test]
+fn two_arguments_with_one_address_both_have_its_string() {
+    let ring = CallRing::new(Some(TextRing::boxed()));
+    let open = begin(&ring, 82, 0, at(1), [0; 3]);
+    given(&ring, 0x1000, "/same", 5);
+    open.end(0, at(2));
+    assert_eq!(texts(&ring, 0, [0x1000, 0x1000, 0x2000]), ["/same", "/same", "-"]);
 }
 
 #[test]

@@ -50,6 +50,19 @@ fn sleeper(pid: u32, ppid: u32, why: &'static str) -> Task<'static> {
     }
 }
 
+/// Thread 2 runs for nine seconds when its processor is stopped with these registers.
+fn stopped_with(values: &[Reg<'_>]) -> Maker {
+    let set = Registers {
+        role: Some(RegisterRole::STOPPED),
+        pid: Some(2),
+        tid: Some(2),
+        regs: Some(List::new(values)),
+        ..Registers::default()
+    };
+    let task = Task { state: Some(TaskState::RUNNING), run_ns: Some(9 * SECOND), ..sleeper(2, 1, "") };
+    ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &set)
+}
+
 fn called(pid: u32, nr: i64, result: i64, ns: u64) -> SyscallRecord<'static> {
     SyscallRecord {
         pid: Some(pid),
@@ -140,16 +153,7 @@ fn a_processor_that_always_enters_by_a_page_fault_is_told_so() {
     let (stubs, _) = symbols.loaded()[0].image.find_symbol("trap_stubs").unwrap();
     let hang = |vector: u64| {
         let values = regs(&[(RegId::RIP, stubs + (1 << 20) + vector * 16), (RegId::CS, 0x10)]);
-        let set = Registers {
-            role: Some(RegisterRole::STOPPED),
-            pid: Some(2),
-            tid: Some(2),
-            regs: Some(List::new(&values)),
-            ..Registers::default()
-        };
-        let task = Task { state: Some(TaskState::RUNNING), run_ns: Some(9 * SECOND), ..sleeper(2, 1, "") };
-        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &set);
-        judge_as(&symbols, &maker)
+        judge_as(&symbols, &stopped_with(&values))
     };
     assert!(told(&hang(14), "it was taking a page fault"), "{:#?}", hang(14).hypotheses);
     assert!(told(&hang(14), "kernel::task::memory::resolve") && !told(&hang(32), "page fault"));
@@ -163,13 +167,6 @@ fn a_processor_that_stays_in_a_loop_of_the_kernel_names_what_the_loop_calls() {
         // The stack pointer is at the return address into the function, behind its call at that offset.
         let read = at("kernel::syscalls::control::read");
         let values = regs(&[(RegId::RIP, read), (RegId::RSP, 0xffff_8000_0000_1000), (RegId::CS, 0x10)]);
-        let set = Registers {
-            role: Some(RegisterRole::STOPPED),
-            pid: Some(2),
-            tid: Some(2),
-            regs: Some(List::new(&values)),
-            ..Registers::default()
-        };
         let words: Vec<u8> = (at("kernel::fs::write_all") + offset).to_le_bytes().into();
         let stack = Memory {
             kind: Some(MemoryKind::KERNEL_STACK),
@@ -177,9 +174,7 @@ fn a_processor_that_stays_in_a_loop_of_the_kernel_names_what_the_loop_calls() {
             bytes: Some(&words),
             ..Memory::default()
         };
-        let task = Task { state: Some(TaskState::RUNNING), run_ns: Some(9 * SECOND), ..sleeper(2, 1, "") };
-        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &set);
-        judge_as(&symbols, &maker.put(SectionKind::STACKS, &stack))
+        judge_as(&symbols, &stopped_with(&values).put(SectionKind::STACKS, &stack))
     };
     let row = "kernel::fs::write_all repeats a loop that calls kernel::time::from_timeval";
     assert!(told(&hang(10), row), "{:#?}", hang(10).hypotheses);
