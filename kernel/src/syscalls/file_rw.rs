@@ -276,7 +276,8 @@ fn shovel(from: &File, start: u64, out: &File, to: Option<u64>, length: usize) -
 }
 
 fn truncate(call: &mut Call<'_>) -> SysResult {
-    let path = PathName::read(call.arg(0))?;
+    let mut path = PathName::empty();
+    path.read(call.arg(0))?;
     let size = position(call.arg(1))?;
     let walker = Walker::of(call);
     let location = walker.locate(call, AT_FDCWD, &path, 0)?;
