@@ -80,7 +80,8 @@ impl Call<'_> {
     #[inline]
     pub fn file(&self, index: usize) -> Result<alloc::sync::Arc<File>, Errno> {
         let fd = self.int(index);
-        self.task.files.with(|files| files.ok_or(Errno::EBADF)?.get(fd))
+        // Which error it is, is said once no lock is held: until then the file is one register.
+        self.task.files.with(|files| files.and_then(|files| files.find(fd))).ok_or(Errno::EBADF)
     }
 }
 
