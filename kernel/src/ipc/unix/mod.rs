@@ -11,7 +11,7 @@ mod postage;
 mod rights;
 mod transfer;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
@@ -112,6 +112,8 @@ struct Inbox {
     ended: bool,
     /// This side does not want more (SHUT_RD).
     shut: bool,
+    /// Senders that were told that there is no room for their packets, by address: woken once there is.
+    refused: BTreeMap<usize, Weak<Socket>>,
 }
 
 /// Size of the buffers until one is set (`net.core.wmem_default`), and the largest that can be asked for without
@@ -136,6 +138,7 @@ impl Socket {
             last_sender: None,
             ended: false,
             shut: false,
+            refused: BTreeMap::new(),
         };
         Arc::new(Self {
             kind,
@@ -162,11 +165,24 @@ impl Socket {
         matches!(self.state.lock().role, Role::Connected { .. })
     }
 
+    /// The peer of a datagram socket is no longer this one: it need not tell of room.
+    fn forget_refusal(&self, role: &Role) {
+        if let Role::Connected { peer, .. } = role
+            && self.kind == Kind::Datagram
+            && let Some(peer) = peer.upgrade()
+        {
+            peer.inbox.lock().refused.remove(&core::ptr::from_ref(self).addr());
+        }
+    }
+
     fn connect_to(&self, peer: &Arc<Socket>, credentials: Credentials) {
         let peer_address = peer.state.lock().address.clone();
         let mut state = self.state.lock();
-        state.role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
+        let role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
+        let before = core::mem::replace(&mut state.role, role);
         state.peer_credentials = Some(credentials);
+        drop(state);
+        self.forget_refusal(&before);
     }
 
     /// Whether every message carries its sender's credentials (SO_PASSCRED).
@@ -222,6 +238,8 @@ impl Socket {
         }
         if self.kind == Kind::Datagram {
             self.connect_to(target, Credentials::of_caller());
+            // The new peer may have room.
+            self.writable.wake_all();
             return Ok(());
         }
         match &self.state.lock().role {
@@ -257,7 +275,9 @@ impl Socket {
 
     /// A datagram socket forgets its peer (`AF_UNSPEC`).
     pub fn disconnect(&self) {
-        self.state.lock().role = Role::Idle;
+        let before = core::mem::replace(&mut self.state.lock().role, Role::Idle);
+        self.forget_refusal(&before);
+        self.writable.wake_all();
     }
 
     /// Shuts the receiving side, the sending side or both (shutdown(2)).
@@ -306,8 +326,10 @@ impl Socket {
         let abandoned = {
             let mut inbox = self.inbox.lock();
             inbox.shut = true;
-            (inbox.track.abandon(), core::mem::take(&mut inbox.packets))
+            (inbox.track.abandon(), core::mem::take(&mut inbox.packets), core::mem::take(&mut inbox.refused))
         };
+        self.forget_refusal(&role);
+        transfer::tell_of_room(&abandoned.2);
         if self.kind == Kind::Datagram || matches!(role, Role::Listening { .. }) {
             self.writable.wake_all();
         }
@@ -358,7 +380,7 @@ impl Socket {
         self.state.try_lock()?.peer_credentials.map(|peer| peer.uid)
     }
 
-    fn ready(&self) -> u32 {
+    fn ready(self: &Arc<Self>) -> u32 {
         let state = self.state.lock();
         if let Role::Listening { waiting, .. } = &state.role {
             return if waiting.is_empty() { 0 } else { IN | RDNORM };
