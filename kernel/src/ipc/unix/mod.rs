@@ -11,6 +11,7 @@ mod postage;
 mod rights;
 mod transfer;
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
@@ -112,9 +113,12 @@ struct Inbox {
     ended: bool,
     /// This side does not want more (SHUT_RD).
     shut: bool,
-    /// Senders that were told that there is no room for their packets, by address: woken once there is.
-    refused: BTreeMap<usize, Weak<Socket>>,
+    /// Woken once there is room for their packets.
+    refused: Refused,
 }
+
+/// Senders that were told that there is no room, by address; a pointer where there are none, as nearly always.
+type Refused = Option<Box<BTreeMap<usize, Weak<Socket>>>>;
 
 /// Size of the buffers until one is set (`net.core.wmem_default`), and the largest that can be asked for without
 /// privilege (`net.core.wmem_max`), which is then doubled.
@@ -138,7 +142,7 @@ impl Socket {
             last_sender: None,
             ended: false,
             shut: false,
-            refused: BTreeMap::new(),
+            refused: None,
         };
         Arc::new(Self {
             kind,
@@ -165,24 +169,21 @@ impl Socket {
         matches!(self.state.lock().role, Role::Connected { .. })
     }
 
-    /// The peer of a datagram socket is no longer this one: it need not tell of room.
-    fn forget_refusal(&self, role: &Role) {
-        if let Role::Connected { peer, .. } = role
-            && self.kind == Kind::Datagram
-            && let Some(peer) = peer.upgrade()
+    /// A datagram socket leaves its peer, which need not tell it of room any more.
+    #[cold]
+    fn forget_refusal(&self) {
+        if let Some(peer) = self.peer()
+            && let Some(refused) = &mut peer.inbox.lock().refused
         {
-            peer.inbox.lock().refused.remove(&core::ptr::from_ref(self).addr());
+            refused.remove(&core::ptr::from_ref(self).addr());
         }
     }
 
     fn connect_to(&self, peer: &Arc<Socket>, credentials: Credentials) {
         let peer_address = peer.state.lock().address.clone();
         let mut state = self.state.lock();
-        let role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
-        let before = core::mem::replace(&mut state.role, role);
+        state.role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
         state.peer_credentials = Some(credentials);
-        drop(state);
-        self.forget_refusal(&before);
     }
 
     /// Whether every message carries its sender's credentials (SO_PASSCRED).
@@ -237,6 +238,7 @@ impl Socket {
             return Err(Errno::EPROTOTYPE);
         }
         if self.kind == Kind::Datagram {
+            self.forget_refusal();
             self.connect_to(target, Credentials::of_caller());
             // The new peer may have room.
             self.writable.wake_all();
@@ -275,8 +277,8 @@ impl Socket {
 
     /// A datagram socket forgets its peer (`AF_UNSPEC`).
     pub fn disconnect(&self) {
-        let before = core::mem::replace(&mut self.state.lock().role, Role::Idle);
-        self.forget_refusal(&before);
+        self.forget_refusal();
+        self.state.lock().role = Role::Idle;
         self.writable.wake_all();
     }
 
@@ -320,16 +322,20 @@ impl Socket {
 
     /// The last description is closed.
     fn close(&self) {
+        if self.kind == Kind::Datagram {
+            self.forget_refusal();
+        }
         let role = core::mem::replace(&mut self.state.lock().role, Role::Idle);
         names::forget(self);
         // Files that cannot be received any more are closed, and not under the lock: they may be sockets themselves.
         let abandoned = {
             let mut inbox = self.inbox.lock();
             inbox.shut = true;
-            (inbox.track.abandon(), core::mem::take(&mut inbox.packets), core::mem::take(&mut inbox.refused))
+            (inbox.track.abandon(), core::mem::take(&mut inbox.packets), inbox.refused.take())
         };
-        self.forget_refusal(&role);
-        transfer::tell_of_room(&abandoned.2);
+        if let Some(refused) = &abandoned.2 {
+            transfer::tell_of_room(refused);
+        }
         if self.kind == Kind::Datagram || matches!(role, Role::Listening { .. }) {
             self.writable.wake_all();
         }

@@ -198,9 +198,11 @@ impl Socket {
             };
         };
         let has_room = !flags.peek && inbox.packets.len() <= MOST_PACKETS;
-        let refused = if has_room { core::mem::take(&mut inbox.refused) } else { BTreeMap::new() };
+        let refused = if has_room { inbox.refused.take() } else { None };
         drop(inbox);
-        tell_of_room(&refused);
+        if let Some(refused) = refused {
+            tell_of_room(&refused);
+        }
         if !flags.peek {
             // Even if the copy fails: the packet is gone. Its sender's own queue is woken with the postage.
             self.writable.wake_one();
@@ -403,7 +405,7 @@ impl Socket {
         let mut inbox = receiver.inbox.lock();
         let is_full = inbox.packets.len() > MOST_PACKETS;
         if is_full {
-            inbox.refused.insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
+            inbox.refused.get_or_insert_default().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
         }
         is_full
     }
@@ -433,6 +435,7 @@ impl Socket {
 }
 
 /// Wakes senders that were refused: each may poll, or wait for a peer that is gone.
+#[cold]
 pub(super) fn tell_of_room(refused: &BTreeMap<usize, Weak<Socket>>) {
     for sender in refused.values().filter_map(Weak::upgrade) {
         sender.writable.wake_all();
