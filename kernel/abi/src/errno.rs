@@ -4,18 +4,30 @@
 //! block is kernel-internal (include/linux/errno.h): a program never sees those, a system-call trace may.
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 /// A Linux error number, 1..=4095.
+///
+/// As wide as a register, and never 0: the compiler then returns a `Result` of it with a word, a pointer or nothing in
+/// registers, where a narrower one goes through memory at every call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Errno(u16);
+pub struct Errno(NonZeroU64);
+
+/// The error with a number of the table below.
+const fn numbered(number: u16) -> Errno {
+    match NonZeroU64::new(number as u64) {
+        Some(number) => Errno(number),
+        None => panic!("no error has the number 0"),
+    }
+}
 
 macro_rules! errnos {
     ($($name:ident = $number:literal, $text:literal;)*) => {
         impl Errno {
-            $(#[doc = concat!($text, " (", stringify!($number), ").")] pub const $name: Errno = Errno($number);)*
+            $(#[doc = concat!($text, " (", stringify!($number), ").")] pub const $name: Errno = numbered($number);)*
         }
         /// Every error number, its name and its text, by rising number.
-        pub static TABLE: &[(Errno, &str, &str)] = &[$((Errno($number), stringify!($name), $text),)*];
+        pub static TABLE: &[(Errno, &str, &str)] = &[$((numbered($number), stringify!($name), $text),)*];
     };
 }
 
@@ -170,22 +182,22 @@ impl Errno {
 
     /// The error with this number; `None` outside 1..=4095.
     pub const fn new(number: u16) -> Option<Errno> {
-        if number >= 1 && number <= Self::MAX { Some(Errno(number)) } else { None }
+        if number >= 1 && number <= Self::MAX { Some(numbered(number)) } else { None }
     }
 
     /// The error that a raw result register carries: -4095..=-1 are errors, everything else is a value.
     pub const fn from_result(result: i64) -> Option<Errno> {
-        if result < 0 && result >= -(Self::MAX as i64) { Some(Errno((-result) as u16)) } else { None }
+        if result < 0 && result >= -(Self::MAX as i64) { Some(numbered((-result) as u16)) } else { None }
     }
 
     /// What the result register holds for this error.
     pub const fn to_result(self) -> i64 {
-        -(self.0 as i64)
+        -(self.0.get() as i64)
     }
 
     /// The number itself, positive.
     pub const fn number(self) -> u16 {
-        self.0
+        self.0.get() as u16
     }
 
     /// The name, `ENOENT`; `None` for numbers Linux has not given out.

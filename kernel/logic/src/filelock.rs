@@ -35,7 +35,8 @@ impl<O: PartialEq> Lock<O> {
         self.first <= last && first <= self.last
     }
 
-    fn conflicts(&self, wanted: &Self) -> bool {
+    /// Whether it forbids another owner `wanted`.
+    pub fn conflicts(&self, wanted: &Self) -> bool {
         self.owner != wanted.owner
             && self.overlaps(wanted.first, wanted.last)
             && (self.kind == Kind::Write || wanted.kind == Kind::Write)
@@ -80,6 +81,19 @@ impl<O: Copy + PartialEq> Locks<O> {
     /// The first lock that forbids `wanted` (F_GETLK).
     pub fn conflict(&self, wanted: &Lock<O>) -> Option<&Lock<O>> {
         self.held.iter().filter(|lock| lock.conflicts(wanted)).min_by_key(|lock| lock.first)
+    }
+
+    /// A lock that forbids `wanted`: [`conflict`](Self::conflict) where it does not matter which.
+    pub fn obstacle(&self, wanted: &Lock<O>) -> Option<&Lock<O>> {
+        self.held.iter().find(|lock| lock.conflicts(wanted))
+    }
+
+    /// Whether setting `wanted` turns a write lock of its owner into a read lock.
+    pub fn weakens(&self, wanted: &Lock<O>) -> bool {
+        let becomes_read = |lock: &Lock<O>| {
+            lock.kind == Kind::Write && lock.owner == wanted.owner && lock.overlaps(wanted.first, wanted.last)
+        };
+        wanted.kind == Kind::Read && self.held.iter().any(becomes_read)
     }
 
     /// Sets `wanted`; `Err` names the lock in the way, and nothing changes.
@@ -219,6 +233,23 @@ mod tests {
         assert_eq!(range(10, 0), Some((10, TO_END)));
         assert_eq!(range(10, -11), None);
         assert_eq!(range(i64::MAX, 2), None);
+    }
+
+    #[test]
+    fn a_write_lock_is_weakened_by_a_read_lock_of_its_owner_over_it() {
+        let lock = |first, last, kind, owner| Lock { first, last, kind, owner };
+        let mut locks = Locks::new();
+        locks.set(lock(10, 19, Kind::Write, 'a')).unwrap();
+        assert!(locks.weakens(&lock(19, 30, Kind::Read, 'a')));
+        assert!(!locks.weakens(&lock(20, 30, Kind::Read, 'a')), "beside it");
+        assert!(!locks.weakens(&lock(10, 19, Kind::Write, 'a')));
+        assert!(!locks.weakens(&lock(10, 19, Kind::Read, 'b')));
+        assert_eq!(locks.obstacle(&lock(10, 19, Kind::Write, 'a')), None);
+        assert_eq!(locks.obstacle(&lock(10, 10, Kind::Read, 'b')), Some(&lock(10, 19, Kind::Write, 'a')));
+        locks.set(lock(0, TO_END, Kind::Read, 'a')).unwrap();
+        assert!(!locks.weakens(&lock(10, 19, Kind::Read, 'a')));
+        assert_eq!(locks.obstacle(&lock(10, 10, Kind::Read, 'b')), None);
+        assert!(locks.obstacle(&lock(10, 10, Kind::Write, 'b')).is_some());
     }
 
     proptest! {

@@ -132,7 +132,7 @@ pub fn zero(to: UserAddr, len: usize) -> Result<(), Fault> {
 /// Load one integer; any alignment.
 #[inline]
 pub fn read<T: Plain>(from: UserAddr) -> Result<T, Fault> {
-    if within(from, size_of::<T>()) < size_of::<T>() {
+    if from.0 > USER_END - size_of::<T>() as u64 {
         return Err(Fault { done: 0 });
     }
     // SAFETY: checked just above.
@@ -142,7 +142,7 @@ pub fn read<T: Plain>(from: UserAddr) -> Result<T, Fault> {
 /// Store one integer; any alignment.
 #[inline]
 pub fn write<T: Plain>(to: UserAddr, value: T) -> Result<(), Fault> {
-    if within(to, size_of::<T>()) < size_of::<T>() {
+    if to.0 > USER_END - size_of::<T>() as u64 {
         return Err(Fault { done: 0 });
     }
     // SAFETY: checked just above.

@@ -59,7 +59,13 @@ impl FdTable {
     /// The open file behind `fd`.
     #[inline]
     pub fn get(&self, fd: i32) -> Result<Arc<File>, Errno> {
-        self.slots.lock().get(fd as u32).cloned().ok_or(Errno::EBADF)
+        self.find(fd).ok_or(Errno::EBADF)
+    }
+
+    /// [`get`](Self::get), with `None` for a descriptor that is not open.
+    #[inline]
+    pub fn find(&self, fd: i32) -> Option<Arc<File>> {
+        self.slots.lock().get(fd as u32).cloned()
     }
 
     /// Gives `file` the lowest number from `least` on, below `limit` (RLIMIT_NOFILE).

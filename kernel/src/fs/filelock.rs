@@ -1,8 +1,13 @@
 //! Advisory locks: flock(2), POSIX record locks and open file description locks (fcntl(2)).
 //!
 //! Locks hang off inodes in one table, keyed by the inode; the rules are in `kernel_logic::filelock`. A whole-file
-//! flock is a lock of its own family: it never conflicts with record locks. Waiters sleep on a queue of their file and
-//! try again when one of its locks goes. A file is forgotten once it has neither locks nor waiters.
+//! flock is a lock of its own family: it never conflicts with record locks. A file is forgotten once it has neither
+//! locks nor waiters.
+//!
+//! Each waiter sleeps on a queue of its own. When a lock goes, those are woken, in the order they came, that conflict
+//! neither with a lock that is left nor with one that was woken before them: one writer, or readers together. One that
+//! was woken holds nothing until it has run, and another thread may be faster. So a waiter that was woken and does not
+//! get its lock, because it is late or gives up, passes the wake-up on: those that stood back for it get another look.
 //!
 //! Deadlocks are looked for among the record locks of processes only, as on Linux: a description may be closed or used
 //! by several processes, so waiting for its lock proves nothing. Who waits for whom is not kept but derived from the
@@ -12,7 +17,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use kernel_logic::filelock::{Kind, Lock, Locks, TO_END};
 use linux_abi::{Errno, capabilities};
@@ -21,6 +26,7 @@ use machine::sync::SpinLock;
 
 use super::Actor as _;
 use crate::mm::frames;
+use crate::sched;
 use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::upper::current;
@@ -49,14 +55,107 @@ impl PartialEq for Owner {
 struct FileLocks {
     records: Locks<Owner>,
     whole: Locks<Owner>,
-    /// Woken when a lock goes; made by the first who waits.
-    released: Option<Arc<WaitQueue>>,
+    /// Those that wait for locks of either family, by number.
+    waiters: Vec<Arc<LockWaiter>>,
+    /// Those of them that were woken and have not looked yet. Others stand back for them.
+    woken: Vec<Arc<LockWaiter>>,
+    /// How many of `woken` want a write lock.
+    woken_writers: usize,
+}
+
+/// A thread that waits for a lock.
+struct LockWaiter {
+    /// Later ones have higher numbers.
+    number: u64,
+    family: Family,
+    wanted: Lock<Owner>,
+    queue: WaitQueue,
+    /// Whether it is in [`FileLocks::woken`]. Changed with [`LOCKS`] held.
+    woken: AtomicBool,
 }
 
 impl FileLocks {
     fn is_in_use(&self) -> bool {
-        let waited_for = self.released.as_ref().is_some_and(|queue| Arc::strong_count(queue) > 1);
-        !self.records.is_empty() || !self.whole.is_empty() || waited_for
+        !self.records.is_empty() || !self.whole.is_empty() || !self.waiters.is_empty()
+    }
+
+    fn of(&self, family: Family) -> &Locks<Owner> {
+        match family {
+            Family::Record => &self.records,
+            Family::Whole => &self.whole,
+        }
+    }
+
+    /// Enters a waiter as the last.
+    fn enter(&mut self, family: Family, wanted: Lock<Owner>) -> Arc<LockWaiter> {
+        let number = NUMBERS.fetch_add(1, Relaxed);
+        let queue = WaitQueue::new(WaitReason::FileLock);
+        let waiter = Arc::new(LockWaiter { number, family, wanted, queue, woken: AtomicBool::new(false) });
+        self.waiters.push(waiter.clone());
+        waiter
+    }
+
+    /// A waiter that may have been woken looks for itself: others need not stand back for it. Whether it was woken.
+    fn look(&mut self, waiter: &LockWaiter) -> bool {
+        let was_woken = waiter.woken.load(Relaxed);
+        if was_woken {
+            waiter.woken.store(false, Relaxed);
+            self.woken.retain(|woken| woken.number != waiter.number);
+            self.woken_writers -= usize::from(waiter.wanted.kind == Kind::Write);
+        }
+        was_woken
+    }
+
+    /// A waiter goes, with its lock or without; whether it was woken.
+    fn leave(&mut self, waiter: &LockWaiter) -> bool {
+        if let Ok(at) = self.waiters.binary_search_by_key(&waiter.number, |waiter| waiter.number) {
+            self.waiters.remove(at);
+        }
+        self.look(waiter)
+    }
+
+    /// A lock that `waiter` would be in conflict with if all that were woken got theirs.
+    fn obstacle(&self, waiter: &LockWaiter) -> Option<Lock<Owner>> {
+        let stands_back =
+            |woken: &&Arc<LockWaiter>| woken.family == waiter.family && woken.wanted.conflicts(&waiter.wanted);
+        let all_readers = waiter.wanted.kind == Kind::Read && self.woken_writers == 0;
+        let before = if all_readers { None } else { self.woken.iter().find(stands_back) };
+        before.map(|woken| woken.wanted).or_else(|| self.of(waiter.family).obstacle(&waiter.wanted).copied())
+    }
+
+    /// Wakes waiters from `number` on that can have their locks now, and looks at a bounded number of locks for that;
+    /// the number to go on from, if that was not the end.
+    fn wake_from(&mut self, number: u64) -> Option<u64> {
+        let mut looks = MOST_LOOKS;
+        // Most wait for the same: what was in the way of one is looked at first for the next.
+        let mut last: Option<(Family, Lock<Owner>)> = None;
+        let begin = self.waiters.partition_point(|waiter| waiter.number < number);
+        for at in begin..self.waiters.len() {
+            let waiter = &self.waiters[at];
+            if looks == 0 {
+                return Some(waiter.number);
+            }
+            looks -= 1;
+            if last.is_some_and(|(family, lock)| family == waiter.family && lock.conflicts(&waiter.wanted))
+                || waiter.woken.load(Relaxed)
+            {
+                continue;
+            }
+            looks = looks.saturating_sub(self.of(waiter.family).len() + self.woken.len());
+            if let Some(lock) = self.obstacle(waiter) {
+                last = Some((waiter.family, lock));
+                continue;
+            }
+            let waiter = waiter.clone();
+            waiter.woken.store(true, Relaxed);
+            waiter.queue.wake_all();
+            if waiter.wanted.kind == Kind::Write {
+                last = Some((waiter.family, waiter.wanted));
+                self.woken_writers += 1;
+            }
+            self.woken.push(waiter);
+        }
+        None
     }
 }
 
@@ -64,6 +163,9 @@ type Key = (u64, u64);
 
 /// Locks of one file at most: a program that locks every other byte does not fill memory.
 const MOST: usize = 1 << 15;
+
+/// Locks and wake-ups that are looked at while the table is locked.
+const MOST_LOOKS: usize = 1 << 13;
 
 /// Locked ranges of all files together.
 static RANGES: AtomicUsize = AtomicUsize::new(0);
@@ -118,16 +220,23 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
     if full || (RANGES.load(Relaxed) >= most_ranges() && !is_privileged()) {
         return Err(Errno::ENOLCK);
     }
-    let attempt = || change(LOCKS.lock().entry(key).or_default(), family, |locks| locks.set(lock)).is_ok();
-    if attempt() {
+    let attempt = || {
+        let mut table = LOCKS.lock();
+        let locks = table.entry(key).or_default();
         // A weaker lock than before may let others in.
-        wake_waiters(key);
+        let weaker = !locks.waiters.is_empty() && locks.of(family).weakens(&lock);
+        change(locks, family, |locks| locks.set(lock)).is_ok().then_some(weaker)
+    };
+    if let Some(weaker) = attempt() {
+        if weaker {
+            wake_waiters(key);
+        }
         return Ok(());
     }
     if family == Family::Whole {
         // Converting a flock is not atomic: the old one is given up first (flock(2)).
         clear(file, family, lock.owner, 0, TO_END);
-        if attempt() {
+        if attempt().is_some() {
             return Ok(());
         }
     }
@@ -135,30 +244,44 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
         forget_if_unlocked(key);
         return Err(Errno::EAGAIN);
     }
-    let number = NUMBERS.fetch_add(1, Relaxed);
+    wait_for(key, family, lock)
+}
+
+/// Sleeps until the lock is set, a signal comes, or waiting would never end.
+fn wait_for(key: Key, family: Family, lock: Lock<Owner>) -> Result<(), Errno> {
     let looks = family == Family::Record && matches!(lock.owner, Owner::Process(..));
-    let released = LOCKS.lock().entry(key).or_default().released.get_or_insert_with(new_queue).clone();
-    let waited = released.wait(|| {
+    let waiter = LOCKS.lock().entry(key).or_default().enter(family, lock);
+    let mut weaker = false;
+    let waited = waiter.queue.wait(|| {
         let mut table = LOCKS.lock();
-        let set = change(table.entry(key).or_default(), family, |locks| locks.set(lock));
-        let Err(holder) = set else { return Some(Ok(())) };
-        if !looks {
-            return None;
+        let locks = table.entry(key).or_default();
+        let late = locks.look(&waiter);
+        weaker = locks.of(family).weakens(&lock);
+        let Err(holder) = change(locks, family, |locks| locks.set(lock)) else { return Some(Ok(())) };
+        if looks {
+            let mut waiting = WAITING.lock();
+            if waits_for(&table, &waiting, holder.owner, lock.owner) {
+                return Some(Err(Errno::EDEADLK));
+            }
+            if !waiting.iter().any(|wait| wait.number == waiter.number) {
+                waiting.push(Waiting { number: waiter.number, key, wanted: lock });
+            }
         }
-        let mut waiting = WAITING.lock();
-        if waits_for(&table, &waiting, holder.owner, lock.owner) {
-            return Some(Err(Errno::EDEADLK));
-        }
-        if !waiting.iter().any(|wait| wait.number == number) {
-            waiting.push(Waiting { number, key, wanted: lock });
+        drop(table);
+        if late {
+            wake_waiters(key);
         }
         None
     });
     if looks {
-        WAITING.lock().retain(|wait| wait.number != number);
+        WAITING.lock().retain(|wait| wait.number != waiter.number);
     }
-    drop(released);
-    if !matches!(waited, Ok(Ok(()))) {
+    let woken = LOCKS.lock().get_mut(&key).is_some_and(|locks| locks.leave(&waiter));
+    let done = matches!(waited, Ok(Ok(())));
+    if woken || !done || weaker {
+        wake_waiters(key);
+    }
+    if !done {
         forget_if_unlocked(key);
     }
     waited?
@@ -178,10 +301,6 @@ fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: O
     false
 }
 
-fn new_queue() -> Arc<WaitQueue> {
-    Arc::new(WaitQueue::new(WaitReason::FileLock))
-}
-
 /// Gives up a range.
 pub fn clear(file: &impl Lockable, family: Family, owner: Owner, first: u64, last: u64) {
     let key = key(file);
@@ -195,10 +314,14 @@ pub fn clear(file: &impl Lockable, family: Family, owner: Owner, first: u64, las
     }
 }
 
+/// Wakes the waiters of a file that can have their locks now.
 fn wake_waiters(key: Key) {
-    let released = LOCKS.lock().get(&key).and_then(|locks| locks.released.clone());
-    if let Some(released) = released {
-        released.wake_all();
+    let mut from = 0;
+    loop {
+        let next = LOCKS.lock().get_mut(&key).and_then(|locks| locks.wake_from(from));
+        let Some(next) = next else { return };
+        from = next;
+        sched::breathe();
     }
 }
 

@@ -360,6 +360,7 @@ fn key(fd: i32, file: &Arc<File>) -> Key {
 }
 
 /// The epoll that `file` stands for, if it is one.
+#[inline]
 pub fn of(file: &File) -> Option<&Arc<Epoll>> {
     file.ops.downcast::<EpollFile>().map(|file| &file.0)
 }

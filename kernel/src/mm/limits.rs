@@ -30,6 +30,7 @@ pub(super) fn is_data(prot: Prot, flags: VmaFlags) -> bool {
 
 impl Map {
     /// Whether `pages` more with this protection and these flags stay within `RLIMIT_AS` and `RLIMIT_DATA`.
+    #[inline]
     pub(super) fn may_expand(&self, limits: &MemoryLimits, prot: Prot, flags: VmaFlags, pages: u64) -> bool {
         self.vmas.pages() + pages <= limits.space / PAGE
             && (limits.data == u64::MAX || !is_data(prot, flags) || self.data_pages() + pages <= limits.data / PAGE)

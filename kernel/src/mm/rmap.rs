@@ -83,6 +83,7 @@ const FEWEST: usize = 8;
 
 impl AddressSpace {
     /// Enters this space at the file behind `backing`, if there is one: before a page of it can be mapped.
+    #[inline]
     pub(super) fn enter(self: &Arc<Self>, backing: &Backing) -> Result<(), Errno> {
         match backing {
             Backing::File { file, .. } => file.mappers().map_or(Ok(()), |mappers| mappers.add(self)),

@@ -30,7 +30,8 @@ const PROPAGATION: u64 = MS_UNBINDABLE | MS_PRIVATE | MS_SLAVE | MS_SHARED;
 
 fn mount_call(call: &mut Call<'_>) -> SysResult {
     let flags = call.arg(3);
-    let target = PathName::read(call.arg(1))?;
+    let mut target = PathName::empty();
+    target.read(call.arg(1))?;
     let walker = Walker::of(call);
     let at = walker.locate(call, AT_FDCWD, &target, 0)?;
     if !call.task.creds.with(|creds| creds.capable(cap::SYS_ADMIN)) {
@@ -182,7 +183,8 @@ fn move_mount(from: &Path, at: Path) -> SysResult {
 fn umount(call: &mut Call<'_>) -> SysResult {
     let flags = call.word(1);
     only(flags, MNT_FORCE | MNT_DETACH | MNT_EXPIRE | UMOUNT_NOFOLLOW)?;
-    let path = PathName::read(call.arg(0))?;
+    let mut path = PathName::empty();
+    path.read(call.arg(0))?;
     let walker = Walker::of(call);
     let last = if flags & UMOUNT_NOFOLLOW != 0 { Last::Keep } else { Last::Follow };
     let top = walker.walk(call, AT_FDCWD, &path)?.find(&path, last)?;

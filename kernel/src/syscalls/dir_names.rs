@@ -40,7 +40,8 @@ pub const CALLS: Calls = &[
     (nr::symlinkat, |call| symlink(call, call.int(1), 2)),
     (nr::getdents64, getdents64),
     (nr::chdir, |call| {
-        let path = PathName::read(call.arg(0))?;
+        let mut path = PathName::empty();
+        path.read(call.arg(0))?;
         let walker = Walker::of(call);
         let location = names::find_directory(&walker.walk(call, AT_FDCWD, &path)?, &path)?;
         walker.context.set_cwd(location);
@@ -54,7 +55,8 @@ pub const CALLS: Calls = &[
         Ok(0)
     }),
     (nr::chroot, |call| {
-        let path = PathName::read(call.arg(0))?;
+        let mut path = PathName::empty();
+        path.read(call.arg(0))?;
         let walker = Walker::of(call);
         let location = names::find_directory(&walker.walk(call, AT_FDCWD, &path)?, &path)?;
         if !call.task.creds.with(|creds| creds.capable(cap::SYS_CHROOT)) {
@@ -68,20 +70,23 @@ pub const CALLS: Calls = &[
 ];
 
 fn mkdir(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     names::make_directory(&walker.walk(call, dir, &name)?, &name, call.uint(path + 1)).map(|()| 0)
 }
 
 fn mknod(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     let walk = walker.walk(call, dir, &name)?;
     names::make_node(&walk, &name, call.uint(path + 1), call.word(path + 2)).map(|_| 0)
 }
 
 fn remove(call: &Call<'_>, dir: i32, path: usize, directory: bool) -> SysResult {
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     let walk = walker.walk(call, dir, &name)?;
     if directory { names::remove_directory(&walk, &name) } else { names::unlink(&walk, &name) }.map(|()| 0)
@@ -94,14 +99,18 @@ fn rename(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> 
         RENAME_EXCHANGE => RenameMode::Exchange,
         _ => return Err(Errno::EINVAL),
     };
-    let (old, new) = (PathName::read(call.arg(from.1))?, PathName::read(call.arg(to.1))?);
+    let (mut old, mut new) = (PathName::empty(), PathName::empty());
+    old.read(call.arg(from.1))?;
+    new.read(call.arg(to.1))?;
     let walker = Walker::of(call);
     let (old_walk, new_walk) = (walker.walk(call, from.0, &old)?, walker.walk(call, to.0, &new)?);
     names::rename((&old_walk, &old), (&new_walk, &new), mode).map(|()| 0)
 }
 
 fn link(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> SysResult {
-    let (old, new) = (PathName::read(call.arg(from.1))?, PathName::read(call.arg(to.1))?);
+    let (mut old, mut new) = (PathName::empty(), PathName::empty());
+    old.read(call.arg(from.1))?;
+    new.read(call.arg(to.1))?;
     let walker = Walker::of(call);
     // A descriptor may have come from where its receiver cannot go.
     if flags & AT_EMPTY_PATH != 0 && !walker.caller().has(cap::DAC_READ_SEARCH) {
@@ -117,8 +126,10 @@ fn link(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> Sy
 }
 
 fn symlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
-    let target = PathName::read(call.arg(0))?;
-    let name = PathName::read(call.arg(path))?;
+    let mut target = PathName::empty();
+    target.read(call.arg(0))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     names::make_symlink(&walker.walk(call, dir, &name)?, &name, &target).map(|()| 0)
 }

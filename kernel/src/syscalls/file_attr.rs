@@ -66,7 +66,8 @@ pub const CALLS: Calls = &[
 ];
 
 fn chmod_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     let location = walker.locate(call, dir, &name, flags)?;
     chmod(&walker.caller(), &location, call.uint(path + 1))
@@ -89,7 +90,8 @@ fn chmod(who: &Caller<'_>, location: &Path, mode: u32) -> SysResult {
 }
 
 fn chown_at(call: &Call<'_>, dir: i32, path: usize, flags: u64) -> SysResult {
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     let location = walker.locate(call, dir, &name, flags)?;
     chown(&walker.caller(), &location, call.uint(path + 1), call.uint(path + 2))
@@ -186,7 +188,8 @@ fn utimensat(call: &mut Call<'_>) -> SysResult {
 }
 
 fn set_times_at(call: &Call<'_>, dir: i32, path: u64, flags: u64, times: Times) -> SysResult {
-    let name = PathName::read(path)?;
+    let mut name = PathName::empty();
+    name.read(path)?;
     let walker = Walker::of(call);
     let location = walker.locate(call, dir, &name, flags & !AT_SYMLINK_FOLLOW)?;
     set_times(&walker.caller(), &location, times)

@@ -53,15 +53,16 @@ pub fn install(call: &Call<'_>, file: Arc<File>, close_on_exec: bool) -> SysResu
 }
 
 fn open_at(call: &Call<'_>, dir: i32, path: u64, how: How, restrict: u32) -> SysResult {
-    let path = PathName::read(path)?;
+    let mut name = PathName::empty();
+    name.read(path)?;
     let walker = Walker::of(call);
-    let mut walk = walker.walk(call, dir, &path)?;
+    let mut walk = walker.walk(call, dir, &name)?;
     if restrict != 0 && dir != AT_FDCWD {
         walk.base = Some(call.task.files().get(dir)?.path.clone());
     }
     walk.restrict = restrict;
     walk.began = Moment::now();
-    let file = open(&walk, &path, how)?;
+    let file = open(&walk, &name, how)?;
     install(call, file, how.flags & O_CLOEXEC as u32 != 0)
 }
 

@@ -80,7 +80,8 @@ impl Call<'_> {
     #[inline]
     pub fn file(&self, index: usize) -> Result<alloc::sync::Arc<File>, Errno> {
         let fd = self.int(index);
-        self.task.files.with(|files| files.ok_or(Errno::EBADF)?.get(fd))
+        // Which error it is, is said once no lock is held: until then the file is one register.
+        self.task.files.with(|files| files.and_then(|files| files.find(fd))).ok_or(Errno::EBADF)
     }
 }
 
@@ -276,7 +277,8 @@ fn shovel(from: &File, start: u64, out: &File, to: Option<u64>, length: usize) -
 }
 
 fn truncate(call: &mut Call<'_>) -> SysResult {
-    let path = PathName::read(call.arg(0))?;
+    let mut path = PathName::empty();
+    path.read(call.arg(0))?;
     let size = position(call.arg(1))?;
     let walker = Walker::of(call);
     let location = walker.locate(call, AT_FDCWD, &path, 0)?;

@@ -28,7 +28,8 @@ pub const CALLS: Calls = &[
     (nr::newfstatat, newfstatat),
     (nr::statx, statx),
     (nr::statfs, |call| {
-        let path = PathName::read(call.arg(0))?;
+        let mut path = PathName::empty();
+        path.read(call.arg(0))?;
         let location = Walker::of(call).locate(call, AT_FDCWD, &path, 0)?;
         write_statfs(call.arg(1), &location.mount)
     }),
@@ -51,7 +52,8 @@ const BLOCK: u64 = 4096;
 
 #[inline]
 fn stat_at(call: &Call<'_>, dir: i32, path: usize, buffer: usize, flags: u64) -> SysResult {
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let location = Walker::of(call).locate(call, dir, &name, flags)?;
     write_stat(call.arg(buffer), &**location.inode())
 }
@@ -108,7 +110,8 @@ fn statx(call: &mut Call<'_>) -> SysResult {
     {
         return Err(Errno::EINVAL);
     }
-    let name = PathName::read(call.arg(1))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(1))?;
     let location = Walker::of(call).locate(call, call.int(0), &name, flags)?;
     write_words(call.arg(4), &statx_words(&location)).map(|()| 0)
 }
@@ -167,7 +170,8 @@ fn access(call: &Call<'_>, dir: i32, path: usize, wish: u64, flags: u64) -> SysR
     if wish & !7 != 0 {
         return Err(Errno::EINVAL);
     }
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = if flags & AT_EACCESS != 0 { Walker::of(call) } else { Walker::real(call) };
     let location = walker.locate(call, dir, &name, flags)?;
     let attr = location.inode().attr();
@@ -188,7 +192,8 @@ fn readlink(call: &Call<'_>, dir: i32, path: usize) -> SysResult {
     if size <= 0 {
         return Err(Errno::EINVAL);
     }
-    let name = PathName::read(call.arg(path))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(path))?;
     let walker = Walker::of(call);
     let location = if name.is_empty() && dir != AT_FDCWD {
         let location = call.task.files().get(dir)?.path.clone();

@@ -35,7 +35,8 @@ pub const CALLS: Calls = &[
 ];
 
 fn find(call: &Call<'_>, flags: u64) -> Result<Path, Errno> {
-    let name = PathName::read(call.arg(0))?;
+    let mut name = PathName::empty();
+    name.read(call.arg(0))?;
     Walker::of(call).locate(call, AT_FDCWD, &name, flags)
 }
 

@@ -29,21 +29,30 @@ pub struct PathName {
 }
 
 impl PathName {
-    /// Reads the string at `addr`: ENAMETOOLONG from `PATH_MAX` on.
+    /// One to read into: moved once it holds a path, it would be copied at each step.
     #[inline]
-    pub fn read(addr: u64) -> Result<Self, Errno> {
-        let mut name = Self { short: [0; SHORT], length: 0, long: Vec::new() };
-        match machine::user::read_str(UserAddr(addr), &mut name.short).map_err(|_| Errno::EFAULT)? {
+    pub const fn empty() -> Self {
+        Self { short: [0; SHORT], length: 0, long: Vec::new() }
+    }
+
+    /// Reads the string at `addr`, once: ENAMETOOLONG from `PATH_MAX` on.
+    pub fn read(&mut self, addr: u64) -> Result<(), Errno> {
+        match machine::user::read_str(UserAddr(addr), &mut self.short).map_err(|_| Errno::EFAULT)? {
             Some(length) => {
-                name.length = length;
-                ring::text(addr, &name.short, length);
+                self.length = length;
+                ring::text(addr, &self.short, length);
+                Ok(())
             }
-            None => {
-                name.long = user::read_string(addr, PATH_MAX, Errno::ENAMETOOLONG)?;
-                ring::long_text(addr, &name.long);
-            }
+            None => self.read_long(addr),
         }
-        Ok(name)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_long(&mut self, addr: u64) -> Result<(), Errno> {
+        self.long = user::read_string(addr, PATH_MAX, Errno::ENAMETOOLONG)?;
+        ring::long_text(addr, &self.long);
+        Ok(())
     }
 }
 

@@ -39,7 +39,7 @@ pub const CALLS: Calls = &[
 ];
 
 impl Call<'_> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn mm(&self) -> Result<alloc::sync::Arc<AddressSpace>, Errno> {
         self.task.mm().ok_or(Errno::ENOMEM)
     }

@@ -103,6 +103,7 @@ fn tell_rest(addr: u64, deadline: Option<Nanos>, began: Nanos) {
 }
 
 /// Puts the call's signal mask in place of the thread's, if it has one.
+#[inline]
 fn with_mask(call: &Call<'_>, mask: u64, size: u64) -> Result<(), Errno> {
     if mask == 0 {
         return Ok(());
@@ -199,6 +200,7 @@ fn select_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     Ok(found)
 }
 
+#[inline]
 fn epoll_of(call: &Call<'_>, index: usize) -> Result<(Arc<File>, Arc<epoll::Epoll>), Errno> {
     let file = call.file(index)?;
     let epoll = epoll::of(&file).cloned().ok_or(Errno::EINVAL)?;

@@ -291,6 +291,7 @@ fn send_to_dead_thread(call: &Call<'_>, tid: i32, signal: u64) -> SysResult {
     Ok(0)
 }
 
+#[inline]
 fn send_to_thread(call: &Call<'_>, thread: &ThreadRef, signal: u64) -> SysResult {
     let signal = check_signal(signal)?;
     permit(&call.task, &thread.process, signal)?;

@@ -151,7 +151,7 @@ pub fn allocate() -> Result<Pid, Errno> {
 /// Enters a new process with its first thread, made by the thread `maker`, as a child of its parent; as a sibling of
 /// `sibling`, if given (`CLONE_PARENT`).
 pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>, thread: &ThreadRef) {
-    let mut tree = TREE.lock();
+    let tree = &mut *TREE.lock();
     match sibling {
         // Under the lock: their parent may have ended since the clone began, and its number may belong to another.
         Some(sibling) => process.family.join_sibling(&tree.key, &sibling.family),
@@ -159,6 +159,7 @@ pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>
     }
     if let Some(node) = tree.nodes.get_mut(&process.ppid()) {
         node.children.push(process.pid);
+        node.process.family.set_children(&tree.key, node.children.len());
     }
     tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });
     tree.threads.insert(thread.tid(), thread.clone());
@@ -212,15 +213,17 @@ pub fn find_child<T>(pid: Pid, mut visit: impl FnMut(&Arc<Process>) -> Option<T>
 
 /// Takes a reaped process out. Whether it was still there.
 pub fn remove_process(pid: Pid) -> bool {
-    let mut tree = TREE.lock();
+    let mut guard = TREE.lock();
+    let tree = &mut *guard;
     let Some(gone) = tree.nodes.remove(&pid) else { return false };
     let parent = gone.process.ppid();
     if let Some(node) = tree.nodes.get_mut(&parent)
         && let Some(at) = node.children.iter().position(|child| *child == pid)
     {
         node.children.swap_remove(at);
+        node.process.family.set_children(&tree.key, node.children.len());
     }
-    drop(tree);
+    drop(guard);
     // Not left to its last reference, which a thread that is just ending may hold.
     gone.process.accounting.release_charge();
     gone.process.signals.pending.clear();
@@ -230,8 +233,9 @@ pub fn remove_process(pid: Pid) -> bool {
 
 /// Gives the children of a dying process to the nearest subreaper or init; the new parent, and the children.
 pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Process>>)> {
-    let mut tree = TREE.lock();
+    let tree = &mut *TREE.lock();
     let orphans = core::mem::take(&mut tree.nodes.get_mut(&dying.pid)?.children);
+    dying.family.set_children(&tree.key, 0);
     if orphans.is_empty() {
         return None;
     }
@@ -252,6 +256,7 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     }
     let node = tree.nodes.get_mut(&heir)?;
     node.children.extend_from_slice(&orphans);
+    node.process.family.set_children(&tree.key, node.children.len());
     Some((node.process.clone(), processes))
 }
 

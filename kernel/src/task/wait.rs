@@ -61,6 +61,9 @@ pub struct Report {
 /// Waits for a change; `Ok(None)` when there is none and the caller does not want to sleep.
 pub fn wait(me: &Task, wanted: &Wanted) -> Result<Option<Report>, Errno> {
     let _span = span(Id::Wait);
+    if !me.process.family.has_children() {
+        return Err(Errno::ECHILD);
+    }
     let look = || match scan_until_reaped(me, wanted) {
         Scan::Found(report) => Some(Ok(Some(report))),
         Scan::NoChild => Some(Err(Errno::ECHILD)),

@@ -54,6 +54,7 @@ pub struct Pool {
 
 impl Pool {
     /// Counts `pages` more; ENOSPC if that is too many.
+    #[inline]
     pub fn charge(&self, pages: u64) -> Result<(), Errno> {
         // In one step: a charge that is taken back would make those of others fail meanwhile.
         let fits = |used: u64| used.checked_add(pages).filter(|sum| *sum <= self.most_pages);

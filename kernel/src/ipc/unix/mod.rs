@@ -11,7 +11,8 @@ mod postage;
 mod rights;
 mod transfer;
 
-use alloc::collections::VecDeque;
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
@@ -112,7 +113,12 @@ struct Inbox {
     ended: bool,
     /// This side does not want more (SHUT_RD).
     shut: bool,
+    /// Woken once there is room for their packets.
+    refused: Refused,
 }
+
+/// Senders that were told that there is no room, by address; a pointer where there are none, as nearly always.
+type Refused = Option<Box<BTreeMap<usize, Weak<Socket>>>>;
 
 /// Size of the buffers until one is set (`net.core.wmem_default`), and the largest that can be asked for without
 /// privilege (`net.core.wmem_max`), which is then doubled.
@@ -136,6 +142,7 @@ impl Socket {
             last_sender: None,
             ended: false,
             shut: false,
+            refused: None,
         };
         Arc::new(Self {
             kind,
@@ -160,6 +167,16 @@ impl Socket {
 
     fn is_connected(&self) -> bool {
         matches!(self.state.lock().role, Role::Connected { .. })
+    }
+
+    /// A datagram socket leaves its peer, which need not tell it of room any more.
+    #[cold]
+    fn forget_refusal(&self) {
+        if let Some(peer) = self.peer()
+            && let Some(refused) = &mut peer.inbox.lock().refused
+        {
+            refused.remove(&core::ptr::from_ref(self).addr());
+        }
     }
 
     fn connect_to(&self, peer: &Arc<Socket>, credentials: Credentials) {
@@ -221,7 +238,10 @@ impl Socket {
             return Err(Errno::EPROTOTYPE);
         }
         if self.kind == Kind::Datagram {
+            self.forget_refusal();
             self.connect_to(target, Credentials::of_caller());
+            // The new peer may have room.
+            self.writable.wake_all();
             return Ok(());
         }
         match &self.state.lock().role {
@@ -257,7 +277,9 @@ impl Socket {
 
     /// A datagram socket forgets its peer (`AF_UNSPEC`).
     pub fn disconnect(&self) {
+        self.forget_refusal();
         self.state.lock().role = Role::Idle;
+        self.writable.wake_all();
     }
 
     /// Shuts the receiving side, the sending side or both (shutdown(2)).
@@ -300,14 +322,20 @@ impl Socket {
 
     /// The last description is closed.
     fn close(&self) {
+        if self.kind == Kind::Datagram {
+            self.forget_refusal();
+        }
         let role = core::mem::replace(&mut self.state.lock().role, Role::Idle);
         names::forget(self);
         // Files that cannot be received any more are closed, and not under the lock: they may be sockets themselves.
         let abandoned = {
             let mut inbox = self.inbox.lock();
             inbox.shut = true;
-            (inbox.track.abandon(), core::mem::take(&mut inbox.packets))
+            (inbox.track.abandon(), core::mem::take(&mut inbox.packets), inbox.refused.take())
         };
+        if let Some(refused) = &abandoned.2 {
+            transfer::tell_of_room(refused);
+        }
         if self.kind == Kind::Datagram || matches!(role, Role::Listening { .. }) {
             self.writable.wake_all();
         }
@@ -358,7 +386,7 @@ impl Socket {
         self.state.try_lock()?.peer_credentials.map(|peer| peer.uid)
     }
 
-    fn ready(&self) -> u32 {
+    fn ready(self: &Arc<Self>) -> u32 {
         let state = self.state.lock();
         if let Role::Listening { waiting, .. } = &state.role {
             return if waiting.is_empty() { 0 } else { IN | RDNORM };

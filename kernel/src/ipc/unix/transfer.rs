@@ -3,7 +3,8 @@
 //! Bytes are copied under the receiving inbox's lock, where a page that is not present counts as a fault; the copy then
 //! makes it present outside and tries again, as pipes do.
 
-use alloc::sync::Arc;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -196,7 +197,12 @@ impl Socket {
                 None => Ok(None),
             };
         };
+        let has_room = !flags.peek && inbox.packets.len() <= MOST_PACKETS;
+        let refused = if has_room { inbox.refused.take() } else { None };
         drop(inbox);
+        if let Some(refused) = refused {
+            tell_of_room(&refused);
+        }
         if !flags.peek {
             // Even if the copy fails: the packet is gone. Its sender's own queue is woken with the postage.
             self.writable.wake_one();
@@ -375,8 +381,9 @@ impl Socket {
         (!is_mine && receiver.inbox.lock().packets.len() > MOST_PACKETS).then_some(Full::Receiver)
     }
 
-    /// Whether there is enough room to send for `POLLOUT`: at most a quarter of the buffer is on its way to `peer`.
-    pub(super) fn has_room(&self, peer: Option<&Arc<Socket>>) -> bool {
+    /// Whether there is enough room to send for `POLLOUT`: at most a quarter of the buffer is on its way to `peer`. A
+    /// peer that is full of the packets of strangers wakes this socket when it no longer is.
+    pub(super) fn has_room(self: &Arc<Self>, peer: Option<&Arc<Socket>>) -> bool {
         let buffer = self.send_buffer.load(Relaxed);
         let on_the_way = match (self.kind, peer) {
             (Kind::Stream, None) => 0,
@@ -384,10 +391,23 @@ impl Socket {
                 let inbox = peer.inbox.lock();
                 if inbox.shut { 0 } else { inbox.bytes.len() }
             }
-            (_, Some(peer)) if self.is_full_for(peer) == Some(Full::Receiver) => return false,
+            (_, Some(peer)) if self.is_refused_by(peer) => return false,
             _ => self.on_the_way.load(Relaxed),
         };
         on_the_way.saturating_mul(4) <= buffer
+    }
+
+    /// Whether `receiver` has no room for packets of this socket now; it remembers to tell of room then.
+    fn is_refused_by(self: &Arc<Self>, receiver: &Arc<Socket>) -> bool {
+        if self.is_full_for(receiver) != Some(Full::Receiver) {
+            return false;
+        }
+        let mut inbox = receiver.inbox.lock();
+        let is_full = inbox.packets.len() > MOST_PACKETS;
+        if is_full {
+            inbox.refused.get_or_insert_default().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
+        }
+        is_full
     }
 
     /// Waits at `queue`, exclusively or not, no longer than the receive (0) or send (1) timeout.
@@ -411,6 +431,14 @@ impl Socket {
             WaitError::Interrupted if timeout > 0 => Errno::EINTR,
             WaitError::Interrupted => Errno::ERESTARTSYS,
         })
+    }
+}
+
+/// Wakes senders that were refused: each may poll, or wait for a peer that is gone.
+#[cold]
+pub(super) fn tell_of_room(refused: &BTreeMap<usize, Weak<Socket>>) {
+    for sender in refused.values().filter_map(Weak::upgrade) {
+        sender.writable.wake_all();
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Family {
     session: Slot<Session>,
     /// 0 for init.
     parent: AtomicU32,
+    /// How many children the tree lists.
+    children: AtomicU32,
     /// The parent's thread that made it, or that took its children over when the maker ended.
     parent_thread: AtomicU32,
     /// The signal its parent gets when it ends, 0 for none.
@@ -48,6 +50,7 @@ impl Family {
             group: AtomicU32::new(of_parent.map_or(pid, Family::group)),
             session: Slot::new(of_parent.map_or_else(|| Session::new(pid), Family::session)),
             parent: AtomicU32::new(parent.map_or(0, |parent| parent.pid)),
+            children: AtomicU32::new(0),
             parent_thread: AtomicU32::new(0),
             exit_signal: AtomicU8::new(exit_signal),
             executions: AtomicU64::new(0),
@@ -113,6 +116,17 @@ impl Family {
     /// Sets whether orphaned descendants become its children (`PR_SET_CHILD_SUBREAPER`).
     pub fn set_subreaper(&self, on: bool) {
         self.subreaper.store(on, Relaxed);
+    }
+
+    /// Whether the tree lists children of it, as of now. Takes no lock.
+    #[inline]
+    pub fn has_children(&self) -> bool {
+        self.children.load(Relaxed) != 0
+    }
+
+    /// Notes how many children the tree lists.
+    pub(in crate::task) fn set_children(&self, _tree: &TreeKey, count: usize) {
+        self.children.store(count as u32, Relaxed);
     }
 
     /// Moves it to a group.

@@ -162,17 +162,20 @@ pub fn pending_set(task: &Task) -> SigSet {
 
 /// Takes the next signal among `wanted` from the thread or its process.
 pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
-    let info = task.signals.pending.take(wanted).or_else(|| task.process.signals.pending.take(wanted))?;
-    Some(note_timer(task, info))
+    let mut info = task.signals.pending.take(wanted).or_else(|| task.process.signals.pending.take(wanted));
+    if let Some(SigInfo { cause: cause @ Cause::Timer { .. }, .. }) = &mut info {
+        note_timer(task, cause);
+    }
+    info
 }
 
 /// A POSIX timer goes on when its signal is taken, and says how often it would have gone off meanwhile.
-fn note_timer(task: &Task, mut info: SigInfo) -> SigInfo {
-    if let Cause::Timer { id, overrun, setting, .. } = &mut info.cause {
+#[cold]
+fn note_timer(task: &Task, cause: &mut Cause) {
+    if let Cause::Timer { id, overrun, setting, .. } = cause {
         let missed = task.process.timers.taken(*id, *setting);
         *overrun = overrun.saturating_add(missed).min(i32::MAX as u32);
     }
-    info
 }
 
 /// Sends to a process: any of its threads may take it.
@@ -333,6 +336,7 @@ pub fn discard_timers(me: &Task) {
 
 /// Counts one more queued signal for the real user of `thread`, one of `process`: `None` if the limit or memory forbids
 /// it.
+#[inline]
 fn admit(process: &Process, thread: Option<&Task>, limit: Limit) -> Option<Charge> {
     if crate::mm::frames::is_low() {
         return None;
