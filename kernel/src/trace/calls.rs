@@ -7,7 +7,8 @@ use machine::time::cycles;
 
 use super::event::Event;
 use super::span::{self, Id};
-use super::{Category, canary, event, htrace, is_on, limit, profile};
+use super::{Category, canary, event, htrace, is_on, limit, profile, ring};
+use crate::upper::try_current;
 
 /// What is kept from the way in to the way out.
 pub struct Before {
@@ -45,7 +46,8 @@ pub fn leave(before: &Before, result: i64) {
         canary::compare(seen, before.nr);
     }
     if before.events {
-        event::syscall_exit(before.nr, result);
+        let texts = try_current().map_or([None; 6], |task| ring::last_texts(&task));
+        event::syscall_exit(before.nr, result, &texts);
     }
 }
 

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use kernel_logic::recorder::texts::CallText;
 use kernel_logic::signal::{Delivery, SigInfo};
 use linux_abi::{Errno, Signal, syscalls};
 use machine::cpu::CpuId;
@@ -270,12 +271,23 @@ pub fn suppressed(what: &str, count: u64) {
     event.emit();
 }
 
+/// The running thread, where it is not its process's first.
+fn thread<L: LineBuffer>(event: &mut Event<L>) {
+    let ids = try_current().map_or(0, |task| task.ids());
+    let (pid, tid) = (ids >> 32, ids & u64::from(u32::MAX));
+    event.number("pid", pid);
+    if tid != pid {
+        event.number("tid", tid);
+    }
+}
+
 /// A call begins.
 #[cold]
 #[inline(never)]
 pub fn syscall_entry(nr: u64, args: &[u64; 6]) {
     let mut event = Event::new("syscall_entry");
-    event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr);
+    thread(&mut event);
+    event.string("name", call_name(nr).as_bytes()).number("nr", nr);
     event.array("args", |event| {
         for arg in args {
             event.address_item(*arg);
@@ -284,14 +296,25 @@ pub fn syscall_entry(nr: u64, args: &[u64; 6]) {
     event.emit();
 }
 
-/// A call ends.
+/// A call ends; how the strings begin that it was given.
 #[cold]
 #[inline(never)]
-pub fn syscall_exit(nr: u64, result: i64) {
+pub fn syscall_exit(nr: u64, result: i64, texts: &[Option<CallText>; 6]) {
+    const NAMES: [&str; 6] = ["text0", "text1", "text2", "text3", "text4", "text5"];
     let mut event = Event::new("syscall_exit");
-    event.number("pid", pid()).string("name", call_name(nr).as_bytes()).number("nr", nr).signed("result", result);
+    thread(&mut event);
+    event.string("name", call_name(nr).as_bytes()).number("nr", nr).signed("result", result);
     if let Some(name) = Errno::from_result(result).and_then(Errno::name) {
         event.string("errno", name.as_bytes());
+    }
+    let mut cut = 0;
+    for (at, text) in texts.iter().enumerate() {
+        let Some(text) = text else { continue };
+        event.string(NAMES[at], text.bytes());
+        cut |= u64::from(text.is_cut()) << at;
+    }
+    if cut != 0 {
+        event.number("texts_cut", cut);
     }
     event.emit();
 }

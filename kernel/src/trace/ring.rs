@@ -131,6 +131,11 @@ pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&Syscall
     missing
 }
 
+/// The strings that a thread's last call was given, by argument.
+pub fn last_texts(task: &Task) -> [Option<CallText>; 6] {
+    task.calls().last().map_or([None; 6], |call| texts_of(task, &call))
+}
+
 /// What a thread's ring has seen.
 pub fn counts(task: &Task) -> Counts {
     task.calls().counts()

@@ -43,6 +43,20 @@ fields! {
         6 errno: &'a [u8],
         /// Nanoseconds since the entry.
         7 duration_ns: u64,
+        /// What the first argument pointed at, or how it begins: a path, or strings that each end with a NUL.
+        8 text0: &'a [u8],
+        /// What the second argument pointed at, likewise.
+        9 text1: &'a [u8],
+        /// What the third argument pointed at, likewise.
+        10 text2: &'a [u8],
+        /// What the fourth argument pointed at, likewise.
+        11 text3: &'a [u8],
+        /// What the fifth argument pointed at, likewise.
+        12 text4: &'a [u8],
+        /// What the sixth argument pointed at, likewise.
+        13 text5: &'a [u8],
+        /// Bit n: what argument n pointed at goes on behind its text.
+        14 texts_cut: u32,
     }
 }
 
@@ -128,16 +142,21 @@ macro_rules! args {
 }
 args!(SyscallEntry SyscallRecord);
 
-impl<'a> SyscallRecord<'a> {
-    /// What the six arguments point at, where that was recorded, and whether it goes on behind that.
-    #[must_use]
-    pub fn texts(&self) -> [Option<(&'a [u8], bool)>; 6] {
-        let texts = [self.text0, self.text1, self.text2, self.text3, self.text4, self.text5];
-        let mut cut = self.texts_cut.unwrap_or(0);
-        texts.map(|text| {
-            let goes_on = cut & 1 != 0;
-            cut >>= 1;
-            text.map(|text| (text, goes_on))
-        })
-    }
+macro_rules! texts {
+    ($($name:ident)*) => {$(
+        impl<'a> $name<'a> {
+            /// What the six arguments point at, where that was recorded, and whether it goes on behind that.
+            #[must_use]
+            pub fn texts(&self) -> [Option<(&'a [u8], bool)>; 6] {
+                let texts = [self.text0, self.text1, self.text2, self.text3, self.text4, self.text5];
+                let mut cut = self.texts_cut.unwrap_or(0);
+                texts.map(|text| {
+                    let goes_on = cut & 1 != 0;
+                    cut >>= 1;
+                    text.map(|text| (text, goes_on))
+                })
+            }
+        }
+    )*};
 }
+texts!(SyscallExit SyscallRecord);

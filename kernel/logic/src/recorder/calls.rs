@@ -212,6 +212,12 @@ impl CallRing {
         missing
     }
 
+    /// The owner's last call that took a slot.
+    pub fn last(&self) -> Option<Call> {
+        let end = self.published();
+        (end != self.first.load(Ordering::Relaxed)).then(|| self.get(end.wrapping_sub(1))).flatten()
+    }
+
     /// The last call without slot, if it is not older than everything else here.
     pub fn last_brief(&self) -> Option<Brief> {
         let nr = self.brief_nr.load(Ordering::Relaxed);

@@ -141,7 +141,22 @@ fn dispatch<'a>(
     }
     match kind {
         EventKind::SyscallEntry => return syscall_entry(lexer, stamp, first, extra, slot),
-        EventKind::SyscallExit => plain!(SyscallExit { pid, tid, name, nr, result, errno, duration_ns }),
+        EventKind::SyscallExit => plain!(SyscallExit {
+            pid,
+            tid,
+            name,
+            nr,
+            result,
+            errno,
+            duration_ns,
+            text0,
+            text1,
+            text2,
+            text3,
+            text4,
+            text5,
+            texts_cut
+        }),
         EventKind::CanaryCheck => plain!(CanaryCheck { pid, fsbase, expected, found, corrupted, when, syscall }),
         EventKind::Htrace => plain!(Htrace { id, name, depth, dir, data }),
         EventKind::PageFault => {

@@ -138,21 +138,20 @@ fn paired<'d>(
     found.sort_by_key(|(line, _)| *line);
     found.drain(..found.len().saturating_sub(need));
     let mut rows: Vec<EventRow> = Vec::new();
-    let mut open: HashMap<Option<u32>, (usize, Option<i64>)> = HashMap::new();
+    let mut open: HashMap<Option<u32>, (usize, SyscallEntry<'_>)> = HashMap::new();
     for (_, raw) in found {
         let Ok(record) = raw.decode() else { continue };
         match record {
             AnyRecord::SyscallEntry(entry) => {
-                open.insert(entry.pid, (rows.len(), entry.nr));
-                let text = arguments(&Call { nr: entry.nr, name: entry.name, args: entry.args(), ..Call::default() });
+                let text = arguments(&called(&entry, [None; 6]));
+                open.insert(entry.tid.or(entry.pid), (rows.len(), entry));
                 rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record, Some(raw)) });
             }
             AnyRecord::SyscallExit(exit) => {
                 let value = exit.result.map_or("?".to_string(), |value| result(exit.nr, value));
-                match open.remove(&exit.pid).filter(|(_, nr)| *nr == exit.nr) {
-                    Some((at, _)) => {
-                        let text = rows[at].text.trim_end_matches(" = ? (no return seen)").to_string();
-                        rows[at].text = format!("{text} = {value}");
+                match open.remove(&exit.tid.or(exit.pid)).filter(|(_, entry)| entry.nr == exit.nr) {
+                    Some((at, entry)) => {
+                        rows[at].text = format!("{} = {value}", arguments(&called(&entry, exit.texts())));
                     }
                     None => rows.push(row(&record, Some(raw))),
                 }
@@ -161,6 +160,11 @@ fn paired<'d>(
         }
     }
     rows
+}
+
+/// The call that an entry tells of, with the strings that its exit names.
+fn called<'a>(entry: &SyscallEntry<'a>, texts: [Option<(&'a [u8], bool)>; 6]) -> Call<'a> {
+    Call { nr: entry.nr, name: entry.name, args: entry.args(), texts }
 }
 
 fn tail(mut rows: Vec<EventRow>, count: usize) -> Vec<EventRow> {
