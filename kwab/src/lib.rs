@@ -21,6 +21,7 @@
 //!   Reports are values with a JSON schema.
 //! * [`export`] writes other formats: ELF core, Chrome trace, folded stacks.
 //! * [`bisect`] searches for the first value of a boot parameter that crashes.
+//! * [`oracle`] compares two runs of a program call by call: on this kernel and on Linux, or on two builds.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
 //! * [`plain`] makes untrusted text safe to print, for every front end.
 //! * [`text`] reads JSON and console text; it does not know dumps.
@@ -79,6 +80,7 @@ pub mod import;
 mod intervals;
 mod magic;
 pub mod model;
+pub mod oracle;
 pub mod output;
 pub mod plain;
 pub mod report;

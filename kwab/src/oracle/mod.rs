@@ -1,0 +1,29 @@
+//! Compares two runs of one program, call by call: on this kernel and on Linux, or on two builds of this kernel.
+//!
+//! ```text
+//!  dump (events of calls) ─▶ recorded ─┐
+//!                                      ├─▶ Trace ─▶ compare ─▶ OracleReport
+//!  text of strace ─────────▶ strace ───┘
+//! ```
+//!
+//! A [`Trace`] has the threads of the program, each with its calls, signals and its end. The comparison pairs the
+//! threads of both runs by the calls that made them, aligns their rows ([`crate::report::align`]), and looks at each
+//! pair: the arguments by what the system call table says they are, then the answer. Process ids, addresses and, where
+//! the runs began with other descriptors open, descriptors are compared up to renaming.
+//!
+//! The kernel's answer is the first thing that can differ in a deterministic program. When a row differs in what the
+//! program *asked*, the answer that misled it lay in memory that neither trace shows: the report names the calls before
+//! it that write to memory, nearest first.
+
+#[expect(dead_code, reason = "the comparison needs it")]
+mod names;
+#[expect(dead_code, reason = "the comparison needs it")]
+mod operand;
+mod recorded;
+mod strace;
+#[expect(dead_code, reason = "the comparison needs it")]
+mod trace;
+
+pub use recorded::of_dump;
+pub use strace::{is_strace, of_strace};
+pub use trace::Trace;

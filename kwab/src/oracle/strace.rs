@@ -1,0 +1,224 @@
+//! Reads the text that strace(1) prints, with or without `-f`, `-t`, `-r`, `-T`, `-y`, to a file or a terminal.
+
+use std::collections::HashMap;
+
+use linux_abi::syscalls;
+
+use super::operand::{Answer, Operand, number};
+use super::trace::{Called, Ended, Origin, Trace, What};
+use crate::report::units::count;
+
+/// Lines at the beginning of a text that decide whether it is strace's.
+const LOOKED_AT: usize = 32;
+
+/// Whether a text is one of strace: most of its first lines are calls, signals or ends.
+#[must_use]
+pub fn is_strace(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
+    let lines: Vec<_> = lines.filter(|line| !line.trim().is_empty()).take(LOOKED_AT).collect();
+    let understood = lines.iter().filter(|line| !matches!(StraceLine::of(split(line).1), StraceLine::Other)).count();
+    understood > 0 && understood * 2 >= lines.len()
+}
+
+/// Reads a whole text. Lines that cannot be read are counted in [`Trace::gaps`].
+#[must_use]
+pub fn of_strace(bytes: &[u8]) -> Trace {
+    let mut trace = Trace::new(Origin::Strace);
+    let mut begun: HashMap<u32, (usize, String)> = HashMap::new();
+    let (mut unread, mut first_unread) = (0_u64, 0);
+    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let line = String::from_utf8_lossy(line);
+        let (tid, body) = split(&line);
+        match StraceLine::of(body) {
+            StraceLine::Whole(call) => trace.push(tid, at, What::Call(Box::new(call))),
+            StraceLine::Begun(start) => {
+                begun.insert(tid, (at, start.to_owned()));
+            }
+            StraceLine::Resumed(rest) => {
+                match begun.remove(&tid).and_then(|(_, start)| called(&format!("{start}{rest}"))) {
+                    Some(call) => trace.push(tid, at, What::Call(Box::new(call))),
+                    None => (unread, first_unread) = (unread + 1, if unread == 0 { at + 1 } else { first_unread }),
+                }
+            }
+            StraceLine::Signal(name) => trace.push(tid, at, What::Signal { name, acts: None }),
+            StraceLine::End(end) => {
+                // What a thread was in when it ended never returned.
+                unreturned(&mut trace, tid, begun.remove(&tid));
+                trace.push(tid, at, What::End(end));
+            }
+            StraceLine::Remark => {}
+            StraceLine::Other => {
+                if !body.trim().is_empty() {
+                    (unread, first_unread) = (unread + 1, if unread == 0 { at + 1 } else { first_unread });
+                }
+            }
+        }
+    }
+    let mut left: Vec<_> = begun.into_iter().collect();
+    left.sort_unstable_by_key(|(_, (at, _))| *at);
+    for (tid, call) in left {
+        unreturned(&mut trace, tid, Some(call));
+    }
+    if unread > 0 {
+        let lines = count(unread, "line", "lines");
+        trace.gaps.push(format!("{lines} could not be read, the first is line {first_unread}"));
+    }
+    trace
+}
+
+/// Adds a call that has not returned, at the line where it began.
+fn unreturned(trace: &mut Trace, tid: u32, call: Option<(usize, String)>) {
+    if let Some((at, call)) = call.and_then(|(at, start)| Some((at, called(&format!("{start}) = ?"))?))) {
+        trace.push(tid, at, What::Call(Box::new(call)));
+    }
+}
+
+/// The thread that a line is about, and the line without it and without time stamps.
+fn split(line: &str) -> (u32, &str) {
+    let mut rest = line.trim_end_matches('\r').trim_start();
+    let mut tid = 0;
+    if let Some((number, behind)) = rest.strip_prefix("[pid").and_then(|rest| rest.split_once(']')) {
+        tid = number.trim().parse().unwrap_or(0);
+        rest = behind.trim_start();
+    } else if let Some((word, behind)) = rest.split_once(' ')
+        && let Ok(number) = word.parse()
+    {
+        tid = number;
+        rest = behind.trim_start();
+    }
+    // At most a time of day, or seconds, and the time since the line before.
+    for _ in 0..2 {
+        match rest.split_once(' ') {
+            Some((word, behind)) if is_time(word) => rest = behind.trim_start(),
+            _ => break,
+        }
+    }
+    (tid, rest)
+}
+
+/// `12:34:56`, `12:34:56.789012`, `1700000000.123456`, `0.000123`, `(+`.
+fn is_time(word: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, part) = word.split_once('.').map_or((word, None), |(whole, part)| (whole, Some(part)));
+    part.is_none_or(digits) && whole.split(':').all(digits) && (word.contains(':') || part.is_some())
+}
+
+/// A line without its thread.
+enum StraceLine<'l> {
+    Whole(Called),
+    Begun(&'l str),
+    Resumed(&'l str),
+    Signal(String),
+    End(Ended),
+    Remark,
+    Other,
+}
+
+impl<'l> StraceLine<'l> {
+    fn of(body: &'l str) -> Self {
+        if let Some(rest) = body.strip_prefix("--- ") {
+            let name = rest.split([' ', '{']).next().unwrap_or(rest);
+            return if name == "stopped" { Self::Remark } else { Self::Signal(name.to_owned()) };
+        }
+        if let Some(rest) = body.strip_prefix("+++ ") {
+            return end(rest).map_or(Self::Remark, Self::End);
+        }
+        if body.starts_with("strace: ") {
+            return Self::Remark;
+        }
+        if let Some(rest) = body.strip_prefix("<... ") {
+            return rest.split_once(" resumed>").map_or(Self::Other, |(_, rest)| Self::Resumed(rest));
+        }
+        if let Some(start) = body.strip_suffix("<unfinished ...>").or_else(|| body.strip_suffix("<unfinished ...>)")) {
+            return if name_of(start).is_some() { Self::Begun(start.trim_end()) } else { Self::Other };
+        }
+        called(body).map_or(Self::Other, Self::Whole)
+    }
+}
+
+fn end(text: &str) -> Option<Ended> {
+    if let Some(status) = text.strip_prefix("exited with ") {
+        return Some(Ended::Exit(status.split(' ').next()?.parse().ok()?));
+    }
+    Some(Ended::Signal(text.strip_prefix("killed by ")?.split(' ').next()?.to_owned()))
+}
+
+/// The name in front of the arguments.
+fn name_of(text: &str) -> Option<(&str, &str)> {
+    let (name, rest) = text.split_once('(')?;
+    let is_name = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    is_name(name).then_some((name, rest))
+}
+
+/// A call with its answer: `read(3, "x"..., 10) = 1 <0.000012>`.
+fn called(body: &str) -> Option<Called> {
+    let (name, rest) = name_of(body)?;
+    let (tokens, behind) = arguments(rest)?;
+    let answer = behind.trim_start().strip_prefix('=')?.trim_start();
+    let known = syscalls::by_name(name);
+    let kind = |at: usize| known.and_then(|known| known.args.get(at)).map(|arg| arg.kind);
+    let operand = |(at, token): (usize, &&str)| match named(token) {
+        // strace writes clone(2) with the names of its arguments, in another order.
+        Some(_) if matches!(known.map(|known| known.name), Some("clone" | "clone3")) => Operand::default(),
+        Some(value) => Operand::of_strace(kind(at), value),
+        None => Operand::of_strace(kind(at), token),
+    };
+    let mut args: Vec<Operand> = tokens.iter().enumerate().map(operand).collect();
+    let pids = known.filter(|known| known.name == "clone");
+    if let Some(first) = args.first_mut().filter(|_| pids.is_some()) {
+        first.written = tokens.iter().find_map(|token| token.strip_prefix("flags=")).map(str::to_owned);
+    }
+    let end = body.len() - behind.len();
+    // What is restored behind a handler is a register of the program, no answer.
+    let answer = if name == "rt_sigreturn" { Answer::None } else { answered(answer) };
+    Some(Called { known, name: name.to_owned(), args, answer, text: body[..end].to_owned() })
+}
+
+/// The value of `name=value`.
+fn named(token: &str) -> Option<&str> {
+    let (name, value) = token.split_once('=')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    is_name.then_some(value)
+}
+
+/// `3`, `0x7f00`, `-1 ENOENT (No such file or directory)`, `? ERESTARTSYS (To be restarted …)`, `?`, `3</etc/passwd>`.
+fn answered(text: &str) -> Answer {
+    let mut words = text.split([' ', '<']);
+    let (value, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    match (value, second) {
+        ("?", name) if name.starts_with("ERESTART") => Answer::Restart,
+        ("?", _) => Answer::None,
+        ("-1", name) if name.starts_with('E') => Answer::Error(name.to_owned()),
+        // The answer of umask(2) is octal.
+        _ => number(value).map_or(Answer::Unknown, |value| Answer::Value(value as i64)),
+    }
+}
+
+/// The arguments up to the bracket that ends them, and what follows it.
+fn arguments(text: &str) -> Option<(Vec<&str>, &str)> {
+    let (mut tokens, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_usize, false);
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'\\' if quoted => drop(bytes.next()),
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' if depth == 0 => {
+                let last = text.get(from..at)?.trim();
+                tokens.extend((!last.is_empty()).then_some(last));
+                return Some((tokens, text.get(at + 1..)?));
+            }
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => {
+                tokens.push(text.get(from..at)?.trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    None
+}

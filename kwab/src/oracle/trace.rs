@@ -1,0 +1,161 @@
+//! A run as the comparison sees it: threads, and the rows of each in their order.
+
+use std::collections::HashMap;
+
+use linux_abi::syscalls::Syscall;
+
+use super::operand::{Answer, Operand};
+
+/// Where a trace comes from, which decides what it can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Events of a recording of ours.
+    Recording,
+    /// The rings of recent calls in a dump: the end of each thread's calls only.
+    Rings,
+    /// The text that strace(1) prints.
+    Strace,
+}
+
+/// A run of a program.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    /// Where it comes from.
+    pub(super) origin: Origin,
+    /// Its threads in the order in which they appear.
+    pub(super) threads: Vec<Thread>,
+    /// What the trace is known to lack, for people: lost events, lines that could not be read.
+    pub(super) gaps: Vec<String>,
+    /// Where each thread lies in [`Self::threads`].
+    index: HashMap<u32, usize>,
+}
+
+/// A thread of the run.
+#[derive(Clone, Debug)]
+pub(super) struct Thread {
+    /// Its rows in the order in which they ended.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a thread.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// Its position in the run as a whole.
+    pub at: usize,
+    /// The call, signal or end that the row tells of.
+    pub what: What,
+}
+
+/// What a row tells of.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// A system call.
+    Call(Box<Called>),
+    /// A signal was delivered; what is done about it, where the trace says that.
+    Signal {
+        /// `SIGSEGV` and the like; `SIGRT` for real-time ones of a recording.
+        name: String,
+        /// Whether a handler runs or the process ends, as far as the trace says.
+        acts: Option<bool>,
+    },
+    /// The thread or its process ended.
+    End(Ended),
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With an exit status.
+    Exit(i64),
+    /// By a signal.
+    Signal(String),
+}
+
+/// A system call of a row.
+#[derive(Clone, Debug)]
+pub(super) struct Called {
+    /// What the table says about it; absent for names that Linux does not have.
+    pub known: Option<&'static Syscall>,
+    /// What Linux calls it, or the kernel that recorded it.
+    pub name: String,
+    /// Its arguments, as many as the trace shows.
+    pub args: Vec<Operand>,
+    /// What it returned.
+    pub answer: Answer,
+    /// The call as the trace shows it, without its answer.
+    pub text: String,
+}
+
+impl Trace {
+    /// An empty trace.
+    pub(super) fn new(origin: Origin) -> Self {
+        Self { origin, threads: Vec::new(), gaps: Vec::new(), index: HashMap::new() }
+    }
+
+    /// Adds a row to a thread.
+    pub(super) fn push(&mut self, tid: u32, at: usize, what: What) {
+        let at_thread = *self.index.entry(tid).or_insert(self.threads.len());
+        if at_thread == self.threads.len() {
+            self.threads.push(Thread { rows: Vec::new() });
+        }
+        self.threads[at_thread].rows.push(Row { at, what });
+    }
+
+    /// The thread with this number.
+    pub(super) fn thread(&self, tid: u32) -> Option<&Thread> {
+        self.threads.get(*self.index.get(&tid)?)
+    }
+
+    /// System calls in the whole trace.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        let rows = self.threads.iter().flat_map(|thread| &thread.rows);
+        rows.filter(|row| matches!(row.what, What::Call(_))).count()
+    }
+
+    /// The first thread that executes `program` (its path, or the last part of it), and the row in which it does;
+    /// without a name, the first that executes anything, else the first thread.
+    pub(super) fn root(&self, program: Option<&str>) -> Option<(&Thread, usize)> {
+        let mut execs: Vec<(usize, &Thread, usize)> = Vec::new();
+        for thread in &self.threads {
+            let found = thread.rows.iter().position(|row| match &row.what {
+                What::Call(call) => call.executes(program),
+                _ => false,
+            });
+            execs.extend(found.map(|row| (thread.rows[row].at, thread, row)));
+        }
+        let first = execs.into_iter().min_by_key(|exec| exec.0).map(|exec| (exec.1, exec.2));
+        first.or_else(|| program.is_none().then(|| self.threads.first().map(|thread| (thread, 0))).flatten())
+    }
+}
+
+impl Called {
+    /// Whether the call executed this program.
+    fn executes(&self, program: Option<&str>) -> bool {
+        let path = match self.name.as_str() {
+            "execve" => self.args.first(),
+            "execveat" => self.args.get(1),
+            _ => return false,
+        };
+        if matches!(self.answer, Answer::Error(_)) {
+            return false;
+        }
+        let Some(program) = program.map(str::as_bytes) else { return true };
+        path.and_then(|path| path.text.as_ref()).is_some_and(|text| {
+            let last = text.bytes.rsplit(|byte| *byte == b'/').next();
+            if text.cut { program.starts_with(&text.bytes) } else { text.bytes == program || last == Some(program) }
+        })
+    }
+
+    /// The path that the program executes, when it executes one.
+    pub(super) fn executed(&self) -> Option<String> {
+        let at = usize::from(self.name == "execveat");
+        let text = self.args.get(at)?.text.as_ref()?;
+        self.executes(None).then(|| String::from_utf8_lossy(&text.bytes).into_owned())
+    }
+
+    /// The call and its answer as strace writes them.
+    pub(super) fn line(&self) -> String {
+        format!("{} = {}", self.text, self.answer.shown(self.known))
+    }
+}
