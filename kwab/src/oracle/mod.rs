@@ -6,7 +6,7 @@
 //!  text of strace ─────────▶ strace ───┘
 //! ```
 //!
-//! A [`Trace`] has the threads of the program, each with its calls, signals and its end. The comparison pairs the
+//! A [`Trace`] has the threads of the program, each with its calls, signals and its end. [`compare()`] pairs the
 //! threads of both runs by the calls that made them, aligns their rows ([`crate::report::align`]), and looks at each
 //! pair: the arguments by what the system call table says they are, then the answer. Process ids, addresses and, where
 //! the runs began with other descriptors open, descriptors are compared up to renaming.
@@ -15,15 +15,19 @@
 //! program *asked*, the answer that misled it lay in memory that neither trace shows: the report names the calls before
 //! it that write to memory, nearest first.
 
-#[expect(dead_code, reason = "the comparison needs it")]
+mod compare;
 mod names;
-#[expect(dead_code, reason = "the comparison needs it")]
 mod operand;
 mod recorded;
+pub mod report;
 mod strace;
-#[expect(dead_code, reason = "the comparison needs it")]
+#[cfg(test)]
+mod tests;
+mod text;
 mod trace;
 
+pub use compare::{CompareOptions, compare};
 pub use recorded::of_dump;
 pub use strace::{is_strace, of_strace};
+pub use text::text;
 pub use trace::Trace;

@@ -1,0 +1,644 @@
+//! Pairs threads, aligns their rows, and looks at each pair of rows.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use linux_abi::flags::process;
+use linux_abi::syscalls::{ArgKind, ResultKind};
+
+use super::names::Names;
+use super::operand::{Answer, Same};
+use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
+use super::trace::{Called, Ended, Row, Thread, Trace, What};
+use crate::report::align::{align, fingerprint};
+
+/// Rows of the same calls that the report shows before a difference.
+const BEFORE: usize = 5;
+/// Calls that the report suspects.
+const SUSPECTS: usize = 5;
+/// Differences behind the first that the report shows.
+const LATER: usize = 20;
+/// Bytes of a thread's name in the report.
+const LONGEST_LABEL: usize = 64;
+/// Bytes of a path that decide which row is beside which; rings keep no more of some.
+const PATH_BYTES: usize = 16;
+
+/// Calls that differ from run to run without meaning: waits of libraries, and clocks.
+const NOISE: &[&str] =
+    &["futex", "sched_yield", "restart_syscall", "clock_gettime", "gettimeofday", "time", "getcpu", "times"];
+
+/// Calls whose answer is in memory.
+const IN_MEMORY: &[&str] = &[
+    "read",
+    "pread64",
+    "readv",
+    "preadv",
+    "preadv2",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "stat",
+    "fstat",
+    "lstat",
+    "newfstatat",
+    "statx",
+    "statfs",
+    "fstatfs",
+    "getdents",
+    "getdents64",
+    "getcwd",
+    "readlink",
+    "readlinkat",
+    "pipe",
+    "pipe2",
+    "socketpair",
+    "wait4",
+    "waitid",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "getsockopt",
+    "getsockname",
+    "getpeername",
+    "accept",
+    "accept4",
+    "uname",
+    "sysinfo",
+    "getrusage",
+    "getrlimit",
+    "prlimit64",
+    "clock_gettime",
+    "clock_getres",
+    "gettimeofday",
+    "times",
+    "getitimer",
+    "setitimer",
+    "timer_gettime",
+    "timer_settime",
+    "timerfd_gettime",
+    "timerfd_settime",
+    "nanosleep",
+    "clock_nanosleep",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigpending",
+    "rt_sigtimedwait",
+    "sigaltstack",
+    "getgroups",
+    "getresuid",
+    "getresgid",
+    "getxattr",
+    "lgetxattr",
+    "fgetxattr",
+    "listxattr",
+    "llistxattr",
+    "flistxattr",
+    "sched_getaffinity",
+    "sched_getparam",
+    "sched_getattr",
+    "sched_rr_get_interval",
+    "prctl",
+    "ioctl",
+    "fcntl",
+    "mincore",
+    "shmctl",
+    "semctl",
+    "msgctl",
+    "msgrcv",
+    "mq_timedreceive",
+    "mq_getsetattr",
+    "capget",
+    "process_vm_readv",
+    "get_robust_list",
+    "mmap",
+    "mremap",
+    "munmap",
+    "madvise",
+    "brk",
+];
+
+/// What is compared.
+#[derive(Clone, Debug, Default)]
+pub struct CompareOptions {
+    /// The program; without it the first that the good run executes.
+    pub program: Option<String>,
+}
+
+/// Compares two runs, which are called `good` and `bad` in the report after these paths.
+#[must_use]
+pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptions) -> OracleReport {
+    let mut report = OracleReport {
+        schema: SCHEMA,
+        good: side(good.0, good.1),
+        bad: side(bad.0, bad.1),
+        program: options.program.clone(),
+        verdict: Verdict::CannotTell,
+        first: None,
+        before: Vec::new(),
+        suspects: Vec::new(),
+        later_count: 0,
+        later: Vec::new(),
+        ends: Ends { good: None, bad: None },
+        calls_alike: 0,
+    };
+    let Some(root) = good.1.root(options.program.as_deref()) else { return report };
+    let executed = root.0.rows.get(root.1).and_then(|row| row.call()).and_then(Called::executed);
+    report.program = executed.or(report.program);
+    let base = |path: &str| path.rsplit('/').next().map(str::to_owned);
+    let other =
+        bad.1.root(report.program.as_deref()).or_else(|| bad.1.root(base(report.program.as_deref()?).as_deref()));
+    let Some(other) = other else { return report };
+    let mut runs = Runs::new(good.1, bad.1);
+    runs.queue.push_back(Pair {
+        label: "1".into(),
+        good: &root.0.rows[root.1..],
+        bad: &other.0.rows[other.1..],
+        fds: Names::default(),
+    });
+    while let Some(pair) = runs.queue.pop_front() {
+        runs.threads(pair);
+    }
+    report.ends = Ends { good: ended(&root.0.rows[root.1..]), bad: ended(&other.0.rows[other.1..]) };
+    runs.conclude(&mut report);
+    report
+}
+
+fn side(path: &str, trace: &Trace) -> Side {
+    Side {
+        path: path.to_owned(),
+        origin: trace.origin.into(),
+        threads: trace.threads.len(),
+        calls: trace.calls(),
+        gaps: trace.gaps.clone(),
+    }
+}
+
+/// The name of a thread's child; of a long line of children the end.
+fn labelled(parent: &str, number: u32) -> String {
+    match parent.rsplit_once('.').filter(|_| parent.len() > LONGEST_LABEL) {
+        Some((_, last)) => format!("….{last}.{number}"),
+        None => format!("{parent}.{number}"),
+    }
+}
+
+/// How the thread of these rows ended, in words.
+fn ended(rows: &[Row]) -> Option<String> {
+    rows.iter().rev().find_map(|row| match &row.what {
+        What::End(end) => Some(end.shown()),
+        _ => None,
+    })
+}
+
+/// Two threads that are compared.
+struct Pair<'t> {
+    label: String,
+    good: &'t [Row],
+    bad: &'t [Row],
+    fds: Names,
+}
+
+/// A row beside the other, or alone.
+type Beside<'t> = (Option<&'t Row>, Option<&'t Row>);
+
+/// A difference before it is put into words.
+struct Found<'t> {
+    /// When it happened in the bad run.
+    at: usize,
+    kind: DivergenceKind,
+    label: String,
+    argument: Option<&'static str>,
+    rows: Beside<'t>,
+    /// Which list of [`Runs::alike`], and how many of it were before.
+    before: (usize, usize),
+}
+
+struct Runs<'t> {
+    good: &'t Trace,
+    bad: &'t Trace,
+    queue: VecDeque<Pair<'t>>,
+    pids: Names,
+    /// Whether threads share descriptors, so that their numbers depend on who was first.
+    shares: bool,
+    /// Whether both runs began with the same descriptors open, so that numbers are compared as they are.
+    same_fds: Option<bool>,
+    /// Arguments of which both runs show the string.
+    shown: HashSet<(&'t str, usize)>,
+    found: Vec<Found<'t>>,
+    /// The calls of each pair of threads that were the same.
+    alike: Vec<Vec<&'t Called>>,
+}
+
+impl<'t> Runs<'t> {
+    fn new(good: &'t Trace, bad: &'t Trace) -> Self {
+        let of_good = shown(good);
+        let shown = shown(bad).intersection(&of_good).copied().collect();
+        let shares = calls(good).chain(calls(bad)).any(makes_threads);
+        Self {
+            good,
+            bad,
+            queue: VecDeque::new(),
+            pids: Names::default(),
+            shares,
+            same_fds: None,
+            shown,
+            found: Vec::new(),
+            alike: Vec::new(),
+        }
+    }
+
+    /// Compares two threads and queues their children.
+    fn threads(&mut self, mut pair: Pair<'t>) {
+        let good: Vec<&Row> = pair.good.iter().filter(|row| !row.is_noise()).collect();
+        let bad: Vec<&Row> = pair.bad.iter().filter(|row| !row.is_noise()).collect();
+        let prints = |rows: &[&'t Row]| rows.iter().map(|row| self.print(row)).collect::<Vec<_>>();
+        let (prints_good, prints_bad) = (prints(&good), prints(&bad));
+        let aligned = align(&prints_good, &prints_bad, &mut || true).unwrap_or_default();
+        let row = |rows: &[&'t Row], at: Option<u32>| at.and_then(|at| rows.get(at as usize).copied());
+        let besides = aligned.iter().map(|beside| (row(&good, beside.left), row(&bad, beside.right)));
+        let besides = paired(&besides.collect::<Vec<_>>());
+        let around = Around::of(&besides);
+        self.alike.push(Vec::new());
+        let mut children = 0;
+        for (at, beside) in besides.iter().enumerate() {
+            match *beside {
+                (Some(left), Some(right)) => {
+                    let child = self.rows(left, right, &mut pair);
+                    if let Some((here, there)) = child {
+                        children += 1;
+                        // What a child inherits is bound again where it is used first: a copy each would be too much.
+                        let (good, bad) = (&here.rows[..], &there.rows[..]);
+                        let label = labelled(&pair.label, children);
+                        self.queue.push_back(Pair { label, good, bad, fds: Names::default() });
+                    }
+                }
+                beside => self.alone(beside, at, &around, &pair.label),
+            }
+        }
+    }
+
+    /// What decides beside which row this one stands: the call, and the path that it is about.
+    fn print(&self, row: &Row) -> u64 {
+        fingerprint(&match &row.what {
+            What::Signal { name, .. } => format!("signal {name}"),
+            What::End(_) => "end".to_owned(),
+            What::Call(call) => {
+                let mut print = call.name.clone();
+                for (at, operand) in call.args.iter().enumerate() {
+                    let is_path = matches!(call.kind(at), Some(ArgKind::Path));
+                    if let Some(text) =
+                        operand.text.as_ref().filter(|_| is_path && self.shown.contains(&(&call.name, at)))
+                    {
+                        print.push(' ');
+                        print.push_str(&String::from_utf8_lossy(&text.bytes[..text.bytes.len().min(PATH_BYTES)]));
+                    }
+                }
+                print
+            }
+        })
+    }
+
+    /// Compares two rows; gives the threads that they made.
+    fn rows(&mut self, left: &'t Row, right: &'t Row, pair: &mut Pair<'t>) -> Option<(&'t Thread, &'t Thread)> {
+        match (&left.what, &right.what) {
+            (What::Call(good), What::Call(bad)) => {
+                if let Some((kind, argument)) = self.calls(good, bad, pair) {
+                    self.differs(kind, argument, (Some(left), Some(right)), right.at, &pair.label);
+                } else if let Some(alike) = self.alike.last_mut() {
+                    alike.push(bad);
+                }
+                let (here, there) = (good.made()?, bad.made()?);
+                self.pids.set(here, there);
+                self.good.thread(u32::try_from(here).ok()?).zip(self.bad.thread(u32::try_from(there).ok()?))
+            }
+            (What::End(good), What::End(bad)) if good != bad => {
+                self.differs(DivergenceKind::End, None, (Some(left), Some(right)), right.at, &pair.label);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    fn differs(
+        &mut self,
+        kind: DivergenceKind,
+        argument: Option<&'static str>,
+        rows: Beside<'t>,
+        at: usize,
+        label: &str,
+    ) {
+        let before = (self.alike.len() - 1, self.alike.last().map_or(0, Vec::len));
+        self.found.push(Found { at, kind, label: label.to_owned(), argument, rows, before });
+    }
+
+    /// What differs in two calls of one name, if anything does.
+    fn calls(
+        &mut self,
+        good: &Called,
+        bad: &Called,
+        pair: &mut Pair<'t>,
+    ) -> Option<(DivergenceKind, Option<&'static str>)> {
+        let args = good.known.map_or(&[][..], |known| known.args);
+        for ((arg, here), there) in args.iter().zip(&good.args).zip(&bad.args) {
+            let same = match (arg.kind, here.word, there.word) {
+                (ArgKind::Fd | ArgKind::DirFd, Some(here), Some(there)) => self.fds(here, there, pair),
+                (ArgKind::Pid, Some(here), Some(there)) => self.pids(here as i32, there as i32),
+                // Random bytes are meant to differ.
+                (ArgKind::Ptr, ..) if good.name == "getrandom" => Same::CannotTell,
+                _ => here.same(there, arg.kind),
+            };
+            if same == Same::No {
+                let is_answer = matches!(arg.kind, ArgKind::Ptr) && IN_MEMORY.contains(&good.name.as_str());
+                let kind = if is_answer { DivergenceKind::Memory } else { DivergenceKind::Argument };
+                return Some((kind, Some(arg.name)));
+            }
+        }
+        let same = match (&good.answer, &bad.answer) {
+            (Answer::Value(here), Answer::Value(there)) => self.values((good, *here), (bad, *there), pair),
+            (Answer::Error(here), Answer::Error(there)) => (here == there).into(),
+            (Answer::Value(_) | Answer::Error(_), Answer::None) if good.returns() => {
+                return Some((DivergenceKind::NotReturned, None));
+            }
+            (Answer::None, Answer::Value(_) | Answer::Error(_)) => (self.shares || !good.returns()).into(),
+            (Answer::Value(_), Answer::Error(_)) | (Answer::Error(_), Answer::Value(_)) => Same::No,
+            _ => Same::CannotTell,
+        };
+        (same == Same::No).then_some((DivergenceKind::Answer, None))
+    }
+
+    fn fds(&self, here: u64, there: u64, pair: &mut Pair<'t>) -> Same {
+        let (here, there) = (here as i32, there as i32);
+        match self.same_fds {
+            _ if here < 0 || there < 0 => (here == there).into(),
+            Some(true) if !self.shares => (here == there).into(),
+            Some(false) if !self.shares => pair.fds.same(here.into(), there.into()),
+            _ => Same::CannotTell,
+        }
+    }
+
+    /// Ids as arguments: 0 and -1 mean the same in every run, negative ones are groups.
+    fn pids(&mut self, here: i32, there: i32) -> Same {
+        if here.min(there) <= 0 && (here.max(there) > 0 || here.max(there) >= -1) {
+            return (here == there).into();
+        }
+        self.pids.same(i64::from(here).abs(), i64::from(there).abs())
+    }
+
+    fn values(&mut self, good: (&Called, i64), bad: (&Called, i64), pair: &mut Pair<'t>) -> Same {
+        let ((good, here), (bad, there)) = (good, bad);
+        match good.known.map(|known| known.result) {
+            Some(ResultKind::Fd) => {
+                let same = *self.same_fds.get_or_insert(here == there);
+                if same && !self.shares {
+                    return (here == there).into();
+                }
+                pair.fds.set(here, there);
+                Same::Yes
+            }
+            Some(ResultKind::Pid) if good.makes_a_process() => ((here > 0) == (there > 0)).into(),
+            Some(ResultKind::Pid) if here > 0 && there > 0 => self.pids.same(here, there),
+            Some(ResultKind::Address) => good
+                .is_as_asked(here)
+                .zip(bad.is_as_asked(there))
+                .map_or(Same::CannotTell, |(here, there)| (here == there).into()),
+            Some(ResultKind::Never) => Same::Yes,
+            _ => (here == there).into(),
+        }
+    }
+
+    /// A row that the other run has not.
+    fn alone(&mut self, (left, right): Beside<'t>, at: usize, around: &Around<'t>, label: &str) {
+        let Some(row) = left.or(right) else { return };
+        let kind = match &row.what {
+            What::End(_) => return,
+            What::Signal { name, acts } => {
+                // Where a signal stands between two calls depends on time; strace shows ignored ones too.
+                let others = &around.signals[usize::from(left.is_some())];
+                if others.contains(name.as_str()) || acts != &Some(true) {
+                    return;
+                }
+                DivergenceKind::Signal
+            }
+            What::Call(call) => {
+                let mut neighbours = around.beside[at].iter().flatten().filter_map(|row| row.call());
+                // A program that polls asks as often as it has time for.
+                if neighbours.any(|other| other.text == call.text && other.answer == call.answer) {
+                    return;
+                }
+                if left.is_some() { DivergenceKind::Missing } else { DivergenceKind::Extra }
+            }
+        };
+        self.differs(kind, None, (left, right), around.next[at], label);
+    }
+
+    /// Sorts what was found by time and puts it into words.
+    fn conclude(mut self, report: &mut OracleReport) {
+        self.found.sort_by_key(|found| found.at);
+        report.calls_alike = self.alike.iter().map(Vec::len).sum();
+        report.verdict = match (self.found.is_empty(), report.calls_alike) {
+            (false, _) => Verdict::Differs,
+            (true, 0) => Verdict::CannotTell,
+            (true, _) => Verdict::Same,
+        };
+        let Some((first, later)) = self.found.split_first() else { return };
+        let divergence = first.divergence();
+        let alike = &self.alike[first.before.0][..first.before.1];
+        report.before = alike[alike.len().saturating_sub(BEFORE)..].iter().map(|call| call.line()).collect();
+        if !divergence.is_of_kernel() {
+            let suspects = alike.iter().rev().filter(|call| IN_MEMORY.contains(&call.name.as_str()));
+            report.suspects = suspects.take(SUSPECTS).map(|call| call.line()).collect();
+        }
+        report.first = Some(divergence);
+        report.later_count = later.len();
+        report.later = later.iter().take(LATER).map(Found::divergence).collect();
+    }
+}
+
+/// Puts calls of one name beside each other that the alignment left alone between two pairs.
+fn paired<'t>(besides: &[Beside<'t>]) -> Vec<Beside<'t>> {
+    let mut out = Vec::with_capacity(besides.len());
+    let (mut left, mut right): (Vec<&Row>, Vec<&Row>) = (Vec::new(), Vec::new());
+    for beside in besides.iter().copied().map(Some).chain([None]) {
+        match beside {
+            Some((Some(row), None)) => left.push(row),
+            Some((None, Some(row))) => right.push(row),
+            whole => {
+                gap(&mut out, &left, &right);
+                (left, right) = (Vec::new(), Vec::new());
+                out.extend(whole);
+            }
+        }
+    }
+    out
+}
+
+fn gap<'t>(out: &mut Vec<Beside<'t>>, left: &[&'t Row], right: &[&'t Row]) {
+    let mut by_name: HashMap<&str, VecDeque<usize>> = HashMap::new();
+    for (at, row) in right.iter().enumerate() {
+        if let Some(call) = row.call() {
+            by_name.entry(&call.name).or_default().push_back(at);
+        }
+    }
+    let mut from = 0;
+    for row in left {
+        let mut same = row.call().and_then(|call| by_name.get_mut(call.name.as_str()));
+        let at = same.as_mut().and_then(|places| {
+            while places.front().is_some_and(|at| *at < from) {
+                places.pop_front();
+            }
+            places.pop_front()
+        });
+        let Some(at) = at else {
+            out.push((Some(*row), None));
+            continue;
+        };
+        out.extend(right[from..at].iter().map(|row| (None, Some(*row))));
+        out.push((Some(*row), Some(right[at])));
+        from = at + 1;
+    }
+    out.extend(right[from..].iter().map(|row| (None, Some(*row))));
+}
+
+/// What each row that stands alone has to know of those around it.
+struct Around<'t> {
+    /// The row before and the row behind, on the side of the row.
+    beside: Vec<[Option<&'t Row>; 2]>,
+    /// When the next row of the bad run happened.
+    next: Vec<usize>,
+    /// The signals of the good run and of the bad one.
+    signals: [HashSet<&'t str>; 2],
+}
+
+impl<'t> Around<'t> {
+    fn of(besides: &[Beside<'t>]) -> Self {
+        let mut around = Self {
+            beside: vec![[None; 2]; besides.len()],
+            next: vec![usize::MAX; besides.len()],
+            signals: [HashSet::new(), HashSet::new()],
+        };
+        let mut last: [Option<&Row>; 2] = [None; 2];
+        for (at, (left, right)) in besides.iter().enumerate() {
+            let side = usize::from(left.is_none());
+            around.beside[at][0] = last[side];
+            last = [left.or(last[0]), right.or(last[1])];
+            for (rows, signals) in [left, right].into_iter().zip(&mut around.signals) {
+                if let Some(What::Signal { name, .. }) = rows.map(|row| &row.what) {
+                    signals.insert(name);
+                }
+            }
+        }
+        last = [None; 2];
+        let mut when = usize::MAX;
+        for (at, (left, right)) in besides.iter().enumerate().rev() {
+            let side = usize::from(left.is_none());
+            around.beside[at][1] = last[side];
+            last = [left.or(last[0]), right.or(last[1])];
+            when = right.map_or(when, |row| row.at);
+            around.next[at] = when;
+        }
+        around
+    }
+}
+
+fn calls(trace: &Trace) -> impl Iterator<Item = &Called> {
+    trace.threads.iter().flat_map(|thread| &thread.rows).filter_map(Row::call)
+}
+
+/// The arguments of which a trace shows strings.
+fn shown(trace: &Trace) -> HashSet<(&str, usize)> {
+    let texts = |call: &Called| {
+        let shown = call.args.iter().enumerate().filter(|(_, arg)| arg.text.is_some());
+        shown.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    calls(trace).flat_map(|call| texts(call).into_iter().map(|at| (call.name.as_str(), at))).collect()
+}
+
+/// Whether a call makes a thread, which shares the descriptors.
+fn makes_threads(call: &Called) -> bool {
+    match call.name.as_str() {
+        "clone" => call.args.first().is_some_and(|flags| {
+            flags.word.is_some_and(|word| word & process::CLONE_FILES != 0)
+                || flags.written.as_ref().is_some_and(|words| words.contains("CLONE_FILES"))
+        }),
+        "clone3" => true,
+        _ => false,
+    }
+}
+
+impl Row {
+    /// The call of the row.
+    pub(super) fn call(&self) -> Option<&Called> {
+        if let What::Call(call) = &self.what { Some(call) } else { None }
+    }
+
+    fn is_noise(&self) -> bool {
+        self.call().is_some_and(|call| {
+            call.answer == Answer::Restart
+                || NOISE.contains(&call.name.as_str()) && !matches!(call.answer, Answer::Error(_))
+                || call.name == "futex"
+        })
+    }
+}
+
+impl Called {
+    fn kind(&self, at: usize) -> Option<ArgKind> {
+        Some(self.known?.args.get(at)?.kind)
+    }
+
+    /// Whether the call comes back to the program at all.
+    fn returns(&self) -> bool {
+        !matches!(self.name.as_str(), "exit" | "exit_group" | "rt_sigreturn")
+    }
+
+    fn makes_a_process(&self) -> bool {
+        matches!(self.name.as_str(), "clone" | "clone3" | "fork" | "vfork")
+    }
+
+    /// The process or thread that the call made.
+    fn made(&self) -> Option<i64> {
+        self.answer.value().filter(|pid| *pid > 0 && self.makes_a_process())
+    }
+
+    /// Whether an address is the one that was asked for; `None` when none was asked for.
+    fn is_as_asked(&self, address: i64) -> Option<bool> {
+        let asked = self.args.first()?.word.filter(|word| *word != 0)?;
+        Some(asked == address as u64)
+    }
+}
+
+impl Ended {
+    fn shown(&self) -> String {
+        match self {
+            Self::Exit(status) => format!("exit status {status}"),
+            Self::Signal(name) => format!("killed by {name}"),
+        }
+    }
+}
+
+impl Found<'_> {
+    fn divergence(&self) -> Divergence {
+        let line = |row: Option<&Row>| {
+            row.map(|row| match &row.what {
+                What::Call(call) => call.line(),
+                What::Signal { name, .. } => name.clone(),
+                What::End(end) => end.shown(),
+            })
+        };
+        let row = self.rows.0.or(self.rows.1);
+        let name = row.map_or_else(String::new, |row| match &row.what {
+            What::Call(call) => call.name.clone(),
+            What::Signal { name, .. } => name.clone(),
+            What::End(_) => "end".to_owned(),
+        });
+        Divergence {
+            kind: self.kind,
+            thread: self.label.clone(),
+            name,
+            argument: self.argument.map(str::to_owned),
+            good: line(self.rows.0),
+            bad: line(self.rows.1),
+        }
+    }
+}

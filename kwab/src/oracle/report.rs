@@ -1,0 +1,188 @@
+//! What a comparison of two runs found, in words and as the JSON that `kwab oracle --json` prints.
+//!
+//! The form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::trace::Origin;
+
+/// The version of the form.
+pub const SCHEMA: u32 = 1;
+
+/// What `kwab oracle --json` prints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct OracleReport {
+    /// Version of this form.
+    pub schema: u32,
+    /// The run that is taken for right.
+    pub good: Side,
+    /// The run that is judged.
+    pub bad: Side,
+    /// The program whose runs were compared; absent when no thread executes one.
+    pub program: Option<String>,
+    /// What was found.
+    pub verdict: Verdict,
+    /// The first difference.
+    pub first: Option<Divergence>,
+    /// Calls just before the first difference that were the same in both runs, as `bad` shows them.
+    pub before: Vec<String>,
+    /// Calls before it whose answer lies in memory, which the traces do not show, nearest first. Present when the
+    /// program itself did something else, so that an earlier answer must have misled it.
+    pub suspects: Vec<String>,
+    /// How many differences follow the first.
+    pub later_count: usize,
+    /// The first of those that follow.
+    pub later: Vec<Divergence>,
+    /// How the program ended in either run.
+    pub ends: Ends,
+    /// How many calls were the same in both runs.
+    pub calls_alike: usize,
+}
+
+/// One of the two runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Side {
+    /// Where the run was read from, as it was given.
+    pub path: String,
+    /// What the file is.
+    pub origin: TraceOrigin,
+    /// Threads of the program.
+    pub threads: usize,
+    /// System calls of all threads in the trace.
+    pub calls: usize,
+    /// What the trace is known to lack.
+    pub gaps: Vec<String>,
+}
+
+/// Where a trace comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceOrigin {
+    /// Events of system calls in a recording.
+    Recording,
+    /// Rings of recent calls in a dump: only the end of each thread's calls.
+    Rings,
+    /// Text of strace(1).
+    Strace,
+}
+
+/// What the comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// No call, signal or end differs.
+    Same,
+    /// A call, a signal or an end differs; [`OracleReport::first`] says which.
+    Differs,
+    /// The program is not in both traces, or one of them has no calls of it.
+    CannotTell,
+}
+
+/// How the program ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Ends {
+    /// In the good run; absent when the trace does not show it.
+    pub good: Option<String>,
+    /// In the bad run.
+    pub bad: Option<String>,
+}
+
+/// A pair of rows that differs, or a row that one run lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Divergence {
+    /// Which part of the row is another.
+    pub kind: DivergenceKind,
+    /// The thread, by the order in which threads were made: `1`, its second child `1.2`.
+    pub thread: String,
+    /// The system call, or the signal.
+    pub name: String,
+    /// The argument that differs, by its name in the manual page.
+    pub argument: Option<String>,
+    /// The row of the good run; absent when it has none.
+    pub good: Option<String>,
+    /// The row of the bad run; absent when it has none.
+    pub bad: Option<String>,
+}
+
+/// What differs in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DivergenceKind {
+    /// The same question was answered otherwise.
+    Answer,
+    /// The same question was answered alike, but other bytes were written to the program's memory.
+    Memory,
+    /// The call did not return.
+    NotReturned,
+    /// The program asked with another argument.
+    Argument,
+    /// The program did not make this call.
+    Missing,
+    /// It made a call that the good run has not.
+    Extra,
+    /// A signal that is in one run only.
+    Signal,
+    /// It ended in another way.
+    End,
+}
+
+impl From<Origin> for TraceOrigin {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Recording => Self::Recording,
+            Origin::Rings => Self::Rings,
+            Origin::Strace => Self::Strace,
+        }
+    }
+}
+
+impl TraceOrigin {
+    /// The word for people.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recording => "recording",
+            Self::Rings => "recent calls of a dump",
+            Self::Strace => "strace",
+        }
+    }
+}
+
+impl Divergence {
+    /// The difference as a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let (name, argument) = (&self.name, self.argument.as_deref().unwrap_or("an argument"));
+        match self.kind {
+            DivergenceKind::Answer => {
+                let answer = |row: &Option<String>| row.as_deref().map_or("?", answer_of).to_owned();
+                format!("{name} returned {}; in the good run {}", answer(&self.bad), answer(&self.good))
+            }
+            DivergenceKind::Memory => format!("{name} wrote other bytes to {argument}"),
+            DivergenceKind::NotReturned => format!("{name} did not return; in the good run it did"),
+            DivergenceKind::Argument => format!("{name} was called with another {argument}"),
+            DivergenceKind::Missing => format!("{name} was not called; in the good run it was"),
+            DivergenceKind::Extra => format!("{name} was called; in the good run it was not"),
+            DivergenceKind::Signal if self.bad.is_none() => {
+                format!("{name} was not delivered; in the good run it was")
+            }
+            DivergenceKind::Signal => format!("{name} was delivered; in the good run it was not"),
+            DivergenceKind::End => "the program ended in another way".to_owned(),
+        }
+    }
+
+    /// Whether the kernel's answer differs, so that the call itself is the place to look at.
+    #[must_use]
+    pub fn is_of_kernel(&self) -> bool {
+        matches!(
+            self.kind,
+            DivergenceKind::Answer | DivergenceKind::Memory | DivergenceKind::NotReturned | DivergenceKind::Signal
+        )
+    }
+}
+
+/// The answer at the end of a row.
+fn answer_of(row: &str) -> &str {
+    row.rfind(" = ").map_or(row, |at| &row[at + 3..])
+}

@@ -1,0 +1,275 @@
+//! Runs written as text of strace or as events, and what comparing them must say.
+
+use super::operand::{Answer, Operand, Same};
+use super::report::{DivergenceKind, OracleReport, TraceOrigin, Verdict};
+use super::trace::What;
+use super::{CompareOptions, Trace, compare, is_strace, of_dump, of_strace, text};
+use crate::import::{Options as ImportOptions, import};
+use crate::model::{Depth, Dump};
+use linux_abi::syscalls::ArgKind;
+
+fn judged(good: &Trace, bad: &Trace) -> OracleReport {
+    compare(("good", good), ("bad", bad), &CompareOptions::default())
+}
+
+fn both(good: &str, bad: &str) -> OracleReport {
+    judged(&of_strace(good.as_bytes()), &of_strace(bad.as_bytes()))
+}
+
+/// A recording as our kernel prints it: `entry PID nr args…`, `exit PID nr result texts…`, or an event as it is.
+fn recorded(rows: &[&str]) -> Trace {
+    let mut log = String::new();
+    for (seq, row) in rows.iter().enumerate() {
+        log.push_str(&format!("DBG {{\"seq\":{seq},\"cpu\":0,\"ns\":{},{row}}}\n", seq * 1000));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ImportOptions { source: "serial.log".into(), folder: Some(folder.path().to_owned()) };
+    let (_, dumps) = import(log.as_bytes(), &options, &mut |_| ()).expect("imported");
+    let mut bytes = Vec::new();
+    dumps.into_iter().next().and_then(|dump| dump.file).expect("a dump").copy_to(&mut bytes).expect("copied");
+    let file = crate::model::DumpFile::from_bytes(bytes).expect("sound");
+    of_dump(&Dump::load(file, Depth::Export))
+}
+
+fn entry(pid: u32, nr: u32, args: [u64; 6]) -> String {
+    let args: Vec<_> = args.iter().map(|arg| format!("\"{arg:#x}\"")).collect();
+    format!("\"type\":\"syscall_entry\",\"pid\":{pid},\"nr\":{nr},\"args\":[{}]", args.join(","))
+}
+
+fn exit(pid: u32, nr: u32, result: i64, more: &str) -> String {
+    format!("\"type\":\"syscall_exit\",\"pid\":{pid},\"nr\":{nr},\"result\":{result}{more}")
+}
+
+const START: &str = "7 execve(\"/bin/p\", [\"p\"], 0x7ffc0 /* 3 vars */) = 0\n";
+
+#[test]
+fn the_first_answer_of_the_kernel_that_differs_is_named_with_what_follows() {
+    let good = format!(
+        "{START}7 open(\"/etc/x\", O_RDONLY|O_CLOEXEC) = 3\n7 fcntl(3, F_GETFD) = 0x1 (flags FD_CLOEXEC)\n\
+         7 write(1, \"yes\\n\", 4) = 4\n7 exit_group(0) = ?\n7 +++ exited with 0 +++\n"
+    );
+    let bad = good.replace("= 0x1 (flags FD_CLOEXEC)", "= 0").replace("\"yes\\n\", 4) = 4", "\"no\\n\", 3) = 3");
+    let report = both(&good, &bad.replace("7 ", "31 "));
+    let first = report.first.as_ref().expect("a difference");
+    assert_eq!((report.verdict, first.kind, first.name.as_str()), (Verdict::Differs, DivergenceKind::Answer, "fcntl"));
+    assert_eq!(first.sentence(), "fcntl returned 0; in the good run 1");
+    assert_eq!((report.later_count, report.later[0].kind), (1, DivergenceKind::Argument));
+    assert_eq!(report.before.len(), 2);
+    assert!(report.suspects.is_empty());
+    assert_eq!(both(&good, &good).verdict, Verdict::Same);
+    assert!(text(&report).contains("first difference: fcntl returned 0; in the good run 1"));
+}
+
+#[test]
+fn a_program_that_was_misled_points_at_the_calls_that_write_to_memory() {
+    let good = format!("{START}7 stat(\"/a\", 0x7ffe) = 0\n7 getpid() = 7\n7 chmod(\"/a\", 0600) = 0\n");
+    let report = both(&good, &good.replace("chmod(\"/a\", 0600)", "chmod(\"/a\", 0644)"));
+    let first = report.first.expect("a difference");
+    assert_eq!((first.kind, first.argument.as_deref()), (DivergenceKind::Argument, Some("mode")));
+    assert_eq!(report.suspects, ["stat(\"/a\", 0x7ffe) = 0"]);
+}
+
+#[test]
+fn processes_addresses_and_names_of_temporary_files_are_renamed() {
+    let run = |pid: u32, child: u32, at: &str, name: &str| {
+        format!(
+            "{pid} execve(\"/bin/p\", [\"p\"], NULL) = 0\n\
+             {pid} mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, -1, 0) = {at}\n\
+             {pid} munmap({at}, 4096) = 0\n{pid} mkdir(\"/tmp/x-{name}\", 0700) = 0\n{pid} fork() = {child}\n\
+             {child} kill({pid}, SIGUSR1) = 0\n{pid} --- SIGUSR1 {{si_signo=SIGUSR1, si_pid={child}}} ---\n\
+             {child} exit_group(3) = ?\n{child} +++ exited with 3 +++\n\
+             {pid} wait4({child}, [{{WIFEXITED(s) && WEXITSTATUS(s) == 3}}], 0, NULL) = {child}\n\
+             {pid} wait4(-1, NULL, 0, NULL) = -1 ECHILD (No child processes)\n"
+        )
+    };
+    let good = run(10, 11, "0x7f10", "aB3dE6");
+    assert_eq!(both(&good, &run(200, 207, "0x7e80", "Zz1Yy2")).first, None);
+    // Another process than the one that was made is not a renaming.
+    let wrong = run(200, 207, "0x7e80", "aB3dE6").replace("wait4(207, [", "wait4(200, [");
+    assert_eq!(both(&good, &wrong).first.expect("a difference").argument.as_deref(), Some("pid"));
+    // A hint that was followed in one run only is another answer.
+    let hint = good.replace("mmap(NULL, ", "mmap(0x7f10, ");
+    let elsewhere = hint.replace(" = 0x7f10\n10 munmap(0x7f10", " = 0x9990\n10 munmap(0x9990");
+    assert_eq!(both(&hint, &elsewhere).first.expect("a difference").name, "mmap");
+}
+
+#[test]
+fn descriptors_are_compared_as_numbers_unless_the_runs_began_with_others_open() {
+    let run = |first: u32, second: u32| {
+        format!(
+            "{START}7 open(\"/a\", O_RDONLY) = {first}\n7 dup({first}) = {second}\n7 close({second}) = 0\n\
+             7 close({first}) = 0\n"
+        )
+    };
+    assert_eq!(both(&run(3, 4), &run(5, 9)).first, None);
+    let report = both(&run(3, 4), &run(3, 5));
+    assert_eq!(report.first.expect("a difference").name, "dup");
+}
+
+#[test]
+fn unfinished_calls_are_joined_and_a_call_that_never_returns_is_a_difference() {
+    let good = "5 execve(\"/p\", [\"p\"], NULL) = 0\n5 fork() = 6\n5 wait4(6, <unfinished ...>\n6 exit_group(0) = ?\n\
+                6 +++ exited with 0 +++\n5 <... wait4 resumed>NULL, 0, NULL) = 6\n5 exit_group(0) = ?\n\
+                5 +++ exited with 0 +++\n";
+    let trace = of_strace(good.as_bytes());
+    assert_eq!((trace.calls(), trace.gaps.len()), (5, 0));
+    let hung = "5 execve(\"/p\", [\"p\"], NULL) = 0\n5 fork() = 6\n5 wait4(6, <unfinished ...>\n6 exit_group(0) = ?\n\
+                6 +++ exited with 0 +++\n5 +++ killed by SIGKILL +++\n";
+    let report = both(good, hung);
+    let first = report.first.expect("a difference");
+    assert_eq!((first.kind, first.name.as_str()), (DivergenceKind::NotReturned, "wait4"));
+    assert_eq!(report.ends.bad.as_deref(), Some("killed by SIGKILL"));
+}
+
+#[test]
+fn a_recording_is_compared_with_strace_where_both_show_something() {
+    let rows = |mode: u64, result: i64| {
+        [
+            entry(1, 59, [0x1000, 0, 0, 0, 0, 0]),
+            exit(1, 59, 0, ",\"text0\":\"/sbin/runner\""),
+            entry(1, 57, [0; 6]),
+            exit(1, 57, 2, ""),
+            entry(2, 59, [0x1000, 0x2000, 0x3000, 0, 0, 0]),
+            exit(2, 59, 0, ",\"text0\":\"/bin/p\""),
+            entry(2, 257, [0xffff_ff9c, 0x1000, 0x241, mode, 0, 0]),
+            exit(2, 257, result, ",\"text1\":\"/tmp/a-name-that-is-\",\"texts_cut\":2"),
+            entry(2, 231, [0; 6]),
+            "\"type\":\"process_exit\",\"pid\":2,\"status\":0,\"by_signal\":false".to_owned(),
+        ]
+    };
+    let strace = of_strace(
+        b"9 execve(\"/bin/p\", [\"p\"], 0x7f /* 2 vars */) = 0\n\
+          9 openat(AT_FDCWD, \"/tmp/a-name-that-is-long\", O_WRONLY|O_CREAT|O_TRUNC, 0640) = 3\n\
+          9 exit_group(0) = ?\n9 +++ exited with 0 +++\n",
+    );
+    let against = |rows: &[String]| judged(&strace, &recorded(&rows.iter().map(String::as_str).collect::<Vec<_>>()));
+    let report = against(&rows(0o640, 3));
+    assert_eq!((report.first, report.calls_alike), (None, 3));
+    assert_eq!((report.good.origin, report.bad.origin), (TraceOrigin::Strace, TraceOrigin::Recording));
+    assert_eq!(report.ends.bad.as_deref(), Some("exit status 0"));
+    assert_eq!(against(&rows(0o644, 3)).first.expect("a difference").argument.as_deref(), Some("mode"));
+    let report = against(&rows(0o640, -13));
+    assert_eq!(report.first.expect("a difference").sentence(), "openat returned -1 EACCES; in the good run 3");
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_no_difference() {
+    let good = format!(
+        "{START}7 clock_gettime(CLOCK_REALTIME, 0x7f) = 0\n7 futex(0x7f, FUTEX_WAKE, 1) = 0\n\
+         7 getrandom(\"abc\", 3, 0) = 3\n7 nanosleep({{tv_sec=0, tv_nsec=1000}}, NULL) = 0\n\
+         7 --- SIGCHLD {{si_signo=SIGCHLD}} ---\n\
+         7 read(3, 0x7ff, 1) = ? ERESTARTSYS (To be restarted if SA_RESTART is set)\n7 read(3, \"x\", 1) = 1\n"
+    );
+    let bad = format!(
+        "{START}7 getrandom(\"xyz\", 3, 0) = 3\n7 nanosleep({{tv_sec=0, tv_nsec=1000}}, NULL) = 0\n\
+         7 nanosleep({{tv_sec=0, tv_nsec=1000}}, NULL) = 0\n7 read(3, \"x\", 1) = 1\n"
+    );
+    assert_eq!(both(&good, &bad).first, None);
+    let report = both(&good, &bad.replace("read(3, \"x\"", "read(3, \"y\""));
+    assert_eq!(report.first.expect("a difference").kind, DivergenceKind::Memory);
+}
+
+#[test]
+fn a_program_that_is_not_in_both_runs_cannot_be_compared() {
+    let good = of_strace(START.as_bytes());
+    let bad = of_strace(b"7 execve(\"/bin/q\", [\"q\"], NULL) = 0\n7 getpid() = 7\n");
+    assert_eq!(judged(&good, &bad).verdict, Verdict::CannotTell);
+    assert_eq!(judged(&of_strace(b""), &bad).verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn text_is_strace_when_most_of_its_first_lines_are() {
+    assert!(is_strace(START.as_bytes()));
+    assert!(is_strace(b"[pid   12] 10:02:03.5 close(3) = 0 <0.000010>\n"));
+    assert!(is_strace(b"execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 5 vars */) = 0\nbrk(NULL) = 0x5555\n"));
+    assert!(!is_strace(b"[    0.91] Kernel panic - not syncing: x\nCall Trace:\n"));
+    assert!(!is_strace(b"DBG {\"type\":\"syscall_exit\",\"pid\":1}\n"));
+    assert!(!is_strace(b"\x00\x01KWAB") && !is_strace(b""));
+}
+
+#[test]
+fn lines_that_are_no_call_are_counted_with_the_place_of_the_first() {
+    let trace = of_strace(b"7 getpid() = 7\nhello\n7 write(1, \"unterminated\n7 +++ exited with 0 +++\n");
+    assert_eq!(trace.gaps, ["2 lines could not be read, the first is line 2"]);
+    assert_eq!(trace.calls(), 1);
+}
+
+#[test]
+fn operands_of_registers_and_of_text_compare_by_what_they_are() {
+    let register = |word: u64| Operand::of_register(Some(word), None);
+    let of = |kind, token| Operand::of_strace(Some(kind), token);
+    assert_eq!(register(0o1101).same(&of(ArgKind::Mode, "01101"), ArgKind::Mode), Same::Yes);
+    assert_eq!(register(0).same(&of(ArgKind::Ptr, "NULL"), ArgKind::Ptr), Same::Yes);
+    assert_eq!(register(0x7f00).same(&of(ArgKind::Ptr, "{st_mode=S_IFREG|0644}"), ArgKind::Ptr), Same::CannotTell);
+    assert_eq!(register(0).same(&of(ArgKind::Ptr, "{st_mode=S_IFREG|0644}"), ArgKind::Ptr), Same::No);
+    assert_eq!(register(10).same(&of(ArgKind::Signal, "SIGUSR1"), ArgKind::Signal), Same::Yes);
+    assert_eq!(of(ArgKind::Fd, "3</etc/passwd>").word, Some(3));
+    assert_eq!(of(ArgKind::Str, r#""a\33\n\x41"..."#).text.map(|text| text.bytes), Some(b"a\x1b\nA".to_vec()));
+    assert_eq!(of(ArgKind::Ptr, r#"["sh", "-c"]"#).text.map(|text| text.bytes), Some(b"sh\0-c\0".to_vec()));
+    assert_eq!(Answer::of_register(-512), Answer::Restart);
+    assert_eq!(Answer::of_register(-11), Answer::Error("EAGAIN".into()));
+}
+
+#[test]
+fn hostile_text_is_read_in_time_and_never_panics() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let pieces = [
+        "7 ",
+        "read(",
+        "\"",
+        "\\",
+        "...",
+        "]",
+        "[",
+        "{",
+        ")",
+        " = ",
+        "?",
+        "<unfinished ...>",
+        "<... ",
+        " resumed>",
+        "\n",
+        "--- SIG",
+        "+++ ",
+        "exited with ",
+        "0x",
+        "-1 E",
+        "\u{7f}",
+        "fork() = 8\n8 ",
+        "é",
+    ];
+    for _ in 0..3000 {
+        let mut text = String::new();
+        for _ in 0..40 {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            text.push_str(pieces[(seed % pieces.len() as u64) as usize]);
+        }
+        let trace = of_strace(text.as_bytes());
+        let _ = is_strace(text.as_bytes());
+        let report = judged(&trace, &of_strace(START.as_bytes()));
+        let _ = super::text(&report);
+    }
+    // As many threads, and as many calls beside none of the same name, as there are lines.
+    let threads: String = (0..50_000).map(|pid| format!("{pid} getpid() = {pid}\n")).collect();
+    assert_eq!(of_strace(threads.as_bytes()).threads.len(), 50_000);
+    let of = |name: &str| {
+        let calls: String = (0..30_000).map(|fd| format!("7 {name}({fd}) = -1 EBADF\n7 --- SIGHUP\n")).collect();
+        of_strace(format!("{START}{calls}").as_bytes())
+    };
+    assert_eq!(judged(&of("dup"), &of("close")).later_count, 59_999);
+    // A line of children, each made by the one before, of which each ends otherwise.
+    let line = |status: u32| -> String {
+        let one = |pid: u32| {
+            let child = pid + 1;
+            format!("{pid} fork() = {child}\n{pid} exit_group({status}) = ?\n{pid} +++ exited with {status} +++\n")
+        };
+        (7..20_000).map(one).collect()
+    };
+    let of = |status| of_strace(format!("{START}{}", line(status)).as_bytes());
+    assert_eq!(judged(&of(0), &of(1)).later_count, 2 * (20_000 - 7) - 1);
+    let calls = of_strace("7 getpid() = 7\n".repeat(50_000).as_bytes());
+    assert!(calls.threads[0].rows.iter().all(|row| matches!(row.what, What::Call(_))));
+    assert_eq!(judged(&calls, &of_strace("7 getpid() = 7\n".repeat(49_000).as_bytes())).verdict, Verdict::Same);
+}
