@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Analysis(crate::analyses::Analysis),
     /// Bisect a boot parameter to the first value that crashes.
     Bisect(Bisect),
+    /// Compare two runs of a program call by call: the first answer of the kernel that differs.
+    Oracle(Oracle),
     /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor.
     Capture(Capture),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
@@ -219,6 +221,23 @@ pub(crate) struct Bisect {
     /// Command that boots the machine; {} is replaced by NAME=VALUE.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Arguments of `kwab oracle`.
+#[derive(Debug, Args)]
+pub(crate) struct Oracle {
+    /// The run that is right: a dump or serial log with events of calls, or the text of strace -f; - is stdin.
+    #[arg(value_name = "GOOD")]
+    pub good: PathBuf,
+    /// The run that is judged, likewise.
+    #[arg(value_name = "BAD")]
+    pub bad: PathBuf,
+    /// The program: its path or the last part of it; without it the first that GOOD executes.
+    #[arg(long, value_name = "PROGRAM")]
+    pub program: Option<String>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `kwab export`.
@@ -383,6 +402,8 @@ pub(crate) enum SchemaOf {
     Bisect,
     /// kwab capture --json
     Capture,
+    /// kwab oracle --json
+    Oracle,
 }
 
 /// Arguments of `kwab completions`.

@@ -28,11 +28,13 @@ Exit status:
   0    clean            import, export, salvage, cat, capture: all of it; check, list, inspect: sound;
                         triage, audit-vm, verify-pages: nothing found in a sound dump
   1    findings         triage: a bug or a death; audit-vm: a violated rule; verify-pages: a wrong
-                        page; import: a kernel's death that was not understood; bisect: no boundary
+                        page; import: a kernel's death that was not understood; bisect: no boundary;
+                        oracle: a difference
   2    usage or I/O     every command: arguments, files that are absent or of another kind, targets
                         that are refused, a full disk; check, list: for any of several files
   3    damaged, partial check, inspect, list, cat, export: defects; salvage: something was lost;
-                        capture: some memory could not be read;
+                        capture: some memory could not be read; oracle: runs that cannot be
+                        compared;
                         triage, audit-vm, verify-pages: nothing found, but the dump is damaged;
                         import: input cut, or with --strict something not understood
   141  the reader of stdout has gone (head); nothing is printed";

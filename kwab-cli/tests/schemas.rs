@@ -16,9 +16,19 @@ fn stored(command: &str) -> std::path::PathBuf {
 #[test]
 fn the_checked_in_schemas_are_those_that_the_program_prints() {
     let folder = folder();
-    for command in
-        ["import", "inspect", "check", "list", "salvage", "triage", "audit-vm", "verify-pages", "bisect", "capture"]
-    {
+    for command in [
+        "import",
+        "inspect",
+        "check",
+        "list",
+        "salvage",
+        "triage",
+        "audit-vm",
+        "verify-pages",
+        "bisect",
+        "capture",
+        "oracle",
+    ] {
         let printed = stdout_of(folder.path(), &["schema", command]);
         if std::env::var_os("KWAB_UPDATE_SCHEMAS").is_some() {
             std::fs::write(stored(command), &printed).expect("written");

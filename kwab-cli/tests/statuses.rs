@@ -30,6 +30,9 @@ fn prepared() -> tempfile::TempDir {
         "DBG {\"type\":\"process_fork\",\"parent_pid\":1,\"child_pid\":2}\nKERNEL PANIC: cannot go on\nrax=0\n",
     )
     .expect("written");
+    let run = "1 execve(\"/bin/p\", [\"p\"], NULL) = 0\n1 dup(0) = 3\n";
+    fs::write(at.join("run.strace"), run).expect("written");
+    fs::write(at.join("other.strace"), run.replace("= 3", "= -1 EMFILE")).expect("written");
     fs::create_dir(at.join("sources")).expect("made");
     fs::create_dir(at.join("dumps")).expect("made");
     fs::copy(at.join("quiet"), at.join("dumps/a.kwab")).expect("copied");
@@ -114,6 +117,13 @@ const TABLE: &[(i32, &str)] = &[
     (1, "bisect --inject a -- true"),
     (0, "bisect --inject a -- false"),
     (2, "bisect --inject a -- ./absent"),
+    (0, "oracle run.strace run.strace"),
+    (1, "oracle run.strace other.strace"),
+    (3, "oracle run.strace other.strace --program absent"),
+    (2, "oracle run.strace text"),
+    (2, "oracle run.strace absent"),
+    (2, "oracle - -"),
+    (2, "oracle run.strace"),
     (2, "capture --qmp absent"),
     (2, "capture --qmp text -o quiet"),
 ];

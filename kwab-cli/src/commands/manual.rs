@@ -9,6 +9,7 @@ use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::bisect::report::BisectReport;
 use kwab::capture::CaptureReport;
 use kwab::import::ImportReport;
+use kwab::oracle::report::OracleReport;
 use kwab::report::catalogue::Catalogue;
 use kwab::report::check::CheckReports;
 use kwab::report::inspect::Report;
@@ -30,6 +31,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::AuditVm => schemars::schema_for!(AuditReport),
         SchemaOf::VerifyPages => schemars::schema_for!(VerifyReport),
         SchemaOf::Bisect => schemars::schema_for!(BisectReport),
+        SchemaOf::Oracle => schemars::schema_for!(OracleReport),
         SchemaOf::Capture => schemars::schema_for!(CaptureReport),
     };
     output::json(&schema)?;

@@ -13,6 +13,7 @@ mod list;
 mod log;
 mod manual;
 mod open;
+mod oracle;
 mod salvage;
 mod tui;
 
@@ -37,6 +38,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
+        Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -1,0 +1,73 @@
+//! `kwab oracle GOOD BAD [--program PROGRAM] [--json]`
+//!
+//! Compares two runs of one program, system call by system call, and says the first that differs: what the program
+//! asked, what each kernel answered, and what follows from it. A run is a dump or a serial log with the events of
+//! `debug=syscall,process,signal`, or the text that `strace -f -o FILE` writes under Linux. Processes, addresses and
+//! descriptors are compared up to renaming. Status 0 when nothing differs, 1 when something does, 3 when the runs
+//! cannot be compared: the program is missing from one, or it made no calls there.
+//!
+//! ```console
+//! $ strace -f -o good.txt ./program              # under Linux
+//! $ cargo xtask boot --append debug=syscall,process,signal …
+//! $ kwab oracle good.txt serial.log --program program
+//! ```
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use kwab::model::Depth;
+use kwab::oracle::report::Verdict;
+use kwab::oracle::{CompareOptions, Trace, compare, is_strace, of_dump, of_strace, text};
+
+use super::analyse::open_dump;
+use crate::cli::Oracle;
+use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown, system};
+use crate::output;
+
+/// Bytes at the beginning of a file that decide what it is.
+const LOOKED_AT: u64 = 8192;
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
+    if is_stdio(&arguments.good) && is_stdio(&arguments.bad) {
+        bail!("only one of the runs can come from stdin");
+    }
+    let good = open(&arguments.good)?;
+    let bad = open(&arguments.bad)?;
+    let options = CompareOptions { program: arguments.program.clone() };
+    let report = compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options);
+    if arguments.json {
+        output::json(&report)?;
+    } else {
+        output::text(&text(&report))?;
+    }
+    Ok(ExitCode::from(match report.verdict {
+        Verdict::Same => 0,
+        Verdict::Differs => FINDINGS,
+        Verdict::CannotTell => DAMAGED,
+    }))
+}
+
+/// The run that a file tells of.
+fn open(path: &Path) -> Result<Trace> {
+    let failed = |error: std::io::Error| about(path, system(&error));
+    if is_stdio(path) {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        if !is_strace(&bytes) {
+            bail!(about(path, "only the text of strace is read from stdin; name the file of a dump or log"));
+        }
+        return Ok(of_strace(&bytes));
+    }
+    let mut file = File::open(path).map_err(failed)?;
+    let mut start = Vec::new();
+    file.by_ref().take(LOOKED_AT).read_to_end(&mut start).map_err(failed)?;
+    if is_strace(&start) {
+        file.read_to_end(&mut start).map_err(failed)?;
+        return Ok(of_strace(&start));
+    }
+    Ok(of_dump(&open_dump(path, 1, Depth::Export)?))
+}
