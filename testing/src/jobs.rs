@@ -116,7 +116,8 @@ pub fn run(guest: &Guest<'_>, jobs: &[Job], mut progress: impl FnMut(&Report)) -
     Ok(reports)
 }
 
-fn machine(guest: &Guest<'_>, jobs: &[Job]) -> Result<Machine> {
+/// The machine that runs these jobs.
+pub fn machine(guest: &Guest<'_>, jobs: &[Job]) -> Result<Machine> {
     let mut image = guest.image.clone();
     put(&mut image, jobs);
     let file = paths::build("images")?.join(format!("{}-{}.cpio", guest.label, guest.kernel.name()));

@@ -3,7 +3,8 @@
 //! FILTER keeps the contracts whose name contains it; a comma separates several. With `--kernel ours` Linux's
 //! remembered answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs
 //! again and is compared with its own remembered answers, which finds programs that are not deterministic. `--show`
-//! prints both outputs of every contract that differs. What differs runs once more under both kernels, for the sake of
+//! prints both outputs of every contract that differs. For each of those `kwab`'s oracle names the first system call
+//! that differs, of the excused ones with `--show` too. What differs runs once more under both kernels, for the sake of
 //! busy machines. `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it
 //! and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for
 //! machines are in `build/results/contracts.json` and `.xml`.
@@ -17,6 +18,7 @@ use clap::Args;
 
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
+use crate::contracts::oracle;
 use crate::contracts::program::{self, Contract};
 use crate::contracts::results::{self, ContractRow};
 use crate::contracts::verdict::{self, Difference, Verdict};
@@ -26,6 +28,9 @@ use crate::kernel::{self, Safety, Selection, Which};
 use crate::paths;
 use crate::results::{self as judged, Circumstances};
 use crate::setup::{self, Consent, Tool};
+
+/// Contracts whose first differing call is looked for: each takes two boots.
+const MOST_ORACLES: usize = 24;
 
 /// ContractsArguments of `contracts`.
 #[derive(Debug, Args)]
@@ -104,19 +109,23 @@ pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode>
     let again = arguments.kernel != Selection::Ours;
     let rules = linux_answers(&batch, &mut memory, again)?;
     memory.store()?;
-    let rows = match arguments.kernel {
-        Selection::Linux => {
-            rows(&batch, rules, &BTreeMap::new(), |contract, key| before.answer(contract, key).cloned())?
-        }
-        _ => {
-            let boot = kernel::build_with(arguments.safety)?;
-            let ours = run_under(&batch, Which::Ours, &boot, &batch.contracts)?;
+    let boot = match arguments.kernel {
+        Selection::Linux => None,
+        _ => Some(kernel::build_with(arguments.safety)?),
+    };
+    let rows = match &boot {
+        None => rows(&batch, rules, &BTreeMap::new(), |contract, key| before.answer(contract, key).cloned())?,
+        Some(boot) => {
+            let ours = run_under(&batch, Which::Ours, boot, &batch.contracts)?;
             let excuses = verdict::known_differences()?;
             let first = rows(&batch, ours, &excuses, |contract, _| rules.get(&contract.name).cloned())?;
-            second_look(&batch, &boot, first, &excuses)?
+            second_look(&batch, boot, first, &excuses)?
         }
     };
     show(&rows, arguments.show);
+    if let Some(boot) = &boot {
+        first_calls(&batch, boot, &rows, arguments.show);
+    }
     if arguments.kernel != Selection::Linux {
         let complete = arguments.filter.is_none() && arguments.safety == Safety::Balanced;
         results::write(&rows, complete, began)?;
@@ -184,8 +193,12 @@ fn linux_answers(batch: &Batch, memory: &mut Expected, again: bool) -> Result<BT
     Ok(answers)
 }
 
+fn guest<'a>(batch: &'a Batch, kernel: Which, boot: &'a Path) -> Guest<'a> {
+    Guest { kernel, boot, image: &batch.image, cpus: batch.cpus, append: "norandmaps", label: "contracts" }
+}
+
 fn run_under(batch: &Batch, kernel: Which, boot: &Path, wanted: &[Contract]) -> Result<BTreeMap<String, Report>> {
-    let guest = Guest { kernel, boot, image: &batch.image, cpus: batch.cpus, append: "norandmaps", label: "contracts" };
+    let guest = guest(batch, kernel, boot);
     let all: Vec<_> = wanted.iter().map(program::job).collect();
     let mut done = 0;
     let reports = jobs::run(&guest, &all, |report| {
@@ -211,6 +224,31 @@ fn rows(
         Ok(ContractRow { name, verdict, ours, linux })
     };
     batch.contracts.iter().zip(&batch.keys).map(row).collect()
+}
+
+/// Prints for every contract that differs the first call that was answered otherwise than by Linux; for those that are
+/// excused only when asked to. What cannot be had is said and changes no verdict.
+fn first_calls(batch: &Batch, boot: &Path, rows: &[ContractRow], excused_too: bool) {
+    let is_asked = |row: &&ContractRow| match row.verdict {
+        Verdict::Differs(_) => !row.ours.end.is_death(),
+        Verdict::Known(_) => excused_too,
+        _ => false,
+    };
+    for row in rows.iter().filter(is_asked).take(MOST_ORACLES) {
+        let Some(contract) = batch.contracts.iter().find(|contract| contract.name == row.name) else { continue };
+        println!("\n{}: the runs under Linux (good) and ours (bad), call by call", row.name);
+        match first_call(batch, boot, contract) {
+            Ok(text) => println!("{text}"),
+            Err(error) => println!("cannot compare them: {error:#}"),
+        }
+    }
+}
+
+fn first_call(batch: &Batch, boot: &Path, contract: &Contract) -> Result<String> {
+    let job = program::job(contract);
+    let good = oracle::strace(&guest(batch, Which::Linux, &batch.linux), &job)?;
+    let bad = oracle::record(&guest(batch, Which::Ours, boot), &job)?;
+    Ok(kwab::oracle::text(&oracle::differences(&good, &bad, &job.words[0])?))
 }
 
 fn show(rows: &[ContractRow], with_output: bool) {
