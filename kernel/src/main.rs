@@ -7,7 +7,7 @@
 //! a lower layer needs of an upper one is implemented here.
 #![no_std]
 #![no_main]
-#![allow(unreachable_pub, reason = "a binary has no outside: `pub` says that other modules use it")]
+#![allow(unreachable_pub, reason = "a binary exports nothing: `pub` says that other modules use it")]
 
 extern crate alloc;
 

@@ -72,7 +72,7 @@ fn a_guest_that_dumps_by_itself_leaves_no_file() {
     let served = guest(folder.path(), true);
     let output = run(folder.path(), &["capture", "--qmp", "qmp", "--wait", "60"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("dumps by itself"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("writes its own dump"), "{}", text(&output.stdout));
     assert!(!folder.path().join("capture.kwab").exists());
     assert!(!served.join().expect("it ran").contains(&"stop".to_owned()));
 }

@@ -394,15 +394,15 @@ impl<'b> Encoder<'b> {
 
     #[inline(always)]
     fn raw(&mut self, bytes: &[u8]) {
-        let end = self.pos.saturating_add(bytes.len());
-        if end.saturating_add(SLACK) > self.buf.len() {
+        let rest = self.buf.get_mut(self.pos..).unwrap_or_default();
+        if rest.len() < bytes.len().wrapping_add(SLACK) {
             self.full = true;
             return;
         }
-        if let Some(dst) = self.buf.get_mut(self.pos..end) {
+        if let Some(dst) = rest.get_mut(..bytes.len()) {
             copy(dst, bytes);
         }
-        self.pos = end;
+        self.pos = self.pos.wrapping_add(bytes.len());
     }
 
     #[inline(always)]
@@ -432,16 +432,18 @@ const fn length_width(len: usize) -> usize {
 /// Code and byte width of the narrowest integer that holds `value`.
 #[inline(always)]
 fn width_of(value: u64) -> (u8, usize) {
-    let bits = 64u32.wrapping_sub(value.leading_zeros());
+    // Bit `n` for a value of `n` bits, at most bit 63: never zero, so that one instruction finds it.
+    let marked = value | value.wrapping_shl(1) | 1;
+    let bits = 63u32.wrapping_sub(marked.leading_zeros());
     // Two tables packed into constants would save nothing: both sit in one cache line.
     CODES.get(bits as usize).copied().map_or((5, 8), |(code, width)| (code, width as usize))
 }
 
 #[expect(clippy::indexing_slicing, reason = "evaluated at compile time")]
-static CODES: [(u8, u8); 65] = {
-    let mut table = [(5, 8); 65];
+static CODES: [(u8, u8); 64] = {
+    let mut table = [(5, 8); 64];
     let mut bits = 0;
-    while bits < 65 {
+    while bits < 64 {
         table[bits] = match bits {
             0 => (0, 0),
             1..=8 => (1, 1),

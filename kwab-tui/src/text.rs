@@ -1,6 +1,6 @@
 //! Text by meaning and by columns: pieces with a tone, lines of pieces, and cutting at what a terminal calls a column.
 
-pub use kwab::report::units::{bytes, duration, grouped, memory};
+pub use kwab::units::{bytes, duration, grouped, memory};
 use textwrap::WordSeparator;
 use textwrap::core::{Word, break_words};
 use textwrap::wrap_algorithms::wrap_first_fit;
@@ -135,7 +135,7 @@ pub fn address(value: u64) -> String {
 /// `1 crash`, `3 crashes`.
 #[must_use]
 pub fn count(number: usize, one: &str, many: &str) -> String {
-    kwab::report::units::count(number as u64, one, many)
+    kwab::units::count(number as u64, one, many)
 }
 
 #[cfg(test)]

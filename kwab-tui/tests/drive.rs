@@ -137,7 +137,7 @@ fn every_action_of_the_table_does_what_it_says() {
             Command::Compare => comparing(&mut driven),
             Command::Whole => {
                 driven.act(Action::Command(Command::Whole));
-                assert!(driven.app.status().said().unwrap().1.contains("everything that is in this dump"));
+                assert!(driven.app.status().said().unwrap().1.contains("covers all sections of this dump"));
             }
             Command::Import => {
                 driven.act(Action::Command(Command::Import));
@@ -312,14 +312,14 @@ fn a_long_recording_says_that_it_was_looked_at_in_part_until_somebody_asks_for_a
     assert!(std::fs::metadata(&path).unwrap().len() > 32 << 20);
     let mut driven = Driven::new(&path, (100, 24));
     let screen = driven.screen();
-    assert!(screen.contains("concluded in part, W") && screen.contains("concluded from 3 of"), "{screen}");
+    assert!(screen.contains("partly analysed, W") && screen.contains("analysed 3 of"), "{screen}");
     // What is not concluded from is there to be looked at.
     assert!(driven.keys(&["5"]).app.workspace().view().unwrap().len() >= common::dumps::LONG_EVENTS);
     driven.keys(&["1", "W"]);
     let screen = driven.screen();
-    assert!(!screen.contains("in part") && !screen.contains("concluded from"), "{screen}");
+    assert!(!screen.contains("in part") && !screen.contains("analysed 3 of"), "{screen}");
     driven.keys(&["W"]);
-    assert!(driven.screen().contains("rest on everything"), "{}", driven.screen());
+    assert!(driven.screen().contains("covers all sections"), "{}", driven.screen());
 }
 
 #[test]

@@ -24,6 +24,7 @@
 //! * [`oracle`] compares two runs of a program call by call: on this kernel and on Linux, or on two builds.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
 //! * [`plain`] makes untrusted text safe to print, for every front end.
+//! * [`units`] writes numbers with their units, singular or plural.
 //! * [`text`] reads JSON and console text; it does not know dumps.
 //! * [`mod@format`] the bytes of a dump (the crate `kwab-format`).
 //!
@@ -86,6 +87,7 @@ pub mod plain;
 pub mod report;
 pub mod symbols;
 pub mod text;
+pub mod units;
 pub mod unwind;
 
 /// The bytes of a dump, for front ends that show or copy sections as they are.

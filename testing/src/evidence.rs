@@ -1,6 +1,6 @@
 //! Keeps what a lost machine said in the form that kwab reads: a dump per crash, or a recording of a machine that hung.
 //!
-//! A row that says `… lost: the kernel gave up` names the `.kwab`: `kwab inspect` explains it, and the console need not
+//! A row that says `… lost: the kernel stopped` names the `.kwab`: `kwab inspect` explains it, and the console need not
 //! be read.
 
 use std::io;

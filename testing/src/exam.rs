@@ -171,7 +171,7 @@ pub fn ask_for_dump(socket: &Path) {
 fn nmi(socket: &Path) -> Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     let mut lines = BufReader::new(stream.try_clone()?).lines();
-    lines.next().context("QEMU does not greet")??;
+    lines.next().context("QEMU sent no greeting")??;
     for command in ["qmp_capabilities", "inject-nmi"] {
         writeln!(stream, "{{\"execute\": \"{command}\"}}")?;
         lines.next().context("QEMU does not answer")??;

@@ -44,7 +44,7 @@ pub enum End {
 }
 
 /// What [`End::Lost`] says of kernels that panicked.
-const GAVE_UP: &str = "the kernel gave up";
+const GAVE_UP: &str = "the kernel stopped";
 const STOPPED: &str = "the machine stopped by itself";
 
 impl End {

@@ -76,7 +76,7 @@ impl Target {
 }
 
 /// What a dump is written to.
-#[expect(clippy::large_enum_variant, reason = "the crash path has nowhere to put a box")]
+#[expect(clippy::large_enum_variant, reason = "the crash path must not allocate")]
 pub enum Channel {
     /// The memory region.
     Region {

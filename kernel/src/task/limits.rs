@@ -15,7 +15,7 @@ pub const INFINITY: u64 = u64::MAX;
 
 /// Resources by number (asm-generic/resource.h).
 pub mod resource {
-    #![allow(missing_docs, dead_code, reason = "the names are getrlimit(2)'s own, and the list is what it is")]
+    #![allow(missing_docs, dead_code, reason = "the names and their order are those of getrlimit(2)")]
     use linux_abi::flags::process as abi;
 
     pub const CPU: usize = abi::RLIMIT_CPU as usize;

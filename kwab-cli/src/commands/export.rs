@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use kwab::format::{RawRecord, SectionKind};
 use kwab::model::{DumpFile, json, line, stream};
 use kwab::plain;
+use kwab::units::count;
 use serde_json::Value;
 
 use super::open_file;
@@ -43,7 +44,10 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     output.write(write)?;
     let damaged = file.defects.len() + lost;
     if damaged > 0 {
-        say(&about(&arguments.dump, format_args!("{damaged} defects; what is sound was exported (see kwab check)")));
+        say(&about(
+            &arguments.dump,
+            format_args!("{}; what is sound was exported (see kwab check)", count(damaged as u64, "defect", "defects")),
+        ));
         return Ok(ExitCode::from(DAMAGED));
     }
     Ok(ExitCode::SUCCESS)

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use kwab::export::{chrome_trace, elf_core, folded};
 use kwab::model::{Depth, Dump};
 use kwab::plain;
+use kwab::units::count;
 
 use super::analyse::{check_sources, load_images, open_dump};
 use crate::analyses::SymbolOptions;
@@ -52,8 +53,8 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     if dump.defects().is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let defects = dump.defects().len();
-    say(&about(&arguments.dump, format_args!("{defects} defects; what is sound was exported (see kwab check)")));
+    let defects = count(dump.defects().len() as u64, "defect", "defects");
+    say(&about(&arguments.dump, format_args!("{defects}; what is sound was exported (see kwab check)")));
     Ok(ExitCode::from(DAMAGED))
 }
 
@@ -96,7 +97,10 @@ fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut d
                 bail!("the dump holds no spans, no timed system calls and no flight events");
             }
             if traced.without_begin > 0 {
-                return Ok(Some(format!("{} ends of spans have no begin and are left out", traced.without_begin)));
+                return Ok(Some(format!(
+                    "{} without begin left out",
+                    count(traced.without_begin, "end of a span", "ends of spans")
+                )));
             }
         }
         Form::Folded => {

@@ -9,7 +9,7 @@ use kwab::analysis::forms::{AuditReport, VerifyReport};
 use kwab::model::RecordRef;
 use kwab::plain;
 
-use super::{LongWords, broken};
+use super::{LongWords, broken, count};
 use crate::output::{self, Style};
 
 /// Where the text of a hypothesis begins.
@@ -82,8 +82,11 @@ pub(crate) fn audit(report: &AuditReport, style: Style) -> String {
     let AuditReport { mappings, entries, frames, findings, losses, .. } = report;
     let _ = writeln!(
         out,
-        "{mappings} mappings, {entries} page-table entries, {frames} frames: {} rules violated",
-        findings.len()
+        "{}, {}, {}: {} violated",
+        count(*mappings as u64, "mapping", "mappings"),
+        count(*entries as u64, "page-table entry", "page-table entries"),
+        count(*frames as u64, "frame", "frames"),
+        count(findings.len() as u64, "rule", "rules")
     );
     for finding in findings {
         let severity = match finding.severity {
@@ -120,8 +123,8 @@ pub(crate) fn verify(report: &VerifyReport, style: Style) -> String {
     let verified = &report.verified;
     let _ = writeln!(
         out,
-        "{} pages compared by the kernel, {} here, {} not comparable: {} wrong",
-        verified.by_kernel,
+        "{} compared by the kernel, {} here, {} not comparable: {} wrong",
+        count(verified.by_kernel as u64, "page", "pages"),
         verified.here,
         verified.not_comparable,
         report.wrong.len()

@@ -151,7 +151,7 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
         let line = cut(&claim, style.width.saturating_sub(rule.len())) + &rule;
         let _ = writeln!(out, "{}", paint(style, Tone::Care, &line));
         let facts: Vec<&str> = found.evidence.iter().map(|fact| fact.text.as_str()).collect();
-        let weaker = if found.weakened.is_empty() { "" } else { "weaker than it looks, parts are lost: " };
+        let weaker = if found.weakened.is_empty() { "" } else { "less certain, sections are lost: " };
         let _ = writeln!(out, "{}", cut(&format!("           {weaker}{}", facts.join("; ")), style.width));
         if let Some(command) = found.next.first() {
             let _ = writeln!(out, "           next: {}", plain::line(command));
@@ -346,6 +346,6 @@ fn completeness(state: &Completeness, style: Style, out: &mut String) {
         let _ = writeln!(out, "  not understood: {pieces} of the log (kwab cat DUMP kept)");
     }
     if state.complete {
-        let _ = writeln!(out, "  Nothing that a dump of this kind holds is missing.");
+        let _ = writeln!(out, "  No data that a dump of this kind holds is missing.");
     }
 }

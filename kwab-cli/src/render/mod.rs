@@ -6,7 +6,7 @@ pub(crate) mod inspect;
 pub(crate) mod tables;
 
 use kwab::plain;
-pub(crate) use kwab::report::units::{bytes, count, duration, grouped};
+pub(crate) use kwab::units::{bytes, count, duration, grouped};
 use textwrap::WordSeparator;
 use textwrap::core::{Fragment, Word, break_words};
 use textwrap::wrap_algorithms::wrap_first_fit;

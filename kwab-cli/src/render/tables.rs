@@ -21,7 +21,11 @@ pub(crate) fn check(report: &CheckReport) -> String {
         let _ = writeln!(out, "  {}", wrap(&defect.text, 78, "    "));
     }
     if report.defects.len() > 64 {
-        let _ = writeln!(out, "  … and {} more defects (--json lists all)", report.defects.len() - 64);
+        let _ = writeln!(
+            out,
+            "  … and {} (--json lists all)",
+            count(report.defects.len() as u64 - 64, "more defect", "more defects")
+        );
     }
     if !report.sound {
         let _ = writeln!(out, "  kwab salvage {} -o good.kwab keeps what survives", plain::line(&report.file));
@@ -44,13 +48,13 @@ pub(crate) fn salvage(report: &SalvageReport) -> String {
 pub(crate) fn capture(report: &CaptureReport) -> String {
     let asked = match report.nmi {
         Nmi::Taken => {
-            return "the guest's kernel stopped for the NMI and dumps by itself: into the file of its dump memory\n\
+            return "the guest's kernel handled the NMI and writes its own dump: into the file of its dump memory\n\
                     (dumpmem=) or on its dump disk, else in armour on its serial line; kwab import FILE reads each\n"
                 .to_owned();
         }
         Nmi::Ignored => "the guest did not act on an NMI",
-        Nmi::Refused => "the machine has no NMI",
-        Nmi::NotSent => "the guest was not asked",
+        Nmi::Refused => "the machine cannot inject an NMI",
+        Nmi::NotSent => "no NMI was sent",
     };
     let name = report.output.as_deref().unwrap_or_default();
     let processors = count(report.processors as u64, "processor", "processors");

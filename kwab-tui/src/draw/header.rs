@@ -70,7 +70,7 @@ fn state(app: &App) -> Line {
         Some(report) if !report.completeness.defects.is_empty() => {
             Line::of(Tone::Alarm, format!("⚠ {} damaged", report.completeness.defects.len()))
         }
-        Some(_) if !crash.skipped().is_empty() => Line::of(Tone::Care, "concluded in part, W"),
+        Some(_) if !crash.skipped().is_empty() => Line::of(Tone::Care, "partly analysed, W"),
         Some(report) if report.completeness.complete => Line::of(Tone::Good, "complete"),
         Some(report) => Line::of(Tone::Care, format!("{} missing", report.completeness.missing.len())),
     }

@@ -113,7 +113,7 @@ fn skipped(dump: &Dump) -> Vec<String> {
     let kinds = dump.skipped().into_iter().map(|(kind, left, all)| {
         let name = kind.name().map_or_else(|| format!("kind {}", kind.0), str::to_string);
         let used = grouped((all - left) as u64);
-        format!("concluded from {used} of {} {name} sections, the last and those at the death", grouped(all as u64))
+        format!("analysed {used} of {} {name} sections: the last ones and those at the death", grouped(all as u64))
     });
     kinds.collect()
 }

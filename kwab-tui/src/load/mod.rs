@@ -376,7 +376,7 @@ impl Pool {
                     match done {
                         Ok(more) => more.into_iter().for_each(|job| push(&queue, job)),
                         Err(_) => {
-                            let text = "a part of this dump could not be read: kwab has a bug there".to_string();
+                            let text = "a section of this dump could not be read: this is a bug of kwab".to_string();
                             drop(out.send(wrap(Message::Failed { generation: 0, text })));
                         }
                     }

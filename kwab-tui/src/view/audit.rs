@@ -74,7 +74,7 @@ const CHECKS: &[Column] = &[
     Column::new("page", 18, 0),
     Column::new("rule", 14, 2),
     Column::number("at", 7, 3),
-    Column::rest("what it holds instead"),
+    Column::rest("content found"),
     Column::new("file", 26, 4),
     Column::number("pid", 6, 5).incidental(),
 ];
@@ -126,7 +126,7 @@ pub fn checks(ctx: &Context<'_, '_>, backing: &Backing) -> Table {
         command: "kwab verify-pages DUMP",
         when_empty: match kernel + here {
             0 => format!("no page could be compared ({not} lack their file): --backing INITRAMFS|DIR gives the files"),
-            all => format!("all {all} pages that were compared are what their files say"),
+            all => format!("all {all} compared pages match their files"),
         },
         summary: Some(Line::of(
             Tone::Dim,

@@ -296,7 +296,7 @@ fn trust_in_words(trust: &str) -> &str {
         "scan" => "scan: a plausible address on the stack, a guess",
         "said" => "printed by the kernel, which did not say how it was found",
         "top" => "top: the return address on top of the stack, after a jump to no code",
-        "inl" => "inl: inlined into the frame below it, says the debug information",
+        "inl" => "inl: inlined into the frame below it, from the debug information",
         other => other,
     }
 }

@@ -64,7 +64,7 @@ impl TriageView {
         match item {
             Item::Headline => ("", self.triage.headline.clone(), Tone::Head),
             Item::Skipped(at) => ("in part", self.skipped[at].clone(), Tone::Care),
-            Item::Nothing => ("", "no hypothesis: nothing that is recorded points at a cause".to_string(), Tone::Care),
+            Item::Nothing => ("", "no hypothesis: no record of this dump points to a cause".to_string(), Tone::Care),
             Item::Claim(at) => ("", hypothesis(at).claim.clone(), Tone::Head),
             Item::Evidence(at, piece) => ("because", hypothesis(at).evidence[piece].text.clone(), Tone::Plain),
             Item::Against(at, piece) => ("against", hypothesis(at).against[piece].text.clone(), Tone::Care),
@@ -134,7 +134,7 @@ impl View for TriageView {
             Item::Headline => {
                 let mut lines = vec![Line::of(Tone::Head, told), Line::field("kernel", self.triage.kernel.clone())];
                 if self.triage.deliberate {
-                    lines.push(Line::plain("the death or the dump was asked for: there is no bug to look for"));
+                    lines.push(Line::plain("the crash or the dump was requested: there is no bug to find"));
                 }
                 lines
             }
@@ -144,7 +144,7 @@ impl View for TriageView {
             ],
             Item::Skipped(_) => vec![
                 Line::of(tone, told),
-                Line::plain("timeline, system calls and console show everything; W concludes from everything too"),
+                Line::plain("timeline, system calls and console list all sections; W analyses all of them too"),
             ],
             Item::Claim(at) => self.about_claim(at),
             Item::Evidence(at, piece) => {
@@ -213,6 +213,6 @@ impl View for TriageView {
     }
 
     fn when_empty(&self) -> String {
-        "nothing to conclude from".to_string()
+        "no data to analyse".to_string()
     }
 }

@@ -16,6 +16,7 @@ use super::quote::text;
 pub use super::space::is_present;
 use super::space::{Mapping, PAGE, Spaces};
 use crate::model::{Case, Located};
+use crate::units;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -350,8 +351,12 @@ fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
         let count = run.count;
         for frame in (run.first..).take(MAX_WITNESSES).take(usize::try_from(run.frames).unwrap_or(usize::MAX)) {
             let frame = frame.saturating_mul(PAGE);
-            let text =
-                format!("frame {frame:#x}: {refs} references, mapped {count} times{holder} (at {:#x})", mapping.start);
+            let text = format!(
+                "frame {frame:#x}: {}, mapped {}{holder} (at {:#x})",
+                references(refs),
+                times(count),
+                mapping.start
+            );
             rows.add(mapping.pid, Some(mapping.start), row(mapping.source, text));
         }
         rows.count += run.frames.saturating_sub(MAX_WITNESSES as u64);
@@ -360,9 +365,17 @@ fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
         let (Some(refs), Some(maps), Some(number)) = (info.refcount, info.mapped, info.frame) else { continue };
         if refs < maps && mapped.mapping(number).is_none() {
             let frame = number.saturating_mul(PAGE);
-            rows.add(None, None, row(info, format!("frame {frame:#x}: {refs} references, mapped {maps} times")));
+            rows.add(None, None, row(info, format!("frame {frame:#x}: {}, mapped {}", references(refs), times(maps))));
         }
     }
+}
+
+fn references(count: u64) -> String {
+    units::count(count, "reference", "references")
+}
+
+fn times(count: u64) -> String {
+    units::count(count, "time", "times")
 }
 
 fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
@@ -375,7 +388,15 @@ fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
             rows.add(
                 None,
                 None,
-                row(frame, format!("{count} frames from {:#x}: {refs} references, mapped nowhere", number * PAGE)),
+                row(
+                    frame,
+                    format!(
+                        "{} from {:#x}: {}, mapped nowhere",
+                        units::count(count, "frame", "frames"),
+                        number * PAGE,
+                        references(refs)
+                    ),
+                ),
             );
         }
     }
@@ -468,8 +489,9 @@ fn huge_uneven(audit: &Audit<'_, '_>, rows: &mut Rows) {
         let (first, other) = *heads.entry(number / 512).or_insert((refs, frame));
         if first != refs {
             let text = format!(
-                "frame {:#x} has {refs} references, {:#x} of the same huge page {first}",
+                "frame {:#x} has {}, {:#x} of the same huge page {first}",
                 number * PAGE,
+                references(refs),
                 other.frame.unwrap_or(0) * PAGE
             );
             rows.add(None, None, row(frame, text));
@@ -485,7 +507,10 @@ fn reported(audit: &Audit<'_, '_>, rows: &mut Rows) {
                 rows.add(
                     event.pid,
                     vma.start,
-                    row(event, format!("{start:#x}-{end:#x}: {wrong} pages with other rights")),
+                    row(
+                        event,
+                        format!("{start:#x}-{end:#x}: {} with other rights", units::count(wrong, "page", "pages")),
+                    ),
                 );
             }
         }

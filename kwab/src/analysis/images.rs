@@ -64,7 +64,7 @@ pub fn nameless(ctx: &Context<'_, '_>) -> String {
     let pid = ctx.death.code_pid();
     let at = ctx.trace.first().map(|frame| frame.ip).filter(|ip| *ip != 0).or_else(|| Some(ctx.trace.get(1)?.ip));
     if let Some(loaded) = at.and_then(|ip| ctx.symbols.image_at(ip, pid)) {
-        return format!("{} was found, and has no symbols for these addresses", loaded.image.name());
+        return format!("{} has no symbols for these addresses", loaded.image.name());
     }
     let kernel = ctx.case.identities.first().and_then(|identity| identity.kernel_build_id);
     let programs = || ctx.case.images.iter().filter(|image| image.pid.is_some() && image.pid == ctx.death.pid);

@@ -103,7 +103,7 @@ pub const INVARIANTS: &[Invariant] = &[
             runnable,
         ),
     ),
-    rule("INV-OWNER", "the owners of locks live", "a lock is held by a thread that is gone", 0.75, owner),
+    rule("INV-OWNER", "owners of locks exist", "a lock is held by a thread that no longer exists", 0.75, owner),
     rule(
         "INV-RETURN",
         "return addresses point into code",
@@ -290,8 +290,7 @@ fn woken(ctx: &Context<'_, '_>, rows: &mut Rows) {
         let Some((kind, at)) = last.get(&tid) else { continue };
         rows.checked += 1;
         if *kind == FlightKind::WAKE {
-            let row =
-                format!("{} sleeps{}, and the last that was recorded of it is its wake-up", label(task), seconds(task));
+            let row = format!("{} sleeps{}, and its last recorded event is its wake-up", label(task), seconds(task));
             rows.violated(row, Some(*at), Some(tid));
         }
     }
@@ -324,7 +323,7 @@ fn owner(ctx: &Context<'_, '_>, rows: &mut Rows) {
         rows.checked += 1;
         if !alive.contains(&holder) {
             let row = format!(
-                "{} at {:#x} is held by thread {holder}, which is gone",
+                "{} at {:#x} is held by thread {holder}, which no longer exists",
                 text(lock.name),
                 lock.addr.unwrap_or(0)
             );

@@ -83,7 +83,7 @@ impl Content {
     pub fn describe(&self) -> String {
         match self {
             Self::Zeros => "zeros".to_owned(),
-            Self::Poison { byte } => format!("poison ({byte:#04x} over and over)"),
+            Self::Poison { byte } => format!("poison ({byte:#04x} repeated)"),
             Self::SameFile { offset } => format!("another page of the same file (+{offset:#x})"),
             Self::OtherFile { path, offset } => format!("a page of {path} (+{offset:#x})"),
             Self::Shifted { by } => format!("the same file shifted by {by} bytes"),

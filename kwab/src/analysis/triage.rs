@@ -16,6 +16,7 @@ use super::undecided::{Undecided, undecided};
 use super::verify::{Backing, Foreign};
 use crate::model::Case;
 use crate::symbols::Symbols;
+use crate::units;
 
 /// What the triage of a dump says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -133,7 +134,7 @@ fn yield_to_bugs(hypotheses: &mut [Hypothesis]) {
     let likely = hypotheses.iter().filter(|found| found.is_bug && found.score >= LIKELY);
     let Some(bug) = likely.max_by(|a, b| a.score.total_cmp(&b.score)) else { return };
     let name = bug.about.unwrap_or(bug.rule);
-    let text = format!("ranked behind {name}: that a dump was asked for does not explain the bug in it");
+    let text = format!("ranked below {name}: a requested dump does not explain the bug that it shows");
     for found in hypotheses.iter_mut().filter(|found| !found.is_bug) {
         found.against.push(Evidence::context(text.clone()));
     }
@@ -182,11 +183,14 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     let own = |pid: Option<u32>| pid.is_none() || ctx.death.pid.is_none() || pid == ctx.death.pid;
     let audited = ctx.case.ptes.iter().filter(|entry| own(entry.pid)).count();
     if audited > 0 && ctx.has_map() && ctx.audit.is_empty() {
-        out.push(format!("page tables against mappings ({audited} entries audited)"));
+        out.push(format!(
+            "page tables against mappings ({} audited)",
+            units::count(audited as u64, "entry", "entries")
+        ));
     }
     let compared = ctx.case.checks.iter().filter(|check| check.result != Some(CheckResult::UNREADABLE)).count();
     if compared > 0 && ctx.pages.is_empty() {
-        out.push(format!("wrong page content ({compared} pages checked)"));
+        out.push(format!("wrong page content ({} checked)", units::count(compared as u64, "page", "pages")));
     }
     let holds = |checked: &&Checked| checked.violations.is_empty() && checked.checked >= checked.rule.least;
     for checked in invariants::check(ctx).iter().filter(|_| ctx.is_hang()).filter(holds) {

@@ -31,7 +31,7 @@ const HANG: Advice = Advice {
     options: "debug=syscall,signal,process hung_task=10 watchdog=5",
 };
 const ASSERTION: Advice = Advice {
-    decides: "which call made the state that the check refused: the functions and calls before it",
+    decides: "which call produced the state that the check refused: the functions and calls before it",
     options: "debug=htrace,syscall,process",
 };
 const KERNEL_MEMORY: Advice = Advice {
@@ -39,7 +39,7 @@ const KERNEL_MEMORY: Advice = Advice {
     options: "debug=audit,memory,usercopy,trace",
 };
 const PROGRAM_MEMORY: Advice = Advice {
-    decides: "whether the program's pages are what its files say, and its mappings what it asked for",
+    decides: "whether the program's pages match its files, and its mappings the calls that made them",
     options: "debug=verify,audit,fault,memory",
 };
 const PROGRAM: Advice = Advice {

@@ -112,7 +112,9 @@ impl Session {
             match self.line()? {
                 Line::Json(value) => return Ok(value),
                 Line::Nothing => {}
-                Line::Gone => return Err(CaptureError::Protocol(format!("it hung up before it answered {to}"))),
+                Line::Gone => {
+                    return Err(CaptureError::Protocol(format!("the connection was closed before the answer to {to}")));
+                }
             }
         }
         Err(CaptureError::Protocol(format!("no answer to {to}")))

@@ -29,6 +29,7 @@ use super::text::{Location, location};
 use crate::decode::{has_address, vector_of};
 use crate::model::Death;
 use crate::report::signature::Parts;
+use crate::units;
 
 pub use adopt::cause_kind;
 
@@ -257,7 +258,10 @@ impl Crash {
             self.death.kind = told.or(self.death.kind);
         }
         if self.frames_left_out > 0 {
-            let text = format!("{} more frames were printed than are kept", self.frames_left_out);
+            let text = format!(
+                "{} beyond the limit left out",
+                units::count(self.frames_left_out, "printed frame", "printed frames")
+            );
             self.remark(NoteKind::MISSING, text);
         }
     }

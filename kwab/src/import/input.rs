@@ -78,8 +78,8 @@ impl<'a> LogInput<'a> {
         let mut unpacked = Unpacked::new(packing, whole, Rc::clone(&problem));
         let head = head_of(&mut unpacked)?;
         if head.is_empty() {
-            let why = problem.take().unwrap_or_else(|| "there is nothing in it".to_owned());
-            return Err(not_a_log(format!("{} data without content: {why}", packing.name()), "make the log again"));
+            let why = problem.take().unwrap_or_else(|| "no bytes were compressed".to_owned());
+            return Err(not_a_log(format!("{} data without content: {why}", packing.name()), "record the log again"));
         }
         let kind = magic::kind(&head);
         if !matches!(kind, Kind::Text | Kind::Utf16(_)) {

@@ -272,8 +272,9 @@ impl Segment {
             self.out.put(SectionKind::NOTES, &note);
         };
         if missing > 0 {
-            let text =
-                format!("{missing} bytes of the dump the kernel printed are missing ({came} came, in {lines} lines)");
+            let text = format!(
+                "{missing} bytes of the dump the kernel printed are missing ({came} were received, in {lines} lines)"
+            );
             note(text, NoteKind::DEFECT);
         }
         let bytes = match assembly.read() {

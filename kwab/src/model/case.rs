@@ -14,6 +14,7 @@ use kwab_format::{DefectKind, Fields as _, RawRecord, RecordKind, RecordType, Se
 use super::file::DumpFile;
 use super::record_ref::Located;
 use crate::intervals::{ByProcess, IntervalMap};
+use crate::units;
 
 /// Records of a kind that recordings are full of: where each lies, decoded when a rule looks at it.
 ///
@@ -225,7 +226,7 @@ impl Case<'_> {
             let (Some(kind), Some(written)) = (total.kind.map(SectionKind), total.sections) else { continue };
             let found = present.get(&kind).copied().unwrap_or(0);
             if found < written {
-                let text = format!("{} of {written} {} sections are lost", written - found, name(kind));
+                let text = format!("{} sections lost: {} of {written}", name(kind), written - found);
                 self.losses.insert(kind, text);
                 self.unknown_losses = self.unknown_losses.saturating_sub(written - found);
             }
@@ -268,9 +269,15 @@ impl Case<'_> {
             self.losses.values().cloned().collect()
         };
         if self.unknown_losses > 0 {
-            all.push(format!("{} sections are so damaged that their kind is lost", self.unknown_losses));
+            all.push(self.unknown_kinds());
         }
         all
+    }
+
+    fn unknown_kinds(&self) -> String {
+        let be = if self.unknown_losses == 1 { "is" } else { "are" };
+        let sections = units::count(self.unknown_losses.into(), "section", "sections");
+        format!("{sections} {be} too damaged to tell the kind")
     }
 
     /// Why a conclusion that rests on these kinds of section is weaker than it looks; empty when nothing of them is
@@ -279,7 +286,7 @@ impl Case<'_> {
     pub fn weakness(&self, rests_on: &[SectionKind]) -> Vec<String> {
         let mut why: Vec<String> = rests_on.iter().filter_map(|kind| self.losses.get(kind).cloned()).collect();
         if why.is_empty() && self.unknown_losses > 0 {
-            why.push(format!("{} sections are so damaged that their kind is lost", self.unknown_losses));
+            why.push(self.unknown_kinds());
         }
         why
     }

@@ -8,7 +8,7 @@ use linux_abi::syscalls::{ArgKind, ResultKind};
 use super::names::Names;
 use super::operand::{Answer, Same};
 use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
-use super::trace::{Called, Ended, Row, Thread, Trace, What};
+use super::trace::{Called, Ended, Thread, Trace, TraceRow, What};
 use crate::report::align::{align, fingerprint};
 
 /// Rows of the same calls that the report shows before a difference.
@@ -185,7 +185,7 @@ fn labelled(parent: &str, number: u32) -> String {
 }
 
 /// How the thread of these rows ended, in words.
-fn ended(rows: &[Row]) -> Option<String> {
+fn ended(rows: &[TraceRow]) -> Option<String> {
     rows.iter().rev().find_map(|row| match &row.what {
         What::End(end) => Some(end.shown()),
         _ => None,
@@ -195,13 +195,13 @@ fn ended(rows: &[Row]) -> Option<String> {
 /// Two threads that are compared.
 struct Pair<'t> {
     label: String,
-    good: &'t [Row],
-    bad: &'t [Row],
+    good: &'t [TraceRow],
+    bad: &'t [TraceRow],
     fds: Names,
 }
 
 /// A row beside the other, or alone.
-type Beside<'t> = (Option<&'t Row>, Option<&'t Row>);
+type Beside<'t> = (Option<&'t TraceRow>, Option<&'t TraceRow>);
 
 /// A difference before it is put into words.
 struct Found<'t> {
@@ -251,12 +251,12 @@ impl<'t> Runs<'t> {
 
     /// Compares two threads and queues their children.
     fn threads(&mut self, mut pair: Pair<'t>) {
-        let good: Vec<&Row> = pair.good.iter().filter(|row| !row.is_noise()).collect();
-        let bad: Vec<&Row> = pair.bad.iter().filter(|row| !row.is_noise()).collect();
-        let prints = |rows: &[&'t Row]| rows.iter().map(|row| self.print(row)).collect::<Vec<_>>();
+        let good: Vec<&TraceRow> = pair.good.iter().filter(|row| !row.is_noise()).collect();
+        let bad: Vec<&TraceRow> = pair.bad.iter().filter(|row| !row.is_noise()).collect();
+        let prints = |rows: &[&'t TraceRow]| rows.iter().map(|row| self.print(row)).collect::<Vec<_>>();
         let (prints_good, prints_bad) = (prints(&good), prints(&bad));
         let aligned = align(&prints_good, &prints_bad, &mut || true).unwrap_or_default();
-        let row = |rows: &[&'t Row], at: Option<u32>| at.and_then(|at| rows.get(at as usize).copied());
+        let row = |rows: &[&'t TraceRow], at: Option<u32>| at.and_then(|at| rows.get(at as usize).copied());
         let besides = aligned.iter().map(|beside| (row(&good, beside.left), row(&bad, beside.right)));
         let besides = paired(&besides.collect::<Vec<_>>());
         let around = Around::of(&besides);
@@ -280,7 +280,7 @@ impl<'t> Runs<'t> {
     }
 
     /// What decides beside which row this one stands: the call, and the path that it is about.
-    fn print(&self, row: &Row) -> u64 {
+    fn print(&self, row: &TraceRow) -> u64 {
         fingerprint(&match &row.what {
             What::Signal { name, .. } => format!("signal {name}"),
             What::End(_) => "end".to_owned(),
@@ -301,7 +301,12 @@ impl<'t> Runs<'t> {
     }
 
     /// Compares two rows; gives the threads that they made.
-    fn rows(&mut self, left: &'t Row, right: &'t Row, pair: &mut Pair<'t>) -> Option<(&'t Thread, &'t Thread)> {
+    fn rows(
+        &mut self,
+        left: &'t TraceRow,
+        right: &'t TraceRow,
+        pair: &mut Pair<'t>,
+    ) -> Option<(&'t Thread, &'t Thread)> {
         match (&left.what, &right.what) {
             (What::Call(good), What::Call(bad)) => {
                 if let Some((kind, argument)) = self.calls(good, bad, pair) {
@@ -459,7 +464,7 @@ impl<'t> Runs<'t> {
 /// Puts calls of one name beside each other that the alignment left alone between two pairs.
 fn paired<'t>(besides: &[Beside<'t>]) -> Vec<Beside<'t>> {
     let mut out = Vec::with_capacity(besides.len());
-    let (mut left, mut right): (Vec<&Row>, Vec<&Row>) = (Vec::new(), Vec::new());
+    let (mut left, mut right): (Vec<&TraceRow>, Vec<&TraceRow>) = (Vec::new(), Vec::new());
     for beside in besides.iter().copied().map(Some).chain([None]) {
         match beside {
             Some((Some(row), None)) => left.push(row),
@@ -474,7 +479,7 @@ fn paired<'t>(besides: &[Beside<'t>]) -> Vec<Beside<'t>> {
     out
 }
 
-fn gap<'t>(out: &mut Vec<Beside<'t>>, left: &[&'t Row], right: &[&'t Row]) {
+fn gap<'t>(out: &mut Vec<Beside<'t>>, left: &[&'t TraceRow], right: &[&'t TraceRow]) {
     let mut by_name: HashMap<&str, VecDeque<usize>> = HashMap::new();
     for (at, row) in right.iter().enumerate() {
         if let Some(call) = row.call() {
@@ -504,7 +509,7 @@ fn gap<'t>(out: &mut Vec<Beside<'t>>, left: &[&'t Row], right: &[&'t Row]) {
 /// What each row that stands alone has to know of those around it.
 struct Around<'t> {
     /// The row before and the row behind, on the side of the row.
-    beside: Vec<[Option<&'t Row>; 2]>,
+    beside: Vec<[Option<&'t TraceRow>; 2]>,
     /// When the next row of the bad run happened.
     next: Vec<usize>,
     /// The signals of the good run and of the bad one.
@@ -518,7 +523,7 @@ impl<'t> Around<'t> {
             next: vec![usize::MAX; besides.len()],
             signals: [HashSet::new(), HashSet::new()],
         };
-        let mut last: [Option<&Row>; 2] = [None; 2];
+        let mut last: [Option<&TraceRow>; 2] = [None; 2];
         for (at, (left, right)) in besides.iter().enumerate() {
             let side = usize::from(left.is_none());
             around.beside[at][0] = last[side];
@@ -543,7 +548,7 @@ impl<'t> Around<'t> {
 }
 
 fn calls(trace: &Trace) -> impl Iterator<Item = &Called> {
-    trace.threads.iter().flat_map(|thread| &thread.rows).filter_map(Row::call)
+    trace.threads.iter().flat_map(|thread| &thread.rows).filter_map(TraceRow::call)
 }
 
 /// The arguments of which a trace shows strings.
@@ -567,7 +572,7 @@ fn makes_threads(call: &Called) -> bool {
     }
 }
 
-impl Row {
+impl TraceRow {
     /// The call of the row.
     pub(super) fn call(&self) -> Option<&Called> {
         if let What::Call(call) = &self.what { Some(call) } else { None }
@@ -619,7 +624,7 @@ impl Ended {
 
 impl Found<'_> {
     fn divergence(&self) -> Divergence {
-        let line = |row: Option<&Row>| {
+        let line = |row: Option<&TraceRow>| {
             row.map(|row| match &row.what {
                 What::Call(call) => call.line(),
                 What::Signal { name, .. } => name.clone(),

@@ -6,7 +6,7 @@ use linux_abi::syscalls;
 
 use super::operand::{Answer, Operand, number};
 use super::trace::{Called, Ended, Origin, Trace, What};
-use crate::report::units::count;
+use crate::units::count;
 
 /// Lines at the beginning of a text that decide whether it is strace's.
 const LOOKED_AT: usize = 32;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::report::{Divergence, OracleReport, Side, Verdict};
 use crate::plain;
-use crate::report::units::{count, grouped};
+use crate::units::{count, grouped};
 
 /// Later differences that are shown.
 const LATER: usize = 5;

@@ -34,12 +34,12 @@ pub struct Trace {
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
     /// Its rows in the order in which they ended.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TraceRow>,
 }
 
 /// A row of a thread.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct TraceRow {
     /// Its position in the run as a whole.
     pub at: usize,
     /// The call, signal or end that the row tells of.
@@ -98,7 +98,7 @@ impl Trace {
         if at_thread == self.threads.len() {
             self.threads.push(Thread { rows: Vec::new() });
         }
-        self.threads[at_thread].rows.push(Row { at, what });
+        self.threads[at_thread].rows.push(TraceRow { at, what });
     }
 
     /// The thread with this number.

@@ -3,7 +3,7 @@
 //! [`inspect`] is the page about one dump, [`check`] its integrity, [`salvage`] what can be saved of a damaged one,
 //! [`catalogue`] many dumps together, [`signature`] the stable name of a crash. Every report has a version and a JSON
 //! schema. [`compare`] puts two inspections beside each other, [`align`] the rows of any two lists; [`filter`] is how
-//! rows are asked for; [`units`] says numbers.
+//! rows are asked for.
 
 pub mod align;
 pub mod catalogue;
@@ -14,4 +14,3 @@ pub mod filter;
 pub mod inspect;
 pub mod salvage;
 pub mod signature;
-pub mod units;

@@ -72,7 +72,7 @@ impl Stopped {
             Self::NotCaptured(addr) => Some(format!("the stack continues at 0x{addr:016x}, which is not in the dump")),
             Self::NoCaller => Some("no return address was found on the captured stack".to_owned()),
             Self::Limit => Some("there are more frames than are shown".to_owned()),
-            Self::NoRegisters => Some("instruction or stack pointer are not known".to_owned()),
+            Self::NoRegisters => Some("the instruction pointer or the stack pointer is not known".to_owned()),
         }
     }
 }

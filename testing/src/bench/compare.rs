@@ -124,7 +124,7 @@ pub fn number(value: f64) -> String {
     if value < 1000.0 {
         return format!("{value:.1}");
     }
-    kwab::report::units::grouped(value.round() as u64)
+    kwab::units::grouped(value.round() as u64)
 }
 
 #[cfg(test)]

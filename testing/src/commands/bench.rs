@@ -84,7 +84,7 @@ fn safety_list(text: &str) -> Result<SafetyList> {
     if text == "all" {
         return Ok(SafetyList(Safety::ALL.to_vec()));
     }
-    let one = |name: &str| Safety::from_str(name, true).map_err(|_| anyhow!("no safety profile is called `{name}`"));
+    let one = |name: &str| Safety::from_str(name, true).map_err(|_| anyhow!("no safety profile is named `{name}`"));
     let mut list: Vec<Safety> = text.split(',').map(one).collect::<Result<_>>()?;
     if !list.contains(&Safety::Balanced) {
         list.push(Safety::Balanced);

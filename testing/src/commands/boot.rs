@@ -2,7 +2,7 @@
 //!
 //! Without a command it gives an interactive login shell on the serial console; Ctrl-A X leaves QEMU, `poweroff` leaves
 //! it politely. With a command it runs that as the only program, shows what it prints, and ends with its status; 124
-//! when it took longer than `--timeout`, 125 when the kernel gave up.
+//! when it took longer than `--timeout`, 125 when the kernel stopped.
 //!
 //! ```console
 //! $ cargo xtask boot --kernel linux -- uname -s
@@ -47,9 +47,9 @@ pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
 fn status(ending: &Ending, elapsed: Duration) -> u8 {
     let (words, status) = match ending {
         Ending::Exited(status) => return u8::try_from(status & 0xff).unwrap_or(u8::MAX),
-        Ending::Panicked(line) => (format!("the kernel gave up: {line}"), 125),
+        Ending::Panicked(line) => (format!("the kernel stopped: {line}"), 125),
         Ending::Hung | Ending::TimedOut => (format!("killed after {:.1} s", elapsed.as_secs_f64()), 124),
-        Ending::Stopped(code) => (format!("the machine stopped without a status (QEMU: {code:?})"), 125),
+        Ending::Stopped(code) => (format!("the guest stopped without an exit status (QEMU: {code:?})"), 125),
         Ending::Enough => return 0,
     };
     eprintln!("{words}");

@@ -123,7 +123,7 @@ pub fn run(arguments: &CrashesArguments, consent: Consent) -> Result<ExitCode> {
     for name in &arguments.names {
         let part = PARTS.iter().any(|(part, _)| part == name);
         let known = part || DEATHS.iter().any(|death| death.name == name);
-        ensure!(known, "no death or part is called {name}");
+        ensure!(known, "no crash or part is named {name}");
     }
     let mut failures = Vec::new();
     let mut report = |name: String, outcome: Result<String>| match outcome {
@@ -165,7 +165,7 @@ fn cost(consent: Consent) -> Result<String> {
             text.push_str(&format!("\n          {name:<14} {instructions:>9} instructions {size:>7} bytes"));
         }
     }
-    ensure!(all > 0, "the dump does not say what it cost");
+    ensure!(all > 0, "the dump does not record its cost");
     text.push_str(&format!("\n          {}", pace(consent)?));
     text.push_str(&format!("\n          {:<14} {all:>9} instructions", "together"));
     text.push_str(&format!("\n          {}", wall(consent)?));
@@ -178,7 +178,7 @@ const TIMED: usize = 7;
 
 /// How long a typical dump takes by the host's clock. The half that a busy host disturbs most does not count.
 fn wall(consent: Consent) -> Result<String> {
-    let death = DEATHS.iter().find(|death| death.name == "panic").context("no death is called panic")?;
+    let death = DEATHS.iter().find(|death| death.name == "panic").context("no crash is named panic")?;
     let mut times = (0..TIMED).map(|_| Ok(deaths::check(death, 2, consent)?.1)).collect::<Result<Vec<u64>>>()?;
     times.sort_unstable();
     let (fastest, median) = (times[0], times[TIMED / 2]);

@@ -40,7 +40,7 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
     machine.keep_dumps_in(&memory)?;
     let outcome = qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;
     paths::write(&log, &outcome.serial)?;
-    ensure!(!outcome.serial.is_empty(), "the kernel said nothing ({:?})", outcome.ending);
+    ensure!(!outcome.serial.is_empty(), "the kernel printed nothing ({:?})", outcome.ending);
     print!("{}", last_words(&outcome.serial));
     let (kernel, program, told) =
         (folder.join("crash-1.kwab"), folder.join("crash-2.kwab"), folder.join("serial-1.kwab"));

@@ -188,7 +188,7 @@ fn check_numbers(text: &str) -> Result<usize> {
     }
     numbers.sort_unstable();
     let first_gap = numbers.iter().enumerate().find(|(index, number)| **number != *index as u64);
-    ensure!(first_gap.is_none(), "the {first_gap:?}th number is not its own");
+    ensure!(first_gap.is_none(), "the sequence numbers have a gap or a repetition at (index, number) {first_gap:?}");
     Ok(numbers.len())
 }
 

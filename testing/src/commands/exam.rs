@@ -47,7 +47,7 @@ pub fn run(arguments: &ExamArguments, consent: Consent) -> Result<ExitCode> {
     let wanted =
         |question: &&Question| arguments.names.is_empty() || arguments.names.iter().any(|name| name == question.name());
     let chosen: Vec<&Question> = QUESTIONS.iter().filter(wanted).collect();
-    ensure!(!chosen.is_empty(), "no question of that name");
+    ensure!(!chosen.is_empty(), "no planted bug of that name");
     let mut rows = Vec::new();
     for question in &chosen {
         rows.push(ask(question, arguments, &room(question, consent)?)?);

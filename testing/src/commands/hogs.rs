@@ -72,7 +72,7 @@ pub fn run(arguments: &HogsArguments, consent: Consent) -> Result<ExitCode> {
     })?;
     let text = String::from_utf8_lossy(&outcome.serial);
     ensure!(text.contains("hogs are over, 0 won"), "the machine ended with {:?}:\n{text}", outcome.ending);
-    ensure!(text.matches("ended by").count() > 0, "no kind is called {kinds}");
+    ensure!(text.matches("ended by").count() > 0, "no kind is named {kinds}");
     if arguments.kernel == Which::Ours {
         check_last_dump(&crashes::dumps_in(&dumps)?)?;
     }

@@ -101,7 +101,7 @@ fn batch(seed: u64, first: u64, count: u64, progress: &PathBuf) -> Result<(Vec<S
     match worker.capture() {
         Ok(output) => Ok((output.stdout.lines().map(str::to_owned).collect(), first + count)),
         Err(error @ (Error::Failed { .. } | Error::TimedOut { .. })) => {
-            let (case, command) = last_words(progress).with_context(|| format!("a worker said nothing: {error}"))?;
+            let (case, command) = last_words(progress).with_context(|| format!("a worker printed nothing: {error}"))?;
             // What the cases before it gave was lost with the worker.
             let mut found = if case > first { batch(seed, first, case - first, progress)?.0 } else { Vec::new() };
             found.push(format!("case {case}: {command}: the worker died: {error}"));

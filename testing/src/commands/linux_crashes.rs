@@ -98,7 +98,7 @@ pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCo
     }
     let session = Session { arguments, table: &table, kwab: &kwab, out: &out, kit: kit.as_ref() };
     let rows = session.rows()?;
-    ensure!(!rows.is_empty(), "no way of that name");
+    ensure!(!rows.is_empty(), "no crash method of that name");
     paths::write(&out.join("truth.json"), &serde_json::to_vec_pretty(&truths(&table, arguments.arch))?)?;
     paths::write(&out.join("table.json"), &serde_json::to_vec_pretty(&rows)?)?;
     if arguments.json {
@@ -241,7 +241,7 @@ fn totals(rows: &[WayRow]) {
     println!("{}", line.trim_end());
     let lived: Vec<&WayRow> = rows.iter().filter(|row| row.class == "healthy").collect();
     let false_deaths = lived.iter().filter(|row| row.answer.died).count();
-    println!("{} healthy boots, {false_deaths} taken for deaths", lived.len());
+    println!("{} healthy boots, {false_deaths} misread as deaths", lived.len());
 }
 
 /// The truth about every log, for programs that read the logs without this command.

@@ -80,7 +80,7 @@ pub fn slice(consent: Consent) -> Result<()> {
     let kwab = score::program()?;
     let mut loads = Loads::prepare(consent)?;
     loads.jobs.retain(|job| slice::LOADS.contains(&job.name.as_str()));
-    ensure!(loads.jobs.len() == slice::LOADS.len(), "loads of the slice are gone");
+    ensure!(loads.jobs.len() == slice::LOADS.len(), "loads of the slice no longer exist");
     let changes = slice::CHANGES.iter().map(|change| described::mutant(paths::root(), change));
     let changes = changes.collect::<Result<Vec<_>>>()?;
     let built = Tree::prepare()?.build(&changes, &BTreeMap::new())?;
@@ -134,7 +134,7 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
             None => booted.push((number, mutant)),
         }
     }
-    ensure!(!booted.is_empty(), "the loads come to no mutant of a file that begins with {only}");
+    ensure!(!booted.is_empty(), "the loads reach no mutant of a file whose path begins with {only}");
     if !arguments.json {
         let (jobs, unsteady) = (baseline.loads.jobs.len(), baseline.unsteady.join(", "));
         let dying = baseline.dying.iter().cloned().collect::<Vec<_>>().join(", ");

@@ -64,7 +64,7 @@ pub fn run(arguments: &SoakArguments, consent: Consent) -> Result<ExitCode> {
     if let Some(lost) = lost
         && lost > LOST_KIB
     {
-        eprintln!("{lost} KiB of memory did not come back; the console is in {}", paths::shown(&log));
+        eprintln!("{lost} KiB of memory were not freed; the console is in {}", paths::shown(&log));
         return Ok(ExitCode::FAILURE);
     }
     if outcome.ending == Ending::Exited(0) && lost.is_some() {

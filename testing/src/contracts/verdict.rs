@@ -108,7 +108,9 @@ pub fn judge(ours: &Report, linux: &Report, excuse: Option<&Difference>, today: 
         (None, Some(_)) => Verdict::StaleExcuse("listed as a known difference, but it is the same as Linux".into()),
         (Some(text), None) => Verdict::Differs(text),
         (Some(_), Some(excuse)) if excuse.expires.as_str() >= today => Verdict::Known(excuse.reason.clone()),
-        (Some(text), Some(excuse)) => Verdict::StaleExcuse(format!("its excuse ended on {}: {text}", excuse.expires)),
+        (Some(text), Some(excuse)) => {
+            Verdict::StaleExcuse(format!("its exception expired on {}: {text}", excuse.expires))
+        }
     }
 }
 

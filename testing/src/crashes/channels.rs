@@ -65,6 +65,6 @@ pub fn pvpanic(consent: Consent) -> Result<String> {
         Next::Go
     })?;
     let session = session.context("the guest did not run")??;
-    ensure!(session.hears("GUEST_PANICKED"), "QEMU did not hear of the panic");
+    ensure!(session.hears("GUEST_PANICKED"), "QEMU received no panic event");
     Ok("QEMU says GUEST_PANICKED".into())
 }

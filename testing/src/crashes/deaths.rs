@@ -196,7 +196,7 @@ fn tells(seen: &Seen, death: &Death, cpus: u32) -> Result<()> {
     ensure!(seen.message.contains(death.says), "message `{}`", seen.message);
     let fault = seen.fault().context("no registers at the fault")?;
     ensure!(fault.get(&RegId::RIP).is_some_and(|rip| *rip != 0), "no instruction pointer");
-    ensure!(seen.cpus.len() == cpus as usize, "{} processors are told of, {cpus} run", seen.cpus.len());
+    ensure!(seen.cpus.len() == cpus as usize, "the dump describes {} processors, {cpus} run", seen.cpus.len());
     for (cpu, state) in &seen.cpus {
         let stopped = seen.registers.contains_key(&(RegisterRole::STOPPED, *cpu));
         ensure!(stopped || *state == CpuState::DUMPING, "no registers of CPU {cpu}, {:?}", state.name());
@@ -267,7 +267,7 @@ fn imported(log: &[u8]) -> Result<Vec<u8>> {
     let options = Options { source: "console".into(), folder: Some(paths::build("crashes")?) };
     let (report, dumps) = import(Cursor::new(log.to_vec()), &options, &mut |_| {})?;
     let Some(dump) = dumps.into_iter().find(|dump| dump.summary.kind == "panic") else {
-        bail!("the console tells of no death: {} dumps", report.dumps.len());
+        bail!("the console reports no death: {} dumps", report.dumps.len());
     };
     let mut file = dump.file.context("a dump without a file")?;
     let mut bytes = Vec::new();

@@ -118,7 +118,7 @@ fn same_bytes(seen: &Seen, core: &Core<'_>, compared: &mut MemoryComparison) -> 
 
 /// Every register of every processor that both have.
 fn same_registers(seen: &Seen, core: &Core<'_>, cpus: u32, compared: &mut MemoryComparison) -> Result<()> {
-    ensure!(core.cpus.len() == cpus as usize, "QEMU tells of {} processors", core.cpus.len());
+    ensure!(core.cpus.len() == cpus as usize, "QEMU reports {} processors", core.cpus.len());
     for (number, theirs) in (0..).zip(&core.cpus) {
         let roles = [RegisterRole::FAULT, RegisterRole::STOPPED];
         let ours = roles.iter().find_map(|role| seen.registers.get(&(*role, number)));

@@ -87,7 +87,7 @@ pub fn live(cpus: u32, consent: Consent) -> Result<usize> {
     for (number, bytes) in dumps.iter().enumerate() {
         let seen = Seen::of(bytes).with_context(|| format!("live dump {number}"))?;
         sound(&seen, CauseKind::LIVE).with_context(|| format!("live dump {number}"))?;
-        ensure!(seen.cpus.len() == cpus as usize, "live dump {number} tells of {} processors", seen.cpus.len());
+        ensure!(seen.cpus.len() == cpus as usize, "live dump {number} describes {} processors", seen.cpus.len());
     }
     Ok(dumps.iter().map(Vec::len).sum())
 }
@@ -96,7 +96,7 @@ pub fn live(cpus: u32, consent: Consent) -> Result<usize> {
 fn sound(seen: &Seen, kind: CauseKind) -> Result<()> {
     ensure!(seen.defects.is_empty(), "defects: {:?}", seen.defects);
     ensure!(seen.kind == Some(kind), "kind {:?}", seen.kind);
-    let complete = seen.complete.context("it has no end")?;
+    let complete = seen.complete.context("it has no end section")?;
     ensure!(complete == seen.dropped.is_empty(), "said to be complete: {complete}, left out: {:?}", seen.dropped);
     Ok(())
 }

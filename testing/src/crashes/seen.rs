@@ -28,7 +28,7 @@ pub struct Seen {
     pub registers: BTreeMap<(RegisterRole, u32), Registers>,
     /// The processors and what they were doing.
     pub cpus: BTreeMap<u32, CpuState>,
-    /// The backtrace of the death.
+    /// The backtrace of the crash.
     pub frames: Vec<u64>,
     /// Captured bytes by virtual address, those of the kernel and of the process that was running.
     pub memory: Vec<(u64, Vec<u8>)>,

@@ -40,11 +40,11 @@ pub fn sleepers(cpus: u32, consent: Consent) -> Result<usize> {
     let sleeper =
         case.tasks.iter().filter(|task| task.comm == Some(b"sleep")).filter_map(|task| task.deadline_ns).max();
     let until = sleeper.context("no sleeper has a deadline")?;
-    ensure!(until.saturating_sub(now) > LEFT, "the sleeper wakes at {until}, it is {now}");
+    ensure!(until.saturating_sub(now) > LEFT, "the sleeper's deadline is {until}, the time is {now}");
     let parked: Vec<_> = case.registers.iter().filter(|set| set.role == Some(RegisterRole::SWITCHED_OUT)).collect();
     let own = parked.iter().find(|set| set.tid == reader.tid).context("the reader has no saved registers")?;
     let value = |wanted| own.regs.iter().flat_map(kwab_format::List::iter).find(|reg| reg.id == Some(wanted))?.value;
-    ensure!(value(RegId::RIP) == reader.kernel_ip, "its saved instruction pointer is another than its record's");
+    ensure!(value(RegId::RIP) == reader.kernel_ip, "its saved instruction pointer differs from its task record's");
     let sp = value(RegId::RSP).context("the reader has no saved stack pointer")?;
     let stacks =
         case.memory.iter().filter(|piece| piece.kind == Some(MemoryKind::KERNEL_STACK) && piece.tid == reader.tid);
@@ -71,7 +71,11 @@ pub fn idle_hour(consent: Consent) -> Result<usize> {
     let now = case.identities.first().and_then(|identity| identity.mono_ns).context("the dump has no time")?;
     let before = |ns: Option<u64>| ns.is_some_and(|ns| now.saturating_sub(ns) > HOUR);
     let old: Vec<_> = case.flight.iter().filter(|event| before(event.stamp.ns)).collect();
-    ensure!(old.iter().any(|event| event.kind == Some(FlightKind::EXEC)), "no program of before: {} events", old.len());
+    ensure!(
+        old.iter().any(|event| event.kind == Some(FlightKind::EXEC)),
+        "no exec event from before the idle hour: {} events",
+        old.len()
+    );
     let mut timers = case.flight.iter().filter(|event| event.kind == Some(FlightKind::IRQ) && event.a == Some(0));
     let repeated = timers.rfind(|event| event.b >= Some(BEATS)).context("no event counts the idle timer")?;
     let (first, last) = repeated.stamp.ns.zip(repeated.c).context("the repeats have no time")?;
@@ -96,14 +100,14 @@ pub fn calls_of_sleepers(consent: Consent) -> Result<usize> {
     let dump = only_dump(&machine, &file)?;
     let case = dump.case();
     let named = |name: &'static [u8]| case.syscalls.iter().filter(move |call| call.name == Some(name));
-    let refused = named(b"chdir").find(|call| call.result == Some(MISSING)).context("no call was refused")?;
-    ensure!(refused.arg0.is_some_and(|addr| addr != 0), "the refused call has no argument");
-    ensure!(refused.text0 == Some(b"/no/such/place"), "the refused call has the path {:?}", refused.text0);
+    let refused = named(b"chdir").find(|call| call.result == Some(MISSING)).context("no call failed with ENOENT")?;
+    ensure!(refused.arg0.is_some_and(|addr| addr != 0), "the failed call has no argument");
+    ensure!(refused.text0 == Some(b"/no/such/place"), "the failed call has the path {:?}", refused.text0);
     let started = named(b"execve").any(|call| call.text1 == Some(b"sleep\x00100000\x00"));
     ensure!(started, "no call has the arguments of the program it started");
     let stuck = case.syscalls.iter().find(|call| call.pid == refused.pid && call.in_progress == Some(true));
-    let stuck = stuck.context("the process that was refused is in no call")?;
-    ensure!(stuck.index > refused.index, "the call that sleeps is not the later one");
+    let stuck = stuck.context("the process whose call failed is in no call")?;
+    ensure!(stuck.index > refused.index, "the call in progress is not the later one");
     let task = case.tasks.iter().find(|task| task.pid == refused.pid).context("the sleeper is not listed")?;
     ensure!(task.syscall == stuck.nr, "the task sleeps in {:?}, its last call is {:?}", task.syscall, stuck.nr);
     let callers: std::collections::BTreeSet<_> = case.syscalls.iter().filter_map(|call| call.pid).collect();

@@ -52,7 +52,7 @@ pub fn compare(cpus: u32, consent: Consent) -> Result<StoryComparison> {
         let one = |dumps: &[Dump]| dumps.iter().position(|dump| died_in_kernel(&dump.case()) == Some(in_kernel));
         let whose = if in_kernel { "the kernel" } else { "the program" };
         let (told_at, dumped_at) = (one(&told), one(&dumped));
-        let told = &told[told_at.with_context(|| format!("the log tells of no death of {whose}"))?];
+        let told = &told[told_at.with_context(|| format!("the log reports no death of {whose}"))?];
         let dumped = &dumped[dumped_at.with_context(|| format!("no dump of {whose}"))?];
         same_story(&told.case(), &dumped.case(), in_kernel, &mut compared)
             .with_context(|| format!("the death of {whose}"))
@@ -86,7 +86,8 @@ fn died_in_kernel(case: &Case<'_>) -> Option<bool> {
 fn same_story(told: &Case<'_>, dumped: &Case<'_>, in_kernel: bool, compared: &mut StoryComparison) -> Result<()> {
     let (says, has) = (facts(told), facts(dumped));
     for (name, value) in &says {
-        let other = has.get(name).with_context(|| format!("the log says {name} = {value}, the dump nothing of it"))?;
+        let other =
+            has.get(name).with_context(|| format!("the log says {name} = {value}, the dump does not record it"))?;
         ensure!(value == other, "{name}: the log says {value}, the dump {other}");
         compared.facts += 1;
     }
@@ -100,7 +101,7 @@ fn same_story(told: &Case<'_>, dumped: &Case<'_>, in_kernel: bool, compared: &mu
     }
     let mappings = |facts: &Facts| facts.keys().filter(|name| name.starts_with("mapping ")).count();
     ensure!(in_kernel || mappings(&says) == mappings(&has), "mappings: {} and {}", mappings(&says), mappings(&has));
-    let pid = dumped.causes.first().and_then(|cause| cause.pid).context("the dump does not say whose death")?;
+    let pid = dumped.causes.first().and_then(|cause| cause.pid).context("the dump does not name the dead process")?;
     compared.calls += same_calls(told, dumped, pid)?;
     same_processes(told, dumped)?;
     let more = [
@@ -192,9 +193,9 @@ fn same_processes(told: &Case<'_>, dumped: &Case<'_>) -> Result<()> {
             Some(FlightKind::EXEC) => told.execs.iter().any(|exec| exec.pid == event.pid && exec.entry == a),
             _ => continue,
         };
-        ensure!(found, "the dump knows {event:?}, the log does not");
+        ensure!(found, "the dump has {event:?}, the log does not");
         known += 1;
     }
-    ensure!(known > 0, "the flight recorder knows of no process");
+    ensure!(known > 0, "the flight recorder names no process");
     Ok(())
 }

@@ -88,6 +88,6 @@ impl Apt {
                 self.update();
             }
         }
-        anyhow::bail!("apt does not know {}", metas.join(", "))
+        anyhow::bail!("apt has no package {}", metas.join(", "))
     }
 }

@@ -117,7 +117,7 @@ impl Bench {
     pub fn print(&self, seed: u64, only: &str) -> Result<String> {
         let (number, steps) = only.split_once('=').unwrap_or((only, "all"));
         let call = Call::new(&self.program).args(["print", &seed.to_string(), number, steps]);
-        Ok(call.capture().context("writing a program down")?.stdout)
+        Ok(call.capture().context("writing a program to a file")?.stdout)
     }
 
     fn machine(&self, case: &Case) -> Result<Machine> {
@@ -186,9 +186,9 @@ fn lost(ending: &Ending, serial: &[u8]) -> Option<(&'static str, String)> {
         Ending::Exited(0 | 1) => None,
         Ending::Exited(status) => Some(("supervisor", format!("ended with status {status}"))),
         Ending::Panicked(line) => Some(panic(serial).unwrap_or(("panic", line.clone()))),
-        Ending::Enough => Some(panic(serial).unwrap_or(("panic", "a dump without a word".to_owned()))),
+        Ending::Enough => Some(panic(serial).unwrap_or(("panic", "a dump without a message".to_owned()))),
         Ending::Hung => Some(("hang", "nothing on the console".to_owned())),
-        Ending::TimedOut => Some(("hang", "not at its end in three times the time".to_owned())),
+        Ending::TimedOut => Some(("hang", "not finished in three times its time limit".to_owned())),
         Ending::Stopped(code) => Some(("reset", format!("the machine stopped (QEMU: {code:?})"))),
     }
 }

@@ -72,7 +72,7 @@ pub const RULES: &[Rule] = &[
         demand: "a handler of a system call asks for its arguments by type",
         check: registers::check,
     },
-    Rule { name: "syscalls", demand: "the system call table rises by number", check: syscalls::check },
+    Rule { name: "syscalls", demand: "the system call table is sorted by number", check: syscalls::check },
     Rule {
         name: "local-facts",
         demand: "nothing committed names a machine's own paths or a registry's host",

@@ -26,7 +26,7 @@ fn disorder(text: &str) -> Vec<Violation> {
             violations.push(Violation::new(location(), format!("{number} {name} does not come after {last:?}")));
         }
         if names.contains(&name) {
-            violations.push(Violation::new(location(), format!("{name} is there twice")));
+            violations.push(Violation::new(location(), format!("{name} is listed twice")));
         }
         last = Some(number);
         names.push(name);

@@ -55,7 +55,7 @@ impl Archive {
 }
 
 /// Why writing an archive cannot fail.
-const TO_MEMORY: &str = "a vector takes every byte";
+const TO_MEMORY: &str = "writing to a vector does not fail";
 
 #[cfg(test)]
 mod tests {

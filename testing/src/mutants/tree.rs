@@ -94,13 +94,13 @@ impl Tree {
             let before = left_out.len();
             for complaint in &complaints {
                 let blamed = complaint.blamed(&files, mutants);
-                ensure!(!blamed.is_empty(), "no mutation is to blame for: {}", complaint.rendered);
+                ensure!(!blamed.is_empty(), "an error outside all mutations: {}", complaint.rendered);
                 let reason = format!("does not build: {}", complaint.message);
                 for number in blamed {
                     left_out.entry(number).or_insert_with(|| reason.clone());
                 }
             }
-            ensure!(left_out.len() > before, "the compiler goes on to complain: {}", complaints[0].rendered);
+            ensure!(left_out.len() > before, "the compiler still reports errors: {}", complaints[0].rendered);
             eprintln!("round {round}: {} mutations do not build", left_out.len());
         }
         anyhow::bail!("mutations are still refused after {ROUNDS} rounds")
@@ -201,7 +201,7 @@ struct Complaint {
 fn complaints(said: &crate::process::Output) -> Result<Vec<Complaint>> {
     let mut complaints = Vec::new();
     for line in said.stdout.lines().filter(|line| line.starts_with('{')) {
-        let value: Value = serde_json::from_str(line).context("what cargo says")?;
+        let value: Value = serde_json::from_str(line).context("reading cargo's messages")?;
         let message = &value["message"];
         if value["reason"] != "compiler-message" || message["level"] != "error" {
             continue;

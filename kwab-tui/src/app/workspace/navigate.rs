@@ -34,7 +34,7 @@ impl Workspace {
         let reachable: Vec<Link> =
             links.iter().filter(|link| self.reaches(&link.target)).filter(elsewhere).cloned().collect();
         match (reachable.as_slice(), links.first()) {
-            ([], None) => Outcome::say(Tone::Dim, "nothing to follow here"),
+            ([], None) => Outcome::say(Tone::Dim, "this row has no link"),
             ([], Some(link)) => Outcome::say(Tone::Care, format!("{} is not in this dump", link.label)),
             ([only], _) => self.go(&only.target),
             (_, _) => {

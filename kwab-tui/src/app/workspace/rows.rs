@@ -19,7 +19,7 @@ impl Workspace {
         match self.session.conclude_whole() {
             Some(job) => Outcome::say(Tone::Dim, "reading all sections; the lists change when this is done")
                 .with(Effect::Job(job)),
-            None => Outcome::say(Tone::Good, "conclusions rest on everything that is in this dump"),
+            None => Outcome::say(Tone::Good, "the analysis covers all sections of this dump"),
         }
     }
 

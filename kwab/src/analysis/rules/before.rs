@@ -129,7 +129,7 @@ pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed
     let who = if is_own { String::new() } else { format!("process {}: ", row.pid.unwrap_or(0)) };
     let makers = row.nr.map(|nr| reach::makers(ctx.symbols, nr, errno)).filter(|makers| !makers.is_empty());
     Some(Failed {
-        row: format!("{who}{said}{}: it may be what should have woken it", when(ctx, sleeper, row)),
+        row: format!("{who}{said}{}: it may have set up the wake-up", when(ctx, sleeper, row)),
         at: row.at,
         own: is_own,
         makers: makers.map(|makers| format!("that error can come from {}", makers.join(", "))),

@@ -11,7 +11,7 @@ pub(super) fn cause_lost(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if ctx.death.is_known() || losses.is_empty() || matches!(reason, Some(Reason::LIVE | Reason::RECORDING)) {
         return Vec::new();
     }
-    let mut claim = Claim::new("the dump is damaged, and what died is among what is lost");
+    let mut claim = Claim::new("the dump is damaged, and the record of the crash is lost");
     for loss in losses.into_iter().take(6) {
         claim = claim.because(0.3, loss, None);
     }

@@ -101,7 +101,7 @@ pub(super) fn illegal(ctx: &Context<'_, '_>) -> Vec<Claim> {
     };
     let claim = match (trap, instruction_row(ctx)) {
         (Some(_), Some((row, at))) => {
-            claim.proven(0.6, format!("{row}: put there by the compiler or an assertion"), at)
+            claim.proven(0.6, format!("{row}: a trap that compilers emit for unreachable code and assertions"), at)
         }
         (_, fact) => claim.because_if(0.1, fact),
     };
@@ -125,7 +125,7 @@ pub(super) fn bus(ctx: &Context<'_, '_>) -> Vec<Claim> {
         ctx.in_culprit()
     ))
     .because(0.4, "SIGBUS", ctx.death.at)
-    .proven(0.6, format!("{addr:#x} lies in a mapping of {path}, and no page of the file can be there"), Some(vma.at))
+    .proven(0.6, format!("{addr:#x} lies in a mapping of {path}, beyond the last page of the file"), Some(vma.at))
     .because_if(0.1, instruction_row(ctx));
     vec![claim]
 }

@@ -95,9 +95,9 @@ fn let_go(ctx: &Context<'_, '_>, task: &Located<Task<'_>>) -> Option<(String, Op
     Some(match children.next() {
         Some(child) => {
             let state = child.state.and_then(TaskState::name).unwrap_or("there");
-            (format!("its child {} does not use its memory any more: {state}", child.pid.unwrap_or(0)), Some(child.at))
+            (format!("its child {} has released its address space: {state}", child.pid.unwrap_or(0)), Some(child.at))
         }
-        None => ("its child is gone".to_owned(), None),
+        None => ("its child no longer exists".to_owned(), None),
     })
 }
 

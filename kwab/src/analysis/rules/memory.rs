@@ -8,6 +8,7 @@ use crate::analysis::finding::{Claim, Evidence};
 use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::text;
 use crate::model::{Located, RecordRef};
+use crate::units;
 
 /// Findings of the audit below this weight are remarks, not causes.
 const CAUSE_WEIGHT: f64 = 0.5;
@@ -15,7 +16,11 @@ const CAUSE_WEIGHT: f64 = 0.5;
 /// Pages that are not what their files say.
 pub(super) fn wrong_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let Some(first) = ctx.pages.first() else { return Vec::new() };
-    let more = if ctx.pages.len() > 1 { format!(" (and {} more pages)", ctx.pages.len() - 1) } else { String::new() };
+    let more = if ctx.pages.len() > 1 {
+        format!(" (and {})", units::count(ctx.pages.len() as u64 - 1, "more page", "more pages"))
+    } else {
+        String::new()
+    };
     let path = if first.path.is_empty() { "its file" } else { &first.path };
     let mut claim = Claim::new(format!(
         "the page {:#x} of {path} holds {}{more} [{}]",
@@ -31,7 +36,7 @@ pub(super) fn wrong_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let used = [ctx.death.ip, ctx.death.fault_addr].into_iter().flatten();
     if let Some(addr) = used.into_iter().find(|addr| ctx.pages.iter().any(|page| page.vaddr == addr & !0xfff)) {
-        claim = claim.because(0.5, format!("the death is at {addr:#x}, in such a page"), ctx.death.at);
+        claim = claim.because(0.5, format!("the faulting address {addr:#x} lies in such a page"), ctx.death.at);
     }
     vec![claim]
 }
@@ -61,7 +66,7 @@ pub(super) fn audit(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let used = [ctx.death.ip, ctx.death.fault_addr].into_iter().flatten();
         let same_page = |addr: &u64| finding.addr.is_some_and(|wrong| wrong & !0xfff == addr & !0xfff);
         if let Some(addr) = used.into_iter().find(same_page) {
-            claim = claim.because(0.4, format!("the death is at {addr:#x}, in the same page"), ctx.death.at);
+            claim = claim.because(0.4, format!("the faulting address {addr:#x} lies in the same page"), ctx.death.at);
         }
         claim.about(finding.rule)
     });
@@ -76,7 +81,7 @@ fn how_counts_fell(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)>
     Some(match ctx.case.flight.iter().rev().find(|event| event.kind == Some(FlightKind::EXIT)) {
         Some(event) => {
             let who = event.pid.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
-            let row = format!("{who} ended before: its address space may have dropped references that it did not own");
+            let row = format!("{who} exited before: its address space may have dropped references that it did not own");
             (row, Some(event.at))
         }
         None => (
@@ -223,7 +228,7 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut claim = Claim::new(format!(
         "{lost} pages ({percent} % of memory) are in use without an owner: they leaked"
     ))
-    .proven(0.8, format!("{used} pages are in use, and their owners have {known}"), Some(in_use.at));
+    .proven(0.8, format!("{used} pages are in use, and their owners hold {known}"), Some(in_use.at));
     for counter in owned {
         claim = claim.because(
             0.02,
@@ -237,7 +242,7 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
 /// Free pages with which a request for memory must not fail: no request of the kernel's own is larger.
 const ENOUGH: i64 = 1024;
 
-/// Whether the kernel gave up because it got no memory.
+/// Whether the kernel stopped because it got no memory.
 pub(super) fn asked_for_memory(ctx: &Context<'_, '_>) -> bool {
     let message = ctx.death.message.to_lowercase();
     ctx.kernel_died() && ctx.death.vector.is_none() && (message.contains("memory") || message.contains("frame"))
@@ -257,7 +262,7 @@ fn refused_with_free(
     ))
     .because(0.6, first_line(&ctx.death.message, "the kernel says so"), ctx.death.at)
     .because(0.2, format!("{pages} of {all} pages are free"), Some(free.at))
-    .because(0.1, format!("{used} pages are in use, their owners have {known}: {lost} are nowhere"), Some(at))
+    .because(0.1, format!("{used} pages are in use, their owners hold {known}: {lost} have no owner"), Some(at))
     .because_if(0.05, keepers::in_words(ctx, Promise::Frames).map(|row| (row, None)))
 }
 

@@ -147,7 +147,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "LEAK",
         "leaked memory",
-        "memory counters: pages in use, and who has them",
+        "memory counters: pages in use, and their owners",
         &[SectionKind::COUNTERS],
         &["kwab inspect FILE --section profile,tasks", "kwab audit-vm FILE --rule VM-LEAK"],
         memory::lost_pages,
@@ -267,7 +267,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "SMASHED",
         "stack smashed",
-        "backtrace of the death",
+        "backtrace of the crash",
         &[CAUSE, STACKS],
         &["kwab inspect FILE --section bt,code"],
         deaths::smashed,
@@ -275,7 +275,7 @@ pub const RULES: &[Rule] = &[
     rule(
         "HEAP",
         "heap corrupted",
-        "backtrace of the death, signal",
+        "backtrace of the crash, signal",
         &[CAUSE, STACKS],
         &["kwab inspect FILE --section bt,code,regs"],
         deaths::heap,

@@ -291,7 +291,7 @@ pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
         "the kernel used the user pointer {addr:#x} without checking or copying it{}",
         ctx.in_culprit()
     ))
-    .because(0.6, format!("{addr:#x} is an address of the user's half"), death.registers_at.or(death.at))
+    .because(0.6, format!("{addr:#x} is a user-space address"), death.registers_at.or(death.at))
     .because_if(0.15, error_code(ctx));
     let mut call = ctx
         .case

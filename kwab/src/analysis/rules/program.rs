@@ -66,11 +66,8 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let checked = !ctx.case.checks.is_empty() || !ctx.case.verify_oks.is_empty();
     if checked && ctx.pages.is_empty() {
-        claim = claim.because(
-            0.0,
-            "every checked page is what its file says",
-            ctx.case.checks.first().map(|check| check.at),
-        );
+        claim =
+            claim.because(0.0, "every checked page matches its file", ctx.case.checks.first().map(|check| check.at));
     }
     if !ctx.pages.is_empty() {
         claim = claim.but(
@@ -81,7 +78,7 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     if ctx.case.ptes.is_empty() && !checked {
         claim =
-            claim.but(0.1, "neither page tables nor page checks are in the dump, so the kernel is not cleared", None);
+            claim.but(0.1, "the dump has neither page tables nor page checks, so a kernel bug is not ruled out", None);
     }
     vec![claim]
 }
@@ -168,7 +165,8 @@ pub(super) fn init_ended(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.death.message.to_lowercase().contains("attempted to kill init") {
         return Vec::new();
     }
-    let claim = Claim::new(format!("init ended, and the kernel cannot go on without it: {}", ctx.death.message.trim()))
-        .proven(0.8, ctx.death.message.trim().to_owned(), ctx.death.at);
+    let claim =
+        Claim::new(format!("init exited, and the kernel cannot continue without it: {}", ctx.death.message.trim()))
+            .proven(0.8, ctx.death.message.trim().to_owned(), ctx.death.at);
     vec![claim]
 }

@@ -222,7 +222,7 @@ fn every_depth_knows_the_same_losses_and_the_same_positions() {
         (case.losses(), positions, case.ends.len())
     };
     let all = told(Depth::All);
-    assert!(all.0.iter().any(|text| text == "1 of 1 page-table sections are lost"), "{:?}", all.0);
+    assert!(all.0.iter().any(|text| text == "page-table sections lost: 1 of 1"), "{:?}", all.0);
     assert_eq!((all.1.len(), all.2), (1, 1));
     for depth in [Depth::Digest, Depth::Analysis, Depth::Rules] {
         assert_eq!(told(depth), all, "{depth:?}");

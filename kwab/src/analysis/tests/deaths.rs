@@ -278,7 +278,7 @@ fn ranks_follow_scores_and_say_why_a_dump_that_was_asked_for_comes_second() {
     let ranks: Vec<_> = triage.hypotheses.iter().map(|found| (found.rule, found.score)).collect();
     assert_eq!((ranks[0].0, ranks[1].0), ("PAGE", "DELIBERATE"));
     let why = &triage.hypotheses[1].against[0].text;
-    assert!(why.starts_with("ranked behind PAGE"), "{ranks:?}: {why}");
+    assert!(why.starts_with("ranked below PAGE"), "{ranks:?}: {why}");
     let alone = judge(Maker::new().put(C, &sysrq).bytes());
     assert!(alone.hypotheses[0].score > 0.9 && !alone.has_findings());
 }
@@ -538,7 +538,7 @@ fn counts_that_are_too_low_say_whether_an_address_space_ended_before() {
             .map(|fact| fact.text.clone())
             .collect::<String>()
     };
-    assert!(rows(&judged(FlightKind::EXIT)).contains("process 3 ended before"));
+    assert!(rows(&judged(FlightKind::EXIT)).contains("process 3 exited before"));
     assert!(rows(&judged(FlightKind::FORK)).contains("never taken"));
 }
 

@@ -207,5 +207,5 @@ fn a_signal_that_contradicts_the_map_is_named_a_contradiction() {
     let death = Cause { signal_code: Some(1), ..user_death(11, 0x40_1000, Some(0x7010)) };
     let map = vma(0x7000, 0x8000, 3, "");
     let reasons = inspected(&Maker::new().put(C, &death).put(SectionKind::MEMORY_MAP, &map)).reasons;
-    assert!(reasons.iter().any(|reason| reason.contains("one of them is wrong")), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.contains("one of the two is wrong")), "{reasons:?}");
 }

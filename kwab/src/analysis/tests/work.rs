@@ -95,7 +95,7 @@ fn frames_that_are_mapped_beyond_the_first_gibibyte_are_counted_too() {
     let low = found.iter().find(|finding| finding.rule.contains("COUNT-LOW")).unwrap_or_else(|| panic!("{found:?}"));
     assert_eq!(low.count, 1);
     assert!(
-        low.witnesses[0].text.starts_with(&format!("frame {:#x}: 1 references, mapped 2 times", last << 12)),
+        low.witnesses[0].text.starts_with(&format!("frame {:#x}: 1 reference, mapped 2 times", last << 12)),
         "{low:?}"
     );
 }

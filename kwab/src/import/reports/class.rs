@@ -49,12 +49,12 @@ macro_rules! classes {
 }
 
 classes! {
-    Panic "panic" Fatal "The kernel gave up, for a reason that has no class of its own.";
-    Oops "oops" Fatal "An exception that the kernel did not expect, of a kind not told.";
+    Panic "panic" Fatal "The kernel panicked for a reason without a class of its own.";
+    Oops "oops" Fatal "An unexpected exception of a kind that the report does not name.";
     NullDeref "null-dereference" Fatal "An access near address zero.";
     PageFault "page-fault" Fatal "An access to an address that is not mapped or not allowed.";
     GeneralProtection "general-protection" Fatal "A general protection fault (x86).";
-    Bug "bug" Fatal "`BUG_ON`: an invariant that the kernel cannot go on without.";
+    Bug "bug" Fatal "`BUG_ON`: a violated invariant without which the kernel cannot continue.";
     Divide "divide-error" Fatal "A division by zero or out of range.";
     InvalidOpcode "invalid-opcode" Fatal "An undefined instruction.";
     DoubleFault "double-fault" Fatal "An exception while another one was being delivered.";
@@ -76,15 +76,15 @@ classes! {
     Kmsan "kmsan" Warning "A use of uninitialised memory found by KMSAN.";
     Kcsan "kcsan" Warning "A data race found by KCSAN.";
     Ubsan "ubsan" Warning "Undefined behaviour found by UBSAN.";
-    Kmemleak "memory-leak" Warning "An object that nothing points to.";
-    Warning "warning" Warning "`WARN_ON`: the kernel went on.";
+    Kmemleak "memory-leak" Warning "A leaked object: no pointer to it was found.";
+    Warning "warning" Warning "`WARN_ON`: the kernel continued.";
     Refcount "refcount" Warning "A reference count left its range.";
     Odebug "object-debug" Warning "A timer, work or RCU head used in the wrong state.";
     SoftLockup "soft-lockup" Stall "A processor stayed in the kernel without scheduling.";
     HardLockup "hard-lockup" Stall "A processor took no interrupts.";
     RcuStall "rcu-stall" Stall "A grace period does not end.";
     HungTask "hung-task" Stall "A task sleeps uninterruptibly for long.";
-    WorkqueueLockup "workqueue-lockup" Stall "A pool of workers makes no progress.";
+    WorkqueueLockup "workqueue-lockup" Stall "A workqueue's pool of workers makes no progress.";
     Deadlock "deadlock" Warning "Lock dependencies that can deadlock.";
     LockState "lock-state" Warning "A lock taken in contexts that exclude each other.";
     LockUse "lock-use" Warning "A lock used against its rules.";

@@ -110,7 +110,7 @@ pub(super) fn later_stage(
     dialect::read::said(builder, captures);
     if weak {
         builder.report.class = opening.class;
-        builder.title.clone_from(&opening.title);
+        builder.title = opening.title.to_string();
     }
     if let Some(message) = captures.text("message") {
         builder.say("message", message.clone());

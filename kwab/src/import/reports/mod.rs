@@ -23,6 +23,7 @@ pub mod generic;
 pub mod links;
 pub mod linux;
 mod merge;
+pub mod needle;
 pub mod prefix;
 pub mod registers;
 pub mod report;
@@ -84,7 +85,6 @@ struct Open {
 /// Recognises reports, line by line.
 #[derive(Debug)]
 pub struct Recogniser {
-    heads: linux::Heads,
     dialects: Dialects,
     stripper: Stripper,
     open: Vec<Open>,
@@ -112,7 +112,6 @@ impl Recogniser {
     /// Knows Linux and these dialects.
     pub fn with(dialects: Dialects) -> Self {
         Self {
-            heads: linux::Heads::default(),
             dialects,
             stripper: Stripper::default(),
             open: Vec::new(),
@@ -127,7 +126,7 @@ impl Recogniser {
     /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
         let own = deadly::needles().chain(OWN_NEEDLES);
-        self.heads.needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
+        linux::needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
     }
 
     /// Whether a line may have to be unpacked before it can be searched for [`Self::needles`].
@@ -254,7 +253,7 @@ impl Recogniser {
         text: &[u8],
         position: LogPosition,
     ) -> Option<Role> {
-        let found = self.heads.find(text)?;
+        let found = linux::find(text)?;
         if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
             let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
             if open.reader != Reader::Linux && fallback && !open.builder.ended {

@@ -1,48 +1,70 @@
 //! Finds the templates that may match a line without trying them all: by the first two bytes of the line.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use memchr::memmem::Finder;
+use fnv::FnvHashMap;
 
+use super::needle::Needle;
 use super::template::{Captures, Template};
 
 /// Templates with a value each, in the order in which they count.
 #[derive(Debug)]
 pub struct Index<T> {
-    rows: Vec<(Template, T)>,
-    /// The text that a line must hold for each floating row.
-    needles: Vec<Option<Finder<'static>>>,
+    rows: Vec<Row<T>>,
     /// Rows that begin with text, by their first two bytes.
-    anchored: HashMap<[u8; 2], Vec<usize>>,
-    /// Rows that may begin anywhere.
-    floating: Vec<usize>,
+    anchored: FnvHashMap<[u8; 2], Vec<usize>>,
+    /// Rows that may begin anywhere, and the text that a line must hold for each.
+    floating: Vec<(usize, Option<Needle>)>,
+}
+
+/// A template as it is written, read by the first line that begins like it, and what it stands for.
+#[derive(Debug)]
+struct Row<T> {
+    text: Cow<'static, str>,
+    template: OnceLock<Option<Template>>,
+    value: T,
+}
+
+impl<T> Row<T> {
+    /// The template; absent when it cannot be read.
+    fn template(&self) -> Option<&Template> {
+        self.template.get_or_init(|| Template::new(&self.text).ok()).as_ref()
+    }
+
+    fn find<'t, 'l>(&'t self, line: &'l [u8]) -> Option<(&'t T, Captures<'t, 'l>)> {
+        Some((&self.value, self.template()?.matches(line)?))
+    }
+
+    /// The first two bytes of every line that matches; absent when they differ from line to line.
+    fn first_bytes(&self) -> Option<[u8; 2]> {
+        match self.text.as_bytes() {
+            [first, second, ..] if !b"{ ".contains(first) && !b"{ ".contains(second) => Some([*first, *second]),
+            _ => self.template()?.first_bytes()?.first_chunk().copied(),
+        }
+    }
 }
 
 impl<T> Default for Index<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), needles: Vec::new(), anchored: HashMap::new(), floating: Vec::new() }
+        Self { rows: Vec::new(), anchored: FnvHashMap::default(), floating: Vec::new() }
     }
 }
 
 impl<T> Index<T> {
-    /// Adds a template; one that cannot be read is left out. Tables are tested, and a user's rows are checked before.
-    pub fn add(&mut self, template: &str, value: T) {
-        if let Ok(template) = Template::new(template) {
-            self.insert(template, value);
-        }
-    }
-
-    /// Adds a template.
-    pub fn insert(&mut self, template: Template, value: T) {
+    /// Adds a template; one that cannot be read matches no line. Tables are tested, and a user's rows are checked
+    /// before.
+    pub fn add(&mut self, template: impl Into<Cow<'static, str>>, value: T) {
         let number = self.rows.len();
-        match template.first_bytes() {
-            Some([first, second, ..]) => self.anchored.entry([*first, *second]).or_default().push(number),
-            _ => {
-                self.floating.push(number);
-                self.needles.push(template.longest_literal().map(|text| Finder::new(text).into_owned()));
+        let row = Row { text: template.into(), template: OnceLock::new(), value };
+        match row.first_bytes() {
+            Some(first) => self.anchored.entry(first).or_default().push(number),
+            None => {
+                let needle = row.template().and_then(Template::longest_literal).map(Needle::new);
+                self.floating.push((number, needle));
             }
         }
-        self.rows.push((template, value));
+        self.rows.push(row);
     }
 
     /// The first row that matches: those that begin with the line's text first, then those that begin anywhere.
@@ -52,19 +74,17 @@ impl<T> Index<T> {
             && let Some(rows) = self.anchored.get(&[*first, *second])
         {
             for number in rows {
-                let (template, value) = &self.rows[*number];
-                if let Some(captures) = template.matches(line) {
-                    return Some((value, captures));
+                if let Some(found) = self.rows[*number].find(line) {
+                    return Some(found);
                 }
             }
         }
-        for (number, needle) in self.floating.iter().zip(&self.needles) {
+        for (number, needle) in &self.floating {
             if needle.as_ref().is_some_and(|needle| needle.find(line).is_none()) {
                 continue;
             }
-            let (template, value) = &self.rows[*number];
-            if let Some(captures) = template.matches(line) {
-                return Some((value, captures));
+            if let Some(found) = self.rows[*number].find(line) {
+                return Some(found);
             }
         }
         None
@@ -72,7 +92,7 @@ impl<T> Index<T> {
 
     /// For each template the texts that every line which matches it holds.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        self.rows.iter().map(|(template, _)| template.literals())
+        self.rows.iter().filter_map(Row::template).map(Template::literals)
     }
 
     /// How many templates there are.
@@ -83,5 +103,31 @@ impl<T> Index<T> {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_read_by_the_first_line_that_begins_like_it() {
+        let mut index = Index::default();
+        for (value, text) in
+            ["panic: {message}", "x {rest}", "{} panicked at {place}", "{{a}", "{bad"].iter().enumerate()
+        {
+            index.add(*text, value);
+        }
+        let read = |index: &Index<usize>| index.rows.iter().map(|row| row.template.get().is_some()).collect::<Vec<_>>();
+        assert_eq!(read(&index), [false, true, true, true, true]);
+        assert!(index.find(b"plain").is_none());
+        assert!(!read(&index)[0]);
+        let find = |line: &[u8]| index.find(line).map(|(value, _)| *value);
+        assert_eq!(find(b"panic: at the disco"), Some(0));
+        assert_eq!(find(b"x y"), Some(1));
+        assert_eq!(find(b"it panicked at x.rs"), Some(2));
+        assert_eq!(find(b"{a}"), Some(3));
+        assert_eq!(find(b"{bad"), None);
+        assert!(read(&index)[0]);
     }
 }

@@ -15,7 +15,7 @@
 //! A template matches from the first character of the line that is not a space, unless it begins with `{}`; what
 //! follows the last piece is ignored. Matching never backtracks, so it is linear in the line.
 
-use memchr::memmem::Finder;
+use super::needle::Needle;
 
 /// A template that was understood.
 #[derive(Debug, Clone)]
@@ -35,8 +35,8 @@ enum Kind {
 
 #[derive(Debug, Clone)]
 enum TemplatePiece {
-    /// Text; with a finder when it ends a capture of anything.
-    Literal(Vec<u8>, Option<Box<Finder<'static>>>),
+    /// Text that the line must have at this point.
+    Literal(Needle),
     Space,
     Capture(Option<String>, Kind),
 }
@@ -99,34 +99,26 @@ impl Template {
     pub fn new(text: &str) -> Result<Self, TemplateError> {
         let mut pieces: Vec<TemplatePiece> = Vec::new();
         let mut literal = String::new();
-        let mut chars = text.chars().peekable();
-        while let Some(letter) = chars.next() {
-            match letter {
-                '{' if chars.peek() == Some(&'{') => {
-                    chars.next();
-                    literal.push('{');
-                }
-                '{' => {
-                    flush(&mut literal, &mut pieces);
-                    let mut name = String::new();
-                    loop {
-                        match chars.next() {
-                            Some('}') => break,
-                            Some(letter) => name.push(letter),
-                            None => return Err(TemplateError::OpenBrace),
-                        }
-                    }
-                    pieces.push(capture(&name)?);
-                }
-                ' ' => {
-                    flush(&mut literal, &mut pieces);
-                    if !matches!(pieces.last(), Some(TemplatePiece::Space)) {
-                        pieces.push(TemplatePiece::Space);
-                    }
-                }
-                letter => literal.push(letter),
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', ' ']) {
+            let (before, behind) = rest.split_at(at);
+            literal.push_str(before);
+            if let Some(behind) = behind.strip_prefix("{{") {
+                literal.push('{');
+                rest = behind;
+                continue;
+            }
+            flush(&mut literal, &mut pieces);
+            if let Some(behind) = behind.strip_prefix('{') {
+                let (name, behind) = behind.split_once('}').ok_or(TemplateError::OpenBrace)?;
+                pieces.push(capture(name)?);
+                rest = behind;
+            } else {
+                pieces.push(TemplatePiece::Space);
+                rest = behind.trim_start_matches(' ');
             }
         }
+        literal.push_str(rest);
         flush(&mut literal, &mut pieces);
         let any = |piece: &TemplatePiece| matches!(piece, TemplatePiece::Capture(_, Kind::Any));
         if pieces.windows(2).any(|pair| any(&pair[0]) && matches!(pair[1], TemplatePiece::Capture(..))) {
@@ -141,7 +133,7 @@ impl Template {
     /// The bytes that a line must begin with, if the template begins with text.
     pub fn first_bytes(&self) -> Option<&[u8]> {
         match self.pieces.first() {
-            Some(TemplatePiece::Literal(bytes, _)) => Some(bytes),
+            Some(TemplatePiece::Literal(needle)) => Some(needle.text()),
             _ => None,
         }
     }
@@ -149,7 +141,7 @@ impl Template {
     /// The longest text that a line must hold anywhere.
     pub fn longest_literal(&self) -> Option<&[u8]> {
         let literals = self.pieces.iter().filter_map(|piece| match piece {
-            TemplatePiece::Literal(bytes, _) => Some(&bytes[..]),
+            TemplatePiece::Literal(needle) => Some(needle.text()),
             _ => None,
         });
         literals.max_by_key(|bytes| bytes.len())
@@ -159,9 +151,9 @@ impl Template {
     pub fn literals(&self) -> Vec<Vec<u8>> {
         let is_space = |at: Option<usize>| matches!(at.and_then(|at| self.pieces.get(at)), Some(TemplatePiece::Space));
         let literal = |(at, piece): (usize, &TemplatePiece)| match piece {
-            TemplatePiece::Literal(bytes, _) => {
+            TemplatePiece::Literal(needle) => {
                 let blank = |space: bool| if space { &b" "[..] } else { b"" };
-                Some([blank(is_space(at.checked_sub(1))), bytes, blank(is_space(Some(at + 1)))].concat())
+                Some([blank(is_space(at.checked_sub(1))), needle.text(), blank(is_space(Some(at + 1)))].concat())
             }
             _ => None,
         };
@@ -180,7 +172,7 @@ impl Template {
         let mut at = 0;
         while let Some(piece) = self.pieces.get(at) {
             match piece {
-                TemplatePiece::Literal(bytes, _) => rest = rest.strip_prefix(&bytes[..])?,
+                TemplatePiece::Literal(needle) => rest = rest.strip_prefix(needle.text())?,
                 TemplatePiece::Space => {
                     let trimmed = rest.trim_ascii_start();
                     if trimmed.len() == rest.len() {
@@ -190,9 +182,7 @@ impl Template {
                 }
                 TemplatePiece::Capture(name, kind) => {
                     let end = match (kind, self.pieces.get(at + 1)) {
-                        (Kind::Any, Some(TemplatePiece::Literal(bytes, finder))) => {
-                            find(rest, bytes, finder.as_deref())?
-                        }
+                        (Kind::Any, Some(TemplatePiece::Literal(needle))) => needle.find(rest)?,
                         (Kind::Any, Some(TemplatePiece::Space)) => self.space_before(rest, at + 2)?,
                         (Kind::Any, _) => rest.len(),
                         (kind, _) => kind.length(rest)?,
@@ -212,15 +202,15 @@ impl Template {
     fn space_before(&self, rest: &[u8], next: usize) -> Option<usize> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
         match self.pieces.get(next) {
-            Some(TemplatePiece::Literal(bytes, finder)) => {
+            Some(TemplatePiece::Literal(needle)) => {
                 let mut from = 0;
                 loop {
-                    let at = from + find(&rest[from..], bytes, finder.as_deref())?;
+                    let at = from + needle.find(&rest[from..])?;
                     let head = &rest[..at];
                     if head.last().is_some_and(blank) {
                         return Some(head.trim_ascii_end().len());
                     }
-                    from = at + bytes.len().max(1);
+                    from = at + needle.text().len().max(1);
                     if from > rest.len() {
                         return None;
                     }
@@ -253,22 +243,8 @@ impl Kind {
 
 fn flush(literal: &mut String, pieces: &mut Vec<TemplatePiece>) {
     if !literal.is_empty() {
-        let bytes = std::mem::take(literal).into_bytes();
-        let any = |piece: Option<&TemplatePiece>| matches!(piece, Some(TemplatePiece::Capture(_, Kind::Any)));
-        let ends_capture = match pieces.as_slice() {
-            [.., before, TemplatePiece::Space] => any(Some(before)),
-            before => any(before.last()),
-        };
-        let finder = ends_capture.then(|| Box::new(Finder::new(&bytes).into_owned()));
-        pieces.push(TemplatePiece::Literal(bytes, finder));
-    }
-}
-
-/// Where `bytes` stands in `text`.
-fn find(text: &[u8], bytes: &[u8], finder: Option<&Finder<'static>>) -> Option<usize> {
-    match finder {
-        Some(finder) => finder.find(text),
-        None => memchr::memmem::find(text, bytes),
+        pieces.push(TemplatePiece::Literal(Needle::new(literal.as_bytes())));
+        literal.clear();
     }
 }
 

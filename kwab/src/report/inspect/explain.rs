@@ -74,13 +74,13 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
             [one] => {
                 let contradiction = match (death.signal, death.signal_code) {
                     (Some(11), Some(1)) => {
-                        ", yet the signal's code (SEGV_MAPERR) says that nothing is: one of them is wrong"
+                        ", but the signal's code (SEGV_MAPERR) says that it is not: one of the two is wrong"
                     }
                     _ => "",
                 };
                 reasons.push(format!("{} is mapped: {} {}{contradiction}", address(addr), one.prot, one.name));
             }
-            several => reasons.push(format!("{} is in {} mappings at once", address(addr), several.len())),
+            several => reasons.push(format!("{} lies in {} overlapping mappings", address(addr), several.len())),
         }
     }
     let user = dump.records::<Registers<'_>>().find(|set| set.role == Some(RegisterRole::USER));
@@ -91,7 +91,7 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
     let mine: Vec<_> = calls.iter().filter(|call| call.pid.is_some() && call.pid == death.pid).collect();
     if let Some(call) = mine.last() {
         reasons.push(format!(
-            "the process had made system call {}, which the kernel does not have",
+            "the process had made system call {}, which the kernel does not implement",
             call.nr.unwrap_or(-1)
         ));
     }

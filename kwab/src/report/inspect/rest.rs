@@ -183,15 +183,15 @@ pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
                 Some(bytes) => gap(bytes >= 512, &format!("stack beyond {bytes} bytes"), weakens),
             }
         } else {
-            gap(!report.vmas.is_empty(), "memory map", "the faulting address cannot be placed");
+            gap(!report.vmas.is_empty(), "memory map", "the mapping of the faulting address is unknown");
         }
-        gap(!report.events.is_empty() || !report.log.is_empty(), "history", "what led to the death is unknown");
+        gap(!report.events.is_empty() || !report.log.is_empty(), "history", "the events before the crash are unknown");
         let ns = |name: &[u8]| {
             dump.records::<Counter<'_>>().find(|counter| counter.name == Some(name)).and_then(|c| c.value)
         };
         let shared = ns(b"context_events").unwrap_or(0);
         if shared > 0 {
-            let what = format!("events before the last {shared}: they are in the dump of the crash before");
+            let what = format!("events before the last {shared}: they are in the dump of the previous crash");
             gap(false, &what, "older history of this boot");
         }
     }

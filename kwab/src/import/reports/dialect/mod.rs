@@ -33,14 +33,18 @@
 
 pub mod read;
 
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
 use serde::Deserialize;
 
 use super::class::Class;
 use super::table::Index;
 use super::template::{Captures, Template, TemplateError};
 
-/// The rows that come with the importer.
-const BUILTIN: &str = include_str!("builtin.toml");
+// `BUILTIN`, the rows that come with the importer: `build.rs` makes it of `builtin.toml`.
+include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
+
 /// Rows that a file may have.
 pub const MOST_ROWS: usize = 256;
 /// Templates that a row may have.
@@ -54,44 +58,115 @@ struct File {
     dialect: Vec<Row>,
 }
 
+/// A text of a row.
+type Text = Cow<'static, str>;
+/// Texts of a row.
+type Texts = Cow<'static, [Text]>;
+
 /// A row as it is written.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Row {
     /// Name of the kernel.
-    pub name: String,
+    pub name: Text,
     /// What stands before every line (`(XEN) `), taken off first; its captures count.
-    pub prefix: Vec<String>,
+    pub prefix: Texts,
     /// Lines that open a report.
-    pub begins: Vec<Begin>,
+    pub begins: Cow<'static, [Begin]>,
     /// Lines that tell something, by their captures.
-    pub lines: Vec<String>,
+    pub lines: Texts,
     /// Lines that only this kernel prints in a report: they make a generic report one of this row.
-    pub marks: Vec<String>,
+    pub marks: Texts,
     /// Lines before a backtrace.
-    pub stacks: Vec<String>,
+    pub stacks: Texts,
     /// Lines of a backtrace.
-    pub frames: Vec<String>,
+    pub frames: Texts,
     /// Names of registers beyond those of the known architectures.
-    pub registers: Vec<String>,
+    pub registers: Texts,
     /// Lines behind which the report is over.
-    pub ends: Vec<String>,
+    pub ends: Texts,
     /// Functions that are never guilty, by the beginning of their names.
-    pub skip: Vec<String>,
+    pub skip: Texts,
 }
 
 /// A line that opens a report.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Begin {
     /// Template of the line.
-    pub line: String,
+    pub line: Text,
     /// Name of the class.
-    pub class: String,
+    pub class: Text,
     /// The headline; `{kind}`, `{message}`, `{function}` and other captures in braces.
-    pub title: String,
+    pub title: Text,
     /// Whether the line counts also inside another report of this kernel, as a later stage of it.
     pub stage: bool,
+}
+
+impl Row {
+    const EMPTY: Self = Self {
+        name: Text::Borrowed(""),
+        prefix: Texts::Borrowed(&[]),
+        begins: Cow::Borrowed(&[]),
+        lines: Texts::Borrowed(&[]),
+        marks: Texts::Borrowed(&[]),
+        stacks: Texts::Borrowed(&[]),
+        frames: Texts::Borrowed(&[]),
+        registers: Texts::Borrowed(&[]),
+        ends: Texts::Borrowed(&[]),
+        skip: Texts::Borrowed(&[]),
+    };
+
+    /// The templates of the lines inside a report, in the order in which they count.
+    fn body(&self) -> impl Iterator<Item = (&Text, Use)> {
+        let lists = [
+            (&self.ends, Use::End),
+            (&self.lines, Use::Line),
+            (&self.stacks, Use::Stack),
+            (&self.frames, Use::Frame),
+            (&self.marks, Use::Mark),
+        ];
+        lists.into_iter().flat_map(|(list, what)| list.iter().map(move |template| (template, what)))
+    }
+
+    /// Refuses a row that has a template or a class that cannot be understood, or too many templates.
+    fn check(&self) -> Result<(), DialectError> {
+        if self.body().count() + self.begins.len() > MOST_TEMPLATES {
+            return Err(DialectError::TooMany(self.name.to_string()));
+        }
+        let body = self.body().map(|(template, _)| template);
+        for template in body.chain(self.begins.iter().map(|begin| &begin.line)).chain(self.prefix.iter()) {
+            let wrong =
+                |error| DialectError::Template { row: self.name.to_string(), template: template.to_string(), error };
+            Template::new(template).map_err(wrong)?;
+        }
+        match self.begins.iter().find(|begin| begin.class().is_none()) {
+            Some(begin) => Err(DialectError::Class { row: self.name.to_string(), class: begin.class.to_string() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Default for Row {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl Begin {
+    const EMPTY: Self =
+        Self { line: Text::Borrowed(""), class: Text::Borrowed(""), title: Text::Borrowed(""), stage: false };
+
+    /// What the report is about; absent when the class does not exist.
+    fn class(&self) -> Option<Class> {
+        if self.class.is_empty() { Some(Class::Panic) } else { Class::named(&self.class) }
+    }
+}
+
+impl Default for Begin {
+    fn default() -> Self {
+        Self::EMPTY
+    }
 }
 
 /// Why rows were refused.
@@ -136,12 +211,37 @@ enum Use {
 /// A row made ready for matching.
 #[derive(Debug)]
 pub struct Dialect {
-    /// Name of the dialect, as reports name it.
-    pub name: String,
+    row: Cow<'static, Row>,
     prefix: Vec<Template>,
-    body: Index<Use>,
-    registers: Vec<String>,
-    skip: Vec<String>,
+    /// Built by the first line inside a report of this row.
+    body: OnceLock<Index<Use>>,
+}
+
+impl Dialect {
+    fn new(row: Cow<'static, Row>) -> Self {
+        let prefix = row.prefix.iter().filter_map(|template| Template::new(template).ok()).collect();
+        Self { row, prefix, body: OnceLock::new() }
+    }
+
+    /// Name of the dialect, as reports name it.
+    pub fn name(&self) -> &str {
+        &self.row.name
+    }
+
+    /// What a line inside a report means, and its captures.
+    fn learn<'t, 'l>(&'t self, line: &'l [u8]) -> Option<(&'t Use, Captures<'t, 'l>)> {
+        let body = self.body.get_or_init(|| {
+            let mut body = Index::default();
+            self.row.body().for_each(|(template, what)| body.add(template.clone(), what));
+            body
+        });
+        body.find(line)
+    }
+
+    /// Whether the row names this register.
+    fn has_register(&self, name: &str) -> bool {
+        self.row.registers.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
 }
 
 /// A line that opens a report, as the table says it.
@@ -152,27 +252,31 @@ pub struct Opening {
     /// What a report with this first line is about.
     pub class: Class,
     /// Headline of such a report, with captures in braces.
-    pub title: String,
+    pub title: Cow<'static, str>,
     /// Whether it is also a later stage.
     pub stage: bool,
 }
 
-/// The rows of a dialect, with their templates compiled.
+/// The dialects of an import: builtin ones behind those of the user. The tables are built by the first question.
 #[derive(Debug)]
 pub struct Dialects {
+    given: Vec<Row>,
+    tables: OnceLock<Tables>,
+}
+
+/// The rows with their templates compiled.
+#[derive(Debug)]
+struct Tables {
     rows: Vec<Dialect>,
     begins: Index<Opening>,
-    marks: Index<usize>,
+    /// Built by the first line that may show which kernel a generic report is of.
+    marks: OnceLock<Index<usize>>,
 }
 
 impl Dialects {
     /// The builtin rows.
     pub fn builtin() -> Self {
-        Self::from_toml("").unwrap_or_else(|_| Self {
-            rows: Vec::new(),
-            begins: Index::default(),
-            marks: Index::default(),
-        })
+        Self { given: Vec::new(), tables: OnceLock::new() }
     }
 
     /// The rows of a file before the builtin ones.
@@ -180,67 +284,42 @@ impl Dialects {
     /// # Errors
     /// [`DialectError`] names the row and what is wrong with it.
     pub fn from_toml(text: &str) -> Result<Self, DialectError> {
-        let parse = |text| toml::from_str::<File>(text).map_err(|error| DialectError::Form(error.to_string()));
-        let mut rows = parse(text)?.dialect;
-        rows.extend(parse(BUILTIN)?.dialect);
-        if rows.len() > MOST_ROWS {
+        let file: File = toml::from_str(text).map_err(|error| DialectError::Form(error.to_string()))?;
+        if file.dialect.len() + BUILTIN.len() > MOST_ROWS {
             return Err(DialectError::TooMany("file".into()));
         }
-        let mut all = Self { rows: Vec::new(), begins: Index::default(), marks: Index::default() };
-        for row in &rows {
-            all.add(row)?;
-        }
-        Ok(all)
+        file.dialect.iter().try_for_each(Row::check)?;
+        Ok(Self { given: file.dialect, tables: OnceLock::new() })
     }
 
-    fn add(&mut self, row: &Row) -> Result<(), DialectError> {
-        let number = self.rows.len();
-        let check = |template: &str| {
-            let wrong = |error| DialectError::Template { row: row.name.clone(), template: template.to_string(), error };
-            Template::new(template).map_err(wrong)
-        };
-        let mut body = Index::default();
-        let lists = [
-            (&row.ends, Use::End),
-            (&row.lines, Use::Line),
-            (&row.stacks, Use::Stack),
-            (&row.frames, Use::Frame),
-            (&row.marks, Use::Mark),
-        ];
-        if lists.iter().map(|(list, _)| list.len()).sum::<usize>() + row.begins.len() > MOST_TEMPLATES {
-            return Err(DialectError::TooMany(row.name.clone()));
-        }
-        for (list, what) in lists {
-            for template in list {
-                let template = check(template)?;
-                if what == Use::Mark {
-                    self.marks.insert(template.clone(), number);
-                }
-                body.insert(template, what);
-            }
-        }
-        for begin in &row.begins {
-            let line = check(&begin.line)?;
-            let class = if begin.class.is_empty() { Some(Class::Panic) } else { Class::named(&begin.class) };
-            let class =
-                class.ok_or_else(|| DialectError::Class { row: row.name.clone(), class: begin.class.clone() })?;
-            let title = if begin.title.is_empty() { "panic: {message}".to_string() } else { begin.title.clone() };
-            self.begins.insert(line, Opening { row: number, class, title, stage: begin.stage });
-        }
-        let prefix = row.prefix.iter().map(|template| check(template)).collect::<Result<_, _>>()?;
-        let registers = row.registers.iter().map(|name| name.to_ascii_lowercase()).collect();
-        self.rows.push(Dialect { name: row.name.clone(), prefix, body, registers, skip: row.skip.clone() });
-        Ok(())
+    fn tables(&self) -> &Tables {
+        self.tables.get_or_init(|| {
+            let given = self.given.iter().cloned().map(Cow::Owned);
+            Tables::new(given.chain(BUILTIN.iter().map(Cow::Borrowed)).map(Dialect::new).collect())
+        })
     }
 
     /// The row of that number.
     pub fn row(&self, number: usize) -> Option<&Dialect> {
-        self.rows.get(number)
+        self.tables().rows.get(number)
     }
 
     /// The number of the row `generic`.
     pub fn generic(&self) -> usize {
-        self.rows.iter().position(|row| row.name == "generic").unwrap_or(usize::MAX)
+        self.tables().rows.iter().position(|row| row.name() == "generic").unwrap_or(usize::MAX)
+    }
+
+    /// The row of a kernel that alone prints a line like this one.
+    fn marked(&self, line: &[u8]) -> Option<usize> {
+        let Tables { rows, marks, .. } = self.tables();
+        let marks = marks.get_or_init(|| {
+            let mut marks = Index::default();
+            for (number, dialect) in rows.iter().enumerate() {
+                dialect.row.marks.iter().for_each(|template| marks.add(template.clone(), number));
+            }
+            marks
+        });
+        marks.find(line).map(|(number, _)| *number)
     }
 
     /// Takes the prefix of any dialect off a line: the rest, and what the prefix says.
@@ -248,7 +327,7 @@ impl Dialects {
         if !matches!(line.trim_ascii_start().first(), Some(b'[' | b'(' | b'<' | b'E' | b'W' | b'0'..=b'9')) {
             return (line, Captures::default());
         }
-        for row in &self.rows {
+        for row in &self.tables().rows {
             for prefix in &row.prefix {
                 if let Some((captures, rest)) = prefix.prefix(line) {
                     return (rest, captures);
@@ -260,12 +339,26 @@ impl Dialects {
 
     /// For each template that opens a report the texts that every line which it opens one with holds.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        self.begins.needles()
+        self.tables().begins.needles()
     }
 
     /// Whether a line opens a report.
     pub fn opens<'t, 'l>(&'t self, line: &'l [u8]) -> Option<(&'t Opening, Captures<'t, 'l>)> {
-        self.begins.find(line)
+        self.tables().begins.find(line)
+    }
+}
+
+impl Tables {
+    fn new(rows: Vec<Dialect>) -> Self {
+        let mut begins = Index::default();
+        for (number, dialect) in rows.iter().enumerate() {
+            for begin in dialect.row.begins.iter() {
+                let Some(class) = begin.class() else { continue };
+                let title = if begin.title.is_empty() { "panic: {message}".into() } else { begin.title.clone() };
+                begins.add(begin.line.clone(), Opening { row: number, class, title, stage: begin.stage });
+            }
+        }
+        Self { rows, begins, marks: OnceLock::new() }
     }
 }
 
@@ -275,9 +368,20 @@ mod tests {
 
     #[test]
     fn the_builtin_rows_are_sound() {
-        let all = Dialects::from_toml("").unwrap_or_else(|error| panic!("{error}"));
-        assert!(all.rows.len() >= 20);
-        assert!(all.rows.iter().any(|row| row.name == "generic"));
+        BUILTIN.iter().try_for_each(Row::check).unwrap_or_else(|error| panic!("{error}"));
+        assert!(BUILTIN.len() >= 20);
+        assert!(Dialects::builtin().row(Dialects::builtin().generic()).is_some());
+    }
+
+    #[test]
+    fn tables_are_built_by_the_first_line_that_may_need_them() {
+        let all = Dialects::from_toml("[[dialect]]\nname = \"x\"\nbegins = [{ line = \"boom\" }]\n").unwrap();
+        assert!(all.tables.get().is_none());
+        assert_eq!(all.unprefixed(b"text").0, b"text");
+        assert!(all.tables.get().is_none(), "no prefix begins with a letter like this");
+        assert!(all.opens(b"boom").is_some_and(|(opening, _)| opening.title == "panic: {message}"));
+        let tables = all.tables.get().expect("a line was looked up");
+        assert!(tables.marks.get().is_none() && tables.rows.iter().all(|row| row.body.get().is_none()));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub fn open(
     line: &[u8],
     position: LogPosition,
 ) -> Builder {
-    let name = all.row(opening.row).map_or("generic", |row| row.name.as_str());
+    let name = all.row(opening.row).map_or("generic", super::Dialect::name);
     let mut builder = Builder::new(name, opening.class, &opening.title, position);
     builder.report.message = captures.text("message").unwrap_or_else(|| text(line.trim_ascii()));
     said(&mut builder, captures);
@@ -80,17 +80,17 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         return Took::Yes;
     }
     if let Some(dialect) = all.row(*row)
-        && let Some((what, captures)) = dialect.body.find(trimmed)
+        && let Some((what, captures)) = dialect.learn(trimmed)
     {
         return apply(*what, builder, &captures, trimmed, position);
     }
     if builder.report.family == "generic"
-        && let Some((number, _)) = all.marks.find(trimmed)
-        && let Some(dialect) = all.row(*number)
+        && let Some(number) = all.marked(trimmed)
+        && let Some(dialect) = all.row(number)
     {
-        *row = *number;
-        builder.report.family.clone_from(&dialect.name);
-        if let Some((what, captures)) = dialect.body.find(trimmed) {
+        *row = number;
+        builder.report.family = dialect.name().into();
+        if let Some((what, captures)) = dialect.learn(trimmed) {
             return apply(*what, builder, &captures, trimmed, position);
         }
         return Took::Yes;
@@ -98,9 +98,7 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
     if builder.wants_message && generic::wanted_message(builder, trimmed) {
         return Took::Yes;
     }
-    let own = |name: &str| {
-        all.row(*row).is_some_and(|dialect| dialect.registers.iter().any(|known| known.eq_ignore_ascii_case(name)))
-    };
+    let own = |name: &str| all.row(*row).is_some_and(|dialect| dialect.has_register(name));
     if let Some(found) = registers::line(trimmed).or_else(|| generic::own_registers(trimmed, &own)) {
         registers_said(builder, &found);
         builder.registers(found);
@@ -174,5 +172,5 @@ fn registers_said(builder: &mut Builder, found: &registers::Line) {
 
 /// Whether a function is one that the row never calls guilty.
 pub fn skips(all: &Dialects, row: usize, symbol: &str) -> bool {
-    all.row(row).is_some_and(|dialect| dialect.skip.iter().any(|name| symbol.starts_with(name.as_str())))
+    all.row(row).is_some_and(|dialect| dialect.row.skip.iter().any(|name| symbol.starts_with(name.as_ref())))
 }

@@ -7,6 +7,8 @@ pub mod context;
 pub mod heads;
 pub mod stacks;
 
+use std::sync::LazyLock;
+
 use super::build::{Builder, ReportedTask};
 use super::class::Class;
 use super::report::{LogPosition, StackKind};
@@ -15,30 +17,23 @@ use super::template::Captures;
 use super::words::{after, dec_after, has, task, text};
 use heads::{HEADS, Head, Part};
 
-/// The table of heads, made ready for matching.
-#[derive(Debug)]
-pub struct Heads {
-    index: Index<usize>,
-}
-
-impl Default for Heads {
-    fn default() -> Self {
-        let mut index = Index::default();
-        for (number, head) in HEADS.iter().enumerate() {
-            for template in head.templates {
-                match template.strip_prefix('*') {
-                    Some(rest) => {
-                        for word in ["WARNING", "INFO", "BUG"] {
-                            index.add(&format!("{word}{rest}"), number);
-                        }
+/// The templates of [`HEADS`] with the numbers of their rows; built when the first line is looked up.
+static INDEX: LazyLock<Index<usize>> = LazyLock::new(|| {
+    let mut index = Index::default();
+    for (number, head) in HEADS.iter().enumerate() {
+        for template in head.templates {
+            match template.strip_prefix('*') {
+                Some(rest) => {
+                    for word in ["WARNING", "INFO", "BUG"] {
+                        index.add(format!("{word}{rest}"), number);
                     }
-                    None => index.add(template, number),
                 }
+                None => index.add(*template, number),
             }
         }
-        Self { index }
     }
-}
+    index
+});
 
 /// A line that opens a report, or is a later head of one.
 #[derive(Debug)]
@@ -49,21 +44,19 @@ pub struct Found<'t, 'l> {
     pub captures: Captures<'t, 'l>,
 }
 
-impl Heads {
-    /// For each template the texts that every line which it finds holds.
-    pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        self.index.needles()
-    }
+/// For each template of [`HEADS`] the texts that every line which it finds holds.
+pub fn needles() -> impl Iterator<Item = Vec<Vec<u8>>> {
+    INDEX.needles()
+}
 
-    /// Looks a line up.
-    pub fn find<'t, 'l>(&'t self, line: &'l [u8]) -> Option<Found<'t, 'l>> {
-        let line = line.trim_ascii();
-        // Older lockdep wrote `[ INFO: possible circular locking dependency detected ]`.
-        let line = line.strip_prefix(b"[ ").map_or(line, |rest| rest.strip_suffix(b"]").unwrap_or(rest));
-        let (number, captures) = self.index.find(line)?;
-        let head = &HEADS[*number];
-        is_sound(head, &captures, line).then_some(Found { head, captures })
-    }
+/// Looks a line up in [`HEADS`].
+pub fn find(line: &[u8]) -> Option<Found<'static, '_>> {
+    let line = line.trim_ascii();
+    // Older lockdep wrote `[ INFO: possible circular locking dependency detected ]`.
+    let line = line.strip_prefix(b"[ ").map_or(line, |rest| rest.strip_suffix(b"]").unwrap_or(rest));
+    let (number, captures) = INDEX.find(line)?;
+    let head = &HEADS[*number];
+    is_sound(head, &captures, line).then_some(Found { head, captures })
 }
 
 /// Lines that fit a template by accident.
