@@ -124,7 +124,7 @@ pub(crate) fn verify(report: &VerifyReport, style: Style) -> String {
     let _ = writeln!(
         out,
         "{} compared by the kernel, {} here, {} not comparable: {} wrong",
-        count(verified.by_kernel as u64, "page", "pages"),
+        count(verified.by_kernel, "page", "pages"),
         verified.here,
         verified.not_comparable,
         report.wrong.len()

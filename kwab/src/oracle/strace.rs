@@ -20,7 +20,7 @@ pub fn is_strace(bytes: &[u8]) -> bool {
     understood > 0 && understood * 2 >= lines.len()
 }
 
-/// Reads a whole text. Lines that cannot be read are counted in [`Trace::gaps`].
+/// Reads a whole text. Lines that cannot be read are counted in the gaps of the trace.
 #[must_use]
 pub fn of_strace(bytes: &[u8]) -> Trace {
     let mut trace = Trace::new(Origin::Strace);
