@@ -48,6 +48,6 @@ mod tests {
             "    0 read(fd: Fd) -> Size;\n    2 open() -> Fd;\n    1 write() -> Size;\n    3 read() -> Size;\n",
         );
         assert!(found.iter().any(|violation| violation.text.starts_with("1 write does not come after")));
-        assert!(found.iter().any(|violation| violation.text == "read is there twice"));
+        assert!(found.iter().any(|violation| violation.text == "read is listed twice"));
     }
 }
