@@ -46,7 +46,7 @@ pub fn leave(before: &Before, result: i64) {
         canary::compare(seen, before.nr);
     }
     if before.events {
-        let texts = try_current().map_or([None; 6], |task| ring::last_texts(&task));
+        let texts = try_current().map_or([None; 6], |task| ring::last_texts(&task, before.nr));
         event::syscall_exit(before.nr, result, &texts);
     }
 }

@@ -131,9 +131,11 @@ pub fn for_each(task: &Task, clock: &ClockParams, mut visit: impl FnMut(&Syscall
     missing
 }
 
-/// The strings that a thread's last call was given, by argument.
-pub fn last_texts(task: &Task) -> [Option<CallText>; 6] {
-    task.calls().last().map_or([None; 6], |call| texts_of(task, &call))
+/// The strings that a thread's last call was given, by argument; none when that was another call than `nr`, since some
+/// calls take no slot.
+pub fn last_texts(task: &Task, nr: u64) -> [Option<CallText>; 6] {
+    let call = task.calls().last().filter(|call| u64::from(call.nr) == nr);
+    call.map_or([None; 6], |call| texts_of(task, &call))
 }
 
 /// What a thread's ring has seen.
