@@ -33,8 +33,8 @@ Exit status:
   2    usage or I/O     every command: arguments, files that are absent or of another kind, targets
                         that are refused, a full disk; check, list: for any of several files
   3    damaged, partial check, inspect, list, cat, export: defects; salvage: something was lost;
-                        capture: some memory could not be read; oracle: runs that cannot be
-                        compared;
+                        capture: some memory could not be read; oracle: runs that are incomplete or
+                        cannot be compared;
                         triage, audit-vm, verify-pages: nothing found, but the dump is damaged;
                         import: input cut, or with --strict something not understood
   141  the reader of stdout has gone (head); nothing is printed";

@@ -32,6 +32,7 @@ fn prepared() -> tempfile::TempDir {
     .expect("written");
     let run = "1 execve(\"/bin/p\", [\"p\"], NULL) = 0\n1 dup(0) = 3\n";
     fs::write(at.join("run.strace"), run).expect("written");
+    fs::write(at.join("unread.strace"), format!("{run}what is this\n")).expect("written");
     fs::write(at.join("other.strace"), run.replace("= 3", "= -1 EMFILE")).expect("written");
     fs::create_dir(at.join("sources")).expect("made");
     fs::create_dir(at.join("dumps")).expect("made");
@@ -120,6 +121,7 @@ const TABLE: &[(i32, &str)] = &[
     (0, "oracle run.strace run.strace"),
     (1, "oracle run.strace other.strace"),
     (3, "oracle run.strace other.strace --program absent"),
+    (3, "oracle run.strace unread.strace"),
     (2, "oracle run.strace text"),
     (2, "oracle run.strace absent"),
     (2, "oracle - -"),

@@ -8,7 +8,7 @@ use std::io::{Cursor, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
-use kwab::import::{Dialects, ImportError, Options};
+use kwab::import::{Dialects, ImportError, ImportReport, Options, PendingDump};
 use kwab::model::{DumpFile, OpenError};
 
 use super::import::{Input, import_log, log, open, source_name};
@@ -24,6 +24,34 @@ pub(super) fn may_be(bytes: &[u8]) -> bool {
 /// # Errors
 /// When the log cannot be read, or has fewer crashes.
 pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result<Option<DumpFile>> {
+    let Some((report, dumps)) = imported(path, text)? else { return Ok(None) };
+    let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
+    let held = dumps.len();
+    let missing = || about(path, OpenError::NoSuchDump { held, wanted: number });
+    let wanted = number.checked_sub(1).and_then(|index| dumps.into_iter().nth(index)).ok_or_else(missing)?;
+    let mut file = opened(path, wanted)?;
+    (file.number, file.dumps) = (number, held);
+    say(path, crashes, report.cut.as_deref());
+    Ok(Some(file))
+}
+
+/// Everything that a log becomes, in its order, when something in it is recognised.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(super) fn all(path: &Path) -> Result<Option<Vec<PendingDump>>> {
+    Ok(imported(path, None)?.map(|(_, dumps)| dumps))
+}
+
+/// Opens a dump that was made of a log.
+pub(super) fn opened(path: &Path, dump: PendingDump) -> Result<DumpFile> {
+    let file = dump.file.ok_or_else(|| about(path, "has a dump that was not kept"))?;
+    let file = file.into_file().map_err(|error| about(path, system(&error)))?;
+    DumpFile::of_file(file, 1).map_err(|error| about(path, error))
+}
+
+/// Imports the text, or the file at `path`; `None` when nothing in it is recognised.
+fn imported(path: &Path, text: Option<Vec<u8>>) -> Result<Option<(ImportReport, Vec<PendingDump>)>> {
     let opened = match text {
         Some(text) => {
             let length = text.len() as u64;
@@ -42,18 +70,9 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
         ImportError::Read { error, .. } => about(path, system(&error)),
         ImportError::Write(error) => about(&std::env::temp_dir(), system(&error)),
     })?;
-    let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
-    if crashes == 0 && report.events == 0 && report.unexplained.is_none() {
-        return Ok(None);
-    }
-    let held = dumps.len();
-    let missing = || about(path, OpenError::NoSuchDump { held, wanted: number });
-    let wanted = number.checked_sub(1).and_then(|index| dumps.into_iter().nth(index)).ok_or_else(missing)?;
-    let file = wanted.file.ok_or_else(missing)?.into_file().map_err(|error| about(path, system(&error)))?;
-    let mut file = DumpFile::of_file(file, 1).map_err(|error| about(path, error))?;
-    (file.number, file.dumps) = (number, held);
-    say(path, crashes, report.cut.as_deref());
-    Ok(Some(file))
+    let has_crash = dumps.iter().any(|dump| dump.summary.number > 0);
+    let is_recognised = has_crash || report.events > 0 || report.unexplained.is_some();
+    Ok(is_recognised.then_some((report, dumps)))
 }
 
 /// Says on stderr what was read and how to keep it.

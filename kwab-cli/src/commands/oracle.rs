@@ -4,7 +4,8 @@
 //! asked, what each kernel answered, and what follows from it. A run is a dump or a serial log with the events of
 //! `debug=syscall,process,signal`, or the text that `strace -f -o FILE` writes under Linux. Processes, addresses and
 //! descriptors are compared up to renaming. Status 0 when nothing differs, 1 when something does, 3 when the runs
-//! cannot be compared: the program is missing from one, or it made no calls there.
+//! cannot be compared (the program is missing from one, or it made no calls there) or nothing differs but one is
+//! incomplete.
 //!
 //! ```console
 //! $ strace -f -o good.txt ./program              # under Linux
@@ -18,11 +19,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use kwab::model::Depth;
+use kwab::model::{Depth, Dump};
 use kwab::oracle::report::Verdict;
-use kwab::oracle::{CompareOptions, Trace, compare, is_strace, of_dump, of_strace, text};
+use kwab::oracle::{CompareOptions, Trace, compare, is_strace, of_dumps, of_strace, text};
 
 use super::analyse::open_dump;
+use super::log::{self, may_be};
 use crate::cli::Oracle;
 use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown, system};
 use crate::output;
@@ -45,9 +47,9 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
         output::text(&text(&report))?;
     }
     Ok(ExitCode::from(match report.verdict {
-        Verdict::Same => 0,
         Verdict::Differs => FINDINGS,
-        Verdict::CannotTell => DAMAGED,
+        Verdict::Same if !report.is_partial() => 0,
+        Verdict::Same | Verdict::CannotTell => DAMAGED,
     }))
 }
 
@@ -69,5 +71,11 @@ fn open(path: &Path) -> Result<Trace> {
         file.read_to_end(&mut start).map_err(failed)?;
         return Ok(of_strace(&start));
     }
-    Ok(of_dump(&open_dump(path, 1, Depth::Export)?))
+    if may_be(&start)
+        && let Some(dumps) = log::all(path)?
+    {
+        // A program that crashes cuts a log into dumps; the run goes on behind it.
+        return of_dumps(dumps.into_iter().map(|dump| Ok(Dump::load(log::opened(path, dump)?, Depth::Export))));
+    }
+    of_dumps([open_dump(path, 1, Depth::Export)])
 }

@@ -8,7 +8,7 @@ use linux_abi::syscalls::{ArgKind, ResultKind};
 use super::names::Names;
 use super::operand::{Answer, Same};
 use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
-use super::trace::{Called, Ended, Thread, Trace, TraceRow, What};
+use super::trace::{Called, Ended, Origin, Thread, Trace, TraceRow, What};
 use crate::report::align::{align, fingerprint};
 
 /// Rows of the same calls that the report shows before a difference.
@@ -23,8 +23,17 @@ const LONGEST_LABEL: usize = 64;
 const PATH_BYTES: usize = 16;
 
 /// Calls that differ from run to run without meaning: waits of libraries, and clocks.
-const NOISE: &[&str] =
-    &["futex", "sched_yield", "restart_syscall", "clock_gettime", "gettimeofday", "time", "getcpu", "times"];
+const NOISE: &[&str] = &[
+    "futex",
+    "sched_yield",
+    "restart_syscall",
+    "clock_gettime",
+    "gettimeofday",
+    "time",
+    "getcpu",
+    "times",
+    "timer_getoverrun",
+];
 
 /// Calls whose answer is in memory.
 const IN_MEMORY: &[&str] = &[
@@ -152,12 +161,7 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
         bad.1.root(report.program.as_deref()).or_else(|| bad.1.root(base(report.program.as_deref()?).as_deref()));
     let Some(other) = other else { return report };
     let mut runs = Runs::new(good.1, bad.1);
-    runs.queue.push_back(Pair {
-        label: "1".into(),
-        good: &root.0.rows[root.1..],
-        bad: &other.0.rows[other.1..],
-        fds: Names::default(),
-    });
+    runs.queue.push_back(Pair::new("1".into(), &root.0.rows[root.1..], &other.0.rows[other.1..]));
     while let Some(pair) = runs.queue.pop_front() {
         runs.threads(pair);
     }
@@ -198,6 +202,24 @@ struct Pair<'t> {
     good: &'t [TraceRow],
     bad: &'t [TraceRow],
     fds: Names,
+    /// Where the last calls of both began or ended, if a signal ended both threads: whether such a call is seen to
+    /// return depends on the tracer.
+    dying: Option<(usize, usize)>,
+}
+
+impl<'t> Pair<'t> {
+    fn new(label: String, good: &'t [TraceRow], bad: &'t [TraceRow]) -> Self {
+        let dying = last_before_a_signal(good).zip(last_before_a_signal(bad));
+        // What a child inherits is bound again where it is used first: a copy for each would be too much.
+        Self { label, good, bad, fds: Names::default(), dying }
+    }
+}
+
+/// The last call of a thread that a signal ended.
+fn last_before_a_signal(rows: &[TraceRow]) -> Option<usize> {
+    let last = rows.iter().rev().find(|row| !matches!(row.what, What::Signal { .. }))?;
+    matches!(last.what, What::End(Ended::Signal(_))).then_some(())?;
+    rows.iter().rev().find(|row| row.call().is_some()).map(|row| row.at)
 }
 
 /// A row beside the other, or alone.
@@ -226,6 +248,8 @@ struct Runs<'t> {
     same_fds: Option<bool>,
     /// Arguments of which both runs show the string.
     shown: HashSet<(&'t str, usize)>,
+    /// The signals that the good run has anywhere, and the bad one.
+    signals: [HashSet<&'t str>; 2],
     found: Vec<Found<'t>>,
     /// The calls of each pair of threads that were the same.
     alike: Vec<Vec<&'t Called>>,
@@ -244,6 +268,7 @@ impl<'t> Runs<'t> {
             shares,
             same_fds: None,
             shown,
+            signals: [signals(good), signals(bad)],
             found: Vec::new(),
             alike: Vec::new(),
         }
@@ -251,8 +276,7 @@ impl<'t> Runs<'t> {
 
     /// Compares two threads and queues their children.
     fn threads(&mut self, mut pair: Pair<'t>) {
-        let good: Vec<&TraceRow> = pair.good.iter().filter(|row| !row.is_noise()).collect();
-        let bad: Vec<&TraceRow> = pair.bad.iter().filter(|row| !row.is_noise()).collect();
+        let (good, bad) = (telling(pair.good), telling(pair.bad));
         let prints = |rows: &[&'t TraceRow]| rows.iter().map(|row| self.print(row)).collect::<Vec<_>>();
         let (prints_good, prints_bad) = (prints(&good), prints(&bad));
         let aligned = align(&prints_good, &prints_bad, &mut || true).unwrap_or_default();
@@ -268,10 +292,8 @@ impl<'t> Runs<'t> {
                     let child = self.rows(left, right, &mut pair);
                     if let Some((here, there)) = child {
                         children += 1;
-                        // What a child inherits is bound again where it is used first: a copy each would be too much.
-                        let (good, bad) = (&here.rows[..], &there.rows[..]);
                         let label = labelled(&pair.label, children);
-                        self.queue.push_back(Pair { label, good, bad, fds: Names::default() });
+                        self.queue.push_back(Pair::new(label, &here.rows, &there.rows));
                     }
                 }
                 beside => self.alone(beside, at, &around, &pair.label),
@@ -309,7 +331,9 @@ impl<'t> Runs<'t> {
     ) -> Option<(&'t Thread, &'t Thread)> {
         match (&left.what, &right.what) {
             (What::Call(good), What::Call(bad)) => {
-                if let Some((kind, argument)) = self.calls(good, bad, pair) {
+                let dying = pair.dying == Some((left.at, right.at));
+                let differs = self.calls(good, bad, pair).filter(|(kind, _)| !(dying && kind.is_of_answer()));
+                if let Some((kind, argument)) = differs {
                     self.differs(kind, argument, (Some(left), Some(right)), right.at, &pair.label);
                 } else if let Some(alike) = self.alike.last_mut() {
                     alike.push(bad);
@@ -419,14 +443,24 @@ impl<'t> Runs<'t> {
         let kind = match &row.what {
             What::End(_) => return,
             What::Signal { name, acts } => {
-                // Where a signal stands between two calls depends on time; strace shows ignored ones too.
-                let others = &around.signals[usize::from(left.is_some())];
+                // Where a signal stands between two calls depends on time, and events name the process only; strace
+                // shows ignored ones too.
+                let others = &self.signals[usize::from(left.is_some())];
                 if others.contains(name.as_str()) || acts != &Some(true) {
                     return;
                 }
                 DivergenceKind::Signal
             }
             What::Call(call) => {
+                // How often a program sleeps depends on the machine.
+                if matches!(call.name.as_str(), "nanosleep" | "clock_nanosleep") && call.answer == Answer::Value(0) {
+                    return;
+                }
+                // Rings leave these out.
+                let is_brief = call.known.is_some_and(|known| known.args.is_empty());
+                if is_brief && [self.good, self.bad].iter().any(|trace| trace.origin == Origin::Rings) {
+                    return;
+                }
                 let mut neighbours = around.beside[at].iter().flatten().filter_map(|row| row.call());
                 // A program that polls asks as often as it has time for.
                 if neighbours.any(|other| other.text == call.text && other.answer == call.answer) {
@@ -459,6 +493,14 @@ impl<'t> Runs<'t> {
         report.later_count = later.len();
         report.later = later.iter().take(LATER).map(Found::divergence).collect();
     }
+}
+
+/// The rows without those that differ from run to run. A call that was to be restarted is made again; one that was the
+/// thread's last never returned.
+fn telling(rows: &[TraceRow]) -> Vec<&TraceRow> {
+    let last = rows.iter().rposition(|row| row.call().is_some());
+    let telling = |(at, row): &(usize, &TraceRow)| !(row.is_noise() || row.is_restarted() && Some(*at) != last);
+    rows.iter().enumerate().filter(telling).map(|(_, row)| row).collect()
 }
 
 /// Puts calls of one name beside each other that the alignment left alone between two pairs.
@@ -512,27 +554,16 @@ struct Around<'t> {
     beside: Vec<[Option<&'t TraceRow>; 2]>,
     /// When the next row of the bad run happened.
     next: Vec<usize>,
-    /// The signals of the good run and of the bad one.
-    signals: [HashSet<&'t str>; 2],
 }
 
 impl<'t> Around<'t> {
     fn of(besides: &[Beside<'t>]) -> Self {
-        let mut around = Self {
-            beside: vec![[None; 2]; besides.len()],
-            next: vec![usize::MAX; besides.len()],
-            signals: [HashSet::new(), HashSet::new()],
-        };
+        let mut around = Self { beside: vec![[None; 2]; besides.len()], next: vec![usize::MAX; besides.len()] };
         let mut last: [Option<&TraceRow>; 2] = [None; 2];
         for (at, (left, right)) in besides.iter().enumerate() {
             let side = usize::from(left.is_none());
             around.beside[at][0] = last[side];
             last = [left.or(last[0]), right.or(last[1])];
-            for (rows, signals) in [left, right].into_iter().zip(&mut around.signals) {
-                if let Some(What::Signal { name, .. }) = rows.map(|row| &row.what) {
-                    signals.insert(name);
-                }
-            }
         }
         last = [None; 2];
         let mut when = usize::MAX;
@@ -549,6 +580,13 @@ impl<'t> Around<'t> {
 
 fn calls(trace: &Trace) -> impl Iterator<Item = &Called> {
     trace.threads.iter().flat_map(|thread| &thread.rows).filter_map(TraceRow::call)
+}
+
+fn signals(trace: &Trace) -> HashSet<&str> {
+    let rows = trace.threads.iter().flat_map(|thread| &thread.rows);
+    let names =
+        rows.filter_map(|row| if let What::Signal { name, .. } = &row.what { Some(name.as_str()) } else { None });
+    names.collect()
 }
 
 /// The arguments of which a trace shows strings.
@@ -580,10 +618,12 @@ impl TraceRow {
 
     fn is_noise(&self) -> bool {
         self.call().is_some_and(|call| {
-            call.answer == Answer::Restart
-                || NOISE.contains(&call.name.as_str()) && !matches!(call.answer, Answer::Error(_))
-                || call.name == "futex"
+            NOISE.contains(&call.name.as_str()) && !matches!(call.answer, Answer::Error(_)) || call.name == "futex"
         })
+    }
+
+    fn is_restarted(&self) -> bool {
+        self.call().is_some_and(|call| call.answer == Answer::Restart)
     }
 }
 

@@ -27,7 +27,7 @@ mod text;
 mod trace;
 
 pub use compare::{CompareOptions, compare};
-pub use recorded::of_dump;
+pub use recorded::of_dumps;
 pub use strace::{is_strace, of_strace};
 pub use text::text;
 pub use trace::Trace;

@@ -117,6 +117,9 @@ impl Operand {
             }
             _ => operand.word = number(bare),
         }
+        if operand.word.is_some() || operand.text.is_some() {
+            operand.written = None;
+        }
         operand
     }
 
@@ -180,15 +183,15 @@ impl Operand {
 
 impl Text {
     fn same(&self, other: &Self) -> Same {
-        let common = match (self.cut, other.cut) {
-            (false, false) => self.bytes.len().max(other.bytes.len()),
-            (true, false) => self.bytes.len(),
-            (false, true) => other.bytes.len(),
-            (true, true) => self.bytes.len().min(other.bytes.len()),
+        let (here, there) = match (self.cut, other.cut) {
+            (false, false) => (self.bytes.len(), other.bytes.len()),
+            (true, false) => (self.bytes.len(), self.bytes.len()),
+            (false, true) => (other.bytes.len(), other.bytes.len()),
+            (true, true) => (self.bytes.len().min(other.bytes.len()), self.bytes.len().min(other.bytes.len())),
         };
-        match (self.bytes.get(..common), other.bytes.get(..common)) {
-            (Some(start), Some(of_other)) => (start == of_other || is_temporary(start, of_other)).into(),
-            _ => (self.bytes == other.bytes).into(),
+        match (self.bytes.get(..here), other.bytes.get(..there)) {
+            (Some(start), Some(of_other)) => (start == of_other || is_renamed(start, of_other)).into(),
+            _ => Same::No,
         }
     }
 }
@@ -196,13 +199,14 @@ impl Text {
 /// Characters that mkdtemp(3) and mkstemp(3) choose.
 const CHOSEN: usize = 6;
 
-/// Whether two paths differ only in what mkdtemp(3) chose: the last six characters of a component.
-fn is_temporary(here: &[u8], there: &[u8]) -> bool {
+/// Whether two paths differ only in what differs from run to run: the number of a process, and what mkdtemp(3) chose,
+/// the last six characters of a component.
+fn is_renamed(here: &[u8], there: &[u8]) -> bool {
     let (mut ours, mut theirs) = (here.split(|byte| *byte == b'/'), there.split(|byte| *byte == b'/'));
     loop {
         match (ours.next(), theirs.next()) {
             (None, None) => return true,
-            (Some(here), Some(there)) if here == there => {}
+            (Some(here), Some(there)) if here == there || is_number(here) && is_number(there) => {}
             (Some(here), Some(there)) => {
                 let start = |name: &[u8]| name.len().checked_sub(CHOSEN).map(|end| name.split_at(end).0.to_vec());
                 let chosen = |name: &[u8]| name.iter().rev().take(CHOSEN).all(u8::is_ascii_alphanumeric);
@@ -213,6 +217,10 @@ fn is_temporary(here: &[u8], there: &[u8]) -> bool {
             _ => return false,
         }
     }
+}
+
+fn is_number(word: &[u8]) -> bool {
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
 /// A number as strace writes it: decimal, octal with a leading zero, hexadecimal; NULL is zero.

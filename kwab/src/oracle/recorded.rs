@@ -1,8 +1,8 @@
-//! Reads a run from a dump: the events of calls of a recording, or else the rings of recent calls.
+//! Reads a run from dumps: the events of calls of a recording, or else the rings of recent calls.
 
 use std::collections::HashMap;
 
-use kwab_format::record::{AnyRecord, ProcessExit, SyscallEntry, SyscallExit, SyscallRecord};
+use kwab_format::record::{AnyRecord, ProcessExit, SyscallExit, SyscallRecord};
 use linux_abi::signals::Signal;
 use linux_abi::syscalls;
 
@@ -11,73 +11,131 @@ use super::trace::{Called, Ended, Origin, Trace, What};
 use crate::model::Dump;
 use crate::model::call::{self, Call};
 
-/// The run in a dump that was loaded whole ([`crate::model::Depth::Export`]).
-#[must_use]
-pub fn of_dump(dump: &Dump) -> Trace {
-    let mut trace = events(dump);
-    if trace.calls() == 0 {
-        trace = rings(dump);
+/// Losses that are named; of a log with many crashes each may have some.
+const MOST_LOSSES: usize = 16;
+
+/// The run in dumps that are loaded whole ([`crate::model::Depth::Export`]), in their order: a log in which programs
+/// crash becomes several.
+///
+/// # Errors
+/// The first of `dumps`.
+pub fn of_dumps<E>(dumps: impl IntoIterator<Item = Result<Dump, E>>) -> Result<Trace, E> {
+    let mut events = Events { trace: Trace::new(Origin::Recording), begun: HashMap::new(), at: 0, line: 0 };
+    let mut rings = Trace::new(Origin::Rings);
+    rings
+        .gaps
+        .push("rings keep the last calls of each thread, and none of those without arguments (getpid)".to_owned());
+    let mut losses = Vec::new();
+    for dump in dumps {
+        let dump = dump?;
+        events.add(&dump);
+        add_rings(&mut rings, &dump);
+        losses.extend(dump.case().losses());
+        losses.dedup();
+        losses.truncate(MOST_LOSSES);
     }
-    trace.gaps.extend(dump.case().losses());
-    trace
+    let mut trace = events.finish();
+    if trace.calls() == 0 {
+        trace = rings;
+    }
+    trace.gaps.extend(losses);
+    Ok(trace)
 }
 
-/// The events of a recording.
-fn events(dump: &Dump) -> Trace {
-    let mut trace = Trace::new(Origin::Recording);
-    let mut begun: HashMap<u32, (usize, SyscallEntry<'_>)> = HashMap::new();
-    for (at, record) in dump.all_records().enumerate() {
-        match record {
-            AnyRecord::SyscallEntry(entry) => {
-                if let Some(tid) = entry.tid.or(entry.pid) {
-                    begun.insert(tid, (at, entry));
+/// The events of recordings.
+struct Events {
+    trace: Trace,
+    /// Calls that have not returned yet, and where they began.
+    begun: HashMap<u32, (usize, Begun)>,
+    /// Records that were read.
+    at: usize,
+    /// Up to which line of a log the dumps before this one tell.
+    line: u64,
+}
+
+/// A call that began.
+struct Begun {
+    nr: Option<i64>,
+    name: Option<Vec<u8>>,
+    args: [Option<u64>; 6],
+}
+
+impl Begun {
+    fn called(&self, texts: [Option<(&[u8], bool)>; 6], answer: Answer) -> Called {
+        called(&Call { nr: self.nr, name: self.name.as_deref(), args: self.args, texts }, answer)
+    }
+}
+
+impl Events {
+    fn add(&mut self, dump: &Dump) {
+        let before = self.line;
+        for record in dump.all_records() {
+            // The dump of a crash has the events before it once more.
+            let line = record.stamp().line.unwrap_or(u64::MAX);
+            if line <= before {
+                continue;
+            }
+            self.line = if line == u64::MAX { self.line } else { self.line.max(line) };
+            self.at += 1;
+            match record {
+                AnyRecord::SyscallEntry(entry) => {
+                    if let Some(tid) = entry.tid.or(entry.pid) {
+                        let name = entry.name.map(<[u8]>::to_vec);
+                        self.begun.insert(tid, (self.at, Begun { nr: entry.nr, name, args: entry.args() }));
+                    }
                 }
-            }
-            // A child returns from a call that its parent made.
-            AnyRecord::SyscallExit(exit) => {
-                let Some(tid) = exit.tid.or(exit.pid) else { continue };
-                if let Some((_, entry)) = begun.remove(&tid).filter(|(_, entry)| entry.nr == exit.nr) {
-                    trace.push(tid, at, What::Call(Box::new(returned(&entry, &exit))));
+                AnyRecord::SyscallExit(exit) => self.returned(&exit),
+                AnyRecord::Signal(signal) => {
+                    let Some(pid) = signal.pid else { continue };
+                    let name = named(signal.signal, signal.signal_name);
+                    let acts = signal.action.map(|action| !matches!(action, b"ignore" | b"stop"));
+                    self.trace.push(pid, self.at, What::Signal { name, acts });
                 }
+                AnyRecord::ProcessExit(exit) => {
+                    let Some(pid) = exit.pid else { continue };
+                    let begun = self.begun.remove(&pid);
+                    self.unreturned(pid, begun);
+                    self.trace.push(pid, self.at, What::End(ended(&exit)));
+                }
+                _ => {}
             }
-            AnyRecord::Signal(signal) => {
-                let Some(pid) = signal.pid else { continue };
-                let name =
-                    signal.signal_name.map(|name| String::from_utf8_lossy(name).into_owned()).unwrap_or_default();
-                let acts = signal.action.map(|action| !matches!(action, b"ignore" | b"stop"));
-                trace.push(pid, at, What::Signal { name, acts });
-            }
-            AnyRecord::ProcessExit(exit) => {
-                let Some(pid) = exit.pid else { continue };
-                unreturned(&mut trace, pid, begun.remove(&pid));
-                trace.push(pid, at, What::End(ended(&exit)));
-            }
-            _ => {}
         }
     }
-    let mut left: Vec<_> = begun.into_iter().collect();
-    left.sort_unstable_by_key(|(_, (at, _))| *at);
-    for (tid, call) in left {
-        unreturned(&mut trace, tid, Some(call));
+
+    /// Adds a call that returned. A child returns from one that its parent made; that is left out.
+    fn returned(&mut self, exit: &SyscallExit<'_>) {
+        let Some(tid) = exit.tid.or(exit.pid) else { return };
+        if let Some((_, begun)) = self.begun.remove(&tid).filter(|(_, begun)| begun.nr == exit.nr) {
+            let answer = exit.result.map_or(Answer::Unknown, Answer::of_register);
+            self.trace.push(tid, self.at, What::Call(Box::new(begun.called(exit.texts(), answer))));
+        }
     }
-    trace
-}
 
-/// Adds a call that has not returned, where it began.
-fn unreturned(trace: &mut Trace, tid: u32, call: Option<(usize, SyscallEntry<'_>)>) {
-    if let Some((at, entry)) = call {
-        let called = called(&recorded(&entry, [None; 6]), Answer::None);
-        trace.push(tid, at, What::Call(Box::new(called)));
+    /// Adds a call that has not returned, where it began.
+    fn unreturned(&mut self, tid: u32, call: Option<(usize, Begun)>) {
+        if let Some((at, begun)) = call {
+            self.trace.push(tid, at, What::Call(Box::new(begun.called([None; 6], Answer::None))));
+        }
+    }
+
+    fn finish(mut self) -> Trace {
+        let mut left: Vec<_> = std::mem::take(&mut self.begun).into_iter().collect();
+        left.sort_unstable_by_key(|(_, (at, _))| *at);
+        for (tid, call) in left {
+            self.unreturned(tid, Some(call));
+        }
+        self.trace
     }
 }
 
-fn recorded<'a>(entry: &SyscallEntry<'a>, texts: [Option<(&'a [u8], bool)>; 6]) -> Call<'a> {
-    Call { nr: entry.nr, name: entry.name, args: entry.args(), texts }
-}
-
-fn returned(entry: &SyscallEntry<'_>, exit: &SyscallExit<'_>) -> Called {
-    let answer = exit.result.map_or(Answer::Unknown, Answer::of_register);
-    called(&Call { nr: entry.nr, name: entry.name, args: entry.args(), texts: exit.texts() }, answer)
+/// The name of a signal; events call all real-time signals alike, so the number decides.
+fn named(number: Option<i64>, printed: Option<&[u8]>) -> String {
+    let known = number.and_then(|number| u64::try_from(number).ok()).and_then(Signal::new);
+    match (known, printed) {
+        (Some(signal), _) => signal.to_string(),
+        (None, Some(name)) => String::from_utf8_lossy(name).into_owned(),
+        (None, None) => "?".to_owned(),
+    }
 }
 
 fn ended(exit: &ProcessExit<'_>) -> Ended {
@@ -85,8 +143,7 @@ fn ended(exit: &ProcessExit<'_>) -> Ended {
     if exit.by_signal != Some(true) {
         return Ended::Exit(status);
     }
-    let name = u64::try_from(status).ok().and_then(Signal::new).and_then(Signal::name);
-    Ended::Signal(name.map_or_else(|| format!("signal {status}"), str::to_owned))
+    Ended::Signal(named(Some(status), None))
 }
 
 fn called(call: &Call<'_>, answer: Answer) -> Called {
@@ -103,9 +160,8 @@ fn called(call: &Call<'_>, answer: Answer) -> Called {
     Called { known, args: args.collect(), answer, text: call::arguments(call), name }
 }
 
-/// The rings of recent calls, oldest first as the dump has them.
-fn rings(dump: &Dump) -> Trace {
-    let mut trace = Trace::new(Origin::Rings);
+/// Adds the rings of recent calls, oldest first as the dump has them.
+fn add_rings(trace: &mut Trace, dump: &Dump) {
     for (at, record) in dump.records::<SyscallRecord<'_>>().enumerate() {
         let Some(tid) = record.tid.or(record.pid) else { continue };
         let answer = match (record.in_progress, record.result) {
@@ -116,5 +172,4 @@ fn rings(dump: &Dump) -> Trace {
         let call = Call { nr: record.nr, name: record.name, args: record.args(), texts: record.texts() };
         trace.push(tid, at, What::Call(Box::new(called(&call, answer))));
     }
-    trace
 }

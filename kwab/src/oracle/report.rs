@@ -47,7 +47,7 @@ pub struct Side {
     pub path: String,
     /// What the file is.
     pub origin: TraceOrigin,
-    /// Threads of the program.
+    /// Threads in the trace.
     pub threads: usize,
     /// System calls of all threads in the trace.
     pub calls: usize,
@@ -71,7 +71,7 @@ pub enum TraceOrigin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// No call, signal or end differs.
+    /// No call, signal or end that both traces show differs; whether they show all, [`Side::gaps`] says.
     Same,
     /// A call, a signal or an end differs; [`OracleReport::first`] says which.
     Differs,
@@ -127,6 +127,13 @@ pub enum DivergenceKind {
     End,
 }
 
+impl DivergenceKind {
+    /// Whether the question is the same, and only what came of it differs.
+    pub(super) fn is_of_answer(self) -> bool {
+        matches!(self, Self::Answer | Self::NotReturned)
+    }
+}
+
 impl From<Origin> for TraceOrigin {
     fn from(origin: Origin) -> Self {
         match origin {
@@ -134,6 +141,14 @@ impl From<Origin> for TraceOrigin {
             Origin::Rings => Self::Rings,
             Origin::Strace => Self::Strace,
         }
+    }
+}
+
+impl OracleReport {
+    /// Whether a trace is known to lack something, so that a difference may lie in it.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        !self.good.gaps.is_empty() || !self.bad.gaps.is_empty()
     }
 }
 

@@ -11,6 +11,9 @@ use crate::units::count;
 /// Lines at the beginning of a text that decide whether it is strace's.
 const LOOKED_AT: usize = 32;
 
+/// The place of `pos_h` in the arguments of preadv(2).
+const OFFSET_HIGH: usize = 4;
+
 /// Whether a text is one of strace: most of its first lines are calls, signals or ends.
 #[must_use]
 pub fn is_strace(bytes: &[u8]) -> bool {
@@ -167,6 +170,10 @@ fn called(body: &str) -> Option<Called> {
         None => Operand::of_strace(kind(at), token),
     };
     let mut args: Vec<Operand> = tokens.iter().enumerate().map(operand).collect();
+    // Offsets are one number there and two registers in the table.
+    if args.len() >= OFFSET_HIGH && matches!(name, "preadv" | "pwritev" | "preadv2" | "pwritev2") {
+        args.insert(OFFSET_HIGH, Operand::default());
+    }
     let pids = known.filter(|known| known.name == "clone");
     if let Some(first) = args.first_mut().filter(|_| pids.is_some()) {
         first.written = tokens.iter().find_map(|token| token.strip_prefix("flags=")).map(str::to_owned);

@@ -3,9 +3,9 @@
 use super::operand::{Answer, Operand, Same};
 use super::report::{DivergenceKind, OracleReport, TraceOrigin, Verdict};
 use super::trace::What;
-use super::{CompareOptions, Trace, compare, is_strace, of_dump, of_strace, text};
-use crate::import::{Options as ImportOptions, import};
-use crate::model::{Depth, Dump};
+use super::{CompareOptions, Trace, compare, is_strace, of_dumps, of_strace, text};
+use crate::import::{Options as ImportOptions, PendingDump, import};
+use crate::model::{Depth, Dump, DumpFile, OpenError};
 use linux_abi::syscalls::ArgKind;
 
 fn judged(good: &Trace, bad: &Trace) -> OracleReport {
@@ -25,10 +25,12 @@ fn recorded(rows: &[&str]) -> Trace {
     let folder = tempfile::tempdir().expect("a folder");
     let options = ImportOptions { source: "serial.log".into(), folder: Some(folder.path().to_owned()) };
     let (_, dumps) = import(log.as_bytes(), &options, &mut |_| ()).expect("imported");
-    let mut bytes = Vec::new();
-    dumps.into_iter().next().and_then(|dump| dump.file).expect("a dump").copy_to(&mut bytes).expect("copied");
-    let file = crate::model::DumpFile::from_bytes(bytes).expect("sound");
-    of_dump(&Dump::load(file, Depth::Export))
+    let loaded = |dump: PendingDump| {
+        let mut bytes = Vec::new();
+        dump.file.expect("a file").copy_to(&mut bytes).expect("copied");
+        Ok::<_, OpenError>(Dump::load(DumpFile::from_bytes(bytes)?, Depth::Export))
+    };
+    of_dumps(dumps.into_iter().map(loaded)).expect("sound")
 }
 
 fn entry(pid: u32, nr: u32, args: [u64; 6]) -> String {
@@ -87,6 +89,9 @@ fn processes_addresses_and_names_of_temporary_files_are_renamed() {
     // Another process than the one that was made is not a renaming.
     let wrong = run(200, 207, "0x7e80", "aB3dE6").replace("wait4(207, [", "wait4(200, [");
     assert_eq!(both(&good, &wrong).first.expect("a difference").argument.as_deref(), Some("pid"));
+    // A path of a process is renamed with it.
+    let status = |run: String, pid: u32| format!("{run}{pid} open(\"/proc/{pid}/status\", O_RDONLY) = 3\n");
+    assert_eq!(both(&status(good.clone(), 10), &status(run(200, 207, "0x7e80", "Zz1Yy2"), 200)).first, None);
     // A hint that was followed in one run only is another answer.
     let hint = good.replace("mmap(NULL, ", "mmap(0x7f10, ");
     let elsewhere = hint.replace(" = 0x7f10\n10 munmap(0x7f10", " = 0x9990\n10 munmap(0x9990");
@@ -122,6 +127,19 @@ fn unfinished_calls_are_joined_and_a_call_that_never_returns_is_a_difference() {
 }
 
 #[test]
+fn a_call_in_which_a_process_was_killed_is_the_same_however_the_trace_says_that() {
+    let run = |pause: &str| {
+        of_strace(format!("{START}7 pause() = {pause}\n7 --- SIGTERM ---\n7 +++ killed by SIGTERM +++\n").as_bytes())
+    };
+    let (unavailable, restarted) = (run("?"), run("? ERESTARTNOHAND (To be restarted if no handler)"));
+    assert_eq!(judged(&unavailable, &restarted).first, None);
+    assert_eq!(judged(&restarted, &unavailable).first, None);
+    assert_eq!(judged(&restarted, &run("-1 EINTR (x)")).first, None);
+    let survives = of_strace(format!("{START}7 pause() = -1 EINTR (x)\n7 exit_group(0) = ?\n").as_bytes());
+    assert_eq!(judged(&unavailable, &survives).first.expect("a difference").name, "pause");
+}
+
+#[test]
 fn a_recording_is_compared_with_strace_where_both_show_something() {
     let rows = |mode: u64, result: i64| {
         [
@@ -153,6 +171,31 @@ fn a_recording_is_compared_with_strace_where_both_show_something() {
 }
 
 #[test]
+fn a_log_that_a_crash_cuts_into_dumps_is_one_run() {
+    let crash = "\"type\":\"crash_report\",\"pid\":2,\"signal\":11,\"signal_name\":\"SIGSEGV\",\"cmdline\":\"p\"";
+    let rows = [
+        entry(1, 59, [0x1000, 0x2000, 0, 0, 0, 0]),
+        exit(1, 59, 0, ",\"text0\":\"/bin/p\""),
+        entry(1, 57, [0; 6]),
+        exit(1, 57, 2, ""),
+        entry(1, 61, [2, 0, 0, 0, 0, 0]),
+        "\"type\":\"signal\",\"pid\":2,\"signal\":34,\"signal_name\":\"SIGRT\",\"action\":\"handler\"".to_owned(),
+        crash.to_owned(),
+        "\"type\":\"process_exit\",\"pid\":2,\"status\":11,\"by_signal\":true".to_owned(),
+        exit(1, 61, 2, ""),
+        crash.to_owned(),
+    ];
+    let trace = recorded(&rows.iter().map(String::as_str).collect::<Vec<_>>());
+    let good = of_strace(
+        b"9 execve(\"/bin/p\", [\"p\"], NULL) = 0\n9 fork() = 10\n10 --- SIGRT_2 {} ---\n\
+          10 +++ killed by SIGSEGV (core dumped) +++\n9 wait4(10, NULL, 0, NULL) = 10\n",
+    );
+    let report = judged(&good, &trace);
+    assert_eq!((report.first, report.calls_alike), (None, 3));
+    assert_eq!(trace.calls(), 3, "events before a crash are in its dump and in the next");
+}
+
+#[test]
 fn what_differs_from_run_to_run_is_no_difference() {
     let good = format!(
         "{START}7 clock_gettime(CLOCK_REALTIME, 0x7f) = 0\n7 futex(0x7f, FUTEX_WAKE, 1) = 0\n\
@@ -175,6 +218,33 @@ fn a_program_that_is_not_in_both_runs_cannot_be_compared() {
     let bad = of_strace(b"7 execve(\"/bin/q\", [\"q\"], NULL) = 0\n7 getpid() = 7\n");
     assert_eq!(judged(&good, &bad).verdict, Verdict::CannotTell);
     assert_eq!(judged(&of_strace(b""), &bad).verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn rings_lack_calls_without_arguments_and_are_never_complete() {
+    let good = of_strace(format!("{START}7 getpid() = 7\n7 dup(0) = 3\n").as_bytes());
+    let ring = |calls: &str| {
+        let mut trace = of_strace(calls.as_bytes());
+        trace.origin = super::trace::Origin::Rings;
+        trace
+    };
+    let report = judged(&good, &ring(&format!("{START}7 dup(0) = 3\n")));
+    assert_eq!((report.verdict, report.bad.origin), (Verdict::Same, TraceOrigin::Rings));
+    assert_eq!(
+        judged(&good, &ring(&format!("{START}7 dup(0) = -1 EMFILE\n"))).first.expect("a difference").name,
+        "dup"
+    );
+    // A ring that begins behind the execve does not tell which program it is of.
+    assert_eq!(judged(&ring("7 dup(0) = 3\n"), &good).verdict, Verdict::CannotTell);
+}
+
+#[test]
+fn a_trace_with_gaps_says_that_a_difference_may_lie_in_them() {
+    let good = of_strace(START.as_bytes());
+    let report = judged(&good, &of_strace(format!("{START}what is this\n").as_bytes()));
+    assert!(report.is_partial() && report.verdict == Verdict::Same);
+    assert!(text(&report).contains("What the incomplete run lacks may differ."), "{}", text(&report));
+    assert!(!judged(&good, &good).is_partial());
 }
 
 #[test]

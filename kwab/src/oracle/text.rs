@@ -33,6 +33,9 @@ pub fn text(report: &OracleReport) -> String {
         (None, _) => {
             let calls = count(report.calls_alike as u64, "call", "calls");
             let _ = writeln!(out, "no difference: {calls} of {program} have the same arguments and answers");
+            if report.is_partial() {
+                out.push_str("What the incomplete run lacks may differ.\n");
+            }
         }
     }
     let end = |end: &Option<String>| end.clone().unwrap_or_else(|| "not recorded".to_owned());
@@ -64,8 +67,8 @@ fn differs(report: &OracleReport, first: &Divergence, out: &mut String) {
     }
     if !report.suspects.is_empty() {
         out.push_str(
-            "\nThe program did something else by itself, so an earlier answer misled it. These calls before it\n\
-             write to memory or change it, which the runs do not show; the nearest is first:\n",
+            "\nThe program itself did something else: its input, the time, or what an earlier call wrote to memory\n\
+             was another. The runs do not show memory; these calls before it write to it, the nearest first:\n",
         );
         for call in &report.suspects {
             let _ = writeln!(out, "      {}", plain::line(call));

@@ -114,7 +114,7 @@ impl Trace {
     }
 
     /// The first thread that executes `program` (its path, or the last part of it), and the row in which it does;
-    /// without a name, the first that executes anything, else the first thread.
+    /// without a name, the first that executes anything, else the first thread of an strace: one that was attached.
     pub(super) fn root(&self, program: Option<&str>) -> Option<(&Thread, usize)> {
         let mut execs: Vec<(usize, &Thread, usize)> = Vec::new();
         for thread in &self.threads {
@@ -125,7 +125,8 @@ impl Trace {
             execs.extend(found.map(|row| (thread.rows[row].at, thread, row)));
         }
         let first = execs.into_iter().min_by_key(|exec| exec.0).map(|exec| (exec.1, exec.2));
-        first.or_else(|| program.is_none().then(|| self.threads.first().map(|thread| (thread, 0))).flatten())
+        let attached = program.is_none() && self.origin == Origin::Strace;
+        first.or_else(|| self.threads.first().filter(|_| attached).map(|thread| (thread, 0)))
     }
 }
 

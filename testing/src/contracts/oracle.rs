@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use kwab::model::{Depth, Dump};
 use kwab::oracle::report::OracleReport;
-use kwab::oracle::{CompareOptions, Trace, compare, of_dump, of_strace};
+use kwab::oracle::{CompareOptions, Trace, compare, of_dumps, of_strace};
 
 use crate::debian::{self, Apt};
 use crate::evidence;
@@ -78,10 +78,9 @@ fn trace(path: &Path) -> Result<Trace> {
     if path.extension().is_some_and(|extension| extension == "strace") {
         return Ok(of_strace(&bytes));
     }
+    // A program that crashes cuts the log into dumps.
     let dumps = evidence::record(path, &bytes)?;
-    let first = dumps.first().with_context(|| format!("{} is empty", paths::shown(path)))?;
-    let dump = Dump::open(first, Depth::Export).with_context(|| paths::shown(first))?;
-    Ok(of_dump(&dump))
+    of_dumps(dumps.iter().map(|dump| Dump::open(dump, Depth::Export).with_context(|| paths::shown(dump))))
 }
 
 fn file(label: &str, job: &str, end: &str) -> Result<PathBuf> {
