@@ -94,8 +94,13 @@ impl Examiner<'_> {
         Ok(score)
     }
 
-    /// Asks about a serial log: the dump of the first crash in it, which is kept beside it.
+    /// Asks about a serial log: the dump of the first crash in it, which is kept beside it. Of an empty
+    /// one, as a kernel without a console leaves, there is nothing to judge.
     pub fn log(&self, log: &Path) -> Result<Score> {
+        let length = fs::metadata(log).with_context(|| paths::shown(log))?.len();
+        if length == 0 {
+            return Ok(Score::default());
+        }
         let import = self.kwab().args(["import", "--json", "--dry-run"]).arg(log).capture_any()?;
         let said: Value = serde_json::from_str(&import.stdout)
             .with_context(|| format!("kwab import of {}: {}", paths::shown(log), import.stderr.trim_end()))?;
