@@ -80,13 +80,25 @@ fn busybox_in(tree: &Path) -> Result<PathBuf> {
 
 /// A binary package's files, unpacked into the cache.
 pub fn unpacked(package: &str, consent: Consent) -> Result<PathBuf> {
-    let tree = paths::cache("packages")?.join(package);
+    unpacked_set(package, &[package], consent, |_| Ok(()))
+}
+
+/// The files of several binary packages, unpacked into one tree of the cache on which `finish` has worked.
+pub fn unpacked_set(
+    name: &str,
+    packages: &[&str],
+    consent: Consent,
+    finish: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let tree = paths::cache("packages")?.join(name);
     if tree.is_dir() {
         return Ok(tree);
     }
-    need_apt(package)?;
+    need_apt(name)?;
     setup::require(&[Tool::Dpkg], consent)?;
-    unpacked_together(&[(&Apt::native(), package.to_owned())], &tree, |_| Ok(()))?;
+    let apt = Apt::native();
+    let packages: Vec<_> = packages.iter().map(|package| (&apt, (*package).to_owned())).collect();
+    unpacked_together(&packages, &tree, finish)?;
     Ok(tree)
 }
 

@@ -4,17 +4,19 @@
 //! remembered answers serve where the programs have not changed; with `both` Linux runs again; with `linux` it runs
 //! again and is compared with its own remembered answers, which finds programs that are not deterministic. `--show`
 //! prints both outputs of every contract that differs. For each of those `kwab`'s oracle names the first system call
-//! that differs, of the excused ones with `--show` too. What differs runs once more under both kernels, for the sake of
-//! busy machines. `--syscalls` runs nothing and prints, for every system call of Linux, whether our kernel answers it
-//! and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags too. Results for
+//! that differs, of the excused ones with `--show` too, and of all with `--calls`. What differs runs once more under
+//! both kernels, for the sake of busy machines. `--syscalls` runs nothing and prints, for every system call of Linux,
+//! whether our kernel answers it and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has
+//! the flags too. Results for
 //! machines are in `build/results/contracts.json` and `.xml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
+use kwab::oracle::report::{self as oracle_report, Divergence, OracleReport};
 
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
@@ -31,6 +33,8 @@ use crate::setup::{self, Consent, Tool};
 
 /// Contracts whose first differing call is looked for: each takes two boots.
 const MOST_ORACLES: usize = 24;
+/// A contract of which both kernels answer every call alike, with children, signals and paths.
+const ALIKE: &str = "processes/waitid_peeks_and_tells_the_reason";
 
 /// ContractsArguments of `contracts`.
 #[derive(Debug, Args)]
@@ -43,6 +47,9 @@ pub struct ContractsArguments {
     /// Show both outputs where they differ.
     #[arg(long)]
     show: bool,
+    /// Compare all of them call by call, also those that agree: what then differs is noise, or their output hides it.
+    #[arg(long, conflicts_with_all = ["show", "syscalls"])]
+    calls: bool,
     /// List the system calls: answered by our kernel or not, and used by which contracts.
     #[arg(long)]
     syscalls: bool,
@@ -64,6 +71,7 @@ impl ContractsArguments {
             filter: None,
             kernel: Selection::Both,
             show: false,
+            calls: false,
             syscalls: false,
             write: false,
             safety: Safety::Balanced,
@@ -124,7 +132,7 @@ pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode>
     };
     show(&rows, arguments.show);
     if let Some(boot) = &boot {
-        first_calls(&batch, boot, &rows, arguments.show);
+        first_calls(&batch, boot, &asked(&rows, arguments), consent);
     }
     if arguments.kernel != Selection::Linux {
         let complete = arguments.filter.is_none() && arguments.safety == Safety::Balanced;
@@ -226,29 +234,63 @@ fn rows(
     batch.contracts.iter().zip(&batch.keys).map(row).collect()
 }
 
-/// Prints for every contract that differs the first call that was answered otherwise than by Linux; for those that are
-/// excused only when asked to. What cannot be had is said and changes no verdict.
-fn first_calls(batch: &Batch, boot: &Path, rows: &[ContractRow], excused_too: bool) {
+/// The contracts that are to be compared call by call: those that differ, with `--show` the excused ones too, with
+/// `--calls` all. A machine that died is not asked again.
+fn asked<'r>(rows: &'r [ContractRow], arguments: &ContractsArguments) -> Vec<&'r ContractRow> {
     let is_asked = |row: &&ContractRow| match row.verdict {
-        Verdict::Differs(_) => !row.ours.end.is_death(),
-        Verdict::Known(_) => excused_too,
+        _ if arguments.calls => true,
+        Verdict::Differs(_) => true,
+        Verdict::Known(_) => arguments.show,
         _ => false,
     };
-    for row in rows.iter().filter(is_asked).take(MOST_ORACLES) {
+    let most = if arguments.calls { usize::MAX } else { MOST_ORACLES };
+    rows.iter().filter(is_asked).filter(|row| !row.ours.end.is_death()).take(most).collect()
+}
+
+/// Prints the first call of each contract that was answered otherwise than by Linux. What cannot be had is said and
+/// changes no verdict.
+fn first_calls(batch: &Batch, boot: &Path, rows: &[&ContractRow], consent: Consent) {
+    let mut alike = 0;
+    for row in rows {
         let Some(contract) = batch.contracts.iter().find(|contract| contract.name == row.name) else { continue };
         println!("\n{}: the runs under Linux (good) and ours (bad), call by call", row.name);
-        match first_call(batch, boot, contract) {
-            Ok(text) => println!("{text}"),
+        match first_call(batch, boot, contract, consent) {
+            Ok(report) => {
+                alike += usize::from(report.verdict == oracle_report::Verdict::Same);
+                println!("{}", kwab::oracle::text(&report));
+            }
             Err(error) => println!("cannot compare them: {error:#}"),
         }
     }
+    if !rows.is_empty() {
+        println!("{} compared call by call, {alike} without a difference", rows.len());
+    }
 }
 
-fn first_call(batch: &Batch, boot: &Path, contract: &Contract) -> Result<String> {
+fn first_call(batch: &Batch, boot: &Path, contract: &Contract, consent: Consent) -> Result<OracleReport> {
     let job = program::job(contract);
-    let good = oracle::strace(&guest(batch, Which::Linux, &batch.linux), &job)?;
+    let good = oracle::strace(&guest(batch, Which::Linux, &batch.linux), &job, consent)?;
     let bad = oracle::record(&guest(batch, Which::Ours, boot), &job)?;
-    Ok(kwab::oracle::text(&oracle::differences(&good, &bad, &job.words[0])?))
+    oracle::differences(&good, &bad, &job.words[0])
+}
+
+/// Runs the oracle on two contracts: of the first known difference the first call that differs must be one that the
+/// kernel answered otherwise, and one that is as under Linux must not differ at all.
+pub fn oracle_check(consent: Consent) -> Result<()> {
+    setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    let known = verdict::known_differences()?;
+    let known = known.keys().next().context("no known difference is left: the oracle needs another case")?;
+    for (name, differs) in [(known.as_str(), true), (ALIKE, false)] {
+        let arguments = ContractsArguments { filter: Some(name.to_owned()), ..ContractsArguments::both() };
+        let batch = batch(&arguments, consent)?;
+        let contract = batch.contracts.first().with_context(|| format!("no contract {name}"))?;
+        let report = first_call(&batch, &kernel::build()?, contract, consent)?;
+        println!("{}", kwab::oracle::text(&report));
+        let names_the_kernel = report.first.as_ref().is_some_and(Divergence::is_of_kernel);
+        let is_right = if differs { names_the_kernel } else { report.verdict == oracle_report::Verdict::Same };
+        ensure!(is_right, "the oracle on {name}: {:?}", report.first);
+    }
+    Ok(())
 }
 
 fn show(rows: &[ContractRow], with_output: bool) {

@@ -84,6 +84,7 @@ const STEPS: &[Step] = &[
         name: "contracts",
         run: |consent, _| contracts::run(&contracts::ContractsArguments::both(), consent).map(drop),
     },
+    Step { name: "oracle", run: |consent, _| contracts::oracle_check(consent) },
     Step {
         name: "fortress",
         run: |consent, _| contracts::run(&contracts::ContractsArguments::fortress(), consent).map(drop),

@@ -10,21 +10,22 @@ use kwab::model::{Depth, Dump};
 use kwab::oracle::report::OracleReport;
 use kwab::oracle::{CompareOptions, Trace, compare, of_dumps, of_strace};
 
-use crate::debian::{self, Apt};
+use crate::debian;
 use crate::evidence;
 use crate::image::Image;
 use crate::jobs::{self, Guest, Job, Scribe};
 use crate::paths;
 use crate::qemu::run::Next;
 use crate::qemu::{self, Limits};
+use crate::setup::Consent;
 
 /// What our kernel records of the run.
-pub const EVENTS: &str = "debug=syscall,process,signal";
+const EVENTS: &str = "debug=syscall,process,signal";
 /// Programs and libraries that strace needs, by Debian's names for them.
 const PACKAGES: &[&str] = &["strace", "libc6", "libunwind8", "liblzma5", "libgcc-s1"];
-/// Where it lies in the guest, out of the way of what the contracts use.
+/// Where the package puts it.
 const STRACE: &str = "/usr/bin/strace";
-/// Where it writes.
+/// Where it writes, out of the way of what the contracts use.
 const WRITTEN: &str = "/root/strace.txt";
 /// How much longer a program may take when every call of it is printed.
 const SLOWER: u32 = 6;
@@ -47,18 +48,21 @@ pub fn record(guest: &Guest<'_>, job: &Job) -> Result<PathBuf> {
 }
 
 /// Runs one contract under Linux's strace and gives what that wrote.
-pub fn strace(guest: &Guest<'_>, job: &Job) -> Result<PathBuf> {
+pub fn strace(guest: &Guest<'_>, job: &Job, consent: Consent) -> Result<PathBuf> {
     let mut image: Image = guest.image.clone();
-    let tree = package()?;
+    let tree = debian::unpacked_set("strace-with-libraries", PACKAGES, consent, trimmed)?;
     image.tree("/", &tree)?;
     // By the loader's own path, whichever folders of the guest are links.
     let (loader, libc) = (within(&tree, "ld-linux-x86-64.so.2")?, within(&tree, "libc.so.6")?);
     let libraries = libc.rsplit_once('/').map_or("/lib", |(folder, _)| folder);
+    // The tracer is not the parent (-DD), so that the program is its group's leader as under the runner alone.
     let words =
-        [&loader, "--library-path", libraries, STRACE, "-f", "-v", "-s", "64", "-o", WRITTEN].map(str::to_owned);
+        [&loader, "--library-path", libraries, STRACE, "-DD", "-f", "-v", "-s", "64", "-o", WRITTEN].map(str::to_owned);
     let seconds = job.seconds.saturating_mul(SLOWER);
     let traced = Job { name: job.name.clone(), seconds, words: words.into_iter().chain(job.words.clone()).collect() };
-    let shown = Job { name: "strace.txt".into(), seconds: 60, words: vec!["/bin/cat".into(), WRITTEN.into()] };
+    // It ends a moment after the program.
+    let cat = ["/bin/sh", "-c", &format!("sleep 2; cat {WRITTEN}")].map(str::to_owned);
+    let shown = Job { name: "strace.txt".into(), seconds: 60, words: cat.into() };
     let reports = jobs::run(&Guest { image: &image, ..guest.clone() }, &[traced, shown], |_| ())?;
     let text = reports.last().map(|report| report.lines.join("\n")).unwrap_or_default();
     let file = file(guest.label, &job.name, "linux.strace")?;
@@ -85,17 +89,6 @@ fn trace(path: &Path) -> Result<Trace> {
 
 fn file(label: &str, job: &str, end: &str) -> Result<PathBuf> {
     Ok(paths::build("results")?.join(format!("{label}-{}-{end}", job.replace('/', "."))))
-}
-
-/// strace and the libraries that it needs, of one Debian release.
-fn package() -> Result<PathBuf> {
-    let tree = paths::cache("packages")?.join("strace-with-libraries");
-    if !tree.is_dir() {
-        let apt = Apt::native();
-        let packages: Vec<_> = PACKAGES.iter().map(|package| (&apt, (*package).to_owned())).collect();
-        debian::unpacked_together(&packages, &tree, trimmed)?;
-    }
-    Ok(tree)
 }
 
 /// Keeps the program and the libraries: an initramfs lies in the guest's memory.
