@@ -27,7 +27,7 @@ pub(super) const fn writes(form: Form) -> bool {
 /// Runs the command.
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
     if !arguments.section.is_empty() {
-        bail!("--section goes with json, jsonl and csv; this form takes what it needs");
+        bail!("--section applies to the forms json, jsonl and csv; the other forms choose their sections");
     }
     let mut output = super::export::destination(arguments)?;
     if arguments.to == Form::ElfCore {

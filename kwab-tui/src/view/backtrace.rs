@@ -38,7 +38,7 @@ pub fn backtrace(report: &Report, ctx: &Context<'_, '_>) -> Table {
     // A trace that is nothing but what the kernel printed is shown once, with what it guessed.
     let only_printed = ctx.trace.iter().all(|frame| frame.at.is_some()) && !report.backtraces.is_empty();
     if !ctx.trace.is_empty() && !only_printed {
-        traces.heading("where it died", Vec::new());
+        traces.heading("crashed thread", Vec::new());
         traces.frames(&ctx.trace, ctx.death.code_pid());
     }
     if only_printed {

@@ -1,4 +1,4 @@
-//! The loop that a processor does not leave, from the machine code of the functions on its stack.
+//! The loop that keeps a processor busy, from the machine code of the functions on its stack.
 //!
 //! An instruction is in a loop when it can be reached from itself within its function. What the loop calls, or has
 //! inlined, is what should have ended it. Jumps through tables are not followed.

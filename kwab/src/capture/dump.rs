@@ -68,7 +68,7 @@ pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Wr
 
 fn cause(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, processor: &Processor) {
     let message: &[u8] = match snapshot.nmi {
-        Nmi::NotSent => b"captured from outside; the guest was not asked",
+        Nmi::NotSent => b"captured from outside; no non-maskable interrupt was sent",
         Nmi::Refused => b"captured from outside; this machine has no non-maskable interrupt",
         Nmi::Ignored | Nmi::Taken => b"captured from outside; the guest did not act on a non-maskable interrupt",
     };

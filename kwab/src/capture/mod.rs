@@ -56,7 +56,7 @@ pub enum CaptureError {
     Foreign,
 }
 
-/// What became of the interrupt.
+/// The effect of the interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Nmi {
@@ -77,7 +77,7 @@ pub struct CaptureReport {
     pub schema: u32,
     /// The guest's socket.
     pub target: String,
-    /// What became of the interrupt.
+    /// The effect of the interrupt.
     pub nmi: Nmi,
     /// The file written; none when the guest dumps by itself.
     pub output: Option<String>,
@@ -94,7 +94,7 @@ pub struct CaptureReport {
 pub struct Snapshot {
     /// Version of QEMU, as its greeting says.
     pub qemu: String,
-    /// What became of the interrupt.
+    /// The effect of the interrupt.
     pub nmi: Nmi,
     /// The virtual processors, in QEMU's order.
     pub processors: Vec<Processor>,

@@ -1,4 +1,4 @@
-//! What an import reports: everything that was counted, and what became of it. The JSON form is a contract.
+//! What an import reports: all counts of the input and of the dumps written. The JSON form is a contract.
 
 use std::collections::BTreeMap;
 

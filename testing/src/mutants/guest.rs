@@ -1,4 +1,4 @@
-//! Boots a kernel with the loads and sorts what became of it.
+//! Boots a kernel with the loads and sorts the outcome.
 //!
 //! One boot per kernel, two processors, memory for dumps. A guest that says nothing for `SILENCE`, without the time
 //! that the host did not give it, hangs and is asked for a dump by a non-maskable interrupt, as a developer would do by

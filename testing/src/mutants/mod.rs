@@ -2,7 +2,7 @@
 //!
 //! [`mod@list`] has the mutants of the kernel's crates from `cargo-mutants`, [`switch`] puts them into the sources,
 //! each behind a switch, [`tree`] builds all of them as one kernel in a scratch checkout, and [`kernel`] turns one on.
-//! [`loads`] is what each has to do, [`guest`] boots it and sorts what became of it, beside the kernel with no mutation
+//! [`loads`] is what each has to do, [`guest`] boots it and sorts the outcome, beside the kernel with no mutation
 //! on ([`baseline`]), which also tells which mutants the loads come to, and [`reach`] which load to which; [`sample`]
 //! draws some of those. For what died or hung, [`score`] asks `kwab` and compares the answer with the mutated function,
 //! whose names [`names`] knows. [`Session`] does all of it for one mutant, [`report`] makes the tables.

@@ -19,7 +19,7 @@ pub struct Seconds {
     pub score: f64,
 }
 
-/// A mutant and what became of it.
+/// A mutant and its outcome.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
     /// Names its folder.
@@ -28,7 +28,7 @@ pub struct Row {
     pub name: String,
     /// The function around the change.
     pub function: Option<String>,
-    /// What became of it.
+    /// The outcome of its boot.
     pub sort: Sort,
     /// Whether it did something else once and not when asked again.
     pub unsteady: bool,
@@ -156,7 +156,7 @@ pub fn tables(records: &[Record]) -> String {
         let _ = writeln!(text, "Seed {seed}: {} of {listed} mutants, {cases} cases.", rows.len());
         let _ = writeln!(text, "{out} cannot be switched on; the loads do not come to {not_reached} of the others.\n");
     }
-    let _ = writeln!(text, "| what became of it | mutants |\n|---|---:|");
+    let _ = writeln!(text, "| outcome | mutants |\n|---|---:|");
     for sort in Sort::ALL {
         let count = rows.iter().filter(|row| row.sort == sort).count();
         let _ = writeln!(text, "| {} | {count} |", sort.name());

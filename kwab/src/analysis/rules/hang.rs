@@ -197,7 +197,7 @@ fn ring(set: &Registers<'_>) -> Option<u64> {
     Some(value & 3)
 }
 
-/// Processors that ran something when the dump was asked for: in the kernel, or in a program that does not end.
+/// Processors that ran something when the dump was asked for: in the kernel, or in user code.
 fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let fault = ctx.case.registers.iter().filter(|set| Some(set.at) == ctx.death.registers_at);
     let stopped = ctx.case.registers.iter().filter(|set| is_stopped(set));
@@ -228,13 +228,13 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let repeats = repeats.and_then(|frames| loops::in_words(ctx.symbols, frames)).map(|row| (row, None));
     let run = task.and_then(|task| task.run_ns).filter(|ns| *ns > LONG);
     let claim = if ring(set)? == 0 {
-        Claim::new(format!("{cpu} was in the kernel{place} for {who} and does not leave it")).because(
+        Claim::new(format!("{cpu} stays in the kernel{place}, on behalf of {who}")).because(
             0.45,
             format!("{cpu} ran kernel code when the dump was asked for"),
             Some(set.at),
         )
     } else {
-        Claim::new(format!("{who} does not end: {cpu} runs its code{place}")).because(
+        Claim::new(format!("{who} keeps {cpu} busy in user mode{place}")).because(
             0.45,
             format!("{cpu} ran user code of {who} when the dump was asked for"),
             Some(set.at),

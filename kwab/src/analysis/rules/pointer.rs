@@ -269,10 +269,8 @@ pub(super) fn poison(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let row = format!("{register} = {value:#x}: {name}");
         claim = Some(match claim {
             Some(claim) => claim.because(0.3, row, death.registers_at),
-            None => {
-                Claim::new(format!("{} works on freed memory: {register} holds {name}{}", side(ctx), ctx.in_culprit()))
-                    .because(0.6, row, death.registers_at)
-            }
+            None => Claim::new(format!("{} uses freed memory: {register} holds {name}{}", side(ctx), ctx.in_culprit()))
+                .because(0.6, row, death.registers_at),
         });
     }
     claim.map(|claim| claim.because_if(0.15, instruction(ctx))).into_iter().collect()

@@ -50,7 +50,7 @@ pub(super) fn own_fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let who = if death.program.is_empty() { "the program".to_owned() } else { death.program.clone() };
     let place = death.ip.filter(|&ip| ip != 0).map(|ip| format!(" at {ip:#x}")).unwrap_or_default();
     let after = last_calls(ctx, 1).first().map(|call| format!(", after {}", with_result(call))).unwrap_or_default();
-    let mut claim = Claim::new(format!("{who} died of its own fault: {signal}{place}{after}")).because(
+    let mut claim = Claim::new(format!("{who} crashed: {signal}{place}{after}")).because(
         0.4,
         format!("the kernel sent {signal}"),
         death.at,

@@ -100,7 +100,7 @@ fn a_log_of_a_kernel_that_was_stopped_because_it_hung_is_a_hang_to_be_explained_
     }
     let stopped = judge(dumps_of(stopped_with("non-maskable interrupt").as_bytes(), "serial.log")[0].clone());
     let found = &stopped.hypotheses[0];
-    let claim = "CPU 0 was in the kernel in kernel::fs::io::Source::take_frame for lseek_checks_it[5]";
+    let claim = "CPU 0 stays in the kernel in kernel::fs::io::Source::take_frame, on behalf of lseek_checks_it[5]";
     assert!(found.claim.starts_with(claim), "{}", found.claim);
     assert_eq!(found.function.as_ref().unwrap().callers, ["kernel::fs::pipe::write"]);
     let panicked = dumps_of(stopped_with("the non-maskable interrupt came twice").as_bytes(), "serial.log");

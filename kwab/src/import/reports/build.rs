@@ -9,7 +9,7 @@ use super::report::{
     Report, Stack, StackKind,
 };
 
-/// What became of a line that was offered to a report.
+/// The answer to a line that was offered to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Took {
     /// It says nothing about the report.
