@@ -109,8 +109,8 @@ impl<R: Read> Events<R> {
 impl Spellings {
     #[cold]
     fn sample(&mut self, bytes: &[u8]) {
-        if let Some(at) = memchr::memmem::find(bytes, b"0x").filter(|at| *at > 0) {
-            let quoted = bytes[at - 1] == b'"';
+        if let Some(at) = memchr::memchr_iter(b'x', bytes).find(|at| *at > 1 && bytes[at - 1] == b'0') {
+            let quoted = bytes[at - 2] == b'"';
             self.quoted |= quoted;
             self.bare |= !quoted;
         }

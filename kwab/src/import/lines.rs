@@ -43,7 +43,7 @@ pub struct Line<'a> {
 pub struct Lines<R> {
     input: R,
     window: Vec<u8>,
-    /// The part of the window that has been read and not yet handed out.
+    /// The part of the window that has been read, from the first byte of the current line on.
     start: usize,
     end: usize,
     /// Offset in the stream of `window[start]`.
@@ -51,17 +51,8 @@ pub struct Lines<R> {
     number: u64,
     continued: bool,
     finished: bool,
-    current: Current,
-}
-
-/// Where the current line lies in the window, and what is known about it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Current {
-    start: usize,
+    /// Length of the current line, and whether a line end follows it.
     len: usize,
-    offset: u64,
-    number: u64,
-    continued: bool,
     ended: bool,
 }
 
@@ -77,14 +68,17 @@ impl<R: Read> Lines<R> {
             number: 1,
             continued: false,
             finished: false,
-            current: Current::default(),
+            len: 0,
+            ended: false,
         }
     }
 
     /// Where the lines up to the current one end: bytes handed out, line ends included, and the line that comes next.
     #[inline]
     pub fn end(&self) -> LogPosition {
-        LogPosition { offset: self.offset, line: self.number + u64::from(self.continued) }
+        let taken = self.len + usize::from(self.ended);
+        let begun = !self.ended && (self.len > 0 || self.continued);
+        LogPosition { offset: self.offset + taken as u64, line: self.number + u64::from(self.ended) + u64::from(begun) }
     }
 
     /// Goes to the next line; `false` at the end, where the current line is empty.
@@ -93,31 +87,34 @@ impl<R: Read> Lines<R> {
     /// Those of the stream; an interrupted read is tried again.
     #[inline]
     pub fn advance(&mut self) -> io::Result<bool> {
-        let Some((len, ended)) = self.find_end()? else {
-            self.current = Current { offset: self.offset, number: self.number, ..Current::default() };
-            return Ok(false);
-        };
-        let (start, offset) = (self.start, self.offset);
-        self.current = Current { start, len, offset, number: self.number, continued: self.continued, ended };
-        let taken = len + usize::from(ended);
+        let taken = self.len + usize::from(self.ended);
         self.start += taken;
         self.offset += taken as u64;
-        self.number += u64::from(ended);
-        self.continued = !ended;
+        self.number += u64::from(self.ended);
+        // A line that was handed out in part or without its end goes on; the state before the first has neither.
+        self.continued = !self.ended && (self.len > 0 || self.continued);
+        (self.len, self.ended) = (0, false);
+        let Some((len, ended)) = self.find_end()? else { return Ok(false) };
+        (self.len, self.ended) = (len, ended);
         Ok(true)
     }
 
     /// The current line; an empty one before the first [`Lines::advance`].
     #[inline(always)]
     pub fn line(&self) -> Line<'_> {
-        let Current { start, len, offset, number, continued, ended } = self.current;
-        Line { bytes: self.window.get(start..start + len).unwrap_or_default(), offset, number, continued, ended }
+        Line {
+            bytes: self.window.get(self.start..self.start + self.len).unwrap_or_default(),
+            offset: self.offset,
+            number: self.number,
+            continued: self.continued,
+            ended: self.ended,
+        }
     }
 
     /// What has been read from the first byte of the current line on: the line, its end, and what lies behind it.
     #[inline]
     pub fn ahead(&self) -> &[u8] {
-        self.window.get(self.current.start..self.end).unwrap_or_default()
+        self.window.get(self.start..self.end).unwrap_or_default()
     }
 
     /// Length of the next line and whether a line end follows it.

@@ -74,6 +74,19 @@ impl<'a> Lexer<'a> {
         if self.eat_byte(b'"') { Ok(&rest[..len]) } else { Err(Malformed) }
     }
 
+    /// What `read` makes of the bytes up to the next quote; steps over them and it unless `read` gives nothing.
+    #[inline(always)]
+    pub fn word_if<T>(&mut self, read: impl FnOnce(&'a [u8]) -> Option<T>) -> Option<T> {
+        let rest = self.rest();
+        let len = plain_len(rest);
+        if rest.get(len) != Some(&b'"') {
+            return None;
+        }
+        let value = read(&rest[..len])?;
+        self.at += len + 1;
+        Some(value)
+    }
+
     /// The input between an earlier position and this one.
     #[inline]
     pub fn since(&self, start: usize) -> &'a [u8] {
@@ -188,15 +201,20 @@ impl<'a> Lexer<'a> {
     #[inline(always)]
     fn decimal_digits(&mut self) -> Result<u64, Malformed> {
         let rest = self.rest();
-        let mut value = 0u64;
-        let mut count = 0usize;
-        for &byte in rest {
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                break;
+        let (mut value, mut count) = (0, 0);
+        let front = rest.first_chunk();
+        if let Some(front) = front {
+            (value, count) = eight_decimals(*front);
+        }
+        if count == 8 || front.is_none() {
+            for &byte in &rest[count..] {
+                let digit = byte.wrapping_sub(b'0');
+                if digit > 9 {
+                    break;
+                }
+                value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+                count += 1;
             }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            count += 1;
         }
         if count > 19 {
             value = exact_decimal(&rest[..count]).ok_or(Malformed)?;
@@ -227,17 +245,18 @@ impl<'a> Lexer<'a> {
             return Err(Malformed);
         }
         let rest = self.rest();
-        for (len, &byte) in rest.iter().enumerate() {
-            if STRING_SPECIAL[usize::from(byte)] {
-                if byte == b'"' {
-                    self.at += len + 1;
-                    return Ok(&rest[..len]);
-                }
-                return self.escaped_string(len);
+        let len = plain_len(rest);
+        match rest.get(len) {
+            Some(b'"') => {
+                self.at += len + 1;
+                Ok(&rest[..len])
+            }
+            Some(_) => self.escaped_string(len),
+            None => {
+                self.at = self.src.len();
+                Err(Malformed)
             }
         }
-        self.at = self.src.len();
-        Err(Malformed)
     }
 
     /// The rest of a string whose first special byte is `plain` bytes ahead.
@@ -347,6 +366,45 @@ impl<'a> Lexer<'a> {
         self.at += len;
         Ok(())
     }
+}
+
+/// Bytes in front of the first quote, backslash or control character; all, when there is none.
+#[inline(always)]
+fn plain_len(text: &[u8]) -> usize {
+    let mut len = 0;
+    while let Some(chunk) = text.get(len..).and_then(<[u8]>::first_chunk) {
+        let bytes = u64::from_le_bytes(*chunk);
+        // The top bit of each byte that is not plain. A borrow out of a byte spoils only bytes behind one that is not.
+        let below = |limit: u8, word: u64| word.wrapping_sub(EACH * u64::from(limit)) & !word;
+        let special = below(0x20, bytes) | below(1, bytes ^ (EACH * 0x22)) | below(1, bytes ^ (EACH * 0x5c));
+        let special = special & (EACH * 0x80);
+        if special != 0 {
+            return len + special.trailing_zeros() as usize / 8;
+        }
+        len += 8;
+    }
+    while text.get(len).is_some_and(|byte| !STRING_SPECIAL[usize::from(*byte)]) {
+        len += 1;
+    }
+    len
+}
+
+/// One in each byte of a word.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// The value of the decimal digits at the front of eight bytes, and their number.
+#[inline(always)]
+fn eight_decimals(bytes: [u8; 8]) -> (u64, usize) {
+    let digits = u64::from_le_bytes(bytes) ^ (EACH * 0x30);
+    // The top bit of each byte that is above nine. A carry out of a byte spoils only bytes behind one that is.
+    let others = (digits.wrapping_add(EACH * 0x76) | digits) & (EACH * 0x80);
+    let count = others.trailing_zeros() / 8;
+    // Zeros come in front, so that the last digit is in the top byte; then pairs, fours and eights are summed.
+    let digits = digits.checked_shl(64 - 8 * count).unwrap_or(0);
+    let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & (EACH / 0x101 * 0xff);
+    let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let value = (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff;
+    (value, count as usize)
 }
 
 /// The value of twenty decimal digits, if 64 bits hold it.
@@ -478,6 +536,56 @@ mod tests {
             ("\"0x12", Err(Malformed)),
         ] {
             assert_eq!(with(text, |lexer| lexer.number()).0, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_of_every_length_end_at_any_byte_that_is_not_a_digit() {
+        let digits = "98765432101234567890";
+        for len in 1..=20 {
+            for end in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit() && !b".eE".contains(byte)) {
+                for behind in ["", "9", "99999999"] {
+                    let text = [&digits.as_bytes()[..len], &[end], behind.as_bytes()].concat();
+                    let expected = digits[..len].parse().map_err(|_| Malformed);
+                    let number = Lexer::new(&text, 0, &mut []).number();
+                    assert_eq!(number.map(|number| number.magnitude), expected, "{text:?}");
+                }
+            }
+            for end in [".", "e", "E"] {
+                let text = format!("{}{end}1234567", &digits[..len]);
+                let mut lexer = Lexer::new(text.as_bytes(), 0, &mut []);
+                assert_eq!((lexer.number(), lexer.at()), (Err(Malformed), 0), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn hexadecimals_of_every_length_end_at_any_byte_that_is_not_a_digit() {
+        for digits in ["fE9a0bC7d1234568F", "00000000000000001", "9876543210abcdef0"] {
+            for len in 1..=17 {
+                for end in (0..=u8::MAX).filter(|byte| !byte.is_ascii_hexdigit()) {
+                    for behind in ["", "f", "ffffffff"] {
+                        let text = [b"0x", &digits.as_bytes()[..len], &[end], behind.as_bytes()].concat();
+                        let expected = u64::from_str_radix(&digits[..len], 16).ok().filter(|_| len <= 16);
+                        let number = Lexer::new(&text, 0, &mut []).number();
+                        assert_eq!(number.ok().map(|number| number.magnitude), expected, "{text:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn strings_of_every_length_end_at_the_first_byte_that_is_not_plain() {
+        for len in 0..40 {
+            for end in 0..=u8::MAX {
+                for fill in *b"a~\x7f\x80\xff !#[]" {
+                    let text = [b"\"", &vec![fill; len][..], &[end], b"\"\x01\"\\"].concat();
+                    let special = matches!(end, 0..0x20 | b'"' | b'\\');
+                    assert_eq!(plain_len(&text[1..]), if special { len } else { len + 1 }, "{text:?}");
+                }
+            }
+            assert_eq!(plain_len(&vec![b'x'; len]), len);
         }
     }
 

@@ -46,13 +46,13 @@ pub fn read_event<'a>(
     if !lexer.eat(b"{\"type\":\"") {
         return read_disordered(lexer, stamp, extra, slot);
     }
-    let name = lexer.word_until_quote()?;
-    let kind = EventKind::from_name(name);
-    if kind == EventKind::Other {
-        lexer.rewind(start);
-        return read_unknown(lexer, name, stamp, slot);
+    let known = |name| Some(EventKind::from_name(name)).filter(|kind| *kind != EventKind::Other);
+    if let Some(kind) = lexer.word_if(known) {
+        return dispatch(lexer, kind, stamp, false, extra, slot);
     }
-    dispatch(lexer, kind, stamp, false, extra, slot)
+    let name = lexer.word_until_quote()?;
+    lexer.rewind(start);
+    read_unknown(lexer, name, stamp, slot)
 }
 
 /// An object in which `type` is not the first member, or that has white space.
