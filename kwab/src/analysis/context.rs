@@ -9,7 +9,7 @@ use kwab_format::record::{
 use super::audit;
 use super::blame::{self, Guilty};
 use super::death::Postmortem;
-use super::frame::TraceFrame;
+use super::frame::{TraceFrame, printed_function};
 use super::quote::text;
 use super::verify::{self, Backing};
 use crate::decode::{Instruction, Values, decode_at};
@@ -286,7 +286,7 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instr
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.
 fn named_trace(view: &View<'_, '_>, death: &Postmortem) -> Vec<TraceFrame> {
     let (walked, _) = walked(view, &death.for_unwinding(), MAX_FRAMES);
-    let printed = named_frames(printed_trace(view.case, death), view.symbols, death.code_pid());
+    let printed = named_frames(printed_trace(view.case, view.symbols, death), view.symbols, death.code_pid());
     // Frames found by scanning may be left over from earlier calls: they are not more than what the kernel printed.
     let names = |frames: &[TraceFrame]| {
         frames.iter().filter(|frame| frame.name.is_some() && frame.trust != Trust::Scan).count()
@@ -350,17 +350,24 @@ pub(super) fn is_machinery_at(location: &Location) -> bool {
     }
 }
 
-fn printed_trace(case: &Case<'_>, death: &Postmortem) -> Vec<TraceFrame> {
+fn printed_trace(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<TraceFrame> {
     // The stacks of listed tasks have numbers too; they are never the death's.
     let of_death = || case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS);
     let first_trace = of_death().filter_map(|frame| frame.trace).min();
     let own = of_death().filter(|frame| frame.trace == first_trace);
-    let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN)).map(printed_frame);
+    let told = death.location.as_deref().and_then(crate::text::console::location);
+    // The function of the instruction itself is printed beside the registers; the others are those of return addresses.
+    let probe = |frame: &Frame<'_>| match &told {
+        Some(told) if frame.index == Some(0) && frame.symbol == Some(told.symbol) => Probe::Exact,
+        _ => Probe::Return,
+    };
+    let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN));
+    let frames = frames.map(|frame| printed_frame(frame, symbols, probe(frame)));
     if death.in_kernel || death.kind.is_none() { frames.collect() } else { Vec::new() }
 }
 
 /// A frame that the kernel printed.
-pub(super) fn printed_frame(frame: &Located<Frame<'_>>) -> TraceFrame {
+pub(super) fn printed_frame(frame: &Located<Frame<'_>>, symbols: &Symbols, probe: Probe) -> TraceFrame {
     let raw = text(frame.symbol);
     let name = demangle(raw.trim());
     let machinery = is_machinery(&name) || REPORTERS.iter().any(|part| name.contains(part));
@@ -374,7 +381,11 @@ pub(super) fn printed_frame(frame: &Located<Frame<'_>>) -> TraceFrame {
     });
     let ip = frame.addr.unwrap_or(0);
     let (trust, at) = (Trust::Printed, Some(frame.at));
-    TraceFrame { ip, sp: None, name: label, source, trust, machinery, functions: Vec::new(), at }
+    let function = printed_function(frame).zip(frame.symbol_offset);
+    let location = function.map(|(function, offset)| symbols.resolve_printed(&function, offset, probe));
+    let functions = location.map(|location| location.frames).unwrap_or_default();
+    let place = functions.first().and_then(|inner| Some(format!("{}:{}", inner.file.as_ref()?, inner.line?)));
+    TraceFrame { ip, sp: None, name: label, source: place.or(source), trust, machinery, functions, at }
 }
 
 /// Parts of names of code that only reports a death.

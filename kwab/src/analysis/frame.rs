@@ -1,7 +1,10 @@
 //! A frame of a stack with its name, as rules, blame and reports read it.
 
+use kwab_format::record::Frame;
+
+use super::quote::text;
 use crate::model::RecordRef;
-use crate::symbols::SourceFrame;
+use crate::symbols::{PrintedFunction, SourceFrame};
 use crate::unwind::Trust;
 
 /// A frame with its name.
@@ -41,4 +44,10 @@ impl TraceFrame {
             None => self.label(),
         }
     }
+}
+
+/// The function of a frame that the kernel printed by name; `None` without one.
+pub(super) fn printed_function(frame: &Frame<'_>) -> Option<PrintedFunction> {
+    let module = frame.module.map(|module| text(Some(module)));
+    PrintedFunction::new(&text(frame.symbol), frame.symbol_size, module.as_deref())
 }

@@ -1,14 +1,20 @@
 //! Finds the images that a dump names, and puts their symbols where they were loaded.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kwab_format::record::{Image as ImageRecord, ImageKind};
 
 use super::context::Context;
+use super::frame::printed_function;
 use super::quote::text;
 use crate::model::{Case, Located};
-use crate::symbols::{BuildId, Finder, Image, IndexCache, LoadedImage, Symbols, Wanted};
+use crate::symbols::{BuildId, Finder, Image, IndexCache, LoadedImage, PrintedFunction, Symbols, Wanted};
+
+/// Functions of one image that are looked for by name.
+const MOST_PRINTED: usize = 512;
+/// Images that are tried for one kernel or module.
+const MOST_CANDIDATES: usize = 8;
 
 /// The symbols of a dump, and why some of its images have none.
 #[derive(Debug, Default)]
@@ -53,9 +59,44 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
         };
         images.symbols.add(LoadedImage::new(image, named.bias, named.pid));
     }
+    if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
+        load_printed(case, finder, cache, &mut images);
+    }
     images.problems.sort();
     images.problems.dedup();
     images
+}
+
+/// Looks for the images of functions that the kernel printed by name, for a log that has no build-id.
+fn load_printed(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images: &mut Images) {
+    let mut groups: BTreeMap<Option<String>, BTreeSet<PrintedFunction>> = BTreeMap::new();
+    for function in case.frames.iter().filter_map(|frame| printed_function(frame)) {
+        groups.entry(function.module.clone()).or_default().insert(function);
+    }
+    for (module, functions) in groups {
+        let functions: Vec<PrintedFunction> = functions.into_iter().take(MOST_PRINTED).collect();
+        let mut refused = None;
+        let found = finder.by_module(module.as_deref()).into_iter().take(MOST_CANDIDATES).find_map(|bytes| {
+            let image = Image::from_bytes(bytes, cache).map_err(|error| refused = Some(error.to_string())).ok()?;
+            let links = image.find_printed(&functions);
+            let fitting = links.iter().flatten().count();
+            if fitting * 4 >= functions.len() * 3 {
+                return Some((Arc::new(image), links));
+            }
+            let sizes = format!("{fitting} of {} printed functions have the size that it has", functions.len());
+            refused = Some(format!("{} is not the image of this log: {sizes}", image.name()));
+            None
+        });
+        let Some((image, links)) = found else {
+            images.problems.extend(refused);
+            continue;
+        };
+        for (function, link) in functions.into_iter().zip(links) {
+            if let Some(link) = link {
+                images.symbols.add_printed(function, Arc::clone(&image), link);
+            }
+        }
+    }
 }
 
 /// What would name the frames of a death that have no names: the image that holds the innermost one.

@@ -13,7 +13,7 @@ use super::death::Postmortem;
 use super::frame::TraceFrame;
 use super::quote::text;
 use crate::model::{Case, Located, RecordRef};
-use crate::symbols::Symbols;
+use crate::symbols::{Probe, Symbols};
 use crate::unwind::{self, Stopped, Trust};
 
 /// A stack, and everybody who stood there.
@@ -95,7 +95,11 @@ pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, tid: u32)
     }
     let in_tasks = |frame: &&Located<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
     let printed = case.frames.iter().filter(in_tasks).filter(|frame| frame.tid.or(frame.pid) == Some(tid));
-    named_frames(printed.take(MAX_FRAMES).map(printed_frame).collect(), symbols, None)
+    named_frames(
+        printed.take(MAX_FRAMES).map(|frame| printed_frame(frame, symbols, Probe::Return)).collect(),
+        symbols,
+        None,
+    )
 }
 
 fn for_unwinding(set: &Registers<'_>) -> Option<unwind::Registers> {
@@ -187,7 +191,7 @@ fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: imp
             at: Some(frame.at),
         });
         if stack.frames.len() < MAX_FRAMES {
-            stack.frames.push(printed_frame(frame));
+            stack.frames.push(printed_frame(frame, symbols, Probe::Return));
         }
     }
     let named = |stack: Stack| Stack { frames: named_frames(stack.frames, symbols, None), ..stack };

@@ -22,10 +22,18 @@ impl ElfTask for BuildIndex<'_> {
     type Output = Built;
 
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Built> {
-        let symbols = elf::symbols(elf);
+        let mut symbols = elf::symbols(elf);
+        keep_near_code(self.headers, &mut symbols);
         let tables = if elf.is_little_endian() { read_dwarf(elf, self.headers) } else { Tables::default() };
         Ok(encode(self.headers, self.elf_size, tables, &symbols))
     }
+}
+
+/// Drops symbols too far from the code for an index of both: x86 kernels link per-processor variables at address 0.
+fn keep_near_code(headers: &Headers, symbols: &mut Vec<RawSymbol>) {
+    let code = headers.loads.iter().filter(|load| load.executable).map(|load| load.start).min();
+    let is_near = |symbol: &RawSymbol| code.is_none_or(|code| symbol.address.abs_diff(code) < u64::from(NONE) / 2);
+    symbols.retain(is_near);
 }
 
 fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, headers: &Headers) -> Tables {

@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::BufReader;
 
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SectionFlags, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::bytes::ImageBytes;
+use super::relocatable::{self, Load, is_allocated};
 
 /// A parsed ELF file, as handed to [`with_elf`].
 pub(super) type Elf<'data, R> = object::File<'data, R>;
@@ -46,17 +47,6 @@ pub(super) enum ElfFailure {
     Elf(object::Error),
 }
 
-/// A loadable segment, in link addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Load {
-    /// First address of the segment, as linked.
-    pub(super) start: u64,
-    /// Bytes in memory.
-    pub(super) length: u64,
-    /// Whether it is executable.
-    pub(super) executable: bool,
-}
-
 /// What the headers say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Headers {
@@ -66,6 +56,8 @@ pub(super) struct Headers {
     pub(super) loads: Vec<Load>,
     /// Name of the file with the debug sections, when they were split off.
     pub(super) has_debug_info: bool,
+    /// Whether it is an object whose sections have no addresses, as kernel modules are.
+    pub(super) relocatable: bool,
 }
 
 /// Whether the flags of a segment have `PF_X`.
@@ -85,9 +77,12 @@ impl ElfTask for ReadHeaders {
             length: segment.size(),
             executable: is_executable(segment.flags()),
         });
+        let relocatable = relocatable::is_relocatable(elf);
+        let sections = || relocatable::loads(elf).into_iter().map(|(load, _)| load).collect();
         Ok(Headers {
+            relocatable,
             build_id: elf.build_id()?.unwrap_or_default().to_vec(),
-            loads: loads.collect(),
+            loads: if relocatable { sections() } else { loads.collect() },
             has_debug_info: elf.section_by_name(".debug_info").is_some_and(|section| section.size() > 0),
         })
     }
@@ -122,6 +117,7 @@ pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> 
         let placed = symbol.section_index().is_some_and(|index| allocated.get(index.0) == Some(&true));
         placed && matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown)
     };
+    let bases = relocatable::Bases::of(elf);
     let mut found: Vec<RawSymbol> = elf
         .symbols()
         .chain(elf.dynamic_symbols())
@@ -131,7 +127,7 @@ pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> 
             let typed = symbol.kind() != SymbolKind::Unknown;
             let rank = u8::from(typed) * 4 + u8::from(symbol.size() > 0) * 2 + u8::from(symbol.is_global());
             (!name.is_empty() && !name.starts_with(".L")).then(|| RawSymbol {
-                address: symbol.address(),
+                address: bases.base(symbol.section_index()).wrapping_add(symbol.address()),
                 size: symbol.size(),
                 name,
                 rank,
@@ -147,9 +143,10 @@ pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> 
 
 /// The bytes of a section, decompressed; empty when it is not there.
 pub(super) fn section<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, name: &str) -> Cow<'data, [u8]> {
-    elf.section_by_name(name).and_then(|section| section.uncompressed_data().ok()).unwrap_or_default()
-}
-
-fn is_allocated(flags: SectionFlags) -> bool {
-    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & object::elf::SHF_ALLOC.0 != 0)
+    let Some(section) = elf.section_by_name(name) else { return Cow::default() };
+    let bytes = section.uncompressed_data().unwrap_or_default();
+    if relocatable::is_relocatable(elf) {
+        return Cow::Owned(relocatable::relocated(elf, &section, bytes.into_owned()));
+    }
+    bytes
 }

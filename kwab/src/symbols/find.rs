@@ -78,6 +78,7 @@ struct Candidate {
     name: String,
     build_id: Vec<u8>,
     debug_info: bool,
+    relocatable: bool,
 }
 
 impl Finder {
@@ -118,7 +119,7 @@ impl Finder {
             if !by_name && (wanted.build_id.is_none() || right.as_ref().is_some_and(|best| best.debug_info)) {
                 continue;
             }
-            for candidate in search.candidates() {
+            for candidate in search.candidates().iter().filter(|candidate| !candidate.relocatable) {
                 let same_id = wanted.build_id.is_some_and(|id| id == candidate.build_id);
                 if same_id && right.as_ref().is_none_or(|best| candidate.debug_info && !best.debug_info) {
                     right = Some(candidate.clone());
@@ -148,6 +149,28 @@ impl Finder {
             }
             (None, None) => Err(self.not_found(wanted)),
         }
+    }
+
+    /// The files below the paths that the user named that may hold the kernel (`None`) or a module of a log that has no
+    /// build-id: files given by hand, and those of a directory with the usual names.
+    pub fn by_module(&mut self, module: Option<&str>) -> Vec<ImageBytes> {
+        let named = |candidate: &Candidate| {
+            let name = file_name(&candidate.name);
+            let stem = name.strip_suffix(".debug").unwrap_or(name);
+            match (module, stem.strip_suffix(".ko")) {
+                (Some(module), Some(stem)) => stem.replace('-', "_") == module.replace('-', "_"),
+                (None, None) => stem.starts_with("vmlinu") || stem.starts_with("kernel"),
+                _ => false,
+            }
+        };
+        let mut found = Vec::new();
+        for search in self.search_paths.iter_mut().filter(|search| !search.by_id_only) {
+            let direct = search.direct;
+            let by_hand = |candidate: &Candidate| direct && module.is_none() && !candidate.relocatable;
+            let fit = search.candidates().iter().filter(|candidate| named(candidate) || by_hand(candidate));
+            found.extend(fit.map(|candidate| candidate.bytes.clone()));
+        }
+        found
     }
 
     fn in_debug_dirs(&self, id: &[u8]) -> Option<PathBuf> {
@@ -204,12 +227,14 @@ fn of_file(path: &Path) -> Option<Candidate> {
 
 fn candidate(bytes: ImageBytes, name: String) -> Option<Candidate> {
     let headers = with_elf(&bytes, ReadHeaders).ok()?;
-    // Objects and archives of a build tree are not images: nothing in them is loaded.
-    (!headers.loads.is_empty()).then_some(Candidate {
+    // Objects of a build tree are not images; modules are the objects that a kernel loads.
+    let is_image = !headers.relocatable || file_name(&name).contains(".ko");
+    (is_image && !headers.loads.is_empty()).then_some(Candidate {
         bytes,
         name,
         build_id: headers.build_id,
         debug_info: headers.has_debug_info,
+        relocatable: headers.relocatable,
     })
 }
 

@@ -13,7 +13,8 @@ use super::cache::IndexCache;
 use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
-use super::{BuildId, Location, Probe, SymbolError};
+use super::relocatable;
+use super::{BuildId, Location, PrintedFunction, Probe, SymbolError};
 
 /// An ELF image that can answer for its addresses.
 #[derive(Debug)]
@@ -138,6 +139,13 @@ impl Image {
         index.find_symbol(name).ok().flatten()
     }
 
+    /// The link addresses of functions that a kernel printed, in their order; none with a damaged index.
+    #[must_use]
+    pub fn find_printed(&self, wanted: &[PrintedFunction]) -> Vec<Option<u64>> {
+        let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
+        index.find_printed(wanted).unwrap_or_else(|_| vec![None; wanted.len()])
+    }
+
     /// Fills `out` with the bytes the file has for a link address; how many there are.
     #[must_use]
     pub fn read(&self, link: u64, out: &mut [u8]) -> usize {
@@ -179,6 +187,14 @@ impl ElfTask for ReadContents {
 
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Vec<Content>> {
         use object::ObjectSegment;
+        if relocatable::is_relocatable(elf) {
+            let sections = relocatable::loads(elf).into_iter();
+            let content = |(load, range): (relocatable::Load, Option<(u64, u64)>)| {
+                let (offset, length) = range?;
+                Some(Content { start: load.start, offset, length: length.min(load.length).min(u64::MAX - offset) })
+            };
+            return Ok(sections.filter_map(content).collect());
+        }
         let contents = elf.segments().map(|segment| {
             let (start, (offset, length)) = (segment.address(), segment.file_range());
             // A segment that leaves the address space or the file's is cut there, so that sums of these numbers do not

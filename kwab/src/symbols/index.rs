@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, SECTIONS, Section, word};
 use super::names::is_machinery;
-use super::{Location, Probe, SourceFrame, Symbol};
+use super::{Location, PrintedFunction, Probe, SourceFrame, Symbol};
 
 /// Why an index cannot answer.
 #[derive(Debug, thiserror::Error)]
@@ -152,6 +152,39 @@ impl Index {
             }
         }
         Ok(None)
+    }
+}
+
+impl Index {
+    /// The link addresses of functions as a kernel printed them, by name and size, in their order; `None` for one that
+    /// is not here. Of several that fit, as static functions of one name, the first by address.
+    ///
+    /// # Errors
+    /// [`IndexError`] when the symbol table cannot be read or is damaged.
+    pub fn find_printed(&self, wanted: &[PrintedFunction]) -> Result<Vec<Option<u64>>, IndexError> {
+        let mut reader = Reader { index: self, kept: self.kept.lock().unwrap_or_else(PoisonError::into_inner) };
+        let mut found = vec![None; wanted.len()];
+        let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (number, function) in wanted.iter().enumerate() {
+            by_name.entry(&function.name).or_default().push(number);
+        }
+        let count = reader.entries(Section::Symbols);
+        for at in 0..count {
+            let [offset, size, text, _] = reader.entry(Section::Symbols, at)?;
+            let next = if at + 1 < count { reader.entry(Section::Symbols, at + 1)?[0] } else { NONE };
+            let (size, gap) = (u64::from(size), u64::from(next.saturating_sub(offset)));
+            // Names are read only of symbols with a size that was printed.
+            if !wanted.iter().any(|function| function.fits(size, gap)) {
+                continue;
+            }
+            let Some((name, _)) = reader.text(text)? else { continue };
+            for &number in by_name.get(&*name).map(Vec::as_slice).unwrap_or_default() {
+                if found[number].is_none() && wanted[number].fits(size, gap) {
+                    found[number] = Some(self.header.base + u64::from(offset));
+                }
+            }
+        }
+        Ok(found)
     }
 }
 

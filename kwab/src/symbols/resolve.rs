@@ -1,8 +1,9 @@
 //! Puts images where a dump had them loaded, and answers for run-time addresses.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::{Image, Location, Probe, SourceFrame};
+use super::{Image, Location, PrintedFunction, Probe, SourceFrame};
 use crate::intervals::ByProcess;
 
 /// An image at the addresses of one address space.
@@ -41,13 +42,15 @@ pub struct Symbols {
     loaded: Vec<LoadedImage>,
     /// Where each of them lies; built when an address is asked for.
     ranges: OnceLock<ByProcess>,
+    /// Functions that were printed without addresses: the image of each, and its link address there.
+    printed: HashMap<PrintedFunction, (Arc<Image>, u64)>,
 }
 
 impl Symbols {
     /// No images yet.
     #[must_use]
-    pub const fn new() -> Self {
-        Self { loaded: Vec::new(), ranges: OnceLock::new() }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Adds an image.
@@ -80,6 +83,18 @@ impl Symbols {
     pub fn resolve(&self, addr: u64, pid: Option<u32>, probe: Probe) -> Location {
         let Some(loaded) = self.image_at(probe.instruction(addr), pid) else { return Location::default() };
         loaded.image.locate(loaded.link(addr), probe).unwrap_or_default()
+    }
+
+    /// Adds a function that was printed by name, with the image that has it and its link address there.
+    pub fn add_printed(&mut self, function: PrintedFunction, image: Arc<Image>, link: u64) {
+        self.printed.insert(function, (image, link));
+    }
+
+    /// Everything known about a position in a function that was printed by name; empty when no image has it.
+    #[must_use]
+    pub fn resolve_printed(&self, function: &PrintedFunction, offset: u64, probe: Probe) -> Location {
+        let Some((image, link)) = self.printed.get(function) else { return Location::default() };
+        image.locate(link.wrapping_add(offset), probe).unwrap_or_default()
     }
 
     /// Whether an address lies in executable code of an image.

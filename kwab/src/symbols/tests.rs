@@ -292,3 +292,46 @@ fn a_segment_that_leaves_the_address_space_is_cut_there() {
             .all(|(start, offset, length)| start.checked_add(length).and(offset.checked_add(length)).is_some())
     );
 }
+
+#[test]
+fn functions_printed_by_name_and_size_are_found_and_those_of_another_size_are_not() {
+    let image = Image::open(&me(), &IndexCache::none()).unwrap();
+    let symbols =
+        code_addresses(&me(), 300).into_iter().filter_map(|addr| image.locate(addr, Probe::Exact).unwrap().symbol);
+    let symbols: Vec<Symbol> = symbols.filter(|symbol| symbol.size > 0).collect();
+    let wanted = |more: u64| -> Vec<PrintedFunction> {
+        let printed = |symbol: &Symbol| PrintedFunction::new(&symbol.name, Some(symbol.size + more), None).unwrap();
+        symbols.iter().map(printed).collect()
+    };
+    let found = image.find_printed(&wanted(0));
+    assert!(found.iter().flatten().count() * 100 >= symbols.len() * 95, "{} of {}", found.len(), symbols.len());
+    for (symbol, link) in symbols.iter().zip(&found) {
+        let Some(link) = link else { continue };
+        assert_eq!(image.locate(*link, Probe::Exact).unwrap().symbol.unwrap().name, symbol.name);
+    }
+    assert!(image.find_printed(&wanted(1 << 24)).iter().all(Option::is_none));
+}
+
+#[test]
+fn lines_of_a_relocatable_module_are_those_of_its_source_in_every_section() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "int first(int x)\n{\n    return x * 7;\n}\n\n__attribute__((section(\".init.text\")))\n\
+                  int second(int *x)\n{\n    *x += 3;\n    return *x;\n}\n";
+    let (file, module) = (folder.path().join("module.c"), folder.path().join("a-module.ko"));
+    fs::write(&file, source).unwrap();
+    let compiler = std::process::Command::new("cc").args(["-g", "-O1", "-c", "-o"]).arg(&module).arg(&file).status();
+    assert!(compiler.unwrap().success());
+    let image = Image::open(&module, &IndexCache::none()).unwrap();
+    for (name, lines) in [("first", 1..=4), ("second", 6..=11)] {
+        let link = image.find_printed(&[PrintedFunction::new(name, None, None).unwrap()])[0].expect("a function");
+        let location = image.locate(link, Probe::Exact).unwrap();
+        let frame = &location.frames[0];
+        assert_eq!(frame.function.as_deref(), Some(name));
+        assert!(frame.file.as_deref().unwrap().ends_with("module.c"), "{location:?}");
+        assert!(lines.contains(&frame.line.unwrap()), "{location:?}");
+    }
+    let mut finder = Finder::new(vec![folder.path().to_path_buf()], false).with_debug_dirs(Vec::new());
+    assert_eq!(finder.by_module(Some("a_module")).len(), 1, "a dash in a file's name is an underscore in the kernel's");
+    assert_eq!((finder.by_module(Some("module")).len(), finder.by_module(None).len()), (0, 0));
+    assert!(finder.find(Wanted { build_id: None, name: Some("a-module.ko") }).is_err(), "a module is not the kernel");
+}

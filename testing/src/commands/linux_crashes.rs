@@ -2,9 +2,10 @@
 //! known ways and compares what `kwab` says of each serial log with the truth.
 //!
 //! A row per way of `testing/linux-crashes/ways.toml`: whether the log shows what was asked for, and whether `kwab`
-//! recognises a death, names its class, its function, its processor and its task. A cell is `ok`, `WRONG`, `open`
-//! (listed in the table as not passed yet), `ok (open)` (to be taken off that list) or `-` (the way has no truth for
-//! it). Healthy boots must be recordings without a death. Any `WRONG` fails the command.
+//! recognises a death, names its class, its function, its processor and its task, and gives a line of that function
+//! when it has the module as `--symbols`. A cell is `ok`, `WRONG`, `open` (listed in the table as not passed yet),
+//! `ok (open)` (to be taken off that list) or `-` (the way has no truth for it). Healthy boots must be recordings
+//! without a death. Any `WRONG` fails the command.
 //!
 //! The logs, `truth.json`, `table.json` and the module with its debugging information lie in `--out`, by default
 //! `build/linux-crashes/ARCH`. `--kept` asks again about the logs that lie there and boots nothing.
@@ -223,9 +224,9 @@ impl WayRow {
 }
 
 /// The titles of the columns behind the class.
-fn columns() -> [&'static str; 6] {
-    let [recognised, class, function, cpu, comm] = Check::ALL.map(Check::name);
-    ["provoked", recognised, class, function, cpu, comm]
+fn columns() -> [&'static str; 7] {
+    let [recognised, class, function, cpu, comm, line] = Check::ALL.map(Check::name);
+    ["provoked", recognised, class, function, cpu, comm, line]
 }
 
 /// Prints how many rows pass each check, of those that have a truth for it.

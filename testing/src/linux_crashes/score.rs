@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::kit::Architecture;
-use super::ways::{Check, Way};
+use super::ways::{self, Check, Way};
 use crate::paths;
 use crate::process::Call;
 
@@ -31,6 +32,9 @@ pub struct Answer {
     pub cpu: Option<i64>,
     /// The name of the task that died, if the report names one.
     pub comm: Option<String>,
+    /// The frames that have a source location: `function+offset/size` and `file:line`.
+    #[serde(default)]
+    pub lines: Vec<(String, String)>,
 }
 
 /// Builds `kwab` and returns the program.
@@ -39,7 +43,7 @@ pub fn program() -> Result<PathBuf> {
     Ok(paths::target().join("debug/kwab"))
 }
 
-/// Asks `kwab` about a log; dumps go to `scratch`.
+/// Asks `kwab` about a log; dumps go to `scratch`, where the module lies beside them if it was kept.
 pub fn ask(kwab: &Path, log: &Path, scratch: &Path) -> Result<Answer> {
     let said = |call: Call| {
         // Every status is an answer: a death that was not understood and a damaged log are findings.
@@ -54,7 +58,10 @@ pub fn ask(kwab: &Path, log: &Path, scratch: &Path) -> Result<Answer> {
     }
     let dump = scratch.join("dump.kwab");
     said(import().args(["--force", "--crash", "1", "--output"]).arg(&dump).arg(log))?;
-    let inspect = said(Call::new(kwab).args(["inspect", "--json"]).arg(&dump))?;
+    let inspect = Call::new(kwab).args(["inspect", "--json"]);
+    let module = scratch.join("crashme.ko");
+    let inspect = if module.is_file() { inspect.arg("--symbols").arg(&module) } else { inspect };
+    let inspect = said(inspect.arg(&dump))?;
     fs::remove_file(&dump).with_context(|| format!("cannot remove {}", paths::shown(&dump)))?;
     Ok(answer(&inspect))
 }
@@ -71,7 +78,30 @@ fn answer(inspect: &Value) -> Answer {
         functions: location.into_iter().chain(text(&first["claim"])).collect(),
         cpu: cause["cpu"].as_i64(),
         comm: text(&cause["comm"]),
+        lines: lines(inspect),
     }
+}
+
+/// The frames of all printed backtraces that have a source location.
+fn lines(inspect: &Value) -> Vec<(String, String)> {
+    let each = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let frames = each(&inspect["backtraces"]).into_iter().flat_map(|trace| each(&trace["frames"]));
+    let located = frames.filter_map(|frame| {
+        let place = frame["place"].as_str().filter(|place| place.contains(".c:"))?;
+        Some((frame["symbol"].as_str()?.to_owned(), place.to_owned()))
+    });
+    located.collect()
+}
+
+/// Whether a frame of the function has a line of its definition.
+fn is_located(answer: &Answer, function: &str, file: &str, lines: &RangeInclusive<usize>) -> bool {
+    let number = |place: &str| {
+        let (path, rest) = place.rsplit_once(&format!("{file}:"))?;
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        (path.is_empty() || path.ends_with('/')).then(|| digits.parse::<usize>().ok())?
+    };
+    let own = |symbol: &str| symbol.split('+').next() == Some(function);
+    answer.lines.iter().any(|(symbol, place)| own(symbol) && number(place).is_some_and(|line| lines.contains(&line)))
 }
 
 /// Whether an answer passes each check of a way that the way has a truth for.
@@ -93,19 +123,23 @@ pub fn compare(
         Some(beginning) => answer.comm.as_deref().is_some_and(|name| name.starts_with(beginning)),
         None => answer.comm.as_deref() == Some(comm),
     };
+    let located = way.function().and_then(|function| {
+        let (file, lines) = ways::definition(&function).ok()??;
+        Some(is_located(answer, &function, &file, &lines))
+    });
     let checks = [
         (Check::Recognised, Some(answer.died)),
         (Check::Class, classes.get(way.class(on)).map(|words| answer.died && said(words))),
         (Check::Function, way.function().map(|function| blamed(&function))),
         (Check::Cpu, way.cpu().map(|cpu| answer.cpu == Some(cpu))),
         (Check::Comm, way.comm().map(runs)),
+        (Check::Line, located),
     ];
     checks.into_iter().filter_map(|(check, passed)| passed.map(|passed| (check, passed))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ways;
     use super::*;
 
     fn checked(name: &str, answer: &Answer) -> Vec<Check> {
@@ -117,19 +151,24 @@ mod tests {
 
     #[test]
     fn an_answer_is_compared_with_each_part_of_the_truth() {
+        let (file, lines) = ways::definition("crashme_soft_lockup").unwrap().unwrap();
+        let place = format!("/module/{file}:{} [crashme]", lines.end());
         let right = Answer {
             died: true,
             headline: "kernel soft lockup on CPU 1, running crash-me[147]".into(),
             functions: vec!["crashme_soft_lockup".into()],
             cpu: Some(1),
             comm: Some("crash-me".into()),
+            lines: vec![("crashme_soft_lockup+0x5/0x10".into(), place)],
             ..Answer::default()
         };
         assert_eq!(checked("soft-lockup", &right), []);
         assert_eq!(checked("soft-lockup", &Answer { cpu: Some(0), ..right.clone() }), [Check::Cpu]);
         let other = Answer { functions: vec!["crashme_soft_lockup_of_another".into()], ..right.clone() };
         assert_eq!(checked("soft-lockup", &other), [Check::Function]);
-        assert_eq!(checked("rcu-stall", &right), [Check::Class, Check::Function]);
+        assert_eq!(checked("rcu-stall", &right), [Check::Class, Check::Function, Check::Line]);
+        let behind = vec![("crashme_soft_lockup+0x5/0x10".to_owned(), format!("{file}:{}", lines.end() + 1))];
+        assert_eq!(checked("soft-lockup", &Answer { lines: behind, ..right.clone() }), [Check::Line]);
         assert_eq!(checked("soft-lockup", &Answer::default()), Check::ALL);
     }
 

@@ -1,6 +1,7 @@
 //! Reads `testing/linux-crashes/ways.toml`: the ways to die, the truth about each, and the healthy boots.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -22,11 +23,13 @@ pub enum Check {
     Cpu,
     /// The task that ran.
     Comm,
+    /// The source line in that function, by the module's debugging information.
+    Line,
 }
 
 impl Check {
     /// All of them, in the order of the table's columns.
-    pub const ALL: [Self; 5] = [Self::Recognised, Self::Class, Self::Function, Self::Cpu, Self::Comm];
+    pub const ALL: [Self; 6] = [Self::Recognised, Self::Class, Self::Function, Self::Cpu, Self::Comm, Self::Line];
 
     /// The column's title.
     pub fn name(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Check {
             Self::Function => "function",
             Self::Cpu => "cpu",
             Self::Comm => "comm",
+            Self::Line => "line",
         }
     }
 }
@@ -167,6 +171,25 @@ impl Way {
     pub fn cpu(&self) -> Option<i64> {
         Some(self.cpu.unwrap_or(1)).filter(|cpu| *cpu >= 0)
     }
+}
+
+/// The file of the module that defines a function, and the lines of its definition; `None` for one of Linux.
+pub fn definition(function: &str) -> Result<Option<(String, RangeInclusive<usize>)>> {
+    for entry in std::fs::read_dir(paths::root().join("testing/linux-crashes"))? {
+        let file = entry?.path();
+        if file.extension().is_none_or(|extension| extension != "c") {
+            continue;
+        }
+        let text = paths::read(&file)?;
+        let lines: Vec<&str> = text.lines().collect();
+        let heads = |line: &&str| line.contains(&format!("{function}(")) && !line.ends_with(';');
+        let begins = |line: &str| !line.starts_with([' ', '\t']) && heads(&line);
+        let Some(first) = lines.iter().position(|line| begins(line)) else { continue };
+        let last = first + lines[first..].iter().position(|line| line.starts_with('}')).unwrap_or(0);
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Some((name, first + 1..=last + 1)));
+    }
+    Ok(None)
 }
 
 /// Reads the table and checks that each class has its words.

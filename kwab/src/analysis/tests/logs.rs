@@ -134,3 +134,28 @@ fn dumps_of_real_logs_cut_at_200_places_or_with_1000_bits_flipped_are_judged_wit
         }
     }
 }
+
+#[test]
+fn the_function_beside_the_registers_is_the_innermost_frame() {
+    let log = b"[    3.175925] BUG: kernel NULL pointer dereference, address: 0000000000000028\n\
+        [    3.176356] #PF: supervisor read access in kernel mode\n\
+        [    3.176552] #PF: error_code(0x0000) - not-present page\n\
+        [    3.177182] Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI\n\
+        [    3.177649] CPU: 1 UID: 0 PID: 146 Comm: writer Not tainted 6.12.0 #1\n\
+        [    3.179555] RIP: 0010:read_nothing+0xe/0x20 [module]\n\
+        [    3.180473] RSP: 0018:ff4d62c0c01b7c20 EFLAGS: 00000246\n\
+        [    3.180611] RAX: 0000000000000028 RBX: ffffffffc022c100 RCX: 00000000ffffff01\n\
+        [    3.184296] Call Trace:\n\
+        [    3.185129]  <TASK>\n\
+        [    3.185384]  take_write+0x146/0x1b0 [module]\n\
+        [    3.186680]  vfs_write+0xf8/0x450\n\
+        [    3.195103]  </TASK>\n\
+        [    3.196987] ---[ end trace 0000000000000000 ]---\n";
+    let found = judge(dumps_of(&log[..], "serial.log")[0].clone());
+    assert!(found.hypotheses[0].claim.contains("in read_nothing+0xe"), "{}", found.hypotheses[0].claim);
+    let function = found.hypotheses[0].function.as_ref().unwrap();
+    assert_eq!(
+        (function.name.as_str(), &function.callers[..2]),
+        ("read_nothing", &["take_write".to_owned(), "vfs_write".to_owned()][..])
+    );
+}

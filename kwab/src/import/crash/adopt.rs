@@ -5,7 +5,7 @@ use kwab_format::record::{CauseKind, FrameTrust, NoteKind};
 use super::{Crash, LogPosition, OwnedFrame, OwnedRegisters};
 use crate::import::reports::Report;
 use crate::import::reports::class::Class;
-use crate::import::reports::report::{Arch, Frame, StackKind};
+use crate::import::reports::report::{Arch, Frame, Stack, StackKind};
 
 /// What kind of death a report of that class is.
 pub fn cause_kind(class: Class, linux: bool) -> CauseKind {
@@ -63,15 +63,18 @@ impl Crash {
 
     /// The stack of the failure becomes the first trace; the others follow, each with a remark that says what it is.
     fn adopt_stacks(&mut self, report: &Report) {
-        if report.stacks.is_empty() {
+        let alone = Stack::default();
+        let stacks = if report.stacks.is_empty() { std::slice::from_ref(&alone) } else { &report.stacks };
+        if report.stacks.is_empty() && innermost(report, &alone).is_none() {
             return;
         }
         self.frames.clear();
         self.frames_left_out = report.left_out;
-        let (crash, others): (Vec<_>, Vec<_>) = report.stacks.iter().partition(|stack| stack.kind == StackKind::Crash);
+        let (crash, others): (Vec<_>, Vec<_>) = stacks.iter().partition(|stack| stack.kind == StackKind::Crash);
         for (trace, stack) in crash.into_iter().chain(others).enumerate() {
             let trace = trace as u32;
-            for (index, frame) in stack.frames.iter().enumerate().take(super::MOST_FRAMES) {
+            let innermost = innermost(report, stack).filter(|_| trace == 0);
+            for (index, frame) in innermost.iter().chain(&stack.frames).enumerate().take(super::MOST_FRAMES) {
                 self.frames.push(owned(frame, trace, index as u32));
             }
             if let (Some(title), true) = (&stack.title, trace > 0) {
@@ -113,6 +116,15 @@ impl Crash {
             self.remark(NoteKind::INFERRED, format!("read as a report of {}", report.family));
         }
     }
+}
+
+/// The frame of the instruction that failed, for a stack that begins at its caller: x86 prints the function beside the
+/// registers, not in the backtrace.
+fn innermost(report: &Report, stack: &Stack) -> Option<Frame> {
+    let location = report.location.as_ref().filter(|location| location.symbol.is_some())?;
+    let is_there = |frame: &Frame| frame.symbol == location.symbol && frame.offset == location.offset;
+    let own = stack.kind == StackKind::Crash && !report.class.is_stall() && !stack.frames.iter().any(is_there);
+    own.then(|| Frame { address: location.address.or(report.ip), guess: false, inline: false, ..location.clone() })
 }
 
 fn owned(frame: &Frame, trace: u32, index: u32) -> OwnedFrame {

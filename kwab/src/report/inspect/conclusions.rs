@@ -4,7 +4,7 @@ use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackR
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, TraceFrame, code, images, judge, stacks};
 use crate::model::Case;
-use crate::symbols::{SourceFrame, SourceLines, Symbols};
+use crate::symbols::{Location, PrintedFunction, Probe, SourceFrame, SourceLines, Symbols};
 use crate::unwind::{Stopped, Trust};
 
 /// Hypotheses that head the page; `kwab triage` has all of them.
@@ -68,6 +68,14 @@ fn code_report(code: &code::Code) -> CodeReport {
 /// Gives printed addresses the names that images have for them, where the kernel printed no name.
 fn name_printed(backtraces: &mut [Backtrace], ctx: &Context<'_, '_>, sources: &mut SourceLines) {
     for (index, printed) in backtraces.iter_mut().flat_map(|backtrace| backtrace.frames.iter_mut().enumerate()) {
+        if let Some(location) = location(printed, ctx) {
+            let module = printed.place.take().filter(|place| place.starts_with('['));
+            let place = location.frames.last().and_then(source_location);
+            printed.place = [place, module].into_iter().flatten().reduce(|place, module| format!("{place} {module}"));
+            printed.source = location.frames.last().and_then(|outer| source(outer, sources));
+            printed.inlined = inlined(&location.frames, sources);
+            continue;
+        }
         let nameless = printed.addr.as_deref().filter(|_| printed.symbol.is_empty() && printed.trust == PRINTED);
         let Some(addr) = nameless.and_then(|addr| u64::from_str_radix(addr.trim_start_matches("0x"), 16).ok()) else {
             continue;
@@ -78,6 +86,15 @@ fn name_printed(backtraces: &mut [Backtrace], ctx: &Context<'_, '_>, sources: &m
     }
 }
 
+/// What an image says of a frame that was printed by name, offset and size.
+fn location(printed: &FrameRow, ctx: &Context<'_, '_>) -> Option<Location> {
+    let told = crate::text::console::location(printed.symbol.as_bytes())?;
+    let module = printed.place.as_deref().and_then(|place| place.strip_prefix('[')?.strip_suffix(']'));
+    let function = PrintedFunction::new(std::str::from_utf8(told.symbol).ok()?, told.size, module)?;
+    let probe = if printed.index == 0 { Probe::Exact } else { Probe::Return };
+    Some(ctx.symbols.resolve_printed(&function, told.offset, probe)).filter(|found| !found.frames.is_empty())
+}
+
 fn rows(frames: &[TraceFrame], sources: &mut SourceLines) -> Vec<FrameRow> {
     frames.iter().enumerate().map(|(index, frame)| row(index, frame, sources)).collect()
 }
@@ -85,14 +102,7 @@ fn rows(frames: &[TraceFrame], sources: &mut SourceLines) -> Vec<FrameRow> {
 fn row(index: usize, frame: &TraceFrame, sources: &mut SourceLines) -> FrameRow {
     // The outermost function is the physical frame; the others are inlined into it.
     let outer = frame.functions.last();
-    let inner = frame.functions.iter().rev().skip(1);
-    let inlined = inner.map(|function| InlinedRow {
-        function: function.function.as_ref().map(ToString::to_string).unwrap_or_default(),
-        place: source_location(function),
-        source: source(function, sources),
-        machinery: function.machinery,
-    });
-    let inlined = inlined.collect();
+    let inlined = inlined(&frame.functions, sources);
     FrameRow {
         index: index as u32,
         trust: trust(frame.trust).to_string(),
@@ -103,6 +113,18 @@ fn row(index: usize, frame: &TraceFrame, sources: &mut SourceLines) -> FrameRow 
         inlined,
         machinery: frame.machinery,
     }
+}
+
+/// The functions inlined into a physical frame, outermost first.
+fn inlined(functions: &[SourceFrame], sources: &mut SourceLines) -> Vec<InlinedRow> {
+    let inner = functions.iter().rev().skip(1);
+    let rows = inner.map(|function| InlinedRow {
+        function: function.function.as_ref().map(ToString::to_string).unwrap_or_default(),
+        place: source_location(function),
+        source: source(function, sources),
+        machinery: function.machinery,
+    });
+    rows.collect()
 }
 
 fn source_location(frame: &SourceFrame) -> Option<String> {
