@@ -10,7 +10,6 @@ use machine::time::{Nanos, now};
 
 use super::file_open::install;
 use super::{Call, Calls, SysResult};
-use crate::fs::file::File;
 use crate::ipc::epoll::{self, Event};
 use crate::ipc::poll::{self, Wish};
 use crate::task::limits::resource;
@@ -200,13 +199,6 @@ fn select_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     Ok(found)
 }
 
-#[inline]
-fn epoll_of(call: &Call<'_>, index: usize) -> Result<(Arc<File>, Arc<epoll::Epoll>), Errno> {
-    let file = call.file(index)?;
-    let epoll = epoll::of(&file).cloned().ok_or(Errno::EINVAL)?;
-    Ok((file, epoll))
-}
-
 /// Bytes of a `struct epoll_event`, which is packed on x86-64.
 const EVENT_BYTES: usize = 12;
 
@@ -244,7 +236,9 @@ const MOST_EVENTS: usize = i32::MAX as usize / EVENT_BYTES;
 fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     let asked = usize::try_from(call.int(2)).ok().filter(|most| (1..=MOST_EVENTS).contains(most));
     let most = asked.ok_or(Errno::EINVAL)?;
-    let (_file, epoll) = epoll_of(call, 0)?;
+    // The description keeps its epoll: it needs no count of its own.
+    let file = call.file(0)?;
+    let epoll = epoll::of(&file).ok_or(Errno::EINVAL)?;
     if deadline == Some(0) && !epoll.may_have_ready() {
         return Ok(0);
     }
