@@ -52,8 +52,19 @@ pub const LEAST: f64 = 0.15;
 /// Claims from this score on are likelier than not.
 const LIKELY: f64 = 0.5;
 /// Rules about a bad value, whose trail is part of their evidence.
-const FOLLOWED: &[&str] =
-    &["NULL", "WILD", "POISON", "USER-PTR", "JUMP-ZERO", "JUMP-DATA", "PANIC", "DIVIDE", "READ-ONLY", "PROGRAM"];
+const FOLLOWED: &[&str] = &[
+    "NULL",
+    "WILD",
+    "POISON",
+    "USER-PTR",
+    "JUMP-ZERO",
+    "JUMP-DATA",
+    "PANIC",
+    "DIVIDE",
+    "READ-ONLY",
+    "PROGRAM",
+    "INIT",
+];
 /// Claims that are kept.
 const MOST: usize = 8;
 
@@ -102,7 +113,11 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     }
     let trail = trail::follow(ctx);
     let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
+    let suspects = trail::suspects_in_words(&trail::suspects(ctx));
     for found in &mut hypotheses {
+        if FOLLOWED.contains(&found.rule) {
+            found.evidence.extend(suspects.iter().cloned().map(Evidence::context));
+        }
         found.show_stack(call.as_deref());
         if FOLLOWED.contains(&found.rule) {
             found.evidence.extend(trail.as_ref().map(|trail| Evidence::context(trail.in_words())));

@@ -8,7 +8,9 @@
 //!
 //! The work is bounded: `MOST_STEPS` links, `MOST_CODE` bytes of a function, each instruction looked at once per link.
 
+mod deciders;
 mod function;
+mod suspects;
 mod walk;
 
 #[cfg(test)]
@@ -20,6 +22,8 @@ use serde::Serialize;
 use super::blame::Guilty;
 use super::context::Context;
 use walk::Walk;
+
+pub(super) use suspects::{in_words as suspects_in_words, suspects};
 
 /// Links of a trail.
 pub(super) const MOST_STEPS: usize = 24;
