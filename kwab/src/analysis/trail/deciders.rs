@@ -18,6 +18,8 @@ pub(in crate::analysis) struct Decider {
     pub(in crate::analysis) name: String,
     /// What it did.
     pub(in crate::analysis) how: String,
+    /// Its first instruction, of a function that was called.
+    pub(in crate::analysis) entry: Option<u64>,
 }
 
 /// Where a value is looked for.
@@ -151,7 +153,7 @@ impl<'s> Slice<'s> {
             }
             let name = callee.name.clone();
             for decider in slice.found {
-                self.add(decider.name, format!("{}, in {name}", decider.how));
+                self.add(decider.name, format!("{}, in {name}", decider.how), None);
             }
         }
         self.found
@@ -204,7 +206,7 @@ impl<'s> Slice<'s> {
                 let how = if returned { "returned the tested value" } else { "was to write the tested value" };
                 if let Some(name) = name.filter(|name| role(name) != Role::Reporter) {
                     self.callees.push(target);
-                    self.add(name, how.to_owned());
+                    self.add(name, how.to_owned(), Some(target));
                 }
             }
             return;
@@ -235,14 +237,14 @@ impl<'s> Slice<'s> {
         let location = self.symbols.resolve(addr, self.pid, Probe::Exact);
         for frame in location.frames.iter().filter(|frame| frame.inlined) {
             if let Some(name) = frame.function.as_deref().filter(|name| role(name) != Role::Reporter) {
-                self.add(name.to_owned(), "its inlined code makes the tested value".to_owned());
+                self.add(name.to_owned(), "its inlined code makes the tested value".to_owned(), None);
             }
         }
     }
 
-    fn add(&mut self, name: String, how: String) {
+    fn add(&mut self, name: String, how: String, entry: Option<u64>) {
         if !self.found.iter().any(|known| known.name == name) {
-            self.found.push(Decider { name, how });
+            self.found.push(Decider { name, how, entry });
         }
     }
 }

@@ -123,7 +123,7 @@ impl Function {
 
 /// Finds the target of a call through the global offset table, and ends the code behind a call that does not return.
 fn settle(flow: &mut Flow, symbols: &Symbols, pid: Option<u32>) {
-    if let (Way::Call(target @ None), Some(through)) = (&mut flow.way, flow.through) {
+    if let (Way::Call(target @ None) | Way::Jump(target @ None), Some(through)) = (&mut flow.way, flow.through) {
         *target = pointer_at(symbols, pid, through);
     }
     if let Way::Call(Some(target)) = flow.way {
