@@ -88,8 +88,8 @@ fn subject(ctx: &Context<'_, '_>) -> Option<u32> {
         let waiter = ctx.case.syscalls.iter().rev().find(|row| row.pid == Some(*pid) && row.result.is_none());
         waiter.is_some_and(|row| !matches!(name(row), Some("wait4" | "waitid")))
     };
-    let asleep = asleep.filter_map(|task| task.pid).filter(|pid| last.contains(pid) && waits(pid));
-    asleep.last().filter(|_| ctx.is_hang())
+    let mut asleep = asleep.filter_map(|task| task.pid).filter(|pid| last.contains(pid) && waits(pid));
+    asleep.next_back().filter(|_| ctx.is_hang())
 }
 
 /// The kernel's own access to the program's memory failed: a signal without an address.

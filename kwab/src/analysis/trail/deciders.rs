@@ -202,7 +202,7 @@ impl<'s> Slice<'s> {
         if let Way::Call(target) = flow.way {
             let returned = matches!(place, Place::Register(number) if RETURNED.contains(&number));
             if let Some(target) = target.filter(|_| returned || matches!(place, Place::Slot(_))) {
-                let name = self.symbols.resolve(target, self.pid, Probe::Exact).function().map(|name| name.to_string());
+                let name = self.symbols.resolve(target, self.pid, Probe::Exact).function().map(ToString::to_string);
                 let how = if returned { "returned the tested value" } else { "was to write the tested value" };
                 if let Some(name) = name.filter(|name| role(name) != Role::Reporter) {
                     self.callees.push(target);

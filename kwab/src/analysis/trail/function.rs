@@ -128,7 +128,7 @@ fn settle(flow: &mut Flow, symbols: &Symbols, pid: Option<u32>) {
     }
     if let Way::Call(Some(target)) = flow.way {
         let location = symbols.resolve(target, pid, Probe::Exact);
-        if location.function().is_some_and(|name| never_returns(&name)) {
+        if location.function().is_some_and(|name| never_returns(name)) {
             flow.way = Way::End;
         }
     }
