@@ -21,6 +21,7 @@
 //!
 //! [`rules::Rule`] shows how to add a rule.
 
+mod answers;
 pub mod audit;
 mod backing;
 pub mod blame;

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 use linux_abi::Errno;
 
 use super::keepers::TABLE;
+use super::{blame, trail};
 use crate::decode::calls::{Reference, references};
 use crate::symbols::{LoadedImage, Probe, Role, Symbols, role};
 
@@ -22,41 +23,89 @@ const MOST_FUNCTIONS: usize = 256;
 const MOST_CODE: u64 = 64 << 10;
 /// Candidates that are named.
 const MOST: usize = 6;
+/// Candidates of which it is said what decided that they made the error, and functions that are named for each.
+const DECIDED: usize = 3;
+const MOST_DECIDERS: usize = 3;
+/// Functions of a system call that are named, and calls between them and the handler.
+const MOST_PARTS: usize = 10;
+const SHALLOW: usize = 2;
 
 /// The functions that may have made the error that a system call ended with, with their source lines, nearest to its
 /// handler first. Empty without an image of this workspace's kernel.
 pub(super) fn makers(symbols: &Symbols, nr: i64, errno: Errno) -> Vec<String> {
-    let Some(handler) = handler(symbols, nr) else { return Vec::new() };
-    let mut queue = VecDeque::from([(handler, 0)]);
-    let mut seen = BTreeSet::from([handler]);
-    let mut found: Vec<(String, Option<String>)> = Vec::new();
+    handler(symbols, nr).map_or_else(Vec::new, |handler| makers_in(symbols, handler, errno))
+}
+
+/// As [`makers`], for what the function at an address calls.
+pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<String> {
+    let mut queue = VecDeque::from([(start, 0)]);
+    let mut seen = BTreeSet::from([start]);
+    let mut found: Vec<(String, Option<String>, u64)> = Vec::new();
     while let Some((function, depth)) = queue.pop_front() {
+        let mut calls: Vec<u64> = trail::places(symbols, function).into_iter().filter_map(|place| place.1).collect();
         for reference in code_of(symbols, function) {
             match reference {
                 Reference::Constant { at, value } if is_error(value, errno) => {
-                    let new = maker(symbols, at).filter(|(name, _)| !found.iter().any(|(known, _)| known == name));
-                    found.extend(new);
+                    let new = maker(symbols, at).filter(|(name, _)| !found.iter().any(|(known, ..)| known == name));
+                    found.extend(new.map(|(name, place)| (name, place, at)));
                 }
-                Reference::Call { target, .. }
-                    if depth < DEEPEST
-                        && seen.len() < MOST_FUNCTIONS
-                        && is_suspect(symbols, target)
-                        && seen.insert(target) =>
-                {
-                    queue.push_back((target, depth + 1));
-                }
-                Reference::Constant { .. } | Reference::Call { .. } => {}
+                Reference::Call { target, .. } => calls.push(target),
+                Reference::Constant { .. } => {}
+            }
+        }
+        for target in calls {
+            if depth < DEEPEST && seen.len() < MOST_FUNCTIONS && is_suspect(symbols, target) && seen.insert(target) {
+                queue.push_back((target, depth + 1));
             }
         }
         if found.len() >= MOST {
             break;
         }
     }
-    let in_words = |(name, place)| match place {
-        Some(place) => format!("{name} ({place})"),
-        None => name,
+    let in_words = |(number, (name, place, at)): (usize, (String, Option<String>, u64))| {
+        let told = place.map_or_else(|| name.clone(), |place| format!("{name} ({place})"));
+        let mut deciders = if number < DECIDED { trail::deciders_at(symbols, at) } else { Vec::new() };
+        deciders.retain(|decider| *decider != name);
+        deciders.truncate(MOST_DECIDERS);
+        if deciders.is_empty() { told } else { format!("{told}, decided by {}", deciders.join(" and ")) }
     };
-    found.into_iter().take(MOST).map(in_words).collect()
+    found.into_iter().take(MOST).enumerate().map(in_words).collect()
+}
+
+/// The functions that a system call is made of: its handler, then what that has inlined and what it calls, nearest
+/// first. Empty without an image of this workspace's kernel.
+pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<String> {
+    let Some(handler) = handler(symbols, nr) else { return Vec::new() };
+    let mut queue = VecDeque::from([(handler, 0)]);
+    let mut seen = BTreeSet::from([handler]);
+    let mut found: Vec<String> = Vec::new();
+    while let Some((function, depth)) = queue.pop_front() {
+        let mut calls = Vec::new();
+        for (at, target) in trail::places(symbols, function) {
+            let location = symbols.resolve(at, None, Probe::Exact);
+            // The outermost is written first: it is nearer to the handler.
+            let inner = location.frames.iter().rev().filter_map(|frame| frame.function.as_deref());
+            let bare = location.function().filter(|_| location.frames.is_empty()).map(|name| &**name);
+            for name in inner.chain(bare).map(blame::owner) {
+                if role(&name) == Role::Suspect && !is_served(&name) && !found.contains(&name) {
+                    found.push(name);
+                }
+            }
+            calls.extend(target.filter(|target| depth < SHALLOW && is_suspect(symbols, *target)));
+        }
+        queue.extend(calls.into_iter().filter(|target| seen.insert(*target)).map(|target| (target, depth + 1)));
+        if found.len() >= MOST_PARTS {
+            break;
+        }
+    }
+    found.truncate(MOST_PARTS);
+    found
+}
+
+/// Whether a function only records what happens, or belongs to a type of the language: `<u64>::checked_add`.
+fn is_served(name: &str) -> bool {
+    let primitive = |name: &str| name.split_once(">::").is_some_and(|(own, _)| !own.contains("::"));
+    name.contains("::trace::") || name.contains("recorder") || name.starts_with('<') && primitive(name)
 }
 
 /// Run-time address of the function that answers a system call.

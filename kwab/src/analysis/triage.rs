@@ -5,6 +5,7 @@ use kwab_format::record::{CauseKind, CheckResult, RegId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::answers;
 use super::context::Context;
 use super::finding::{Evidence, Hypothesis};
 use super::images::nameless;
@@ -52,8 +53,33 @@ pub const LEAST: f64 = 0.15;
 /// Claims from this score on are likelier than not.
 const LIKELY: f64 = 0.5;
 /// Rules about a bad value, whose trail is part of their evidence.
-const FOLLOWED: &[&str] =
-    &["NULL", "WILD", "POISON", "USER-PTR", "JUMP-ZERO", "JUMP-DATA", "PANIC", "DIVIDE", "READ-ONLY", "PROGRAM"];
+const FOLLOWED: &[&str] = &[
+    "NULL",
+    "WILD",
+    "POISON",
+    "USER-PTR",
+    "JUMP-ZERO",
+    "JUMP-DATA",
+    "PANIC",
+    "DIVIDE",
+    "READ-ONLY",
+    "PROGRAM",
+    "INIT",
+];
+/// Rules whose symptom may come from an answer that the kernel gave the program.
+const ANSWERED: &[&str] = &[
+    "NULL",
+    "WILD",
+    "POISON",
+    "JUMP-ZERO",
+    "JUMP-DATA",
+    "READ-ONLY",
+    "PROGRAM",
+    "ABORT",
+    "HANG",
+    "LOST-WAKE",
+    "AUDIT",
+];
 /// Claims that are kept.
 const MOST: usize = 8;
 
@@ -102,7 +128,17 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     }
     let trail = trail::follow(ctx);
     let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
+    let suspects = trail::suspects(ctx);
+    let logged = answers::logged(ctx, &suspects);
+    let suspects: Vec<String> = trail::suspects_in_words(&suspects).into_iter().chain(logged).collect();
+    let answers = answers::rows(ctx);
     for found in &mut hypotheses {
+        if FOLLOWED.contains(&found.rule) {
+            found.evidence.extend(suspects.iter().cloned().map(Evidence::context));
+        }
+        if ANSWERED.contains(&found.rule) {
+            found.evidence.extend(answers.iter().cloned().map(Evidence::context));
+        }
         found.show_stack(call.as_deref());
         if FOLLOWED.contains(&found.rule) {
             found.evidence.extend(trail.as_ref().map(|trail| Evidence::context(trail.in_words())));

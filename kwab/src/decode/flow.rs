@@ -84,6 +84,9 @@ pub struct Flow {
     pub writes: u16,
     /// How control goes on.
     pub way: Way,
+    /// The address that holds the target, when control goes on through a pointer at a constant address, as the calls
+    /// into another crate do through the global offset table.
+    pub through: Option<u64>,
     /// What it adds to the stack pointer; `None` when that is not a constant.
     pub stack: Option<i64>,
     /// What it compares, when it only sets flags.
@@ -143,6 +146,7 @@ fn flow(decoded: &Decoded, factory: &mut InstructionInfoFactory) -> Flow {
         effect: effect(decoded),
         writes,
         way,
+        through: through(decoded),
         stack: stack(decoded, writes),
         compares,
         sets_flags,
@@ -160,6 +164,13 @@ fn way(decoded: &Decoded) -> Way {
         FlowControl::Return | FlowControl::Exception => Way::End,
         _ => Way::Next,
     }
+}
+
+/// The address of the pointer that a call or jump goes through.
+fn through(decoded: &Decoded) -> Option<u64> {
+    let indirect = matches!(decoded.flow_control(), FlowControl::IndirectCall | FlowControl::IndirectBranch);
+    let operand = (indirect && is_memory(decoded.op0_kind())).then(|| memory_operand(decoded))?;
+    (operand.base.is_none() && !operand.indexed).then_some(operand.displacement.cast_unsigned())
 }
 
 /// What an instruction adds to the stack pointer. A call gives back what it takes.

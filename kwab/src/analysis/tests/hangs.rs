@@ -101,6 +101,40 @@ fn a_set_up_call_that_failed_before_an_endless_wait_is_evidence_and_its_error_is
 }
 
 #[test]
+fn a_system_call_is_made_of_its_handler_and_what_that_calls() {
+    let parts = |nr| reach::parts(&kernel(), nr);
+    assert_eq!(parts(38), ["kernel::syscalls::setitimer", "kernel::time::from_timeval"]);
+    let message = ["kernel::syscalls::send_message", "kernel::time::from_timeval", "kernel::syscalls::control::read"];
+    assert_eq!(parts(46), message, "a jump out of it is a call, and locks are not what it does");
+    assert_eq!(parts(4000), [""; 0]);
+}
+
+#[test]
+fn a_sleeper_s_own_call_that_failed_is_told_with_what_makes_its_error() {
+    let hang = |result: i64| {
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, "pause"));
+        let maker = maker.put(SectionKind::SYSCALLS, &called(2, 46, result, SECOND));
+        let waits = SyscallRecord { result: None, ..called(2, 34, 0, 2 * SECOND) };
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, &waits))
+    };
+    let row = "the last call that failed before: sendmsg(0, 0x7000, 0) = -1 ENOBUFS";
+    assert!(told(&hang(-105), row) && told(&hang(-105), "kernel::syscalls::control::read"), "{:#?}", hang(-105));
+    assert!(!told(&hang(-11), "that failed before") && !told(&hang(0), "that failed before"));
+}
+
+#[test]
+fn a_program_that_may_not_access_what_a_call_changed_is_told_the_call() {
+    let death = |start: u64| {
+        let row = SyscallRecord { arg0: Some(start), arg1: Some(4096), ..called(7, 10, 0, SECOND) };
+        let maker = ours().put(C, &user_death(11, 0x40_1000, Some(0x7000_0004)));
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, &row))
+    };
+    let row = "the kernel's last answer about 0x70000004: mprotect(0x70000000, 4096, PROT_NONE) = 0";
+    assert!(told(&death(0x7000_0000), row), "{:#?}", death(0x7000_0000).hypotheses);
+    assert!(!told(&death(0x6000_0000), "the kernel's last answer"));
+}
+
+#[test]
 fn the_failed_call_of_the_parent_counts_less_and_that_of_a_stranger_not_at_all() {
     let hang = |caller: u32| {
         let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, "wait4"));

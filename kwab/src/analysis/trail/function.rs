@@ -47,7 +47,19 @@ impl Function {
         if bytes.is_empty() {
             bytes = view.bytes(start).iter().take(size as usize).copied().collect();
         }
-        Some(Self::of(symbol.name.to_string(), flows(&bytes, start)))
+        let mut code = flows(&bytes, start);
+        code.iter_mut().for_each(|flow| settle(flow, symbols, pid));
+        Some(Self::of(symbol.name.to_string(), code))
+    }
+
+    /// The function of an image that begins at an address.
+    pub(super) fn of_image(symbols: &Symbols, pid: Option<u32>, start: u64) -> Option<Self> {
+        let symbol = symbols.resolve(start, pid, Probe::Exact).symbol.filter(|symbol| symbol.offset == 0)?;
+        let mut bytes = vec![0; usize::try_from(symbol.size.min(MOST_CODE)).ok()?];
+        let found = symbols.read(start, pid, &mut bytes);
+        let mut code = flows(&bytes[..found], start);
+        code.iter_mut().for_each(|flow| settle(flow, symbols, pid));
+        Some(Self::of(symbol.name.to_string(), code))
     }
 
     /// A function of these instructions.
@@ -108,6 +120,52 @@ impl Function {
         Some(base + operand.displacement)
     }
 }
+
+/// Finds the target of a call through the global offset table, and ends the code behind a call that does not return.
+fn settle(flow: &mut Flow, symbols: &Symbols, pid: Option<u32>) {
+    if let (Way::Call(target @ None) | Way::Jump(target @ None), Some(through)) = (&mut flow.way, flow.through) {
+        *target = pointer_at(symbols, pid, through);
+    }
+    if let Way::Call(Some(target)) = flow.way {
+        let location = symbols.resolve(target, pid, Probe::Exact);
+        if location.function().is_some_and(|name| never_returns(name)) {
+            flow.way = Way::End;
+        }
+    }
+}
+
+/// The run-time address that a pointer in an image's data has once the image is relocated.
+fn pointer_at(symbols: &Symbols, pid: Option<u32>, addr: u64) -> Option<u64> {
+    let loaded = symbols.image_at(addr, pid)?;
+    let mut word = [0; 8];
+    let link = (symbols.read(addr, pid, &mut word) == word.len()).then(|| u64::from_le_bytes(word))?;
+    loaded.image.is_code(link).then(|| link.wrapping_add(loaded.bias))
+}
+
+/// Whether a function ends the program, so that the code behind its call belongs to another way.
+fn never_returns(name: &str) -> bool {
+    let last = name.rsplit("::").next().unwrap_or(name);
+    (name.starts_with("core::") || name.starts_with("alloc::") || name.starts_with("std::"))
+        && (name.contains("::panicking::") || DIVERGING.contains(&last) || last.ends_with("_fail"))
+        || ABORTS.contains(&name)
+}
+
+/// Functions of Rust's library that panic, by the last part of their path.
+const DIVERGING: &[&str] = &[
+    "unwrap_failed",
+    "expect_failed",
+    "handle_error",
+    "handle_alloc_error",
+    "capacity_overflow",
+    "slice_error_fail",
+    "panic_already_borrowed",
+    "panic_already_mutably_borrowed",
+    "begin_panic",
+    "abort",
+];
+
+/// Functions of C libraries that end a program.
+const ABORTS: &[&str] = &["__assert_fail", "__stack_chk_fail", "__fortify_fail", "abort", "exit", "_exit"];
 
 /// Follows the stack pointer through the code in order of address. Behind a jump it is what a branch to there had, else
 /// what the body of the function has: epilogues end with a return, and what follows belongs to the body.

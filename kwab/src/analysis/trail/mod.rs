@@ -8,7 +8,9 @@
 //!
 //! The work is bounded: `MOST_STEPS` links, `MOST_CODE` bytes of a function, each instruction looked at once per link.
 
+mod deciders;
 mod function;
+mod suspects;
 mod walk;
 
 #[cfg(test)]
@@ -19,7 +21,13 @@ use serde::Serialize;
 
 use super::blame::Guilty;
 use super::context::Context;
+use crate::decode::flow::Way;
+use crate::symbols::{Probe, Symbols};
+use function::Function;
 use walk::Walk;
+
+pub(super) use deciders::Decider;
+pub(super) use suspects::{in_words as suspects_in_words, suspects};
 
 /// Links of a trail.
 pub(super) const MOST_STEPS: usize = 24;
@@ -68,4 +76,26 @@ pub fn follow(ctx: &Context<'_, '_>) -> Option<Trail> {
         return None;
     }
     Walk::of_fault(ctx).or_else(|| Walk::of_panic(ctx)).map(Walk::finish)
+}
+
+/// The functions that decided that the instruction at an address of the kernel ran, nearest first.
+pub(super) fn deciders_at(symbols: &Symbols, addr: u64) -> Vec<String> {
+    let location = symbols.resolve(addr, None, Probe::Exact);
+    let start = location.symbol.and_then(|symbol| addr.checked_sub(symbol.offset));
+    let Some(function) = start.and_then(|start| Function::of_image(symbols, None, start)) else { return Vec::new() };
+    let Some(at) = function.at(addr) else { return Vec::new() };
+    deciders::deciders(symbols, None, &function, at).into_iter().map(|decider| decider.name).collect()
+}
+
+/// The instructions of the kernel's function that begins at an address, each with the function that it calls.
+pub(super) fn places(symbols: &Symbols, start: u64) -> Vec<(u64, Option<u64>)> {
+    let Some(function) = Function::of_image(symbols, None, start) else { return Vec::new() };
+    let own = start..function.code.last().map_or(start, |flow| flow.addr + flow.len as u64);
+    let called = |way: Way| match way {
+        Way::Call(target) => target,
+        // A call as the last thing that the function does.
+        Way::Jump(target) => target.filter(|target| !own.contains(target)),
+        _ => None,
+    };
+    function.code.iter().map(|flow| (flow.addr, called(flow.way))).collect()
 }

@@ -176,6 +176,34 @@ fn a_panic_is_followed_from_the_check_that_led_to_it() {
     assert_eq!(trail.origin.unwrap().name, "open_session");
 }
 
+fn function(name: &str) -> Function {
+    Function::of_image(&symbols(), Some(7), of(name)).unwrap()
+}
+
+#[test]
+fn the_function_whose_result_was_tested_decided_that_a_check_failed() {
+    let function = function("check_session");
+    let call = function.ending_at(of("check_session") + 0x15).unwrap();
+    assert_eq!(function.code[call].way, Way::End, "the code behind a failed assertion belongs to another way");
+    let found = deciders::deciders(&symbols(), Some(7), &function, call);
+    let told: Vec<_> = found.iter().map(|found| (found.name.as_str(), found.how.as_str(), found.entry)).collect();
+    assert_eq!(told, [("open_session", "returned the tested value", Some(of("open_session")))]);
+    let words = suspects_in_words(&found).unwrap();
+    assert_eq!(words, "suspects, nearest first: open_session (returned the tested value)");
+    assert_eq!(suspects_in_words(&[]), None);
+    // Nothing decides that the first instruction runs.
+    assert_eq!(deciders::deciders(&symbols(), Some(7), &function, 0), []);
+}
+
+#[test]
+fn the_function_that_returned_a_value_is_found_through_a_spill() {
+    let function = function("run");
+    let call = function.ending_at(of("run") + 0x1f).unwrap();
+    let found = deciders::bringers(&symbols(), Some(7), &function, call, &[deciders::Place::Register(5)]);
+    assert_eq!(found.iter().map(|found| found.name.as_str()).collect::<Vec<_>>(), ["open_session"]);
+    assert_eq!(deciders::bringers(&symbols(), Some(7), &function, call, &[deciders::Place::Register(4)]), []);
+}
+
 #[test]
 fn a_value_that_two_paths_bring_is_not_attributed_to_one_of_them() {
     let words = [STACK + 0x10, of("_start") + 0x1d, 0, 0];

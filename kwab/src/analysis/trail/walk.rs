@@ -75,14 +75,7 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
 
     /// Begins at the condition that led to the call of the panic machinery.
     pub(super) fn of_panic(ctx: &'w Context<'c, 'a>) -> Option<Self> {
-        let physical = |frame: &TraceFrame| {
-            let name = frame.functions.last().and_then(|function| function.function.as_deref());
-            let label = frame.name.as_deref().map(|label| label.rsplit_once("+0x").map_or(label, |(name, _)| name));
-            name.or(label).is_some_and(|name| role(name) != Role::Reporter)
-        };
-        let frame = ctx.trace.iter().position(physical).filter(|frame| *frame > 0)?;
-        let function = function_of(ctx, frame)?;
-        let call = function.ending_at(ctx.trace.get(frame)?.ip)?;
+        let (frame, function, call) = panic_site(ctx)?;
         let (branch, taken) = branch_to(&function, call)?;
         let compare = (0..branch).rev().take(16).find(|at| function.code[*at].sets_flags)?;
         let compared = function.code[compare].compares.clone();
@@ -398,8 +391,21 @@ impl<'w, 'c, 'a> Walk<'w, 'c, 'a> {
     }
 }
 
+/// The frame, the function and the call by which a panic left the code of interest.
+pub(super) fn panic_site(ctx: &Context<'_, '_>) -> Option<(usize, Function, usize)> {
+    let physical = |frame: &TraceFrame| {
+        let name = frame.functions.last().and_then(|function| function.function.as_deref());
+        let label = frame.name.as_deref().map(|label| label.rsplit_once("+0x").map_or(label, |(name, _)| name));
+        name.or(label).is_some_and(|name| role(name) != Role::Reporter)
+    };
+    let frame = ctx.trace.iter().position(physical).filter(|frame| *frame > 0)?;
+    let function = function_of(ctx, frame)?;
+    let call = function.ending_at(ctx.trace.get(frame)?.ip)?;
+    Some((frame, function, call))
+}
+
 /// The function of a frame.
-fn function_of(ctx: &Context<'_, '_>, frame: usize) -> Option<Function> {
+pub(super) fn function_of(ctx: &Context<'_, '_>, frame: usize) -> Option<Function> {
     let number = frame;
     let frame = ctx.trace.get(number)?;
     let probe = if Some(frame.ip) == ctx.death.ip { Probe::Exact } else { Probe::Return };

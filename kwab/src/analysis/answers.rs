@@ -1,0 +1,169 @@
+//! What the kernel answered a program before it died or hung, and which functions gave that answer.
+//!
+//! A kernel bug that kills a program lies in the calls that the program made: one that failed although it need not,
+//! one that said "done" for memory that then could not be accessed, or the kernel's own access to the program's memory.
+//! [`rows`] says which of these the dump shows, and what of the kernel's image is behind them. It gives no weight: the
+//! program may have asked for what it got.
+
+use kwab_format::record::{Cause, SyscallRecord, TaskState};
+use linux_abi::{Errno, syscalls};
+
+use super::context::Context;
+use super::keepers::{self, Promise};
+use super::quote::text;
+use super::reach;
+use super::trail::Decider;
+use crate::model::Located;
+use crate::model::call::{self, Call};
+
+/// Calls that change what a program may access.
+const MAPS: &[&str] = &["mmap", "mprotect", "munmap", "mremap", "madvise", "brk", "shmat", "shmdt", "execve"];
+/// Calls that make what a thread then waits on by a descriptor.
+const MAKES: &[&str] = &[
+    "pipe",
+    "pipe2",
+    "socketpair",
+    "accept",
+    "accept4",
+    "eventfd2",
+    "timerfd_create",
+    "signalfd4",
+    "inotify_init1",
+    "pidfd_open",
+    "mq_open",
+];
+/// Calls that wait for something behind a descriptor.
+const WAITS: &[&str] = &["read", "readv", "recvfrom", "recvmsg", "poll", "ppoll", "epoll_wait", "epoll_pwait"];
+/// Errors that programs provoke all the time.
+const USUAL: &[Errno] = &[Errno::EAGAIN, Errno::EINTR, Errno::EINPROGRESS, Errno::ECHILD, Errno::ENOENT, Errno::ENOTTY];
+/// Calls before the end among which a failed one is looked for.
+const RECENT: usize = 48;
+/// `si_code` of a signal that the kernel sends without an address (sigaction(2)).
+const SI_KERNEL: i64 = 0x80;
+
+/// What the kernel answered the program of a death or a hang that may have been wrong, the likeliest first.
+pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
+    let Some(pid) = subject(ctx) else { return Vec::new() };
+    let own: Vec<_> = ctx.case.syscalls.iter().filter(|row| row.pid == Some(pid)).collect();
+    let about_memory = ctx.program_died().then(|| own_access(ctx).or_else(|| mapped(ctx, &own))).flatten();
+    let waited_on = ctx.is_hang().then(|| made(ctx, &own)).flatten();
+    [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect()
+}
+
+/// The error that the kernel logged last before it panicked, when what decided the panic can have made it.
+pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<String> {
+    if !ctx.kernel_died() {
+        return None;
+    }
+    let lines = ctx.case.logs.iter().rev().take(LOGS).flat_map(|chunk| {
+        let lines: Vec<String> = text(chunk.bytes).lines().rev().map(str::to_owned).collect();
+        lines
+    });
+    let (line, errno) = lines.take(LINES).find_map(|line| error_in(&line).map(|errno| (line, errno)))?;
+    let callees = suspects.iter().filter_map(|suspect| suspect.entry);
+    let makers = callees.map(|entry| reach::makers_in(ctx.symbols, entry, errno)).find(|makers| !makers.is_empty())?;
+    Some(format!("the log said before: {}; that error can come from {}", line.trim(), makers.join(", ")))
+}
+
+/// The name of an error in a line: `(E2BIG)`, `: ENOMEM`.
+fn error_in(line: &str) -> Option<Errno> {
+    let words = line.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.starts_with('E'));
+    words.filter_map(Errno::from_name).next()
+}
+
+/// Chunks of the log and lines of it that are looked at.
+const LOGS: usize = 16;
+const LINES: usize = 48;
+
+/// The process that died, or the one program that sleeps when everything does.
+fn subject(ctx: &Context<'_, '_>) -> Option<u32> {
+    if ctx.program_died() {
+        return ctx.death.pid;
+    }
+    let sleeps = |state: Option<TaskState>| matches!(state, Some(TaskState::BLOCKED | TaskState::SLEEPING));
+    let asleep = ctx.case.tasks.iter().filter(|task| sleeps(task.state) && task.user_ip.is_some());
+    let last = ctx.case.syscalls.iter().rev().filter(|row| row.result.is_none()).filter_map(|row| row.pid);
+    let last: Vec<u32> = last.collect();
+    let waits = |pid: &u32| {
+        let waiter = ctx.case.syscalls.iter().rev().find(|row| row.pid == Some(*pid) && row.result.is_none());
+        waiter.is_some_and(|row| !matches!(name(row), Some("wait4" | "waitid")))
+    };
+    let mut asleep = asleep.filter_map(|task| task.pid).filter(|pid| last.contains(pid) && waits(pid));
+    asleep.next_back().filter(|_| ctx.is_hang())
+}
+
+/// The kernel's own access to the program's memory failed: a signal without an address.
+fn own_access(ctx: &Context<'_, '_>) -> Option<String> {
+    let by_kernel = |cause: &Cause<'_>| cause.signal_code == Some(SI_KERNEL) && cause.signal == Some(11);
+    let forced = ctx.case.causes.first().is_some_and(|cause| by_kernel(cause));
+    let keepers = keepers::in_words(ctx, Promise::Fault).filter(|_| forced && ctx.death.vector.is_none())?;
+    Some(format!("no instruction of the program faulted: the kernel could not access its memory; {keepers}"))
+}
+
+/// The last call that was to change what lies at the address whose access failed.
+fn mapped(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
+    let addr = ctx.death.fault_addr.filter(|_| matches!(ctx.death.signal, Some(7 | 11)))?;
+    let row = own.iter().rev().find(|row| touches(row, addr))?;
+    let parts = reach::parts(ctx.symbols, row.nr?);
+    let said = format!("the kernel's last answer about {addr:#x}: {}", said(row));
+    Some(if parts.is_empty() { said } else { format!("{said}; it is made of {}", parts.join(", ")) })
+}
+
+/// Whether a call that succeeded was about an address, or near it for the end of the heap.
+fn touches(row: &SyscallRecord<'_>, addr: u64) -> bool {
+    let Some(result) = row.result.filter(|result| Errno::from_result(*result).is_none()) else { return false };
+    let (start, size) = (row.args()[0].unwrap_or(0), row.args()[1].unwrap_or(0));
+    match name(row) {
+        Some("mmap" | "shmat") => (result.cast_unsigned()..result.cast_unsigned() + size.max(1)).contains(&addr),
+        Some("brk") => addr.abs_diff(result.cast_unsigned()) < HEAP,
+        Some(name) if MAPS.contains(&name) => start <= addr && addr - start < size.max(1),
+        _ => false,
+    }
+}
+
+/// The farthest that the end of a heap is from an access that belongs to it.
+const HEAP: u64 = 1 << 20;
+
+/// The last call that failed with an unusual error.
+fn failed(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
+    let error =
+        |row: &SyscallRecord<'_>| row.result.and_then(Errno::from_result).filter(|error| !USUAL.contains(error));
+    let (row, errno) = own.iter().rev().take(RECENT).find_map(|row| Some((row, error(row)?)))?;
+    let makers = reach::makers(ctx.symbols, row.nr?, errno);
+    let said = format!("the last call that failed before: {}", said(row));
+    Some(if makers.is_empty() { said } else { format!("{said}; that error can come from {}", makers.join(", ")) })
+}
+
+/// The call that made what a thread waits on.
+fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
+    own.iter().rev().find(|row| row.result.is_none() && name(row).is_some_and(|name| WAITS.contains(&name)))?;
+    let makes = |row: &&&Located<SyscallRecord<'_>>| {
+        row.result.is_some_and(|result| result >= 0) && name(row).is_some_and(|name| MAKES.contains(&name))
+    };
+    let row = own.iter().rev().find(makes)?;
+    let parts = reach::parts(ctx.symbols, row.nr?);
+    let said = format!("what it waits on may be of its {}", said(row));
+    Some(if parts.is_empty() { said } else { format!("{said}, which is made of {}", parts.join(", ")) })
+}
+
+fn name(row: &SyscallRecord<'_>) -> Option<&'static str> {
+    syscalls::by_number(u64::try_from(row.nr?).ok()?).map(|call| call.name)
+}
+
+fn said(row: &SyscallRecord<'_>) -> String {
+    let call = Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts() };
+    let result = row.result.map_or_else(|| "?".to_owned(), |result| call::result(row.nr, result));
+    format!("{} = {result}", call::arguments(&call))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_names_an_error_by_its_name_alone() {
+        assert_eq!(error_in("/sbin/init exists but couldn't execute it (E2BIG)"), Some(Errno::E2BIG));
+        assert_eq!(error_in("mount: ENOMEM"), Some(Errno::ENOMEM));
+        assert_eq!(error_in("Every ELF file, ENERGY"), None);
+    }
+}
