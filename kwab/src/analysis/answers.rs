@@ -16,8 +16,8 @@ use super::trail::Decider;
 use crate::model::Located;
 use crate::model::call::{self, Call};
 
-/// Calls that change what a program may access.
-const MAPS: &[&str] = &["mmap", "mprotect", "munmap", "mremap", "madvise", "brk", "shmat", "shmdt", "execve"];
+/// Calls that change what a program may access from their first argument on, for as many bytes as their second says.
+const RANGES: &[&str] = &["mprotect", "munmap", "madvise"];
 /// Calls that make what a thread then waits on by a descriptor.
 const MAKES: &[&str] = &[
     "pipe",
@@ -114,9 +114,9 @@ fn touches(row: &SyscallRecord<'_>, addr: u64) -> bool {
     let Some(result) = row.result.filter(|result| Errno::from_result(*result).is_none()) else { return false };
     let (start, size) = (row.args()[0].unwrap_or(0), row.args()[1].unwrap_or(0));
     match name(row) {
-        Some("mmap" | "shmat") => (result.cast_unsigned()..result.cast_unsigned() + size.max(1)).contains(&addr),
+        Some("mmap") => addr.checked_sub(result.cast_unsigned()).is_some_and(|skip| skip < size.max(1)),
         Some("brk") => addr.abs_diff(result.cast_unsigned()) < HEAP,
-        Some(name) if MAPS.contains(&name) => start <= addr && addr - start < size.max(1),
+        Some(name) if RANGES.contains(&name) => start <= addr && addr - start < size.max(1),
         _ => false,
     }
 }
