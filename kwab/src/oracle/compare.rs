@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use linux_abi::flags::process;
 use linux_abi::syscalls::{ArgKind, ResultKind};
 
+use super::calls::{IN_MEMORY, NOISE, OWN_SIGNALS};
 use super::names::Names;
 use super::operand::{Answer, Same};
 use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
@@ -21,113 +22,6 @@ const LATER: usize = 20;
 const LONGEST_LABEL: usize = 64;
 /// Bytes of a path that decide which row is beside which; rings keep no more of some.
 const PATH_BYTES: usize = 16;
-
-/// Calls that differ from run to run without meaning: waits of libraries, and clocks.
-const NOISE: &[&str] = &[
-    "futex",
-    "sched_yield",
-    "restart_syscall",
-    "clock_gettime",
-    "gettimeofday",
-    "time",
-    "getcpu",
-    "times",
-    "timer_getoverrun",
-];
-
-/// Calls whose answer is in memory.
-const IN_MEMORY: &[&str] = &[
-    "read",
-    "pread64",
-    "readv",
-    "preadv",
-    "preadv2",
-    "recvfrom",
-    "recvmsg",
-    "recvmmsg",
-    "stat",
-    "fstat",
-    "lstat",
-    "newfstatat",
-    "statx",
-    "statfs",
-    "fstatfs",
-    "getdents",
-    "getdents64",
-    "getcwd",
-    "readlink",
-    "readlinkat",
-    "pipe",
-    "pipe2",
-    "socketpair",
-    "wait4",
-    "waitid",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "getsockopt",
-    "getsockname",
-    "getpeername",
-    "accept",
-    "accept4",
-    "uname",
-    "sysinfo",
-    "getrusage",
-    "getrlimit",
-    "prlimit64",
-    "clock_gettime",
-    "clock_getres",
-    "gettimeofday",
-    "times",
-    "getitimer",
-    "setitimer",
-    "timer_gettime",
-    "timer_settime",
-    "timerfd_gettime",
-    "timerfd_settime",
-    "nanosleep",
-    "clock_nanosleep",
-    "rt_sigaction",
-    "rt_sigprocmask",
-    "rt_sigpending",
-    "rt_sigtimedwait",
-    "sigaltstack",
-    "getgroups",
-    "getresuid",
-    "getresgid",
-    "getxattr",
-    "lgetxattr",
-    "fgetxattr",
-    "listxattr",
-    "llistxattr",
-    "flistxattr",
-    "sched_getaffinity",
-    "sched_getparam",
-    "sched_getattr",
-    "sched_rr_get_interval",
-    "prctl",
-    "ioctl",
-    "fcntl",
-    "mincore",
-    "shmctl",
-    "semctl",
-    "msgctl",
-    "msgrcv",
-    "mq_timedreceive",
-    "mq_getsetattr",
-    "capget",
-    "process_vm_readv",
-    "get_robust_list",
-    "mmap",
-    "mremap",
-    "munmap",
-    "madvise",
-    "brk",
-];
 
 /// What is compared.
 #[derive(Clone, Debug, Default)]
@@ -205,13 +99,16 @@ struct Pair<'t> {
     /// Where the last calls of both began or ended, if a signal ended both threads: whether such a call is seen to
     /// return depends on the tracer.
     dying: Option<(usize, usize)>,
+    /// Whether another process ended both threads with the same signal: how far they came before depends on time.
+    killed: bool,
 }
 
 impl<'t> Pair<'t> {
     fn new(label: String, good: &'t [TraceRow], bad: &'t [TraceRow]) -> Self {
         let dying = last_before_a_signal(good).zip(last_before_a_signal(bad));
+        let killed = killed_from_outside(good).is_some_and(|name| killed_from_outside(bad) == Some(name));
         // What a child inherits is bound again where it is used first: a copy for each would be too much.
-        Self { label, good, bad, fds: Names::default(), dying }
+        Self { label, good, bad, fds: Names::default(), dying, killed }
     }
 }
 
@@ -220,6 +117,14 @@ fn last_before_a_signal(rows: &[TraceRow]) -> Option<usize> {
     let last = rows.iter().rev().find(|row| !matches!(row.what, What::Signal { .. }))?;
     matches!(last.what, What::End(Ended::Signal(_))).then_some(())?;
     rows.iter().rev().find(|row| row.call().is_some()).map(|row| row.at)
+}
+
+/// The signal that ended a thread, unless it is one that a thread brings on itself.
+fn killed_from_outside(rows: &[TraceRow]) -> Option<&str> {
+    rows.iter().rev().find_map(|row| match &row.what {
+        What::End(Ended::Signal(name)) if !OWN_SIGNALS.contains(&name.as_str()) => Some(name.as_str()),
+        _ => None,
+    })
 }
 
 /// A row beside the other, or alone.
@@ -285,6 +190,8 @@ impl<'t> Runs<'t> {
         let besides = paired(&besides.collect::<Vec<_>>());
         let around = Around::of(&besides);
         self.alike.push(Vec::new());
+        let has_calls = |row: &Beside<'_>| matches!(row, (Some(row), Some(_)) if row.call().is_some());
+        let both_came = besides.iter().rposition(has_calls).map_or(0, |last| last + 1);
         let mut children = 0;
         for (at, beside) in besides.iter().enumerate() {
             match *beside {
@@ -296,6 +203,8 @@ impl<'t> Runs<'t> {
                         self.queue.push_back(Pair::new(label, &here.rows, &there.rows));
                     }
                 }
+                (left, right)
+                    if pair.killed && at >= both_came && left.or(right).is_some_and(|row| row.call().is_some()) => {}
                 beside => self.alone(beside, at, &around, &pair.label),
             }
         }

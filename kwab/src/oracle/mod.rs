@@ -15,6 +15,7 @@
 //! program *asked*, the answer that misled it lay in memory that neither trace shows: the report names the calls before
 //! it that write to memory, nearest first.
 
+mod calls;
 mod compare;
 mod names;
 mod operand;

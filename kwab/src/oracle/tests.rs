@@ -140,6 +140,20 @@ fn a_call_in_which_a_process_was_killed_is_the_same_however_the_trace_says_that(
 }
 
 #[test]
+fn how_far_a_process_came_before_another_one_killed_it_depends_on_time() {
+    let run = |calls: &str, signal: &str| {
+        let parent = format!("{START}7 fork() = 8\n7 kill(8, SIGKILL) = 0\n7 +++ exited with 0 +++\n");
+        format!("{parent}8 getppid() = 7\n{calls}8 +++ killed by {signal} +++\n")
+    };
+    let (mask, open) = ("8 rt_sigprocmask(SIG_SETMASK, [], NULL, 8) = 0\n", "8 open(\"/x\", O_RDONLY) = 3\n");
+    assert_eq!(both(&run(mask, "SIGKILL"), &run("", "SIGKILL")).verdict, Verdict::Same);
+    assert_eq!(both(&run("", "SIGKILL"), &run(mask, "SIGKILL")).verdict, Verdict::Same);
+    assert_eq!(both(&run(mask, "SIGSEGV"), &run("", "SIGSEGV")).verdict, Verdict::Differs, "a fault has a cause");
+    let (good, bad) = (run(&format!("{mask}{open}"), "SIGKILL"), run(open, "SIGKILL"));
+    assert_eq!(both(&good, &bad).verdict, Verdict::Differs, "both came further");
+}
+
+#[test]
 fn a_recording_is_compared_with_strace_where_both_show_something() {
     let rows = |mode: u64, result: i64| {
         [
