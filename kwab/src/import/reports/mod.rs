@@ -82,6 +82,13 @@ struct Open {
     orphan: bool,
 }
 
+impl Open {
+    /// Whether what was read is worth a report.
+    fn is_report(&self) -> bool {
+        !self.orphan || self.builder.has_stack() || self.builder.report.location.is_some()
+    }
+}
+
 /// Recognises reports, line by line.
 #[derive(Debug)]
 pub struct Recogniser {
@@ -91,6 +98,8 @@ pub struct Recogniser {
     ready: VecDeque<Report>,
     links: links::Links,
     number: u32,
+    /// The number of the last report that was given out.
+    given: u32,
     /// The last cut mark, and who printed it.
     cut: Option<(LogPosition, Option<Caller>)>,
     /// Whether the log is one of Linux.
@@ -118,6 +127,7 @@ impl Recogniser {
             ready: VecDeque::new(),
             links: links::Links::default(),
             number: 0,
+            given: 0,
             cut: None,
             linux: false,
         }
@@ -149,9 +159,13 @@ impl Recogniser {
 
     /// The next finished report, in the order of first lines.
     pub fn next_report(&mut self) -> Option<Report> {
-        let waiting = self.open.iter().filter(|open| !open.orphan).map(|open| open.builder.report.number).min();
+        let waiting = self.open.iter().filter(|open| open.is_report()).map(|open| open.builder.report.number).min();
         let ready = self.ready.front()?.number;
-        if waiting.is_some_and(|number| number < ready) { None } else { self.ready.pop_front() }
+        if waiting.is_some_and(|number| number < ready) {
+            return None;
+        }
+        self.given = ready;
+        self.ready.pop_front()
     }
 
     /// The log ends: closes what is open.
@@ -352,11 +366,16 @@ impl Recogniser {
             return;
         }
         let open = self.open.remove(at);
-        let located = open.builder.report.location.is_some();
-        if open.orphan && !open.builder.has_stack() && !located {
+        if !open.is_report() {
             return;
         }
+        let located = open.builder.report.location.is_some();
         let mut builder = open.builder;
+        if builder.report.number <= self.given {
+            // Its stack came after a later report was given out.
+            self.number += 1;
+            builder.report.number = self.number;
+        }
         if open.orphan && (located || !builder.report.registers.is_empty()) {
             builder.report.class = Class::Oops;
             builder.title = "Oops in {function}".into();

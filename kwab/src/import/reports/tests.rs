@@ -27,3 +27,16 @@ fn only(log: &str) -> Report {
     assert_eq!(found.len(), 1, "{log}{found:#?}");
     found.remove(0)
 }
+
+#[test]
+fn reports_come_in_the_order_of_their_numbers_also_when_a_stack_without_a_head_comes_late() {
+    let (task, frame) = ("[    C1] CPU: 1 PID: 2 Comm: a Not tainted\n", "[    C1]  foo+0x1c/0x40 [m]\n");
+    let others = "[   T12] WARNING: CPU: 0 PID: 1 at a.c:2 f+0x1/0x2\n\
+                  [   T12] INFO: task a:1 blocked for more than 1 seconds.\n";
+    for log in [format!("{task}{frame}{others}"), format!("{task}{others}{frame}")] {
+        let found = reports(&log);
+        let numbers: Vec<_> = found.iter().map(|report| report.number).collect();
+        assert_eq!(numbers.len(), 3, "{log}{found:#?}");
+        assert!(numbers.is_sorted(), "{numbers:?} of {log}");
+    }
+}
