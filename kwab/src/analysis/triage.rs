@@ -12,7 +12,7 @@ use super::images::nameless;
 use super::invariants::{self, Checked};
 use super::quote::text;
 use super::rules::{RULES, Rule};
-use super::trail::{self, Trail};
+use super::trail::{self, Decider, Trail};
 use super::undecided::{Undecided, undecided};
 use super::verify::{Backing, Foreign};
 use crate::model::Case;
@@ -31,6 +31,9 @@ pub struct Triage {
     /// Where the bad value came from, followed backwards through the code of the frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trail: Option<Trail>,
+    /// The functions that decided that the one that died panicked or faulted, nearest first, but those on its stack.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspects: Vec<Decider>,
     /// What to do when no hypothesis is likelier than not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Undecided>,
@@ -130,11 +133,11 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
     let suspects = trail::suspects(ctx);
     let logged = answers::logged(ctx, &suspects);
-    let suspects: Vec<String> = trail::suspects_in_words(&suspects).into_iter().chain(logged).collect();
+    let decided: Vec<String> = trail::suspects_in_words(&suspects).into_iter().chain(logged).collect();
     let answers = answers::rows(ctx);
     for found in &mut hypotheses {
         if FOLLOWED.contains(&found.rule) {
-            found.evidence.extend(suspects.iter().cloned().map(Evidence::context));
+            found.evidence.extend(decided.iter().cloned().map(Evidence::context));
         }
         if ANSWERED.contains(&found.rule) {
             found.evidence.extend(answers.iter().cloned().map(Evidence::context));
@@ -152,6 +155,7 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     Triage {
         headline: ctx.death.headline(case),
         trail,
+        suspects,
         undecided: (died && !deliberate && !likely).then(|| undecided(ctx)),
         died,
         kernel: kernel_line(case),

@@ -7,18 +7,22 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::function::Function;
 use crate::decode::flow::{Effect, RSP, Source, Way};
 use crate::symbols::{Probe, Role, Symbols, role};
 
 /// A function that had a part in a decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::analysis) struct Decider {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Decider {
     /// Its demangled name.
-    pub(in crate::analysis) name: String,
-    /// What it did.
-    pub(in crate::analysis) how: String,
+    pub name: String,
+    /// What it did: `returned the tested value`.
+    pub how: String,
     /// Its first instruction, of a function that was called.
+    #[serde(skip)]
     pub(in crate::analysis) entry: Option<u64>,
 }
 

@@ -26,7 +26,7 @@ use crate::symbols::{Probe, Symbols};
 use function::Function;
 use walk::Walk;
 
-pub(super) use deciders::Decider;
+pub use deciders::Decider;
 pub(super) use suspects::{in_words as suspects_in_words, suspects};
 
 /// Links of a trail.
