@@ -12,6 +12,7 @@
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
 
 pub mod bench;
+pub mod binary;
 pub mod boot;
 pub mod commands;
 pub mod contracts;

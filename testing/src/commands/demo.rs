@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 
+use crate::binary;
 use crate::boot;
 use crate::kernel::Which;
 use crate::paths;
@@ -24,7 +25,7 @@ const SCRIPT: &str = "sh -c 'f() { f; }; f'; echo c fault >/proc/sysrq-trigger";
 /// Runs the command.
 pub fn run(consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
-    Call::cargo().args(["build", "--quiet", "--locked", "-p", "kwab-cli"]).folder(paths::root()).show()?;
+    binary::kwab()?;
     let folder = paths::build("demo")?;
     let (memory, log) = (folder.join("crash.mem"), folder.join("serial.log"));
     for entry in fs::read_dir(&folder)?.flatten() {

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
+use crate::binary;
 use crate::boot;
 use crate::kernel::Which;
 use crate::process::Call;
@@ -64,7 +65,7 @@ const FORBIDDEN: &[&str] = &["dropped", "page_verify_fail", "panic"];
 /// Runs the command.
 pub fn run(consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
-    Call::cargo().args(["build", "--quiet", "--locked", "-p", "kwab-cli"]).folder(paths::root()).show()?;
+    let kwab = binary::kwab()?;
     let arguments = boot::Options::once(Which::Ours, &["sh", "-c", SCRIPT]).debugging("all").processors(2);
     let outcome = qemu::run(&boot::machine(&arguments, consent)?, Limits::seconds(240), |_| Next::Go)?;
     let log = paths::build("events")?.join("serial.log");
@@ -78,7 +79,7 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
     let text = String::from_utf8_lossy(&outcome.serial);
     check_output(&text)?;
     let found = search(&text);
-    let report = Call::new(paths::target().join("debug/kwab"))
+    let report = Call::new(kwab)
         .args(["import", "--dry-run", "--strict", "--json"])
         .args([log.as_os_str()])
         .capture()

@@ -20,6 +20,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::binary;
 use crate::linux_crashes::kit::{Architecture, Kit};
 use crate::linux_crashes::score::{self, Answer};
 use crate::linux_crashes::ways::{self, Check, Healthy, Table, Way};
@@ -86,7 +87,7 @@ enum Cell {
 pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCode> {
     let began = Circumstances::now();
     let table = ways::table()?;
-    let kwab = score::program()?;
+    let kwab = binary::kwab()?;
     let out = match &arguments.out {
         Some(folder) => folder.clone(),
         None => paths::build("linux-crashes")?.join(arguments.arch.name()).join("logs"),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 
-use crate::linux_crashes::score;
+use crate::binary;
 use crate::mutants::baseline::Baseline;
 use crate::mutants::list::Mutant;
 use crate::mutants::loads::Loads;
@@ -56,7 +56,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let began = Circumstances::now();
-    let kwab = score::program()?;
+    let kwab = binary::kwab()?;
     let mut failures = Vec::new();
     let record = match &arguments.kept {
         Some(folder) => again(&kwab, folder, arguments)?,
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
 /// must be.
 pub fn slice(consent: Consent) -> Result<()> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
-    let kwab = score::program()?;
+    let kwab = binary::kwab()?;
     let mut loads = Loads::prepare(consent)?;
     loads.jobs.retain(|job| slice::LOADS.contains(&job.name.as_str()));
     ensure!(loads.jobs.len() == slice::LOADS.len(), "loads of the slice no longer exist");

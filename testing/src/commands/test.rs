@@ -18,6 +18,7 @@ use super::{
     bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
     linux_crashes, lost, mutants, selftest, sizes, suite,
 };
+use crate::binary;
 use crate::boot::Options;
 use crate::debian::NoSource;
 use crate::kernel::Which;
@@ -223,7 +224,7 @@ fn summary(line: &str) -> Option<(u64, u64)> {
 }
 
 fn readme_commands() -> Result<()> {
-    cargo(&["build", "--locked", "-p", "kwab-cli"])?;
+    binary::kwab()?;
     let count = readme::check(&paths::target().join("debug"))?;
     ensure!(count > 0, "the README shows no command");
     println!("{count} commands of the README print what it shows");

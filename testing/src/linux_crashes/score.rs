@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
@@ -35,12 +35,6 @@ pub struct Answer {
     /// The frames that have a source location: `function+offset/size` and `file:line`.
     #[serde(default)]
     pub lines: Vec<(String, String)>,
-}
-
-/// Builds `kwab` and returns the program.
-pub fn program() -> Result<PathBuf> {
-    Call::cargo().args(["build", "--quiet", "--locked", "-p", "kwab-cli"]).folder(paths::root()).show()?;
-    Ok(paths::target().join("debug/kwab"))
 }
 
 /// Asks `kwab` about a log; dumps go to `scratch`, where the module lies beside them if it was kept.
