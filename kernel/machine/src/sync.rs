@@ -90,7 +90,7 @@ impl<T: ?Sized> SpinLock<T> {
         let location = Location::caller();
         // Counted before it is taken: between the two an interrupt must not find the lock held and the count zero.
         local::lock_taken();
-        let me = percpu::id().0 + 1;
+        let me = local::holder();
         if self.holder.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait(me, location);
         }
@@ -138,7 +138,7 @@ impl<T: ?Sized> SpinLock<T> {
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
         let location = Location::caller();
         local::lock_taken();
-        if self.holder.compare_exchange(0, percpu::id().0 + 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self.holder.compare_exchange(0, local::holder(), Ordering::Acquire, Ordering::Relaxed).is_err() {
             local::lock_released();
             return None;
         }

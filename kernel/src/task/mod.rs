@@ -280,6 +280,7 @@ impl Task {
     }
 
     /// Its address space; `None` for kernel threads and after exit.
+    #[inline(always)]
     pub fn mm(&self) -> Option<Arc<AddressSpace>> {
         self.mm.get()
     }
@@ -378,6 +379,7 @@ impl<T> OptionSlot<T> {
     }
 
     /// What it holds.
+    #[inline(always)]
     pub fn get(&self) -> Option<Arc<T>> {
         self.0.lock().clone()
     }

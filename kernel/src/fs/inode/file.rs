@@ -430,9 +430,16 @@ fn check_end(position: u64, count: usize) -> Result<(), Errno> {
 #[inline]
 pub fn outcome(done: usize, result: Result<(), Errno>) -> Result<usize, Errno> {
     match result {
-        Err(error) if done == 0 => Err(error),
-        _ => Ok(done),
+        Ok(()) => Ok(done),
+        Err(error) => broken_off(done, error),
     }
+}
+
+/// [`outcome`] of a call that ended with an error.
+#[cold]
+#[inline(never)]
+fn broken_off(done: usize, error: Errno) -> Result<usize, Errno> {
+    if done == 0 { Err(error) } else { Ok(done) }
 }
 
 impl Lockable for File {

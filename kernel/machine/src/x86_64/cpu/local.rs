@@ -26,6 +26,8 @@ pub(crate) struct Local {
     pub work: AtomicU32,
     /// This processor's number.
     pub id: AtomicU32,
+    /// The number plus one, as spin locks note their holder.
+    holder: AtomicU32,
     /// Own: spin locks held.
     pub locks: AtomicU32,
     /// Own: depth of interrupt handlers.
@@ -100,6 +102,7 @@ impl Local {
             stack_top: AtomicU64::new(0),
             work: AtomicU32::new(0),
             id: AtomicU32::new(0),
+            holder: AtomicU32::new(1),
             locks: AtomicU32::new(0),
             irq_depth: AtomicU32::new(0),
             from_user: AtomicBool::new(false),
@@ -124,6 +127,7 @@ impl Local {
         let this = core::ptr::from_ref(self).cast_mut();
         self.this.store(this, Ordering::Relaxed);
         self.id.store(id.0, Ordering::Relaxed);
+        self.holder.store(id.0 + 1, Ordering::Relaxed);
         self.apic_id.store(apic_id, Ordering::Relaxed);
         for stack in &self.ist {
             // SAFETY: the processor is not running yet, so the stack is unused.
@@ -184,6 +188,17 @@ pub(crate) fn index() -> usize {
     id
 }
 
+/// This processor's number plus one, which is never 0: how a spin lock notes its holder.
+#[inline]
+pub(crate) fn holder() -> u32 {
+    let holder: u32;
+    // SAFETY: as for `here`.
+    unsafe {
+        asm!("mov {:e}, gs:[{}]", out(reg) holder, const HOLDER, options(pure, readonly, nostack, preserves_flags));
+    }
+    holder
+}
+
 /// Count a spin lock taken.
 #[inline]
 pub(crate) fn lock_taken() {
@@ -203,6 +218,7 @@ pub(crate) const USER_SP: usize = offset_of!(Local, user_sp);
 pub(crate) const STACK_TOP: usize = offset_of!(Local, stack_top);
 pub(crate) const WORK: usize = offset_of!(Local, work);
 const ID: usize = offset_of!(Local, id);
+const HOLDER: usize = offset_of!(Local, holder);
 const LOCKS: usize = offset_of!(Local, locks);
 
 /// Bounds of the exception stack an address lies in.

@@ -1,7 +1,5 @@
 //! Drops an address space: frees tables and drops frame references. No processor has it loaded, so no TLB is flushed.
 
-use core::sync::atomic::Ordering::Relaxed;
-
 use super::{HUGE, TAG_SHIFT, UserSpace, span, table};
 use crate::addr::FrameNumber;
 use crate::frame::Frame;
@@ -17,26 +15,22 @@ impl Drop for UserSpace {
 fn release(table: FrameNumber, level: u32) {
     // SAFETY: the space owns its tables, and is being dropped.
     let entries = unsafe { table::table(table.addr()) };
-    // The upper half of a root is the kernel's; its span never reaches there.
-    for index in span::within(table, 0, 511) {
-        let entry = entries[index].load(Relaxed);
-        if entry == 0 {
-            continue;
-        }
+    let (keep, twice) = (inject::is(inject::Fault::KeepReferences), inject::is(inject::Fault::DropTwice));
+    // The upper half of a root is the kernel's; its notes never reach there.
+    span::within(table, 0, 511).for_each(entries, |_, entry| {
         if level > 0 && entry & HUGE == 0 {
-            release(table::frame(entry), level - 1);
-        } else {
-            if inject::is(inject::Fault::KeepReferences) {
-                continue;
-            }
-            if inject::is(inject::Fault::DropTwice) && entry >> TAG_SHIFT & 3 == 1 {
-                // SAFETY: none, on purpose: the planted bug, a reference dropped that another owner holds.
-                drop(unsafe { Frame::from_number(table::frame(entry)) });
-            }
-            // SAFETY: a leaf owns one reference, given up here.
+            return release(table::frame(entry), level - 1);
+        }
+        if keep {
+            return;
+        }
+        if twice && entry >> TAG_SHIFT & 3 == 1 {
+            // SAFETY: none, on purpose: the planted bug, a reference dropped that another owner holds.
             drop(unsafe { Frame::from_number(table::frame(entry)) });
         }
-    }
+        // SAFETY: a leaf owns one reference, given up here.
+        drop(unsafe { Frame::from_number(table::frame(entry)) });
+    });
     // SAFETY: the entry above, or the space, owned the table.
     drop(unsafe { Frame::from_number(table) });
 }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use super::{End, HUGE_SPAN, LEAF_SPAN, Tables, UserSpace, decode, span, table};
+use super::{End, HUGE_SPAN, Tables, UserSpace, decode, span, table};
 use crate::addr::{HUGE_PAGES, PageRange};
 use crate::frame::{Frame, OutOfFrames};
 use crate::mapping::{ForkMode, Removed};
@@ -23,8 +23,7 @@ impl UserSpace {
                 End::Leaves(from, entries) => {
                     let wanted = span::within(from, table::index(at, 0), table::index(stop - 1, 0));
                     if !wanted.is_empty() {
-                        let base = at & !(HUGE_SPAN - 1);
-                        share_table(entries, &child, base, wanted, mode, &mut shared)?;
+                        share_table(entries, &child, at, wanted, mode, &mut shared)?;
                     }
                 }
                 End::Huge(_, entries) => share_huge(entries, &child, at, mode, &mut shared)?,
@@ -39,28 +38,26 @@ impl UserSpace {
     }
 }
 
-/// Share the leaves `wanted` of one parent table with the child's table for the same addresses.
+/// Share the leaves `wanted` of the parent's table for the addresses around `at` with the child's table for the same.
 fn share_table(
     from: &Table,
     child: &Tables<'_>,
-    base: u64,
-    wanted: core::ops::Range<usize>,
+    at: u64,
+    wanted: span::Used,
     mode: ForkMode,
     shared: &mut Removed,
 ) -> Result<(), OutOfFrames> {
-    let first = child.make_slot(base + wanted.start as u64 * LEAF_SPAN, 0)?;
+    let first = child.make_slot(at, 0)?;
     if first.huge {
         return Ok(());
     }
     // SAFETY: the child's table, just walked to under its lock.
     let to = unsafe { table::table(first.table.addr()) };
     let lost = if mode == ForkMode::CopyOnWrite { WRITE } else { 0 };
-    let (start, last) = (wanted.start, wanted.end - 1);
     let mut count = 0;
-    for index in wanted {
-        let entry = from[index].load(Relaxed);
-        if entry == 0 || to[index].load(Relaxed) != 0 {
-            continue;
+    wanted.for_each(from, |index, entry| {
+        if to[index].load(Relaxed) != 0 {
+            return;
         }
         if entry & lost != 0 {
             from[index].store(entry & !lost, Relaxed);
@@ -71,9 +68,9 @@ fn share_table(
         to[index].store(entry & !(lost | ACCESSED | DIRTY), Relaxed);
         shared.by_tag[(entry >> table::TAG_SHIFT & 3) as usize] += 1;
         count += 1;
-    }
+    });
     shared.pages += count;
-    span::used_run(first.table, start, last, count);
+    span::used_among(first.table, wanted, count);
     Ok(())
 }
 

@@ -1,13 +1,60 @@
-//! Which entries of a table are in use: their number and the lowest and highest index ever used, kept in the frame
-//! table's note beside the table. Searching a table means searching its span.
+//! Which entries of a table are in use: their number and the groups of entries ever used, kept in the frame table's
+//! note beside the table. Searching a table means searching those groups.
 
 use core::sync::atomic::Ordering::Relaxed;
 
+use super::Table;
 use crate::addr::FrameNumber;
 use crate::frame;
 
-/// Number in bits 0–15, lowest index in 16–31, highest in 32–47.
-const EMPTY: u64 = 0x1ff << 16;
+/// Entries that share a bit of the note.
+pub(super) const GROUP: usize = 16;
+/// Of the note: the number is in the bits below, a bit per group is from here on.
+const GROUPS_SHIFT: u32 = 32;
+
+/// Entries of a table worth looking at.
+#[derive(Clone, Copy)]
+pub(super) struct Used {
+    /// A bit for each group that has some.
+    groups: u32,
+    first: usize,
+    last: usize,
+}
+
+impl Used {
+    /// No entry is.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.groups == 0
+    }
+
+    /// The first index whose entry is in use and for which `wanted(index, entry)` holds.
+    #[inline]
+    pub(super) fn find(self, entries: &Table, mut wanted: impl FnMut(usize, u64) -> bool) -> Option<usize> {
+        let mut groups = self.groups;
+        while groups != 0 {
+            let start = groups.trailing_zeros() as usize * GROUP;
+            groups &= groups - 1;
+            #[expect(clippy::needless_range_loop, reason = "a slice and an index cost more instructions")]
+            for index in start.max(self.first)..(start + GROUP).min(self.last + 1) {
+                let entry = entries[index].load(Relaxed);
+                if entry != 0 && wanted(index, entry) {
+                    return Some(index);
+                }
+            }
+        }
+        None
+    }
+
+    /// Calls `visit(index, entry)` for each entry in use, in order.
+    #[inline]
+    pub(super) fn for_each(self, entries: &Table, mut visit: impl FnMut(usize, u64)) {
+        self.find(entries, |index, entry| {
+            visit(index, entry);
+            false
+        });
+    }
+}
 
 /// The note of a table this space owns.
 fn note(table: FrameNumber) -> &'static core::sync::atomic::AtomicU64 {
@@ -17,7 +64,7 @@ fn note(table: FrameNumber) -> &'static core::sync::atomic::AtomicU64 {
 
 /// A fresh table.
 pub(super) fn clear(table: FrameNumber) {
-    note(table).store(EMPTY, Relaxed);
+    note(table).store(0, Relaxed);
 }
 
 /// One more entry, at `index`.
@@ -29,9 +76,14 @@ pub(super) fn used(table: FrameNumber, index: usize) {
 /// `count` more entries between `first` and `last`.
 #[inline]
 pub(super) fn used_run(table: FrameNumber, first: usize, last: usize, count: usize) {
+    used_among(table, Used { groups: groups(first, last), first, last }, count);
+}
+
+/// `count` more entries among `used`.
+#[inline]
+pub(super) fn used_among(table: FrameNumber, used: Used, count: usize) {
     let note = note(table);
-    let (number, low, high) = split(note.load(Relaxed));
-    note.store((number + count) as u64 | (low.min(first) as u64) << 16 | (high.max(last) as u64) << 32, Relaxed);
+    note.store((note.load(Relaxed) + count as u64) | u64::from(used.groups) << GROUPS_SHIFT, Relaxed);
 }
 
 /// One entry less. The bounds stay.
@@ -44,17 +96,19 @@ pub(super) fn unused(table: FrameNumber) {
 /// Entries in use.
 #[inline]
 pub(super) fn count(table: FrameNumber) -> usize {
-    split(note(table).load(Relaxed)).0
+    usize::from(note(table).load(Relaxed) as u16)
 }
 
-/// The indices between `first` and `last` worth looking at.
+/// The entries between `first` and `last` worth looking at.
 #[inline]
-pub(super) fn within(table: FrameNumber, first: usize, last: usize) -> core::ops::Range<usize> {
-    let (number, low, high) = split(note(table).load(Relaxed));
-    if number == 0 { 0..0 } else { first.max(low)..(last.min(high) + 1) }
+pub(super) fn within(table: FrameNumber, first: usize, last: usize) -> Used {
+    let note = note(table).load(Relaxed);
+    let used = if note as u16 == 0 { 0 } else { (note >> GROUPS_SHIFT) as u32 };
+    Used { groups: used & groups(first, last), first, last }
 }
 
+/// The groups of the entries from `first` to `last`; none if there are no such entries.
 #[inline]
-fn split(note: u64) -> (usize, usize, usize) {
-    (note as usize & 0xffff, (note >> 16) as usize & 0xffff, (note >> 32) as usize & 0xffff)
+fn groups(first: usize, last: usize) -> u32 {
+    if first > last { 0 } else { (u32::MAX << (first / GROUP)) & (u32::MAX >> (31 - last / GROUP)) }
 }

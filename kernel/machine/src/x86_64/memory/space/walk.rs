@@ -146,7 +146,14 @@ impl<'a> Tables<'a> {
                 End::Leaves(table, entries) => {
                     let (first, last) = (table::index(at, 0), table::index(stop - 1, 0));
                     let base = at & !(HUGE_SPAN - 1);
-                    for index in span::within(table, first, last) {
+                    // Few entries are looked at sooner than the table's note.
+                    if last - first >= span::GROUP {
+                        for_each_leaf(table, entries, base, span::within(table, first, last), visit);
+                        at = stop;
+                        continue;
+                    }
+                    #[expect(clippy::needless_range_loop, reason = "a slice and an index cost more instructions")]
+                    for index in first..last + 1 {
                         if entries[index].load(Relaxed) != 0 {
                             let slot = Slot { entry: &entries[index], table, index, huge: false };
                             visit(base + index as u64 * LEAF_SPAN, &slot);
@@ -186,6 +193,23 @@ impl<'a> Tables<'a> {
     }
 }
 
+/// Visits the leaves `used` of a table for the addresses from `base` on. A call of its own: walks are mostly for a few
+/// pages and stay small.
+#[cold]
+#[inline(never)]
+fn for_each_leaf<'a>(
+    table: FrameNumber,
+    entries: &'a Table,
+    base: u64,
+    used: span::Used,
+    visit: &mut dyn FnMut(u64, &Slot<'a>),
+) {
+    used.for_each(entries, |index, _| {
+        let slot = Slot { entry: &entries[index], table, index, huge: false };
+        visit(base + index as u64 * LEAF_SPAN, &slot);
+    });
+}
+
 /// What a walk finds above the 4 KiB leaves.
 pub(super) enum End<'a> {
     /// The table of 4 KiB leaves.
@@ -202,6 +226,6 @@ pub(super) enum End<'a> {
 fn next_used(at: u64, table: FrameNumber, entries: &Table, level: u32) -> u64 {
     let shift = 12 + 9 * level;
     let base = at >> (shift + 9) << (shift + 9);
-    let used = span::within(table, table::index(at, level) + 1, 511).find(|i| entries[*i].load(Relaxed) != 0);
+    let used = span::within(table, table::index(at, level) + 1, 511).find(entries, |_, _| true);
     base + ((used.unwrap_or(512) as u64) << shift)
 }
