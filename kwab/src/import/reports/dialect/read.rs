@@ -95,6 +95,10 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         }
         return Took::Yes;
     }
+    // A report of which nothing is known yet, such as a backtrace before its panic, waits for the line that says more.
+    if builder.report.class == Class::Unknown && all.opens(trimmed).is_some_and(|(opening, _)| opening.stage) {
+        return Took::No;
+    }
     if builder.wants_message && generic::wanted_message(builder, trimmed) {
         return Took::Yes;
     }

@@ -146,3 +146,54 @@ fn programs_that_speak_of_faults_are_not_crashes() {
         assert!(reports(line).is_empty(), "{line}");
     }
 }
+
+/// Shape: sys/ddb/db_command.c (scripts), sys/amd64/amd64/db_trace.c.
+#[test]
+fn a_session_of_freebsd_s_debugger_is_a_panic() {
+    let report = only(
+        "db:0:kdb.enter.default>  show pcpu\n\
+         cpuid        = 3\n\
+         curthread    = 0xfffff80001959000: pid 11 tid 100003 critnest 3 \"demo: cpu3\"\n\
+         db:0:kdb.enter.default>  bt\n\
+         Tracing pid 11 tid 100003 td 0xfffff80001959000\n\
+         kdb_enter() at kdb_enter+0x33/frame 0xfffffe001d71a000\n\
+         panic() at panic+0x43/frame 0xfffffe001d71a010\n\
+         demo_lookup() at demo_lookup+0x46/frame 0xfffffe001d71a020\n",
+    );
+    assert_eq!((report.class, report.headline.as_str()), (Class::Panic, "panic in demo_lookup"));
+    assert_eq!((report.cpu, report.pid, report.comm.as_deref()), (Some(3), Some(11), Some("demo: cpu3")));
+}
+
+/// Shape: sys/arm64/arm64/db_trace.c of FreeBSD 11: the callee, where it was called, and its registers below.
+#[test]
+fn frames_of_older_freebsd_name_the_callee() {
+    let report = only(
+        "panic: demo length\n\
+         KDB: stack backtrace:\n\
+         vpanic() at kassert_panic+0x164\n\
+         \t pc = 0xffffff8000153000  lr = 0xffffff8000153004\n\
+         \t sp = 0xffffff80685b2000  fp = 0xffffff80685b2010\n\
+         \n\
+         demo_decode() at demo_run+0x30\n\
+         \t pc = 0xffffff8000153004  lr = 0xffffff80003cd000\n",
+    );
+    assert_eq!(report.function.as_deref(), Some("demo_decode"));
+}
+
+/// Shape: xen/arch/x86/traps.c: what kind of address each frame is, and static functions with their file.
+#[test]
+fn xen_s_trace_before_its_panic_belongs_to_it() {
+    let report = only(
+        "(XEN) Xen call trace:\n\
+         (XEN)    [<ffff82d0403a5000>] R demo.c#demo_prepare+0x288/0x390\n\
+         (XEN)    [<ffff82d0403a6000>] S demo_init+0x19/0x3c0\n\
+         (XEN) \n\
+         (XEN) ****************************************\n\
+         (XEN) Panic on CPU 2:\n\
+         (XEN) Xen BUG at demo/init.c:1386\n\
+         (XEN) ****************************************\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Panic, Some("demo_prepare")));
+    assert_eq!((report.cpu, report.source.as_ref().map(|source| source.1)), (Some(2), Some(1386)));
+    assert_eq!(report.stacks[0].frames.len(), 2);
+}
