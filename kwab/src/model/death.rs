@@ -132,8 +132,8 @@ impl Death {
         Some(self.source_line.map_or_else(|| file.clone().into_owned(), |line| format!("{file}:{line}")))
     }
 
-    /// Whether a printed frame is that of the instruction itself, which the kernel prints beside the registers: the first
-    /// one, with that function's name. The addresses of all others are return addresses.
+    /// Whether a printed frame is that of the instruction itself, which the kernel prints beside the registers: the
+    /// first one, with that function's name. The addresses of all others are return addresses.
     #[must_use]
     pub fn is_instruction(&self, index: u32, symbol: &[u8]) -> bool {
         let told = self.location.as_deref().and_then(crate::text::console::location);

@@ -82,7 +82,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
     found.or_else(|| before_stamp(trimmed)).unwrap_or(text)
 }
 
-/// What a supervisor writes before a line, one or two words: `guest-3 [   12.345678] text`, `[node/uart0] [   12.345678] `.
+/// What a supervisor writes before a line, one or two words: `guest-3 [   12.345678] text`, `[node/uart0] [ 12.345] `.
 /// Only a time stamp of a kernel behind it tells it from text.
 fn before_stamp(text: &[u8]) -> Option<&[u8]> {
     let near = &text[..text.len().min(LONGEST_LABEL)];
