@@ -202,7 +202,7 @@ impl Segment {
             Some(Victim::Kernel) => Reason::KERNEL_CRASH,
             Some(Victim::Process(_)) => Reason::PROCESS_CRASH,
         };
-        let name = crash.and_then(|crash| crash.kernel_name.as_ref()).map(|name| name.as_bytes());
+        let name = crash.and_then(|crash| crash.kernel_name.as_ref()).map(String::as_bytes);
         let identity = Identity {
             kernel_name: boot.kernel.as_deref().or(name),
             kernel_version: boot.version.as_deref(),

@@ -24,6 +24,10 @@ pub fn open(
     said(&mut builder, captures);
     let given = captures.text("message").is_some_and(|message| message.trim_matches(':').len() > 1);
     generic::message(&mut builder, line, given);
+    // A report that lost its head begins with one of its frames.
+    if captures.get("symbol").is_some() {
+        builder.frame(frame_of(captures), position);
+    }
     builder
 }
 

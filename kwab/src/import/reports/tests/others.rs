@@ -193,7 +193,52 @@ fn xen_s_trace_before_its_panic_belongs_to_it() {
          (XEN) Xen BUG at demo/init.c:1386\n\
          (XEN) ****************************************\n",
     );
-    assert_eq!((report.class, report.function.as_deref()), (Class::Panic, Some("demo_prepare")));
+    assert_eq!((report.class, report.function.as_deref()), (Class::Bug, Some("demo_prepare")));
     assert_eq!((report.cpu, report.source.as_ref().map(|source| source.1)), (Some(2), Some(1386)));
     assert_eq!(report.stacks[0].frames.len(), 2);
+}
+
+/// Shape: sys/amd64/amd64/db_trace.c (db_nextframe); the lines before the stack are lost.
+#[test]
+fn a_stack_without_its_report_is_a_death() {
+    let report = only(
+        "demo_populate() at demo_populate+0x140/frame 0xfffffe034d000000\n\
+         vm_fault() at vm_fault+0x75/frame 0xfffffe034d000010\n\
+         calltrap() at calltrap+0x8/frame 0xfffffe034d000020\n\
+         --- trap 0xc, rip = 0x820000000, rsp = 0x7fff00000000, rbp = 0x7fff00000010 ---\n\
+         Uptime: 23h38m34s\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Oops, Some("demo_populate")));
+    assert_eq!(report.stacks[0].frames.len(), 3);
+}
+
+/// Shape: kgdb(1) of FreeBSD, `bt` over a core.
+#[test]
+fn a_debugger_s_backtrace_of_a_panic_is_a_death() {
+    let report = only(
+        "#0  doadump (textdump=1) at pcpu.h:228\n\
+         #1  0xffffffff80600000 in kern_reboot (howto=260) at /usr/src/sys/kern/kern_shutdown.c:415\n\
+         #2  0xffffffff80600010 in vpanic (fmt=<value optimized out>) at /usr/src/sys/kern/kern_shutdown.c:811\n\
+         #3  0xffffffff80600020 in demo_take (c=0xfffff80000000000, opts=0) at /usr/src/sys/kern/demo.c:294\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Panic, Some("demo_take")));
+}
+
+/// Shape: sys/vm/vm_fault.c prints it before its panic.
+#[test]
+fn a_fault_on_a_nofault_entry_is_a_page_fault() {
+    let report = only("vm_fault_lookup: fault on nofault entry addr: 0xfffffff021600000\nvpanic+0x131\npanic+0x43\n");
+    assert_eq!((report.class, report.fault_address), (Class::PageFault, Some(0xffff_fff0_2160_0000)));
+}
+
+/// Shape: xen/arch/x86/traps.c: the registers are printed for every kind of death, and CR2 is only one of a page fault.
+#[test]
+fn a_register_dump_of_xen_is_no_page_fault() {
+    let report = only(
+        "(XEN) ----[ Xen-4.17.2  x86_64  debug=n  Not tainted ]----\n\
+         (XEN) CPU:    0\n\
+         (XEN) RIP:    e008:[<ffff82d040200000>] demo.c#demo_free+0x65/0xd0\n\
+         (XEN) cr3: 000000091e000000   cr2: 00000000bf200000\n",
+    );
+    assert_eq!((report.function.as_deref(), report.fault_address), (Some("demo_free"), None));
 }
