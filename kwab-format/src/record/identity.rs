@@ -11,6 +11,16 @@ open_enum! {
         2 AARCH64 = "aarch64",
         /// RISC-V, 64 bits.
         3 RISCV64 = "riscv64",
+        /// Power, 32 or 64 bits.
+        4 POWERPC = "powerpc",
+        /// IBM Z, 64 bits.
+        5 S390X = "s390x",
+        /// MIPS, 32 or 64 bits.
+        6 MIPS = "mips",
+        /// LoongArch, 64 bits.
+        7 LOONGARCH = "loongarch",
+        /// SPARC, 64 bits.
+        8 SPARC = "sparc",
     }
 }
 

@@ -171,14 +171,24 @@ impl<'c, 'a> Context<'c, 'a> {
         self.death.is_known() && !self.death.kind.is_some_and(|kind| elsewhere.contains(&kind))
     }
 
-    /// Whether the dump is about another kernel than the one that this toolchain comes with.
+    /// Whether the dump is about a kernel that has none of the options of the one that this toolchain comes with.
     #[must_use]
     pub fn is_foreign_kernel(&self) -> bool {
+        const OWN: &[&str] = &["kwab", "kevlar"];
+        let told = self.kernel_told().to_lowercase();
+        !told.trim().is_empty() && !OWN.iter().any(|name| told.contains(name))
+    }
+
+    /// Whether that other kernel is Linux.
+    #[must_use]
+    pub fn is_linux(&self) -> bool {
+        self.is_foreign_kernel() && self.kernel_told().contains("Linux")
+    }
+
+    /// Version and name of the kernel.
+    fn kernel_told(&self) -> String {
         let identity = self.case.identities.first();
-        let told = identity.map(|identity| text(identity.kernel_version) + &text(identity.kernel_name));
-        told.is_some_and(|told| {
-            !told.trim().is_empty() && !told.to_lowercase().contains("kwab") && told.contains("Linux")
-        })
+        identity.map(|identity| text(identity.kernel_version) + &text(identity.kernel_name)).unwrap_or_default()
     }
 
     /// Whether the dump is about something that does not go on.
@@ -355,10 +365,8 @@ fn printed_trace(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<
     let of_death = || case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS);
     let first_trace = of_death().filter_map(|frame| frame.trace).min();
     let own = of_death().filter(|frame| frame.trace == first_trace);
-    let told = death.location.as_deref().and_then(crate::text::console::location);
-    // The function of the instruction itself is printed beside the registers; the others are those of return addresses.
-    let probe = |frame: &Frame<'_>| match &told {
-        Some(told) if frame.index == Some(0) && frame.symbol == Some(told.symbol) => Probe::Exact,
+    let probe = |frame: &Frame<'_>| match (frame.index, frame.symbol) {
+        (Some(index), Some(symbol)) if death.is_instruction(index, symbol) => Probe::Exact,
         _ => Probe::Return,
     };
     let frames = own.filter(|frame| frame.trust != Some(FrameTrust::SCAN));

@@ -244,7 +244,7 @@ impl Postmortem {
             let what = match self.kind {
                 Some(CauseKind::SYSRQ) => "panic (sysrq)",
                 Some(CauseKind::NMI) => "stopped (nmi)",
-                kind => kind.and_then(CauseKind::name).unwrap_or("death").trim_start_matches("kernel "),
+                _ => self.kind_name().trim_start_matches("kernel "),
             };
             // The line that only says where a panic was raised says less than the next one.
             let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("panicked at ");

@@ -75,16 +75,16 @@ fn load_printed(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images
     }
     for (module, functions) in groups {
         let functions: Vec<PrintedFunction> = functions.into_iter().take(MOST_PRINTED).collect();
-        let mut refused = None;
+        let mut refused = Vec::new();
         let found = finder.by_module(module.as_deref()).into_iter().take(MOST_CANDIDATES).find_map(|bytes| {
-            let image = Image::from_bytes(bytes, cache).map_err(|error| refused = Some(error.to_string())).ok()?;
+            let image = Image::from_bytes(bytes, cache).map_err(|error| refused.push(error.to_string())).ok()?;
             let links = image.find_printed(&functions);
             let fitting = links.iter().flatten().count();
             if fitting * 4 >= functions.len() * 3 {
                 return Some((Arc::new(image), links));
             }
             let sizes = format!("{fitting} of {} printed functions have the size that it has", functions.len());
-            refused = Some(format!("{} is not the image of this log: {sizes}", image.name()));
+            refused.push(format!("{} is not the image of this log: {sizes}", image.name()));
             None
         });
         let Some((image, links)) = found else {

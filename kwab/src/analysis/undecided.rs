@@ -59,7 +59,11 @@ pub fn undecided(ctx: &Context<'_, '_>) -> Undecided {
         (false, _, false) => &ASSERTION,
     };
     if ctx.is_foreign_kernel() {
-        let record = format!("boot with {}", foreign_options(ctx));
+        let record = if ctx.is_linux() {
+            format!("boot with {}", linux_options(ctx))
+        } else {
+            "the whole log, the kernel's image with symbols (--symbols), and its own crash dump".to_owned()
+        };
         return Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record };
     }
     let record = format!("cargo xtask boot --append '{}' -- COMMAND", advice.options);
@@ -67,7 +71,7 @@ pub fn undecided(ctx: &Context<'_, '_>) -> Undecided {
 }
 
 /// Options of Linux (Documentation/admin-guide/kernel-parameters.txt) that record what the case needs.
-fn foreign_options(ctx: &Context<'_, '_>) -> &'static str {
+fn linux_options(ctx: &Context<'_, '_>) -> &'static str {
     if ctx.is_hang() {
         "hung_task_panic=1 softlockup_all_cpu_backtrace=1, and send SysRq-w and SysRq-l while it hangs"
     } else {

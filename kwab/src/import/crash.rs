@@ -16,7 +16,8 @@ mod adopt;
 use std::io::Write;
 
 use kwab_format::record::{
-    Cause, CauseKind, Frame, FrameTrust, Memory, MemoryKind, Note, NoteKind, Reg, RegId, RegisterRole, Registers, Stamp,
+    Arch, Cause, CauseKind, Frame, FrameTrust, Memory, MemoryKind, Note, NoteKind, Reg, RegId, RegisterRole, Registers,
+    Stamp,
 };
 use kwab_format::{List, SectionKind};
 use linux_abi::Signal;
@@ -92,6 +93,10 @@ pub struct Crash {
     stack: Vec<(u64, u64)>,
     /// Bytes around an instruction, the index of its first one, its address.
     code: Option<(Vec<u8>, Option<u64>, Option<u64>)>,
+    /// What the kernel is called whose report this is; of a log that does not show its start.
+    pub kernel_name: Option<String>,
+    /// The instruction set that a report shows, unless its registers do.
+    arch: Option<Arch>,
     /// Run-time minus link-time address of the kernel.
     pub kernel_offset: Option<u64>,
     /// GNU build-id of the kernel.
@@ -117,6 +122,8 @@ impl Crash {
             registers: Vec::new(),
             stack: Vec::new(),
             code: None,
+            kernel_name: None,
+            arch: None,
             kernel_offset: None,
             kernel_build_id: None,
             remarks: Vec::new(),
@@ -266,11 +273,12 @@ impl Crash {
         }
     }
 
-    /// Whether registers say which instruction set it is: every register name this importer reads is x86_64's.
-    pub fn is_x86(&self) -> bool {
-        self.registers.iter().any(|set| {
+    /// The instruction set, as registers or the report say.
+    pub fn arch(&self) -> Option<Arch> {
+        let is_x86 = self.registers.iter().any(|set| {
             set.regs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"rip") || name.eq_ignore_ascii_case(b"rax"))
-        })
+        });
+        if is_x86 { Some(Arch::X86_64) } else { self.arch }
     }
 
     /// What a signature is made of.

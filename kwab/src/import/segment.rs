@@ -7,7 +7,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use kwab_format::record::{Arch, Counter, Identity, Note, NoteKind, Reason, Source, Stamp};
+use kwab_format::record::{Counter, Identity, Note, NoteKind, Reason, Source, Stamp};
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::{AnyRecord, BootId, DumpId, FileHeader, Item, Reader, Records, SectionHeader, SectionKind};
 
@@ -202,11 +202,12 @@ impl Segment {
             Some(Victim::Kernel) => Reason::KERNEL_CRASH,
             Some(Victim::Process(_)) => Reason::PROCESS_CRASH,
         };
+        let name = crash.and_then(|crash| crash.kernel_name.as_ref()).map(String::as_bytes);
         let identity = Identity {
-            kernel_name: boot.kernel.as_deref(),
+            kernel_name: boot.kernel.as_deref().or(name),
             kernel_version: boot.version.as_deref(),
             kernel_build_id: crash.and_then(|crash| crash.kernel_build_id.as_deref()),
-            arch: crash.filter(|crash| crash.is_x86()).map(|_| Arch::X86_64),
+            arch: crash.and_then(Crash::arch),
             command_line: boot.command_line.as_deref(),
             mono_ns: crash.and_then(|crash| crash.death.ns),
             reason: Some(reason),

@@ -132,6 +132,25 @@ impl Death {
         Some(self.source_line.map_or_else(|| file.clone().into_owned(), |line| format!("{file}:{line}")))
     }
 
+    /// Whether a printed frame is that of the instruction itself, which the kernel prints beside the registers: the
+    /// first one, with that function's name. The addresses of all others are return addresses.
+    #[must_use]
+    pub fn is_instruction(&self, index: u32, symbol: &[u8]) -> bool {
+        let told = self.location.as_deref().and_then(crate::text::console::location);
+        index == 0 && told.is_some_and(|told| told.symbol == symbol)
+    }
+
+    /// What kind of death it was, in words. Linux names stalls that are no soft lockup; its words are kept.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        const NAMES: &[(&str, &str)] =
+            &[("workqueue lockup", "workqueue lockup"), ("hard LOCKUP", "hard lockup"), ("INFO: rcu", "RCU stall")];
+        let message = String::from_utf8_lossy(self.message.as_deref().unwrap_or_default());
+        let linux = NAMES.iter().find(|(words, _)| message.contains(words)).map(|(_, name)| *name);
+        let name = linux.filter(|_| self.kind == Some(CauseKind::SOFT_LOCKUP));
+        name.or_else(|| self.kind.and_then(CauseKind::name)).unwrap_or("death")
+    }
+
     /// Whether nothing died: something does not go on, and a watchdog or a non-maskable interrupt says so.
     #[must_use]
     pub fn is_hang(&self) -> bool {

@@ -312,16 +312,48 @@ fn functions_printed_by_name_and_size_are_found_and_those_of_another_size_are_no
     assert!(image.find_printed(&wanted(1 << 24)).iter().all(Option::is_none));
 }
 
+/// A module compiled from a source file of a folder.
+fn module_of(folder: &Path, source: &str) -> PathBuf {
+    let (file, module) = (folder.join("module.c"), folder.join("a-module.ko"));
+    fs::write(&file, source).unwrap();
+    let compiler = std::process::Command::new("cc").args(["-g", "-O1", "-c", "-o"]).arg(&module).arg(&file).status();
+    assert!(compiler.unwrap().success());
+    module
+}
+
+#[test]
+fn a_cut_or_changed_module_is_refused_or_read_without_a_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "static int table[2]; int first(int x) { return table[x & 1] * 7; }\nint (*second)(int) = first;\n";
+    let whole = fs::read(module_of(folder.path(), source)).unwrap();
+    let used = |bytes: Vec<u8>| {
+        let memory = ImageBytes::Memory { name: "hostile.ko".into(), bytes: bytes.into() };
+        let Ok(image) = Image::from_bytes(memory, &IndexCache::none()) else { return };
+        let wanted = [PrintedFunction::new("first", None, None).unwrap()];
+        for link in image.find_printed(&wanted).into_iter().flatten() {
+            let _ = image.locate(link, Probe::Exact);
+            let _ = image.read(link, &mut [0; 16]);
+        }
+    };
+    (0..whole.len()).step_by(7).for_each(|cut| used(whole[..cut].to_vec()));
+    for at in 0..whole.len() {
+        for value in [0, 0x7f, 0x80, 0xff].into_iter().filter(|value| *value != whole[at]) {
+            // Every byte of the header, then a part of them: sections, relocations and debug information.
+            if at < 64 || (at + usize::from(value)) % 5 == 0 {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                used(bytes);
+            }
+        }
+    }
+}
+
 #[test]
 fn lines_of_a_relocatable_module_are_those_of_its_source_in_every_section() {
     let folder = tempfile::tempdir().unwrap();
     let source = "int first(int x)\n{\n    return x * 7;\n}\n\n__attribute__((section(\".init.text\")))\n\
                   int second(int *x)\n{\n    *x += 3;\n    return *x;\n}\n";
-    let (file, module) = (folder.path().join("module.c"), folder.path().join("a-module.ko"));
-    fs::write(&file, source).unwrap();
-    let compiler = std::process::Command::new("cc").args(["-g", "-O1", "-c", "-o"]).arg(&module).arg(&file).status();
-    assert!(compiler.unwrap().success());
-    let image = Image::open(&module, &IndexCache::none()).unwrap();
+    let image = Image::open(&module_of(folder.path(), source), &IndexCache::none()).unwrap();
     for (name, lines) in [("first", 1..=4), ("second", 6..=11)] {
         let link = image.find_printed(&[PrintedFunction::new(name, None, None).unwrap()])[0].expect("a function");
         let location = image.locate(link, Probe::Exact).unwrap();

@@ -28,6 +28,7 @@ const KINDS: &[(&str, &str, f64)] = &[
     ("not yet implemented", "unfinished code was reached", 0.8),
     ("not implemented", "unfinished code was reached", 0.8),
     ("kernel BUG at", "failed assertion", 0.8),
+    ("Xen BUG at", "failed assertion", 0.8),
 ];
 
 /// Words by which a check of a kernel says what it found, and what that is.
@@ -96,9 +97,11 @@ const REPORTS: &[&str] = &[
 /// A panic, by its kind.
 pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let death = &ctx.death;
-    let kernel =
+    let told =
         matches!(death.kind, Some(CauseKind::PANIC | CauseKind::BUG | CauseKind::OOPS | CauseKind::RECURSIVE_PANIC));
-    if !kernel || death.message.is_empty() {
+    // An exception of which the log has neither number nor address is known by its words alone.
+    let bare = death.kind == Some(CauseKind::EXCEPTION) && death.vector.is_none() && death.fault_addr.is_none();
+    if !told && !bare || death.message.is_empty() {
         return Vec::new();
     }
     let lower = death.message.to_lowercase();

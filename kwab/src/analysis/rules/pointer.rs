@@ -1,6 +1,6 @@
 //! Bad addresses: null, wild, poisoned, data as code, user pointers in the kernel.
 
-use kwab_format::record::{CauseKind, FlightKind, RegId};
+use kwab_format::record::{Arch, CauseKind, FlightKind, RegId};
 
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
@@ -186,13 +186,17 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !by_address(ctx) || death.is_fetch() {
         return Vec::new();
     }
-    if let Some(ip) = death.ip.filter(|ip| death.vector != Some(14) && !is_canonical(*ip) && is_poison(*ip).is_none()) {
+    // Elsewhere addresses have no bits that must repeat: the kernel of a Power machine lies at 0xc000000000000000.
+    let arch = ctx.case.identities.first().and_then(|identity| identity.arch);
+    let has_rule = arch.is_none_or(|arch| matches!(arch, Arch::X86_64 | Arch::AARCH64 | Arch::RISCV64));
+    let is_wild = |ip: u64| has_rule && death.vector != Some(14) && !is_canonical(ip) && is_poison(ip).is_none();
+    if let Some(ip) = death.ip.filter(|ip| is_wild(*ip)) {
         let claim =
             Claim::new(format!("{} jumped to the non-canonical address {ip:#x}{}", side(ctx), ctx.in_culprit()))
                 .because(0.8, format!("ip = {ip:#x}, which no page table can map"), death.registers_at.or(death.at));
         return vec![claim];
     }
-    if let Some((register, value)) = non_canonical_operand(ctx) {
+    if let Some((register, value)) = non_canonical_operand(ctx).filter(|_| has_rule) {
         let claim = Claim::new(format!(
             "{} used the non-canonical address {value:#x} ({register}){}",
             side(ctx),

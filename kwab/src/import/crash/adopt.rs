@@ -22,6 +22,46 @@ pub fn cause_kind(class: Class, linux: bool) -> CauseKind {
     }
 }
 
+/// What the kernel is called that prints reports of a family; a user's family has its own name.
+fn kernel_name(family: &str) -> Option<String> {
+    const NAMES: &[(&str, &str)] = &[
+        ("linux", "Linux"),
+        ("freebsd", "FreeBSD"),
+        ("netbsd", "NetBSD"),
+        ("openbsd", "OpenBSD"),
+        ("xnu", "XNU"),
+        ("zircon", "Zircon"),
+        ("redox", "Redox"),
+        ("asterinas", "Asterinas"),
+        ("zephyr", "Zephyr"),
+        ("serenity", "SerenityOS"),
+        ("sel4", "seL4"),
+        ("hubris", "Hubris"),
+        ("windows", "Windows"),
+        ("haiku", "Haiku"),
+        ("xen", "Xen"),
+        ("esp-idf", "ESP-IDF"),
+        ("nuttx", "NuttX"),
+    ];
+    if matches!(family, "generic" | "go" | "firmware") {
+        return None;
+    }
+    Some(NAMES.iter().find(|(known, _)| *known == family).map_or(family, |(_, name)| name).to_owned())
+}
+
+/// An instruction set as dumps record it. Of those whose registers dumps have numbers for, the registers decide.
+fn recorded(arch: Arch) -> Option<kwab_format::record::Arch> {
+    use kwab_format::record::Arch as Recorded;
+    Some(match arch {
+        Arch::Powerpc => Recorded::POWERPC,
+        Arch::S390x => Recorded::S390X,
+        Arch::Mips => Recorded::MIPS,
+        Arch::Loongarch => Recorded::LOONGARCH,
+        Arch::Sparc => Recorded::SPARC,
+        Arch::X86_64 | Arch::I386 | Arch::Arm64 | Arch::Arm | Arch::Riscv64 | Arch::Riscv32 => return None,
+    })
+}
+
 impl Crash {
     /// Takes everything from a report.
     pub fn adopt(&mut self, report: &Report) {
@@ -50,6 +90,8 @@ impl Crash {
         // The code of another architecture, or a trap number, would be read as that of an x86 page fault.
         let x86 = linux && matches!(report.arch, Some(Arch::X86_64 | Arch::I386));
         self.death.error_code = report.error_code.filter(|_| x86).or(self.death.error_code);
+        self.kernel_name = kernel_name(&report.family).or_else(|| self.kernel_name.take());
+        self.arch = report.arch.and_then(recorded).or(self.arch);
         self.kernel_offset = report.kernel_offset.or(self.kernel_offset);
         let location = report.location.as_ref().and_then(printed);
         self.death.location = location.or_else(|| self.death.location.take());

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::class::Class;
+use super::words::has;
 
 /// Phrases that begin a deadly line, in lower case, and what they announce.
 const DEADLY: &[(&str, Class)] = &[
@@ -193,6 +194,10 @@ pub(super) fn needles() -> impl Iterator<Item = &'static [u8]> {
 pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     let bare = undecorated(line);
     if bare.len() < 3 || line.len() > 400 {
+        return None;
+    }
+    // `panic() at panic+0x43`: a frame of a debugger's backtrace.
+    if has(bare, b"() at ") {
         return None;
     }
     let shout = bare.starts_with(b"PANIC") && bare.len() == 5 || bare.eq_ignore_ascii_case(b"kernel panic");

@@ -36,7 +36,11 @@ pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], 
         Part::Opens | Part::Announces => {
             let both_traps = class.is_trap() && new.is_trap() && builder.report.registers.is_empty();
             let slab = class == Class::SlabCorruption && new == Class::Warning && words::has(text, b"mm/slub.c");
-            slab && !builder.has_crash_stack() || near && (builder.announced || both_traps || class == new)
+            let told = found.captures.dec("cpu").or_else(|| words::dec_after(text, b"on CPU "));
+            let told = told.or_else(|| words::dec_after(text, b"{ "));
+            let elsewhere = class.is_stall() && builder.report.cpu.zip(told).is_some_and(|(here, there)| here != there);
+            slab && !builder.has_crash_stack()
+                || near && (builder.announced || both_traps || class == new && !elsewhere)
         }
     };
     if !takes || open.orphan {

@@ -277,9 +277,21 @@ impl Recogniser {
                 return Some(Role::Belongs);
             }
         }
+        let said = at.filter(|at| is_text_of(&self.open[*at].builder, &found, position));
+        let said = said.map(|at| self.open.remove(at).builder.report);
+        let at = if said.is_some() { None } else { at };
         let mut builder = linux::open(&found, text, position);
         self.linux = true;
         self.begin(&mut builder, line, at, position);
+        if let Some(said) = said {
+            // It was no report: its number is free when it was the last.
+            if said.number + 1 == self.number {
+                self.number = said.number;
+                builder.report.number = said.number;
+            }
+            builder.report.first = said.first;
+            builder.note(said.message);
+        }
         let class = builder.report.class;
         self.push(Open { builder, reader: Reader::Linux, orphan: false });
         Some(Role::Opens(class))
@@ -408,6 +420,17 @@ impl Recogniser {
         self.links.new_boot();
         self.cut = None;
     }
+}
+
+/// Whether what is open is only the text that a warning prints between the cut mark and its first line.
+fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, position: LogPosition) -> bool {
+    let report = &builder.report;
+    let behind_the_mark = report.first.line < report.last.line && report.last.line + 1 == position.line;
+    found.head.class == Class::Warning
+        && found.head.title == "WARNING in {function}"
+        && behind_the_mark
+        && !builder.has_stack()
+        && report.registers.is_empty()
 }
 
 /// A line of signs by which reports begin.

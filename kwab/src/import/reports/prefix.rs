@@ -5,6 +5,10 @@
 
 use super::words::{dec, has};
 
+/// Bytes before a time stamp that may be a supervisor's label, and bytes of the stamp.
+const LONGEST_LABEL: usize = 48;
+const LONGEST_STAMP: usize = 32;
+
 /// How many nested transports are taken off.
 const ROUNDS: usize = 8;
 
@@ -75,7 +79,19 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         Some(b'(') => android(trimmed),
         _ => None,
     };
-    found.unwrap_or(text)
+    found.or_else(|| before_stamp(trimmed)).unwrap_or(text)
+}
+
+/// What a supervisor writes before a line, one or two words: `guest-3 [   12.345678] text`, `[node/uart0] [ 12.345] `.
+/// Only a time stamp of a kernel behind it tells it from text.
+fn before_stamp(text: &[u8]) -> Option<&[u8]> {
+    let near = &text[..text.len().min(LONGEST_LABEL)];
+    let at = memchr::memmem::find(near, b" [").map(|at| at + 1)?;
+    let words = text[..at].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    let stamped = &text[at..text.len().min(at + LONGEST_STAMP)];
+    let end = memchr::memchr(b']', stamped)?;
+    let (_, after) = seconds(stamped[1..end].trim_ascii())?;
+    (after.is_empty() && words.count() <= 2).then_some(&text[at..])
 }
 
 /// `[   12.345678]`, `[ T12]`, `[ C1]`, `[Wed Nov  6 12:13:14 2024]`, `[2024-11-06T12:13:14.1Z]`, `[12:13:14]`.
@@ -99,12 +115,21 @@ fn bracket<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>
                 *ns = ns.or(Some(value));
                 return known.then_some(rest);
             }
-            is_clock(inner).then_some(rest)
+            (is_clock(inner) || is_count(inner, rest)).then_some(rest)
         }
         b'A'..=b'Z' => (is_day(inner) && has(inner, b":")).then_some(rest),
         b'p' => (inner.starts_with(b"pid:") && has(inner, b",cpu")).then_some(rest),
         _ => None,
     }
+}
+
+/// `[  240.]` of kernels without a finer clock, `[383411]` in seconds (FreeBSD), `[0000a3f8] <err>` in ticks (Zephyr).
+/// Shorter numbers count frames.
+fn is_count(inner: &[u8], rest: &[u8]) -> bool {
+    let digits = inner.strip_suffix(b".").unwrap_or(inner);
+    let decimal = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let ticks = inner.len() == 8 && inner.iter().all(u8::is_ascii_hexdigit) && rest.starts_with(b"<");
+    decimal && (digits.len() < inner.len() || digits.len() >= 3) || ticks
 }
 
 /// `12.345678` in nanoseconds, and what follows.
@@ -150,9 +175,13 @@ fn quote(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// `2024-11-06T12:13:14.123+01:00 host kernel: `, `2024-11-06T12:13:14.1234567Z `, `12:13:14 `.
+/// `2024-11-06T12:13:14.123+01:00 host kernel: `, `2024-11-06T12:13:14.1234567Z `, `12:13:14 `; `12.345678] ` of a line
+/// whose bracket was lost.
 fn stamp(text: &[u8]) -> Option<&[u8]> {
-    let mut end = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
+    if let Some((_, rest)) = seconds(text) {
+        return rest.strip_prefix(b"] ");
+    }
+    let mut end = text.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
     let mut word = &text[..end];
     // `2024-11-06 12:13:14`: the day and the time are two words.
     if word.len() == 10 && word.iter().filter(|byte| matches!(byte, b'-' | b'/')).count() == 2 {
@@ -164,8 +193,18 @@ fn stamp(text: &[u8]) -> Option<&[u8]> {
         return None;
     }
     let rest = text.get(end..)?;
+    if let Some(columns) = rest.strip_prefix(b"\t") {
+        return of_kernel(columns);
+    }
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
     Some(host(rest).unwrap_or(rest))
+}
+
+/// The last of the columns `severity`, `process`, `text` of an exported log, if the kernel wrote it.
+fn of_kernel(columns: &[u8]) -> Option<&[u8]> {
+    let mut columns = columns.splitn(3, |byte| *byte == b'\t');
+    let (_, process, text) = (columns.next()?, columns.next()?, columns.next()?);
+    (process == b"kernel").then(|| text.strip_suffix(b"\t").unwrap_or(text))
 }
 
 /// `Nov  6 12:13:14 host kernel: `, also with a year or fractions of seconds.
@@ -284,6 +323,14 @@ mod tests {
             "vm_1  | [   12.345678] BUG: bad",
             "{\"PRIORITY\":\"4\",\"MESSAGE\":\"BUG: bad\",\"_TRANSPORT\":\"kernel\"}",
             "MESSAGE=BUG: bad",
+            "guest-3 [   12.345678] BUG: bad",
+            "[node/uart0] [   12.345678] BUG: bad",
+            "ttyS1: guest [   12.345678][    C0] BUG: bad",
+            "[   12.] BUG: bad",
+            "[383411] BUG: bad",
+            "[0000a3f8] <3>BUG: bad",
+            "12.345678] BUG: bad",
+            "2024-11-06T12:13:14\tNotice\tkernel\tBUG: bad\t",
         ] {
             assert_eq!(stripped(line).0, "BUG: bad", "{line}");
         }
@@ -301,6 +348,9 @@ mod tests {
     fn text_that_only_looks_like_a_transport_stays() {
         for line in [">ffff888100000000: fb fb", "[<ffffffff81000000>] foo+0x1/0x2", "[inline]", "12 monkeys", "<TASK>"]
         {
+            assert_eq!(stripped(line).0, line);
+        }
+        for line in ["[12] foo+0x1/0x2", "a b c [   12.345678] x", "foo [bar]", "1.5 seconds", "at [0x12] foo"] {
             assert_eq!(stripped(line).0, line);
         }
     }

@@ -91,7 +91,7 @@ fn location(printed: &FrameRow, ctx: &Context<'_, '_>) -> Option<Location> {
     let told = crate::text::console::location(printed.symbol.as_bytes())?;
     let module = printed.place.as_deref().and_then(|place| place.strip_prefix('[')?.strip_suffix(']'));
     let function = PrintedFunction::new(std::str::from_utf8(told.symbol).ok()?, told.size, module)?;
-    let probe = if printed.index == 0 { Probe::Exact } else { Probe::Return };
+    let probe = if ctx.death.is_instruction(printed.index, told.symbol) { Probe::Exact } else { Probe::Return };
     Some(ctx.symbols.resolve_printed(&function, told.offset, probe)).filter(|found| !found.frames.is_empty())
 }
 

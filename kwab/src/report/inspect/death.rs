@@ -47,7 +47,7 @@ pub(super) fn headline(dump: &Dump, death: Option<&Death>) -> String {
         return format!("nothing died (live dump){message}");
     }
     if death.is_of_kernel() {
-        let kind = death.kind.and_then(CauseKind::name).unwrap_or("death");
+        let kind = death.kind_name();
         let cpu = death.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
         let running = match (&death.comm, death.pid) {
             (Some(comm), Some(pid)) => format!(", running {}[{pid}]", text(comm)),

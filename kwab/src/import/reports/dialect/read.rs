@@ -24,6 +24,10 @@ pub fn open(
     said(&mut builder, captures);
     let given = captures.text("message").is_some_and(|message| message.trim_matches(':').len() > 1);
     generic::message(&mut builder, line, given);
+    // A report that lost its head begins with one of its frames.
+    if captures.get("symbol").is_some() {
+        builder.frame(frame_of(captures), position);
+    }
     builder
 }
 
@@ -94,6 +98,10 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
             return apply(*what, builder, &captures, trimmed, position);
         }
         return Took::Yes;
+    }
+    // A report of which nothing is known yet, such as a backtrace before its panic, waits for the line that says more.
+    if builder.report.class == Class::Unknown && all.opens(trimmed).is_some_and(|(opening, _)| opening.stage) {
+        return Took::No;
     }
     if builder.wants_message && generic::wanted_message(builder, trimmed) {
         return Took::Yes;

@@ -2,7 +2,7 @@
 
 use super::super::build::{Builder, Took};
 use super::super::decode;
-use super::super::report::{Access, AccessKind, Code};
+use super::super::report::{Access, AccessKind, Arch, Code};
 use super::super::words::{after, between, dec, dec_after, has, hex, hex_after, task, text};
 
 /// Reads such a line.
@@ -229,7 +229,7 @@ fn fault(builder: &mut Builder, line: &[u8]) -> bool {
         if let Some(cause) = hex_after(line, b"cause: ") {
             explain(builder, cause, decode::scause(cause));
         }
-        builder.report.arch = Some(super::super::report::Arch::Riscv64);
+        builder.report.arch = Some(Arch::Riscv64);
         if let Some(found) = super::super::registers::line(line) {
             builder.registers(found);
         }
@@ -252,6 +252,8 @@ fn fault(builder: &mut Builder, line: &[u8]) -> bool {
     for mark in marks {
         if let Some(value) = line.strip_prefix(mark).and_then(hex) {
             if mark.starts_with(b"Faulting") {
+                // Linux prints this line on Power only.
+                builder.report.arch = builder.report.arch.or(Some(Arch::Powerpc));
                 builder.report.ip = builder.report.ip.or(Some(value.0));
             } else {
                 builder.report.fault_address = builder.report.fault_address.or(Some(value.0));

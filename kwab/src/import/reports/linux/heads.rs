@@ -312,6 +312,7 @@ pub const HEADS: &[Head] = &[
             "rcu: INFO: rcu_{kind:sym} detected stall",
             "INFO: rcu_{kind:sym} self-detected stall on CPU {{ {cpu:dec}",
             "INFO: rcu_{kind:sym} self-detected stall",
+            "INFO: rcu_{kind:sym} detected stall on CPU {cpu:dec}",
             "INFO: rcu_{kind:sym} detected stall",
             "INFO: rcu_{kind:sym} detected {} stall",
             "INFO: rcu_{kind:sym} self-detected expedited stall",

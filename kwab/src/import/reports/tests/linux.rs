@@ -250,3 +250,31 @@ fn healthy_lines_give_no_report() {
         assert!(reports(line).is_empty(), "{line}: {:#?}", reports(line));
     }
 }
+
+/// Shape: WARN with a text (lib/bug.c, kernel/panic.c): the text stands between the mark and `WARNING:`.
+#[test]
+fn the_text_of_a_warning_is_not_a_report_of_its_own() {
+    let report = only(
+        "------------[ cut here ]------------\n\
+         General protection fault in a copy of demo\n\
+         WARNING: CPU: 2 PID: 140 at demo/copy.c:12 demo_copy+0x4d/0x60\n\
+         CPU: 2 PID: 140 Comm: demo:1 Not tainted 6.5.0 #1\n\
+         Call Trace:\n demo_copy+0x4d/0x60\n demo_write+0x20/0x40\n---[ end trace 0000000000000000 ]---\n",
+    );
+    assert_eq!((report.class, report.headline.as_str()), (Class::Warning, "WARNING in demo_copy"));
+    assert_eq!((report.cpu, report.comm.as_deref(), report.number), (Some(2), Some("demo:1"), 1));
+    assert_eq!(report.first.line, 1);
+    assert!(report.notes.iter().any(|note| note.contains("a copy of demo")), "{:?}", report.notes);
+}
+
+#[test]
+fn stalls_of_two_processors_are_two_reports() {
+    let found = reports(
+        "[ 3511.510903] INFO: rcu_demo_state detected stall on CPU 0 (t=105060 jiffies)\n\
+         [ 5911.420208] INFO: rcu_demo_state detected stall on CPU 1 (t=15000 jiffies)\n\
+         [ 5911.520208] INFO: rcu_demo_state detected stall on CPU 1 (t=15100 jiffies)\n\
+         [12711.540104] INFO: rcu_demo_state detected stalls on CPUs/tasks: { 2} (detected by 7, t=15002 jiffies)\n",
+    );
+    let cpus: Vec<_> = found.iter().map(|report| report.cpu).collect();
+    assert_eq!(cpus, [Some(0), Some(1), Some(2)]);
+}

@@ -146,3 +146,99 @@ fn programs_that_speak_of_faults_are_not_crashes() {
         assert!(reports(line).is_empty(), "{line}");
     }
 }
+
+/// Shape: sys/ddb/db_command.c (scripts), sys/amd64/amd64/db_trace.c.
+#[test]
+fn a_session_of_freebsd_s_debugger_is_a_panic() {
+    let report = only(
+        "db:0:kdb.enter.default>  show pcpu\n\
+         cpuid        = 3\n\
+         curthread    = 0xfffff80001959000: pid 11 tid 100003 critnest 3 \"demo: cpu3\"\n\
+         db:0:kdb.enter.default>  bt\n\
+         Tracing pid 11 tid 100003 td 0xfffff80001959000\n\
+         kdb_enter() at kdb_enter+0x33/frame 0xfffffe001d71a000\n\
+         panic() at panic+0x43/frame 0xfffffe001d71a010\n\
+         demo_lookup() at demo_lookup+0x46/frame 0xfffffe001d71a020\n",
+    );
+    assert_eq!((report.class, report.headline.as_str()), (Class::Panic, "panic in demo_lookup"));
+    assert_eq!((report.cpu, report.pid, report.comm.as_deref()), (Some(3), Some(11), Some("demo: cpu3")));
+}
+
+/// Shape: sys/arm64/arm64/db_trace.c of FreeBSD 11: the callee, where it was called, and its registers below.
+#[test]
+fn frames_of_older_freebsd_name_the_callee() {
+    let report = only(
+        "panic: demo length\n\
+         KDB: stack backtrace:\n\
+         vpanic() at kassert_panic+0x164\n\
+         \t pc = 0xffffff8000153000  lr = 0xffffff8000153004\n\
+         \t sp = 0xffffff80685b2000  fp = 0xffffff80685b2010\n\
+         \n\
+         demo_decode() at demo_run+0x30\n\
+         \t pc = 0xffffff8000153004  lr = 0xffffff80003cd000\n",
+    );
+    assert_eq!(report.function.as_deref(), Some("demo_decode"));
+}
+
+/// Shape: xen/arch/x86/traps.c: what kind of address each frame is, and static functions with their file.
+#[test]
+fn xen_s_trace_before_its_panic_belongs_to_it() {
+    let report = only(
+        "(XEN) Xen call trace:\n\
+         (XEN)    [<ffff82d0403a5000>] R demo.c#demo_prepare+0x288/0x390\n\
+         (XEN)    [<ffff82d0403a6000>] S demo_init+0x19/0x3c0\n\
+         (XEN) \n\
+         (XEN) ****************************************\n\
+         (XEN) Panic on CPU 2:\n\
+         (XEN) Xen BUG at demo/init.c:1386\n\
+         (XEN) ****************************************\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Bug, Some("demo_prepare")));
+    assert_eq!((report.cpu, report.source.as_ref().map(|source| source.1)), (Some(2), Some(1386)));
+    assert_eq!(report.stacks[0].frames.len(), 2);
+}
+
+/// Shape: sys/amd64/amd64/db_trace.c (db_nextframe); the lines before the stack are lost.
+#[test]
+fn a_stack_without_its_report_is_a_death() {
+    let report = only(
+        "demo_populate() at demo_populate+0x140/frame 0xfffffe034d000000\n\
+         vm_fault() at vm_fault+0x75/frame 0xfffffe034d000010\n\
+         calltrap() at calltrap+0x8/frame 0xfffffe034d000020\n\
+         --- trap 0xc, rip = 0x820000000, rsp = 0x7fff00000000, rbp = 0x7fff00000010 ---\n\
+         Uptime: 23h38m34s\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Oops, Some("demo_populate")));
+    assert_eq!(report.stacks[0].frames.len(), 3);
+}
+
+/// Shape: kgdb(1) of FreeBSD, `bt` over a core.
+#[test]
+fn a_debugger_s_backtrace_of_a_panic_is_a_death() {
+    let report = only(
+        "#0  doadump (textdump=1) at pcpu.h:228\n\
+         #1  0xffffffff80600000 in kern_reboot (howto=260) at /usr/src/sys/kern/kern_shutdown.c:415\n\
+         #2  0xffffffff80600010 in vpanic (fmt=<value optimized out>) at /usr/src/sys/kern/kern_shutdown.c:811\n\
+         #3  0xffffffff80600020 in demo_take (c=0xfffff80000000000, opts=0) at /usr/src/sys/kern/demo.c:294\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Panic, Some("demo_take")));
+}
+
+/// Shape: sys/vm/vm_fault.c prints it before its panic.
+#[test]
+fn a_fault_on_a_nofault_entry_is_a_page_fault() {
+    let report = only("vm_fault_lookup: fault on nofault entry addr: 0xfffffff021600000\nvpanic+0x131\npanic+0x43\n");
+    assert_eq!((report.class, report.fault_address), (Class::PageFault, Some(0xffff_fff0_2160_0000)));
+}
+
+/// Shape: xen/arch/x86/traps.c: the registers are printed for every kind of death, and CR2 is only one of a page fault.
+#[test]
+fn a_register_dump_of_xen_is_no_page_fault() {
+    let report = only(
+        "(XEN) ----[ Xen-4.17.2  x86_64  debug=n  Not tainted ]----\n\
+         (XEN) CPU:    0\n\
+         (XEN) RIP:    e008:[<ffff82d040200000>] demo.c#demo_free+0x65/0xd0\n\
+         (XEN) cr3: 000000091e000000   cr2: 00000000bf200000\n",
+    );
+    assert_eq!((report.function.as_deref(), report.fault_address), (Some("demo_free"), None));
+}
