@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use linux_abi::flags::process;
-use linux_abi::syscalls::{ArgKind, ResultKind};
+use linux_abi::syscalls::{ArgKind, ResultKind, Traits};
 
-use super::calls::{IN_MEMORY, NOISE, OWN_SIGNALS};
+use super::calls::OWN_SIGNALS;
 use super::names::Names;
 use super::operand::{Answer, Same};
 use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
@@ -288,7 +288,7 @@ impl<'t> Runs<'t> {
                 _ => here.same(there, arg.kind),
             };
             if same == Same::No {
-                let is_answer = matches!(arg.kind, ArgKind::Ptr) && IN_MEMORY.contains(&good.name.as_str());
+                let is_answer = matches!(arg.kind, ArgKind::Ptr) && good.has(Traits::FILLS_MEMORY);
                 let kind = if is_answer { DivergenceKind::Memory } else { DivergenceKind::Argument };
                 return Some((kind, Some(arg.name)));
             }
@@ -395,7 +395,7 @@ impl<'t> Runs<'t> {
         let alike = &self.alike[first.before.0][..first.before.1];
         report.before = alike[alike.len().saturating_sub(BEFORE)..].iter().map(|call| call.line()).collect();
         if !divergence.is_of_kernel() {
-            let suspects = alike.iter().rev().filter(|call| IN_MEMORY.contains(&call.name.as_str()));
+            let suspects = alike.iter().rev().filter(|call| call.has(Traits::FILLS_MEMORY));
             report.suspects = suspects.take(SUSPECTS).map(|call| call.line()).collect();
         }
         report.first = Some(divergence);
@@ -527,7 +527,7 @@ impl TraceRow {
 
     fn is_noise(&self) -> bool {
         self.call().is_some_and(|call| {
-            NOISE.contains(&call.name.as_str()) && !matches!(call.answer, Answer::Error(_)) || call.name == "futex"
+            call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_)) || call.name == "futex"
         })
     }
 
