@@ -6,7 +6,8 @@
 //! program may have asked for what it got.
 
 use kwab_format::record::{Cause, SyscallRecord, TaskState};
-use linux_abi::{Errno, syscalls};
+use linux_abi::Errno;
+use linux_abi::syscalls::{self, Syscall, Traits};
 
 use super::context::Context;
 use super::keepers::{self, Promise};
@@ -16,24 +17,6 @@ use super::trail::Decider;
 use crate::model::Located;
 use crate::model::call::{self, Call};
 
-/// Calls that change what a program may access from their first argument on, for as many bytes as their second says.
-const RANGES: &[&str] = &["mprotect", "munmap", "madvise"];
-/// Calls that make what a thread then waits on by a descriptor.
-const MAKES: &[&str] = &[
-    "pipe",
-    "pipe2",
-    "socketpair",
-    "accept",
-    "accept4",
-    "eventfd2",
-    "timerfd_create",
-    "signalfd4",
-    "inotify_init1",
-    "pidfd_open",
-    "mq_open",
-];
-/// Calls that wait for something behind a descriptor.
-const WAITS: &[&str] = &["read", "readv", "recvfrom", "recvmsg", "poll", "ppoll", "epoll_wait", "epoll_pwait"];
 /// Errors that programs provoke all the time.
 const USUAL: &[Errno] = &[Errno::EAGAIN, Errno::EINTR, Errno::EINPROGRESS, Errno::ECHILD, Errno::ENOENT, Errno::ENOTTY];
 /// Calls before the end among which a failed one is looked for.
@@ -86,7 +69,7 @@ fn subject(ctx: &Context<'_, '_>) -> Option<u32> {
     let last: Vec<u32> = last.collect();
     let waits = |pid: &u32| {
         let waiter = ctx.case.syscalls.iter().rev().find(|row| row.pid == Some(*pid) && row.result.is_none());
-        waiter.is_some_and(|row| !matches!(name(row), Some("wait4" | "waitid")))
+        waiter.is_some_and(|row| !has(row, Traits::AWAITS_CHILD))
     };
     let mut asleep = asleep.filter_map(|task| task.pid).filter(|pid| last.contains(pid) && waits(pid));
     asleep.next_back().filter(|_| ctx.is_hang())
@@ -113,10 +96,10 @@ fn mapped(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<
 fn touches(row: &SyscallRecord<'_>, addr: u64) -> bool {
     let Some(result) = row.result.filter(|result| Errno::from_result(*result).is_none()) else { return false };
     let (start, size) = (row.args()[0].unwrap_or(0), row.args()[1].unwrap_or(0));
-    match name(row) {
+    match known(row).map(|call| call.name) {
         Some("mmap") => addr.checked_sub(result.cast_unsigned()).is_some_and(|skip| skip < size.max(1)),
         Some("brk") => addr.abs_diff(result.cast_unsigned()) < HEAP,
-        Some(name) if RANGES.contains(&name) => start <= addr && addr - start < size.max(1),
+        _ if has(row, Traits::CHANGES_RANGE) => start <= addr && addr - start < size.max(1),
         _ => false,
     }
 }
@@ -136,9 +119,9 @@ fn failed(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<
 
 /// The call that made what a thread waits on.
 fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
-    own.iter().rev().find(|row| row.result.is_none() && name(row).is_some_and(|name| WAITS.contains(&name)))?;
+    own.iter().rev().find(|row| row.result.is_none() && has(row, Traits::READS_SOURCE))?;
     let makes = |row: &&&Located<SyscallRecord<'_>>| {
-        row.result.is_some_and(|result| result >= 0) && name(row).is_some_and(|name| MAKES.contains(&name))
+        row.result.is_some_and(|result| result >= 0) && has(row, Traits::MAKES_SOURCE)
     };
     let row = own.iter().rev().find(makes)?;
     let parts = reach::parts(ctx.symbols, row.nr?);
@@ -146,8 +129,12 @@ fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<St
     Some(if parts.is_empty() { said } else { format!("{said}, which is made of {}", parts.join(", ")) })
 }
 
-fn name(row: &SyscallRecord<'_>) -> Option<&'static str> {
-    syscalls::by_number(u64::try_from(row.nr?).ok()?).map(|call| call.name)
+fn known(row: &SyscallRecord<'_>) -> Option<&'static Syscall> {
+    syscalls::by_number(u64::try_from(row.nr?).ok()?)
+}
+
+fn has(row: &SyscallRecord<'_>, property: Traits) -> bool {
+    known(row).is_some_and(|call| call.traits.has(property))
 }
 
 fn said(row: &SyscallRecord<'_>) -> String {

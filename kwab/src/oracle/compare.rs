@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use linux_abi::flags::process;
-use linux_abi::syscalls::{ArgKind, ResultKind};
+use linux_abi::syscalls::{ArgKind, ResultKind, Traits};
 
-use super::calls::{IN_MEMORY, NOISE, OWN_SIGNALS};
+use super::killed::{killed_from_outside, last_before_a_signal};
 use super::names::Names;
 use super::operand::{Answer, Same};
 use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
@@ -55,7 +55,7 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
         bad.1.root(report.program.as_deref()).or_else(|| bad.1.root(base(report.program.as_deref()?).as_deref()));
     let Some(other) = other else { return report };
     let mut runs = Runs::new(good.1, bad.1);
-    runs.queue.push_back(Pair::new("1".into(), &root.0.rows[root.1..], &other.0.rows[other.1..]));
+    runs.queue.push_back(Pair::new("1".into(), root, other));
     while let Some(pair) = runs.queue.pop_front() {
         runs.threads(pair);
     }
@@ -104,27 +104,15 @@ struct Pair<'t> {
 }
 
 impl<'t> Pair<'t> {
-    fn new(label: String, good: &'t [TraceRow], bad: &'t [TraceRow]) -> Self {
+    /// Two threads, each from one of its rows on.
+    fn new(label: String, good: (&'t Thread, usize), bad: (&'t Thread, usize)) -> Self {
+        let killer = |(thread, _): (&'t Thread, usize)| killed_from_outside(thread.tid, &thread.rows);
+        let killed = killer(good).is_some_and(|name| killer(bad) == Some(name));
+        let (good, bad) = (&good.0.rows[good.1..], &bad.0.rows[bad.1..]);
         let dying = last_before_a_signal(good).zip(last_before_a_signal(bad));
-        let killed = killed_from_outside(good).is_some_and(|name| killed_from_outside(bad) == Some(name));
         // What a child inherits is bound again where it is used first: a copy for each would be too much.
         Self { label, good, bad, fds: Names::default(), dying, killed }
     }
-}
-
-/// The last call of a thread that a signal ended.
-fn last_before_a_signal(rows: &[TraceRow]) -> Option<usize> {
-    let last = rows.iter().rev().find(|row| !matches!(row.what, What::Signal { .. }))?;
-    matches!(last.what, What::End(Ended::Signal(_))).then_some(())?;
-    rows.iter().rev().find(|row| row.call().is_some()).map(|row| row.at)
-}
-
-/// The signal that ended a thread, unless it is one that a thread brings on itself.
-fn killed_from_outside(rows: &[TraceRow]) -> Option<&str> {
-    rows.iter().rev().find_map(|row| match &row.what {
-        What::End(Ended::Signal(name)) if !OWN_SIGNALS.contains(&name.as_str()) => Some(name.as_str()),
-        _ => None,
-    })
 }
 
 /// A row beside the other, or alone.
@@ -200,7 +188,7 @@ impl<'t> Runs<'t> {
                     if let Some((here, there)) = child {
                         children += 1;
                         let label = labelled(&pair.label, children);
-                        self.queue.push_back(Pair::new(label, &here.rows, &there.rows));
+                        self.queue.push_back(Pair::new(label, (here, 0), (there, 0)));
                     }
                 }
                 (left, right)
@@ -288,7 +276,7 @@ impl<'t> Runs<'t> {
                 _ => here.same(there, arg.kind),
             };
             if same == Same::No {
-                let is_answer = matches!(arg.kind, ArgKind::Ptr) && IN_MEMORY.contains(&good.name.as_str());
+                let is_answer = matches!(arg.kind, ArgKind::Ptr) && good.has(Traits::FILLS_MEMORY);
                 let kind = if is_answer { DivergenceKind::Memory } else { DivergenceKind::Argument };
                 return Some((kind, Some(arg.name)));
             }
@@ -395,7 +383,7 @@ impl<'t> Runs<'t> {
         let alike = &self.alike[first.before.0][..first.before.1];
         report.before = alike[alike.len().saturating_sub(BEFORE)..].iter().map(|call| call.line()).collect();
         if !divergence.is_of_kernel() {
-            let suspects = alike.iter().rev().filter(|call| IN_MEMORY.contains(&call.name.as_str()));
+            let suspects = alike.iter().rev().filter(|call| call.has(Traits::FILLS_MEMORY));
             report.suspects = suspects.take(SUSPECTS).map(|call| call.line()).collect();
         }
         report.first = Some(divergence);
@@ -527,7 +515,7 @@ impl TraceRow {
 
     fn is_noise(&self) -> bool {
         self.call().is_some_and(|call| {
-            NOISE.contains(&call.name.as_str()) && !matches!(call.answer, Answer::Error(_)) || call.name == "futex"
+            call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_)) || call.name == "futex"
         })
     }
 

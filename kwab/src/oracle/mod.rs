@@ -17,6 +17,7 @@
 
 mod calls;
 mod compare;
+mod killed;
 mod names;
 mod operand;
 mod recorded;

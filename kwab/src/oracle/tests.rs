@@ -154,6 +154,32 @@ fn how_far_a_process_came_before_another_one_killed_it_depends_on_time() {
 }
 
 #[test]
+fn what_a_process_did_before_it_killed_itself_does_not_depend_on_time() {
+    let run = |pid: u32, calls: &str, sends: &str| {
+        let calls = format!("7 getppid() = 1\n{calls}7 {sends}\n7 --- SIGTERM ---\n");
+        format!("{START}{calls}7 +++ killed by SIGTERM +++\n")
+            .replace("7 ", &format!("{pid} "))
+            .replace("(7,", &format!("({pid},"))
+    };
+    let open = "7 open(\"/x\", O_RDONLY) = 3\n";
+    let told = |good: &str, bad: &str| {
+        let opened = |report: OracleReport| report.first.iter().chain(&report.later).any(|found| found.name == "open");
+        (opened(both(good, bad)), opened(both(bad, good)))
+    };
+    for (good, bad) in
+        [("tkill(7, SIGTERM) = 0", "kill(7, SIGTERM) = 0"), ("kill(0, SIGTERM) = 0", "tgkill(7, 7, SIGTERM) = ?")]
+    {
+        assert_eq!(told(&run(7, "", good), &run(30, open, bad)), (true, true), "{good} {bad}");
+    }
+    // An earlier signal of the same kind that a handler took did not end it; nor one to another process.
+    let handled = |calls: &str| {
+        let first = "7 kill(7, SIGTERM) = 0\n7 --- SIGTERM ---\n7 rt_sigreturn({mask=[]}) = 0\n";
+        format!("{START}{first}7 kill(9, SIGTERM) = 0\n{calls}7 +++ killed by SIGTERM +++\n")
+    };
+    assert_eq!(told(&handled(""), &handled(open)), (false, false));
+}
+
+#[test]
 fn a_recording_is_compared_with_strace_where_both_show_something() {
     let rows = |mode: u64, result: i64| {
         [

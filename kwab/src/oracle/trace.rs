@@ -33,6 +33,8 @@ pub struct Trace {
 /// A thread of the run.
 #[derive(Clone, Debug)]
 pub(super) struct Thread {
+    /// Its number; 0 where the trace does not say it.
+    pub tid: u32,
     /// Its rows in the order in which they ended.
     pub rows: Vec<TraceRow>,
 }
@@ -96,7 +98,7 @@ impl Trace {
     pub(super) fn push(&mut self, tid: u32, at: usize, what: What) {
         let at_thread = *self.index.entry(tid).or_insert(self.threads.len());
         if at_thread == self.threads.len() {
-            self.threads.push(Thread { rows: Vec::new() });
+            self.threads.push(Thread { tid, rows: Vec::new() });
         }
         self.threads[at_thread].rows.push(TraceRow { at, what });
     }

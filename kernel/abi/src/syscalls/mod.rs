@@ -7,8 +7,10 @@
 use crate::flags::FlagSet;
 
 mod table;
+mod traits;
 
 pub use table::{TABLE, nr};
+pub use traits::Traits;
 
 /// What an argument register holds.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +94,8 @@ pub struct Syscall {
     pub args: &'static [Arg],
     /// What comes back.
     pub result: ResultKind,
+    /// What else it does.
+    pub traits: Traits,
 }
 
 /// The first number after the gap 335..=423, which x86_64 leaves empty to share numbers with other architectures.

@@ -1,101 +1,14 @@
 //! Calls that failed before a thread began to wait for ever: the one that should have set up its wake-up.
 
 use kwab_format::record::{SyscallRecord, Task};
-use linux_abi::{Errno, syscalls};
+use linux_abi::Errno;
+use linux_abi::syscalls::{self, Syscall, Traits};
 
 use crate::analysis::context::Context;
 use crate::analysis::quote::text;
 use crate::analysis::reach;
 use crate::model::call::{self, Call};
 use crate::model::{Located, RecordRef};
-
-/// Calls that wait, and the calls that ask for what they wait for.
-const SET_UP: &[(&[&str], &[&str])] = &[
-    (
-        &["pause", "rt_sigsuspend", "rt_sigtimedwait"],
-        &[
-            "setitimer",
-            "alarm",
-            "timer_create",
-            "timer_settime",
-            "kill",
-            "tkill",
-            "tgkill",
-            "rt_sigqueueinfo",
-            "rt_tgsigqueueinfo",
-            "pidfd_send_signal",
-            "rt_sigaction",
-            "rt_sigprocmask",
-            "fcntl",
-            "mq_notify",
-            "fork",
-            "vfork",
-            "clone",
-            "clone3",
-        ],
-    ),
-    (
-        &[
-            "read",
-            "readv",
-            "pread64",
-            "recvfrom",
-            "recvmsg",
-            "recvmmsg",
-            "accept",
-            "accept4",
-            "poll",
-            "ppoll",
-            "select",
-            "pselect6",
-            "epoll_wait",
-            "epoll_pwait",
-            "epoll_pwait2",
-            "mq_timedreceive",
-            "msgrcv",
-            "semop",
-            "semtimedop",
-            "splice",
-            "flock",
-            "connect",
-        ],
-        &[
-            "write",
-            "writev",
-            "pwrite64",
-            "sendto",
-            "sendmsg",
-            "sendmmsg",
-            "connect",
-            "bind",
-            "listen",
-            "shutdown",
-            "close",
-            "timerfd_settime",
-            "epoll_ctl",
-            "dup2",
-            "dup3",
-            "fcntl",
-            "mq_timedsend",
-            "msgsnd",
-            "semop",
-            "semctl",
-            "kill",
-            "tkill",
-            "tgkill",
-            "pidfd_send_signal",
-            "signalfd4",
-            "splice",
-            "flock",
-            "fork",
-            "vfork",
-            "clone",
-            "clone3",
-        ],
-    ),
-    (&["futex"], &["futex", "clone", "clone3", "mmap", "mprotect", "set_tid_address", "set_robust_list"]),
-    (&["wait4", "waitid"], &["kill", "tkill", "tgkill", "pidfd_send_signal", "ptrace"]),
-];
 
 /// Errors that only say that something is not there yet.
 const PASSING: &[Errno] = &[Errno::EAGAIN, Errno::EINTR, Errno::EINPROGRESS, Errno::ECHILD];
@@ -116,10 +29,13 @@ pub(super) struct Failed {
 /// its children or their other children.
 pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed> {
     let reason = text(sleeper.wait_reason);
-    let (_, set_up) = SET_UP.iter().find(|(waits, _)| waits.contains(&reason.as_str()))?;
+    let waits = syscalls::by_name(&reason)?.traits;
+    let (_, set_up) = Traits::WAITS.into_iter().find(|(kind, _)| waits.has(*kind))?;
     let failures = || {
         let rows = ctx.case.syscalls.iter().rev();
-        rows.filter_map(|row| Some((row, error_of(row).filter(|_| set_up.contains(&name_of(row).unwrap_or("")))?)))
+        rows.filter_map(|row| {
+            Some((row, error_of(row).filter(|_| known(row).is_some_and(|call| call.traits.has(set_up)))?))
+        })
     };
     let own = failures().find(|(row, _)| row.pid == sleeper.pid);
     let (row, errno) = own.or_else(|| failures().find(|(row, _)| is_related(ctx, sleeper, row.pid)))?;
@@ -136,9 +52,8 @@ pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed
     })
 }
 
-fn name_of(row: &SyscallRecord<'_>) -> Option<&'static str> {
-    let nr = u64::try_from(row.nr?).ok()?;
-    syscalls::by_number(nr).map(|call| call.name)
+fn known(row: &SyscallRecord<'_>) -> Option<&'static Syscall> {
+    syscalls::by_number(u64::try_from(row.nr?).ok()?)
 }
 
 fn error_of(row: &SyscallRecord<'_>) -> Option<Errno> {
