@@ -346,12 +346,38 @@ pub(crate) struct List {
     /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
-    /// Do not cut rows at the width of the terminal.
+    /// Do not cut rows at the width of the terminal, and name every dump of large groups.
     #[arg(short, long)]
     pub wide: bool,
-    /// List only the dumps that match, for example: cause:null cpu:1 pid>5 text.
+    /// List only the dumps that match, for example: cause:null score>80 cpu:1 pid>5 text.
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
+    /// What the groups are ordered by.
+    #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
+    pub sort: Sort,
+    /// Group by symptom only: read what each dump says of itself, without triage.
+    #[arg(long)]
+    pub quick: bool,
+}
+
+/// What `kwab list` orders its groups by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Sort {
+    /// How many deaths they are, the most frequent first.
+    #[default]
+    Count,
+    /// How well the conclusion is supported, the best first.
+    Score,
+    /// When they happened first.
+    First,
+    /// When they happened last, the latest first.
+    Last,
+    /// The rule and its claim.
+    Finding,
+    /// The function or location.
+    Place,
+    /// The process that died or ran.
+    Process,
 }
 
 /// Arguments of `kwab cat`.

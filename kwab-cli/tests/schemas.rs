@@ -57,7 +57,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         keeps("import", 1, &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
         keeps("inspect", 3, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
         keeps("check", 1, &run(folder.path(), &["check", &dump, "--json"]).stdout);
-        keeps("list", 2, &run(folder.path(), &["list", ".", "--json"]).stdout);
+        keeps("list", 3, &run(folder.path(), &["list", ".", "--json"]).stdout);
         keeps("salvage", 1, &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
         for analysis in ["triage", "audit-vm", "verify-pages"] {
             keeps(analysis, 3, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);

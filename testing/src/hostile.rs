@@ -20,7 +20,7 @@ use kwab::analysis::{audit, triage};
 use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
 use kwab::import::{Options, import, import_channel};
 use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
-use kwab::report::catalogue::entry;
+use kwab::report::catalogue::judge;
 use kwab::report::{check, compare, inspect, salvage};
 use kwab::symbols::Symbols;
 
@@ -43,10 +43,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "check", run: |bytes| with_file(bytes, |mut file| drop(check::check(&mut file, "x"))) },
     Command { name: "inspect", run: |bytes| with_file(bytes, |file| inspect_depth(file, Depth::Digest)) },
     Command { name: "inspect of everything", run: |bytes| with_file(bytes, |file| inspect_depth(file, Depth::All)) },
-    Command {
-        name: "list",
-        run: |bytes| with_file(bytes, |file| drop(entry(&Dump::load(file, Depth::Catalogue), "x"))),
-    },
+    Command { name: "list", run: |bytes| with_file(bytes, |file| drop(judge(&Dump::load(file, Depth::Rules), "x"))) },
     Command { name: "compare", run: |bytes| with_file(bytes, compare_with_itself) },
     Command { name: "triage", run: |bytes| with_dump(bytes, analyse) },
     Command { name: "audit-vm", run: |bytes| with_dump(bytes, |dump| drop(audit::audit(&dump.case()))) },

@@ -1,7 +1,7 @@
-//! `kwab list PATH… [--filter TERMS] [--json] [--wide]`
+//! `kwab list PATH… [--filter TERMS] [--sort ORDER] [--quick] [--json] [--wide]`
 //!
-//! A catalogue of dumps: time, kind, cause, location, signature, damage; dumps of the same crash together, the most
-//! frequent first. Directories are searched for files that end in `.kwab`.
+//! A catalogue of dumps: what triage concludes, how sure it is, where, who, when, damage; dumps of the same bug
+//! together, the most frequent first. Directories are searched for files that end in `.kwab`.
 //! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be
 //! read; the others are listed all the same.
 
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump, DumpsOf};
-use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, entry, unreadable};
+use kwab::model::{Depth, Dump, DumpFile, DumpsOf};
+use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, Order, entry, judge, unreadable};
 use kwab::report::filter::Filter;
 
-use crate::cli::{Color, List};
+use crate::cli::{Color, List, Sort};
 use crate::failure::{DAMAGED, FAILED, say, shown};
 use crate::output::{self, Style};
 use crate::render;
@@ -25,14 +25,14 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     for path in &arguments.paths {
         if path.is_dir() {
             for found in dumps_in(path) {
-                read(&found, &mut entries);
+                read(&found, arguments.quick, &mut entries);
             }
             continue;
         }
         // A file that was named must be a dump; one that was found may be anything.
         for dump in super::open_all(path) {
             match dump {
-                Ok(file) => entries.push(entry(&Dump::load(file, Depth::Catalogue), &shown(path))),
+                Ok(file) => entries.push(entry_of(file, arguments.quick, &shown(path))),
                 Err(error) => {
                     say(&error);
                     readable = false;
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }
     entries.retain(|entry| filter.holds(entry));
     let sound = entries.iter().all(|entry| entry.sound);
-    let catalogue = Catalogue::of(entries);
+    let catalogue = Catalogue::of(entries, order(arguments.sort));
     if arguments.json {
         output::json(&catalogue)?;
     } else {
@@ -56,6 +56,26 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }))
 }
 
+const fn order(sort: Sort) -> Order {
+    match sort {
+        Sort::Count => Order::Count,
+        Sort::Score => Order::Score,
+        Sort::First => Order::First,
+        Sort::Last => Order::Last,
+        Sort::Finding => Order::Finding,
+        Sort::Place => Order::Place,
+        Sort::Process => Order::Process,
+    }
+}
+
+/// What a dump is about: what it says of itself, and unless it has to be quick what triage concludes.
+fn entry_of(file: DumpFile, quick: bool, name: &str) -> CatalogueEntry {
+    if quick {
+        return entry(&Dump::load(file, Depth::Catalogue), name);
+    }
+    judge(&Dump::load(file, Depth::Rules), name)
+}
+
 fn dumps_in(folder: &Path) -> Vec<PathBuf> {
     let all = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let dumps = all.filter(|found| found.file_type().is_file());
@@ -63,11 +83,11 @@ fn dumps_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The entries of all dumps of a file that was found.
-fn read(path: &Path, entries: &mut Vec<CatalogueEntry>) {
+fn read(path: &Path, quick: bool, entries: &mut Vec<CatalogueEntry>) {
     let name = shown(path);
     match DumpsOf::open(path) {
         Ok(dumps) => entries.extend(dumps.map(|dump| match dump {
-            Ok(file) => entry(&Dump::load(file, Depth::Catalogue), &name),
+            Ok(file) => entry_of(file, quick, &name),
             Err(error) => unreadable(&name, &error.to_string()),
         })),
         Err(error) => entries.push(unreadable(&name, &error.to_string())),

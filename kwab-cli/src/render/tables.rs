@@ -65,10 +65,15 @@ pub(crate) fn capture(report: &CaptureReport) -> String {
     out
 }
 
+/// Dumps of a group that are named unless the list is wide.
+const NAMED: usize = 8;
+/// Where what is below the first line of a group begins.
+const INDENT: usize = 6;
+
 /// Renders the list of dumps as a table.
 pub(crate) fn list(catalogue: &Catalogue, style: Style) -> String {
     let mut out = String::new();
-    let head = format!("{:>4}  {:<9}  {:<12}  {}", "n", "signature", "first", "what and where");
+    let head = format!("{:>4}  {:>5}  {:<12}  {}", "n", "score", "rule", "what, where, who and when");
     let _ = writeln!(out, "{}", paint(style, Tone::Head, &cut(&head, style.width)));
     for group in &catalogue.groups {
         out.push_str(&rows(group, style));
@@ -81,24 +86,82 @@ pub(crate) fn list(catalogue: &Catalogue, style: Style) -> String {
 
 fn rows(group: &Group, style: Style) -> String {
     let Some(first) = group.dumps.first() else { return String::new() };
-    let signature = match first.kind.as_str() {
-        "recording" | "unreadable" => "–",
-        _ => group.signature.as_str(),
+    let likely = group.finding.as_ref();
+    let score = likely.map_or("–".to_string(), |found| format!("{:.2}", found.score));
+    let rule = likely.map_or("–", |found| found.about.as_deref().unwrap_or(&found.rule));
+    let what = match (likely, first.kind.as_str()) {
+        (Some(found), _) => found.claim.as_str(),
+        (None, "recording") if group.count > 1 => "recordings without a crash",
+        (None, "unreadable") if group.count > 1 => "files that are not dumps",
+        (None, _) => first.cause.as_str(),
     };
-    let line = format!("{:>4}  {:<9}  {:<12}  {}", group.dumps.len(), signature, time(first), first.cause);
+    let line = format!("{:>4}  {score:>5}  {rule:<12}  {}", group.count, plain::line(what));
     let mut out = format!("{}\n", cut(&line, style.width));
-    for dump in &group.dumps {
-        let number = dump.dump.map_or(String::new(), |number| format!(", dump {number}"));
-        let mut line = format!("{:33}{}{number}", "", dump.file);
-        if !dump.sound && dump.kind != "unreadable" {
-            let _ = write!(line, "  ⚠ {}", count(dump.defects.max(1) as u64, "defect", "defects"));
-        }
-        if dump.kind != "unreadable" && dump.cause != first.cause {
-            let _ = write!(line, "  {}", dump.victim);
-        }
+    let mut dim = |indent: usize, text: &str| {
+        let line = format!("{:indent$}{text}", "");
         let _ = writeln!(out, "{}", paint(style, Tone::Dim, &cut(&line, style.width)));
+    };
+    if first.kind != "unreadable" {
+        if likely.is_some() && first.kind != "recording" {
+            dim(INDENT, &plain::line(&first.cause));
+        }
+        dim(INDENT, &who_and_when(group, first));
+    }
+    let most = if style.width == usize::MAX { usize::MAX } else { NAMED };
+    for dump in group.dumps.iter().take(most) {
+        dim(INDENT + 2, &name_of(dump, first));
+    }
+    if let Some(more @ 1..) = group.dumps.len().checked_sub(most) {
+        dim(INDENT + 2, &format!("… and {} (--wide names all)", count(more as u64, "more", "more")));
     }
     out
+}
+
+/// Where it was, in which process, when, and the names of the symptom.
+fn who_and_when(group: &Group, first: &CatalogueEntry) -> String {
+    let mut facts: Vec<String> = Vec::new();
+    let mut add = |fact: String| {
+        if !fact.is_empty() {
+            facts.push(fact);
+        }
+    };
+    // What an audit finds lies elsewhere than where the dump was taken.
+    if group.finding.as_ref().is_none_or(|found| found.function.is_some() || found.about.is_none()) {
+        add(plain::line(group.place()).into_owned());
+    }
+    add(plain::line(&first.process).into_owned());
+    let last = group.dumps.last().filter(|_| group.count > 1).map(time);
+    add(match last.filter(|last| *last != time(first)) {
+        Some(last) => format!("{} to {last}", time(first)),
+        None => time(first),
+    });
+    if !matches!(first.kind.as_str(), "recording" | "lost") {
+        add(match group.signatures.len() {
+            0 | 1 => first.signature.clone(),
+            several => format!("{several} signatures"),
+        });
+    }
+    facts.join(" · ")
+}
+
+/// A dump of a group: its file, its damage, and what it says otherwise than the first.
+fn name_of(dump: &CatalogueEntry, first: &CatalogueEntry) -> String {
+    let number = dump.dump.map_or(String::new(), |number| format!(", dump {number}"));
+    let mut line = format!("{}{number}", plain::line(&dump.file));
+    if dump.kind == "unreadable" {
+        let _ = write!(line, "  {}", plain::line(&dump.cause));
+        return line;
+    }
+    if !dump.sound {
+        let _ = write!(line, "  ⚠ {}", count(dump.defects.max(1) as u64, "defect", "defects"));
+    }
+    if dump.source != first.source {
+        let _ = write!(line, "  {}", if dump.source == "log" { "from a log" } else { "from the kernel" });
+    }
+    if dump.process != first.process {
+        let _ = write!(line, "  {}", plain::line(&dump.process));
+    }
+    line
 }
 
 /// When it happened: by the wall clock, else since boot.

@@ -54,7 +54,7 @@ pub struct Triage {
 /// Claims below this score are noise.
 pub const LEAST: f64 = 0.15;
 /// Claims from this score on are likelier than not.
-const LIKELY: f64 = 0.5;
+pub const LIKELY: f64 = 0.5;
 /// Rules about a bad value, whose trail is part of their evidence.
 const FOLLOWED: &[&str] = &[
     "NULL",

@@ -171,6 +171,8 @@ impl Keeper {
                 _ => Fate::Dropped,
             },
             ProcessFork::KIND | ProcessExec::KIND | LogChunk::KIND => Fate::Dropped,
+            // Lists of dumps, which judge each, say what a dump was made from.
+            Source::KIND => Fate::Kept,
             kind if decoded_size(kind).is_some() => Fate::Kept,
             _ => Fate::Dropped,
         }

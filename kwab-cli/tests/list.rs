@@ -1,0 +1,96 @@
+//! `kwab list`: dumps of one bug together, by what triage concludes of each.
+
+mod common;
+
+use common::{folder, kwab, run, stdout_of, text};
+
+/// The committed dumps, of which seven were asked for with the same key.
+fn dumps() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../testing/dumps").to_string()
+}
+
+/// The groups of a list of the committed dumps: the rule (or what its claim is about) and the files' names.
+fn groups(arguments: &[&str]) -> Vec<(Option<String>, Vec<String>)> {
+    let folder = folder();
+    let dumps = dumps();
+    let arguments: Vec<&str> = ["list", &dumps, "--json"].into_iter().chain(arguments.iter().copied()).collect();
+    let listed: serde_json::Value = serde_json::from_str(&stdout_of(folder.path(), &arguments)).expect("JSON");
+    let name = |entry: &serde_json::Value| {
+        let file = entry["file"].as_str().expect("a path");
+        file.rsplit('/').next().expect("a name").trim_end_matches(".kwab").to_string()
+    };
+    let groups = listed["groups"].as_array().expect("groups").iter().map(|group| {
+        let found = &group["finding"];
+        let rule = found["about"].as_str().or(found["rule"].as_str()).map(str::to_string);
+        (rule, group["dumps"].as_array().expect("dumps").iter().map(name).collect())
+    });
+    groups.collect()
+}
+
+#[test]
+fn bugs_that_look_alike_are_groups_of_their_own_and_the_quick_list_cannot_tell_them_apart() {
+    let judged = groups(&[]);
+    for (rule, file) in [
+        ("VM-ELF", "elf-protection"),
+        ("VM-SHARE", "fork-shares"),
+        ("LEAK", "references-kept"),
+        ("TLB", "tlb-shootdown"),
+        ("DELIBERATE", "clean"),
+    ] {
+        assert!(judged.contains(&(Some(rule.to_string()), vec![file.to_string()])), "{rule}: {judged:?}");
+    }
+    let quick = groups(&["--quick"]);
+    assert!(quick.iter().all(|(rule, _)| rule.is_none()), "{quick:?}");
+    let sysrq = quick.iter().find(|(_, files)| files.contains(&"clean".to_string())).expect("it is listed");
+    for file in ["elf-protection", "fork-shares", "references-kept", "tlb-shootdown"] {
+        assert!(sysrq.1.contains(&file.to_string()), "{sysrq:?}");
+    }
+}
+
+#[test]
+fn the_filter_finds_what_triage_says_and_how_sure_it_is() {
+    assert_eq!(groups(&["--filter", "cause:null"]), [(Some("NULL".to_string()), vec!["null-dereference".to_string()])]);
+    assert_eq!(groups(&["--filter", "rule=tlb"]), [(Some("TLB".to_string()), vec!["tlb-shootdown".to_string()])]);
+    let sure = groups(&["--filter", "score>=95 process:exam"]);
+    let rules: Vec<_> = sure.iter().filter_map(|(rule, _)| rule.as_deref()).collect();
+    assert_eq!(rules, ["DEADLOCK", "DELIBERATE", "STACK"]);
+}
+
+#[test]
+fn groups_come_in_the_order_that_is_asked_for() {
+    let first = |sort: &str| groups(&["--sort", sort]).swap_remove(0).1.swap_remove(0);
+    assert_eq!(groups(&[])[0].1, ["cache-freed", "uncounted-frames"]);
+    assert_eq!(first("score"), "stack-overflow");
+    assert_eq!(first("first"), "clean");
+    assert_eq!(first("last"), "user-pointer");
+    assert_eq!(first("process"), "cache-freed");
+    let folder = folder();
+    let refused = run(folder.path(), &["list", &dumps(), "--sort", "size"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_large_group_names_eight_dumps_and_says_how_to_see_the_others() {
+    let folder = folder();
+    let dump = format!("{}/clean.kwab", dumps());
+    for number in 0..12 {
+        std::fs::copy(&dump, folder.path().join(format!("copy-{number:02}.kwab"))).expect("copied");
+    }
+    let named = |text: &str| text.lines().filter(|line| line.contains("copy-")).count();
+    let listed = stdout_of(folder.path(), &["list", "."]);
+    assert_eq!(named(&listed), 8, "{listed}");
+    assert!(
+        listed.contains("… and 4 more (--wide names all)") && listed.contains("  12   0.95  DELIBERATE"),
+        "{listed}"
+    );
+    assert_eq!(named(&stdout_of(folder.path(), &["list", ".", "--wide"])), 12);
+}
+
+#[test]
+fn rows_stay_within_eighty_columns_and_a_wide_list_cuts_nothing() {
+    let folder = folder();
+    let listed = stdout_of(folder.path(), &["list", &dumps()]);
+    assert!(listed.lines().all(|line| line.chars().count() <= 80), "{listed}");
+    let wide = kwab(folder.path()).args(["list", &dumps(), "--wide"]).output().expect("runs");
+    assert!(!text(&wide.stdout).lines().any(|line| line.ends_with('…')), "{}", text(&wide.stdout));
+}
