@@ -22,6 +22,8 @@ struct Known {
     found: Found,
     /// What each of its dumps says; absent until the file has been read.
     entries: Option<Vec<Arc<CatalogueEntry>>>,
+    /// Whether they say what triage concludes.
+    judged: bool,
     /// The scan that saw it last.
     seen: u64,
     /// Whether it has to be read once it stays as it is.
@@ -142,10 +144,10 @@ impl Catalogue {
         self.generation
     }
 
-    /// Whether everything has been found and read.
+    /// Whether everything has been found, read and judged.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.scans > 0 && !self.scanning && self.known.values().all(|known| known.entries.is_some())
+        self.scans > 0 && !self.scanning && self.known.values().all(|known| known.judged)
     }
 
     /// The dumps and logs that were found.
@@ -200,7 +202,9 @@ impl Catalogue {
                     if first_scan {
                         read.push(found.path.clone());
                     }
-                    self.known.insert(found.path.clone(), Known { found, entries: None, seen, stale: !first_scan });
+                    let path = found.path.clone();
+                    let known = Known { found, entries: None, judged: false, seen, stale: !first_scan };
+                    self.known.insert(path, known);
                     self.dirty = true;
                 }
             }
@@ -220,11 +224,12 @@ impl Catalogue {
         jobs.collect()
     }
 
-    /// Takes what dumps say.
-    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Vec<CatalogueEntry>)>) {
+    /// Takes what dumps say, and with `judged` what triage concludes.
+    pub(super) fn entries(&mut self, entries: Vec<(PathBuf, Vec<CatalogueEntry>)>, judged: bool) {
         for (path, entries) in entries {
             if let Some(known) = self.known.get_mut(&path) {
                 known.entries = Some(entries.into_iter().map(Arc::new).collect());
+                known.judged = judged;
                 self.dirty = true;
             }
         }
@@ -353,6 +358,17 @@ mod tests {
         assert!(catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true).is_empty());
         assert_eq!(catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true).len(), 1);
         assert!(catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true).is_empty());
+    }
+
+    #[test]
+    fn the_list_is_complete_once_every_dump_is_judged_and_not_when_it_is_only_read() {
+        let mut catalogue = Catalogue::new(Vec::new());
+        let said = || vec![(PathBuf::from("a"), vec![kwab::report::catalogue::unreadable("a", "")])];
+        catalogue.found(vec![dump("a")], Vec::new(), true);
+        catalogue.entries(said(), false);
+        assert!(!catalogue.is_complete());
+        catalogue.entries(said(), true);
+        assert!(catalogue.is_complete());
     }
 
     #[test]

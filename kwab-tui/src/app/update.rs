@@ -202,8 +202,8 @@ impl App {
                 let jobs = workspace.catalogue_mut().found(dumps, logs, done);
                 return jobs.into_iter().map(Effect::Job).collect();
             }
-            Message::Entries { generation, entries } if generation == workspace.catalogue().generation() => {
-                workspace.catalogue_mut().entries(entries);
+            Message::Entries { generation, entries, judged } if generation == workspace.catalogue().generation() => {
+                workspace.catalogue_mut().entries(entries, judged);
             }
             Message::Progress { generation, what, done, total } if workspace.session().is_current(generation) => {
                 self.status.advance(what, done, total);

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
-use kwab::report::catalogue::{CatalogueEntry, entry, unreadable};
+use kwab::report::catalogue::{CatalogueEntry, entry, judge, unreadable};
 
-use super::{Found, Generations, Message};
+use super::{Found, Generations, Job, Message};
 
 /// Files told at once, so that the first are seen while the rest is looked for; the first time fewer.
 const AT_ONCE: usize = 512;
@@ -41,27 +41,46 @@ pub(super) fn scan(generation: u64, paths: &[PathBuf], current: &Generations, se
     send(Message::Found { generation, dumps, logs, done: true });
 }
 
-/// Reads the catalogue entries of dumps.
-pub(super) fn read(generation: u64, files: &[PathBuf], current: &Generations, send: &mut dyn FnMut(Message)) {
+/// Reads what dumps say about themselves; what follows from it is the next job.
+pub(super) fn read(generation: u64, files: Vec<PathBuf>, current: &Generations, send: &mut dyn FnMut(Message)) -> Job {
+    let quick = |file: DumpFile, name: &str| entry(&Dump::load(file, Depth::Catalogue), name);
+    tell(generation, &files, false, quick, current, send);
+    Job::Judge { generation, files }
+}
+
+/// Reads the dumps whole, and says what triage concludes from each.
+pub(super) fn judged(generation: u64, files: &[PathBuf], current: &Generations, send: &mut dyn FnMut(Message)) {
+    let whole = |file: DumpFile, name: &str| judge(&Dump::load(file, Depth::Rules), name);
+    tell(generation, files, true, whole, current, send);
+}
+
+fn tell(
+    generation: u64,
+    files: &[PathBuf],
+    judged: bool,
+    said: fn(DumpFile, &str) -> CatalogueEntry,
+    current: &Generations,
+    send: &mut dyn FnMut(Message),
+) {
     let mut entries = Vec::new();
     for file in files {
         if !current.is_catalogue(generation) {
             return;
         }
-        entries.push((file.clone(), entries_of(file)));
+        entries.push((file.clone(), entries_of(file, said)));
     }
-    send(Message::Entries { generation, entries });
+    send(Message::Entries { generation, entries, judged });
 }
 
-/// What the dumps of a file say about themselves; damage and files that are not dumps are entries too.
-fn entries_of(path: &Path) -> Vec<CatalogueEntry> {
+/// What `said` makes of the dumps of a file; damage and files that are not dumps are entries too.
+fn entries_of(path: &Path, said: fn(DumpFile, &str) -> CatalogueEntry) -> Vec<CatalogueEntry> {
     let name = path.display().to_string();
-    let said = |dump: Result<DumpFile, OpenError>| match dump {
-        Ok(file) => entry(&Dump::load(file, Depth::Catalogue), &name),
+    let told = |dump: Result<DumpFile, OpenError>| match dump {
+        Ok(file) => said(file, &name),
         Err(error) => unreadable(&name, &error.to_string()),
     };
     match DumpsOf::open(path) {
-        Ok(dumps) => dumps.map(said).collect(),
-        Err(error) => vec![said(Err(error))],
+        Ok(dumps) => dumps.map(told).collect(),
+        Err(error) => vec![told(Err(error))],
     }
 }

@@ -53,6 +53,13 @@ pub enum Job {
         /// The dumps to read the heads of.
         files: Vec<PathBuf>,
     },
+    /// Conclude from each dump what the list says of it.
+    Judge {
+        /// For which catalogue.
+        generation: u64,
+        /// The dumps to judge.
+        files: Vec<PathBuf>,
+    },
     /// Open a crash and conclude.
     Open {
         /// For which crash.
@@ -178,6 +185,8 @@ pub enum Message {
         generation: u64,
         /// Each file, and what its dumps say.
         entries: Vec<(PathBuf, Vec<CatalogueEntry>)>,
+        /// Whether they say what triage concludes too.
+        judged: bool,
     },
     /// What a crash is about, before anything is concluded.
     Head {
@@ -275,7 +284,9 @@ pub struct Generations {
 impl Generations {
     fn wanted(&self, job: &Job) -> bool {
         match job {
-            Job::Scan { generation, .. } | Job::Read { generation, .. } => self.is_catalogue(*generation),
+            Job::Scan { generation, .. } | Job::Read { generation, .. } | Job::Judge { generation, .. } => {
+                self.is_catalogue(*generation)
+            }
             Job::Open { generation, .. }
             | Job::Index { generation, .. }
             | Job::Conclude { generation, .. }
@@ -305,7 +316,8 @@ pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -
     }
     match job {
         Job::Scan { generation, paths } => catalogue::scan(generation, &paths, current, send),
-        Job::Read { generation, files } => catalogue::read(generation, &files, current, send),
+        Job::Read { generation, files } => return vec![catalogue::read(generation, files, current, send)],
+        Job::Judge { generation, files } => catalogue::judged(generation, &files, current, send),
         Job::Open { generation, path, sources } => return crash::open(generation, path, &sources, current, send),
         Job::Index { generation, path, report } => crash::index(generation, &path, &report, current, send),
         Job::Conclude { generation, path, sources, whole } => {
@@ -395,7 +407,7 @@ impl Pool {
 
 fn push(queue: &(Mutex<VecDeque<Job>>, Condvar), job: Job) {
     let mut jobs = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
-    if matches!(job, Job::Read { .. }) {
+    if matches!(job, Job::Read { .. } | Job::Judge { .. }) {
         jobs.push_back(job);
     } else {
         jobs.push_front(job);

@@ -1,9 +1,8 @@
-//! Every dump under the given paths: those of the same crash together, damaged ones with what is wrong, logs to import.
+//! Every dump under the given paths: those of the same bug together, damaged ones with what is wrong, logs to import.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kwab::report::catalogue::{CatalogueEntry, FIELDS};
+use kwab::report::catalogue::{Arranged, CatalogueEntry, FIELDS, Finding, Rank, arrange};
 use kwab::report::filter::{FieldValue, Fields as _};
 
 use super::{Column, Key, Link, Look, Row, Target, View, text};
@@ -16,7 +15,7 @@ pub struct CatalogueView {
     items: Vec<Item>,
     dumps: Vec<Listed>,
     logs: Vec<String>,
-    groups: Vec<Vec<usize>>,
+    groups: Vec<Arranged>,
     grouped: bool,
     scanning: bool,
 }
@@ -34,11 +33,13 @@ pub struct Listed {
 enum Item {
     Group(usize),
     Dump(usize),
+    /// A dump under the heading of its group.
+    Member(usize),
     Log(usize),
 }
 
 impl CatalogueView {
-    /// Lays out what was found; `grouped` puts dumps of the same crash together, the most frequent first.
+    /// Lays out what was found; `grouped` puts dumps of the same bug together, the most frequent first.
     #[must_use]
     pub fn new(dumps: Vec<Listed>, logs: Vec<String>, grouped: bool, scanning: bool) -> Self {
         let mut view = Self { items: Vec::new(), dumps, logs, groups: Vec::new(), grouped, scanning };
@@ -52,37 +53,32 @@ impl CatalogueView {
     }
 
     fn group(&mut self) {
-        let mut groups: BTreeMap<(u8, &str), Vec<usize>> = BTreeMap::new();
-        for (index, dump) in self.dumps.iter().enumerate() {
-            let key = match &dump.entry {
-                None => (3, ""),
-                Some(entry) if entry.kind == "unreadable" => (2, ""),
-                Some(entry) if entry.kind == "recording" => (1, ""),
-                Some(entry) => (0, entry.signature.as_str()),
-            };
-            groups.entry(key).or_default().push(index);
-        }
-        let mut groups: Vec<(u8, Vec<usize>)> = groups.into_iter().map(|((rank, _), dumps)| (rank, dumps)).collect();
-        groups.sort_by_key(|(rank, dumps)| (*rank, std::cmp::Reverse(dumps.len())));
-        for (_, dumps) in &mut groups {
-            dumps.sort_by_key(|index| time_key(&self.dumps[*index]));
-        }
-        for (rank, dumps) in groups {
-            // One dump alone, and dumps that have not been read, need no heading.
-            if dumps.len() > 1 && rank < 3 {
-                self.items.push(Item::Group(self.groups.len()));
+        let known = self.dumps.iter().enumerate().filter_map(|(index, dump)| Some((index, dump.entry.as_deref()?)));
+        let (indices, entries): (Vec<usize>, Vec<&CatalogueEntry>) = known.unzip();
+        let mut groups = arrange(&entries);
+        for group in &mut groups {
+            let members = group.members.iter().filter_map(|member| indices.get(*member).copied());
+            group.members = members.collect();
+            // One dump alone needs no heading.
+            match group.members.as_slice() {
+                [alone] => self.items.push(Item::Dump(*alone)),
+                members => {
+                    self.items.push(Item::Group(self.groups.len()));
+                    self.items.extend(members.iter().copied().map(Item::Member));
+                }
             }
-            self.items.extend(dumps.iter().copied().map(Item::Dump));
-            self.groups.push(dumps);
+            self.groups.push(group.clone());
         }
+        let unread = self.dumps.iter().enumerate().filter(|(_, dump)| dump.entry.is_none());
+        self.items.extend(unread.map(|(index, _)| Item::Dump(index)));
     }
 
     /// The path of the dump of a row.
     #[must_use]
     pub fn path(&self, index: usize) -> Option<&str> {
         match self.items.get(index)? {
-            Item::Dump(dump) => Some(&self.dumps.get(*dump)?.path),
-            Item::Group(group) => Some(&self.dumps.get(*self.groups.get(*group)?.first()?)?.path),
+            Item::Dump(dump) | Item::Member(dump) => Some(&self.dumps.get(*dump)?.path),
+            Item::Group(group) => Some(&self.dumps.get(*self.groups.get(*group)?.members.first()?)?.path),
             Item::Log(_) => None,
         }
     }
@@ -98,39 +94,42 @@ impl CatalogueView {
 
     fn entry(&self, index: usize) -> Option<&CatalogueEntry> {
         match self.items.get(index)? {
-            Item::Dump(dump) => self.dumps.get(*dump)?.entry.as_deref(),
-            Item::Group(group) => self.dumps.get(*self.groups.get(*group)?.first()?)?.entry.as_deref(),
+            Item::Dump(dump) | Item::Member(dump) => self.dumps.get(*dump)?.entry.as_deref(),
+            Item::Group(group) => self.dumps.get(*self.groups.get(*group)?.members.first()?)?.entry.as_deref(),
             Item::Log(_) => None,
         }
     }
 
     fn group_row(&self, group: usize) -> Row {
-        let dumps = &self.groups[group];
-        let first = self.dumps[dumps[0]].entry.as_deref();
-        let last = dumps.last().and_then(|last| self.dumps[*last].entry.as_deref());
-        let died = first.is_some_and(|entry| !matches!(entry.kind.as_str(), "recording" | "unreadable"));
-        let what = first.map_or(String::new(), |entry| match entry.kind.as_str() {
-            "recording" => "recordings without a crash".to_string(),
-            "unreadable" => "files that are not dumps".to_string(),
-            _ => entry.cause.clone(),
-        });
+        let Arranged { rank, finding, count, members } = &self.groups[group];
+        let entry = |member: Option<&usize>| self.dumps.get(*member?)?.entry.as_deref();
+        let (first, last) = (entry(members.first()), entry(members.last()));
+        let what = match (rank, finding) {
+            (_, Some(found)) => found.claim.clone(),
+            (Rank::Recording, None) => "recordings without a crash".to_string(),
+            (Rank::Unreadable, None) => "files that are not dumps".to_string(),
+            (Rank::Crash, None) => first.map_or(String::new(), |entry| entry.cause.clone()),
+        };
         let cells = [
-            if dumps.len() < 10_000 { dumps.len().to_string() } else { format!("{}k", dumps.len() / 1000) },
-            first.filter(|_| died).map_or("–".to_string(), |entry| entry.signature.clone()),
+            if *count < 10_000 { count.to_string() } else { format!("{}k", count / 1000) },
+            score(finding.as_ref()),
+            rule(finding.as_ref()).to_string(),
+            what,
+            first.map(|first| place(finding.as_ref(), first)).unwrap_or_default(),
+            first.map(|first| first.process.clone()).unwrap_or_default(),
             first.map(when).unwrap_or_default(),
             last.map(when).unwrap_or_default(),
-            what,
         ];
-        Row::of(Tone::Head, cells).tone(1, Tone::Code).tone(2, Tone::Dim).tone(3, Tone::Dim)
+        Row::of(Tone::Head, cells).tone(4, Tone::Code).tone(6, Tone::Dim).tone(7, Tone::Dim)
     }
 
-    fn dump_row(&self, dump: usize) -> Row {
+    /// The row of a dump; `alone` says what is concluded, which otherwise stands in the heading of its group.
+    fn dump_row(&self, dump: usize, alone: bool) -> Row {
         let Listed { path, entry } = &self.dumps[dump];
         let name = path.rsplit('/').next().unwrap_or(path).to_string();
         let Some(entry) = entry else {
-            let cells =
-                [String::new(), "…".to_string(), String::new(), String::new(), "not read yet".to_string(), name];
-            return Row::of(Tone::Dim, cells).tone(5, Tone::Plain);
+            let cells = ["", "…", "", "not read yet", "", "", "", ""].map(str::to_string);
+            return Row::of(Tone::Dim, cells.into_iter().chain([name])).tone(FILE, Tone::Plain);
         };
         let tone = match (entry.kind.as_str(), entry.sound) {
             ("unreadable", _) => Tone::Alarm,
@@ -143,22 +142,44 @@ impl CatalogueView {
             (_, false) => format!("⚠ {}", count(entry.defects.max(1), "defect", "defects")),
             _ => bytes(entry.bytes),
         };
-        let signature =
-            if entry.kind == "recording" || entry.kind == "unreadable" { "–" } else { entry.signature.as_str() };
-        let cells =
-            [String::new(), signature.to_string(), when(entry), String::new(), entry.cause.clone(), name, state];
-        Row::of(tone, cells).tone(1, Tone::Dim).tone(2, Tone::Dim).tone(5, Tone::Code)
+        let likely = likely(entry);
+        let cells = [
+            String::new(),
+            score(likely),
+            if alone { rule(likely).to_string() } else { String::new() },
+            likely.filter(|_| alone).map_or_else(|| entry.cause.clone(), |found| found.claim.clone()),
+            place(likely, entry),
+            entry.process.clone(),
+            when(entry),
+            String::new(),
+            name,
+            state,
+        ];
+        Row::of(tone, cells).tone(1, Tone::Dim).tone(2, Tone::Dim).tone(6, Tone::Dim).tone(FILE, Tone::Code)
     }
 }
 
-fn time_key(dump: &Listed) -> (Option<i64>, Option<u32>, Option<u64>, &str) {
-    let entry = dump.entry.as_deref();
-    (
-        entry.and_then(|entry| entry.wall_ns),
-        entry.and_then(|entry| entry.boot),
-        entry.and_then(|entry| entry.mono_ns),
-        &dump.path,
-    )
+/// What is concluded of a dump, when it is likelier than not.
+fn likely(entry: &CatalogueEntry) -> Option<&Finding> {
+    entry.finding.as_ref().filter(|found| found.is_likely())
+}
+
+fn score(finding: Option<&Finding>) -> String {
+    finding.map_or("–".to_string(), |found| format!("{:.2}", found.score))
+}
+
+/// The rule, or the one of the audit that it rests on.
+fn rule(finding: Option<&Finding>) -> &str {
+    finding.map_or("–", |found| found.about.as_deref().unwrap_or(&found.rule))
+}
+
+/// The function that a finding names; else the location of the death, unless an audit found the bug elsewhere.
+fn place(finding: Option<&Finding>, entry: &CatalogueEntry) -> String {
+    match finding {
+        Some(Finding { function: Some(function), .. }) => function.clone(),
+        Some(Finding { about: Some(_), .. }) => String::new(),
+        _ => entry.place.clone(),
+    }
 }
 
 /// When it happened: by the wall clock, else since boot.
@@ -174,13 +195,19 @@ fn when(entry: &CatalogueEntry) -> String {
     }
 }
 
+/// Index of the column of file names.
+const FILE: usize = 8;
+
 const COLUMNS: &[Column] = &[
     Column::number("n", 4, 2),
-    Column::new("signature", 9, 4),
-    Column::new("first", 9, 5),
-    Column::new("last", 9, 6),
+    Column::number("score", 5, 5),
+    Column::new("rule", 12, 4),
     Column::rest("what happened"),
-    Column::new("file", 26, 1),
+    Column::new("where", 24, 7),
+    Column::new("process", 14, 8),
+    Column::new("first", 9, 6),
+    Column::new("last", 9, 9),
+    Column::new("file", 24, 1),
     Column::new("", 11, 3),
 ];
 
@@ -196,12 +223,13 @@ impl View for CatalogueView {
     fn row(&self, index: usize, _look: &Look) -> Row {
         match self.items.get(index) {
             Some(Item::Group(group)) => self.group_row(*group),
-            Some(Item::Dump(dump)) => self.dump_row(*dump),
+            Some(Item::Dump(dump)) => self.dump_row(*dump, true),
+            Some(Item::Member(dump)) => self.dump_row(*dump, false),
             Some(Item::Log(log)) => {
                 let path = &self.logs[*log];
                 let name = path.rsplit('/').next().unwrap_or(path).to_string();
-                let cells = ["", "log", "", "", "a serial log: i makes dumps of it"].map(str::to_string);
-                Row::of(Tone::Dim, cells.into_iter().chain([name])).tone(4, Tone::Link)
+                let cells = ["", "", "log", "a serial log: i makes dumps of it", "", "", "", ""].map(str::to_string);
+                Row::of(Tone::Dim, cells.into_iter().chain([name])).tone(3, Tone::Link)
             }
             None => Row::default(),
         }
@@ -218,7 +246,7 @@ impl View for CatalogueView {
         if let Some(Item::Group(group)) = self.items.get(index) {
             lines.push(Line::of(
                 Tone::Care,
-                count(self.groups[*group].len(), "dump of this crash", "dumps of this crash"),
+                count(self.groups[*group].members.len(), "dump of this bug", "dumps of this bug"),
             ));
         }
         lines.extend(self.path(index).map(|path| Line::of(Tone::Code, path)));
@@ -226,6 +254,11 @@ impl View for CatalogueView {
             lines.push(Line::of(Tone::Dim, "is being read"));
             return lines;
         };
+        if let Some(found) = &entry.finding {
+            let proven = if found.proven { "proven" } else { "not proven" };
+            let text = format!("{:.2} {}, {proven}: {}", found.score, rule(Some(found)), found.claim);
+            lines.push(Line::of(if found.is_likely() { Tone::Head } else { Tone::Dim }, text));
+        }
         lines.push(Line::of(Tone::Head, entry.cause.clone()));
         let mut fact = |name: &str, value: &str| {
             if !value.is_empty() {
@@ -234,7 +267,8 @@ impl View for CatalogueView {
         };
         fact("kind", &entry.kind);
         fact("victim", &entry.victim);
-        fact("place", &entry.place);
+        fact("process", &entry.process);
+        fact("place", &place(likely(entry), entry));
         fact("signature", &entry.signature);
         fact("cpu", &entry.cpu.map(|cpu| cpu.to_string()).unwrap_or_default());
         fact("boot", &entry.boot.map(|boot| boot.to_string()).unwrap_or_default());
@@ -257,7 +291,8 @@ impl View for CatalogueView {
 
     fn find(&self, target: &Target) -> Option<usize> {
         let Target::Dump(wanted) = target else { return None };
-        let is = |item: &Item| matches!(item, Item::Dump(dump) if self.dumps[*dump].path == *wanted);
+        let is =
+            |item: &Item| matches!(item, Item::Dump(dump) | Item::Member(dump) if self.dumps[*dump].path == *wanted);
         self.items.iter().position(is)
     }
 
@@ -287,11 +322,14 @@ impl View for CatalogueView {
     fn key(&self, index: usize, column: usize) -> Option<Key> {
         let entry = self.entry(index)?;
         Some(match column {
-            1 => Key::Text(entry.signature.clone()),
-            2 | 3 => Key::Number(entry.wall_ns.and_then(|ns| u64::try_from(ns).ok()).or(entry.mono_ns).unwrap_or(0)),
-            4 => Key::Text(entry.cause.clone()),
-            5 => Key::Text(entry.file.clone()),
-            6 => Key::Number(entry.bytes),
+            1 => Key::Number(likely(entry).map_or(0, |found| (found.score * 1000.0) as u64)),
+            2 => Key::Text(rule(likely(entry)).to_string()),
+            3 => Key::Text(likely(entry).map_or_else(|| entry.cause.clone(), |found| found.claim.clone())),
+            4 => Key::Text(place(likely(entry), entry)),
+            5 => Key::Text(entry.process.clone()),
+            6 | 7 => Key::Number(entry.wall_ns.and_then(|ns| u64::try_from(ns).ok()).or(entry.mono_ns).unwrap_or(0)),
+            FILE => Key::Text(entry.file.clone()),
+            9 => Key::Number(entry.bytes),
             _ => Key::Number(index as u64),
         })
     }
@@ -322,16 +360,7 @@ impl View for CatalogueView {
             format!("{}, {}", count(self.dumps.len(), "dump", "dumps"), count(crashes, "crash", "crashes")),
         );
         if self.grouped {
-            let kinds = self
-                .groups
-                .iter()
-                .filter(|group| {
-                    self.dumps[group[0]]
-                        .entry
-                        .as_ref()
-                        .is_some_and(|entry| !matches!(entry.kind.as_str(), "recording" | "unreadable"))
-                })
-                .count();
+            let kinds = self.groups.iter().filter(|group| group.rank == Rank::Crash).count();
             line = line.and(Tone::Dim, format!(" of {}", count(kinds, "kind", "kinds")));
         }
         if damaged > 0 {
