@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{folder, log, run, stdout_of, text};
+use common::{folder, kwab, log, run, stdout_of, text};
 use serde_json::Value;
 
 /// Two boots: two programs die in the first, the kernel in the second; a quiet third boot follows.
@@ -159,4 +159,23 @@ fn a_dump_printed_in_armour_becomes_the_dump_with_the_log_around_it() {
     assert_eq!(half.status.code(), Some(3));
     let page = text(&half.stdout);
     assert!(page.contains("damaged: in the dump the kernel printed"), "{page}");
+}
+
+#[test]
+fn a_go_program_that_dies_before_the_kernel_does_is_not_the_crash() {
+    let folder = folder();
+    let program = "panic: assignment to entry in nil map\n\ngoroutine 1 [running]:\n\
+                   main.fill(0xc000010000)\n\t/src/demo/main.go:12 +0x1d\nmain.main()\n\t/src/demo/main.go:5 +0x20\n";
+    let kernel = "[   12.5] BUG: kernel NULL pointer dereference, address: 0000000000000018\n\
+                  [   12.5] #PF: supervisor read access in kernel mode\n\
+                  [   12.5] CPU: 1 PID: 77 Comm: demo Not tainted 6.1.0 #1\n\
+                  [   12.5] RIP: 0010:demo_read+0x1c/0x40 [demo]\n\
+                  [   12.5] Call Trace:\n[   12.5]  vfs_read+0x9f/0x1a0\n[   12.5] ---[ end trace 0 ]---\n";
+    std::fs::write(folder.path().join("both.log"), format!("{program}service exited\n{kernel}")).expect("written");
+    std::fs::write(folder.path().join("program.log"), format!("[    1.0] service starts\n{program}")).expect("written");
+    let judged = text(&kwab(folder.path()).args(["both.log"]).output().expect("runs").stdout).to_string();
+    assert!(judged.contains("demo_read") && !judged.contains("nil map"), "{judged}");
+    let out = kwab(folder.path()).args(["import", "program.log", "-o", "p.kwab"]).output().expect("runs");
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert!(stdout_of(folder.path(), &["inspect", "p.kwab"]).contains("no crash in this recording"));
 }

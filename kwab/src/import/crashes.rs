@@ -274,6 +274,10 @@ impl Follower {
     /// Gives the finished reports to the crash of the kernel.
     fn give_reports(&mut self) -> io::Result<()> {
         while let Some(report) = self.reported.next_report() {
+            if report.of_program {
+                self.segments.withdraw(report.first.line);
+                continue;
+            }
             if self.segments.kernel_crash().is_none() {
                 let position = LogPosition { offset: report.first.offset, line: report.first.line };
                 self.announce(Victim::Kernel, cause_kind(report.class, report.family == "linux"), position)?;

@@ -76,6 +76,12 @@ impl Segments {
         segment.crash.as_mut()
     }
 
+    /// Takes back the death of the kernel that the line `line` announced: it was a program's.
+    pub fn withdraw(&mut self, line: u64) {
+        let crash = &mut self.current.crash;
+        let _ = crash.take_if(|crash| crash.victim == Victim::Kernel && crash.position.line == line);
+    }
+
     /// The boot that the log is in.
     #[inline(always)]
     pub fn boot(&mut self) -> &mut BootFacts {

@@ -80,12 +80,37 @@ struct Open {
     reader: Reader,
     /// Opened by a task line alone: worth a report only with a stack.
     orphan: bool,
+    /// Opened by a line that programs print too: worth a report only with a kernel's evidence behind it.
+    weak: bool,
 }
+
+/// The fewest frames that make a stack of a line that is one frame itself.
+const WEAK_FRAMES: usize = 2;
 
 impl Open {
     /// Whether what was read is worth a report.
     fn is_report(&self) -> bool {
-        !self.orphan || self.builder.has_stack() || self.builder.report.location.is_some()
+        (!self.orphan || self.builder.has_stack() || self.builder.report.location.is_some())
+            && (!self.weak || self.has_evidence())
+    }
+
+    /// Whether a kernel printed more than the line that opened the report: a stack, registers, a processor, a position.
+    fn has_evidence(&self) -> bool {
+        let report = &self.builder.report;
+        let frames: usize = report.stacks.iter().map(|stack| stack.frames.len()).sum();
+        let says = report.cpu.is_some() || report.source.is_some() || !report.registers.is_empty();
+        says || frames >= WEAK_FRAMES
+    }
+
+    /// Whether the Go runtime of a program printed it: the traceback of a kernel in Go has the kernel's packages.
+    fn is_of_go_program(&self) -> bool {
+        let report = &self.builder.report;
+        let mut names =
+            report.stacks.iter().flat_map(|stack| &stack.frames).filter_map(|frame| frame.symbol.as_deref()).peekable();
+        let kernels = ["gvisor", "/sentry", "kernel", "biscuit"];
+        report.family == "go"
+            && names.peek().is_some()
+            && !names.any(|name| kernels.iter().any(|kernel| name.contains(kernel)))
     }
 }
 
@@ -243,7 +268,8 @@ impl Recogniser {
                 builder.ended |= took == Took::End;
                 builder.quiet = 0;
                 builder.report.last = position;
-                if open.orphan && !builder.has_stack() { Role::Console } else { Role::Belongs }
+                let bare = open.orphan && !open.builder.has_stack() || open.weak && !open.has_evidence();
+                if bare { Role::Console } else { Role::Belongs }
             }
         }
     }
@@ -293,7 +319,7 @@ impl Recogniser {
             builder.note(said.message);
         }
         let class = builder.report.class;
-        self.push(Open { builder, reader: Reader::Linux, orphan: false });
+        self.push(Open { builder, reader: Reader::Linux, orphan: false, weak: false });
         Some(Role::Opens(class))
     }
 
@@ -307,7 +333,7 @@ impl Recogniser {
             Some((opening, captures)) => (opening.clone(), Some(captures)),
             None => {
                 let (class, _) = deadly::deadly(text).filter(|(class, _)| !self.linux || *class == Class::Panic)?;
-                (dialect::Opening { row: usize::MAX, class, title: "{message}".into(), stage: true }, None)
+                (dialect::Opening { row: usize::MAX, class, title: "{message}".into(), stage: true, weak: false }, None)
             }
         };
         if inside_linux {
@@ -333,8 +359,8 @@ impl Recogniser {
         let row = if opening.row == usize::MAX { self.dialects.generic() } else { opening.row };
         drop(captures);
         self.begin(&mut builder, line, at, position);
-        self.push(Open { builder, reader: Reader::Row(row), orphan: false });
-        Some(Role::Opens(opening.class))
+        self.push(Open { builder, reader: Reader::Row(row), orphan: false, weak: opening.weak });
+        Some(if opening.weak { Role::Console } else { Role::Opens(opening.class) })
     }
 
     /// A task line without a head: the head may be lost.
@@ -344,7 +370,7 @@ impl Recogniser {
             builder.report.message = words::text(text);
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
-            self.push(Open { builder, reader: Reader::Linux, orphan: true });
+            self.push(Open { builder, reader: Reader::Linux, orphan: true, weak: false });
         }
         Role::Console
     }
@@ -382,6 +408,7 @@ impl Recogniser {
             return;
         }
         let located = open.builder.report.location.is_some();
+        let of_program = open.is_of_go_program();
         let mut builder = open.builder;
         if builder.report.number <= self.given {
             // Its stack came after a later report was given out.
@@ -396,7 +423,10 @@ impl Recogniser {
             self.skip_own(&mut builder, row);
         }
         let mut report = builder.finish();
-        self.links.link(&mut report);
+        report.of_program = of_program;
+        if !of_program {
+            self.links.link(&mut report);
+        }
         let after = self.ready.iter().rposition(|ready| ready.number < report.number).map_or(0, |at| at + 1);
         self.ready.insert(after, report);
     }

@@ -29,6 +29,9 @@ pub struct Report {
     pub number: u32,
     /// Which kernel: `linux`, the name of a dialect row (`freebsd`, `zircon`, …), or `generic`.
     pub family: String,
+    /// Whether a program printed it, and no kernel: the last words of a service look like those of a small kernel.
+    #[serde(skip)]
+    pub of_program: bool,
     /// What kind of failure.
     pub class: Class,
     /// One line in the form that developers search for: `KASAN: slab-use-after-free Read in foo`.

@@ -101,6 +101,9 @@ pub struct Begin {
     pub title: Text,
     /// Whether the line counts also inside another report of this kernel, as a later stage of it.
     pub stage: bool,
+    /// Whether programs print such lines too: a stack of two frames, registers, a processor or a position in the source
+    /// must follow.
+    pub weak: bool,
 }
 
 impl Row {
@@ -154,8 +157,13 @@ impl Default for Row {
 }
 
 impl Begin {
-    const EMPTY: Self =
-        Self { line: Text::Borrowed(""), class: Text::Borrowed(""), title: Text::Borrowed(""), stage: false };
+    const EMPTY: Self = Self {
+        line: Text::Borrowed(""),
+        class: Text::Borrowed(""),
+        title: Text::Borrowed(""),
+        stage: false,
+        weak: false,
+    };
 
     /// What the report is about; absent when the class does not exist.
     fn class(&self) -> Option<Class> {
@@ -255,6 +263,8 @@ pub struct Opening {
     pub title: Cow<'static, str>,
     /// Whether it is also a later stage.
     pub stage: bool,
+    /// Whether it is worth a report only with evidence behind it.
+    pub weak: bool,
 }
 
 /// The dialects of an import: builtin ones behind those of the user. The tables are built by the first question.
@@ -355,7 +365,8 @@ impl Tables {
             for begin in dialect.row.begins.iter() {
                 let Some(class) = begin.class() else { continue };
                 let title = if begin.title.is_empty() { "panic: {message}".into() } else { begin.title.clone() };
-                begins.add(begin.line.clone(), Opening { row: number, class, title, stage: begin.stage });
+                let Begin { stage, weak, .. } = *begin;
+                begins.add(begin.line.clone(), Opening { row: number, class, title, stage, weak });
             }
         }
         Self { rows, begins, marks: OnceLock::new() }

@@ -137,6 +137,10 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             if let Some(found) = registers::line(line) {
                 builder.registers(found);
             }
+            // The name of a package marks its kernel, and stands in its frames.
+            if what == Use::Mark && builder.in_stack {
+                generic::frames(line, false).into_iter().for_each(|frame| builder.frame(frame, position));
+            }
         }
         Use::Stack => {
             builder.begin(if builder.has_stack() { StackKind::OtherTask } else { StackKind::Crash }, Some(text(line)));

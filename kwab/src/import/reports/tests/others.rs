@@ -242,3 +242,37 @@ fn a_register_dump_of_xen_is_no_page_fault() {
     );
     assert_eq!((report.function.as_deref(), report.fault_address), (Some("demo_free"), None));
 }
+
+#[test]
+fn lines_that_programs_print_too_need_a_kernels_evidence() {
+    // Shapes: PostgreSQL's elog PANIC, a lone frame of FreeBSD's ddb quoted in a message
+    for log in [
+        "PANIC:  could not locate a valid checkpoint record\nLOG:  startup process was terminated\n",
+        "demo() at demo+0x42/frame 0xfffffe0012345678\nall is well\n",
+    ] {
+        assert!(reports(log).is_empty(), "{log}{:#?}", reports(log));
+    }
+    let stack = "demo() at demo+0x42/frame 0xfffffe0012345678\ncaller() at caller+0x8/frame 0xfffffe0012345698\n";
+    assert_eq!(only(stack).family, "freebsd");
+    // Shape: Redox kernel/src/panic.rs before 2024
+    let redox = only("PANIC: no context\nFILE: src/context/list.rs\nLINE: 31\nCPU 1, PID 7\nTRACE: 1f00\n");
+    assert_eq!((redox.family.as_str(), redox.cpu), ("redox", Some(1)));
+}
+
+#[test]
+fn the_traceback_of_a_go_program_is_none_of_a_kernel() {
+    // Shape: Go's runtime/panic.go and runtime/traceback.go
+    let traceback = |function: &str| {
+        format!(
+            "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 7 [running]:\n\
+             {function}(0xc0000b2000, 0x3)\n\t/src/demo/demo.go:42 +0x1d\nmain.main()\n\t/src/demo/main.go:9 +0x85\n\
+             exit status 2\n"
+        )
+    };
+    let program = only(&traceback("example.org/demo.(*Table).Row"));
+    assert!(program.of_program, "{program:#?}");
+    let sentry = only(&traceback("gvisor.dev/gvisor/pkg/sentry/mm.(*MemoryManager).Fork"));
+    assert!(!sentry.of_program && sentry.class == Class::Panic, "{sentry:#?}");
+    // The package that marks the kernel stands in the guilty frame, which is kept.
+    assert_eq!(sentry.function.as_deref(), Some("gvisor.dev/gvisor/pkg/sentry/mm.(*MemoryManager).Fork"));
+}
