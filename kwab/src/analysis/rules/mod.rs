@@ -11,6 +11,7 @@ mod deaths;
 mod deliberate;
 mod fault_loop;
 mod hang;
+pub(super) mod hardware;
 mod invariants;
 mod memory;
 mod panic;
@@ -247,6 +248,14 @@ pub const RULES: &[Rule] = &[
         &[CAUSE, REGS],
         &["kwab inspect FILE --section regs,bt"],
         stack::double_fault,
+    ),
+    rule(
+        "HARDWARE",
+        "error of the hardware",
+        "message, exception",
+        &[CAUSE],
+        &["kwab inspect FILE --section log,bt"],
+        hardware::error,
     ),
     rule(
         "CHECK",

@@ -48,6 +48,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("ubsan:", "undefined behaviour"),
     ("list_add corruption", "corrupted list"),
     ("list_del corruption", "corrupted list"),
+    ("bug: corrupted list", "corrupted list"),
     ("object already free", "double free"),
     ("redzone overwritten", "write out of bounds of a slab object"),
     ("poison overwritten", "write to a freed slab object"),
@@ -92,6 +93,11 @@ const REPORTS: &[&str] = &[
     "blocked for more than",
     "unable to handle",
     "null pointer dereference",
+    "machine check",
+    "hardware error",
+    "serror",
+    "external abort",
+    "bus error",
 ];
 
 /// A panic, by its kind.
