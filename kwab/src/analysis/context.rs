@@ -3,7 +3,7 @@
 
 use kwab_format::SectionKind;
 use kwab_format::record::{
-    CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, RegisterRole, Registers, StackBounds, Vma,
+    Arch, CauseKind, Frame, FrameTrust, Memory, MemoryKind, Reason, RegId, RegisterRole, Registers, StackBounds, Vma,
 };
 
 use super::audit;
@@ -12,9 +12,9 @@ use super::death::Postmortem;
 use super::frame::{TraceFrame, printed_function};
 use super::quote::text;
 use super::verify::{self, Backing};
-use crate::decode::{Instruction, Values, decode_at};
+use crate::decode::{Instruction, PointerClass, Values, classify_on, decode_at};
 use crate::model::{Case, Located, RecordRef, call};
-use crate::symbols::{Location, Probe, Symbols, demangle, is_machinery, short};
+use crate::symbols::{Location, Probe, Role, Symbols, demangle, is_machinery, role, short};
 use crate::unwind::{self, Trust, UnwindTables};
 
 /// Frames that a backtrace may have.
@@ -99,10 +99,14 @@ impl<'c, 'a> Context<'c, 'a> {
         })
     }
 
-    /// The innermost frame that is not machinery and not the fault itself at an address without code.
+    /// The innermost frame that is not machinery, reports nothing, and is not the fault itself at an address without
+    /// code.
     #[must_use]
     pub fn culprit(&self) -> Option<&TraceFrame> {
-        self.trace.iter().find(|frame| !frame.machinery && frame.ip != 0 && frame.name.is_some())
+        let tells = |frame: &&TraceFrame| {
+            !frame.machinery && frame.ip != 0 && frame.name.as_deref().is_some_and(|name| role(name) != Role::Reporter)
+        };
+        self.trace.iter().find(tells)
     }
 
     /// The system call on whose behalf the kernel died, with its arguments.
@@ -171,12 +175,28 @@ impl<'c, 'a> Context<'c, 'a> {
         self.death.is_known() && !self.death.kind.is_some_and(|kind| elsewhere.contains(&kind))
     }
 
+    /// The instruction set of the kernel, when the dump says it.
+    #[must_use]
+    pub fn arch(&self) -> Option<Arch> {
+        self.case.identities.first().and_then(|identity| identity.arch)
+    }
+
+    /// The kind of an address on the machine that the dump is of.
+    #[must_use]
+    pub fn class_of(&self, addr: u64) -> PointerClass {
+        classify_on(self.arch(), addr)
+    }
+
     /// Whether the dump is about a kernel that has none of the options of the one that this toolchain comes with.
     #[must_use]
     pub fn is_foreign_kernel(&self) -> bool {
         const OWN: &[&str] = &["kwab", "kevlar"];
         let told = self.kernel_told().to_lowercase();
-        !told.trim().is_empty() && !OWN.iter().any(|name| told.contains(name))
+        if told.trim().is_empty() {
+            // A log that does not say whose it is, in words that this kernel does not use.
+            return self.case.source.as_ref().is_some_and(|source| matches!(source.dialect, Some(b"linux" | b"text")));
+        }
+        !OWN.iter().any(|name| told.contains(name))
     }
 
     /// Whether that other kernel is Linux.

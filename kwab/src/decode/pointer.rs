@@ -1,4 +1,6 @@
-//! Says what kind of thing an address is, from its value alone.
+//! Says what kind of thing an address is, from its value and the architecture.
+
+use kwab_format::record::Arch;
 
 /// A kind of address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,41 @@ pub fn classify(addr: u64) -> PointerClass {
         _ if !is_canonical(addr) => PointerClass::NonCanonical,
         _ if addr >> 63 == 1 => PointerClass::Kernel,
         _ => PointerClass::User,
+    }
+}
+
+/// The kind of an address on an architecture; on those that are not known as on x86-64.
+#[must_use]
+pub fn classify_on(arch: Option<Arch>, addr: u64) -> PointerClass {
+    match classify(addr) {
+        PointerClass::NonCanonical | PointerClass::User | PointerClass::Kernel => match half_of(arch, addr) {
+            None => PointerClass::NonCanonical,
+            Some(true) => PointerClass::Kernel,
+            Some(false) => PointerClass::User,
+        },
+        same => same,
+    }
+}
+
+/// Whether an address lies in the kernel's half; `None` when no page table of the architecture can map it.
+fn half_of(arch: Option<Arch>, addr: u64) -> Option<bool> {
+    // The bits that must all be equal: those above the widest virtual address that the architecture has.
+    let equal = |bits: u32| {
+        let top = addr.cast_signed() >> (bits - 1);
+        matches!(top, 0 | -1).then_some(top == -1)
+    };
+    match arch {
+        // Bits 56 to 63 may hold a tag (Arm ARM, D8.8); bit 55 says which table translates; 52 bits are translated.
+        Some(Arch::AARCH64) => {
+            let untagged = (addr << 8).cast_signed() >> 8;
+            matches!(untagged >> 52, 0 | -1).then_some(untagged < 0)
+        }
+        // Sv57 is the widest mode (RISC-V privileged architecture, 12.6).
+        Some(Arch::RISCV64) => equal(57),
+        // Segments and regions: every address can be mapped, the kernel has the upper half, or a space of its own.
+        Some(Arch::POWERPC | Arch::MIPS | Arch::LOONGARCH | Arch::SPARC) => Some(addr >> 63 == 1),
+        Some(Arch::S390X) => Some(true),
+        _ => is_canonical(addr).then_some(addr >> 63 == 1),
     }
 }
 
@@ -91,5 +128,22 @@ mod tests {
         assert_eq!(classify(0xffff_8000_0000_0000), PointerClass::Kernel);
         assert!(matches!(classify(0x6b6b_6b6b_6b6b_6b7b), PointerClass::Poison(_)));
         assert!(matches!(classify(0xdead_0000_0000_0108), PointerClass::Poison(_)));
+    }
+
+    #[test]
+    fn halves_of_the_address_space_are_those_of_the_architecture() {
+        let kernel_of_arm = 0xffff_0000_1234_5678;
+        assert_eq!(classify_on(None, kernel_of_arm), PointerClass::NonCanonical);
+        assert_eq!(classify_on(Some(Arch::X86_64), kernel_of_arm), PointerClass::NonCanonical);
+        assert_eq!(classify_on(Some(Arch::AARCH64), kernel_of_arm), PointerClass::Kernel);
+        assert_eq!(classify_on(Some(Arch::AARCH64), 0xf4ff_0000_1234_5678), PointerClass::Kernel, "a tag of KASAN");
+        assert_eq!(classify_on(Some(Arch::AARCH64), 0x0000_ffff_1234_5678), PointerClass::User);
+        assert_eq!(classify_on(Some(Arch::AARCH64), 0x4141_4141_4141_4141), PointerClass::NonCanonical);
+        assert_eq!(classify_on(Some(Arch::RISCV64), 0xff60_0000_0123_4567), PointerClass::Kernel);
+        assert_eq!(classify_on(Some(Arch::RISCV64), 0x0041_4141_4141_4141), PointerClass::User);
+        assert_eq!(classify_on(Some(Arch::RISCV64), 0x4141_4141_4141_4141), PointerClass::NonCanonical);
+        assert_eq!(classify_on(Some(Arch::POWERPC), 0xc000_0000_0123_4567), PointerClass::Kernel);
+        assert_eq!(classify_on(Some(Arch::S390X), 0x0000_0000_8123_4567), PointerClass::Kernel);
+        assert_eq!(classify_on(Some(Arch::S390X), 0x18), PointerClass::NearNull);
     }
 }

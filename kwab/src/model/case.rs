@@ -69,6 +69,8 @@ macro_rules! buckets {
             $(#[doc = concat!("All [`", stringify!($late_kind), "`] records.")] pub $late: Lazy<'a, $late_kind<'a>>,)*
             /// The [`CanaryCheck`] records that tell of a broken canary; nearly all others say that nothing is wrong.
             pub canaries: Vec<Located<CanaryCheck<'a>>>,
+            /// The first [`Source`] record: what the dump was made from, unless the kernel wrote it.
+            pub source: Option<Located<Source<'a>>>,
             /// Returns of system calls that the dump holds, also those that were not loaded.
             pub returns: usize,
             pub(crate) lookup: Lookup,
@@ -98,6 +100,9 @@ macro_rules! buckets {
                 let at = found.at;
                 let body = found.record.body;
                 match found.record.kind {
+                    Source::KIND if self.source.is_none() => {
+                        self.source = Source::decode(body).ok().map(|(record, _)| Located { at, record });
+                    }
                     CanaryCheck::KIND => {
                         let check = CanaryCheck::decode(body).ok().filter(|(check, _)| check.corrupted == Some(true));
                         self.canaries.extend(check.map(|(record, _)| Located { at, record }));

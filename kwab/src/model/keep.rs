@@ -171,7 +171,7 @@ impl Keeper {
                 _ => Fate::Dropped,
             },
             ProcessFork::KIND | ProcessExec::KIND | LogChunk::KIND => Fate::Dropped,
-            // Lists of dumps, which judge each, say what a dump was made from.
+            // Says whether the kernel wrote the dump or a log became it.
             Source::KIND => Fate::Kept,
             kind if decoded_size(kind).is_some() => Fate::Kept,
             _ => Fate::Dropped,

@@ -166,8 +166,12 @@ fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
     });
     let guilty = other.or_else(|| ctx.guilty.clone());
     let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_else(|| ctx.in_culprit());
+    let told = match ctx.death.kind {
+        _ if !ctx.is_foreign_kernel() => "soft lockup".to_owned(),
+        _ => ctx.death.message.lines().next().unwrap_or("the watchdog spoke").to_owned(),
+    };
     Claim::new(format!("a processor does not schedule{place}"))
-        .because(0.6, "soft lockup", ctx.death.at)
+        .because(0.6, told, ctx.death.at)
         .because_if(0.3, spins_for(ctx))
         .because_if(0.0, awaits_processors(ctx, guilty.as_ref()).map(|row| (row, None)))
         .blames(guilty)

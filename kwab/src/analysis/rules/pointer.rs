@@ -1,24 +1,41 @@
 //! Bad addresses: null, wild, poisoned, data as code, user pointers in the kernel.
 
-use kwab_format::record::{Arch, CauseKind, FlightKind, RegId};
+use kwab_format::record::{CauseKind, FlightKind, RegId};
 
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::frame::TraceFrame;
 use crate::analysis::quote::text;
-use crate::decode::{PointerClass, classify, is_canonical, is_poison, page_fault_sentence};
+use crate::decode::{PointerClass, is_poison, page_fault_sentence};
 use crate::model::RecordRef;
 use crate::unwind::Space;
 
 type Fact = Option<(String, Option<RecordRef>)>;
 
+/// Words of deaths that have an address and are not about its translation: the bus, the alignment or a capability
+/// refused the access.
+const NOT_TRANSLATED: &[&str] = &[
+    "external abort",
+    "serror",
+    "machine check",
+    "hardware error",
+    "bus error",
+    "alignment",
+    "misaligned",
+    "unaligned",
+    "capability",
+    "cheri",
+];
+
 /// Whether the death is one by an address at all. What a check of the kernel found is not: the address that it prints
 /// is that of the object, or a hash of it. Nor is a double fault: its address is that of the fault that could not be
-/// delivered.
+/// delivered; nor what the bus or a capability refused.
 fn by_address(ctx: &Context<'_, '_>) -> bool {
     let death = &ctx.death;
+    let message = death.message.to_ascii_lowercase();
     let kernel = matches!(death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::BUG))
-        && super::panic::check_of(&death.message).is_none();
+        && super::panic::check_of(&death.message).is_none()
+        && !NOT_TRANSLATED.iter().any(|words| message.contains(words));
     let fault = matches!(death.vector, Some(13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
     let signal = death.kind == Some(CauseKind::FATAL_SIGNAL) && matches!(death.signal, Some(7 | 11));
     signal || (kernel && fault && death.in_kernel)
@@ -158,7 +175,7 @@ pub(super) fn jump_to_data(ctx: &Context<'_, '_>) -> Vec<Claim> {
 pub(super) fn null(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let death = &ctx.death;
     let Some(addr) = death.fault_addr.filter(|_| by_address(ctx) && !death.is_fetch()) else { return Vec::new() };
-    let what = match classify(addr) {
+    let what = match ctx.class_of(addr) {
         PointerClass::Null => "a null pointer".to_owned(),
         PointerClass::NearNull => format!("a null pointer plus {addr:#x}"),
         PointerClass::BelowNull => format!("{addr:#x}: an error number or a negative offset from null"),
@@ -186,17 +203,14 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !by_address(ctx) || death.is_fetch() {
         return Vec::new();
     }
-    // Elsewhere addresses have no bits that must repeat: the kernel of a Power machine lies at 0xc000000000000000.
-    let arch = ctx.case.identities.first().and_then(|identity| identity.arch);
-    let has_rule = arch.is_none_or(|arch| matches!(arch, Arch::X86_64 | Arch::AARCH64 | Arch::RISCV64));
-    let is_wild = |ip: u64| has_rule && death.vector != Some(14) && !is_canonical(ip) && is_poison(ip).is_none();
+    let is_wild = |ip: u64| death.vector != Some(14) && ctx.class_of(ip) == PointerClass::NonCanonical;
     if let Some(ip) = death.ip.filter(|ip| is_wild(*ip)) {
         let claim =
             Claim::new(format!("{} jumped to the non-canonical address {ip:#x}{}", side(ctx), ctx.in_culprit()))
                 .because(0.8, format!("ip = {ip:#x}, which no page table can map"), death.registers_at.or(death.at));
         return vec![claim];
     }
-    if let Some((register, value)) = non_canonical_operand(ctx).filter(|_| has_rule) {
+    if let Some((register, value)) = non_canonical_operand(ctx) {
         let claim = Claim::new(format!(
             "{} used the non-canonical address {value:#x} ({register}){}",
             side(ctx),
@@ -213,14 +227,19 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return vec![claim];
     }
     let Some(addr) =
-        death.fault_addr.filter(|&addr| matches!(classify(addr), PointerClass::User | PointerClass::Kernel))
+        death.fault_addr.filter(|&addr| matches!(ctx.class_of(addr), PointerClass::User | PointerClass::Kernel))
     else {
         return Vec::new();
     };
     if !death.in_kernel && ctx.vma_at(addr).is_some() {
         return Vec::new();
     }
-    let what = if is_present(ctx) { "which its page forbids" } else { "where nothing is mapped" };
+    // Without an error code or a map nothing says whether a page was there: other machines have codes of their own.
+    let what = match death.error_code.is_some() || !death.in_kernel && ctx.has_map() {
+        true if is_present(ctx) => "which its page forbids",
+        true => "where nothing is mapped",
+        false => "and the access failed",
+    };
     let mut claim = Claim::new(format!("{} accessed {addr:#x}, {what}{}", side(ctx), ctx.in_culprit()))
         .because(0.5, format!("the failed access is at {addr:#x}"), death.fault_at.or(death.registers_at).or(death.at))
         .because_if(0.1, error_code(ctx))
@@ -235,17 +254,9 @@ fn non_canonical_operand(ctx: &Context<'_, '_>) -> Option<(&'static str, u64)> {
     if ctx.death.vector == Some(14) {
         return None;
     }
-    let operand = ctx
-        .instruction
-        .as_ref()?
-        .operands
-        .iter()
-        .find(|operand| operand.address.is_some_and(|addr| !is_canonical(addr) && is_poison(addr).is_none()))?;
-    let name = operand
-        .registers
-        .iter()
-        .find(|(_, _, value)| value.is_some_and(|v| !is_canonical(v)))
-        .map_or("operand", |r| r.0);
+    let is_wild = |addr: u64| ctx.class_of(addr) == PointerClass::NonCanonical;
+    let operand = ctx.instruction.as_ref()?.operands.iter().find(|operand| operand.address.is_some_and(is_wild))?;
+    let name = operand.registers.iter().find(|(_, _, value)| value.is_some_and(is_wild)).map_or("operand", |r| r.0);
     Some((name, operand.address?))
 }
 
@@ -286,7 +297,10 @@ pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let Some(addr) = death.fault_addr.filter(|_| ctx.kernel_died() && by_address(ctx) && !death.is_fetch()) else {
         return Vec::new();
     };
-    if classify(addr) != PointerClass::User {
+    // A kernel whose own code lies there has no user's half: those of 32 bits, of one space, of embedded systems.
+    let in_half = |addr: u64| ctx.class_of(addr) == PointerClass::User;
+    let code = death.ip.or_else(|| ctx.trace.iter().map(|frame| frame.ip).find(|ip| *ip > 0xfff));
+    if !in_half(addr) || code.is_some_and(in_half) || code.is_none() && ctx.is_foreign_kernel() {
         return Vec::new();
     }
     let mut claim = Claim::new(format!(

@@ -159,3 +159,103 @@ fn the_function_beside_the_registers_is_the_innermost_frame() {
         ("read_nothing", &["take_write".to_owned(), "vfs_write".to_owned()][..])
     );
 }
+
+/// The triage of the only dump of a log.
+fn only(log: &str) -> Triage {
+    let mut dumps = dumps_of(log.as_bytes(), "serial.log");
+    assert_eq!(dumps.len(), 1, "{log}");
+    judge(dumps.remove(0))
+}
+
+fn rules(triage: &Triage) -> Vec<&'static str> {
+    triage.hypotheses.iter().map(|found| found.rule).collect()
+}
+
+/// An oops of Linux on arm64 at an address.
+fn arm64(address: &str, what: &str) -> String {
+    let lines = [
+        what,
+        "Mem abort info:",
+        "  ESR = 0x0000000096000005",
+        "Internal error: Oops: 0000000096000005 [#1] PREEMPT SMP",
+        "CPU: 2 PID: 812 Comm: demo Not tainted 6.6.0 #1",
+        "pc : demo_read+0x18/0x60 [demo]",
+        "lr : vfs_read+0xc0/0x2a0",
+        "sp : ffff80008a3f3c50",
+        "x29: ffff80008a3f3c50 x28: ffff0000c1234000 x27: 0000000000000000",
+        "Call trace:",
+        " demo_read+0x18/0x60 [demo]",
+        " vfs_read+0xc0/0x2a0",
+        "---[ end trace 0000000000000000 ]---",
+    ];
+    lines.map(|line| format!("[  100.0] {}\n", line.replace("ADDRESS", address))).concat()
+}
+
+#[test]
+fn a_kernel_address_of_arm64_is_no_wild_one_of_x86() {
+    let triage = only(&arm64("ffff000012345678", "Unable to handle kernel paging request at virtual address ADDRESS"));
+    let claims: Vec<&str> = triage.hypotheses.iter().map(|found| found.claim.as_str()).collect();
+    assert!(!claims.iter().any(|claim| claim.contains("non-canonical")), "{claims:?}");
+    assert!(claims.iter().any(|claim| claim.contains("0xffff000012345678")), "{claims:?}");
+    assert!(!claims.iter().any(|claim| claim.contains("nothing is mapped")), "the log does not say so: {claims:?}");
+}
+
+#[test]
+fn what_the_bus_refused_is_no_bad_pointer() {
+    let triage = only(&arm64("", "Internal error: synchronous external abort: 0000000096000010 [#1] SMP"));
+    assert_eq!(rules(&triage)[0], "HARDWARE", "{:#?}", triage.hypotheses);
+    for rule in ["NULL", "WILD", "USER-PTR", "PANIC"] {
+        assert!(!rules(&triage).contains(&rule), "{:?}", rules(&triage));
+    }
+}
+
+#[test]
+fn a_machine_check_is_the_hardwares_and_no_case_for_kasan() {
+    let triage = only(
+        "[    5.0] mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: b200000000070005\n\
+         [    5.0] mce: [Hardware Error]: RIP 10:<ffffffff81234567> {intel_idle+0x60/0xa0}\n\
+         [    5.0] mce: [Hardware Error]: PROCESSOR 0:206d7 TIME 1600000000 SOCKET 0 APIC 6\n\
+         [    5.0] Kernel panic - not syncing: Fatal machine check on current CPU\n",
+    );
+    assert_eq!(rules(&triage)[0], "HARDWARE", "{:#?}", triage.hypotheses);
+    let advice = triage.undecided.map(|undecided| undecided.record).unwrap_or_default();
+    assert!(!advice.contains("KASAN"), "{advice}");
+}
+
+#[test]
+fn a_kernel_of_32_bits_uses_no_user_pointer_where_its_own_data_lies() {
+    let triage = only(
+        "[   50.0] BUG: unable to handle page fault for address: c1234560\n\
+         [   50.0] #PF: supervisor read access in kernel mode\n[   50.0] #PF: error_code(0x0000) - not-present page\n\
+         [   50.0] Oops: 0000 [#1] SMP\n[   50.0] CPU: 0 PID: 77 Comm: demo Not tainted 5.10.0 #1\n\
+         [   50.0] EIP: demo_ioctl+0x11/0x40 [demo]\n\
+         [   50.0] EAX: c1234560 EBX: 00000000 ECX: 00000000 EDX: 00000001\n\
+         [   50.0] Call Trace:\n[   50.0]  vfs_ioctl+0x1b/0x30\n[   50.0] ---[ end trace 0000000000000000 ]---\n",
+    );
+    assert!(!rules(&triage).contains(&"USER-PTR"), "{:#?}", triage.hypotheses);
+}
+
+#[test]
+fn the_trap_of_a_check_is_no_illegal_instruction() {
+    let triage = only(
+        "[   70.0] list_del corruption. prev->next should be ffff888012345678, but was ffff888087654321\n\
+         [   70.0] ------------[ cut here ]------------\n[   70.0] kernel BUG at lib/list_debug.c:59!\n\
+         [   70.0] invalid opcode: 0000 [#1] PREEMPT SMP\n[   70.0] CPU: 1 PID: 9 Comm: demo Not tainted 6.1.0 #1\n\
+         [   70.0] RIP: 0010:__list_del_entry_valid+0x8a/0x90\n[   70.0] Call Trace:\n\
+         [   70.0]  demo_remove+0x1c/0x80 [demo]\n[   70.0] ---[ end trace 0000000000000000 ]---\n",
+    );
+    assert_eq!(rules(&triage)[0], "CHECK", "{:#?}", triage.hypotheses);
+    assert!(!rules(&triage).contains(&"ILLEGAL"), "{:#?}", triage.hypotheses);
+}
+
+#[test]
+fn a_kernel_that_does_not_say_its_name_gets_no_advice_for_this_one() {
+    for log in [
+        "!! DOUBLE FAULT !!\nRIP=ffffffff80101234 RSP=ffffffff80200000 CR2=0000000000400010\n",
+        "*** KERNEL PANIC: page fault\nEIP=c0101234 CR2=00400010 ESP=c0200000\n[0] 0xc0101234 mm_map+0x24\n",
+    ] {
+        let triage = only(log);
+        let said = format!("{:?} {:?}", triage.lacking, triage.undecided);
+        assert!(!said.contains("debug=") && !said.contains("cargo xtask"), "{said}");
+    }
+}

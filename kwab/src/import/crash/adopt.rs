@@ -49,7 +49,7 @@ fn kernel_name(family: &str) -> Option<String> {
     Some(NAMES.iter().find(|(known, _)| *known == family).map_or(family, |(_, name)| name).to_owned())
 }
 
-/// An instruction set as dumps record it. Of those whose registers dumps have numbers for, the registers decide.
+/// An instruction set as dumps record it. Of x86 the registers decide.
 fn recorded(arch: Arch) -> Option<kwab_format::record::Arch> {
     use kwab_format::record::Arch as Recorded;
     Some(match arch {
@@ -58,7 +58,9 @@ fn recorded(arch: Arch) -> Option<kwab_format::record::Arch> {
         Arch::Mips => Recorded::MIPS,
         Arch::Loongarch => Recorded::LOONGARCH,
         Arch::Sparc => Recorded::SPARC,
-        Arch::X86_64 | Arch::I386 | Arch::Arm64 | Arch::Arm | Arch::Riscv64 | Arch::Riscv32 => return None,
+        Arch::Arm64 => Recorded::AARCH64,
+        Arch::Riscv64 => Recorded::RISCV64,
+        Arch::X86_64 | Arch::I386 | Arch::Arm | Arch::Riscv32 => return None,
     })
 }
 
