@@ -89,6 +89,10 @@ pub fn role(name: &str) -> Role {
     if is_machinery(name) || is_of_the_library(name) || begins(ENTRIES) {
         return Role::Reporter;
     }
+    // The function that a kernel in Rust panics with, whatever it belongs to.
+    if path.rsplit("::").next().is_some_and(|last| PANICS.contains(&last)) {
+        return Role::Reporter;
+    }
     if begins(WAITERS) {
         return Role::Waiter;
     }
@@ -108,6 +112,9 @@ pub fn role(name: &str) -> Role {
     let bare = plain(name);
     if MEMORY.iter().any(|part| bare.contains(part)) { Role::Helper } else { Role::Reporter }
 }
+
+/// Last components of paths of functions that panic for their callers.
+const PANICS: &[&str] = &["__panic", "panic_fmt", "panic_impl", "panic_handler", "begin_panic", "begin_panic_handler"];
 
 /// Whether a function is the standard library's implementation of a trait of its own: `<[u8] as
 /// core::ops::Index>::index`.
@@ -285,6 +292,7 @@ mod tests {
             ("kernel::sched::schedule", Role::Waiter),
             ("<[u8] as core::ops::index::Index<usize>>::index", Role::Reporter),
             ("<kernel::fs::Inode as core::ops::drop::Drop>::drop", Role::Suspect),
+            ("my_os::Kernel::__panic", Role::Reporter),
             ("kfree", Role::Helper),
             ("__list_del_entry_valid", Role::Helper),
             ("asm_exc_page_fault", Role::Reporter),

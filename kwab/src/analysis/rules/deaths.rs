@@ -85,7 +85,9 @@ fn divisor(ctx: &Context<'_, '_>) -> Option<u64> {
 /// An instruction that the processor does not have, or that means "never get here" (exception 6, SIGILL).
 pub(super) fn illegal(ctx: &Context<'_, '_>) -> Vec<Claim> {
     // A Rust panic or an assertion that ends in `ud2` has said more already.
-    if !raised(ctx, 6, SIGILL) {
+    let message = &ctx.death.message;
+    let checked = super::panic::check_of(message).is_some() || message.contains("BUG at");
+    if !raised(ctx, 6, SIGILL) || checked && !ctx.program_died() {
         return Vec::new();
     }
     let signal = if ctx.program_died() { "SIGILL" } else { "exception 6 (invalid opcode)" };
