@@ -349,7 +349,7 @@ pub(crate) struct List {
     /// Do not cut rows at the width of the terminal, and name every dump of large groups.
     #[arg(short, long)]
     pub wide: bool,
-    /// List only the dumps that match, for example: cause:null score>80 cpu:1 pid>5 text.
+    /// List only the dumps that match, for example: cause:null cpu:1 pid>5 text. The score is in per cent: score>80.
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
     /// What the groups are ordered by.

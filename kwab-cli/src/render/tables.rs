@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kwab::capture::{CaptureReport, Nmi};
 use kwab::plain;
-use kwab::report::catalogue::{Catalogue, CatalogueEntry, Group};
+use kwab::report::catalogue::{Catalogue, CatalogueEntry, Group, last_of};
 use kwab::report::check::CheckReport;
 use kwab::report::salvage::SalvageReport;
 
@@ -130,7 +130,7 @@ fn who_and_when(group: &Group, first: &CatalogueEntry) -> String {
         add(plain::line(group.place()).into_owned());
     }
     add(plain::line(&first.process).into_owned());
-    let last = group.dumps.last().filter(|_| group.count > 1).map(time);
+    let last = last_of(group.dumps.iter()).filter(|_| group.count > 1).map(time);
     add(match last.filter(|last| *last != time(first)) {
         Some(last) => format!("{} to {last}", time(first)),
         None => time(first),

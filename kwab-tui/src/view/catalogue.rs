@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kwab::report::catalogue::{Arranged, CatalogueEntry, FIELDS, Finding, Rank, arrange};
+use kwab::report::catalogue::{Arranged, CatalogueEntry, FIELDS, Finding, Rank, arrange, last_of};
 use kwab::report::filter::{FieldValue, Fields as _};
 
 use super::{Column, Key, Link, Look, Row, Target, View, text};
@@ -102,8 +102,8 @@ impl CatalogueView {
 
     fn group_row(&self, group: usize) -> Row {
         let Arranged { rank, finding, count, members } = &self.groups[group];
-        let entry = |member: Option<&usize>| self.dumps.get(*member?)?.entry.as_deref();
-        let (first, last) = (entry(members.first()), entry(members.last()));
+        let entries = members.iter().filter_map(|member| self.dumps.get(*member)?.entry.as_deref());
+        let (first, last) = (entries.clone().next(), last_of(entries));
         let what = match (rank, finding) {
             (_, Some(found)) => found.claim.clone(),
             (Rank::Recording, None) => "recordings without a crash".to_string(),

@@ -56,4 +56,4 @@ pub use context::{Context, View};
 pub use death::Postmortem;
 pub use frame::TraceFrame;
 pub use quote::text;
-pub use triage::{LEAST, LIKELY, Triage, judge, judge_by, triage};
+pub use triage::{LEAST, LIKELY, Triage, is_at_the_death, judge, judge_by, triage};

@@ -69,6 +69,22 @@ const FOLLOWED: &[&str] = &[
     "PROGRAM",
     "INIT",
 ];
+/// Rules about a bug that lies elsewhere than where the dump was taken: its location tells nothing of them.
+const ELSEWHERE: &[&str] = &[
+    "PAGE",
+    "AUDIT",
+    "INVARIANT",
+    "TLB",
+    "OOM",
+    "LEAK",
+    "DEADLOCK",
+    "LOCK-SLEEP",
+    "LOST-WAKE",
+    "HANG",
+    "OOM-KILL",
+    "THREADS",
+    "DELIBERATE",
+];
 /// Rules whose symptom may come from an answer that the kernel gave the program.
 const ANSWERED: &[&str] = &[
     "NULL",
@@ -92,6 +108,12 @@ impl Triage {
     pub fn has_findings(&self) -> bool {
         self.hypotheses.iter().any(|found| found.is_bug) || (self.died && !self.deliberate)
     }
+}
+
+/// Whether a rule is about what happened where the dump was taken, so that the location is a part of its finding.
+#[must_use]
+pub fn is_at_the_death(rule: &str) -> bool {
+    !ELSEWHERE.contains(&rule)
 }
 
 /// Judges a case. `file` is how the user names the dump, for the commands to run next.

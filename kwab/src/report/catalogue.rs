@@ -8,4 +8,4 @@ mod entry;
 mod groups;
 
 pub use entry::{CatalogueEntry, FIELDS, Finding, entry, judge, unreadable};
-pub use groups::{Arranged, Catalogue, Group, Order, Rank, SCHEMA, arrange};
+pub use groups::{Arranged, Catalogue, Group, Order, Rank, SCHEMA, arrange, last_of};

@@ -9,7 +9,6 @@ use crate::analysis::{LIKELY, triage, verify::Backing};
 use crate::model::Dump;
 use crate::report::filter::{FieldValue, Fields};
 use crate::report::inspect;
-use crate::report::signature::without_numbers;
 use crate::symbols::Symbols;
 
 /// The best hypothesis of a dump, as the list shows it.
@@ -38,20 +37,6 @@ impl Finding {
     #[must_use]
     pub fn is_likely(&self) -> bool {
         self.score >= LIKELY
-    }
-
-    /// What findings of the same bug have in common: the rule and the function, and without a function the claim but
-    /// for its numbers.
-    #[must_use]
-    pub fn key(&self) -> String {
-        let about = self.about.as_deref().unwrap_or_default();
-        match &self.function {
-            Some(function) => format!("{} {about} in {function}", self.rule),
-            None => {
-                let claim = without_numbers(self.claim.as_bytes());
-                format!("{} {about}: {}", self.rule, String::from_utf8_lossy(&claim))
-            }
-        }
     }
 }
 

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::entry::{CatalogueEntry, Finding};
-use crate::report::signature;
+use crate::analysis::is_at_the_death;
+use crate::report::signature::{self, without_numbers};
 
 /// The version of [`Catalogue`]'s JSON form.
 pub const SCHEMA: u32 = 3;
@@ -36,7 +37,7 @@ pub struct Group {
     pub signatures: Vec<String>,
     /// How many deaths or recordings they tell of: a log and a dump of the same death count once.
     pub count: usize,
-    /// The dumps, oldest first.
+    /// The dumps, oldest first; those that know no wall clock last.
     pub dumps: Vec<CatalogueEntry>,
 }
 
@@ -104,7 +105,7 @@ pub struct Arranged {
     pub finding: Option<Finding>,
     /// How many deaths or recordings they tell of.
     pub count: usize,
-    /// The dumps, oldest first.
+    /// The dumps, oldest first; those that know no wall clock last.
     pub members: Vec<usize>,
 }
 
@@ -132,9 +133,16 @@ pub fn arrange(entries: &[&CatalogueEntry]) -> Vec<Arranged> {
     groups
 }
 
-/// Orders dumps by when they happened.
-const fn time(entry: &CatalogueEntry) -> (Option<i64>, Option<u32>, Option<u64>) {
-    (entry.wall_ns, entry.boot, entry.mono_ns)
+/// Orders dumps by when they happened. Those that know no wall clock come last: logs, beside the dumps of their deaths.
+const fn time(entry: &CatalogueEntry) -> (bool, Option<i64>, Option<u32>, Option<u64>) {
+    (entry.wall_ns.is_none(), entry.wall_ns, entry.boot, entry.mono_ns)
+}
+
+/// The last of dumps in their order whose clock can be compared with the first one's.
+#[must_use]
+pub fn last_of<'a>(ordered: impl DoubleEndedIterator<Item = &'a CatalogueEntry> + Clone) -> Option<&'a CatalogueEntry> {
+    let has_wall = ordered.clone().next()?.wall_ns.is_some();
+    ordered.rev().find(|entry| entry.wall_ns.is_some() == has_wall)
 }
 
 impl Group {
@@ -149,7 +157,7 @@ impl Group {
 impl Order {
     fn compare(self, a: &Group, b: &Group) -> std::cmp::Ordering {
         let first = |group: &Group| group.dumps.first().map(time);
-        let last = |group: &Group| group.dumps.last().map(time);
+        let last = |group: &Group| last_of(group.dumps.iter()).map(|entry| (entry.wall_ns, entry.boot, entry.mono_ns));
         let score = |group: &Group| group.finding.as_ref().map_or(0.0, |found| found.score);
         let named = |group: &Group| match (&group.finding, group.dumps.first()) {
             (Some(found), _) => (0, found.rule.clone(), found.claim.clone()),
@@ -172,18 +180,34 @@ impl Order {
 
 /// The group of a bundle: what its best supported likely finding says, else what died how.
 fn key<'a>(best: Option<&Finding>, members: impl Iterator<Item = &'a CatalogueEntry>) -> (Rank, String) {
-    if let Some(found) = best {
-        return (Rank::Crash, found.key());
-    }
     // The kernel's own dump comes before the log of the same death.
     let Some(told) = members.min_by_key(|entry| entry.source != "kernel") else {
         return (Rank::Unreadable, String::new());
     };
+    if let Some(found) = best {
+        return (Rank::Crash, key_of(found, told));
+    }
     match told.kind.as_str() {
         "recording" => (Rank::Recording, String::new()),
         "lost" => (Rank::Recording, "lost".to_string()),
         "unreadable" => (Rank::Unreadable, String::new()),
         _ => (Rank::Crash, format!("~{}", told.signature)),
+    }
+}
+
+/// What findings of the same bug have in common: the rule, and where. That is the function with the program it belongs
+/// to; without a function the location that the signature names, and of a bug that lies elsewhere than the death the
+/// claim without its numbers.
+fn key_of(found: &Finding, told: &CatalogueEntry) -> String {
+    let rule = format!("{} {}", found.rule, found.about.as_deref().unwrap_or_default());
+    match &found.function {
+        Some(function) => {
+            let victim = told.victim.split('[').next().unwrap_or_default();
+            let program = String::from_utf8_lossy(signature::base_name(victim.as_bytes()));
+            format!("{rule} in {function} of {program}")
+        }
+        None if is_at_the_death(&found.rule) => format!("{rule} at {}", told.signature),
+        None => format!("{rule}: {}", String::from_utf8_lossy(&without_numbers(found.claim.as_bytes()))),
     }
 }
 
@@ -277,6 +301,24 @@ mod tests {
     fn a_finding_less_likely_than_not_does_not_part_what_looks_the_same() {
         let entries = vec![crash("a", Some(found("NULL", 0.3, None))), crash("b", Some(found("WILD", 0.4, None)))];
         assert_eq!(groups(entries, Order::Count), [(None, files(&["a", "b"]))]);
+    }
+
+    #[test]
+    fn one_claim_at_two_locations_is_two_bugs_and_a_function_is_one_of_its_program() {
+        let at = |file: &str, signature: &str, victim: &str, function: Option<&str>| {
+            let mut entry = crash(file, Some(found("NULL", 0.69, function)));
+            (entry.signature, entry.victim) = (signature.to_string(), victim.to_string());
+            entry
+        };
+        let entries = vec![
+            at("a", "11111111", "/bin/grep[7]", None),
+            at("b", "22222222", "/bin/vi[8]", None),
+            at("c", "33333333", "/bin/grep[9]", Some("main")),
+            at("d", "44444444", "vi[9]", Some("main")),
+            at("e", "55555555", "grep[10]", Some("main")),
+        ];
+        let groups: Vec<_> = groups(entries, Order::Count).into_iter().map(|(_, files)| files).collect();
+        assert_eq!(groups, [files(&["c", "e"]), files(&["a"]), files(&["b"]), files(&["d"])]);
     }
 
     #[test]
