@@ -179,3 +179,20 @@ fn a_go_program_that_dies_before_the_kernel_does_is_not_the_crash() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     assert!(stdout_of(folder.path(), &["inspect", "p.kwab"]).contains("no crash in this recording"));
 }
+
+#[test]
+fn a_go_program_that_dies_while_the_kernel_reports_takes_nothing_from_the_report() {
+    let folder = folder();
+    let mixed = "panic: assignment to entry in nil map\n\ngoroutine 1 [running]:\n\
+                 main.fill(0xc000010000)\n\t/src/demo/main.go:12 +0x1d\n\
+                 [   12.500000][   T77] BUG: kernel NULL pointer dereference, address: 0000000000000018\n\
+                 [   12.500001][   T77] #PF: supervisor read access in kernel mode\n\
+                 [   12.500002][   T77] CPU: 1 PID: 77 Comm: demo Not tainted 6.1.0 #1\n\
+                 [   12.500003][   T77] RIP: 0010:demo_read+0x1c/0x40 [demo]\n\
+                 [   12.500004][   T77] Call Trace:\n[   12.500005][   T77]  vfs_read+0x9f/0x1a0\n\
+                 [   12.500006][   T77] ---[ end trace 0000000000000000 ]---\n";
+    let tail = "[   13.0][   T1] systemd: quiet\n".repeat(200);
+    std::fs::write(folder.path().join("mixed.log"), format!("{mixed}{tail}")).expect("written");
+    let judged = text(&kwab(folder.path()).args(["mixed.log"]).output().expect("runs").stdout).to_string();
+    assert!(judged.contains("demo_read") && !judged.contains("nil map"), "{judged}");
+}

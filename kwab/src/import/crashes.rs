@@ -275,7 +275,10 @@ impl Follower {
     fn give_reports(&mut self) -> io::Result<()> {
         while let Some(report) = self.reported.next_report() {
             if report.of_program {
-                self.segments.withdraw(report.first.line);
+                // What a kernel's report has told of the crash stays.
+                if !self.reported.has_main() {
+                    self.segments.withdraw(report.first.line);
+                }
                 continue;
             }
             if self.segments.kernel_crash().is_none() {
