@@ -9,6 +9,17 @@ pub(super) fn waits_in_vfork(task: &Task<'_>) -> bool {
     reason.contains("vfork") || (asleep && matches!(reason.as_str(), "clone" | "clone3"))
 }
 
+/// Whether a message in lower case has these words, and not only as a part of longer ones or of a name: `serror` is not
+/// in `nfs_fserror`.
+pub(super) fn says(message: &str, words: &str) -> bool {
+    let in_name = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let bytes = message.as_bytes();
+    message.match_indices(words).any(|(at, _)| {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        !in_name(before) && !in_name(bytes.get(at + words.len()))
+    })
+}
+
 /// Bytes of a text that conclusions quote: one name of a megabyte may be quoted a thousand times.
 const QUOTED: usize = 4096;
 
@@ -20,4 +31,16 @@ pub fn text(bytes: Option<&[u8]>) -> String {
         return String::from_utf8_lossy(bytes).into_owned();
     };
     format!("{}…", String::from_utf8_lossy(quoted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_whole_and_not_in_names() {
+        assert!(says("serror interrupt on cpu 2", "serror") && says("internal error: serror", "serror"));
+        assert!(!says("null pointer dereference in nfs_fserror", "serror"));
+        assert!(says("capability abort at 0x18", "capability") && !says("in get_capability", "capability"));
+    }
 }

@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::Context;
-use super::rules::hardware;
 
 /// An honest "don't know".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -73,9 +72,7 @@ pub fn undecided(ctx: &Context<'_, '_>) -> Undecided {
 
 /// Options of Linux (Documentation/admin-guide/kernel-parameters.txt) that record what the case needs.
 fn linux_options(ctx: &Context<'_, '_>) -> &'static str {
-    if hardware::reported(ctx).is_some() {
-        "mce=bootlog (x86), and read the error with rasdaemon"
-    } else if ctx.is_hang() {
+    if ctx.is_hang() {
         "hung_task_panic=1 softlockup_all_cpu_backtrace=1, and send SysRq-w and SysRq-l while it hangs"
     } else {
         "slub_debug=FZPU page_poison=1 ftrace_dump_on_oops, or a kernel with KASAN"

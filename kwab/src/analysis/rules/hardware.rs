@@ -2,6 +2,7 @@
 
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::quote::says;
 
 /// `#MC` (SDM volume 3, chapter 17).
 const MACHINE_CHECK: u32 = 18;
@@ -35,24 +36,15 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What the hardware reported, when that is what the kernel died of.
-pub(in crate::analysis) fn reported(ctx: &Context<'_, '_>) -> Option<(&'static str, &'static str)> {
-    if !ctx.kernel_died() {
-        return None;
-    }
-    let message = ctx.death.message.to_ascii_lowercase();
-    let by_words = ERRORS.iter().find(|(words, ..)| message.contains(words));
-    let row = by_words.or_else(|| ERRORS.first().filter(|_| ctx.death.vector == Some(MACHINE_CHECK)))?;
-    Some((row.1, row.2))
-}
-
 /// An error of the hardware, or of the way in which a driver used it.
 pub(super) fn error(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let Some((what, decides)) = reported(ctx) else { return Vec::new() };
-    let message = ctx.death.message.lines().next().unwrap_or("exception 18 (machine check)");
-    vec![Claim::new(format!("{what}{}", ctx.in_culprit())).because(0.65, message, ctx.death.at).because(
-        0.0,
-        format!("would decide: {decides}"),
-        None,
-    )]
+    let message = ctx.death.message.to_ascii_lowercase();
+    let by_words = ERRORS.iter().find(|(words, ..)| says(&message, words));
+    let by_number = || ERRORS.first().filter(|_| ctx.death.vector == Some(MACHINE_CHECK));
+    let Some((_, what, decides)) = by_words.or_else(by_number).filter(|_| ctx.kernel_died()) else {
+        return Vec::new();
+    };
+    let told = ctx.death.message.lines().next().unwrap_or("exception 18 (machine check)");
+    let claim = Claim::new(format!("{what}{}", ctx.in_culprit())).because(0.65, told, ctx.death.at);
+    vec![claim.because(0.0, format!("would decide: {decides}"), None)]
 }

@@ -11,7 +11,7 @@ mod deaths;
 mod deliberate;
 mod fault_loop;
 mod hang;
-pub(super) mod hardware;
+mod hardware;
 mod invariants;
 mod memory;
 mod panic;

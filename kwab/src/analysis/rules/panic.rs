@@ -2,6 +2,7 @@
 
 use kwab_format::record::CauseKind;
 
+use super::hardware;
 use super::memory::{asked_for_memory, says_none_left};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
@@ -93,11 +94,6 @@ const REPORTS: &[&str] = &[
     "blocked for more than",
     "unable to handle",
     "null pointer dereference",
-    "machine check",
-    "hardware error",
-    "serror",
-    "external abort",
-    "bus error",
 ];
 
 /// A panic, by its kind.
@@ -118,7 +114,9 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let (what, weight) = match known {
         Some((_, what, weight)) => ((*what).to_owned(), *weight),
         None if check_of(&death.message).is_some() => return Vec::new(),
-        None if REPORTS.iter().any(|text| lower.contains(text)) => return Vec::new(),
+        None if REPORTS.iter().any(|text| lower.contains(text)) || !hardware::error(ctx).is_empty() => {
+            return Vec::new();
+        }
         // An oops, a lockup or a fault is not raised by a `panic!` in the source.
         None if death.kind != Some(CauseKind::PANIC) || death.vector.is_some() => {
             (format!("the kernel died: {message}"), 0.4)

@@ -5,7 +5,7 @@ use kwab_format::record::{CauseKind, FlightKind, RegId};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::frame::TraceFrame;
-use crate::analysis::quote::text;
+use crate::analysis::quote::{says, text};
 use crate::decode::{PointerClass, is_poison, page_fault_sentence};
 use crate::model::RecordRef;
 use crate::unwind::Space;
@@ -35,7 +35,7 @@ fn by_address(ctx: &Context<'_, '_>) -> bool {
     let message = death.message.to_ascii_lowercase();
     let kernel = matches!(death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS | CauseKind::PANIC | CauseKind::BUG))
         && super::panic::check_of(&death.message).is_none()
-        && !NOT_TRANSLATED.iter().any(|words| message.contains(words));
+        && !NOT_TRANSLATED.iter().any(|words| says(&message, words));
     let fault = matches!(death.vector, Some(13 | 14)) || death.fault_addr.is_some() || death.ip == Some(0);
     let signal = death.kind == Some(CauseKind::FATAL_SIGNAL) && matches!(death.signal, Some(7 | 11));
     signal || (kernel && fault && death.in_kernel)
