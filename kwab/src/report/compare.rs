@@ -4,6 +4,8 @@
 //! that differ in a way that address-space randomisation or a process number explains are not told apart; the reader
 //! does that.
 
+use std::collections::{HashMap, VecDeque};
+
 use super::inspect::Report;
 
 /// A row of a comparison.
@@ -45,8 +47,12 @@ type Facts = Vec<(String, String)>;
 /// Pairs facts by name, in the order of the first report and then of the second.
 fn join(rows: &mut Vec<Row>, part: &'static str, left: Facts, right: Facts) {
     let mut rest: Vec<Option<(String, String)>> = right.into_iter().map(Some).collect();
+    let mut named: HashMap<String, VecDeque<usize>> = HashMap::with_capacity(rest.len());
+    for (at, fact) in rest.iter().enumerate() {
+        named.entry(fact.iter().map(|fact| fact.0.clone()).collect()).or_default().push_back(at);
+    }
     for (name, value) in left {
-        let same = rest.iter_mut().find(|fact| fact.as_ref().is_some_and(|fact| fact.0 == name));
+        let same = named.get_mut(&name).and_then(VecDeque::pop_front).and_then(|at| rest.get_mut(at));
         let other = same.and_then(Option::take).map(|fact| fact.1);
         rows.push(Row { part, name, left: Some(value), right: other });
     }
