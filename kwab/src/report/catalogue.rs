@@ -7,5 +7,5 @@
 mod entry;
 mod groups;
 
-pub use entry::{CatalogueEntry, FIELDS, Finding, entry, judge, unreadable};
+pub use entry::{CatalogueEntry, FIELDS, Finding, concluded, entry, judge, unreadable};
 pub use groups::{Arranged, Catalogue, Group, Order, Rank, SCHEMA, arrange, last_of};

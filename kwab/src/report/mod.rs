@@ -2,14 +2,15 @@
 //!
 //! [`inspect`] is the page about one dump, [`check`] its integrity, [`salvage`] what can be saved of a damaged one,
 //! [`catalogue`] many dumps together, [`signature`] the stable name of a crash. Every report has a version and a JSON
-//! schema. [`compare`] puts two inspections beside each other, [`align`] the rows of any two lists; [`filter`] is how
-//! rows are asked for.
+//! schema. [`diff`] says what tells two dumps apart, [`compare`] puts two inspections beside each other, [`align`] the
+//! rows of any two lists; [`filter`] is how rows are asked for.
 
 pub mod align;
 pub mod catalogue;
 pub mod check;
 pub mod command;
 pub mod compare;
+pub mod diff;
 pub mod filter;
 pub mod inspect;
 pub mod salvage;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::analysis::{LIKELY, triage, verify::Backing};
+use crate::analysis::{LIKELY, Triage, triage, verify::Backing};
 use crate::model::Dump;
 use crate::report::filter::{FieldValue, Fields};
 use crate::report::inspect;
@@ -187,17 +187,21 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
 }
 
 /// The entry of a dump with what triage concludes from it: of a dump that was loaded for the rules
-/// ([`Depth::Rules`](crate::model::Depth::Rules)). A finding that is less likely than not is kept too, so that a list
-/// can show how little is known.
+/// ([`Depth::Rules`](crate::model::Depth::Rules)).
 pub fn judge(dump: &Dump, file: &str) -> CatalogueEntry {
-    let concluded = triage(&dump.case(), &Symbols::new(), &Backing::none(), file);
-    let finding = concluded.hypotheses.into_iter().next().map(|best| Finding {
+    concluded(dump, file, &triage(&dump.case(), &Symbols::new(), &Backing::none(), file))
+}
+
+/// The entry of a dump with what a triage of it has concluded. A finding that is less likely than not is kept too, so
+/// that a list can show how little is known.
+pub fn concluded(dump: &Dump, file: &str, triage: &Triage) -> CatalogueEntry {
+    let finding = triage.hypotheses.first().map(|best| Finding {
         rule: best.rule.to_string(),
         class: best.class.to_string(),
-        claim: best.claim,
+        claim: best.claim.clone(),
         score: best.score,
         proven: best.proven,
-        function: best.function.map(|function| function.name),
+        function: best.function.as_ref().map(|function| function.name.clone()),
         about: best.about.map(str::to_string),
     });
     CatalogueEntry { finding, ..entry(dump, file) }
