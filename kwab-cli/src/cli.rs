@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Analysis(crate::analyses::Analysis),
     /// Bisect a boot parameter to the first value that crashes.
     Bisect(Bisect),
+    /// Compare two dumps, or the bugs of two directories: first what is new.
+    Diff(Diff),
     /// Compare two runs of a program call by call: the first answer of the kernel that differs.
     Oracle(Oracle),
     /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor.
@@ -221,6 +223,28 @@ pub(crate) struct Bisect {
     /// Command that boots the machine; {} is replaced by NAME=VALUE.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Arguments of `kwab diff`.
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// A dump or serial log, or a directory of dumps; - is stdin.
+    #[arg(value_name = "A")]
+    pub left: PathBuf,
+    /// What is compared with it, likewise.
+    #[arg(value_name = "B")]
+    pub right: PathBuf,
+    /// Differences of each kind that are shown.
+    #[arg(short = 'n', long, default_value_t = 8, value_name = "N")]
+    pub rows: usize,
+    /// Do not cut rows at the width of the terminal.
+    #[arg(short, long)]
+    pub wide: bool,
+    #[command(flatten)]
+    pub symbols: crate::analyses::SymbolOptions,
+    /// Print the result as JSON, with all differences; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `kwab oracle`.
@@ -416,6 +440,10 @@ pub(crate) enum SchemaOf {
     Check,
     /// kwab list --json
     List,
+    /// kwab diff --json, of two dumps
+    Diff,
+    /// kwab diff --json, of two directories
+    DiffOfDirectories,
     /// kwab salvage --json
     Salvage,
     /// kwab triage --json

@@ -86,6 +86,8 @@ const COMMANDS: &[&[&str]] = &[
     &["verify-pages", "bomb.kwab"],
     &["check", "bomb.kwab"],
     &["list", "bomb.kwab"],
+    &["diff", "bomb.kwab", "bomb.kwab"],
+    &["diff", "--json", "bomb.kwab", "bomb.kwab"],
     &["cat", "bomb.kwab", "events"],
     &["cat", "bomb.kwab", "memory"],
     &["salvage", "bomb.kwab", "-o", "good.kwab", "--force"],

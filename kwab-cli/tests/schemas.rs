@@ -21,6 +21,8 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "inspect",
         "check",
         "list",
+        "diff",
+        "diff-of-directories",
         "salvage",
         "triage",
         "audit-vm",
@@ -58,6 +60,9 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         keeps("inspect", 3, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
         keeps("check", 1, &run(folder.path(), &["check", &dump, "--json"]).stdout);
         keeps("list", 3, &run(folder.path(), &["list", ".", "--json"]).stdout);
+        let other = format!("{}/../testing/dumps/leak.kwab", env!("CARGO_MANIFEST_DIR"));
+        keeps("diff", 1, &run(folder.path(), &["diff", &dump, &other, "--json"]).stdout);
+        keeps("diff-of-directories", 1, &run(folder.path(), &["diff", ".", ".", "--json"]).stdout);
         keeps("salvage", 1, &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
         for analysis in ["triage", "audit-vm", "verify-pages"] {
             keeps(analysis, 3, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);

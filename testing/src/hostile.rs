@@ -16,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use kwab::analysis::verify::{Backing, verified, verify};
-use kwab::analysis::{audit, triage};
+use kwab::analysis::{self, audit, triage};
 use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
 use kwab::import::{Options, import, import_channel};
 use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
-use kwab::report::catalogue::judge;
+use kwab::report::catalogue::{concluded, judge};
+use kwab::report::diff::{Subject, diff};
 use kwab::report::{check, compare, inspect, salvage};
 use kwab::symbols::Symbols;
 
@@ -45,6 +46,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "inspect of everything", run: |bytes| with_file(bytes, |file| inspect_depth(file, Depth::All)) },
     Command { name: "list", run: |bytes| with_file(bytes, |file| drop(judge(&Dump::load(file, Depth::Rules), "x"))) },
     Command { name: "compare", run: |bytes| with_file(bytes, compare_with_itself) },
+    Command { name: "diff", run: |bytes| with_file(bytes, diff_with_itself) },
     Command { name: "triage", run: |bytes| with_dump(bytes, analyse) },
     Command { name: "audit-vm", run: |bytes| with_dump(bytes, |dump| drop(audit::audit(&dump.case()))) },
     Command {
@@ -155,6 +157,16 @@ fn compare_with_itself(file: DumpFile) {
     let dump = Dump::load(file, Depth::Digest);
     let report = inspect::inspect(&dump, "x", inspect::Options::default());
     drop(compare::compare(&report, &report));
+}
+
+fn diff_with_itself(file: DumpFile) {
+    let dump = Dump::load(file, Depth::Digest);
+    let report = inspect::inspect(&dump, "x", inspect::Options { rows: 2000 });
+    let (case, symbols) = (dump.case(), Symbols::default());
+    let ctx = analysis::Context::new(&case, &symbols, &Backing::none());
+    let triage = analysis::judge(&ctx, "x");
+    let subject = || Subject::of(concluded(&dump, "x", &triage), &report, &ctx, &triage);
+    assert!(diff(subject(), subject()).parts.iter().all(|part| part.changes.is_empty()), "a dump differs from itself");
 }
 
 fn analyse(dump: Dump) {

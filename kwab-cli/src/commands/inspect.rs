@@ -5,10 +5,11 @@
 //! missing or damaged and what that weakens. The page of a damaged dump is printed as far as it goes, and the command
 //! ends with the status of damage.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::Depth;
+use kwab::model::{Depth, Dump};
 use kwab::report::command;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
 use kwab::symbols::SourceLines;
@@ -36,16 +37,22 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
     Ok(ExitCode::from(if report.completeness.defects.is_empty() { 0 } else { DAMAGED }))
 }
 
-/// What the records say, and what follows from them.
-fn report(arguments: &Inspect) -> Result<Report> {
-    let symbols = &arguments.symbols;
-    check_sources(symbols)?;
-    let dump = open(&arguments.dump, arguments.which.number, Depth::Digest)?;
-    let mut report = inspect(&dump, &shown(&arguments.dump), Options { rows: arguments.rows.max(1) });
+/// A dump as conclusions need it, and what its records say.
+pub(super) fn inspected(path: &Path, number: usize, rows: usize) -> Result<(Dump, Report)> {
+    let dump = open(path, number, Depth::Digest)?;
+    let mut report = inspect(&dump, &shown(path), Options { rows });
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
     let mut dump = if whole { dump.with_the_rest() } else { dump };
     dump.file.release();
     report.completeness.leave_out(dump.defects());
+    Ok((dump, report))
+}
+
+/// What the records say, and what follows from them.
+fn report(arguments: &Inspect) -> Result<Report> {
+    let symbols = &arguments.symbols;
+    check_sources(symbols)?;
+    let (dump, mut report) = inspected(&arguments.dump, arguments.which.number, arguments.rows.max(1))?;
     let case = dump.case();
     let images = load_images(&case, symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);

@@ -76,6 +76,13 @@ fn entry_of(file: DumpFile, quick: bool, name: &str) -> CatalogueEntry {
     judge(&Dump::load(file, Depth::Rules), name)
 }
 
+/// What each dump in a directory is about.
+pub(super) fn entries_of(folder: &Path) -> Vec<CatalogueEntry> {
+    let mut entries = Vec::new();
+    dumps_in(folder).iter().for_each(|found| read(found, false, &mut entries));
+    entries
+}
+
 fn dumps_in(folder: &Path) -> Vec<PathBuf> {
     let all = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let dumps = all.filter(|found| found.file_type().is_file());

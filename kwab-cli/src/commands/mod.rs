@@ -5,6 +5,7 @@ mod bisect;
 mod capture;
 mod cat;
 mod check;
+mod diff;
 mod export;
 mod export_other;
 mod import;
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments, color),
         Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
