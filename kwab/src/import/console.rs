@@ -181,11 +181,12 @@ fn console_line<'a>(
         if crash.victim == Victim::Process(fault.pid) {
             crash.death.ns = crash.death.ns.or(ns);
             Crash::say(&mut crash.death.comm, fault.comm, false);
-            crash.death.signalled(11, b"SIGSEGV");
+            let name = linux_abi::Signal::new(fault.signal.into()).and_then(linux_abi::Signal::name);
+            crash.death.signalled(fault.signal, name.unwrap_or("a signal"));
             crash.death.fault_addr = crash.death.fault_addr.or(fault.address);
-            crash.death.ip = crash.death.ip.or(Some(fault.ip));
-            crash.death.sp = crash.death.sp.or(Some(fault.sp));
-            crash.death.error_code = crash.death.error_code.or(Some(fault.error));
+            crash.death.ip = crash.death.ip.or(fault.ip);
+            crash.death.sp = crash.death.sp.or(fault.sp);
+            crash.death.error_code = crash.death.error_code.or(fault.error);
             Crash::say(&mut crash.death.message, text, false);
         }
     } else if crash.victim == Victim::Kernel && crash.death.kind != Some(CauseKind::PANIC) {

@@ -258,3 +258,11 @@ fn a_kernel_that_does_not_say_its_name_gets_no_advice_for_this_one() {
         assert!(!said.contains("debug=") && !said.contains("cargo xtask"), "{said}");
     }
 }
+
+#[test]
+fn a_program_that_died_on_another_architecture_is_a_program() {
+    let triage =
+        only("[    0.99] demo[57]: unhandled signal 11 code 0x1 at 0x0000000000000038 in libc.so[2000024000+13e000]\n");
+    assert_eq!(triage.hypotheses[0].rule, "NULL", "{:#?}", triage.hypotheses);
+    assert!(triage.headline.starts_with("demo[57] died of SIGSEGV"), "{}", triage.headline);
+}

@@ -92,6 +92,8 @@ pub const NEEDLES: &[&[u8]] = &[
     b"alignment check: ",
     b"traps: PANIC: ",
     b": segfault at ",
+    b"]: unhandled ",
+    b"]: segfault (",
     b" trap ",
 ];
 
@@ -265,7 +267,8 @@ pub fn task(text: &[u8]) -> Option<TaskLine<'_>> {
     })
 }
 
-/// `init[1]: segfault at 10 ip 000000000040116c sp 00007ffd8bb7b128 error 4 in init[400000+1000]`
+/// `init[1]: segfault at 10 ip 000000000040116c sp 00007ffd8bb7b128 error 4 in init[400000+1000]`, and what other
+/// architectures print of a program that a signal ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segfault<'a> {
     /// Name of the program.
@@ -274,12 +277,14 @@ pub struct Segfault<'a> {
     pub pid: u32,
     /// Address it failed on; absent for a general protection fault.
     pub address: Option<u64>,
+    /// Number of the signal that ended the program.
+    pub signal: u32,
     /// Address of the instruction that faulted.
-    pub ip: u64,
+    pub ip: Option<u64>,
     /// Stack pointer at the fault.
-    pub sp: u64,
-    /// Error code of the exception.
-    pub error: u64,
+    pub sp: Option<u64>,
+    /// Error code of the exception, of x86.
+    pub error: Option<u64>,
 }
 
 /// Reads a [`Segfault`], also the `traps: init[1] general protection fault ip:… sp:… error:…` form.
@@ -289,7 +294,8 @@ pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
         [&b": segfault at "[..], b" general protection fault ip:", b" general protection ip:", b" trap "]
             .map(Finder::new)
     });
-    let (mark, fault_at) = MARKS.iter().find_map(|mark| Some((mark.needle(), mark.find(text)?)))?;
+    let found = MARKS.iter().find_map(|mark| Some((mark.needle(), mark.find(text)?)));
+    let Some((mark, fault_at)) = found else { return unhandled(text) };
     let head = text[..fault_at].strip_suffix(b"]")?;
     let open = memchr::memrchr(b'[', head)?;
     let pid = std::str::from_utf8(&head[open + 1..]).ok()?.parse().ok()?;
@@ -304,15 +310,55 @@ pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
         comm: &head[..open],
         pid,
         address: if mark == b": segfault at " { hex(&after[mark.len()..]).ok().map(|found| found.1) } else { None },
-        ip: number([b" ip ", b" ip:"])?,
-        sp: number([b" sp ", b" sp:"])?,
-        error: number([b" error ", b" error:"])?,
+        signal: SIGSEGV,
+        ip: Some(number([b" ip ", b" ip:"])?),
+        sp: Some(number([b" sp ", b" sp:"])?),
+        error: Some(number([b" error ", b" error:"])?),
     })
+}
+
+const SIGSEGV: u32 = 11;
+
+/// `a[1]: unhandled signal 11 code 0x1 at 0x38 in …` (riscv), `a[1]: unhandled level 2 translation fault (11) at 0x0,
+/// esr …` (arm64), `a[1]: segfault (11) at 0 nip 10000468 lr …` (powerpc).
+fn unhandled(text: &[u8]) -> Option<Segfault<'_>> {
+    let close = memchr::memmem::find(text, b"]: ")?;
+    let open = memchr::memrchr(b'[', &text[..close])?;
+    let pid = std::str::from_utf8(&text[open + 1..close]).ok()?.parse().ok()?;
+    let said = &text[close + 3..];
+    let behind = |mark: &[u8]| memchr::memmem::find(said, mark).map(|at| &said[at + mark.len()..]);
+    let rest = match said.strip_prefix(b"unhandled signal ") {
+        Some(rest) => rest,
+        None if said.starts_with(b"unhandled ") || said.starts_with(b"segfault (") => behind(b"(")?,
+        None => return None,
+    };
+    let (_, signal) = decimal(rest).ok()?;
+    let number = |mark: &[u8]| behind(mark).and_then(|rest| hex(rest).ok()).map(|(_, value)| value);
+    // A program may print such words too; the address is the kernel's.
+    let address = number(b" at 0x").or_else(|| number(b" at "))?;
+    let signal = u32::try_from(signal).ok().filter(|signal| (1..=64).contains(signal))?;
+    let (comm, address) = (&text[..open], Some(address));
+    Some(Segfault { comm, pid, address, signal, ip: number(b" nip "), sp: None, error: None })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_that_died_on_other_architectures_are_read() {
+        let read = |line: &'static str| {
+            segfault(line.as_bytes()).map(|found| (found.comm, found.pid, found.signal, found.address, found.ip))
+        };
+        let riscv = "xargs[57]: unhandled signal 11 code 0x1 at 0x0000000000000038 in libc-2.26.so[2000024000+13e000]";
+        assert_eq!(read(riscv), Some((&b"xargs"[..], 57, 11, Some(0x38), None)));
+        let arm64 = "crasher[112]: unhandled level 2 translation fault (11) at 0x00000010, esr 0x92000006, in crasher";
+        assert_eq!(read(arm64), Some((&b"crasher"[..], 112, 11, Some(0x10), None)));
+        let powerpc = "touch[99]: segfault (11) at 0 nip 10000468 lr 1000045c code 1 in touch[10000000+10000]";
+        assert_eq!(read(powerpc), Some((&b"touch"[..], 99, 11, Some(0), Some(0x1000_0468))));
+        assert_eq!(read("app[12]: unhandled promise rejection (Error) at 0x10"), None);
+        assert_eq!(read("app[12]: unhandled error (404) at 0x10"), None);
+    }
 
     #[test]
     fn lines_of_a_real_panic_are_read() {
@@ -351,9 +397,9 @@ mod tests {
         let found = segfault(line).expect("a segfault");
         assert_eq!(
             (found.comm, found.pid, found.address, found.ip, found.error),
-            (&b"init"[..], 7, Some(0x10), 0x40_116c, 4)
+            (&b"init"[..], 7, Some(0x10), Some(0x40_116c), Some(4))
         );
         let line = b"traps: a.out[12] general protection fault ip:401136 sp:7ffd error:0 in a.out[401000+1000]";
-        assert_eq!(segfault(line).map(|found| (found.pid, found.address, found.ip)), Some((12, None, 0x40_1136)));
+        assert_eq!(segfault(line).map(|found| (found.pid, found.address, found.ip)), Some((12, None, Some(0x40_1136))));
     }
 }
