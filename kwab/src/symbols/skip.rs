@@ -63,6 +63,12 @@ pub fn plain(symbol: &str) -> &str {
 #[must_use]
 pub fn is_skipped(symbol: &str) -> bool {
     let name = plain(symbol);
+    // Mach-O puts an underscore before each name of C.
+    let bare = name.strip_prefix('_').filter(|bare| !bare.starts_with('_'));
+    is_listed(name) || bare.is_some_and(|bare| !bare.is_empty() && SKIP.whole.contains(bare))
+}
+
+fn is_listed(name: &str) -> bool {
     let Some(first) = name.bytes().next() else { return true };
     let prefixes = SKIP.prefixes.get(&first).map(Vec::as_slice).unwrap_or_default();
     SKIP.whole.contains(name) || prefixes.iter().any(|prefix| name.starts_with(prefix))
@@ -90,7 +96,8 @@ pub fn role(name: &str) -> Role {
         return Role::Reporter;
     }
     // The function that a kernel in Rust panics with, whatever it belongs to.
-    if path.rsplit("::").next().is_some_and(|last| PANICS.contains(&last)) {
+    let called = path.split('(').next().unwrap_or(path);
+    if called.rsplit("::").next().is_some_and(|last| PANICS.contains(&last.trim_end())) {
         return Role::Reporter;
     }
     if begins(WAITERS) {
@@ -110,11 +117,23 @@ pub fn role(name: &str) -> Role {
         return Role::Suspect;
     }
     let bare = plain(name);
+    // What reports about memory is not the memory.
+    if ["check_memory_region", "warn_alloc"].iter().any(|name| bare.starts_with(name)) {
+        return Role::Reporter;
+    }
     if MEMORY.iter().any(|part| bare.contains(part)) { Role::Helper } else { Role::Reporter }
 }
 
 /// Last components of paths of functions that panic for their callers.
-const PANICS: &[&str] = &["__panic", "panic_fmt", "panic_impl", "panic_handler", "begin_panic", "begin_panic_handler"];
+const PANICS: &[&str] = &[
+    "__panic",
+    "__assertion_failed",
+    "panic_fmt",
+    "panic_impl",
+    "panic_handler",
+    "begin_panic",
+    "begin_panic_handler",
+];
 
 /// Whether a function is the standard library's implementation of a trait of its own: `<[u8] as
 /// core::ops::Index>::index`.
@@ -247,7 +266,7 @@ const HELPERS: &[&str] = &[
 ];
 
 /// Paths of the same in libraries that kernels written in Rust use.
-const LIBRARIES: &[&str] = &["hashbrown::", "smallvec::", "spin::", "memchr::"];
+const LIBRARIES: &[&str] = &["AK::", "hashbrown::", "smallvec::", "spin::", "memchr::"];
 
 /// Parts of bare names in the table that mean memory, strings, lists and trees.
 const MEMORY: &[&str] = &[

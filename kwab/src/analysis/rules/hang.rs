@@ -123,12 +123,24 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
             let claim = sleeper(ctx, task, 0.35).because(0.1, "no processor runs a task, and none is runnable", None);
             vec![claim]
         }
+        None if ctx.death.kind == Some(CauseKind::HUNG_TASK) && !ctx.death.program.is_empty() => vec![told_of(ctx)],
         None => vec![Claim::new("something hangs; the dump does not say which task").because(
             0.3,
             "the dump was taken for a hang",
             ctx.death.at,
         )],
     }
+}
+
+/// A task that a log tells about, which lists no others: what it ran stands in its backtrace.
+fn told_of(ctx: &Context<'_, '_>) -> Claim {
+    let pid = ctx.death.pid.map(|pid| format!("[{pid}]")).unwrap_or_default();
+    let place = ctx.guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
+    let told = ctx.death.message.lines().next().unwrap_or("the watchdog spoke");
+    Claim::new(format!("{}{pid} hangs{place}", ctx.death.program))
+        .because(0.55, told, ctx.death.at)
+        .because_if(0.0, ctx.trace.first().map(|frame| (format!("it waits in {}", frame.label()), frame.at)))
+        .blames(ctx.guilty.clone())
 }
 
 /// A task that sleeps and is not woken.

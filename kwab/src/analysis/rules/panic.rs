@@ -63,6 +63,15 @@ const CHECKS: &[(&str, &str)] = &[
     ("kernel memory exposure attempt", "copy beyond an object to a program"),
     ("kernel memory overwrite attempt", "copy beyond an object from a program"),
     ("detected buffer overflow", "copy beyond an object"),
+    ("possible deadlock", "locks taken in an order that can deadlock"),
+    ("inconsistent lock state", "lock taken with interrupts on that an interrupt takes too"),
+    ("bad unlock balance", "release of a lock that is not held"),
+    ("held lock freed", "free of memory with a lock that is held"),
+    ("lock held at task exit", "lock that was never released"),
+    ("lock held when returning to user space", "lock that was never released"),
+    ("invalid wait context", "lock that sleeps taken where sleeping is forbidden"),
+    ("suspicious rcu usage", "use of RCU data without its read lock"),
+    ("page allocation failure", "memory could not be allocated"),
 ];
 
 /// What a check of the kernel says that it found.

@@ -260,6 +260,38 @@ fn a_kernel_that_does_not_say_its_name_gets_no_advice_for_this_one() {
 }
 
 #[test]
+fn a_hung_task_of_a_log_is_named_with_what_it_waits_in() {
+    let triage = only(
+        "[  240.0] INFO: task demo_commit:17344 blocked for more than 120 seconds.\n\
+         [  240.0]       Not tainted 4.16.2 #1\n[  240.0] demo_commit     D    0 17344  17342 0x00000080\n\
+         [  240.0] Call Trace:\n[  240.0]  __schedule+0x293/0x8a0\n[  240.0]  schedule+0x36/0x80\n\
+         [  240.0]  demo_wait_commit+0x98/0x120\n[  240.0]  demo_sync+0x57/0x90\n",
+    );
+    let best = &triage.hypotheses[0];
+    assert_eq!((best.rule, best.claim.as_str()), ("HANG", "demo_commit[17344] hangs in demo_wait_commit"));
+    assert_eq!(best.function.as_ref().map(|found| found.name.as_str()), Some("demo_wait_commit"));
+}
+
+#[test]
+fn what_lockdep_and_the_allocator_report_is_a_check_and_no_panic() {
+    for (head, what) in [
+        ("WARNING: possible circular locking dependency detected", "locks taken in an order that can deadlock"),
+        ("demo: page allocation failure: order:4, mode:0x2080d0", "memory could not be allocated"),
+    ] {
+        let triage = only(&format!(
+            "[    3.0] {head}\n[    3.0] demo/109 is trying to acquire lock:\n\
+             [    3.0] CPU: 5 PID: 109 Comm: demo Not tainted 5.9.0 #1\n[    3.0] Call Trace:\n\
+             [    3.0]  dump_stack+0x8b/0xb8\n[    3.0]  warn_alloc.cold+0x75/0xd9\n\
+             [    3.0]  lock_acquire+0x10/0x20\n[    3.0]  demo_start+0x22b/0x1550 [demo]\n"
+        ));
+        let best = &triage.hypotheses[0];
+        assert_eq!(best.rule, "CHECK", "{best:#?}");
+        assert!(best.claim.starts_with(what), "{}", best.claim);
+        assert_eq!(best.function.as_ref().map(|found| found.name.as_str()), Some("demo_start"));
+    }
+}
+
+#[test]
 fn a_program_that_died_on_another_architecture_is_a_program() {
     let triage =
         only("[    0.99] demo[57]: unhandled signal 11 code 0x1 at 0x0000000000000038 in libc.so[2000024000+13e000]\n");

@@ -165,10 +165,15 @@ impl Crash {
 /// The frame of the instruction that failed, for a stack that begins at its caller: x86 prints the function beside the
 /// registers, not in the backtrace.
 fn innermost(report: &Report, stack: &Stack) -> Option<Frame> {
-    let location = report.location.as_ref().filter(|location| location.symbol.is_some())?;
+    // A report without a stack is known by the function that its first line names.
+    let named = || Frame { symbol: report.function.clone().filter(|_| stack.frames.is_empty()), ..Frame::default() };
+    let location = report.location.clone().unwrap_or_else(named);
+    location.symbol.as_ref()?;
     let is_there = |frame: &Frame| frame.symbol == location.symbol && frame.offset == location.offset;
-    let own = stack.kind == StackKind::Crash && !report.class.is_stall() && !stack.frames.iter().any(is_there);
-    own.then(|| Frame { address: location.address.or(report.ip), guess: false, inline: false, ..location.clone() })
+    let told = stack.frames.is_empty() || !report.class.is_stall();
+    let own = stack.kind == StackKind::Crash && told && !stack.frames.iter().any(is_there);
+    let address = location.address.or(report.ip.filter(|_| report.location.is_some()));
+    own.then(|| Frame { address, guess: false, inline: false, ..location.clone() })
 }
 
 fn owned(frame: &Frame, trace: u32, index: u32) -> OwnedFrame {

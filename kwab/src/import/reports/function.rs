@@ -78,7 +78,9 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
     if let Some(stack) = crash {
         let sure = candidates(stack, stall).filter(|frame| !frame.guess);
         all.extend(sure.filter_map(|frame| frame.symbol.as_deref()));
-        let doubtful = candidates(stack, stall).filter(|frame| frame.guess);
+        // Of a task that waits the sure frames are the whole way to where it waits.
+        let waits = report.class.is_stall() && candidates(stack, stall).any(|frame| !frame.guess);
+        let doubtful = candidates(stack, stall).filter(|frame| frame.guess && !waits);
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }
     let chosen = all.iter().find(|name| !is_skipped(name) && !is_address(name));

@@ -278,3 +278,14 @@ fn stalls_of_two_processors_are_two_reports() {
     let cpus: Vec<_> = found.iter().map(|report| report.cpu).collect();
     assert_eq!(cpus, [Some(0), Some(1), Some(2)]);
 }
+
+/// Shape: the stack of the grace-period thread behind a stall, with what the unwinder is not sure of
+#[test]
+fn a_doubtful_frame_of_a_stall_is_not_the_guilty_one() {
+    let report = only(
+        "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\nrcu: \t1-...!: (0 ticks this GP) idle=cf8/0/0x0\n\
+         rcu: RCU grace-period kthread stack dump:\nrcu_sched       I15016    11      2 0x80004000\nCall Trace:\n\
+         __schedule+0x288/0x600\n ? __mod_timer+0x1a6/0x3c0\n schedule+0x34/0xa0\n rcu_gp_kthread+0x4f6/0xd40\n",
+    );
+    assert_eq!((report.cpu, report.function.as_deref()), (Some(1), None));
+}
