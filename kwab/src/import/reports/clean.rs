@@ -1,5 +1,9 @@
 //! Makes plain text of a line with escapes: ANSI sequences, control characters, HTML entities, quoted-printable, JSON.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::words::has;
 
 /// Longest line that is unpacked from JSON.
@@ -14,6 +18,9 @@ pub(super) fn may_be_wrapped(line: &[u8]) -> bool {
         || memchr::memchr(b'&', line).is_some()
         || memchr::memchr_iter(b'=', line).any(printable)
 }
+
+/// End of the name of the string that holds a report of XNU.
+pub(super) const PANIC_STRING: &[u8] = b"anicString\"";
 
 /// Writes the clean line into `out`; `false` when nothing had to be cleaned.
 pub(super) fn clean(line: &[u8], out: &mut Vec<u8>) -> bool {
@@ -93,6 +100,26 @@ fn entity(text: &[u8]) -> (usize, Option<u8>) {
         (Some(end), Some(value)) => (head + end + 1, Some(value)),
         _ => (1, Some(b'&')),
     }
+}
+
+/// The report that XNU's diagnostics keep as one string, the value of `panicString` or `macOSPanicString` in JSON; what
+/// was cut off at its end is missing.
+pub(super) fn quoted_panic(line: &[u8]) -> Option<String> {
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(PANIC_STRING));
+    let named = NAME.find(line)?;
+    let rest = line[named + NAME.needle().len()..].trim_ascii_start().strip_prefix(b":")?;
+    let text = rest.trim_ascii_start().strip_prefix(b"\"")?;
+    let mut end = 0;
+    while let Some(byte) = text.get(end) {
+        match byte {
+            b'"' => break,
+            b'\\' if end + 1 < text.len() => end += 2,
+            b'\\' => break,
+            _ => end += 1,
+        }
+    }
+    let literal = [b"\"", &text[..end], b"\""].concat();
+    serde_json::from_slice(&literal).ok()
 }
 
 /// The message of a line of `journalctl -o json`: a text, or an array of bytes when it is not UTF-8.

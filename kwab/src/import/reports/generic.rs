@@ -22,11 +22,14 @@ pub fn message(builder: &mut Builder, line: &[u8], given: bool) {
     }
 }
 
+/// Bytes of a message that are kept: a debug print of a whole context is as long as it likes.
+const LONGEST_MESSAGE: usize = 300;
+
 /// Takes the line behind `panicked at src/x.rs:1:2:` as the message.
 pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
     builder.wants_message = false;
     let position = source(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some();
-    if line.len() > 300 || position || hex(line).is_some_and(|(_, rest)| rest.is_empty()) || line.ends_with(b"trace:") {
+    if position || hex(line).is_some_and(|(_, rest)| rest.is_empty()) || line.ends_with(b"trace:") {
         return false;
     }
     if let Some(rest) = line.strip_prefix(b"panicked at ") {
@@ -36,7 +39,7 @@ pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
         builder.wants_message = true;
         return true;
     }
-    let message = text(line);
+    let message = text(&line[..line.len().min(LONGEST_MESSAGE)]);
     builder.say("message", message.clone());
     builder.report.message = message;
     true
@@ -152,7 +155,7 @@ fn go(line: &[u8]) -> Option<Frame> {
 }
 
 /// Nothing but addresses: `80103a1c 80102b3d 0`, `0xffffffff80001234`.
-fn addresses(line: &[u8], inside: bool) -> Vec<Frame> {
+pub(super) fn addresses(line: &[u8], inside: bool) -> Vec<Frame> {
     let mut found = Vec::new();
     for word in line.split(|byte| matches!(byte, b' ' | b'\t' | b',')).filter(|word| !word.is_empty()) {
         // `0x4000:0x3ffb` of Xtensa: the address and the stack pointer.
@@ -186,6 +189,10 @@ pub fn detail(builder: &mut Builder, line: &[u8]) -> Took {
             builder.report.source = Some((file, number));
             return Took::Yes;
         }
+    }
+    if line == b"message: Some(" {
+        builder.wants_message = true;
+        return Took::Yes;
     }
     if let Some((_, bare)) = deadly(line) {
         builder.note(text(bare));

@@ -52,9 +52,15 @@ const PATIENCE_ENDED: u32 = 24;
 /// Lines between a cut mark and the head it belongs to.
 const CUT_REACH: u64 = 10;
 
-/// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line.
-const OWN_NEEDLES: [&[u8]; 5] =
-    [b"Linux version ", b"------------[ cut here ]", b"8<--- cut here", b"====================", b"Comm: "];
+/// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, a report in a string of JSON.
+const OWN_NEEDLES: [&[u8]; 6] = [
+    b"Linux version ",
+    b"------------[ cut here ]",
+    b"8<--- cut here",
+    b"====================",
+    b"Comm: ",
+    clean::PANIC_STRING,
+];
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +98,11 @@ impl Open {
     fn is_report(&self) -> bool {
         (!self.orphan || self.builder.has_stack() || self.builder.report.location.is_some())
             && (!self.weak || self.has_evidence())
+    }
+
+    /// Whether a deadly word opened it, and nothing that a kernel prints has followed.
+    fn is_bare(&self) -> bool {
+        self.builder.title == "{message}" && self.reader != Reader::Linux && !self.has_evidence()
     }
 
     /// Whether a kernel printed more than the line that opened the report: a stack, registers, a processor, a position.
@@ -171,6 +182,14 @@ impl Recogniser {
 
     /// Takes a line as it stands in the log, without its end.
     pub fn line(&mut self, line: &[u8], position: LogPosition) -> Role {
+        if let Some(quoted) = clean::quoted_panic(line) {
+            let roles = quoted.lines().map(|line| self.plain_line(line.as_bytes(), position));
+            return roles.fold(Role::Console, |role, next| if role == Role::Console { next } else { role });
+        }
+        self.plain_line(line, position)
+    }
+
+    fn plain_line(&mut self, line: &[u8], position: LogPosition) -> Role {
         let mut stripper = std::mem::take(&mut self.stripper);
         let role = self.stripped(&stripper.strip(line), position);
         self.stripper = stripper;
@@ -215,7 +234,8 @@ impl Recogniser {
             self.cut = Some((position, line.caller));
         }
         // The lines of another kernel's report may look like heads of Linux.
-        if let Some(at) = at.filter(|at| self.open[*at].reader != Reader::Linux && !self.open[*at].builder.ended)
+        let of_row = |at: &usize| self.open[*at].reader != Reader::Linux && !self.open[*at].builder.ended;
+        if let Some(at) = at.filter(of_row).filter(|at| !self.is_told_better(*at, text, position))
             && let Some(role) = self.dialect_line(at, text, position)
         {
             return role;
@@ -274,6 +294,19 @@ impl Recogniser {
         }
     }
 
+    /// Whether a line is the head that the report at `at` waits for: Linux's own behind prose with a deadly word, or
+    /// that of a certain kernel behind a line that several kernels print.
+    fn is_told_better(&self, at: usize, text: &[u8], position: LogPosition) -> bool {
+        let Some(open) = self.open.get(at) else { return false };
+        let Reader::Row(row) = open.reader else { return false };
+        if open.is_bare() && words::has(text, b"[#") && linux::find(text).is_some() {
+            return true;
+        }
+        let near = position.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
+        let other = |opening: &dialect::Opening| opening.row != row && opening.row != self.dialects.generic();
+        near && self.dialects.opens(text).is_some_and(|(opening, _)| !opening.stage && !opening.weak && other(opening))
+    }
+
     /// A line of a report that a dialect row reads; absent when the row has no use for it.
     fn dialect_line(&mut self, at: usize, text: &[u8], position: LogPosition) -> Option<Role> {
         let (rest, _) = self.dialects.unprefixed(text);
@@ -296,13 +329,22 @@ impl Recogniser {
         let found = linux::find(text)?;
         if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
             let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
-            if open.reader != Reader::Linux && fallback && !open.builder.ended {
+            // What only a deadly word has opened is prose beside the kernel's own count of its oopses.
+            let prose = open.is_bare() && words::has(text, b"[#");
+            if open.reader != Reader::Linux && fallback && !open.builder.ended && !prose {
                 return None;
             }
             if open.reader == Reader::Linux && merge(open, &found, text, position) {
                 return Some(Role::Belongs);
             }
         }
+        let at = at.filter(|at| {
+            let prose = self.open[*at].is_bare() && words::has(text, b"[#");
+            if prose {
+                self.open.remove(*at);
+            }
+            !prose
+        });
         let said = at.filter(|at| is_text_of(&self.open[*at].builder, &found, position));
         let said = said.map(|at| self.open.remove(at).builder.report);
         let at = if said.is_some() { None } else { at };
@@ -348,6 +390,12 @@ impl Recogniser {
             let again = open.builder.ended || open.builder.has_stack() && !opening.stage;
             if (opening.stage || near) && !again {
                 later_stage(&mut open.builder, &opening, &captures, row);
+                // The first head may be one that several kernels print; the second is not.
+                let named = opening.row != self.dialects.generic() && !opening.stage && !opening.weak;
+                if let Some(dialect) = self.dialects.row(opening.row).filter(|_| named && opening.row != row) {
+                    open.reader = Reader::Row(opening.row);
+                    open.builder.report.family = dialect.name().into();
+                }
                 return Some(self.took(at, Took::Yes, position));
             }
         }

@@ -73,6 +73,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         Some(b'[') => bracket(trimmed, caller, ns),
         Some(b'<') => level(trimmed),
         Some(b'>') | Some(b'|') => quote(trimmed),
+        Some(b'+') => added(trimmed),
         Some(b'0'..=b'9') => stamp(trimmed).or_else(|| netconsole(trimmed, caller, ns)),
         Some(b'A'..=b'Z') => syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE=")),
         Some(b'a'..=b'z') => tagged(trimmed),
@@ -137,7 +138,7 @@ fn seconds(text: &[u8]) -> Option<(u64, &[u8])> {
     let (whole, rest) = dec(text)?;
     let rest = rest.strip_prefix(b".")?;
     let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-    if !(1..=9).contains(&digits) || whole > 1 << 33 {
+    if !(1..=9).contains(&digits) || whole > 1 << 53 {
         return None;
     }
     let (fraction, after) = dec(rest)?;
@@ -173,6 +174,15 @@ fn quote(text: &[u8]) -> Option<&[u8]> {
         None => Some(rest),
         _ => None,
     }
+}
+
+/// `+text`: a line that a comparison shows as new, as in the daily mails of BSD systems.
+fn added(text: &[u8]) -> Option<&[u8]> {
+    let rest = &text[1..];
+    let said = rest
+        .first()
+        .is_none_or(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'#' | b'[' | b'<' | b' ' | b'\t' | b'-'));
+    said.then_some(rest)
 }
 
 /// `2024-11-06T12:13:14.123+01:00 host kernel: `, `2024-11-06T12:13:14.1234567Z `, `12:13:14 `; `12.345678] ` of a line

@@ -34,13 +34,18 @@ pub fn open(
 /// Takes what the captures of a line say.
 pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
     let mut who = ReportedTask { cpu: captures.dec("cpu"), pid: captures.dec("pid"), comm: captures.text("comm") };
-    who.comm = who.comm.map(|comm| comm.trim_matches(['"', '\'']).to_string()).filter(|comm| !comm.is_empty());
+    who.comm = who
+        .comm
+        .map(|comm| comm.trim_matches(['"', '\'']).to_string())
+        .filter(|comm| !comm.is_empty() && comm != "unknown");
     if who != ReportedTask::default() {
         let report = &mut builder.report;
         report.cpu = report.cpu.or(who.cpu);
         report.pid = report.pid.or(who.pid);
         report.comm = report.comm.take().or(who.comm);
     }
+    // The file may stand on the line before that of its line number.
+    let file = captures.text("file").or_else(|| builder.value("file").map(str::to_string));
     let report = &mut builder.report;
     report.fault_address = report.fault_address.or(captures.hex("address"));
     report.ip = report.ip.or(captures.hex("ip"));
@@ -48,7 +53,7 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
     report.error_code = report.error_code.or(captures.hex("code"));
     report.error_text = report.error_text.take().or_else(|| captures.text("error"));
     report.version = report.version.take().or_else(|| captures.text("version"));
-    if let (Some(file), Some(line)) = (captures.text("file"), captures.dec("line")) {
+    if let (Some(file), Some(line)) = (file, captures.dec("line")) {
         report.source.get_or_insert((file.trim_matches(['"', '\'']).to_string(), line));
     }
     if let Some(function) = captures.text("function") {
@@ -64,7 +69,16 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
 
 /// The frame that the captures of a line hold.
 fn frame_of(captures: &Captures<'_, '_>) -> Frame {
-    let symbol = captures.text("symbol").map(|name| name.trim_matches(['"', '(', ')']).to_string());
+    let symbol = captures.text("symbol").map(|name| {
+        let name = name.trim_matches('"');
+        // The parameters of a C++ function stay whole; an empty pair of brackets behind a name goes.
+        if name.contains('(') && name.ends_with(')') && !name.ends_with("()") {
+            name
+        } else {
+            name.trim_matches(['(', ')'])
+        }
+        .to_string()
+    });
     Frame {
         address: captures.hex("address"),
         symbol: symbol
@@ -145,6 +159,9 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
         Use::Stack => {
             builder.begin(if builder.has_stack() { StackKind::OtherTask } else { StackKind::Crash }, Some(text(line)));
             said(builder, captures);
+            // `Backtrace:0x4008b562:0x3ffc3440 …`: the addresses stand behind the title.
+            let rest = memchr::memchr(b':', line).map(|colon| line[colon + 1..].trim_ascii()).unwrap_or_default();
+            generic::addresses(rest, true).into_iter().for_each(|frame| builder.frame(frame, position));
         }
         Use::Frame => {
             let frame = frame_of(captures);

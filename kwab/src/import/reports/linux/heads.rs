@@ -58,6 +58,7 @@ pub const HEADS: &[Head] = &[
         "KASAN: {kind} {access} in {function}",
         &[
             "BUG: KASAN: {kind:sym} in {function:sym}",
+            "BUG: KASan: {kind} in {function:sym}",
             "BUG: KASAN: {kind:sym} on address {address:hex}",
             "BUG: KASAN: {kind:sym}",
         ],
@@ -124,6 +125,7 @@ pub const HEADS: &[Head] = &[
         PAGING,
         &[
             "BUG: unable to handle page fault for address: {address:hex}",
+            "BUG unable to handle page fault for address {address:hex}",
             "BUG: unable to handle kernel paging request for address {address:hex}",
             "BUG: unable to handle kernel paging request at virtual address {address:hex}",
             "BUG: unable to handle kernel paging request at {address:hex}",

@@ -279,6 +279,30 @@ fn stalls_of_two_processors_are_two_reports() {
     assert_eq!(cpus, [Some(0), Some(1), Some(2)]);
 }
 
+/// Shapes: a screen that a person typed off, the first KASAN, and a page of HTML around an oops
+#[test]
+fn heads_that_are_written_in_other_ways_are_read() {
+    let typed = only(
+        "[17.79] BUG unable to handle page fault for address ffffffff822c26c0\n\
+         [17.80] #PF: supervisor read access in kernel mode\nCall Trace:\n\
+         demo_info_by_fd+0x19d/0x2b0\n__do_sys_demo+0x3fb/0x18b0\n",
+    );
+    assert_eq!(typed.headline, "BUG: unable to handle kernel paging request in demo_info_by_fd");
+    let first = only(
+        "BUG: KASan: use after free in demo_free+0x2c9/0x340 [demo] at addr ffff880d59947040\n\
+         Read of size 8 by task ksoftirqd/2/15\n",
+    );
+    assert_eq!((first.class, first.function.as_deref()), (Class::Kasan, Some("demo_free")));
+    let page = only(
+        "<summary>kernel oops log</summary>\n<pre>\n\
+         [50806.42] Oops: general protection fault, maybe for address 0xbfff93fcd9822a28: 0000 [#1] SMP\n\
+         [50806.42] CPU: 6 UID: 0 PID: 687 Comm: demo_evict Not tainted 6.12.4 #1\n\
+         [50806.42] RIP: 0010:demo_fini+0x43/0x80\n",
+    );
+    assert_eq!((page.family.as_str(), page.function.as_deref()), ("linux", Some("demo_fini")));
+    assert_eq!((page.cpu, page.pid), (Some(6), Some(687)));
+}
+
 /// Shape: the stack of the grace-period thread behind a stall, with what the unwinder is not sure of
 #[test]
 fn a_doubtful_frame_of_a_stall_is_not_the_guilty_one() {

@@ -276,3 +276,116 @@ fn the_traceback_of_a_go_program_is_none_of_a_kernel() {
     // The package that marks the kernel stands in the guilty frame, which is kept.
     assert_eq!(sentry.function.as_deref(), Some("gvisor.dev/gvisor/pkg/sentry/mm.(*MemoryManager).Fork"));
 }
+
+/// Shape: FreeBSD's periodic(8) mails, which show the lines of dmesg that are new since yesterday.
+#[test]
+fn a_report_in_a_comparison_is_read_behind_its_plus() {
+    let report = only(
+        "+Fatal trap 12: page fault while in kernel mode\n+cpuid = 1; apic id = 01\n\
+         +fault virtual address\t= 0x37d9101000\n+\t\t\t= DPL 0, pres 1, long 1\n\
+         +current process\t\t= 673 (demo)\n+#0 0xffffffff80e30003 at linux_dump_stack+0x23\n\
+         +#1 0xffffffff830f03c3 at demo_check+0xb3\n",
+    );
+    assert_eq!((report.family.as_str(), report.cpu, report.comm.as_deref()), ("freebsd", Some(1), Some("demo")));
+    assert_eq!((report.fault_address, report.function.as_deref()), (Some(0x37_d910_1000), Some("demo_check")));
+}
+
+/// Shape: the files of macOS' diagnostics (`.panic`, `.ips`): one JSON string, often cut off.
+#[test]
+fn a_report_in_a_string_of_json_is_read() {
+    let line = concat!(
+        r#"  "panicString" : "panic(cpu 1 caller 0xfffffff025a00984): demo \"watchdog\" detected\nOS version: 15P1\n"#,
+        r"Panicked task 0xffffffe000749720: 2604 pages, 166 threads: pid 0: kernel_task\n",
+        r"Panicked thread: 0xffffffe000a00000, backtrace: 0xffffffe016f00530, tid: 312\n",
+        r"\t\t  lr: 0xfffffff0263f08f0  fp: 0xffffffe016f00670\n",
+        r#"\t\t  lr: 0xfffffff0262e05f4  fp: 0xffffffe016f00680\n","#,
+    );
+    for line in [line, &line[..line.len() - 12]] {
+        let report = only(line);
+        assert_eq!((report.family.as_str(), report.cpu, report.comm.as_deref()), ("xnu", Some(1), Some("kernel_task")));
+        assert_eq!(report.message, "demo \"watchdog\" detected");
+        let frames = report.stacks.first().map(|stack| stack.frames.len());
+        assert!(frames >= Some(1), "{report:#?}");
+    }
+}
+
+/// Shapes: sched/misc/assert.c, arch/risc-v/src/common/riscv_exception.c, arch/arm/src/armv8-m/arm_hardfault.c
+#[test]
+fn nuttx_says_the_assertion_the_fault_and_the_task() {
+    let assertion = only(
+        "[CPU0] dump_assert_info: Current Version: NuttX  10.4.0 f7f1bb863f Jul 15 2025 17:38:32 xtensa\n\
+         [CPU0] dump_assert_info: Assertion failed : at file: mm/demo.c:243 task(CPU0): nsh process: nsh 0x4201b1ac\n\
+         [CPU0] up_dump_register:    PC: 420376ab    PS: 00060322\n",
+    );
+    assert_eq!((assertion.family.as_str(), assertion.class), ("nuttx", Class::Assertion));
+    assert_eq!((assertion.source.as_ref(), assertion.comm.as_deref()), (Some(&("mm/demo.c".into(), 243)), Some("nsh")));
+    let fault = only(
+        "nsh> [1387274436608000.001000] riscv_exception: EXCEPTION: Store/AMO access fault. MCAUSE: 00000007, \
+         EPC: 8020cc90, MTVAL: 00000018\n\
+         [1387274436608000.001000] riscv_fault_handler: PANIC!!! Exception = 00000007\n\
+         [1387274436608000.001000] dump_assert_info: Assertion failed panic: at file: common/riscv_exception.c:135 \
+         task: demo process: Kernel 0x80201bf0\n",
+    );
+    assert_eq!((fault.headline.as_str(), fault.comm.as_deref()), ("Store/AMO access fault", Some("demo")));
+    assert_eq!((fault.fault_address, fault.ip), (Some(0x18), Some(0x8020_cc90)));
+    let hard = only(
+        "[17] arm_hardfault: PANIC!!! Hard fault: 00000000\n\
+         [17] up_assert: Assertion failed at file:armv8-m/arm_hardfault.c line: 134 task: init\n\
+         [17] [BackTrace|17|0]:   0xc0f946e  0xc0ec74a  0xc0f9868\n",
+    );
+    assert_eq!((hard.headline.as_str(), hard.comm.as_deref()), ("hard fault", Some("init")));
+    assert_eq!(hard.stacks.first().map(|stack| stack.frames.len()), Some(3));
+}
+
+/// Shapes: sys/arch/amd64/amd64/trap.c of both: the first line is the same.
+#[test]
+fn the_second_line_tells_two_kernels_apart_that_begin_alike() {
+    let netbsd = only(
+        "uvm_fault(0xfffffe8071e49b90, 0x0, 1) -> e\nfatal page fault in supervisor mode\n\
+         trap type 6 code 0 rip ffffffff805d085d cs 8 rflags 10286 cr2 8 ilevel 0 rsp fffffe80013f9bf0\n\
+         curlwp 0xfffffe8059c6f140 pid 5782.5 lowest kstack 0xfffffe80013f72c0\npanic: trap\n\
+         cpu0: Begin traceback...\nvpanic() at netbsd:vpanic+0x13c\nalltraps() at netbsd:alltraps+0xc0\n\
+         demo_unpark() at netbsd:demo_unpark+0x3d\ncpu0: End traceback...\n",
+    );
+    assert_eq!((netbsd.family.as_str(), netbsd.pid), ("netbsd", Some(5782)));
+    assert_eq!((netbsd.ip, netbsd.function.as_deref()), (Some(0xffff_ffff_805d_085d), Some("demo_unpark")));
+}
+
+/// Shapes: esp_system/panic.c; seL4 src/arch/riscv; core::panic::PanicInfo as `{:#?}`; C++ and Mach-O names in stacks
+#[test]
+fn what_other_kernels_print_beside_the_usual_is_taken() {
+    let esp = only(
+        "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). Exception was unhandled.\n\
+         Backtrace:0x4008b562:0x3ffc3440 0x400dc81f:0x3ffc3450 0x400d3962:0x3ffc3600\n",
+    );
+    let frames: Vec<_> = esp.stacks.iter().flat_map(|stack| &stack.frames).filter_map(|frame| frame.address).collect();
+    assert_eq!(frames, [0x4008_b562, 0x400d_c81f, 0x400d_3962]);
+    let sel4 = only("KERNEL ABORT (exception within s-mode)!\nscause: 0xf, stval: 0x8\nhalting...\n");
+    assert_eq!((sel4.family.as_str(), sel4.error_code, sel4.fault_address), ("sel4", Some(15), Some(8)));
+    let rust = only(
+        "[panic]:PanicInfo {\n    payload: Any { .. },\n    message: Some(\n        demo lost its way,\n    ),\n\
+         location: Location {\n        file: \"src/demo.rs\",\n        line: 65,\n        col: 9,\n    },\n}\n",
+    );
+    assert_eq!(rust.source, Some(("src/demo.rs".into(), 65)));
+    assert!(rust.message.starts_with("demo lost its way"), "{}", rust.message);
+    let long = only(&format!(
+        "panicked at src/trap.rs:225:13:\n[C#14:0x80170a20] Unexpected trap: {}\n",
+        "a0: 1, ".repeat(90)
+    ));
+    assert!(long.message.starts_with("[C#14:0x80170a20] Unexpected trap"), "{}", long.message);
+    let serenity = only(
+        "[dash(323:323)]: ASSERTION FAILED: demo()\n\
+         [dash(323:323)]: ./Kernel/Demo.cpp:176 in void Kernel::demo(Frame*)\n\
+         Kernel + 0x0000000000319292  Kernel::__panic(char const*, unsigned int, char const*) +0x138\n\
+         Kernel + 0x0000000000314cf2  __assertion_failed(char const*, char const*, unsigned int) +0x12e\n\
+         Kernel + 0x00000000003ebafc  Kernel::demo(Frame*) +0xad6\n",
+    );
+    let names: Vec<_> =
+        serenity.stacks.iter().flat_map(|stack| &stack.frames).filter_map(|frame| frame.symbol.as_deref()).collect();
+    assert_eq!(names.first(), Some(&"Kernel::__panic(char const*, unsigned int, char const*)"));
+    let illumos = only(
+        "panic message: BAD TRAP: type=d (#gp General protection) rp=ffffd001f2b38b90 addr=0\n\
+         > ::panicinfo\n             cpu               10\n",
+    );
+    assert_eq!((illumos.family.as_str(), illumos.cpu), ("illumos", Some(10)));
+}
