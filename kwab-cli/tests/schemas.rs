@@ -57,7 +57,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         let folder = folder();
         let dump = imported(folder.path(), name);
         keeps("import", 1, &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
-        keeps("inspect", 3, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
+        keeps("inspect", 4, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
         keeps("check", 1, &run(folder.path(), &["check", &dump, "--json"]).stdout);
         keeps("list", 3, &run(folder.path(), &["list", ".", "--json"]).stdout);
         let other = format!("{}/../testing/dumps/leak.kwab", env!("CARGO_MANIFEST_DIR"));

@@ -4,7 +4,7 @@ mod stacks;
 
 use std::fmt::Write as _;
 
-use kwab::plain;
+use kwab::{plain, units};
 use kwab::report::inspect::{
     Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
 };
@@ -53,7 +53,8 @@ pub(crate) fn page(report: &Report, wanted: &[Part], style: Style) -> String {
             }
             Part::Code => stacks::code(report.code.as_ref(), style, &mut out),
             Part::Regs => registers(&report.registers, style, &mut out),
-            Part::Memory => memory(&report.memory, style, &mut out),
+            Part::Memory if asked => memory(&report.memory, style, &mut out),
+            Part::Memory => captured(&report.memory, style, &mut out),
             Part::Vmas => vmas(&report.vmas, style, &mut out),
             Part::Checks => rows("page checks that failed", &report.page_checks, style, &mut out),
             Part::Syscalls => rows("system calls (oldest first)", &report.syscalls, style, &mut out),
@@ -194,6 +195,11 @@ fn memory(excerpts: &[MemoryExcerpt], style: Style, out: &mut String) {
         let base = excerpt.addr.as_ref().and_then(|addr| u64::from_str_radix(addr.trim_start_matches("0x"), 16).ok());
         let pairs: Vec<&str> = (0..excerpt.bytes.len() / 2).map(|at| &excerpt.bytes[2 * at..2 * at + 2]).collect();
         for (row, chunk) in pairs.chunks(16).enumerate() {
+            let readable = chunk.iter().map(|pair| match u8::from_str_radix(pair, 16) {
+                Ok(byte @ 0x20..0x7f) => char::from(byte),
+                _ => '.',
+            });
+            let readable: String = readable.collect();
             let at = match base {
                 Some(base) => format!("0x{:016x}", base.wrapping_add(16 * row as u64)),
                 None => format!("+{:#06x}", 16 * row),
@@ -202,8 +208,19 @@ fn memory(excerpts: &[MemoryExcerpt], style: Style, out: &mut String) {
                 let marked = excerpt.marked == Some((16 * row + column) as u64);
                 if marked { format!(">{byte}") } else { format!(" {byte}") }
             });
-            let _ = writeln!(out, "  {at} {}", cells.collect::<String>());
+            let _ = writeln!(out, "  {at} {:<48}  {readable}", cells.collect::<String>());
         }
+    }
+}
+
+/// What [`memory`] would show, in a line.
+fn captured(excerpts: &[MemoryExcerpt], style: Style, out: &mut String) {
+    let bytes: u64 = excerpts.iter().map(|excerpt| excerpt.length).sum();
+    if bytes > 0 {
+        title("captured memory", style, out);
+        let pieces = count(excerpts.len() as u64, "piece", "pieces");
+        let text = format!("  {pieces}, {}: --section memory", units::bytes(bytes));
+        let _ = writeln!(out, "{}", paint(style, Tone::Dim, &text));
     }
 }
 
@@ -236,7 +253,9 @@ fn rows(name: &str, rows: &[EventRow], style: Style, out: &mut String) {
     let base = rows.iter().filter_map(|row| row.ns).min().unwrap_or(0);
     let several_cpus = rows.iter().any(|row| row.cpu != rows[0].cpu);
     let several_pids = rows.iter().any(|row| row.pid != rows[0].pid);
-    for row in rows {
+    let is_same = |a: &EventRow, b: &EventRow| (&a.text, a.pid, a.cpu) == (&b.text, b.pid, b.cpu);
+    for same in rows.chunk_by(is_same) {
+        let row = &same[0];
         let mut text = String::from("  ");
         match (timed, row.ns, row.line) {
             (true, Some(ns), _) => {
@@ -255,7 +274,8 @@ fn rows(name: &str, rows: &[EventRow], style: Style, out: &mut String) {
             let _ = write!(text, "{:>5}  ", row.pid.map_or("–".to_string(), |pid| pid.to_string()));
         }
         text.push_str(&row.text);
-        let _ = writeln!(out, "{}", cut(&text, style.width));
+        let repeats = if same.len() > 1 { format!(" × {}", same.len()) } else { String::new() };
+        let _ = writeln!(out, "{}{repeats}", cut(&text, style.width.saturating_sub(repeats.len())));
     }
     if !several_pids && let Some(pid) = rows[0].pid {
         let _ = writeln!(out, "{}", paint(style, Tone::Dim, &format!("  (all of pid {pid})")));
@@ -311,7 +331,14 @@ fn log(rows: &[LogRow], style: Style, out: &mut String) {
     }
     title("log until the end", style, out);
     for row in rows {
-        let _ = writeln!(out, "  {}", cut(&row.text, style.width.saturating_sub(2)));
+        let text = cut(&row.text, style.width.saturating_sub(2));
+        let text = match row.level {
+            Some(0..=3) => paint(style, Tone::Alarm, &text),
+            Some(4) => paint(style, Tone::Care, &text),
+            Some(7) => paint(style, Tone::Dim, &text),
+            _ => text,
+        };
+        let _ = writeln!(out, "  {text}");
     }
 }
 

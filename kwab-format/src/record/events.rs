@@ -232,37 +232,37 @@ fields! {
 open_enum! {
     /// What a flight recorder saw.
     FlightKind: u16 {
-        /// Another task runs.
+        /// Another task runs: process `a` before, `b` after (0: idle), `c` the thread before, `d` its state.
         1 CONTEXT_SWITCH = "context switch",
-        /// An interrupt to another processor was sent.
+        /// An interrupt to another processor was sent: `a` its number.
         2 IPI_SEND = "ipi send",
         /// An interrupt from another processor came.
         3 IPI_RECEIVE = "ipi receive",
-        /// Other processors must forget translations.
+        /// Other processors must forget translations: `a` one bit for each of them, `b` 1 if the kernel's too.
         4 TLB_SEND = "tlb shootdown send",
-        /// A processor forgot translations when asked.
+        /// A processor forgot translations when asked: `a` 1 if the kernel's too.
         5 TLB_RECEIVE = "tlb shootdown receive",
-        /// A page fault.
+        /// A page fault: `a` address, `b` instruction, `c` error code of the processor.
         6 PAGE_FAULT = "page fault",
-        /// Memory was mapped.
+        /// Memory was mapped: `a` address, `b` bytes, `c` protection (1 read, 2 write, 4 execute).
         7 MMAP = "mmap",
-        /// Memory was unmapped.
+        /// Memory was unmapped: `a` address, `b` bytes.
         8 MUNMAP = "munmap",
-        /// Protection was changed.
+        /// Protection was changed: `a` address, `b` bytes, `c` protection (1 read, 2 write, 4 execute).
         9 MPROTECT = "mprotect",
-        /// A signal was sent.
+        /// A signal was sent: `a` its number, `b` the receiving process.
         10 SIGNAL_SEND = "signal send",
-        /// A signal was delivered.
+        /// A signal was delivered: `a` its number, `b` address of the handler, 0 for the default action.
         11 SIGNAL_DELIVER = "signal deliver",
-        /// A process forked.
+        /// A process forked: `a` the parent, `b` the new thread.
         12 FORK = "fork",
-        /// A process executed a program.
+        /// A process executed a program: `a` entry point, `b` stack pointer.
         13 EXEC = "exec",
-        /// A process ended.
+        /// A thread ended: `a` wait status, `b` 1 if no other thread of its process is left.
         14 EXIT = "exit",
-        /// A device interrupt.
+        /// An interrupt: `a` source (0 timer, 1 console, 16 + n line n), `b` repeats that followed, `c` ns of the last.
         15 IRQ = "irq",
-        /// A lock was contended.
+        /// A lock was contended: `a` its address, `b` the processor that holds it.
         16 LOCK_CONTENDED = "lock contended",
         /// The processor became idle.
         17 IDLE_ENTER = "idle enter",

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::spans::{Span, spans, ticks_per_us};
 use crate::analysis::text;
-use crate::model::Dump;
+use crate::model::{Dump, flight};
 
 /// How much a trace holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
                     .kind
                     .and_then(kwab_format::record::FlightKind::name)
                     .map_or_else(|| text(event.name), str::to_owned);
-                let args = json!({"pid": event.pid, "detail": text(event.detail)});
+                let args = json!({"pid": event.pid, "detail": flight::details(&event)});
                 let cpu = event.stamp.cpu.unwrap_or(0);
                 lanes.used.insert((cpu, 0));
                 list.put(&json!({

@@ -1,12 +1,12 @@
 //! Says any record in one line: for timelines, `kwab cat` and the terminal interface.
 
-use kwab_format::record::{
-    AnyRecord, FlightEvent, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord,
-};
+use kwab_format::record::{AnyRecord, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord};
 
 use super::call::{Call, arguments, result};
-use super::json;
+use super::{flight, json};
 use kwab_format::RawRecord;
+
+pub use crate::text::console::printable;
 
 /// What happened, without time, processor and process, which have columns of their own.
 pub fn summary(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
@@ -17,7 +17,7 @@ pub fn summary(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
         AnyRecord::PageFault(fault) => fault_line(fault),
         AnyRecord::Signal(signal) => signal_line(signal),
         AnyRecord::Htrace(trace) => trace_line(trace),
-        AnyRecord::FlightEvent(event) => flight_line(event),
+        AnyRecord::FlightEvent(event) => flight::line(event),
         AnyRecord::ProcessFork(fork) => format!("fork: child {}", decimal(fork.child_pid)),
         AnyRecord::ProcessExec(exec) => format!("exec {} entry {}", text(exec.argv0), word(exec.entry)),
         AnyRecord::ProcessExit(exit) => {
@@ -93,14 +93,6 @@ pub fn pid(record: &AnyRecord<'_>) -> Option<u32> {
     }
 }
 
-/// Text without control characters, escape sequences removed.
-pub fn printable(bytes: &[u8]) -> String {
-    let cleaned = crate::text::console::clean(bytes);
-    let text = String::from_utf8_lossy(cleaned.as_deref().unwrap_or(bytes)).into_owned();
-    let text = text.trim_end_matches(char::is_control);
-    text.chars().map(|character| if character.is_control() && character != '\t' { '·' } else { character }).collect()
-}
-
 fn entry_line(entry: &SyscallEntry<'_>) -> String {
     let call = Call { nr: entry.nr, name: entry.name, args: entry.args(), ..Call::default() };
     format!("→ {}", arguments(&call))
@@ -155,19 +147,6 @@ fn trace_line(trace: &Htrace<'_>) -> String {
         _ => String::new(),
     };
     format!("{indent}{arrow} {}{data}", text(trace.name))
-}
-
-fn flight_line(event: &FlightEvent<'_>) -> String {
-    let name = match event.kind.and_then(kwab_format::record::FlightKind::name) {
-        Some(name) => name.to_string(),
-        None => text(event.name),
-    };
-    match (event.detail, event.a, event.b) {
-        (Some(detail), ..) => format!("{name}: {}", text(Some(detail))),
-        (None, Some(a), Some(b)) => format!("{name}: {a:#x} {b:#x}"),
-        (None, Some(a), None) => format!("{name}: {a:#x}"),
-        _ => name,
-    }
 }
 
 /// Records without a sentence of their own: their members.

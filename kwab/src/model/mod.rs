@@ -14,6 +14,7 @@ mod dump;
 pub mod emit;
 mod extents;
 pub mod file;
+pub(crate) mod flight;
 pub mod index;
 pub mod json;
 mod keep;

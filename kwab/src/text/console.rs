@@ -28,6 +28,14 @@ pub fn clean(line: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// Text without control characters, escape sequences removed.
+pub fn printable(bytes: &[u8]) -> String {
+    let cleaned = clean(bytes);
+    let text = String::from_utf8_lossy(cleaned.as_deref().unwrap_or(bytes)).into_owned();
+    let text = text.trim_end_matches(char::is_control);
+    text.chars().map(|character| if character.is_control() && character != '\t' { '·' } else { character }).collect()
+}
+
 /// Length of the escape sequence at the front of `bytes` (ECMA-48: CSI ends at a byte of 0x40..=0x7e).
 fn escape_length(bytes: &[u8]) -> usize {
     match bytes.get(1) {

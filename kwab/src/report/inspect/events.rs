@@ -12,13 +12,28 @@ use super::EventRow;
 use crate::model::call::{Call, arguments, result};
 use crate::model::{Dump, LoadedSection, line};
 
-/// The last system calls: of the process that died when one did, else of the one that was running if the dump has
-/// calls of it, else of all.
+/// Whose calls the list of system calls shows: of the process that died when one did, else of the one that was running
+/// if the dump has calls of it, else of all.
+struct Caller {
+    /// The program that died.
+    died: Option<u32>,
+    /// The process whose recorded calls are shown; absent for all.
+    shown: Option<u32>,
+}
+
+impl Caller {
+    fn of(dump: &Dump) -> Self {
+        let cause = dump.records::<Cause<'_>>().next();
+        let running = cause.as_ref().and_then(|cause| cause.pid);
+        let running = running.filter(|pid| dump.records::<SyscallRecord<'_>>().any(|call| call.pid == Some(*pid)));
+        let died = cause.filter(|cause| cause.in_kernel != Some(true)).and_then(|cause| cause.pid);
+        Self { died, shown: died.or(running) }
+    }
+}
+
+/// The last system calls.
 pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
-    let cause = dump.records::<Cause<'_>>().next();
-    let running = cause.as_ref().and_then(|cause| cause.pid);
-    let running = running.filter(|pid| dump.records::<SyscallRecord<'_>>().any(|call| call.pid == Some(*pid)));
-    let pid = cause.filter(|cause| cause.in_kernel != Some(true)).and_then(|cause| cause.pid);
+    let Caller { died: pid, shown: own } = Caller::of(dump);
     if let Some(report) = dump.records::<CrashReport<'_>>().find(|report| pid.is_none() || report.pid == pid) {
         let count = report.syscalls.map_or(0, |calls| calls.len());
         if count > 0 {
@@ -33,7 +48,6 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
         }
     }
     let mut ring: VecDeque<SyscallRecord<'_>> = VecDeque::new();
-    let own = pid.or(running);
     for call in dump.records::<SyscallRecord<'_>>().filter(|call| own.is_none() || call.pid == own) {
         if ring.len() == rows {
             ring.pop_front();
@@ -48,14 +62,21 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
     tail(paired(dump, rows, telling, wanted), rows)
 }
 
-/// The last events until the death; checks that found nothing wrong are left out.
+/// The last events until the death, but for calls that [`syscalls`] shows; checks that found nothing wrong and
+/// recorders that lost nothing are left out.
 pub(super) fn timeline(dump: &Dump, rows: usize) -> Vec<EventRow> {
+    let shown = Caller::of(dump).shown;
     let death = dump.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line);
     let telling = |kind| {
         !matches!(kind, Htrace::KIND | FlightEvent::KIND | Text::KIND | Frame::KIND | Cause::KIND | Identity::KIND)
     };
     let wanted = |record: &AnyRecord<'_>| {
-        let quiet = matches!(record, AnyRecord::CanaryCheck(check) if check.corrupted != Some(true));
+        let quiet = match record {
+            AnyRecord::CanaryCheck(check) => check.corrupted != Some(true),
+            AnyRecord::Drops(drops) => drops.overwritten.unwrap_or(0) == 0 && drops.dropped.unwrap_or(0) == 0,
+            AnyRecord::SyscallRecord(call) => shown.is_none() || call.pid == shown,
+            _ => false,
+        };
         // What follows within a few lines belongs to the death.
         !quiet && death.is_none_or(|death| record.stamp().line.is_none_or(|line| line <= death + 8))
     };

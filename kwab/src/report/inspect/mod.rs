@@ -10,6 +10,7 @@ mod conclusions;
 mod death;
 mod events;
 mod explain;
+mod log;
 mod machine;
 mod rest;
 
@@ -22,7 +23,7 @@ use crate::analysis::finding::Hypothesis;
 use crate::model::{Death, Dump};
 
 /// The version of [`Report`]'s JSON form.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// How much to show.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +74,7 @@ pub struct Report {
     pub vmas: Vec<VmaRow>,
     /// The last system calls, oldest first.
     pub syscalls: Vec<EventRow>,
-    /// The last events before the death, oldest first.
+    /// The last events before the death, oldest first, but for what `syscalls` shows.
     pub events: Vec<EventRow>,
     /// The flight recorder and function trace, oldest first.
     pub trace: Vec<EventRow>,
@@ -339,7 +340,10 @@ pub struct TaskRow {
 pub struct LogRow {
     /// Line of the log.
     pub line: Option<u64>,
-    /// The line without control characters.
+    /// Level of the kernel's message, 0 emergency to 7 debug, when the dump says (syslog(2)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<u8>,
+    /// The line without control characters and without its level.
     pub text: String,
 }
 
@@ -406,7 +410,7 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         page_checks: events::page_checks(dump),
         profiles: rest::profiles(dump),
         tasks: rest::tasks(dump),
-        log: rest::log(dump, options.rows),
+        log: log::log(dump, options.rows),
         completeness: Completeness::default(),
         cause: None,
     };

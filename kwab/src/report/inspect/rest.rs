@@ -1,13 +1,13 @@
 //! Everything around the death: kernel and boot, remarks, profiles, tasks, the log, and what the dump lacks.
 
 use kwab_format::record::{
-    Arch, Cause, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState,
+    Arch, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState,
     TextKind,
 };
 use kwab_format::{AnyRecord, Records, SectionKind};
 
-use super::{Completeness, Fact, Gap, LogRow, Profile, ProfileRow, Remark, Report, TaskRow, text};
-use crate::model::{Dump, line};
+use super::{Completeness, Fact, Gap, Profile, ProfileRow, Remark, Report, TaskRow, text};
+use crate::model::Dump;
 
 /// Kernel, boot and log.
 pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
@@ -142,25 +142,6 @@ fn add_frame(row: &mut TaskRow, frame: &Frame<'_>) {
         }
         row.place.push_str(&symbol);
     }
-}
-
-/// The console until the death: its last rows, without what other sections show in full.
-pub(super) fn log(dump: &Dump, rows: usize) -> Vec<LogRow> {
-    let death = dump.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line);
-    let mut found: Vec<(Option<u64>, &[u8])> = Vec::new();
-    for section in dump.loaded.iter().filter(|section| section.kind == SectionKind::LOG) {
-        for raw in Records::new(&section.payload) {
-            let Ok(AnyRecord::Text(text)) = raw.decode() else { continue };
-            let wanted = matches!(text.kind, Some(TextKind::CONSOLE | TextKind::PANIC));
-            if wanted && death.is_none_or(|death| text.stamp.line.is_none_or(|line| line <= death + 4)) {
-                found.push((text.stamp.line, text.bytes.unwrap_or_default()));
-            }
-        }
-    }
-    let rows_of = found.iter().rev().map(|(line, bytes)| LogRow { line: *line, text: line::printable(bytes) });
-    let mut shown: Vec<_> = rows_of.filter(|row| !row.text.trim().is_empty()).take(rows).collect();
-    shown.reverse();
-    shown
 }
 
 /// What is missing or damaged, and what that weakens.

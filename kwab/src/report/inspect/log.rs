@@ -1,0 +1,72 @@
+//! The end of the console log before the death, from lines of an imported log or from the kernel's own buffer.
+
+use kwab_format::record::{Cause, LogChunk, TextKind};
+use kwab_format::{AnyRecord, Records, SectionKind};
+
+use super::LogRow;
+use crate::model::{Dump, line};
+
+/// The last `rows` lines that say something, oldest first.
+pub(super) fn log(dump: &Dump, rows: usize) -> Vec<LogRow> {
+    let death = dump.records::<Cause<'_>>().next().and_then(|cause| cause.stamp.line);
+    let mut found: Vec<(Option<u64>, &[u8])> = Vec::new();
+    let mut buffer: Vec<&[u8]> = Vec::new();
+    for section in dump.loaded.iter().filter(|section| section.kind == SectionKind::LOG) {
+        for raw in Records::new(&section.payload) {
+            match raw.decode() {
+                Ok(AnyRecord::Text(text)) => {
+                    let wanted = matches!(text.kind, Some(TextKind::CONSOLE | TextKind::PANIC));
+                    if wanted && death.is_none_or(|death| text.stamp.line.is_none_or(|line| line <= death + 4)) {
+                        found.push((text.stamp.line, text.bytes.unwrap_or_default()));
+                    }
+                }
+                Ok(AnyRecord::LogChunk(LogChunk { bytes: Some(bytes), .. })) => buffer.push(bytes),
+                _ => {}
+            }
+        }
+    }
+    // A line may begin in one piece of the kernel's buffer and end in the next.
+    let buffer = buffer.concat();
+    found.extend(buffer.split(|byte| *byte == b'\n').map(|line| (None, line)));
+    let last = found.into_iter().rev().map(row).filter(|row| !row.text.trim().is_empty()).take(rows);
+    let mut shown: Vec<LogRow> = last.collect();
+    shown.reverse();
+    shown
+}
+
+/// A line; the priority that syslog(2) puts before it is a member of its own.
+fn row((line, bytes): (Option<u64>, &[u8])) -> LogRow {
+    let text = line::printable(bytes);
+    let prefixed = text.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    match prefixed.and_then(|(number, rest)| Some((number.parse::<u32>().ok().filter(|number| *number < 192)?, rest))) {
+        Some((priority, rest)) => LogRow { line, level: Some((priority & 7) as u8), text: rest.to_string() },
+        None => LogRow { line, level: None, text },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kwab_format::{BootId, DumpId, FileHeader};
+
+    use super::*;
+    use crate::model::emit::DumpWriter;
+
+    #[test]
+    fn lines_of_the_kernels_buffer_are_whole_and_tell_their_level() {
+        let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
+        let mut put = |bytes: &[u8]| {
+            writer.put(SectionKind::LOG, &LogChunk { bytes: Some(bytes), ..LogChunk::default() });
+        };
+        put(b"tail of a line\n<6>[ 0.1] memory\n<3>[ 0.2] broken be");
+        put(b"yond repair\n<x>odd\n\n");
+        let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
+        let told = |rows| -> Vec<(Option<u8>, String)> {
+            log(&dump, rows).into_iter().map(|row| (row.level, row.text)).collect()
+        };
+        assert_eq!(
+            told(3),
+            [(Some(6), "[ 0.1] memory".into()), (Some(3), "[ 0.2] broken beyond repair".into()), (None, "<x>odd".into())]
+        );
+        assert_eq!(told(9).len(), 4);
+    }
+}
