@@ -74,10 +74,17 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         Some(b'<') => level(trimmed),
         Some(b'>') | Some(b'|') => quote(trimmed),
         Some(b'+') => added(trimmed),
-        Some(b'0'..=b'9') => stamp(trimmed).or_else(|| netconsole(trimmed, caller, ns)),
-        Some(b'A'..=b'Z') => syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE=")),
-        Some(b'a'..=b'z') => tagged(trimmed),
-        Some(b'(') => android(trimmed),
+        Some(b'0'..=b'9') => {
+            let known = logcat(trimmed).or_else(|| stamp(trimmed)).or_else(|| netconsole(trimmed, caller, ns));
+            known.or_else(|| numbered(trimmed))
+        }
+        Some(b'A'..=b'Z') => {
+            let known = syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE="));
+            known.or_else(|| vendor(trimmed)).or_else(|| localised(trimmed))
+        }
+        Some(b'a'..=b'z') => tagged(trimmed).or_else(|| localised(trimmed)),
+        Some(0x80..) => localised(trimmed),
+        Some(b'(') => android(trimmed).or_else(|| dated(trimmed)),
         _ => None,
     };
     found.or_else(|| before_stamp(trimmed)).unwrap_or(text)
@@ -189,7 +196,9 @@ fn added(text: &[u8]) -> Option<&[u8]> {
 /// whose bracket was lost.
 fn stamp(text: &[u8]) -> Option<&[u8]> {
     if let Some((_, rest)) = seconds(text) {
-        return rest.strip_prefix(b"] ");
+        // `1276.705430:   <1> text` of a kernel that was read out of memory.
+        let levelled = |rest: &&[u8]| rest.trim_ascii_start().starts_with(b"<");
+        return rest.strip_prefix(b"] ").or_else(|| rest.strip_prefix(b":").filter(levelled));
     }
     let mut end = text.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
     let mut word = &text[..end];
@@ -243,7 +252,65 @@ fn host(text: &[u8]) -> Option<&[u8]> {
     if !name.iter().all(plain) || name.ends_with(b":") {
         return tagged(text);
     }
-    tagged(text[end..].trim_ascii_start())
+    let rest = text[end..].trim_ascii_start();
+    // A collector of netconsole writes the record of `/dev/kmsg` behind the name.
+    tagged(rest).or_else(|| netconsole(rest, &mut None, &mut None).map(|_| rest))
+}
+
+/// `июл 27 14:08:03 laptop kernel: `: a syslog head whose month is in another language.
+fn localised(text: &[u8]) -> Option<&[u8]> {
+    let end = text.iter().take(17).position(|byte| *byte == b' ')?;
+    if end < 2 || text[..end].iter().any(|byte| byte.is_ascii_digit() || *byte == b':') {
+        return None;
+    }
+    let (day, rest) = dec(text[end..].trim_ascii_start())?;
+    let rest = rest.strip_prefix(b" ")?;
+    let end = rest.iter().position(|byte| *byte == b' ')?;
+    // Only the kernel's tag tells it from prose.
+    if day > 31 || !is_clock(&rest[..end]) { None } else { host(rest[end..].trim_ascii_start()) }
+}
+
+/// `08-03 17:15:47.235     0     0 E         : text` of Android's logcat: day, time, process, thread, level, tag.
+fn logcat(text: &[u8]) -> Option<&[u8]> {
+    let (day, rest) = text.split_at_checked(5)?;
+    let is_day = day[2] == b'-' && [0, 1, 3, 4].iter().all(|at| day[*at].is_ascii_digit());
+    let mut rest = rest.strip_prefix(b" ").filter(|_| is_day)?;
+    let end = rest.iter().position(|byte| *byte == b' ')?;
+    if !is_clock(&rest[..end]) {
+        return None;
+    }
+    rest = rest[end..].trim_ascii_start();
+    for _ in 0..2 {
+        rest = dec(rest)?.1.strip_prefix(b" ")?.trim_ascii_start();
+    }
+    let (level, rest) = rest.split_first()?;
+    let rest = rest.strip_prefix(b" ").filter(|_| b"VDIWEFA".contains(level))?.trim_ascii_start();
+    // The kernel's lines have no tag.
+    Some(rest.strip_prefix(b": ").unwrap_or(rest))
+}
+
+/// `7366   │ text` of a pager that numbers lines.
+fn numbered(text: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = dec(text)?;
+    let rest = rest.strip_prefix(b" ")?.trim_ascii_start().strip_prefix("│".as_bytes())?;
+    Some(rest.strip_prefix(b" ").unwrap_or(rest))
+}
+
+/// `I[0:  kworker/u16:3:  435] text` of a vendor's kernel: level, processor, task, process.
+fn vendor(text: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = dec(text.get(1..)?.strip_prefix(b"[")?)?;
+    let rest = rest.strip_prefix(b":")?;
+    let end = memchr::memchr(b']', &rest[..rest.len().min(48)])?;
+    let colon = memchr::memrchr(b':', &rest[..end])?;
+    let number = rest[colon + 1..end].trim_ascii();
+    let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    is_number.then(|| rest[end + 1..].strip_prefix(b" ").unwrap_or(&rest[end + 1..]))
+}
+
+/// `(01-28 07:22:33.304698634) text`.
+fn dated(text: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr(b')', &text[..text.len().min(40)])?;
+    is_clock(&text[1..end]).then(|| text[end + 1..].strip_prefix(b" ").unwrap_or(&text[end + 1..]))
 }
 
 /// `kernel: `, `kernel:[ 12.3]`, `kern.warn kernel: `, `vmunix: `, `console | `.
@@ -341,6 +408,13 @@ mod tests {
             "[0000a3f8] <3>BUG: bad",
             "12.345678] BUG: bad",
             "2024-11-06T12:13:14\tNotice\tkernel\tBUG: bad\t",
+            "08-03 17:15:47.235     0     0 E         : BUG: bad",
+            "May 25 07:29:42 box 0,16627,40311380557,-,caller=C0;BUG: bad",
+            "7366   │ 0,5027,12935280555,-;BUG: bad",
+            "июл 27 14:08:03 laptop kernel: BUG: bad",
+            "juil. 27 14:08:03 laptop kernel: BUG: bad",
+            "[    2.392276]I[0:  kworker/u16:3:  435] BUG: bad",
+            " 1276.705430:   <1> (01-28 07:22:33.304698634) BUG: bad",
         ] {
             assert_eq!(stripped(line).0, "BUG: bad", "{line}");
         }
@@ -357,6 +431,11 @@ mod tests {
     #[test]
     fn text_that_only_looks_like_a_transport_stays() {
         for line in [">ffff888100000000: fb fb", "[<ffffffff81000000>] foo+0x1/0x2", "[inline]", "12 monkeys", "<TASK>"]
+        {
+            assert_eq!(stripped(line).0, line);
+        }
+        for line in
+            ["may 5 12:13:14 was a day", "10-12 people", "I[0] = 3", "7 │ x".trim_start_matches("7 │ "), "(12) x"]
         {
             assert_eq!(stripped(line).0, line);
         }

@@ -307,7 +307,7 @@ pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
             .map(|found| found.1)
     };
     Some(Segfault {
-        comm: &head[..open],
+        comm: name(&head[..open]),
         pid,
         address: if mark == b": segfault at " { hex(&after[mark.len()..]).ok().map(|found| found.1) } else { None },
         signal: SIGSEGV,
@@ -318,6 +318,17 @@ pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
 }
 
 const SIGSEGV: u32 = 11;
+
+/// The program's name behind what syslog, `dmesg -x` and the kernel itself put before it.
+fn name(head: &[u8]) -> &[u8] {
+    let mut rest = head;
+    for mark in [&b"kernel: "[..], b"] ", b"traps: "] {
+        if let Some(at) = memchr::memmem::rfind(rest, mark) {
+            rest = &rest[at + mark.len()..];
+        }
+    }
+    rest.trim_ascii_start()
+}
 
 /// `a[1]: unhandled signal 11 code 0x1 at 0x38 in …` (riscv), `a[1]: unhandled level 2 translation fault (11) at 0x0,
 /// esr …` (arm64), `a[1]: segfault (11) at 0 nip 10000468 lr …` (powerpc).
@@ -337,7 +348,7 @@ fn unhandled(text: &[u8]) -> Option<Segfault<'_>> {
     // A program may print such words too; the address is the kernel's.
     let address = number(b" at 0x").or_else(|| number(b" at "))?;
     let signal = u32::try_from(signal).ok().filter(|signal| (1..=64).contains(signal))?;
-    let (comm, address) = (&text[..open], Some(address));
+    let (comm, address) = (name(&text[..open]), Some(address));
     Some(Segfault { comm, pid, address, signal, ip: number(b" nip "), sp: None, error: None })
 }
 
@@ -401,5 +412,10 @@ mod tests {
         );
         let line = b"traps: a.out[12] general protection fault ip:401136 sp:7ffd error:0 in a.out[401000+1000]";
         assert_eq!(segfault(line).map(|found| (found.pid, found.address, found.ip)), Some((12, None, Some(0x40_1136))));
+        for before in ["Jun 15 05:58:24 box kernel: ", "kern  :info  : [lun may  5 10:11:12 2025] ", "[  1.5] traps: "]
+        {
+            let line = format!("{before}tmux: server[12]: segfault at 10 ip 40 sp 7f error 4 in tmux[400000+1000]");
+            assert_eq!(segfault(line.as_bytes()).map(|found| found.comm), Some(&b"tmux: server"[..]));
+        }
     }
 }
