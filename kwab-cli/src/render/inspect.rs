@@ -4,10 +4,10 @@ mod stacks;
 
 use std::fmt::Write as _;
 
-use kwab::{plain, units};
 use kwab::report::inspect::{
     Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
 };
+use kwab::{plain, units};
 
 use super::{Tone, count, cut, duration, grouped, paint, wrap};
 use crate::cli::Part;

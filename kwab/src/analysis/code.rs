@@ -5,7 +5,7 @@
 
 use kwab_format::record::MemoryKind;
 
-use super::context::Context;
+use super::context::{Context, is_x86};
 use crate::decode::{Instruction, around};
 
 /// Bytes before the fault that are looked at.
@@ -47,7 +47,7 @@ fn call_before(ctx: &Context<'_, '_>, back: u64) -> Option<Code> {
 }
 
 fn lines(ctx: &Context<'_, '_>, at: u64) -> Option<Vec<Instruction>> {
-    let (start, bytes) = bytes_around(ctx, at)?;
+    let (start, bytes) = bytes_around(ctx, at).filter(|_| is_x86(ctx.case))?;
     let lines = around(&bytes, start, at, LINES.0, LINES.1, &ctx.view());
     (!lines.is_empty()).then_some(lines)
 }

@@ -310,7 +310,13 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instr
             view.case.memory.iter().find(|memory| memory.kind == Some(MemoryKind::CODE) && memory.marked.is_some())?;
         bytes = code.bytes?.get(usize::try_from(code.marked?).ok()?..)?.to_vec();
     }
-    decode_at(&bytes, ip, view).filter(|instruction| !instruction.invalid)
+    is_x86(view.case).then(|| decode_at(&bytes, ip, view))?.filter(|instruction| !instruction.invalid)
+}
+
+/// Whether the machine's code can be decoded. A dump that does not name its instruction set is of x86.
+pub(super) fn is_x86(case: &Case<'_>) -> bool {
+    let arch = case.identities.first().and_then(|identity| identity.arch);
+    arch.is_none_or(|arch| arch == Arch::X86_64)
 }
 
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.
@@ -383,8 +389,8 @@ pub(super) fn is_machinery_at(location: &Location) -> bool {
 fn printed_trace(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<TraceFrame> {
     // The stacks of listed tasks have numbers too; they are never the death's.
     let of_death = || case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS);
-    let first_trace = of_death().filter_map(|frame| frame.trace).min();
-    let own = of_death().filter(|frame| frame.trace == first_trace);
+    // The stacks behind the first tell the history of an object or a lock, also where the first was not printed.
+    let own = of_death().filter(|frame| frame.trace.unwrap_or(0) == 0);
     let probe = |frame: &Frame<'_>| match (frame.index, frame.symbol) {
         (Some(index), Some(symbol)) if death.is_instruction(index, symbol) => Probe::Exact,
         _ => Probe::Return,

@@ -62,7 +62,13 @@ impl Postmortem {
         found.take_panic(case);
         found.take_page_fault(case);
         let by_kernel = case.causes.first().is_some_and(|cause| cause.signal_code == Some(SI_KERNEL));
-        if found.vector.is_some_and(|vector| !has_address(vector)) || (by_kernel && found.fault_addr == Some(0)) {
+        // The kernel that a log is of may name the address in words; the import keeps no other.
+        let told = case
+            .identities
+            .first()
+            .is_some_and(|identity| identity.kernel_name.is_some_and(|name| name.starts_with(b"Linux")));
+        let stale = found.vector.is_some_and(|vector| !has_address(vector)) && !told;
+        if stale || (by_kernel && found.fault_addr == Some(0)) {
             // No access failed there: the address is that of an older page fault, or a zero for none.
             (found.death.fault_addr, found.fault_at) = (None, None);
         }

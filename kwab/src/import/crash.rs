@@ -95,6 +95,8 @@ pub struct Crash {
     code: Option<(Vec<u8>, Option<u64>, Option<u64>)>,
     /// What the kernel is called whose report this is; of a log that does not show its start.
     pub kernel_name: Option<String>,
+    /// The kernel's words name the address whose access failed, whatever the exception.
+    pub is_address_told: bool,
     /// The instruction set that a report shows, unless its registers do.
     arch: Option<Arch>,
     /// Run-time minus link-time address of the kernel.
@@ -123,6 +125,7 @@ impl Crash {
             stack: Vec::new(),
             code: None,
             kernel_name: None,
+            is_address_told: false,
             arch: None,
             kernel_offset: None,
             kernel_build_id: None,
@@ -254,7 +257,7 @@ impl Crash {
             self.death.exception.is_some() || matches!(self.death.kind, Some(CauseKind::EXCEPTION | CauseKind::OOPS));
         match self.vector() {
             // CR2 keeps the address of an earlier page fault, and a report without an address prints zero.
-            Some(vector) if !has_address(vector) => self.death.fault_addr = None,
+            Some(vector) if !has_address(vector) && !self.is_address_told => self.death.fault_addr = None,
             None if self.death.kind == Some(CauseKind::OOPS) => {}
             _ if in_fault => self.death.fault_addr = self.death.fault_addr.or_else(|| self.register(b"CR2")),
             _ => {}

@@ -157,11 +157,15 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !says_none_left(ctx) {
         return Vec::new();
     }
-    let mut claim = Claim::new(format!("the machine ran out of memory{}", most_went_to(ctx))).proven(
-        0.8,
-        first_line(&death.message, "the kernel says so"),
-        death.at,
-    );
+    // A limit of a control group is reached while the machine has memory left.
+    let limited =
+        ctx.trace.iter().any(|frame| frame.name.as_deref().is_some_and(|name| name.starts_with("mem_cgroup_")))
+            || death.message.to_lowercase().contains("memory cgroup");
+    let what = match limited {
+        true => "a memory control group reached its limit".to_owned(),
+        false => format!("the machine ran out of memory{}", most_went_to(ctx)),
+    };
+    let mut claim = Claim::new(what).proven(0.8, first_line(&death.message, "the kernel says so"), death.at);
     let mut counters: Vec<_> =
         ctx.case.counters.iter().filter(|c| text(c.group).contains("mem") && c.value.is_some()).collect();
     counters.sort_by_key(|counter| std::cmp::Reverse(counter.value));

@@ -127,6 +127,8 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
             return Vec::new();
         }
         // An oops, a lockup or a fault is not raised by a `panic!` in the source.
+        // A warning lets the kernel go on.
+        None if death.kind == Some(CauseKind::BUG) => (format!("the kernel reported: {message}"), 0.4),
         None if death.kind != Some(CauseKind::PANIC) || death.vector.is_some() => {
             (format!("the kernel died: {message}"), 0.4)
         }

@@ -53,7 +53,13 @@ fn error_code(ctx: &Context<'_, '_>) -> Fact {
 
 /// Whether the error code says that the page was there and forbade the access.
 fn is_present(ctx: &Context<'_, '_>) -> bool {
-    ctx.death.vector == Some(14) && ctx.death.error_code.is_some_and(|code| code & 1 != 0)
+    page_fault_code(ctx).is_some_and(|code| code & 1 != 0)
+}
+
+/// The error code of a page fault; a log names the exception by its words only.
+fn page_fault_code(ctx: &Context<'_, '_>) -> Option<u64> {
+    let death = &ctx.death;
+    death.error_code.filter(|_| death.vector == Some(14) || death.vector.is_none() && death.fault_addr.is_some())
 }
 
 fn instruction(ctx: &Context<'_, '_>) -> Fact {
@@ -220,6 +226,16 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
         .because_if(0.2, instruction(ctx));
         return vec![claim];
     }
+    let told = death.fault_addr.filter(|addr| is_wild(*addr) && death.in_kernel);
+    if let Some(addr) = told {
+        let near = |value: u64| value.wrapping_sub(addr).wrapping_add(4096) <= 8192;
+        let register = death.registers.iter().find(|(_, value)| near(*value)).and_then(|(id, _)| id.name());
+        let claim = Claim::new(format!("the kernel used the non-canonical address {addr:#x}{}", ctx.in_culprit()))
+            .because(0.65, format!("the kernel says that the access was at {addr:#x}"), death.fault_at.or(death.at))
+            .because_if(0.1, register.map(|name| (format!("{name} holds it"), death.registers_at)))
+            .because_if(0.1, instruction(ctx));
+        return vec![claim];
+    }
     if death.vector == Some(13) && death.in_kernel {
         let claim = Claim::new(format!("general protection fault in the kernel{}", ctx.in_culprit()))
             .because(0.4, "exception 13: often a non-canonical address; the dump does not show which", death.at)
@@ -236,6 +252,9 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     // Without an error code or a map nothing says whether a page was there: other machines have codes of their own.
     let what = match death.error_code.is_some() || !death.in_kernel && ctx.has_map() {
+        true if page_fault_code(ctx).is_some_and(|code| code & 8 != 0) => {
+            "whose page-table entry has a reserved bit set"
+        }
         true if is_present(ctx) => "which its page forbids",
         true => "where nothing is mapped",
         false => "and the access failed",
@@ -284,8 +303,9 @@ pub(super) fn poison(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let row = format!("{register} = {value:#x}: {name}");
         claim = Some(match claim {
             Some(claim) => claim.because(0.3, row, death.registers_at),
+            // Code that takes an object off a list holds its poison for a moment; the access was elsewhere.
             None => Claim::new(format!("{} uses freed memory: {register} holds {name}{}", side(ctx), ctx.in_culprit()))
-                .because(0.6, row, death.registers_at),
+                .because(if name.starts_with("removed list") { 0.35 } else { 0.6 }, row, death.registers_at),
         });
     }
     claim.map(|claim| claim.because_if(0.15, instruction(ctx))).into_iter().collect()

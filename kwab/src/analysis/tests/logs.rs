@@ -298,3 +298,93 @@ fn a_program_that_died_on_another_architecture_is_a_program() {
     assert_eq!(triage.hypotheses[0].rule, "NULL", "{:#?}", triage.hypotheses);
     assert!(triage.headline.starts_with("demo[57] died of SIGSEGV"), "{}", triage.headline);
 }
+
+/// The claim of the first hypothesis, its rule, and the function that it blames.
+fn first(log: &str) -> (String, &'static str, Option<String>) {
+    let triage = only(log);
+    let best = triage.hypotheses.first().unwrap_or_else(|| panic!("no hypothesis: {log}"));
+    (best.claim.clone(), best.rule, best.function.as_ref().map(|found| found.name.clone()))
+}
+
+#[test]
+fn the_address_that_a_general_protection_fault_names_is_used() {
+    let head = "[ 9.1] Oops: general protection fault, probably for non-canonical address";
+    let rest = "[ 9.1] CPU: 0 UID: 0 PID: 867 Comm: demo Not tainted 6.12.0 #1\n[ 9.1] RIP: 0010:demo_get+0x3e/0xe0\n\
+                [ 9.1] RAX: 0000000000000000 RBX: b11675ef8d1ccbc0 RCX: 0000000000000001\n\
+                [ 9.1] Call Trace:\n[ 9.1]  demo_show+0x12/0x40\n";
+    let (claim, rule, function) = first(&format!("{head} 0xb11675ef8d1ccbce: 0000 [#1] PREEMPT SMP\n{rest}"));
+    assert_eq!((rule, function.as_deref()), ("WILD", Some("demo_get")));
+    assert!(claim.starts_with("the kernel used the non-canonical address 0xb11675ef8d1ccbce"), "{claim}");
+    // KASAN reads its shadow before the access: the address that faulted is that of the shadow.
+    let (claim, rule, _) = first(&format!(
+        "{head} 0xdffffc0000000007: 0000 [#1] PREEMPT SMP KASAN\n\
+         [ 9.1] KASAN: null-ptr-deref in range [0x0000000000000038-0x000000000000003f]\n{rest}"
+    ));
+    assert_eq!(rule, "NULL");
+    assert!(claim.starts_with("the kernel dereferenced a null pointer plus 0x38 in demo_get"), "{claim}");
+}
+
+#[test]
+fn the_history_of_a_lock_or_an_object_is_not_where_it_failed() {
+    let (_, rule, function) = first(
+        "WARNING: possible circular locking dependency detected\n6.2.0 #4 Not tainted\n\
+         demo/1119 is trying to acquire lock:\nffff888005e5c130 (slock){+.-.}-{2:2}, at: demo_error_report+0x1/0x20\n\
+         but task is already holding lock:\nffff8880062ecac8 (rskq){+.-.}-{2:2}, at: demo_queue_add+0x1/0x20\n\
+         the existing dependency chain (in reverse order) is:\n-> #1 (rskq){+.-.}-{2:2}:\n\
+         _raw_spin_lock+0x1/0x20\ndemo_hashdance+0x1/0x20\n",
+    );
+    assert_eq!((rule, function.as_deref()), ("CHECK", Some("demo_error_report")));
+    let (_, _, function) = first(
+        "BUG kmalloc-64 (Tainted: G B): Right Redzone overwritten\n\
+         -----------------------------------------------------------------------------\n\
+         INFO: 0xffff8880-0xffff8887. First byte 0x0 instead of 0xcc\n\
+         Allocated in demo_device_alloc+0x20/0x90 age=12 cpu=0 pid=1\n\
+         \t__slab_alloc+0x1c/0x30\n\tdemo_device_alloc+0x20/0x90\n",
+    );
+    assert_eq!(function, None);
+}
+
+#[test]
+fn what_a_report_says_of_its_kind_is_kept() {
+    let told = "CPU: 0 PID: 837 Comm: demo Not tainted 5.10.4 #1\nCall Trace:\n refcount_dec_and_test+0x2e/0x34\n\
+                demo_put+0x12/0x40\n";
+    let (claim, rule, function) = first(&format!(
+        "------------[ cut here ]------------\n\
+         WARNING: CPU: 0 PID: 837 at lib/refcount.c:28 refcount_dec_and_test+0x2e/0x34\n\
+         refcount_t: underflow; use-after-free.\nModules linked in:\n{told}---[ end trace 9e8c ]---\n"
+    ));
+    assert_eq!((rule, function.as_deref()), ("CHECK", Some("demo_put")));
+    assert!(claim.starts_with("reference count out of its range"), "{claim}");
+    let (_, rule, _) = first(
+        "sysrq: Trigger a crash\nBUG: kernel NULL pointer dereference, address: 0000000000000000\n\
+         CPU: 1 PID: 7 Comm: sh Not tainted 5.10.4 #1\nRIP: 0010:sysrq_handle_crash+0x16/0x20\nCall Trace:\n\
+          __handle_sysrq+0x9f/0x170\n write_sysrq_trigger+0x28/0x40\n",
+    );
+    assert_eq!(rule, "DELIBERATE");
+    let (claim, _, _) = first(
+        "demo invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=986\n\
+         CPU: 4 PID: 63635 Comm: demo Not tainted 5.4.0 #86\nCall Trace:\n dump_header+0x4f/0x1eb\n\
+         out_of_memory+0x6d/0xd0\n mem_cgroup_out_of_memory+0xbd/0xe0\n try_charge+0x77c/0x810\n\
+         Memory cgroup out of memory: Killed process 63635 (demo) total-vm:3149468kB, anon-rss:164992kB\n",
+    );
+    assert!(claim.starts_with("a memory control group reached its limit"), "{claim}");
+    let (claim, rule, function) = first(
+        "Unhandled fault: synchronous external abort (0x96000210) at 0xffff000008f92000\n\
+         Internal error: : 96000210 [#1] PREEMPT SMP\nCPU: 6 PID: 1 Comm: swapper/0 Not tainted 4.9.0 #183\n\
+         PC is at demo_probe+0x528/0x570\nLR is at demo_probe+0x524/0x570\n\
+         pc : [<ffff0000087b8cf4>] lr : [<ffff0000087b8cf0>] pstate: 60000045\nsp : ffff80003518bba0\n",
+    );
+    assert_eq!((rule, function.as_deref()), ("HARDWARE", Some("demo_probe")), "{claim}");
+}
+
+#[test]
+fn the_code_of_another_machine_is_not_decoded_as_x86() {
+    let triage = only(
+        "CPU 0 Unable to handle kernel paging request at virtual address fffffff0, epc == 8005d844, ra == 800575ec\n\
+         Oops[#6]:\nCPU: 0 PID: 4 Comm: demo Tainted: G      D    O 3.10.14 #120\n\
+         $ 0   : 00000000 10001c00 00000000 84003380\nepc   : 8005d844 demo_data+0x4/0xc\n\
+         ra    : 800575ec demo_sleeping+0x14/0xcc\nCode: 00000000  8c8202a4  03e00008 <00000000> 27bdffe8\n",
+    );
+    let said: Vec<_> = triage.hypotheses.iter().flat_map(|found| &found.evidence).map(|row| &row.text).collect();
+    assert!(!said.is_empty() && said.iter().all(|row| !row.contains("[rax]") && !row.contains(": or ")), "{said:?}");
+}

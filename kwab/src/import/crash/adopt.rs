@@ -69,7 +69,7 @@ impl Crash {
     pub fn adopt(&mut self, report: &Report) {
         let linux = report.family == "linux";
         self.death.kind = Some(cause_kind(report.class, linux));
-        if report.message.starts_with("sysrq triggered") {
+        if report.message.starts_with("sysrq triggered") || is_asked_for(report) {
             self.death.kind = Some(CauseKind::SYSRQ);
         }
         let plain = linux && matches!(report.class, Class::Panic | Class::KillInit | Class::NoRoot | Class::OomPanic);
@@ -89,6 +89,8 @@ impl Crash {
         self.death.ip = report.ip.or(self.death.ip);
         self.death.sp = report.sp.or(self.death.sp);
         self.death.fault_addr = report.fault_address.or(self.death.fault_addr);
+        // Linux says which address was not canonical, and KASAN which one its shadow stands for.
+        self.is_address_told = linux && report.fault_address.is_some();
         // The code of another architecture, or a trap number, would be read as that of an x86 page fault.
         let x86 = linux && matches!(report.arch, Some(Arch::X86_64 | Arch::I386));
         self.death.error_code = report.error_code.filter(|_| x86).or(self.death.error_code);
@@ -108,13 +110,22 @@ impl Crash {
     /// The stack of the failure becomes the first trace; the others follow, each with a remark that says what it is.
     fn adopt_stacks(&mut self, report: &Report) {
         let alone = Stack::default();
-        let stacks = if report.stacks.is_empty() { std::slice::from_ref(&alone) } else { &report.stacks };
-        if report.stacks.is_empty() && innermost(report, &alone).is_none() {
-            return;
+        let (mut crash, others): (Vec<_>, Vec<_>) =
+            report.stacks.iter().partition(|stack| stack.kind == StackKind::Crash);
+        // Where an object was allocated or a lock was taken before is not where it failed.
+        let is_history = |stack: &&Stack| {
+            use StackKind::{Allocated, Freed, Lock, Origin, OtherAccess};
+            matches!(stack.kind, Allocated | Freed | Lock | Origin | OtherAccess)
+        };
+        let elsewhere = crash.is_empty() && others.iter().all(is_history);
+        if elsewhere {
+            if others.is_empty() && innermost(report, &alone).is_none() {
+                return;
+            }
+            crash.push(&alone);
         }
         self.frames.clear();
         self.frames_left_out = report.left_out;
-        let (crash, others): (Vec<_>, Vec<_>) = stacks.iter().partition(|stack| stack.kind == StackKind::Crash);
         for (trace, stack) in crash.into_iter().chain(others).enumerate() {
             let trace = trace as u32;
             let innermost = innermost(report, stack).filter(|_| trace == 0);
@@ -160,6 +171,14 @@ impl Crash {
             self.remark(NoteKind::INFERRED, format!("read as a report of {}", report.family));
         }
     }
+}
+
+/// Whether `echo c > /proc/sysrq-trigger` made the failure.
+fn is_asked_for(report: &Report) -> bool {
+    let is_handler = |frame: &Frame| frame.symbol.as_deref() == Some("sysrq_handle_crash");
+    let crash = report.stacks.iter().find(|stack| stack.kind == StackKind::Crash);
+    report.location.as_ref().is_some_and(is_handler)
+        || report.location.is_none() && crash.and_then(|stack| stack.frames.first()).is_some_and(is_handler)
 }
 
 /// The frame of the instruction that failed, for a stack that begins at its caller: x86 prints the function beside the

@@ -83,10 +83,17 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
         let doubtful = candidates(stack, stall).filter(|frame| frame.guess && !waits);
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }
+    all.extend(work(report));
     let chosen = all.iter().find(|name| !is_skipped(name) && !is_address(name));
     // A reporter in a stack says nothing, but the position of the fault is worth a name.
     let fallback = || all[..sure_names].iter().find(|name| !is_address(name));
     chosen.or_else(fallback).map(|name| plain(name).to_string())
+}
+
+/// The function of the work item that ran: `Workqueue: events blkg_free_workfn [module]`.
+fn work(report: &Report) -> Option<&str> {
+    let told = report.notes.iter().find_map(|note| note.strip_prefix("Workqueue: "))?;
+    told.split_whitespace().nth(1)
 }
 
 fn is_address(name: &str) -> bool {

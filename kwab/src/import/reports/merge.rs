@@ -39,7 +39,14 @@ pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], 
             let told = found.captures.dec("cpu").or_else(|| words::dec_after(text, b"on CPU "));
             let told = told.or_else(|| words::dec_after(text, b"{ "));
             let elsewhere = class.is_stall() && builder.report.cpu.zip(told).is_some_and(|(here, there)| here != there);
-            slab && !builder.has_crash_stack()
+            // `refcount_t: underflow` stands before the warning or behind it.
+            let counted = class == Class::Warning && new == Class::Refcount && near;
+            if counted && !open.orphan {
+                builder.report.class = new;
+                builder.title = found.head.title.to_string();
+            }
+            counted
+                || slab && !builder.has_crash_stack()
                 || near && (builder.announced || both_traps || class == new && !elsewhere)
         }
     };

@@ -65,7 +65,11 @@ mod tests {
         };
         assert_eq!(
             told(3),
-            [(Some(6), "[ 0.1] memory".into()), (Some(3), "[ 0.2] broken beyond repair".into()), (None, "<x>odd".into())]
+            [
+                (Some(6), "[ 0.1] memory".into()),
+                (Some(3), "[ 0.2] broken beyond repair".into()),
+                (None, "<x>odd".into())
+            ]
         );
         assert_eq!(told(9).len(), 4);
     }

@@ -1,8 +1,7 @@
 //! Everything around the death: kernel and boot, remarks, profiles, tasks, the log, and what the dump lacks.
 
 use kwab_format::record::{
-    Arch, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState,
-    TextKind,
+    Arch, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState, TextKind,
 };
 use kwab_format::{AnyRecord, Records, SectionKind};
 

@@ -93,6 +93,11 @@ fn special_registers(builder: &mut Builder, line: &[u8]) {
     if line.starts_with(b"pc : ") && has(line, b"psr: ") {
         builder.report.arch = Some(Arch::Arm);
     }
+    // Both print `PC is at`; addresses of 64 bits are those of arm64.
+    let wide = |rest: &[u8]| rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count() == 16;
+    if line.strip_prefix(b"pc : [<").is_some_and(wide) {
+        builder.report.arch = Some(Arch::Arm64);
+    }
 }
 
 /// Words that the function below looks for.
@@ -241,6 +246,9 @@ fn details(builder: &mut Builder, line: &[u8]) -> Took {
     if let Some(comm) = between(line, b"comm \"", b"\"").filter(|_| builder.report.class == Class::Kmemleak) {
         builder.report.comm.get_or_insert(text(comm));
         builder.report.pid = builder.report.pid.or_else(|| super::super::words::dec_after(line, b"pid "));
+    }
+    if let Some(function) = line.strip_prefix(b"last function: ").filter(|_| builder.report.class == Class::LockUse) {
+        builder.head_function.get_or_insert(text(function.trim_ascii()));
     }
     if line.starts_with(b"in_atomic") {
         builder.report.pid = builder.report.pid.or_else(|| super::super::words::dec_after(line, b"pid: "));

@@ -65,7 +65,8 @@ pub fn task_line(line: &[u8]) -> Option<ReportedTask> {
     let (cpu, rest) = dec(rest)?;
     let pid = dec_after(rest, b"PID: ")?;
     let comm = after(rest, b"Comm: ")?;
-    let marks: [&[u8]; 5] = [b" Kdump: ", b" Not tainted", b" Tainted: ", b" tainted ", b" Tainted "];
+    // A line that was wrapped ends within one of the marks.
+    let marks: [&[u8]; 5] = [b" Kdump:", b" Not t", b" Tainted:", b" tainted ", b" Tainted "];
     let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
     let comm = Some(text(comm[..end].trim_ascii())).filter(|comm| !comm.is_empty());
     Some(ReportedTask { cpu: u32::try_from(cpu).ok(), pid: Some(pid), comm })
@@ -142,7 +143,8 @@ fn kernel_words(builder: &mut Builder, line: &[u8], position: LogPosition) -> bo
         if let Some(from) = hex_after(line, b"range [") {
             builder.say("range", format!("{from:#x}"));
             if has(line, b"user-memory-access") || has(line, b"null-ptr-deref") || has(line, b"wild-memory") {
-                builder.report.fault_address = builder.report.fault_address.or(Some(from));
+                // The address that faulted is that of the shadow byte.
+                builder.report.fault_address = Some(from);
             }
         }
         return true;
@@ -187,7 +189,7 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
     }
     builder.report.arch = builder.report.arch.or(*arch);
     builder.in_stack = false;
-    let mut rest = rest;
+    let mut rest = rest.strip_suffix(b">").filter(|_| mark.ends_with(b"<")).unwrap_or(rest);
     if mark.ends_with(b"IP: ") {
         // `0010:symbol`, `0010:[<addr>]  [<addr>] symbol`, `0033:0x7f…`
         if let Some((selector, position)) = hex(rest).filter(|(_, position)| position.starts_with(b":")) {

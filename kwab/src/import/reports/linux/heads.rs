@@ -143,14 +143,22 @@ pub const HEADS: &[Head] = &[
             "Unable to handle kernel {}",
             "CPU {cpu:dec} Unable to handle kernel paging request at virtual address {address:hex}",
             "CPU {cpu:dec} Unable to handle kernel {}",
-            "Unhandled fault: {} at {address:hex}",
-            "Unhandled fault: {}",
             "kernel tried to execute NX-protected page",
             "kernel tried to execute user page",
             "kernel tried to access user page",
             "Kernel attempted to {} user page ({address:hex})",
             "unable to execute userspace code",
             "unable to handle kernel paging request",
+        ],
+    ),
+    row(
+        Oops,
+        Opens,
+        "{kind} in {function}",
+        &[
+            "Unhandled fault: {kind} ({code:hex}) at {address:hex}",
+            "Unhandled fault: {kind} at {address:hex}",
+            "Unhandled fault: {kind}",
         ],
     ),
     row(
@@ -249,12 +257,13 @@ pub const HEADS: &[Head] = &[
             "Machine check in kernel mode.",
         ],
     ),
+    row(MachineCheck, Stage, "machine check in {function}", &["Oops: Machine check, sig: {}"]),
+    row(Oops, Stage, "bad access in {function}", &["Oops: Kernel access of bad area, sig: {}"]),
     row(
         Oops,
         Stage,
         "Oops in {function}",
         &[
-            "Oops: Kernel access of bad area, sig: {}",
             "Oops: {code:hex} [#",
             "Oops: {code:hex} ilc:",
             "Oops: {} [#",
@@ -299,6 +308,7 @@ pub const HEADS: &[Head] = &[
             "watchdog: CPU {} detected hard LOCKUP on other CPUs {cpu:dec}",
             "watchdog: CPU {cpu:dec} self-detected hard LOCKUP @ {function:sym}",
             "watchdog: CPU {cpu:dec} Hard LOCKUP",
+            "Watchdog CPU:{cpu:dec} Hard LOCKUP",
             "watchdog: BUG: hard lockup",
             "NMI Watchdog detected LOCKUP on CPU{cpu:dec}",
             "NMI Watchdog detected LOCKUP",
@@ -394,7 +404,12 @@ pub const HEADS: &[Head] = &[
         &["BUG: key {} has not been registered!"],
     ),
     row(LockUse, Opens, "BUG: {message}", &["BUG: MAX_{message}", "BUG: looking up invalid subclass: {message}"]),
-    row(LockUse, Opens, "BUG: workqueue leaked lock or atomic in {function}", &["BUG: workqueue leaked {} {task}"]),
+    row(
+        LockUse,
+        Opens,
+        "BUG: workqueue leaked lock or atomic in {function}",
+        &["BUG: workqueue leaked {}: {comm}/0x{}/{pid:dec}"],
+    ),
     row(
         LockUse,
         Opens,
@@ -494,6 +509,8 @@ pub const HEADS: &[Head] = &[
             "plist corruption",
         ],
     ),
+    // The Solaris porting layer of ZFS.
+    row(Bug, Opens, "PANIC at {file} in {function}", &["PANIC at {file}:{line:dec}:{function:sym}()"]),
     row(Refcount, Announces, "WARNING: refcount bug in {function}", &["refcount_t: {kind}"]),
     row(Odebug, Announces, "WARNING: ODEBUG bug in {function}", &["ODEBUG: {kind}"]),
     row(
