@@ -235,6 +235,9 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
     if !open {
         return Err(Errno::EBADF);
     }
+    if matches!(owner, Owner::Process(..)) {
+        call.task.files().locks();
+    }
     let lock = Lock { first: wanted.first, last: wanted.last, kind, owner };
     filelock::set(file, Family::Record, lock, wait)?;
     // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was

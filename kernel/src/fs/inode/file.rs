@@ -392,11 +392,14 @@ impl File {
         self.watched.store(true, Relaxed);
     }
 
-    /// One descriptor of the table `owner` was closed: POSIX locks go (fcntl(2)).
+    /// One descriptor of the table `owner` was closed: POSIX locks go (fcntl(2)), also those that another description
+    /// of the file was locked through, which there may be if `has_locked`.
     #[inline]
-    pub fn closed_by(&self, owner: u64) {
-        if self.has_locks.load(Relaxed) {
+    pub fn closed_by(&self, owner: u64, has_locked: bool) {
+        if has_locked && !self.is_path_only() {
             filelock::release_process(self, owner);
+        }
+        if self.has_locks.load(Relaxed) {
             self.ops.closed();
         }
     }
