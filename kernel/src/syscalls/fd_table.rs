@@ -227,8 +227,7 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
         return Err(Errno::EINVAL);
     }
     if wanted.kind == F_UNLCK {
-        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
-        return Ok(0);
+        return filelock::unlock(file, owner, wanted.first, wanted.last).map(|()| 0);
     }
     let kind = kind_of(wanted.kind)?;
     let open = if kind == Kind::Read { file.is_readable() } else { file.is_writable() };
@@ -243,8 +242,11 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
     // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was
     // a lock.
     let is_still_open = call.task.files().get(call.int(0)).is_ok_and(|now| core::ptr::eq(&*now, file));
-    if !is_still_open && matches!(owner, Owner::Process(..)) {
-        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
+    if let (false, Owner::Process(table, _)) = (is_still_open, owner) {
+        if filelock::unlock(file, owner, wanted.first, wanted.last).is_err() {
+            // As if it had been closed now.
+            filelock::release_process(file, table);
+        }
         return Err(Errno::EBADF);
     }
     Ok(0)
@@ -263,7 +265,7 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     }
     let kind = match operation & !LOCK_NB {
         LOCK_UN => {
-            filelock::clear(&*file, Family::Whole, owner, 0, TO_END);
+            filelock::release(&*file, Family::Whole, owner);
             return Ok(0);
         }
         LOCK_SH => Kind::Read,
