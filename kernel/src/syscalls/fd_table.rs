@@ -281,10 +281,7 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
 }
 
 fn flock(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     let owner = filelock::description(&*file);
     let operation = call.word(1);
     // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
@@ -304,10 +301,7 @@ fn flock(call: &mut Call<'_>) -> SysResult {
 }
 
 fn ioctl(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     let (request, argument) = (call.word(1), call.arg(2));
     match request {
         FIOCLEX | FIONCLEX => call.task.files().set_close_on_exec(call.int(0), request == FIOCLEX).map(|()| 0),

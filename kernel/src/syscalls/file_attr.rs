@@ -18,10 +18,7 @@ pub const CALLS: Calls = &[
     (nr::chmod, |call| chmod_at(call, AT_FDCWD, 0, 0)),
     (nr::fchmodat, |call| chmod_at(call, call.int(0), 1, 0)),
     (nr::fchmod, |call| {
-        let file = call.file(0)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
+        let file = call.open_file(0)?;
         let walker = Walker::of(call);
         chmod(&walker.caller(), &file.path, call.uint(1))
     }),
@@ -32,10 +29,7 @@ pub const CALLS: Calls = &[
         chown_at(call, call.int(0), 1, call.arg(4))
     }),
     (nr::fchown, |call| {
-        let file = call.file(0)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
+        let file = call.open_file(0)?;
         let walker = Walker::of(call);
         chown(&walker.caller(), &file.path, call.uint(1), call.uint(2))
     }),
@@ -177,10 +171,7 @@ fn utimensat(call: &mut Call<'_>) -> SysResult {
         if flags != 0 {
             return Err(Errno::EINVAL);
         }
-        let file = call.file(0)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
+        let file = call.open_file(0)?;
         let walker = Walker::of(call);
         return set_times(&walker.caller(), &file.path, times);
     }
