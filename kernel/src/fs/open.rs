@@ -153,7 +153,7 @@ fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, E
 }
 
 fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
-    if how.flags & O_ACCMODE == 0 {
+    if how.flags & O_ACCMODE == 0 || how.has(O_CREAT) {
         return Err(Errno::EINVAL);
     }
     let dir = walk.find(path, Last::Follow)?;

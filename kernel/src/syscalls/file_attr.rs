@@ -105,8 +105,18 @@ fn chown(who: &Caller<'_>, location: &Path, uid: u32, gid: u32) -> SysResult {
     }
     let new_uid = if uid == SAME { attr.uid() } else { uid };
     let new_gid = if gid == SAME { attr.gid() } else { gid };
-    if (uid != SAME || gid != SAME) && !attr.is_dir() && attr.mode() & 0o6000 != 0 {
-        attr.set_permissions(without_set_id(attr.mode()));
+    // Of a group that is not the caller's, set-group-ID goes also where the group may not execute.
+    let mode = match without_set_id(attr.mode()) {
+        _ if attr.is_dir() => attr.mode(),
+        mode if who.in_group(attr.gid()) || who.has(cap::FSETID) => mode,
+        mode => mode & !0o2000,
+    };
+    // Even if the ids stay, which everyone may ask for: then it is a change of mode.
+    if mode != attr.mode() {
+        if !who.owns(attr.uid()) {
+            return Err(Errno::EPERM);
+        }
+        attr.set_permissions(mode);
     }
     attr.set_owner(new_uid, new_gid);
     Ok(0)
