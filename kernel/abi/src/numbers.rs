@@ -15,6 +15,9 @@ numbers! {
     S_IFMT: u32 = 0o170_000, "The bits of a mode that say what a file is (inode(7))";
     UTIME_NOW: u64 = (1 << 30) - 1, "In `tv_nsec`: now (utimensat(2))";
     UTIME_OMIT: u64 = (1 << 30) - 2, "In `tv_nsec`: leave the time alone (utimensat(2))";
+    F_OWNER_TID: u32 = 0, "`f_owner_ex.type`: a thread (fcntl(2))";
+    F_OWNER_PID: u32 = 1, "`f_owner_ex.type`: a process (fcntl(2))";
+    F_OWNER_PGRP: u32 = 2, "`f_owner_ex.type`: a process group (fcntl(2))";
     F_RDLCK: u16 = 0, "`l_type`: a shared lock (fcntl(2))";
     F_WRLCK: u16 = 1, "`l_type`: an exclusive lock (fcntl(2))";
     F_UNLCK: u16 = 2, "`l_type`: no lock (fcntl(2))";

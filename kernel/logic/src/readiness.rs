@@ -35,11 +35,11 @@ pub const ONESHOT: u32 = socket::EPOLLONESHOT as u32;
 pub const EDGE: u32 = socket::EPOLLET as u32;
 
 /// What select(2) takes for readable.
-pub const SELECT_IN: u32 = IN | RDNORM | HUP | ERR;
+pub const SELECT_IN: u32 = IN | RDNORM | HUP | ERR | NVAL;
 /// What select(2) takes for writable.
-pub const SELECT_OUT: u32 = OUT | WRNORM | ERR;
+pub const SELECT_OUT: u32 = OUT | WRNORM | ERR | NVAL;
 /// What select(2) takes for exceptional.
-pub const SELECT_EXCEPT: u32 = PRI;
+pub const SELECT_EXCEPT: u32 = PRI | NVAL;
 
 /// One descriptor an epoll watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Interest {
 
 /// The events poll(2) returns for a descriptor with these wishes.
 pub const fn poll_result(wished: u32, ready: u32) -> u32 {
-    ready & (wished | ERR | HUP)
+    ready & (wished | ERR | HUP | NVAL)
 }
 
 #[cfg(test)]

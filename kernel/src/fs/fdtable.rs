@@ -4,7 +4,7 @@
 //! gives up all the process's locks on it (fcntl(2)).
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::fdtable::{FdTable as Slots, NoDescriptor};
 use linux_abi::Errno;
@@ -19,6 +19,8 @@ use crate::sched;
 pub struct FdTable {
     slots: SpinLock<Slots<Arc<File>>>,
     owner: u64,
+    /// A POSIX lock was set through it: what is closed from then on may be locked.
+    has_locked: AtomicBool,
 }
 
 /// Pages of memory behind a table's descriptors.
@@ -41,14 +43,29 @@ impl Default for FdTable {
 impl FdTable {
     /// A table without descriptors.
     pub fn new() -> Self {
-        Self { slots: SpinLock::new(Slots::new()), owner: NEXT_OWNER.fetch_add(1, Relaxed) }
+        Self::with(Slots::new())
     }
 
     /// The copy that fork makes.
     #[must_use]
     pub fn fork(&self) -> Arc<Self> {
         let copy = self.slots.lock().clone();
-        Arc::new(Self { slots: SpinLock::new(copy), owner: NEXT_OWNER.fetch_add(1, Relaxed) })
+        Arc::new(Self::with(copy))
+    }
+
+    fn with(slots: Slots<Arc<File>>) -> Self {
+        let owner = NEXT_OWNER.fetch_add(1, Relaxed);
+        Self { slots: SpinLock::new(slots), owner, has_locked: AtomicBool::new(false) }
+    }
+
+    /// A POSIX lock is about to be set through it.
+    pub fn locks(&self) {
+        self.has_locked.store(true, Relaxed);
+    }
+
+    #[inline]
+    fn closed(&self, file: &File) {
+        file.closed_by(self.owner, self.has_locked.load(Relaxed));
     }
 
     /// The owner of POSIX locks taken through this table.
@@ -91,7 +108,7 @@ impl FdTable {
         let old = slots.replace(to as u32, file, limit, close_on_exec).map_err(|_| Errno::EBADF)?;
         drop(slots);
         if let Some(old) = old {
-            old.closed_by(self.owner);
+            self.closed(&old);
         }
         Ok(())
     }
@@ -100,7 +117,7 @@ impl FdTable {
     #[inline]
     pub fn close(&self, fd: i32) -> Result<Arc<File>, Errno> {
         let file = self.slots.lock().remove(fd as u32).ok_or(Errno::EBADF)?;
-        file.closed_by(self.owner);
+        self.closed(&file);
         Ok(file)
     }
 
@@ -108,7 +125,7 @@ impl FdTable {
     pub fn close_on_exec(&self) {
         let files = self.slots.lock().take_close_on_exec();
         for file in files {
-            file.closed_by(self.owner);
+            self.closed(&file);
         }
     }
 
@@ -116,7 +133,7 @@ impl FdTable {
     pub fn close_range(&self, first: u32, last: u32) {
         let files = self.slots.lock().take_range(first, last);
         for file in files {
-            file.closed_by(self.owner);
+            self.closed(&file);
             drop(file);
             sched::breathe();
         }
@@ -167,10 +184,9 @@ impl FdTable {
 
 impl Drop for FdTable {
     fn drop(&mut self) {
-        let owner = self.owner;
         let files = self.slots.get_mut().take_range(0, u32::MAX);
         for file in files {
-            file.closed_by(owner);
+            self.closed(&file);
             drop(file);
             sched::breathe();
         }

@@ -17,9 +17,10 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use kernel_logic::filelock::{Kind, Lock, Locks, TO_END};
+use kernel_logic::filelock::{Full, Kind, Lock, Locks, Refusal, TO_END};
 use linux_abi::{Errno, capabilities};
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
@@ -120,7 +121,7 @@ impl FileLocks {
             |woken: &&Arc<LockWaiter>| woken.family == waiter.family && woken.wanted.conflicts(&waiter.wanted);
         let all_readers = waiter.wanted.kind == Kind::Read && self.woken_writers == 0;
         let before = if all_readers { None } else { self.woken.iter().find(stands_back) };
-        before.map(|woken| woken.wanted).or_else(|| self.of(waiter.family).obstacle(&waiter.wanted).copied())
+        before.map(|woken| woken.wanted).or_else(|| self.of(waiter.family).conflict(&waiter.wanted).copied())
     }
 
     /// Wakes waiters from `number` on that can have their locks now, and looks at a bounded number of locks for that;
@@ -167,16 +168,16 @@ const MOST: usize = 1 << 15;
 /// Locks and wake-ups that are looked at while the table is locked.
 const MOST_LOOKS: usize = 1 << 13;
 
-/// Locked ranges of all files together.
+/// Locked ranges of all files together. Changed with [`LOCKS`] held.
 static RANGES: AtomicUsize = AtomicUsize::new(0);
 
 static LOCKS: SpinLock<BTreeMap<Key, FileLocks>> = SpinLock::new(BTreeMap::new());
-/// Processes that wait for record locks. Taken with [`LOCKS`] held, never before it.
-static WAITING: SpinLock<Vec<Waiting>> = SpinLock::new(Vec::new());
+/// Where threads of processes wait for record locks, by the owner's descriptor table and the number of the wait. Taken
+/// with [`LOCKS`] held, never before it.
+static WAITING: SpinLock<BTreeMap<(u64, u64), Waiting>> = SpinLock::new(BTreeMap::new());
 
-/// A process (rather: one of its threads) that waits for a record lock.
+/// What a thread waits for.
 struct Waiting {
-    number: u64,
     key: Key,
     wanted: Lock<Owner>,
 }
@@ -186,6 +187,9 @@ static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 /// Links followed in search of a deadlock, as Linux's `MAX_DEADLK_ITERATIONS`: longer chains are not noticed.
 const MOST_LINKS: usize = 10;
+
+/// Locks looked at in search of a deadlock, while the table is locked: what lies beyond is not noticed.
+const MOST_SEARCHED: usize = 4 * MOST;
 
 /// An open description that locks are taken through.
 pub trait Lockable {
@@ -216,29 +220,32 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
     }
     file.locked();
     let key = key(file);
-    let full = LOCKS.lock().get(&key).is_some_and(|locks| locks.records.len().max(locks.whole.len()) >= MOST);
-    if full || (RANGES.load(Relaxed) >= most_ranges() && !is_privileged()) {
-        return Err(Errno::ENOLCK);
-    }
     let attempt = || {
+        let most = most_ranges_of_caller();
         let mut table = LOCKS.lock();
         let locks = table.entry(key).or_default();
         // A weaker lock than before may let others in.
         let weaker = !locks.waiters.is_empty() && locks.of(family).weakens(&lock);
-        change(locks, family, |locks| locks.set(lock)).is_ok().then_some(weaker)
+        change(locks, family, most, |locks, room| locks.set(lock, room)).map(|()| weaker)
     };
-    if let Some(weaker) = attempt() {
-        if weaker {
-            wake_waiters(key);
-        }
-        return Ok(());
-    }
-    if family == Family::Whole {
+    let mut result = attempt();
+    if family == Family::Whole && matches!(result, Err(Refusal::Held(_))) {
         // Converting a flock is not atomic: the old one is given up first (flock(2)).
-        clear(file, family, lock.owner, 0, TO_END);
-        if attempt().is_some() {
+        release(file, family, lock.owner);
+        result = attempt();
+    }
+    match result {
+        Ok(weaker) => {
+            if weaker {
+                wake_waiters(key);
+            }
             return Ok(());
         }
+        Err(Refusal::Full) => {
+            forget_if_unlocked(key);
+            return Err(Errno::ENOLCK);
+        }
+        Err(Refusal::Held(_)) => {}
     }
     if !wait {
         forget_if_unlocked(key);
@@ -249,23 +256,29 @@ pub fn set(file: &impl Lockable, family: Family, lock: Lock<Owner>, wait: bool) 
 
 /// Sleeps until the lock is set, a signal comes, or waiting would never end.
 fn wait_for(key: Key, family: Family, lock: Lock<Owner>) -> Result<(), Errno> {
-    let looks = family == Family::Record && matches!(lock.owner, Owner::Process(..));
     let waiter = LOCKS.lock().entry(key).or_default().enter(family, lock);
+    let position = match lock.owner {
+        Owner::Process(table, _) if family == Family::Record => Some((table, waiter.number)),
+        _ => None,
+    };
     let mut weaker = false;
     let waited = waiter.queue.wait(|| {
+        let most = most_ranges_of_caller();
         let mut table = LOCKS.lock();
         let locks = table.entry(key).or_default();
         let late = locks.look(&waiter);
         weaker = locks.of(family).weakens(&lock);
-        let Err(holder) = change(locks, family, |locks| locks.set(lock)) else { return Some(Ok(())) };
-        if looks {
+        let holder = match change(locks, family, most, |locks, room| locks.set(lock, room)) {
+            Ok(()) => return Some(Ok(())),
+            Err(Refusal::Full) => return Some(Err(Errno::ENOLCK)),
+            Err(Refusal::Held(holder)) => holder,
+        };
+        if let Some(position) = position {
             let mut waiting = WAITING.lock();
             if waits_for(&table, &waiting, holder.owner, lock.owner) {
                 return Some(Err(Errno::EDEADLK));
             }
-            if !waiting.iter().any(|wait| wait.number == waiter.number) {
-                waiting.push(Waiting { number: waiter.number, key, wanted: lock });
-            }
+            waiting.insert(position, Waiting { key, wanted: lock });
         }
         drop(table);
         if late {
@@ -273,8 +286,8 @@ fn wait_for(key: Key, family: Family, lock: Lock<Owner>) -> Result<(), Errno> {
         }
         None
     });
-    if looks {
-        WAITING.lock().retain(|wait| wait.number != waiter.number);
+    if let Some(position) = position {
+        WAITING.lock().remove(&position);
     }
     let woken = LOCKS.lock().get_mut(&key).is_some_and(|locks| locks.leave(&waiter));
     let done = matches!(waited, Ok(Ok(())));
@@ -288,11 +301,20 @@ fn wait_for(key: Key, family: Family, lock: Lock<Owner>) -> Result<(), Errno> {
 }
 
 /// Whether `owner` waits, maybe through others, for a lock that `other` holds now.
-fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: Owner, other: Owner) -> bool {
+fn waits_for(
+    table: &BTreeMap<Key, FileLocks>,
+    waiting: &BTreeMap<(u64, u64), Waiting>,
+    mut owner: Owner,
+    other: Owner,
+) -> bool {
+    let mut looks = MOST_SEARCHED;
     for _ in 0..=MOST_LINKS {
-        let Some(wait) = waiting.iter().rev().find(|wait| wait.wanted.owner == owner) else { return false };
-        let holder = table.get(&wait.key).and_then(|locks| locks.records.conflict(&wait.wanted));
-        match holder {
+        let Owner::Process(id, _) = owner else { return false };
+        let Some((_, wait)) = waiting.range((id, 0)..=(id, u64::MAX)).next_back() else { return false };
+        let Some(locks) = table.get(&wait.key) else { return false };
+        let Some(left) = looks.checked_sub(locks.records.len()) else { return false };
+        looks = left;
+        match locks.records.conflict(&wait.wanted) {
             None => return false,
             Some(holder) if holder.owner == other => return true,
             Some(holder) => owner = holder.owner,
@@ -301,17 +323,33 @@ fn waits_for(table: &BTreeMap<Key, FileLocks>, waiting: &[Waiting], mut owner: O
     false
 }
 
-/// Gives up a range.
-pub fn clear(file: &impl Lockable, family: Family, owner: Owner, first: u64, last: u64) {
+/// Gives up a range of a record lock; ENOLCK if that would split a lock and there are too many, which changes nothing.
+pub fn unlock(file: &impl Lockable, owner: Owner, first: u64, last: u64) -> Result<(), Errno> {
+    let most = most_ranges_of_caller();
+    clear(file, Family::Record, most, |locks, room| locks.clear(owner, first, last, room)).map_err(|Full| Errno::ENOLCK)
+}
+
+/// Gives up all that `owner` has, which does not fail.
+pub fn release(file: &impl Lockable, family: Family, owner: Owner) {
+    let Ok(()) = clear(file, family, 0, |locks, _| Ok::<_, Infallible>(locks.clear_all(owner)));
+}
+
+/// Runs `edit`, which gives up locks and says whether it did, and wakes those that can have theirs now.
+fn clear<E>(
+    file: &impl Lockable,
+    family: Family,
+    most: usize,
+    edit: impl FnOnce(&mut Locks<Owner>, usize) -> Result<bool, E>,
+) -> Result<(), E> {
     let key = key(file);
     let mut table = LOCKS.lock();
-    let clear = |locks: &mut Locks<Owner>| locks.clear(owner, first, last);
-    let changed = table.get_mut(&key).is_some_and(|locks| change(locks, family, clear));
+    let changed = table.get_mut(&key).map_or(Ok(false), |locks| change(locks, family, most, edit))?;
     drop(table);
     if changed {
         wake_waiters(key);
         forget_if_unlocked(key);
     }
+    Ok(())
 }
 
 /// Wakes the waiters of a file that can have their locks now.
@@ -332,24 +370,18 @@ pub fn conflict(file: &impl Lockable, wanted: &Lock<Owner>) -> Option<Lock<Owner
 
 /// A process closed a descriptor of `file`: its record locks go.
 pub fn release_process(file: &impl Lockable, table: u64) {
-    let key = key(file);
-    let mut locks = LOCKS.lock();
-    let Some(found) = locks.get_mut(&key) else { return };
-    // Any id will do: ownership is decided by the table alone.
-    let Some(owner) = found.records.owner_where(|owner| matches!(owner, Owner::Process(id, _) if *id == table)) else {
-        return;
-    };
-    change(found, Family::Record, |records| records.clear(owner, 0, TO_END));
-    drop(locks);
-    wake_waiters(key);
-    forget_if_unlocked(key);
+    let is_owner = |owner: &Owner| matches!(owner, Owner::Process(id, _) if *id == table);
+    let Ok(()) = clear(file, Family::Record, 0, |locks, _| {
+        // Any id will do: ownership is decided by the table alone.
+        Ok::<_, Infallible>(locks.owner_where(is_owner).is_some_and(|owner| locks.clear_all(owner)))
+    });
 }
 
 /// The description is gone: its flock and its own record locks go.
 pub fn release_description(file: &impl Lockable) {
     let owner = description(file);
-    clear(file, Family::Whole, owner, 0, TO_END);
-    clear(file, Family::Record, owner, 0, TO_END);
+    release(file, Family::Whole, owner);
+    release(file, Family::Record, owner);
 }
 
 /// A lock over the whole file.
@@ -361,16 +393,33 @@ fn key(file: &impl Lockable) -> Key {
     file.identity()
 }
 
-/// Changes the locks of one file and counts their ranges.
-fn change<R>(locks: &mut FileLocks, family: Family, edit: impl FnOnce(&mut Locks<Owner>) -> R) -> R {
+/// Changes the locks of one file and counts their ranges. `edit` is told how many more it may make if there may be
+/// `most` in all files.
+fn change<R>(
+    locks: &mut FileLocks,
+    family: Family,
+    most: usize,
+    edit: impl FnOnce(&mut Locks<Owner>, usize) -> R,
+) -> R {
     let locks = match family {
         Family::Record => &mut locks.records,
         Family::Whole => &mut locks.whole,
     };
     let before = locks.len();
-    let result = edit(locks);
+    let room = MOST.saturating_sub(before).min(most.saturating_sub(RANGES.load(Relaxed)));
+    let result = edit(locks, room);
     RANGES.fetch_add(locks.len().wrapping_sub(before), Relaxed);
     result
+}
+
+/// Ranges that the caller may bring all files to. Asked with [`LOCKS`] free.
+fn most_ranges_of_caller() -> usize {
+    let most = most_ranges();
+    match () {
+        () if frames::is_low() => 0,
+        () if RANGES.load(Relaxed) + 2 > most && is_privileged() => usize::MAX,
+        () => most,
+    }
 }
 
 /// Ranges that users may lock without privilege, in all files together: what takes a thirty-second of memory.

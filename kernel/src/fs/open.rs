@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use kernel_logic::permission::{EXECUTE, READ, WRITE};
+use kernel_logic::readiness::NVAL;
 use linux_abi::Errno;
 use linux_abi::flags::file::{
     O_CREAT, O_DIRECTORY, O_EXCL, O_LARGEFILE, O_NOATIME, O_NOFOLLOW, O_PATH, O_TMPFILE, O_TRUNC,
@@ -14,6 +15,7 @@ use super::inode::{LinkTarget, NewNode, OpenRequest};
 use super::mount::{MS_NODEV, MS_NOEXEC};
 use super::path::Path;
 use super::walk::{Last, Parent, Walk};
+use crate::sync::wait::Waiter;
 
 /// How to open.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +153,7 @@ fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, E
 }
 
 fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
-    if how.flags & O_ACCMODE == 0 {
+    if how.flags & O_ACCMODE == 0 || how.has(O_CREAT) {
         return Err(Errno::EINVAL);
     }
     let dir = walk.find(path, Last::Follow)?;
@@ -242,4 +244,8 @@ fn new_file(walk: &Walk<'_>, dir: &Attr, how: How) -> NewNode {
 /// A description that only holds a path (O_PATH).
 struct PathOnly;
 
-impl FileOps for PathOnly {}
+impl FileOps for PathOnly {
+    fn poll<'q>(&'q self, _file: &'q File, _waiter: Option<&mut Waiter<'q>>) -> u32 {
+        NVAL
+    }
+}

@@ -234,7 +234,20 @@ impl Epoll {
         }
         drop(items);
         item.unhook(file);
+        self.unlist(&item);
         Ok(())
+    }
+
+    /// Takes an item that is gone from the ready list, where it would count as a watch until the next wait.
+    fn unlist(&self, item: &Arc<Item>) {
+        if !item.listed.load(Acquire) {
+            return;
+        }
+        let mut ready = self.ready.lock();
+        let at = ready.iter().position(|other| Arc::ptr_eq(other, item));
+        let gone = at.and_then(|at| ready.remove(at));
+        drop(ready);
+        drop(gone);
     }
 
     /// Whether collecting could find anything.
@@ -374,6 +387,7 @@ impl fs::Watcher for Epoll {
         drop(items);
         for item in gone {
             item.unhook(file);
+            self.unlist(&item);
         }
     }
 }

@@ -25,6 +25,7 @@ use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{FileSystem, Statistics};
 use crate::mm::AddressSpace;
 use crate::task::access::{self, By};
+use crate::task::process::family::Identity;
 use crate::task::{Pid, Process, ThreadRef, Tid, current, tree};
 use node::{Body, ProcNode};
 
@@ -38,21 +39,41 @@ pub trait Crash {
     fn request(text: &[u8]) -> Result<(), Errno>;
 }
 
-/// Whose files they are: a process, and of its threads the one asked about.
+/// Whose files they are: a process, and of its threads the one asked about. A process that gets the number of one that
+/// is gone is another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Target {
-    pid: Pid,
+    /// `None` for files of the system.
+    identity: Option<Identity>,
     tid: Tid,
 }
 
 impl Target {
+    fn of(process: &Process, tid: Tid) -> Self {
+        Self { identity: Some(process.family.identity()), tid }
+    }
+
+    /// The process's number, 0 for none.
+    fn pid(self) -> Pid {
+        self.identity.map_or(0, Identity::id)
+    }
+
+    fn is_of(self, process: &Process) -> bool {
+        self.identity == Some(process.family.identity())
+    }
+
     fn process(self) -> Result<Arc<Process>, Errno> {
-        tree::process(self.pid).ok_or(Errno::ESRCH)
+        tree::process(self.pid()).filter(|process| self.is_of(process)).ok_or(Errno::ESRCH)
+    }
+
+    /// ESRCH if its process is gone.
+    fn check_there(self) -> Result<(), Errno> {
+        if self.identity.is_some() { self.process().map(drop) } else { Ok(()) }
     }
 
     fn thread(self) -> Result<ThreadRef, Errno> {
-        if self.tid != self.pid {
-            return tree::thread(self.tid).ok_or(Errno::ESRCH);
+        if self.tid != self.pid() {
+            return tree::thread(self.tid).filter(|thread| self.is_of(&thread.process)).ok_or(Errno::ESRCH);
         }
         self.process()?.threads.first().ok_or(Errno::ESRCH)
     }

@@ -12,7 +12,7 @@ use crate::fs::dentry::Dentry;
 use crate::fs::file::{File, FileOps, O_ACCMODE, Seeking};
 use crate::fs::inode::{Emit, Inode, LinkTarget, NewNode, OpenRequest};
 use crate::task::access::{self, By};
-use crate::task::{current, tree};
+use crate::task::{Process, current, tree};
 
 /// What a node is.
 pub(super) enum Body {
@@ -49,7 +49,7 @@ impl ProcNode {
     pub(super) fn new(dev: u64, ino: u64, mode: u32, target: Target, body: Body) -> Arc<Self> {
         let (uid, gid) = owner(target, mode);
         // A process may list its own descriptors whomever the directory belongs to.
-        let open_to = if matches!(body, Body::Descriptors) { target.pid } else { 0 };
+        let open_to = if matches!(body, Body::Descriptors) { target.pid() } else { 0 };
         Arc::new(Self { attr: Attr::with_ino(ino, dev, mode, uid, gid, 0).open_to(open_to), target, body })
     }
 
@@ -130,7 +130,7 @@ impl ProcNode {
 
 /// A process's files belong to its effective user; to root if it is not dumpable, but for directories all may search.
 fn owner(target: Target, mode: u32) -> (u32, u32) {
-    if target.pid == 0 {
+    if target.identity.is_none() {
         return (0, 0);
     }
     let Ok(thread) = target.thread() else { return (0, 0) };
@@ -152,8 +152,8 @@ impl Inode for ProcNode {
     }
 
     fn lookup(&self, dir: &Arc<Dentry>, name: &[u8]) -> Result<Arc<Dentry>, Errno> {
-        let process_dir = |pid, tid, entries| {
-            let target = Target { pid, tid };
+        let process_dir = |process: &Process, tid, entries| {
+            let target = Target::of(process, tid);
             self.child(dir, name, 0, S_IFDIR | 0o555, target, Body::Process(entries))
         };
         match self.body {
@@ -162,19 +162,22 @@ impl Inode for ProcNode {
                     return Ok(found);
                 }
                 let id = number(name).ok_or(Errno::ENOENT)?;
-                if tree::process(id).is_some() {
-                    return Ok(process_dir(id, id, tables::PROCESS));
+                if let Some(process) = tree::process(id) {
+                    return Ok(process_dir(&process, id, tables::PROCESS));
                 }
                 // A thread's id works here too, though it is not listed.
                 let thread = tree::thread(id).ok_or(Errno::ENOENT)?;
-                Ok(process_dir(thread.process.pid, id, tables::PROCESS))
+                Ok(process_dir(&thread.process, id, tables::PROCESS))
             }
-            Body::Table(entries) | Body::Process(entries) => self.entry(dir, entries, name).ok_or(Errno::ENOENT),
+            Body::Table(entries) => self.entry(dir, entries, name).ok_or(Errno::ENOENT),
+            Body::Process(entries) => {
+                self.target.process().map_err(|_| Errno::ENOENT)?;
+                self.entry(dir, entries, name).ok_or(Errno::ENOENT)
+            }
             Body::Threads => {
                 let id = number(name).ok_or(Errno::ENOENT)?;
-                let thread = tree::thread(id).filter(|thread| thread.process.pid == self.target.pid);
-                thread.ok_or(Errno::ENOENT)?;
-                Ok(process_dir(self.target.pid, id, tables::THREAD))
+                let thread = tree::thread(id).filter(|thread| self.target.is_of(&thread.process));
+                Ok(process_dir(&thread.ok_or(Errno::ENOENT)?.process, id, tables::THREAD))
             }
             Body::Descriptors | Body::DescriptorInfo => self.descriptor(dir, name),
             _ => Err(Errno::ENOTDIR),
@@ -188,7 +191,11 @@ impl Inode for ProcNode {
                     Self::list_processes(from, emit);
                 }
             }
-            Body::Table(entries) | Body::Process(entries) => {
+            Body::Process(entries) => {
+                self.target.process().map_err(|_| Errno::ENOENT)?;
+                self.list_table(entries, from, emit);
+            }
+            Body::Table(entries) => {
                 self.list_table(entries, from, emit);
             }
             Body::Threads => {

@@ -54,7 +54,10 @@ impl TextFile {
     fn make(&self) -> Result<Vec<u8>, Errno> {
         frames::spare()?;
         match self.origin {
-            Origin::Table(What::File(read) | What::Constant(read) | What::Control(read, _)) => read(self.target),
+            Origin::Table(What::File(read) | What::Constant(read) | What::Control(read, _)) => {
+                self.target.check_there()?;
+                read(self.target)
+            }
             Origin::Table(What::Memory(read)) => self.memory.upgrade().map_or(Ok(Vec::new()), |mm| read(&mm)),
             Origin::Descriptor(fd) => process::descriptor_info(self.target, fd),
             Origin::Table(_) => Err(Errno::EINVAL),
@@ -83,7 +86,8 @@ impl FileOps for TextFile {
         let Origin::Table(What::Control(_, write)) = self.origin else { return Err(Errno::EIO) };
         let mut bytes = alloc::vec![0; source.left().min(LONGEST_WRITE)];
         source.take(&mut bytes)?;
-        if let Err(error) = write(self.target, bytes.trim_ascii_end()) {
+        let written = self.target.check_there().and_then(|()| write(self.target, bytes.trim_ascii_end()));
+        if let Err(error) = written {
             source.untake(bytes.len());
             return Err(error);
         }

@@ -139,10 +139,7 @@ const PACKED: usize = 4096;
 
 /// Entries 0 and 1 are `.` and `..`; the file system's cookies follow, shifted by 2.
 fn getdents64(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     if !file.inode().attr().is_dir() {
         return Err(Errno::ENOTDIR);
     }

@@ -4,13 +4,14 @@ use alloc::sync::Arc;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETPIPE_SZ,
-    F_GETSIG, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN, F_SETPIPE_SZ,
-    F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT, O_NOATIME, O_NONBLOCK,
+    F_ADD_SEALS, F_DUPFD, F_DUPFD_CLOEXEC, F_GET_SEALS, F_GETFD, F_GETFL, F_GETLEASE, F_GETLK, F_GETOWN, F_GETOWN_EX,
+    F_GETPIPE_SZ, F_GETSIG, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETFD, F_SETFL, F_SETLK, F_SETLKW, F_SETOWN,
+    F_SETOWN_EX, F_SETPIPE_SZ, F_SETSIG, FD_CLOEXEC, LOCK_EX, LOCK_NB, LOCK_SH, LOCK_UN, O_ASYNC, O_CLOEXEC, O_DIRECT,
+    O_NOATIME, O_NONBLOCK,
 };
 use linux_abi::flags::socket::{EFD_CLOEXEC, EFD_NONBLOCK, EFD_SEMAPHORE};
 use linux_abi::flags::system::{FIOASYNC, FIOCLEX, FIONBIO, FIONCLEX, FIONREAD};
-use linux_abi::numbers::{F_RDLCK, F_UNLCK, F_WRLCK};
+use linux_abi::numbers::{F_OWNER_PGRP, F_OWNER_PID, F_OWNER_TID, F_RDLCK, F_UNLCK, F_WRLCK};
 use linux_abi::syscalls::nr;
 
 use super::file_open::{fd_limit, install};
@@ -22,6 +23,7 @@ use crate::fs::filelock::{self, Family, Owner};
 use crate::ipc::eventfd;
 use crate::ipc::pipe::{self, PipeEnd};
 use crate::task::creds::cap;
+use crate::task::fasync::OwnerKind;
 use crate::task::signal::permit::Asker;
 use crate::user::{UserPtr, read_words, write_words};
 use kernel_logic::filelock::{Kind, Lock, TO_END, range};
@@ -124,9 +126,18 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_OFD_GETLK => get_lock(call, &file, filelock::description(&*file)),
         F_OFD_SETLK => set_lock(call, &file, filelock::description(&*file), false),
         F_OFD_SETLKW => set_lock(call, &file, filelock::description(&*file), true),
-        F_GETOWN => Ok(file.fasync_if_any().map_or(0, |fasync| fasync.owner()) as usize),
+        F_GETOWN => Ok(match file.fasync_if_any().map(|fasync| fasync.owner()) {
+            Some((OwnerKind::Group, pgid)) => (pgid as i32).wrapping_neg() as usize,
+            owner => owner.map_or(0, |(_, id)| id as usize),
+        }),
         F_SETOWN if argument as i32 == i32::MIN => Err(Errno::EINVAL),
-        F_SETOWN => file.fasync().set_owner(argument as i32, Asker::of(&call.task)).map(|()| 0),
+        F_SETOWN => {
+            let owner = argument as i32;
+            let kind = if owner < 0 { OwnerKind::Group } else { OwnerKind::Process };
+            file.fasync().set_owner(kind, owner.unsigned_abs(), Asker::of(&call.task)).map(|()| 0)
+        }
+        F_GETOWN_EX => get_owner_ex(call, &file),
+        F_SETOWN_EX => set_owner_ex(call, &file),
         F_GETSIG => Ok(file.fasync_if_any().map_or(0, |fasync| fasync.signal()).into()),
         F_SETSIG => file.fasync().set_signal(argument).map(|()| 0),
         F_GETPIPE_SZ => file.ops.downcast::<PipeEnd>().map(PipeEnd::capacity).ok_or(Errno::EBADF),
@@ -140,6 +151,23 @@ fn fcntl(call: &mut Call<'_>) -> SysResult {
         F_GETLEASE if file.inode().attr().kind() == S_IFREG => Ok(2),
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// Kinds of owner in `struct f_owner_ex`: `int type; pid_t pid`.
+const OWNER_KINDS: [(u32, OwnerKind); 3] =
+    [(F_OWNER_TID, OwnerKind::Thread), (F_OWNER_PID, OwnerKind::Process), (F_OWNER_PGRP, OwnerKind::Group)];
+
+fn get_owner_ex(call: &Call<'_>, file: &File) -> SysResult {
+    let (kind, id) = file.fasync_if_any().map_or((OwnerKind::Thread, 0), |fasync| fasync.owner());
+    let number = OWNER_KINDS.iter().find(|(_, known)| *known == kind).map_or(F_OWNER_TID, |(number, _)| *number);
+    call.pointer::<u64>(2).write(u64::from(id) << 32 | u64::from(number)).map(|()| 0)
+}
+
+fn set_owner_ex(call: &Call<'_>, file: &File) -> SysResult {
+    let wanted = call.pointer::<u64>(2).read()?;
+    let (number, id) = (wanted as u32, (wanted >> 32) as u32);
+    let (_, kind) = *OWNER_KINDS.iter().find(|(known, _)| *known == number).ok_or(Errno::EINVAL)?;
+    file.fasync().set_owner(kind, id, Asker::of(&call.task)).map(|()| 0)
 }
 
 /// Whether the caller owns the file, or may act as if.
@@ -227,31 +255,33 @@ fn set_lock(call: &Call<'_>, file: &File, owner: Owner, wait: bool) -> SysResult
         return Err(Errno::EINVAL);
     }
     if wanted.kind == F_UNLCK {
-        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
-        return Ok(0);
+        return filelock::unlock(file, owner, wanted.first, wanted.last).map(|()| 0);
     }
     let kind = kind_of(wanted.kind)?;
     let open = if kind == Kind::Read { file.is_readable() } else { file.is_writable() };
     if !open {
         return Err(Errno::EBADF);
     }
+    if matches!(owner, Owner::Process(..)) {
+        call.task.files().locks();
+    }
     let lock = Lock { first: wanted.first, last: wanted.last, kind, owner };
     filelock::set(file, Family::Record, lock, wait)?;
     // The end of the descriptor ends the process's locks. One that was closed meanwhile has done that before there was
     // a lock.
     let is_still_open = call.task.files().get(call.int(0)).is_ok_and(|now| core::ptr::eq(&*now, file));
-    if !is_still_open && matches!(owner, Owner::Process(..)) {
-        filelock::clear(file, Family::Record, owner, wanted.first, wanted.last);
+    if let (false, Owner::Process(table, _)) = (is_still_open, owner) {
+        if filelock::unlock(file, owner, wanted.first, wanted.last).is_err() {
+            // As if it had been closed now.
+            filelock::release_process(file, table);
+        }
         return Err(Errno::EBADF);
     }
     Ok(0)
 }
 
 fn flock(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     let owner = filelock::description(&*file);
     let operation = call.word(1);
     // LOCK_MAND once asked for mandatory locks; since Linux 5.15 it is accepted and does nothing.
@@ -260,7 +290,7 @@ fn flock(call: &mut Call<'_>) -> SysResult {
     }
     let kind = match operation & !LOCK_NB {
         LOCK_UN => {
-            filelock::clear(&*file, Family::Whole, owner, 0, TO_END);
+            filelock::release(&*file, Family::Whole, owner);
             return Ok(0);
         }
         LOCK_SH => Kind::Read,
@@ -271,10 +301,7 @@ fn flock(call: &mut Call<'_>) -> SysResult {
 }
 
 fn ioctl(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     let (request, argument) = (call.word(1), call.arg(2));
     match request {
         FIOCLEX | FIONCLEX => call.task.files().set_close_on_exec(call.int(0), request == FIOCLEX).map(|()| 0),

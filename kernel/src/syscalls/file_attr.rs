@@ -18,10 +18,7 @@ pub const CALLS: Calls = &[
     (nr::chmod, |call| chmod_at(call, AT_FDCWD, 0, 0)),
     (nr::fchmodat, |call| chmod_at(call, call.int(0), 1, 0)),
     (nr::fchmod, |call| {
-        let file = call.file(0)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
+        let file = call.open_file(0)?;
         let walker = Walker::of(call);
         chmod(&walker.caller(), &file.path, call.uint(1))
     }),
@@ -32,10 +29,7 @@ pub const CALLS: Calls = &[
         chown_at(call, call.int(0), 1, call.arg(4))
     }),
     (nr::fchown, |call| {
-        let file = call.file(0)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
+        let file = call.open_file(0)?;
         let walker = Walker::of(call);
         chown(&walker.caller(), &file.path, call.uint(1), call.uint(2))
     }),
@@ -111,8 +105,18 @@ fn chown(who: &Caller<'_>, location: &Path, uid: u32, gid: u32) -> SysResult {
     }
     let new_uid = if uid == SAME { attr.uid() } else { uid };
     let new_gid = if gid == SAME { attr.gid() } else { gid };
-    if (uid != SAME || gid != SAME) && !attr.is_dir() && attr.mode() & 0o6000 != 0 {
-        attr.set_permissions(without_set_id(attr.mode()));
+    // Of a group that is not the caller's, set-group-ID goes also where the group may not execute.
+    let mode = match without_set_id(attr.mode()) {
+        _ if attr.is_dir() => attr.mode(),
+        mode if who.in_group(attr.gid()) || who.has(cap::FSETID) => mode,
+        mode => mode & !0o2000,
+    };
+    // Even if the ids stay, which everyone may ask for: then it is a change of mode.
+    if mode != attr.mode() {
+        if !who.owns(attr.uid()) {
+            return Err(Errno::EPERM);
+        }
+        attr.set_permissions(mode);
     }
     attr.set_owner(new_uid, new_gid);
     Ok(0)
@@ -177,10 +181,7 @@ fn utimensat(call: &mut Call<'_>) -> SysResult {
         if flags != 0 {
             return Err(Errno::EINVAL);
         }
-        let file = call.file(0)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
+        let file = call.open_file(0)?;
         let walker = Walker::of(call);
         return set_times(&walker.caller(), &file.path, times);
     }

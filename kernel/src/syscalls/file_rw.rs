@@ -57,7 +57,7 @@ pub const CALLS: Calls = &[
     (nr::ftruncate, ftruncate),
     (nr::fallocate, fallocate),
     (nr::fadvise64, |call| {
-        let file = call.file(0)?;
+        let file = call.open_file(0)?;
         if matches!(file.seeking(), Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
@@ -70,9 +70,9 @@ pub const CALLS: Calls = &[
     }),
     (nr::fsync, sync_one),
     (nr::fdatasync, sync_one),
-    (nr::syncfs, |call| call.file(0).map(|_| 0)),
+    (nr::syncfs, |call| call.open_file(0).map(|_| 0)),
     (nr::sync, |_| Ok(0)),
-    (nr::sync_file_range, |call| call.file(0).map(|_| 0)),
+    (nr::sync_file_range, |call| call.open_file(0).map(|_| 0)),
 ];
 
 impl Call<'_> {
@@ -82,6 +82,11 @@ impl Call<'_> {
         let fd = self.int(index);
         // Which error it is, is said once no lock is held: until then the file is one register.
         self.task.files.with(|files| files.and_then(|files| files.find(fd))).ok_or(Errno::EBADF)
+    }
+
+    /// [`file`](Self::file), if its contents are open: EBADF where `O_PATH` opened the name alone (open(2)).
+    pub fn open_file(&self, index: usize) -> Result<alloc::sync::Arc<File>, Errno> {
+        self.file(index).and_then(|file| if file.is_path_only() { Err(Errno::EBADF) } else { Ok(file) })
     }
 }
 
@@ -151,10 +156,7 @@ fn vectors_at(call: &Call<'_>, reads: bool, flags: u64) -> SysResult {
 }
 
 fn lseek(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     match file.seeking() {
         Seeking::Stream => return Err(Errno::ESPIPE),
         Seeking::Ignored | Seeking::Nowhere => return Ok(0),
@@ -206,7 +208,7 @@ fn sendfile(call: &mut Call<'_>) -> SysResult {
 
 fn copy_file_range(call: &mut Call<'_>) -> SysResult {
     call.flags(5, 0)?;
-    let (from, out) = (call.file(0)?, call.file(2)?);
+    let (from, out) = (call.open_file(0)?, call.open_file(2)?);
     let (from_at, out_at) = (call.pointer::<u64>(1), call.pointer::<u64>(3));
     for file in [&from, &out] {
         match file.inode().attr().kind() {
@@ -299,10 +301,7 @@ fn truncate(call: &mut Call<'_>) -> SysResult {
 
 fn ftruncate(call: &mut Call<'_>) -> SysResult {
     let size = position(call.arg(1))?;
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     if !file.is_writable() || file.inode().attr().kind() != S_IFREG {
         return Err(Errno::EINVAL);
     }
@@ -332,10 +331,7 @@ fn fallocate(call: &mut Call<'_>) -> SysResult {
 }
 
 fn sync_one(call: &mut Call<'_>) -> SysResult {
-    let file = call.file(0)?;
-    if file.is_path_only() {
-        return Err(Errno::EBADF);
-    }
+    let file = call.open_file(0)?;
     match file.inode().attr().kind() {
         S_IFREG | S_IFDIR => Ok(0),
         _ => Err(Errno::EINVAL),

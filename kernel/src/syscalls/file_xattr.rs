@@ -41,8 +41,7 @@ fn find(call: &Call<'_>, flags: u64) -> Result<Path, Errno> {
 }
 
 fn open(call: &Call<'_>) -> Result<Path, Errno> {
-    let file = call.file(0)?;
-    if file.is_path_only() { Err(Errno::EBADF) } else { Ok(file.path.clone()) }
+    call.open_file(0).map(|file| file.path.clone())
 }
 
 fn read_name(call: &Call<'_>) -> Result<Vec<u8>, Errno> {

@@ -208,8 +208,8 @@ fn epoll_ctl(call: &mut Call<'_>) -> SysResult {
     if operation != EPOLL_CTL_DEL {
         read_bytes(call.arg(3), &mut event)?;
     }
-    let own = call.file(0)?;
-    let (fd, target) = (call.int(2), call.file(2)?);
+    let own = call.open_file(0)?;
+    let (fd, target) = (call.int(2), call.open_file(2)?);
     if matches!(target.inode().attr().kind(), crate::fs::attr::S_IFREG | crate::fs::attr::S_IFDIR) {
         return Err(Errno::EPERM);
     }

@@ -3,14 +3,14 @@
 //! One lock. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
 
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
 
-use super::process::family::TreeKey;
-use super::{PID_MAX, Pid, Process, ThreadRef, Tid};
+use super::process::family::{Family, Identity, TreeKey};
+use super::{PID_MAX, Pid, Process, Thread, ThreadRef, Tid};
 
 /// Ids below this are not reused after the numbers wrapped around.
 const FIRST_REUSED: u32 = 300;
@@ -87,19 +87,46 @@ pub fn last_pid() -> Pid {
     TREE.lock().last
 }
 
-/// Every live member of a group.
+/// Every live member of the group with this number.
 pub fn group_members(pgid: Pid) -> Vec<Arc<Process>> {
+    members(|process| process.pgid() == pgid)
+}
+
+/// Every live member of this very group.
+pub fn members_of(group: Identity) -> Vec<Arc<Process>> {
+    members(|process| process.family.group_identity() == group)
+}
+
+fn members(is_member: impl Fn(&Process) -> bool) -> Vec<Arc<Process>> {
     let tree = TREE.lock();
-    let members = tree.nodes.values().filter(|node| node.process.pgid() == pgid && !node.process.is_zombie());
+    let members = tree.nodes.values().filter(|node| is_member(&node.process) && !node.process.is_zombie());
     members.map(|node| node.process.clone()).collect()
 }
 
-/// Whether an id is that of a process, zombies included, of a thread, a group or a session.
-pub fn is_used(id: Pid) -> bool {
+/// What has a number now.
+#[derive(Clone)]
+pub enum Named {
+    /// A process, maybe a zombie, or the group that one led which is gone.
+    Process(Identity),
+    /// A thread that is not the first of its process.
+    Thread(Weak<Thread>),
+    /// A session only, which gets no signals.
+    Session,
+}
+
+/// What has the number `id`, if it is in use.
+pub fn named(id: Pid) -> Option<Named> {
     let tree = TREE.lock();
-    tree.nodes.contains_key(&id)
-        || tree.threads.contains_key(&id)
-        || tree.nodes.values().any(|node| node.process.pgid() == id || node.process.sid() == id)
+    if let Some(node) = tree.nodes.get(&id) {
+        return Some(Named::Process(node.process.family.identity()));
+    }
+    if let Some(thread) = tree.threads.get(&id) {
+        return Some(Named::Thread(Arc::downgrade(thread)));
+    }
+    let families = || tree.nodes.values().map(|node| &node.process.family);
+    let group = families().map(Family::group_identity).find(|group| group.id() == id);
+    let is_session = || families().any(|family| family.with_session(|session| session.id == id));
+    group.map(Named::Process).or_else(|| is_session().then_some(Named::Session))
 }
 
 /// An id that [`allocate_this`] took, kept from others until this is dropped.
@@ -191,7 +218,7 @@ fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Proc
 }
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
-pub fn take_over(thread: &super::Thread) {
+pub fn take_over(thread: &Thread) {
     let mut tree = TREE.lock();
     let pid = thread.process.pid;
     if let Some(me) = tree.threads.remove(&thread.tid()) {
@@ -298,13 +325,13 @@ pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> 
     if process.sid() == process.pid {
         return Err(Errno::EPERM);
     }
-    if pgid != process.pid {
-        let exists = |node: &Node| node.process.pgid() == pgid && node.process.sid() == caller.sid();
-        if !tree.nodes.values().any(exists) {
-            return Err(Errno::EPERM);
-        }
-    }
-    process.family.join_group(&tree.key, pgid);
+    let group = if pgid == process.pid {
+        process.family.identity()
+    } else {
+        let is_member = |node: &&Node| node.process.pgid() == pgid && node.process.sid() == caller.sid();
+        tree.nodes.values().find(is_member).ok_or(Errno::EPERM)?.process.family.group_identity()
+    };
+    process.family.join_group(&tree.key, group);
     Ok(())
 }
 
@@ -314,6 +341,6 @@ pub fn new_session(process: &Process) -> Result<Pid, Errno> {
     if tree.nodes.values().any(|node| node.process.pgid() == process.pid) {
         return Err(Errno::EPERM);
     }
-    process.family.lead_session(&tree.key, process.pid);
+    process.family.lead_session(&tree.key);
     Ok(process.pid)
 }

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use machine::sync::SpinLock;
 
 use super::Inode;
+use crate::sched;
 
 /// A name in a directory, or the root of a file system.
 pub struct Dentry {
@@ -78,6 +79,8 @@ impl Moment {
     }
 }
 
+/// Directories that are looked at between two scheduling points.
+const STRIDE: usize = 256;
 const REMOVED: u32 = 1;
 const MOUNTED_ON: u32 = 2;
 
@@ -85,8 +88,13 @@ impl Drop for Dentry {
     /// Drops the parents that only this dentry holds one after the other: a program makes chains of any length.
     fn drop(&mut self) {
         let mut parent = self.link.get_mut().parent.take();
+        let mut dropped = 0_usize;
         while let Some(mut last) = parent.and_then(Arc::into_inner) {
             parent = last.link.get_mut().parent.take();
+            dropped += 1;
+            if dropped.is_multiple_of(STRIDE) {
+                sched::breathe();
+            }
         }
     }
 }
@@ -184,12 +192,16 @@ impl Dentry {
     /// Whether `self` is `other` or lies below it in the same file system.
     pub fn is_within(self: &Arc<Self>, other: &Arc<Self>) -> bool {
         let mut at = self.clone();
-        loop {
+        for depth in 1_usize.. {
             if Arc::ptr_eq(&at, other) {
                 return true;
             }
-            let Some(parent) = at.parent() else { return false };
+            let Some(parent) = at.parent() else { break };
             at = parent;
+            if depth.is_multiple_of(STRIDE) {
+                sched::breathe();
+            }
         }
+        false
     }
 }

@@ -240,6 +240,11 @@ impl File {
         self.flags() & abi::O_PATH as u32 != 0
     }
 
+    #[cold]
+    fn has_no_positions(&self) -> Errno {
+        if self.is_path_only() { Errno::EBADF } else { Errno::ESPIPE }
+    }
+
     /// Whether it is open for reading.
     #[inline]
     pub fn is_readable(&self) -> bool {
@@ -305,7 +310,7 @@ impl File {
     /// pread: reads at `position`; the file's own does not move.
     pub fn read_at(&self, position: u64, sink: &mut Sink<'_>) -> Result<usize, Errno> {
         if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
-            return Err(Errno::ESPIPE);
+            return Err(self.has_no_positions());
         }
         if !self.is_readable() {
             return Err(Errno::EBADF);
@@ -318,7 +323,7 @@ impl File {
     /// pwrite: writes at `position`; the file's own does not move.
     pub fn write_at(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
         if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
-            return Err(Errno::ESPIPE);
+            return Err(self.has_no_positions());
         }
         if !self.is_writable() {
             return Err(Errno::EBADF);
@@ -392,11 +397,14 @@ impl File {
         self.watched.store(true, Relaxed);
     }
 
-    /// One descriptor of the table `owner` was closed: POSIX locks go (fcntl(2)).
+    /// One descriptor of the table `owner` was closed: POSIX locks go (fcntl(2)), also those that another description
+    /// of the file was locked through, which there may be if `has_locked`.
     #[inline]
-    pub fn closed_by(&self, owner: u64) {
-        if self.has_locks.load(Relaxed) {
+    pub fn closed_by(&self, owner: u64, has_locked: bool) {
+        if has_locked && !self.is_path_only() {
             filelock::release_process(self, owner);
+        }
+        if self.has_locks.load(Relaxed) {
             self.ops.closed();
         }
     }

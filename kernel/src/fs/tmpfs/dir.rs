@@ -8,18 +8,19 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
-use machine::sync::{SpinGuard, SpinLock};
+use machine::sync::SpinGuard;
 
 use super::data::FileData;
 use super::node::{Body, TmpNode, is_fifo, link_pages, node_of};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
 use crate::fs::dentry::{self, Dentry};
 use crate::fs::inode::{Inode, NewNode, RenameMode, RenameTo};
+use crate::sync::mutex::Mutex;
 
 type Entries<'a> = SpinGuard<'a, DirMap<Arc<Dentry>>>;
 
-/// One rename at a time.
-static RENAMING: SpinLock<()> = SpinLock::new(());
+/// One rename at a time. It looks at all directories above the two, of which there may be any number, so others sleep.
+static RENAMING: Mutex<()> = Mutex::new(());
 
 /// Most names of one file.
 const LINK_MAX: u32 = i32::MAX as u32;

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::R
 use kernel_logic::signal::sig;
 
 use super::{Process, Session};
-use crate::task::{Pid, Slot, Tid};
+use crate::task::{PID_MAX, Pid, Slot, Tid};
 
 /// Proof that the tree is locked. There is one, in the data the tree's lock guards.
 pub struct TreeKey(());
@@ -22,9 +22,34 @@ impl TreeKey {
     }
 }
 
+/// A process number as one process has it, and the group it led: when the number is given to another process, that is
+/// another identity.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity(u64);
+
+impl Identity {
+    /// Of the process that gets the number `pid` now.
+    fn new(pid: Pid) -> Self {
+        const { assert!(PID_MAX <= 1 << PID_BITS) };
+        Self(PROCESSES.fetch_add(1, Relaxed) << PID_BITS | u64::from(pid))
+    }
+
+    /// The process id, or of a group its process group id.
+    pub const fn id(self) -> Pid {
+        (self.0 & ((1 << PID_BITS) - 1)) as Pid
+    }
+}
+
+const PID_BITS: u32 = 16;
+
+/// Processes made so far.
+static PROCESSES: AtomicU64 = AtomicU64::new(0);
+
 /// A process's relations to others.
 pub struct Family {
-    group: AtomicU32,
+    identity: Identity,
+    /// The [`Identity`] of the process that leads or led the group.
+    group: AtomicU64,
     session: Slot<Session>,
     /// 0 for init.
     parent: AtomicU32,
@@ -46,8 +71,10 @@ impl Family {
     /// Of process `pid`, a child of `parent` in its group and session; without a parent it leads a group and a session.
     pub(super) fn new(pid: Pid, parent: Option<&Process>, exit_signal: u8) -> Self {
         let of_parent = parent.map(|parent| &parent.family);
+        let identity = Identity::new(pid);
         Self {
-            group: AtomicU32::new(of_parent.map_or(pid, Family::group)),
+            identity,
+            group: AtomicU64::new(of_parent.map_or(identity, Family::group_identity).0),
             session: Slot::new(of_parent.map_or_else(|| Session::new(pid), Family::session)),
             parent: AtomicU32::new(parent.map_or(0, |parent| parent.pid)),
             children: AtomicU32::new(0),
@@ -59,9 +86,19 @@ impl Family {
         }
     }
 
+    /// The process, as distinct from others that had or will have its number.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
+    /// The group, as distinct from others that had or will have its number.
+    pub fn group_identity(&self) -> Identity {
+        Identity(self.group.load(Relaxed))
+    }
+
     /// Process group id.
     pub fn group(&self) -> Pid {
-        self.group.load(Relaxed)
+        self.group_identity().id()
     }
 
     /// The session, counted.
@@ -130,14 +167,14 @@ impl Family {
     }
 
     /// Moves it to a group.
-    pub(in crate::task) fn join_group(&self, _tree: &TreeKey, group: Pid) {
-        self.group.store(group, Relaxed);
+    pub(in crate::task) fn join_group(&self, _tree: &TreeKey, group: Identity) {
+        self.group.store(group.0, Relaxed);
     }
 
-    /// Makes it, process `pid`, the leader of a new session and group.
-    pub(in crate::task) fn lead_session(&self, _tree: &TreeKey, pid: Pid) {
-        self.session.set(Session::new(pid));
-        self.group.store(pid, Relaxed);
+    /// Makes it the leader of a new session and group.
+    pub(in crate::task) fn lead_session(&self, _tree: &TreeKey) {
+        self.session.set(Session::new(self.identity.id()));
+        self.group.store(self.identity.0, Relaxed);
     }
 
     /// Makes it a child of thread `thread` of the parent it has.
