@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Analysis(crate::analyses::Analysis),
     /// Bisect a boot parameter to the first value that crashes.
     Bisect(Bisect),
+    /// Compare the crashes of a run with those that are known: what is new fails.
+    Ci(Ci),
     /// Compare two dumps, or the bugs of two directories: first what is new.
     Diff(Diff),
     /// Compare two runs of a program call by call: the first answer of the kernel that differs.
@@ -244,6 +246,41 @@ pub(crate) struct Diff {
     pub symbols: crate::analyses::SymbolOptions,
     /// Print the result as JSON, with all differences; `kwab schema` prints its schema.
     #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `kwab ci`.
+#[derive(Debug, Args)]
+pub(crate) struct Ci {
+    /// Serial logs and dumps, and directories with .log and .kwab files; - is stdin.
+    #[arg(required = true, value_name = "LOG|DUMP|DIR")]
+    pub runs: Vec<PathBuf>,
+    /// The crashes that are known: a TOML file to commit.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: PathBuf,
+    /// Add what is new to the baseline, or make it; comments and what is gone stay. The status is that of a run
+    /// without new crashes.
+    #[arg(long)]
+    pub write_baseline: bool,
+    /// Print annotations of GitHub Actions, with file and line where the source is known.
+    #[arg(long)]
+    pub github: bool,
+    /// Write JUnit's XML, replacing the file.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write SARIF 2.1.0, replacing the file.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Write a Markdown summary of one screen, replacing the file; - is stdout.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Do not cut rows at the width of the terminal.
+    #[arg(short, long)]
+    pub wide: bool,
+    #[command(flatten)]
+    pub symbols: crate::analyses::SymbolOptions,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long, conflicts_with = "github")]
     pub json: bool,
 }
 
@@ -440,6 +477,8 @@ pub(crate) enum SchemaOf {
     Check,
     /// kwab list --json
     List,
+    /// kwab ci --json
+    Ci,
     /// kwab diff --json, of two dumps
     Diff,
     /// kwab diff --json, of two directories

@@ -12,6 +12,7 @@ use kwab::import::ImportReport;
 use kwab::oracle::report::OracleReport;
 use kwab::report::catalogue::Catalogue;
 use kwab::report::check::CheckReports;
+use kwab::report::ci::CiReport;
 use kwab::report::diff::{Difference, FolderDifference};
 use kwab::report::inspect::Report;
 use kwab::report::salvage::SalvageReport;
@@ -27,6 +28,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Inspect => schemars::schema_for!(Report),
         SchemaOf::Check => schemars::schema_for!(CheckReports),
         SchemaOf::List => schemars::schema_for!(Catalogue),
+        SchemaOf::Ci => schemars::schema_for!(CiReport),
         SchemaOf::Diff => schemars::schema_for!(Difference),
         SchemaOf::DiffOfDirectories => schemars::schema_for!(FolderDifference),
         SchemaOf::Salvage => schemars::schema_for!(SalvageReport),
