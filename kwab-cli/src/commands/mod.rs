@@ -9,6 +9,7 @@ mod ci;
 mod diff;
 mod export;
 mod export_other;
+mod follow;
 mod import;
 mod inspect;
 mod list;
@@ -42,6 +43,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Capture(arguments) => capture::run(&arguments),
         Command::Ci(arguments) => ci::run(&arguments, color),
         Command::Diff(arguments) => diff::run(&arguments, color),
+        Command::Follow(arguments) => follow::run(&arguments),
         Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
@@ -56,10 +58,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Whether the interface runs, which handles signals itself.
+/// Whether a command runs that handles signals itself.
 pub(crate) fn takes_the_terminal(arguments: &Arguments) -> bool {
     match &arguments.command {
-        Some(command) => matches!(command, Command::Tui(_)),
+        Some(command) => matches!(command, Command::Tui(_) | Command::Follow(_)),
         None => open::browses(&arguments.paths),
     }
 }

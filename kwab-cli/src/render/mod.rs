@@ -3,6 +3,7 @@
 pub(crate) mod analysis;
 pub(crate) mod ci;
 pub(crate) mod diff;
+pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod tables;
