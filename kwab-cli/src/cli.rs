@@ -68,10 +68,14 @@ pub(crate) enum Command {
     Analysis(crate::analyses::Analysis),
     /// Bisect a boot parameter to the first value that crashes.
     Bisect(Bisect),
+    /// Compare the crashes of a run with those that are known: what is new fails.
+    Ci(Ci),
     /// Compare two dumps, or the bugs of two directories: first what is new.
     Diff(Diff),
     /// Compare two runs of a program call by call: the first answer of the kernel that differs.
     Oracle(Oracle),
+    /// Follow a console that is being written: one dump per crash, announced as it happens.
+    Follow(Follow),
     /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor.
     Capture(Capture),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
@@ -247,6 +251,41 @@ pub(crate) struct Diff {
     pub json: bool,
 }
 
+/// Arguments of `kwab ci`.
+#[derive(Debug, Args)]
+pub(crate) struct Ci {
+    /// Serial logs and dumps, and directories with .log and .kwab files; - is stdin.
+    #[arg(required = true, value_name = "LOG|DUMP|DIR")]
+    pub runs: Vec<PathBuf>,
+    /// The crashes that are known: a TOML file to commit.
+    #[arg(long, value_name = "FILE")]
+    pub baseline: PathBuf,
+    /// Add what is new to the baseline, or make it; comments and what is gone stay. The status is that of a run
+    /// without new crashes.
+    #[arg(long)]
+    pub write_baseline: bool,
+    /// Print annotations of GitHub Actions, with file and line where the source is known.
+    #[arg(long)]
+    pub github: bool,
+    /// Write JUnit's XML, replacing the file.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write SARIF 2.1.0, replacing the file.
+    #[arg(long, value_name = "FILE")]
+    pub sarif: Option<PathBuf>,
+    /// Write a Markdown summary of one screen, replacing the file; - is stdout.
+    #[arg(long, value_name = "FILE")]
+    pub md: Option<PathBuf>,
+    /// Do not cut rows at the width of the terminal.
+    #[arg(short, long)]
+    pub wide: bool,
+    #[command(flatten)]
+    pub symbols: crate::analyses::SymbolOptions,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long, conflicts_with = "github")]
+    pub json: bool,
+}
+
 /// Arguments of `kwab oracle`.
 #[derive(Debug, Args)]
 pub(crate) struct Oracle {
@@ -303,6 +342,44 @@ pub(crate) enum Form {
     ChromeTrace,
     /// Stacks with their weights for flame graphs.
     Folded,
+}
+
+/// Arguments of `kwab follow`.
+#[derive(Debug, Args)]
+pub(crate) struct Follow {
+    /// A file that grows, a FIFO, a terminal or a Unix socket; tcp:127.0.0.1:PORT; - is stdin.
+    #[arg(value_name = "SOURCE", required_unless_present = "exec")]
+    pub source: Option<PathBuf>,
+    /// Run this command and follow what it prints; words as a shell splits them, without a shell.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "source")]
+    pub exec: Option<String>,
+    /// Directory of the dumps; it is made when it is absent.
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
+    /// Lines before a crash that its dump has at least.
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub before: u32,
+    /// Milliseconds of silence that end a report which has no last line of its own.
+    #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(50..=600_000))]
+    pub quiet_after: u64,
+    /// Say so, and keep the last lines, when the console is silent for this long.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub silence: Option<u64>,
+    /// Run this command for each crash with its dump as last argument, and for silence; no shell is involved.
+    #[arg(long, value_name = "COMMAND")]
+    pub on_crash: Option<String>,
+    /// End after the first crash, or when the console has fallen silent.
+    #[arg(long)]
+    pub once: bool,
+    /// Of a file, follow only what is written from now on.
+    #[arg(long)]
+    pub new: bool,
+    /// TOML file with further dialects of kernels' crash reports (kwab import --help).
+    #[arg(long, value_name = "FILE")]
+    pub dialects: Option<PathBuf>,
+    /// Print one line of JSON per event; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `kwab check`.
@@ -440,6 +517,10 @@ pub(crate) enum SchemaOf {
     Check,
     /// kwab list --json
     List,
+    /// kwab ci --json
+    Ci,
+    /// A line of kwab follow --json
+    Follow,
     /// kwab diff --json, of two dumps
     Diff,
     /// kwab diff --json, of two directories

@@ -30,6 +30,8 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "bisect",
         "capture",
         "oracle",
+        "ci",
+        "follow",
     ] {
         let printed = stdout_of(folder.path(), &["schema", command]);
         if std::env::var_os("KWAB_UPDATE_SCHEMAS").is_some() {
@@ -69,6 +71,13 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         }
     }
     let folder = folder();
+    std::fs::copy(common::log(LOGS[0]), folder.path().join("a.log")).expect("copied");
+    std::fs::write(folder.path().join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    keeps("ci", 1, &run(folder.path(), &["ci", "a.log", "--baseline", "known.toml", "--json"]).stdout);
+    let told = run(folder.path(), &["follow", "--exec", "cat a.log", "--json"]).stdout;
+    let lines: Vec<_> = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 3, "begins, crash, ended");
+    lines.into_iter().for_each(|line| keeps("follow", 1, line));
     let bisect = ["bisect", "--param", "n=0..9", "--json", "--", "sh", "-c", "test $(echo {} | cut -c3-) -lt 4"];
     let printed = run(folder.path(), &bisect);
     keeps("bisect", 1, &printed.stdout);

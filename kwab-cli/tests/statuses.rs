@@ -34,6 +34,7 @@ fn prepared() -> tempfile::TempDir {
     fs::write(at.join("run.strace"), run).expect("written");
     fs::write(at.join("unread.strace"), format!("{run}what is this\n")).expect("written");
     fs::write(at.join("other.strace"), run.replace("= 3", "= -1 EMFILE")).expect("written");
+    fs::write(at.join("none.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
     fs::create_dir(at.join("sources")).expect("made");
     fs::create_dir(at.join("dumps")).expect("made");
     fs::copy(at.join("quiet"), at.join("dumps/a.kwab")).expect("copied");
@@ -95,6 +96,16 @@ const TABLE: &[(i32, &str)] = &[
     (3, "diff mixed mixed"),
     (2, "diff - -"),
     (2, "diff quiet"),
+    (1, "ci crash --baseline none.toml"),
+    (0, "ci quiet --baseline none.toml"),
+    (3, "ci flipped --baseline none.toml"),
+    (2, "ci crash absent --baseline none.toml"),
+    (2, "ci crash --baseline absent"),
+    (2, "ci crash --baseline text"),
+    (2, "ci crash"),
+    (2, "follow absent"),
+    (2, "follow dumps"),
+    (2, "follow tcp:192.0.2.1:9"),
     (0, "export quiet --to json"),
     (3, "export flipped --to json"),
     (3, "export cut --to csv"),

@@ -77,6 +77,7 @@ pub mod bisect;
 pub mod capture;
 pub mod decode;
 pub mod export;
+pub mod follow;
 pub mod import;
 mod intervals;
 mod magic;

@@ -9,13 +9,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump};
+use kwab::model::{Depth, Dump, DumpFile};
 use kwab::report::command;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
 use kwab::symbols::SourceLines;
 
 use super::analyse::{check_sources, load_images};
-use super::open;
+use super::{open_file, tell_others};
 use crate::cli::{Color, Inspect};
 use crate::failure::{DAMAGED, shown};
 use crate::output::{self, Style};
@@ -39,13 +39,20 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
 
 /// A dump as conclusions need it, and what its records say.
 pub(super) fn inspected(path: &Path, number: usize, rows: usize) -> Result<(Dump, Report)> {
-    let dump = open(path, number, Depth::Digest)?;
-    let mut report = inspect(&dump, &shown(path), Options { rows });
+    let file = open_file(path, number)?;
+    tell_others(&file, path);
+    Ok(inspected_file(file, &shown(path), rows))
+}
+
+/// The same of an open dump; `name` is how the user names it.
+pub(super) fn inspected_file(file: DumpFile, name: &str, rows: usize) -> (Dump, Report) {
+    let dump = Dump::load(file, Depth::Digest);
+    let mut report = inspect(&dump, name, Options { rows });
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
     let mut dump = if whole { dump.with_the_rest() } else { dump };
     dump.file.release();
     report.completeness.leave_out(dump.defects());
-    Ok((dump, report))
+    (dump, report)
 }
 
 /// What the records say, and what follows from them.

@@ -84,9 +84,14 @@ pub(super) fn entries_of(folder: &Path) -> Vec<CatalogueEntry> {
 }
 
 fn dumps_in(folder: &Path) -> Vec<PathBuf> {
+    files_in(folder, &["kwab"])
+}
+
+/// The files in a directory whose names end so, in order.
+pub(super) fn files_in(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
     let all = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
-    let dumps = all.filter(|found| found.file_type().is_file());
-    dumps.map(walkdir::DirEntry::into_path).filter(|path| path.extension().is_some_and(|end| end == "kwab")).collect()
+    let files = all.filter(|found| found.file_type().is_file()).map(walkdir::DirEntry::into_path);
+    files.filter(|path| path.extension().is_some_and(|end| ends.iter().any(|wanted| end == *wanted))).collect()
 }
 
 /// The entries of all dumps of a file that was found.

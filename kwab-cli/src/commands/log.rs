@@ -4,19 +4,20 @@
 //! The dump is made in a file without a name; `kwab import` keeps it. A text in which nothing is recognised stays an
 //! error, because a conclusion from an arbitrary text would say nothing.
 
-use std::io::{Cursor, Write as _};
+use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
-use kwab::import::{Dialects, ImportError, ImportReport, Options, PendingDump};
-use kwab::model::{DumpFile, OpenError};
+use kwab::format::section::FILE_MAGIC;
+use kwab::import::{Dialects, ImportError, ImportReport, Options, PendingDump, import_channel};
+use kwab::model::{DumpFile, DumpsOf, OpenError};
 
 use super::import::{Input, import_log, log, open, source_name};
-use crate::failure::{about, shown, system};
+use crate::failure::{about, is_stdio, shown, system};
 
 /// Whether bytes begin as no dump does, so that they may be a log.
 pub(super) fn may_be(bytes: &[u8]) -> bool {
-    !bytes.starts_with(&kwab::format::section::FILE_MAGIC)
+    !bytes.starts_with(&FILE_MAGIC)
 }
 
 /// Crash `number`, from 1, of a log: of `text`, or of the file at `path`. `None` when nothing in it is recognised.
@@ -52,27 +53,70 @@ pub(super) fn opened(path: &Path, dump: PendingDump) -> Result<DumpFile> {
 
 /// Imports the text, or the file at `path`; `None` when nothing in it is recognised.
 fn imported(path: &Path, text: Option<Vec<u8>>) -> Result<Option<(ImportReport, Vec<PendingDump>)>> {
-    let opened = match text {
-        Some(text) => {
-            let length = text.len() as u64;
-            log(path, Cursor::new(text)).map(|log| (log, Some(length)))
-        }
-        None => match open(path) {
-            Ok(Input::Log(log, length)) => Ok((log, length)),
-            Ok(Input::Channel(_)) => return Ok(None),
-            Err(error) => Err(error),
-        },
-    };
     // What is neither a dump nor a log is described as the dump it is not.
-    let Ok((log, length)) = opened else { return Ok(None) };
-    let options = Options { source: source_name(path), folder: Some(std::env::temp_dir()) };
-    let (report, dumps) = import_log(log, length, &options, Dialects::builtin()).map_err(|error| match error {
-        ImportError::Read { error, .. } => about(path, system(&error)),
-        ImportError::Write(error) => about(&std::env::temp_dir(), system(&error)),
-    })?;
+    let Ok(Input::Log(log, length)) = input(path, text) else { return Ok(None) };
+    let (report, dumps) = import(path, Input::Log(log, length))?;
     let has_crash = dumps.iter().any(|dump| dump.summary.number > 0);
     let is_recognised = has_crash || report.events > 0 || report.unexplained.is_some();
     Ok(is_recognised.then_some((report, dumps)))
+}
+
+/// Imports the text, or the log or dump channel at `path`, whatever it holds.
+///
+/// # Errors
+/// When it is neither, or cannot be read.
+pub(super) fn everything(path: &Path, text: Option<Vec<u8>>) -> Result<(ImportReport, Vec<PendingDump>)> {
+    import(path, input(path, text)?)
+}
+
+fn input(path: &Path, text: Option<Vec<u8>>) -> Result<Input> {
+    match text {
+        Some(text) => {
+            let length = text.len() as u64;
+            Ok(Input::Log(log(path, Cursor::new(text))?, Some(length)))
+        }
+        None => open(path),
+    }
+}
+
+fn import(path: &Path, input: Input) -> Result<(ImportReport, Vec<PendingDump>)> {
+    let options = Options { source: source_name(path), folder: Some(std::env::temp_dir()) };
+    let imported = match input {
+        Input::Log(log, length) => import_log(log, length, &options, Dialects::builtin()),
+        Input::Channel(bytes) => import_channel(&bytes, &options),
+    };
+    imported.map_err(|error| match error {
+        ImportError::Read { error, .. } => about(path, system(&error)),
+        ImportError::Write(error) => about(&std::env::temp_dir(), system(&error)),
+    })
+}
+
+/// What a file is by its first bytes.
+pub(super) enum Beginning {
+    /// Dumps, or why they cannot be opened.
+    Dump(Result<DumpsOf>),
+    /// Something else: probably a log. The bytes are those of stdin or a FIFO, which can be read once.
+    Other(Option<Vec<u8>>),
+}
+
+/// Looks at the first bytes of a file or of stdin.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn beginning(path: &Path) -> std::io::Result<Beginning> {
+    let dump = |opened: Result<DumpsOf, OpenError>| Beginning::Dump(opened.map_err(|error| about(path, error)));
+    let mut once: Box<dyn std::io::Read> = match is_stdio(path) {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(std::fs::File::open(path)?),
+    };
+    if is_stdio(path) || !std::fs::metadata(path)?.is_file() {
+        let mut bytes = Vec::new();
+        once.read_to_end(&mut bytes)?;
+        return Ok(if may_be(&bytes) { Beginning::Other(Some(bytes)) } else { dump(DumpsOf::within(bytes)) });
+    }
+    let mut head = Vec::new();
+    once.take(FILE_MAGIC.len() as u64).read_to_end(&mut head)?;
+    Ok(if may_be(&head) { Beginning::Other(None) } else { dump(DumpsOf::open(path)) })
 }
 
 /// Says on stderr what was read and how to keep it.

@@ -8,10 +8,12 @@ use clap::CommandFactory as _;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::bisect::report::BisectReport;
 use kwab::capture::CaptureReport;
+use kwab::follow::FollowLine;
 use kwab::import::ImportReport;
 use kwab::oracle::report::OracleReport;
 use kwab::report::catalogue::Catalogue;
 use kwab::report::check::CheckReports;
+use kwab::report::ci::CiReport;
 use kwab::report::diff::{Difference, FolderDifference};
 use kwab::report::inspect::Report;
 use kwab::report::salvage::SalvageReport;
@@ -27,6 +29,8 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Inspect => schemars::schema_for!(Report),
         SchemaOf::Check => schemars::schema_for!(CheckReports),
         SchemaOf::List => schemars::schema_for!(Catalogue),
+        SchemaOf::Follow => schemars::schema_for!(FollowLine<'_>),
+        SchemaOf::Ci => schemars::schema_for!(CiReport),
         SchemaOf::Diff => schemars::schema_for!(Difference),
         SchemaOf::DiffOfDirectories => schemars::schema_for!(FolderDifference),
         SchemaOf::Salvage => schemars::schema_for!(SalvageReport),

@@ -5,9 +5,11 @@ mod bisect;
 mod capture;
 mod cat;
 mod check;
+mod ci;
 mod diff;
 mod export;
 mod export_other;
+mod follow;
 mod import;
 mod inspect;
 mod list;
@@ -23,7 +25,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
+use kwab::model::{DumpFile, DumpsOf, OpenError};
 
 use crate::cli::{Arguments, Command};
 use crate::failure::{about, is_stdio, shown, system};
@@ -39,7 +41,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
+        Command::Ci(arguments) => ci::run(&arguments, color),
         Command::Diff(arguments) => diff::run(&arguments, color),
+        Command::Follow(arguments) => follow::run(&arguments),
         Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
@@ -54,10 +58,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
 }
 
-/// Whether the interface runs, which handles signals itself.
+/// Whether a command runs that handles signals itself.
 pub(crate) fn takes_the_terminal(arguments: &Arguments) -> bool {
     match &arguments.command {
-        Some(command) => matches!(command, Command::Tui(_)),
+        Some(command) => matches!(command, Command::Tui(_) | Command::Follow(_)),
         None => open::browses(&arguments.paths),
     }
 }
@@ -117,11 +121,4 @@ fn tell_others(file: &DumpFile, path: &Path) {
         // Nothing can be done about a closed stderr.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
-}
-
-/// Opens a dump and loads as much as is asked for.
-fn open(path: &Path, number: usize, depth: Depth) -> Result<Dump> {
-    let file = open_file(path, number)?;
-    tell_others(&file, path);
-    Ok(Dump::load(file, depth))
 }

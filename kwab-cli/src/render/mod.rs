@@ -1,7 +1,9 @@
 //! Puts reports into words and columns that fit the terminal.
 
 pub(crate) mod analysis;
+pub(crate) mod ci;
 pub(crate) mod diff;
+pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod tables;

@@ -101,7 +101,7 @@ impl CatalogueView {
     }
 
     fn group_row(&self, group: usize) -> Row {
-        let Arranged { rank, finding, count, members } = &self.groups[group];
+        let Arranged { rank, finding, count, members, .. } = &self.groups[group];
         let entries = members.iter().filter_map(|member| self.dumps.get(*member)?.entry.as_deref());
         let (first, last) = (entries.clone().next(), last_of(entries));
         let what = match (rank, finding) {

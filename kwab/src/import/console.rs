@@ -84,6 +84,11 @@ impl ConsoleParser {
         matches!(self.block, Block::Console)
     }
 
+    /// Whether a block of a kernel whose reports are read here goes on; Linux's have readers that know their end.
+    pub fn is_in_own_block(&self) -> bool {
+        !matches!(self.block, Block::Console | Block::Linux { .. } | Block::LinuxTask { .. })
+    }
+
     /// Whether a line announces a death.
     pub fn announces(&self, text: &[u8]) -> Option<Announced> {
         let kernel = |kind| Some(Announced { victim: Victim::Kernel, kind });

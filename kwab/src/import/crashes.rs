@@ -12,6 +12,7 @@ use kwab_format::record::{
 };
 
 use super::ImportError;
+use super::boot::BootFacts;
 use super::console::ConsoleParser;
 use super::crash::{Crash, Victim, cause_kind};
 use super::event::{Event, EventRecord, EventSlot, ListedEvent, with_record};
@@ -47,6 +48,19 @@ impl<R: Read> Crashes<R> {
         let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::new(dialects));
         let follower = Follower { segments, tally, console, processes, reported, quiet: Quiet::default() };
         Self { events, follower, next_check: 0, ended: false }
+    }
+
+    /// As [`Crashes::new`], in the middle of a log: `processes` is what it has said about processes before.
+    pub fn starting_with(
+        events: Events<R>,
+        segments: Segments,
+        tally: Tally,
+        dialects: Dialects,
+        processes: Processes,
+    ) -> Self {
+        let mut crashes = Self::new(events, segments, tally, dialects);
+        crashes.follower.processes = processes;
+        crashes
     }
 
     /// Reads on until a segment is closed; `None` at the end. `progress` hears the offset now and then.
@@ -94,6 +108,61 @@ impl<R: Read> Crashes<R> {
         follower.segments.finish(end).map_err(ImportError::Write)
     }
 
+    /// Reads what there is of a log that grows: an input that would block
+    /// ([`WouldBlock`](io::ErrorKind::WouldBlock)) ends this call and not the log. Says how many crashes were closed.
+    ///
+    /// # Errors
+    /// [`ImportError`].
+    pub fn read_available(&mut self) -> Result<u32, ImportError> {
+        let mut closed = 0;
+        let blocked = loop {
+            let read = self.read_on(&mut |_offset| ());
+            while let Some(segment) = self.follower.segments.next_closed() {
+                closed += u32::from(segment.number > 0);
+            }
+            if self.ended || read.is_err() {
+                break read;
+            }
+        };
+        match blocked {
+            Err(ImportError::Read { error, .. }) if error.kind() == io::ErrorKind::WouldBlock => Ok(closed),
+            other => other.map(|()| closed),
+        }
+    }
+
+    /// How far the crashes of a log that grows have come.
+    pub fn progress(&self) -> Progress {
+        let Follower { segments, console, reported, .. } = &self.follower;
+        let (in_report, last_line) = reported.reading();
+        let reading = in_report || console.is_in_own_block();
+        let armour_lines = segments.armour_lines();
+        let mut progress = Progress { open: 0, complete: true, reading, last_line, armour_lines };
+        for crash in segments.open_crashes() {
+            progress.open += 1;
+            progress.complete &= crash.closed || crash.victim == Victim::Kernel;
+        }
+        progress
+    }
+
+    /// What a part of the log that begins here must know of what came before.
+    pub fn bookmark(&mut self) -> Bookmark {
+        let Follower { segments, processes, .. } = &mut self.follower;
+        Bookmark { position: self.events.end(), boot: segments.boot().clone(), processes: processes.clone() }
+    }
+
+    /// Forgets the crashes so far, so that what follows is another one; the boot and its processes stay.
+    ///
+    /// # Errors
+    /// When a temporary file cannot be made.
+    pub fn begin_again(&mut self) -> Result<(), ImportError> {
+        let position = self.events.end();
+        let reported = &mut self.follower.reported;
+        reported.finish();
+        while reported.next_report().is_some() {}
+        reported.begin_boot();
+        self.follower.segments.begin_again(position).map_err(ImportError::Write)
+    }
+
     /// What the log has been written in, as far as it has been read.
     pub fn dialect(&self) -> &'static str {
         let seen = self.events.spellings();
@@ -111,6 +180,32 @@ impl<R: Read> Crashes<R> {
         let boots = self.follower.segments.boot().number;
         self.follower.tally.report(self.events.end(), boots, self.events.rejoined(), dumps)
     }
+}
+
+/// How far the crashes of a log that grows have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Crashes to which something may still belong.
+    pub open: u32,
+    /// Whether each of them has had its last sign: the exit of its process, or the end of the kernel's report.
+    pub complete: bool,
+    /// Whether the last line was inside a report that has not ended.
+    pub reading: bool,
+    /// The last line that belongs to a report which has ended or not.
+    pub last_line: Option<u64>,
+    /// Lines of the dump that a kernel prints right now.
+    pub armour_lines: u64,
+}
+
+/// A place in a log, and what is known there.
+#[derive(Debug, Clone, Default)]
+pub struct Bookmark {
+    /// Where it is in the log.
+    pub position: LogPosition,
+    /// The boot that the log is in.
+    pub boot: BootFacts,
+    /// What it has said about processes.
+    pub processes: Processes,
 }
 
 /// What is known while the items of a log go by.

@@ -73,6 +73,11 @@ impl<R: Read> Lines<R> {
         }
     }
 
+    /// Starts in the middle of a log: `input` goes on at `position`.
+    pub fn starting_at(input: R, position: LogPosition) -> Self {
+        Self { offset: position.offset, number: position.line, ..Self::new(input) }
+    }
+
     /// Where the lines up to the current one end: bytes handed out, line ends included, and the line that comes next.
     #[inline]
     pub fn end(&self) -> LogPosition {

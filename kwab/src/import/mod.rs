@@ -61,7 +61,7 @@ pub use summary::{DumpSummary, ImportReport, Loss, Losses};
 
 use fnv::FnvHasher;
 
-use crashes::Crashes;
+use crashes::{Bookmark, Crashes};
 use dumps::Dumps;
 use events::Events;
 use lines::Lines;
@@ -142,6 +142,26 @@ fn import_from(
     }
     let report = dumps.report(&mut done);
     Ok((report, done))
+}
+
+/// Imports a part of a log that begins at `start`. The dumps are as [`import`]'s.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_part(
+    mut part: impl Read,
+    start: &Bookmark,
+    options: &Options,
+    dialects: Dialects,
+) -> Result<Vec<PendingDump>, ImportError> {
+    let seed = hash(options.source.as_bytes()).rotate_left(32) ^ hash(&start.position.offset.to_le_bytes());
+    let segments = Segments::starting_at(options.folder.clone(), seed, start.boot.clone(), start.position);
+    let lines = Lines::starting_at(&mut part as &mut dyn Read, start.position);
+    let (events, tally) = (Events::new(Tokens::new(lines)), Tally::new(&options.source));
+    let processes = start.processes.clone();
+    let crashes = Crashes::starting_with(events, segments.map_err(ImportError::Write)?, tally, dialects, processes);
+    let mut dumps = Dumps::new(crashes, options);
+    std::iter::from_fn(|| dumps.next_dump(&mut |_offset| ()).transpose()).collect()
 }
 
 /// Bytes at the front of a log that its dumps are named after.

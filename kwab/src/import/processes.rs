@@ -24,7 +24,7 @@ struct Fault {
 }
 
 /// Programs and faults by process.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Processes {
     programs: HashMap<u32, Vec<u8>>,
     faults: HashMap<u32, Fault>,

@@ -49,6 +49,11 @@ impl Reported {
         (!self.recogniser.is_open()).then_some(&self.recogniser)
     }
 
+    /// Whether a report goes on, and the last line that belongs to one which may.
+    pub fn reading(&self) -> (bool, Option<u64>) {
+        self.recogniser.reading()
+    }
+
     /// Takes a line as it stands in the log.
     pub fn line(&mut self, line: &[u8], position: LogPosition) -> Heard {
         let nothing = Heard { opens: None, belongs: false };

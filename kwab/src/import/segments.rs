@@ -55,10 +55,42 @@ impl Segments {
     /// # Errors
     /// When the first temporary file cannot be made.
     pub fn new(folder: Option<PathBuf>, dump_seed: u64) -> io::Result<Self> {
-        let boot = BootFacts::first();
-        let current = Segment::new(folder.as_deref(), dump_seed, boot.clone(), LogPosition { offset: 0, line: 1 })?;
+        Self::starting_at(folder, dump_seed, BootFacts::first(), LogPosition { offset: 0, line: 1 })
+    }
+
+    /// Starts in the middle of a log, in the boot that `boot` tells of.
+    ///
+    /// # Errors
+    /// When the first temporary file cannot be made.
+    pub fn starting_at(
+        folder: Option<PathBuf>,
+        dump_seed: u64,
+        boot: BootFacts,
+        position: LogPosition,
+    ) -> io::Result<Self> {
+        let current = Segment::new(folder.as_deref(), dump_seed, boot.clone(), position)?;
         let (held, closed) = (None, VecDeque::new());
-        Ok(Self { folder, dump_seed, current, held, closed, crashes: 0, boot, boot_starts: 1 })
+        Ok(Self { folder, dump_seed, current, held, closed, crashes: 0, boot, boot_starts: position.line })
+    }
+
+    /// Forgets what has been recorded; the boot that the log is in stays.
+    ///
+    /// # Errors
+    /// When a temporary file cannot be made.
+    pub fn begin_again(&mut self, position: LogPosition) -> io::Result<()> {
+        *self = Self::starting_at(self.folder.take(), self.dump_seed, self.boot.clone(), position)?;
+        Ok(())
+    }
+
+    /// The crashes that may still get something: of the segment before the current one, and of that.
+    pub fn open_crashes(&self) -> impl Iterator<Item = &Crash> {
+        self.held.iter().chain([&self.current]).filter_map(|segment| segment.crash.as_ref())
+    }
+
+    /// Lines of the dump that a kernel prints right now.
+    pub fn armour_lines(&self) -> u64 {
+        let lines = |segment: &Segment| segment.assembly.as_ref().map_or(0, |assembly| assembly.lines);
+        lines(&self.current) + self.held.as_ref().map_or(0, lines)
     }
 
     /// The segment that records go into.

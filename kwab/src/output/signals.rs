@@ -35,6 +35,22 @@ pub fn prepare() {
     });
 }
 
+/// Instead of [`prepare`], for a program that ends by itself when it is asked to: SIGINT and SIGTERM set the flag, and
+/// the second one ends the process. A handler that the system refuses leaves the signal what it was.
+#[must_use]
+pub fn requests() -> Arc<AtomicBool> {
+    let asked = Arc::new(AtomicBool::new(false));
+    let ignored = ignored();
+    for signal in [SIGINT, SIGTERM] {
+        if ignored & (1 << (signal - 1)) == 0 {
+            let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked));
+            let _ = flag::register(signal, Arc::clone(&asked));
+        }
+    }
+    let _ = flag::register(SIGXFSZ, Arc::default());
+    asked
+}
+
 /// The mask of ignored signals, from `/proc/self/status`; none where that is missing.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -201,6 +201,12 @@ impl Recogniser {
         !self.open.is_empty()
     }
 
+    /// Whether an open report has not had its last line, and the last line that belongs to an open one.
+    pub fn reading(&self) -> (bool, Option<u64>) {
+        let reports = || self.open.iter().filter(|open| open.is_report());
+        (reports().any(|open| !open.builder.ended), reports().map(|open| open.builder.report.last.line).max())
+    }
+
     /// The next finished report, in the order of first lines.
     pub fn next_report(&mut self) -> Option<Report> {
         let waiting = self.open.iter().filter(|open| open.is_report()).map(|open| open.builder.report.number).min();

@@ -71,7 +71,7 @@ impl Catalogue {
         let mut take = |index: usize| entries.get_mut(index).and_then(Option::take);
         let mut groups: Vec<(Rank, Group)> = arranged
             .into_iter()
-            .map(|Arranged { rank, finding, count, members }| {
+            .map(|Arranged { rank, finding, count, members, .. }| {
                 let dumps: Vec<CatalogueEntry> = members.into_iter().filter_map(&mut take).collect();
                 let mut seen = BTreeSet::new();
                 let each = dumps.iter().map(|entry| entry.signature.clone());
@@ -101,6 +101,8 @@ pub enum Rank {
 pub struct Arranged {
     /// What kind of group it is.
     pub rank: Rank,
+    /// What its dumps have in common: rule and function of the conclusion, or `~` and the signature of the symptom.
+    pub key: String,
     /// The best supported conclusion among its dumps, when it is likelier than not.
     pub finding: Option<Finding>,
     /// How many deaths or recordings they tell of.
@@ -118,8 +120,8 @@ pub fn arrange(entries: &[&CatalogueEntry]) -> Vec<Arranged> {
         let likely = members().filter_map(|entry| entry.finding.as_ref()).filter(|found| found.is_likely());
         let best = likely.max_by(|a, b| a.score.total_cmp(&b.score));
         let (rank, name) = key(best, members());
-        let empty = || Arranged { rank, finding: None, count: 0, members: Vec::new() };
-        let group = by_key.entry((rank, name)).or_insert_with(empty);
+        let empty = || Arranged { rank, key: name.clone(), finding: None, count: 0, members: Vec::new() };
+        let group = by_key.entry((rank, name.clone())).or_insert_with(empty);
         let score = group.finding.as_ref().map_or(0.0, |found| found.score);
         group.finding = best.filter(|found| found.score > score).cloned().or(group.finding.take());
         group.count += 1;
@@ -199,7 +201,10 @@ fn key<'a>(best: Option<&Finding>, members: impl Iterator<Item = &'a CatalogueEn
 /// to; without a function the location that the signature names, and of a bug that lies elsewhere than the death the
 /// claim without its numbers.
 fn key_of(found: &Finding, told: &CatalogueEntry) -> String {
-    let rule = format!("{} {}", found.rule, found.about.as_deref().unwrap_or_default());
+    let rule = match &found.about {
+        Some(about) => format!("{} {about}", found.rule),
+        None => found.rule.clone(),
+    };
     match &found.function {
         Some(function) => {
             let victim = told.victim.split('[').next().unwrap_or_default();

@@ -1,0 +1,207 @@
+//! Where a console's bytes come from: a thread reads them and hands them over.
+
+use std::fs::{File, Metadata};
+use std::io::{self, Read, Seek as _, SeekFrom};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::hook::words;
+use crate::cli::Follow;
+use crate::failure::{about, is_stdio, system};
+
+/// How often a file is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Bytes read at once.
+const READ: usize = 64 << 10;
+/// Chunks that wait; a reader that is faster waits.
+const WAITING: usize = 16;
+
+/// A piece of the console.
+pub(super) enum Chunk {
+    /// Bytes, at least one.
+    Bytes(Vec<u8>),
+    /// Reading failed; nothing follows.
+    Failed(io::Error),
+}
+
+/// An open console.
+pub(super) struct Console {
+    /// Its name, for people and for the dumps.
+    pub name: String,
+    /// What the names of its dumps begin with.
+    pub stem: String,
+    /// Its pieces; the sender goes at the end of the console.
+    pub chunks: Receiver<Chunk>,
+    child: Option<Child>,
+}
+
+impl Console {
+    /// Opens what the arguments name and begins to read.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(super) fn open(arguments: &Follow) -> Result<Self> {
+        if let Some(command) = &arguments.exec {
+            return Self::of_command(command);
+        }
+        let path = arguments.source.as_deref().unwrap_or(Path::new("-"));
+        if is_stdio(path) {
+            return Ok(Self::of_stream("stdin".to_string(), "stdin", io::stdin(), None));
+        }
+        if let Some(address) = path.to_str().and_then(|text| text.strip_prefix("tcp:")) {
+            let stream = TcpStream::connect(local(address)?).map_err(|error| about(path, system(&error)))?;
+            return Ok(Self::of_stream(path.display().to_string(), "tcp", stream, None));
+        }
+        let opened = |error: io::Error| about(path, system(&error));
+        let meta = std::fs::metadata(path).map_err(opened)?;
+        if meta.is_dir() {
+            return Err(about(path, "is a directory; follow takes one console"));
+        }
+        let name = path.display().to_string();
+        let stem = path.file_stem().map_or_else(|| "console".to_string(), |stem| stem.to_string_lossy().into_owned());
+        if meta.file_type().is_socket() {
+            return Ok(Self::of_stream(name, &stem, UnixStream::connect(path).map_err(opened)?, None));
+        }
+        let mut file = File::open(path).map_err(opened)?;
+        if !meta.is_file() {
+            return Ok(Self::of_stream(name, &stem, file, None));
+        }
+        if arguments.new {
+            file.seek(SeekFrom::End(0)).map_err(opened)?;
+        }
+        let (sender, chunks) = sync_channel(WAITING);
+        let growing = Growing { path: path.to_path_buf(), file, in_line: false };
+        thread::spawn(move || growing.read(&sender));
+        Ok(Self { name, stem, chunks, child: None })
+    }
+
+    fn of_command(command: &str) -> Result<Self> {
+        let words = words(command, "--exec")?;
+        let program = words.first().map_or("", String::as_str);
+        let mut started = Command::new(program);
+        started.args(words.iter().skip(1)).stdout(Stdio::piped());
+        let mut child = started.spawn().map_err(|error| about(Path::new(program), system(&error)))?;
+        let output = child.stdout.take().context("the command has no stdout")?;
+        let stem = Path::new(program).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        Ok(Self::of_stream(program.to_string(), &stem, output, Some(child)))
+    }
+
+    fn of_stream(name: String, stem: &str, stream: impl Read + Send + 'static, child: Option<Child>) -> Self {
+        let (sender, chunks) = sync_channel(WAITING);
+        thread::spawn(move || read_stream(stream, &sender));
+        Self { name, stem: stem.to_string(), chunks, child }
+    }
+
+    /// Ends the command that was started.
+    pub(super) fn close(self) {
+        if let Some(mut child) = self.child {
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The address of a port of this machine.
+fn local(address: &str) -> Result<SocketAddr> {
+    let address = address.strip_prefix("localhost:").map_or(address.to_string(), |port| format!("127.0.0.1:{port}"));
+    let parsed: SocketAddr = address.parse().with_context(|| format!("tcp:{address}: expected tcp:127.0.0.1:PORT"))?;
+    if !parsed.ip().is_loopback() {
+        bail!("tcp:{address}: only this machine's own addresses are followed (127.0.0.1, [::1])");
+    }
+    Ok(parsed)
+}
+
+/// Reads a stream to its end.
+fn read_stream(mut stream: impl Read, sender: &SyncSender<Chunk>) {
+    let mut buffer = vec![0; READ];
+    loop {
+        let chunk = match stream.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(count) => Chunk::Bytes(buffer[..count].to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // A pseudo-terminal whose other side has gone.
+            Err(error) if error.raw_os_error() == Some(EIO) => return,
+            Err(error) => Chunk::Failed(error),
+        };
+        if matches!(chunk, Chunk::Failed(_)) || sender.send(chunk).is_err() {
+            return;
+        }
+    }
+}
+
+/// Linux's number of an input/output error.
+const EIO: i32 = 5;
+
+/// A file that grows.
+struct Growing {
+    path: PathBuf,
+    file: File,
+    /// Whether the last byte was no line end.
+    in_line: bool,
+}
+
+impl Growing {
+    /// Reads what comes; goes to the new file when the name gets one, and to the beginning when the file is truncated.
+    fn read(mut self, sender: &SyncSender<Chunk>) {
+        let mut buffer = vec![0; READ];
+        loop {
+            match self.file.read(&mut buffer) {
+                Ok(0) => match self.look() {
+                    Ok(true) if std::mem::take(&mut self.in_line) => {
+                        if sender.send(Chunk::Bytes(b"\n".to_vec())).is_err() {
+                            return;
+                        }
+                    }
+                    Ok(true) => {}
+                    Ok(false) => thread::sleep(LOOK_EVERY),
+                    Err(error) => {
+                        // The reader may have gone.
+                        let _ = sender.send(Chunk::Failed(error));
+                        return;
+                    }
+                },
+                Ok(count) => {
+                    self.in_line = buffer.get(count - 1) != Some(&b'\n');
+                    if sender.send(Chunk::Bytes(buffer[..count].to_vec())).is_err() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let _ = sender.send(Chunk::Failed(error));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Looks whether there is another file, or less of it; `true` when reading begins again.
+    fn look(&mut self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        let position = self.file.stream_position()?;
+        // A name that is free for a moment gets its new file soon.
+        let named = std::fs::metadata(&self.path).ok().filter(Metadata::is_file);
+        let is_other = named.is_some_and(|named| (named.dev(), named.ino()) != (own.dev(), own.ino()));
+        if is_other {
+            if own.len() > position {
+                return Ok(false);
+            }
+            self.file = File::open(&self.path)?;
+            return Ok(true);
+        }
+        if own.len() < position {
+            self.file.seek(SeekFrom::Start(0))?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}

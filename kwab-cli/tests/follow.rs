@@ -1,0 +1,287 @@
+//! `kwab follow`: real files, pipes, sockets and commands; dumps that survive `kill -9`.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Read as _, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{folder, log, run, stdout_of, text};
+use serde_json::Value;
+
+/// The longest wait for anything; on a machine that is busy with other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const BANNER: &str = "[    0.000000] Linux version 6.1.0-44-amd64 (debian-kernel@lists.debian.org) (gcc-12)\n";
+const OOPS: &str = "\
+[    5.100000] BUG: kernel NULL pointer dereference, address: 0000000000000008
+[    5.100001] #PF: supervisor read access in kernel mode
+[    5.100002] #PF: error_code(0x0000) - not-present page
+[    5.100003] Oops: 0000 [#1] PREEMPT SMP NOPTI
+[    5.100004] CPU: 0 PID: 77 Comm: cat Not tainted 6.1.0-44-amd64 #1  Debian 6.1.164-1
+[    5.100005] RIP: 0010:crashme_read+0x12/0x40 [crashme]
+[    5.100006] RSP: 0018:ffffc90000157e20 EFLAGS: 00010246
+[    5.100007] RAX: 0000000000000000 RBX: ffff888003c5d000 RCX: 0000000000000000
+[    5.100008] Call Trace:
+[    5.100009]  <TASK>
+[    5.100010]  vfs_read+0x9f/0x1a0
+[    5.100011]  ksys_read+0x63/0xe0
+[    5.100012]  do_syscall_64+0x55/0xb0
+[    5.100013]  </TASK>
+[    5.100014] CR2: 0000000000000008
+[    5.100015] ---[ end trace 0000000000000000 ]---
+";
+
+/// A running `kwab follow --json`; killed when a test fails.
+struct Following {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Following {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+        command.current_dir(folder).arg("follow").args(arguments).args(["--json", "-o", "dumps"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary runs");
+        let lines = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self { child, lines }
+    }
+
+    fn write(&mut self, text: &str) {
+        let pipe = self.child.stdin.as_mut().expect("a pipe");
+        pipe.write_all(text.as_bytes()).and_then(|()| pipe.flush()).expect("it reads");
+    }
+
+    /// The next event, which must be of this kind.
+    fn event(&mut self, kind: &str) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("UTF-8");
+        let event: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
+        assert_eq!((&event["event"], &event["schema"]), (&kind.into(), &1.into()), "{event}");
+        event
+    }
+
+    fn end(mut self) -> (Option<i32>, String) {
+        drop(self.child.stdin.take());
+        let mut stderr = String::new();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("UTF-8");
+        (self.child.wait().expect("it ends").code(), stderr)
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().expect("kill runs").success());
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until a condition holds.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// The console's lines in a dump that is whole.
+fn log_of(folder: &Path, dump: &str) -> String {
+    stdout_of(folder, &["check", dump]);
+    stdout_of(folder, &["cat", dump, "log"])
+}
+
+#[test]
+fn a_crash_on_a_pipe_is_announced_by_its_own_end_and_every_crash_has_its_dump() {
+    let folder = folder();
+    let mut following = Following::start(folder.path(), &["-"]);
+    following.write(BANNER);
+    let begun = Instant::now();
+    following.write(OOPS);
+    assert_eq!(following.event("begins")["line"], 2);
+    let crash = following.event("crash");
+    println!("announced {} ms after its last line", begun.elapsed().as_millis());
+    assert_eq!((&crash["kind"], &crash["path"]), (&"panic".into(), &"dumps/stdin-1.kwab".into()));
+    // Longer than the crash is open for what belongs to it.
+    sleep(Duration::from_millis(900));
+    following.write("[    7.0] between\n");
+    following.write(OOPS);
+    following.event("begins");
+    assert_eq!(following.event("crash")["path"], "dumps/stdin-2.kwab");
+    drop(following.child.stdin.take());
+    following.event("ended");
+    let (code, stderr) = following.end();
+    assert_eq!((code, stderr.as_str()), (Some(1), ""));
+    assert!(log_of(folder.path(), "dumps/stdin-2.kwab").contains("between"));
+    assert!(log_of(folder.path(), "dumps/stdin-1.kwab").contains("crashme_read"));
+}
+
+#[test]
+fn kill_9_in_the_middle_of_a_crash_leaves_a_valid_dump_of_what_came() {
+    let folder = folder();
+    let mut following = Following::start(folder.path(), &["-"]);
+    following.write(BANNER);
+    let first: String = OOPS.split_inclusive('\n').take(10).collect();
+    following.write(&first);
+    following.event("begins");
+    sleep(Duration::from_millis(1000));
+    following.signal("-KILL");
+    assert_eq!(following.child.wait().expect("it ends").code(), None);
+    let log = log_of(folder.path(), "dumps/stdin-1.kwab");
+    for words in ["NULL pointer dereference", "crashme_read", "Call Trace"] {
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    let triage = run(folder.path(), &["triage", "dumps/stdin-1.kwab"]);
+    assert_eq!(triage.status.code(), Some(1), "{}", text(&triage.stderr));
+}
+
+#[test]
+fn a_file_is_followed_through_growth_rotation_and_truncation() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("serial.log"), BANNER).expect("written");
+    let mut following = Following::start(folder.path(), &["serial.log"]);
+    let append = |text: &str| {
+        let mut file = File::options().append(true).open(at("serial.log")).expect("there");
+        file.write_all(text.as_bytes()).expect("written");
+    };
+    append(OOPS);
+    following.event("begins");
+    assert_eq!(following.event("crash")["path"], "dumps/serial-1.kwab");
+    sleep(Duration::from_millis(900));
+    fs::rename(at("serial.log"), at("serial.log.1")).expect("renamed");
+    fs::write(at("serial.log"), OOPS).expect("written");
+    following.event("begins");
+    assert_eq!(following.event("crash")["path"], "dumps/serial-2.kwab");
+    sleep(Duration::from_millis(900));
+    File::options().write(true).truncate(true).open(at("serial.log")).expect("truncated");
+    sleep(Duration::from_millis(200));
+    append(OOPS);
+    following.event("begins");
+    assert_eq!(following.event("crash")["path"], "dumps/serial-3.kwab");
+    following.signal("-TERM");
+    following.event("ended");
+    assert_eq!(following.end(), (Some(1), String::new()));
+}
+
+#[test]
+fn sockets_and_commands_are_consoles_too() {
+    let folder = folder();
+    let unix = UnixListener::bind(folder.path().join("console.sock")).expect("bound");
+    let mut following = Following::start(folder.path(), &["console.sock"]);
+    let (mut socket, _) = unix.accept().expect("connected");
+    socket.write_all(format!("{BANNER}{OOPS}").as_bytes()).expect("written");
+    drop(socket);
+    following.event("begins");
+    following.event("crash");
+    following.event("ended");
+    assert_eq!(following.end().0, Some(1));
+
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = format!("tcp:{}", tcp.local_addr().expect("an address"));
+    let mut following = Following::start(folder.path(), &[&address]);
+    let (mut socket, _) = tcp.accept().expect("connected");
+    socket.write_all(OOPS.as_bytes()).expect("written");
+    drop(socket);
+    following.event("begins");
+    following.event("crash");
+    assert_eq!(following.end().0, Some(1));
+    let far = run(folder.path(), &["follow", "tcp:192.0.2.1:9"]);
+    assert_eq!(far.status.code(), Some(2));
+    assert!(text(&far.stderr).contains("only this machine's own addresses"), "{}", text(&far.stderr));
+
+    fs::copy(log("kevlar-panic-socket"), folder.path().join("it's a log")).expect("copied");
+    let output = run(folder.path(), &["follow", "--exec", "cat \"it's a log\"", "-o", "dumps"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("crash: panic  platform/x64/interrupt.rs:350"), "{said}");
+    assert!(said.contains("next: kwab triage dumps/cat-1.kwab"), "{said}");
+}
+
+#[test]
+fn a_hook_gets_the_dump_and_no_word_of_the_console() {
+    let folder = folder();
+    let script = "#!/bin/sh\nprintf '%s\\n' \"$#\" \"$@\" \"$KWAB_EVENT\" \"$KWAB_DUMP\" >> told\n";
+    fs::write(folder.path().join("hook"), script).expect("written");
+    assert!(Command::new("chmod").arg("+x").arg(folder.path().join("hook")).status().expect("runs").success());
+    let hostile = OOPS.replace("Comm: cat", "Comm: $(touch owned);`touch owned`");
+    let mut following =
+        Following::start(folder.path(), &["-", "--on-crash", "./hook 'a word' $HOME", "--silence", "1", "--once"]);
+    following.write(&hostile);
+    following.event("begins");
+    following.event("crash");
+    following.event("ended");
+    assert_eq!(following.end(), (Some(1), String::new()));
+    let told = fs::read_to_string(folder.path().join("told")).expect("the hook ran");
+    assert_eq!(told, "3\na word\n$HOME\ndumps/stdin-1.kwab\ncrash\ndumps/stdin-1.kwab\n");
+    assert!(!folder.path().join("owned").exists());
+}
+
+#[test]
+fn silence_is_said_once_keeps_the_last_lines_and_is_a_status() {
+    let folder = folder();
+    let mut following = Following::start(folder.path(), &["-", "--silence", "1", "--once"]);
+    following.write(BANNER);
+    following.write("[    1.0] the last words");
+    let silent = following.event("silent");
+    assert_eq!(silent["path"], "dumps/stdin-silent-1.kwab");
+    following.event("ended");
+    assert_eq!(following.end(), (Some(3), String::new()));
+    assert!(log_of(folder.path(), "dumps/stdin-silent-1.kwab").contains("the last words"));
+}
+
+#[test]
+fn an_interrupt_finishes_the_crash_that_is_coming_in() {
+    let folder = folder();
+    let mut following = Following::start(folder.path(), &["-", "--quiet-after", "600000"]);
+    let first: String = OOPS.split_inclusive('\n').take(9).collect();
+    following.write(&first);
+    following.event("begins");
+    following.write("[    5.2] one more line\n[    5.3] and half");
+    // Nothing says that bytes have been read: the dump on disk does.
+    until("the bytes are in the dump", || {
+        text(&run(folder.path(), &["cat", "dumps/stdin-1.kwab", "log"]).stdout).contains("and half")
+    });
+    following.signal("-INT");
+    following.event("crash");
+    assert_eq!(following.event("ended")["lines"], 11);
+    assert_eq!(following.end(), (Some(1), String::new()));
+    assert!(log_of(folder.path(), "dumps/stdin-1.kwab").contains("and half"));
+}
+
+#[test]
+fn a_run_without_a_crash_is_clean_and_later_runs_overwrite_nothing() {
+    let folder = folder();
+    let clean = run(folder.path(), &["follow", "--exec", "echo hello", "-o", "dumps"]);
+    assert_eq!((clean.status.code(), fs::read_dir(folder.path().join("dumps")).expect("made").count()), (Some(0), 0));
+    fs::write(folder.path().join("oops.log"), OOPS).expect("written");
+    for number in 1..=3 {
+        let output = run(folder.path(), &["follow", "oops.log", "-o", "dumps", "--once"]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert_eq!(fs::read_dir(folder.path().join("dumps")).expect("there").count(), number);
+    }
+    for (line, words) in [
+        ("follow absent", "absent: no such file"),
+        ("follow .", "is a directory"),
+        ("follow", "required"),
+        ("follow --exec ./absent", "no such file"),
+        ("follow oops.log --on-crash 'x", "quotes do not match"),
+        ("follow tcp:example.com:1", "expected tcp:127.0.0.1:PORT"),
+    ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let output = run(folder.path(), &arguments);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(text(&output.stderr).contains(words), "{line}: {}", text(&output.stderr));
+    }
+}

@@ -1,0 +1,193 @@
+//! A console in time: what is on disk and announced after each line.
+
+use kwab_format::record::Text;
+
+use super::*;
+use crate::model::{Death, Depth, Dump};
+
+const OOPS: &str = "\
+[    5.100000] BUG: kernel NULL pointer dereference, address: 0000000000000008
+[    5.100001] #PF: supervisor read access in kernel mode
+[    5.100002] #PF: error_code(0x0000) - not-present page
+[    5.100003] Oops: 0000 [#1] PREEMPT SMP NOPTI
+[    5.100004] CPU: 0 PID: 77 Comm: cat Not tainted 6.1.0-44-amd64 #1  Debian 6.1.164-1
+[    5.100005] RIP: 0010:crashme_read+0x12/0x40 [crashme]
+[    5.100006] RSP: 0018:ffffc90000157e20 EFLAGS: 00010246
+[    5.100007] RAX: 0000000000000000 RBX: ffff888003c5d000 RCX: 0000000000000000
+[    5.100008] Call Trace:
+[    5.100009]  <TASK>
+[    5.100010]  vfs_read+0x9f/0x1a0
+[    5.100011]  ksys_read+0x63/0xe0
+[    5.100012]  do_syscall_64+0x55/0xb0
+[    5.100013]  </TASK>
+[    5.100014] CR2: 0000000000000008
+[    5.100015] ---[ end trace 0000000000000000 ]---
+";
+const BANNER: &str = "[    0.000000] Linux version 6.1.0-44-amd64 (debian-kernel@lists.debian.org) (gcc-12)\n";
+const PANIC: &str = "[    5.200000] Kernel panic - not syncing: Fatal exception\n";
+
+/// A follower of a console and a clock that only the test moves.
+struct Bench {
+    folder: tempfile::TempDir,
+    follower: Follower,
+    now: Instant,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let now = Instant::now();
+        let settings = Settings {
+            source: "console".to_string(),
+            folder: folder.path().to_path_buf(),
+            stem: "c".to_string(),
+            before: 10,
+            quiet_after: Duration::from_millis(500),
+            silence: Some(Duration::from_secs(5)),
+            dialects: None,
+        };
+        Self { follower: Follower::new(settings, now).expect("it starts"), folder, now }
+    }
+
+    fn take(&mut self, text: &str) -> Vec<FollowEvent> {
+        self.follower.take(text.as_bytes(), self.now).expect("written")
+    }
+
+    /// Lets time pass, with everything done when it is due.
+    fn pass(&mut self, ms: u64) -> Vec<FollowEvent> {
+        let end = self.now + Duration::from_millis(ms);
+        let mut events = Vec::new();
+        while let Some(due) = self.follower.next_due().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            events.extend(self.follower.tick(self.now).expect("written"));
+        }
+        self.now = end;
+        events
+    }
+
+    fn files(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.folder.path()).expect("there");
+        let mut names: Vec<_> = entries.map(|entry| entry.expect("read").file_name().into_string()).collect();
+        names.sort();
+        names.into_iter().map(|name| name.expect("UTF-8")).collect()
+    }
+
+    fn dump(&self, name: &str) -> Dump {
+        let dump = Dump::open(&self.folder.path().join(name), Depth::All).expect("a dump");
+        assert!(dump.defects().is_empty() && dump.file.ended, "{name} is whole");
+        dump
+    }
+
+    fn log(&self, name: &str) -> String {
+        let dump = self.dump(name);
+        let lines = dump.records::<Text<'_>>().filter_map(|text| text.bytes);
+        lines.map(|line| String::from_utf8_lossy(line).into_owned() + "\n").collect()
+    }
+}
+
+fn crashes(events: &[FollowEvent]) -> Vec<&CrashFound> {
+    events.iter().filter_map(|event| if let FollowEvent::Crash(found) = event { Some(found) } else { None }).collect()
+}
+
+#[test]
+fn an_oops_is_announced_soon_after_its_last_line_and_has_the_lines_before_it() {
+    let mut bench = Bench::new();
+    assert!(bench.take(BANNER).is_empty());
+    for number in 0..40 {
+        assert!(bench.take(&format!("[    4.0] line {number}\n")).is_empty());
+    }
+    let events = bench.take(OOPS);
+    assert!(matches!(events.as_slice(), [FollowEvent::Begins { line: 42, path: Some(_) }]), "{events:?}");
+    assert_eq!(bench.files(), ["c-1.kwab"]);
+    let events = bench.pass(60);
+    let found = crashes(&events);
+    assert_eq!(found.len(), 1, "{events:?}");
+    assert_eq!((found[0].kind.as_str(), found[0].line), ("panic", Some(42)));
+    let dump = bench.dump("c-1.kwab");
+    assert!(Death::of(&dump).is_some_and(|death| death.is_of_kernel()));
+    let version = dump.identity().and_then(|identity| identity.kernel_version.map(<[u8]>::to_vec));
+    assert!(version.is_some_and(|version| version.starts_with(b"6.1.0-44")), "the banner had left the window");
+    let log = bench.log("c-1.kwab");
+    assert!(log.contains("line 39") && log.contains("line 30") && !log.contains("line 9\n"), "{log}");
+}
+
+#[test]
+fn every_prefix_of_a_crash_is_a_valid_dump_on_disk() {
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    let mut lines = 0;
+    for line in OOPS.split_inclusive('\n') {
+        bench.take(line);
+        bench.pass(10);
+        lines += 1;
+        bench.dump("c-1.kwab");
+    }
+    assert_eq!(lines, 16);
+    bench.pass(600);
+    assert!(bench.log("c-1.kwab").contains("end trace"));
+    assert_eq!(bench.files(), ["c-1.kwab"], "one crash, one dump");
+}
+
+#[test]
+fn the_panic_behind_an_oops_grows_its_dump_and_a_second_oops_later_has_its_own() {
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    bench.take(OOPS);
+    assert_eq!(crashes(&bench.pass(100)).len(), 1);
+    bench.take(PANIC);
+    let events = bench.pass(1200);
+    assert!(events.iter().any(|event| matches!(event, FollowEvent::Grew(_))), "{events:?}");
+    assert!(crashes(&events).is_empty() && bench.log("c-1.kwab").contains("Fatal exception"));
+    bench.take("[    9.0] quiet again\n");
+    bench.take(OOPS);
+    assert_eq!(crashes(&bench.pass(1200)).len(), 1);
+    assert_eq!(bench.files(), ["c-1.kwab", "c-2.kwab"]);
+    assert!(bench.log("c-2.kwab").contains("quiet again"));
+}
+
+#[test]
+fn a_report_without_an_end_is_announced_after_silence_and_the_end_of_the_console_announces_at_once() {
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    let cut: String = OOPS.split_inclusive('\n').take(9).collect();
+    bench.take(&cut);
+    assert!(crashes(&bench.pass(400)).is_empty());
+    assert_eq!(crashes(&bench.pass(200)).len(), 1);
+    bench.pass(2000);
+    bench.take(&cut);
+    bench.take("[    6.0] half a li");
+    let events = bench.follower.end().expect("written");
+    assert_eq!(crashes(&events).len(), 1, "{events:?}");
+    assert!(matches!(events.last(), Some(FollowEvent::Ended { lines: 20, .. })), "{events:?}");
+    assert!(bench.log("c-2.kwab").contains("half a li"));
+}
+
+#[test]
+fn silence_is_told_once_and_leaves_the_last_lines() {
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    bench.take("[    1.0] the last words\n");
+    let events = bench.pass(20_000);
+    assert!(matches!(events.as_slice(), [FollowEvent::Silent { seconds: 5, line: 2, path: Some(_) }]), "{events:?}");
+    assert_eq!(bench.files(), ["c-silent-1.kwab"]);
+    assert!(bench.log("c-silent-1.kwab").contains("the last words"));
+    assert_eq!(bench.take("[    2.0] again\n"), [FollowEvent::Resumed]);
+    bench.take(OOPS);
+    bench.pass(100);
+    assert_eq!(bench.files(), ["c-2.kwab", "c-silent-1.kwab"]);
+}
+
+#[test]
+fn the_memory_of_a_console_that_speaks_for_ever_is_bounded() {
+    let mut bench = Bench::new();
+    let line = "x".repeat(1000) + "\n";
+    for _ in 0..20_000 {
+        bench.take(&line);
+    }
+    let (mut held, mut byte) = (0, [0; 4096]);
+    let mut window = bench.follower.window.read();
+    while let Ok(count @ 1..) = io::Read::read(&mut window, &mut byte) {
+        held += count;
+    }
+    assert!((10_000..=21_000).contains(&held), "{held}: between ten and twenty lines and a bit");
+}

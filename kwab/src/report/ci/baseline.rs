@@ -1,0 +1,157 @@
+//! The crashes that a project knows: a TOML file that people read, comment and commit.
+//!
+//! An entry is known by its key, which says what lists group by: the rule and the function of a conclusion, or the
+//! signature of a symptom when nothing is concluded. One of a conclusion and one of a symptom are the same crash when
+//! they share a signature, so that a better rule makes no known crash new; two different conclusions never are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Bug;
+use crate::report::signature;
+
+/// The version of the file's form.
+const FORM: u32 = 1;
+/// The head of the file.
+const HEAD: &str = "\
+# Crashes that `kwab ci` knows: they do not fail a run, others do.
+# `kwab ci LOG... --baseline THIS --write-baseline` adds new ones; comments are yours and stay.
+";
+
+/// Why a baseline cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// The file is not of this form.
+    #[error("is not a baseline: {0}")]
+    Form(String),
+    /// A version that this program does not know.
+    #[error("has form {0}, and this kwab knows form {FORM}")]
+    Version(u32),
+    /// Signatures of another version are not comparable.
+    #[error(
+        "holds signatures of version {0}, and this kwab makes version {version}; write it again with --write-baseline",
+        version = signature::VERSION
+    )]
+    Signatures(u32),
+}
+
+/// The crashes that are known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Version of this form.
+    pub(super) schema: u32,
+    /// Version of the way its signatures were made.
+    pub(super) signature_version: u32,
+    /// The crashes, ordered by key.
+    #[serde(default)]
+    pub known: Vec<Known>,
+}
+
+/// A crash that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Known {
+    /// What its dumps have in common.
+    pub key: String,
+    /// The names of its symptoms.
+    #[serde(default)]
+    pub signatures: Vec<String>,
+    /// What it was when it was added, in one line.
+    #[serde(default)]
+    pub title: String,
+    /// Why it is known: an issue, a name, a date.
+    #[serde(default)]
+    pub comment: String,
+}
+
+impl Known {
+    /// An entry for a new crash, without a comment.
+    #[must_use]
+    pub fn of(bug: &Bug) -> Self {
+        let (key, title) = (bug.key.clone(), bug.title.clone());
+        Self { key, signatures: bug.signatures.clone(), title, comment: String::new() }
+    }
+
+    /// Whether it is known by its symptom only.
+    fn is_symptom(&self) -> bool {
+        is_symptom(&self.key)
+    }
+}
+
+impl Default for Baseline {
+    fn default() -> Self {
+        Self { schema: FORM, signature_version: signature::VERSION, known: Vec::new() }
+    }
+}
+
+impl Baseline {
+    /// Reads the file's text.
+    ///
+    /// # Errors
+    /// [`BaselineError`].
+    pub fn from_toml(text: &str) -> Result<Self, BaselineError> {
+        let read = Self::of_any_signatures(text)?;
+        if read.signature_version != signature::VERSION {
+            return Err(BaselineError::Signatures(read.signature_version));
+        }
+        Ok(read)
+    }
+
+    /// As [`Baseline::from_toml`], to be written again: signatures of another version are dropped, keys and comments
+    /// stay.
+    ///
+    /// # Errors
+    /// [`BaselineError`].
+    pub fn renewed(text: &str) -> Result<Self, BaselineError> {
+        let mut read = Self::of_any_signatures(text)?;
+        if read.signature_version != signature::VERSION {
+            read.known.iter_mut().for_each(|known| known.signatures.clear());
+            read.signature_version = signature::VERSION;
+        }
+        Ok(read)
+    }
+
+    fn of_any_signatures(text: &str) -> Result<Self, BaselineError> {
+        let read: Self = toml::from_str(text).map_err(|error| BaselineError::Form(said(&error, text)))?;
+        if read.schema == FORM { Ok(read) } else { Err(BaselineError::Version(read.schema)) }
+    }
+
+    /// The file's text.
+    ///
+    /// # Errors
+    /// [`BaselineError::Form`] for a string that TOML cannot hold.
+    pub fn to_toml(&self) -> Result<String, BaselineError> {
+        let body = toml::to_string_pretty(self).map_err(|error| BaselineError::Form(error.to_string()))?;
+        Ok(format!("{HEAD}\n{body}"))
+    }
+
+    /// Which entry knows a crash: the one of its key, else one that shares a signature, unless both conclude.
+    #[must_use]
+    pub fn position(&self, key: &str, signatures: &[String]) -> Option<usize> {
+        let shares = |known: &Known| known.signatures.iter().any(|one| signatures.contains(one));
+        let comparable = |known: &Known| known.is_symptom() || is_symptom(key);
+        let by_key = self.known.iter().position(|known| known.key == key);
+        by_key.or_else(|| self.known.iter().position(|known| comparable(known) && shares(known)))
+    }
+
+    /// The entry that knows a crash.
+    pub fn entry_mut(&mut self, key: &str, signatures: &[String]) -> Option<&mut Known> {
+        let index = self.position(key, signatures)?;
+        self.known.get_mut(index)
+    }
+}
+
+/// Whether a key is a symptom's, not a conclusion's.
+fn is_symptom(key: &str) -> bool {
+    key.starts_with('~')
+}
+
+/// What is wrong with a text, with its line.
+fn said(error: &toml::de::Error, text: &str) -> String {
+    let line = error.span().and_then(|span| text.get(..span.start)).map(|before| before.matches('\n').count() + 1);
+    match line {
+        Some(line) => format!("line {line}: {}", error.message()),
+        None => error.message().to_string(),
+    }
+}
