@@ -1,8 +1,8 @@
 //! User page tables: four levels of 512 entries, walked by hand under the space's lock.
 //!
 //! Invariants, all kept by this module and its children:
-//! - a non-zero leaf owns one reference to the frame it names (a 2 MiB leaf to its block); a non-zero intermediate
-//!   entry owns its table;
+//! - a non-zero leaf owns one reference to the frame it names (a 2 MiB leaf the only one to its block, see [`huge`]); a
+//!   non-zero intermediate entry owns its table;
 //! - the upper half of the root is the kernel's and never changes;
 //! - beside each table its owner keeps a [`span`] of the entries in use, so that sparse tables are not searched;
 //! - frames and tables taken out are released only after every processor running the space has flushed.
@@ -25,10 +25,12 @@ use crate::x86_64::layout::kernel_root_slots;
 mod change;
 mod drop;
 mod fork;
+mod huge;
 mod remove;
 mod span;
 mod walk;
 
+pub use huge::huge_leaves;
 use walk::{End, Slot, Tables};
 
 /// One user address space.
@@ -87,10 +89,11 @@ impl UserSpace {
         self.tables().find(page.addr()).map(|slot| slot.leaf(page.addr()))
     }
 
-    /// A reference to the frame mapped at `page` (futex keys, `/proc/pid/mem`).
+    /// A reference to the frame mapped at `page` (futex keys, `/proc/pid/mem`): a 2 MiB leaf there is
+    /// split. `None` also without a frame for that.
     pub fn frame(&self, page: UserPage) -> Option<(Frame, Leaf)> {
         let tables = self.tables();
-        let leaf = tables.find(page.addr())?.leaf(page.addr());
+        let leaf = tables.find_small(page.addr()).ok()??.leaf(page.addr());
         // SAFETY: the leaf owns a reference, and stays while the lock is held.
         Some((unsafe { Frame::retain(leaf.frame) }, leaf))
     }
