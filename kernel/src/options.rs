@@ -43,6 +43,8 @@ pub struct Options {
     pub max_cpus: Option<u32>,
     /// `inject=`: a known bug to plant. It is not in [`Options::line`]: a reader of the dump has to find it.
     pub inject: Option<Vec<u8>>,
+    /// `transparent_hugepage=`: which ranges get 2 MiB pages.
+    pub transparent_hugepage: Option<Vec<u8>>,
     /// Further arguments of init.
     pub init_args: Vec<Vec<u8>>,
     /// Further environment of init.
@@ -109,6 +111,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"panic", |o, v| o.panic = number(v).unwrap_or(0)),
     (b"quiet", |o, _| o.quiet = true),
     (b"rdinit", |o, v| o.rdinit = Some(v.to_vec())),
+    (b"transparent_hugepage", |o, v| o.transparent_hugepage = Some(v.to_vec())),
 ];
 
 /// Default of `watchdog=`, as Linux's soft lockup: twice ten seconds.
@@ -143,6 +146,7 @@ pub fn get() -> &'static Options {
         norandmaps: false,
         max_cpus: None,
         inject: None,
+        transparent_hugepage: None,
         init_args: Vec::new(),
         init_env: Vec::new(),
         line: Vec::new(),

@@ -73,7 +73,7 @@ impl AddressSpace {
             Access::Execute => fault::Access::Exec,
         };
         let range = Range { prot: vma.prot, flags: vma.flags, source };
-        self.apply(vma, page, fault::decide(Some(range), pte, wanted))
+        self.apply(vma, page, fault::decide(Some(range), pte, wanted), access)
     }
 
     /// Faults in every page of `start..end` that the ranges there allow, for `MAP_POPULATE` and `mlock`.
@@ -109,11 +109,12 @@ impl AddressSpace {
         map.vmas.grow_down(addr, limits.stack, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
     }
 
-    fn apply(&self, vma: &Vma, page: UserPage, action: Action) -> Result<(), Unresolved> {
+    fn apply(&self, vma: &Vma, page: UserPage, action: Action, access: Access) -> Result<(), Unresolved> {
         match action {
             Action::NotMapped => Err(Unresolved::NotMapped),
             Action::Forbidden => Err(Unresolved::Forbidden),
             Action::Retry => Ok(()),
+            Action::Zero if self.map_huge(vma, page, access) => Ok(()),
             Action::Zero => {
                 let frame = Frame::alloc_zeroed().map_err(|_| Unresolved::OutOfMemory)?;
                 self.map_frame(vma, page, frame, true, TAG_ANON)

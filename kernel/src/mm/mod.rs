@@ -25,6 +25,7 @@ mod cut;
 pub mod fault;
 pub mod frames;
 mod held;
+pub mod huge;
 mod limits;
 pub mod map;
 pub mod remap;
@@ -163,6 +164,8 @@ pub struct AddressSpace {
     /// `PR_SET_DUMPABLE`: a process with the same ids may look into one that uses it. Inherited by a fork, set by
     /// execution.
     pub dumpable: AtomicBool,
+    /// Huge pages are off (`PR_SET_THP_DISABLE`). Inherited by a fork and kept by execution.
+    pub no_huge: AtomicBool,
 }
 
 /// What is mapped, and where things are by convention.
@@ -241,6 +244,7 @@ impl AddressSpace {
             peak: AtomicU64::new(0),
             expedited: AtomicBool::new(false),
             dumpable: AtomicBool::new(true),
+            no_huge: AtomicBool::new(false),
         })
     }
 
@@ -257,6 +261,7 @@ impl AddressSpace {
 
     /// A copy for a fork: private pages are shared until one side writes.
     pub fn fork(&self) -> Result<Arc<Self>, Errno> {
+        self.audit("the changes before a fork");
         let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
         let map = self.lock();
         let mut copy = map.try_clone()?;
@@ -275,6 +280,7 @@ impl AddressSpace {
             resident.store(*count as i64, Ordering::Relaxed);
         }
         child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
+        child.no_huge.store(self.no_huge.load(Ordering::Relaxed), Ordering::Relaxed);
         child.audit("fork");
         Ok(child)
     }
@@ -314,7 +320,7 @@ impl AddressSpace {
     /// Takes the pages of `start..end` out of the tables.
     fn unmap_pages(&self, start: u64, end: u64) {
         if let Some(range) = PageRange::new(start, end) {
-            // Only splitting a 2 MiB leaf can fail, and nothing maps one.
+            // Only splitting a 2 MiB leaf can fail, and those at the borders were split before.
             let (Ok(removed) | Err((removed, _))) = self.space.unmap(range);
             self.uncount(&removed);
         }
