@@ -48,6 +48,7 @@ const fn question(
 const ALL: &[&str] = &[
     "children",
     "constants",
+    "huge",
     "jit",
     "names",
     "once",
@@ -67,6 +68,8 @@ pub const QUESTIONS: &[Question] = &[
     Question { hangs: true, ..question("cache-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
     question("elf-protection", &["constants"], &[("AUDIT", Some("VM-ELF"))]),
     question("fork-shares", &["children"], &[("AUDIT", Some("VM-SHARE"))]),
+    question("huge-executable", &["huge"], &[("AUDIT", Some("VM-RIGHTS-X"))]),
+    question("huge-uncounted", &["huge"], &[("AUDIT", Some("VM-FREE")), ("AUDIT", Some("VM-COUNT-LOW"))]),
     question("leak", &["pipes"], &[("OOM", None)]),
     Question { cpus: 2, hangs: true, ..question("lock-order", &["names"], &[("DEADLOCK", None)]) },
     Question { hangs: true, ..question("lost-wakeup", &["spawn"], &[("LOST-WAKE", None)]) },
