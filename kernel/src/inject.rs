@@ -53,6 +53,8 @@ pub enum Fault {
     HugeUncounted,
     /// In the machine.
     HugeExecutable,
+    /// In the prefault of exec.
+    PrefaultWritable,
 }
 
 /// Every bug: name and what it is.
@@ -72,6 +74,11 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
     ("lost-wakeup", Fault::LostWakeup, "the parent of a vfork is never woken"),
     ("null-dereference", Fault::NullDereference, "a list without entries is walked, deep in a chain of calls"),
     ("nx-tables", Fault::NoExecTables, "intermediate page tables inherit NX from one of their leaves"),
+    (
+        "prefault-writable",
+        Fault::PrefaultWritable,
+        "pages that exec maps in advance have the rights of their mapping, although the file keeps them",
+    ),
     ("references-kept", Fault::ReferencesKept, "the end of an address space keeps its references"),
     ("stack-overflow", Fault::StackOverflow, "a large object is passed by value on the kernel stack"),
     (

@@ -35,6 +35,8 @@ pub struct Options {
     pub nmi_watchdog: bool,
     /// `dumpdisk`: the first disk is the crash path's to overwrite.
     pub dump_disk: bool,
+    /// `prefault=`: pages of its files that exec maps at most.
+    pub prefault: Option<u64>,
     /// `quiet`: no progress on the console.
     pub quiet: bool,
     /// `norandmaps`: addresses are not randomized.
@@ -109,6 +111,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"nokaslr", |_, _| {}),
     (b"nosmp", |o, _| o.max_cpus = Some(1)),
     (b"panic", |o, v| o.panic = number(v).unwrap_or(0)),
+    (b"prefault", |o, v| o.prefault = number(v).map(|n| n.max(0) as u64)),
     (b"quiet", |o, _| o.quiet = true),
     (b"rdinit", |o, v| o.rdinit = Some(v.to_vec())),
     (b"transparent_hugepage", |o, v| o.transparent_hugepage = Some(v.to_vec())),
@@ -142,6 +145,7 @@ pub fn get() -> &'static Options {
         stall: Stall::Provable,
         nmi_watchdog: true,
         dump_disk: false,
+        prefault: None,
         quiet: false,
         norandmaps: false,
         max_cpus: None,

@@ -75,6 +75,7 @@ pub const QUESTIONS: &[Question] = &[
     Question { hangs: true, ..question("lost-wakeup", &["spawn"], &[("LOST-WAKE", None)]) },
     question("null-dereference", &["statistics"], &[("NULL", None)]),
     Question { hangs: true, ..question("nx-tables", &["jit"], &[("AUDIT", Some("VM-LEVEL"))]) },
+    Question { hangs: true, ..question("prefault-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
     question("references-kept", &["children"], &[("LEAK", None), ("AUDIT", Some("VM-LEAK"))]),
     question("stack-overflow", &["statistics"], &[("STACK", None)]),
     Question { cpus: 2, ..question("tlb-shootdown", &["threads"], &[("TLB", None)]) },

@@ -10,7 +10,8 @@ use machine::trap::Access;
 
 use super::map::MIN_ADDR;
 use super::{
-    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, Vma, backing_page, page_down, rights,
+    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, TAG_FILE, Vma, backing_page, page_down,
+    rights,
 };
 use crate::inject::{self, Fault};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -174,6 +175,9 @@ impl AddressSpace {
             return Ok(());
         }
         let tag = self.space.lookup(page).map_or(TAG_ANON, |leaf| leaf.prot.tag);
+        if inject::is(Fault::CacheWritable) && tag == TAG_FILE {
+            return self.reprotect(page, &mut |_| rights(vma.prot, true, tag));
+        }
         match self.space.make_private(page, rights(vma.prot, true, TAG_ANON)) {
             Ok(true) if tag != TAG_ANON => {
                 self.count(tag, -1);

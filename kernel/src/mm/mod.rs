@@ -28,6 +28,7 @@ mod held;
 pub mod huge;
 mod limits;
 pub mod map;
+pub mod prefault;
 pub mod remap;
 mod remote;
 pub mod rmap;
@@ -59,6 +60,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn same(&self, other: &Self) -> bool;
     /// The frame that holds page `index` of the file: ENXIO past its end.
     fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno>;
+    /// Fills `to` with the frames of the pages from `first` on that are in memory, for reading; holes stay empty.
+    fn cached(&self, first: u64, to: &mut [Option<Frame>]);
     /// Which file it is, and the pages of it that go with its last user, since it has no name.
     fn held(&self) -> (*const (), u64);
     /// A program is about to write to the file through the mapping.

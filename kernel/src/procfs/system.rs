@@ -14,7 +14,7 @@ use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
 use crate::ipc::{charge, epoll};
-use crate::mm::{frames, huge};
+use crate::mm::{frames, huge, prefault};
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
 use crate::uts::{
@@ -103,6 +103,15 @@ pub(super) fn printk_devkmsg(_: Target) -> Text {
 
 pub(super) fn set_printk_devkmsg(_: Target, text: &[u8]) -> Result<(), Errno> {
     Writing::set(text.trim_ascii())
+}
+
+pub(super) fn prefault(_: Target) -> Text {
+    line(prefault::limit().to_string().as_bytes())
+}
+
+pub(super) fn set_prefault(_: Target, text: &[u8]) -> Result<(), Errno> {
+    prefault::set_limit(parse(text)?);
+    Ok(())
 }
 
 pub(super) fn threads_max(_: Target) -> Text {
