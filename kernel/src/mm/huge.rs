@@ -100,8 +100,9 @@ impl Control {
 }
 
 /// Whether a mapping without a place of its own is aligned for huge pages.
+#[inline]
 pub(super) fn aligns(backing: &Backing, len: u64) -> bool {
-    matches!(backing, Backing::Anonymous) && huge::is_aligned_length(len) && ENABLED.get() != Policy::Never
+    huge::is_aligned_length(len) && matches!(backing, Backing::Anonymous) && ENABLED.get() != Policy::Never
 }
 
 impl AddressSpace {
@@ -192,8 +193,13 @@ impl AddressSpace {
 
     /// Splits the huge pages that `start..end` begins or ends inside of. Asked before the set changes at these borders,
     /// so that no huge page ever reaches over one: `ENOMEM` changes nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn split_edges(&self, start: u64, end: u64) -> Result<(), Errno> {
+        if self.space.has_huge() { self.split_edges_now(start, end) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn split_edges_now(&self, start: u64, end: u64) -> Result<(), Errno> {
         match PageRange::new(start, end) {
             Some(range) => self.space.split_edges(range).map_err(|_| Errno::ENOMEM),
             None => Ok(()),

@@ -9,7 +9,7 @@
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::table::{self, ACCESSED, ADDRESS, DIRTY, HUGE, NO_EXEC, PRESENT, TAG_SHIFT, Table, USER, WRITE};
 use crate::addr::{FrameNumber, PageRange, PhysAddr, UserPage};
@@ -41,8 +41,8 @@ pub struct UserSpace {
     /// Processors whose CR3 is this root.
     active: AtomicU64,
     tables: AtomicUsize,
-    /// A 2 MiB leaf was ever made: edges of ranges have to be looked at.
-    has_huge: AtomicBool,
+    /// 2 MiB leaves: while there are any, edges of ranges have to be looked at.
+    huge: AtomicUsize,
     /// How often rights were taken away.
     losses: AtomicU64,
 }
@@ -71,7 +71,7 @@ impl UserSpace {
             lock: SpinLock::new(()),
             active: AtomicU64::new(0),
             tables: AtomicUsize::new(1),
-            has_huge: AtomicBool::new(false),
+            huge: AtomicUsize::new(0),
             losses: AtomicU64::new(0),
         }))
     }

@@ -31,6 +31,18 @@ pub(super) fn forgotten() {
 }
 
 impl UserSpace {
+    /// One more 2 MiB leaf.
+    fn made(&self) {
+        self.huge.fetch_add(1, Relaxed);
+        LEAVES.fetch_add(1, Relaxed);
+    }
+
+    /// One 2 MiB leaf less.
+    pub(super) fn unmade(&self) {
+        self.huge.fetch_sub(1, Relaxed);
+        forgotten();
+    }
+
     /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds the only reference to
     /// it. On error the frame is handed back (a block too small, or one with other references, counts as occupied).
     pub fn map_huge(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), (MapError, Frame)> {
@@ -40,8 +52,7 @@ impl UserSpace {
         let tables = self.tables();
         match tables.make_slot(page.addr(), 1) {
             Ok(slot) if slot.get() == 0 => {
-                self.has_huge.store(true, Relaxed);
-                LEAVES.fetch_add(1, Relaxed);
+                self.made();
                 slot.fill(encode(frame.into_number(), prot) | HUGE);
                 Ok(())
             }
@@ -84,8 +95,7 @@ impl UserSpace {
             // SAFETY: the leaf owned the reference, and its table is dropped below.
             block.fill_page(index, Some(&unsafe { Frame::from_number(table::frame(old)) }));
         }
-        self.has_huge.store(true, Relaxed);
-        LEAVES.fetch_add(1, Relaxed);
+        self.made();
         entry.store(encode(block.into_number(), prot) | HUGE, Ordering::Release);
         self.tables.fetch_sub(1, Relaxed);
         // SAFETY: the entry above owned the table, which no processor can reach since the flush.
@@ -93,13 +103,15 @@ impl UserSpace {
         Ok(removed)
     }
 
+    /// Whether there are 2 MiB leaves.
+    #[inline]
+    pub fn has_huge(&self) -> bool {
+        self.huge.load(Relaxed) != 0
+    }
+
     /// Split the 2 MiB leaves that `range` begins or ends inside of: a change of the range that follows cannot fail for
     /// want of a table.
-    #[inline]
     pub fn split_edges(&self, range: PageRange) -> Result<(), OutOfFrames> {
-        if !self.has_huge.load(Relaxed) {
-            return Ok(());
-        }
         let tables = self.tables();
         tables.split_huge(range.start())?;
         tables.split_huge(range.end())
@@ -115,7 +127,7 @@ fn is_block(page: UserPage, frame: &Frame) -> bool {
 impl<'a> Tables<'a> {
     /// Split the 2 MiB leaf that `at` lies inside of (not at its start).
     pub(super) fn split_huge(&self, at: u64) -> Result<(), OutOfFrames> {
-        if !self.space.has_huge.load(Relaxed) || at.is_multiple_of(HUGE_SPAN) {
+        if self.space.huge.load(Relaxed) == 0 || at.is_multiple_of(HUGE_SPAN) {
             return Ok(());
         }
         match self.find(at) {
@@ -150,7 +162,7 @@ impl<'a> Tables<'a> {
         }
         span::used_run(made, 0, HUGE_PAGES - 1, HUGE_PAGES);
         self.space.tables.fetch_add(1, Relaxed);
-        forgotten();
+        self.space.unmade();
         SPLITS.fetch_add(1, Relaxed);
         slot.entry.store(made.addr().0 | INNER, SeqCst);
         Ok(())

@@ -71,7 +71,7 @@ impl UserSpace {
         tables.for_each_slot(range, &mut |at, slot| {
             removed.add(decode(slot.get(), at).prot.tag, if slot.huge { HUGE_PAGES } else { 1 });
             if slot.huge {
-                super::huge::forgotten();
+                self.unmade();
             }
             batch.push(slot.take());
         });
