@@ -67,6 +67,12 @@ pub(crate) fn take_block(order: u8) -> Option<FrameNumber> {
     if start < free.next {
         return None;
     }
+    // What the alignment leaves out is handed out one by one.
+    for left in start + size..free.end {
+        let at = free.len;
+        free.numbers[at] = left;
+        free.len = at + 1;
+    }
     free.end = start;
     Some(FrameNumber(start))
 }
@@ -79,8 +85,9 @@ pub(crate) fn give_block(first: FrameNumber, order: u8) {
     free.block_len[order] = at + 1;
 }
 
-/// Free single frames, those in magazines included.
+/// Free frames, those of blocks and in magazines included.
 pub(crate) fn count() -> usize {
     let free = FREE.lock_irq();
-    free.len + (free.end - free.next) as usize + machine::frame::in_magazines()
+    let blocks: usize = free.block_len.iter().enumerate().map(|(order, count)| count << order).sum();
+    free.len + blocks + (free.end - free.next) as usize + machine::frame::in_magazines()
 }

@@ -19,7 +19,7 @@ use crate::fs::open::{self, How};
 use crate::fs::tmpfs::{self, TmpFs};
 use crate::fs::walk::Walk;
 use crate::fs::{Caller, FdTable, FsContext, initramfs};
-use crate::mm::frames;
+use crate::mm::{frames, huge, prefault};
 use crate::sched;
 use crate::task::exec::{self, Request};
 use crate::task::limits::{self, resource};
@@ -43,6 +43,10 @@ pub fn main(boot: &BootInfo) -> ! {
     log::info!("Linux version {} (kwab) {} on {}", uts::RELEASE, uts::VERSION, boot.platform);
     log::info!("Command line: {}", log::Escaped(&chosen.line));
     inject::start(chosen.inject.as_deref());
+    huge::start(chosen.transparent_hugepage.as_deref());
+    if let Some(pages) = chosen.prefault {
+        prefault::set_limit(pages);
+    }
     crash::channel::announce();
     time::start();
     time::vdso::start();

@@ -49,6 +49,12 @@ pub enum Fault {
     Leak,
     /// In the fault handler.
     StaleLeaf,
+    /// In the machine.
+    HugeUncounted,
+    /// In the machine.
+    HugeExecutable,
+    /// In the prefault of exec.
+    PrefaultWritable,
 }
 
 /// Every bug: name and what it is.
@@ -57,11 +63,22 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
     ("cache-writable", Fault::CacheWritable, "a cached page is given to a writable private mapping"),
     ("elf-protection", Fault::ElfProtection, "segments are mapped with every right, whatever their headers say"),
     ("fork-shares", Fault::ForkShares, "a child with a stack of its own runs in its parent's address space"),
+    (
+        "huge-executable",
+        Fault::HugeExecutable,
+        "the small pages of a split huge page lose the bit that forbids execution",
+    ),
+    ("huge-uncounted", Fault::HugeUncounted, "the small pages of a split huge page share its one reference"),
     ("leak", Fault::Leak, "each pipe leaks kernel memory"),
     ("lock-order", Fault::LockOrder, "two locks are taken in both orders"),
     ("lost-wakeup", Fault::LostWakeup, "the parent of a vfork is never woken"),
     ("null-dereference", Fault::NullDereference, "a list without entries is walked, deep in a chain of calls"),
     ("nx-tables", Fault::NoExecTables, "intermediate page tables inherit NX from one of their leaves"),
+    (
+        "prefault-writable",
+        Fault::PrefaultWritable,
+        "pages that exec maps in advance have the rights of their mapping, although the file keeps them",
+    ),
     ("references-kept", Fault::ReferencesKept, "the end of an address space keeps its references"),
     ("stack-overflow", Fault::StackOverflow, "a large object is passed by value on the kernel stack"),
     (
@@ -101,6 +118,8 @@ pub fn start(name: Option<&[u8]>) {
         Fault::ReferencesKept => machine_faults::Fault::KeepReferences,
         Fault::CacheFreed => machine_faults::Fault::DropTwice,
         Fault::Uncounted => machine_faults::Fault::Uncounted,
+        Fault::HugeUncounted => machine_faults::Fault::SplitUncounted,
+        Fault::HugeExecutable => machine_faults::Fault::SplitExecutable,
         _ => return,
     };
     machine_faults::plant(below);

@@ -35,6 +35,8 @@ pub struct Options {
     pub nmi_watchdog: bool,
     /// `dumpdisk`: the first disk is the crash path's to overwrite.
     pub dump_disk: bool,
+    /// `prefault=`: pages of its files that exec maps at most.
+    pub prefault: Option<u64>,
     /// `quiet`: no progress on the console.
     pub quiet: bool,
     /// `norandmaps`: addresses are not randomized.
@@ -43,6 +45,8 @@ pub struct Options {
     pub max_cpus: Option<u32>,
     /// `inject=`: a known bug to plant. It is not in [`Options::line`]: a reader of the dump has to find it.
     pub inject: Option<Vec<u8>>,
+    /// `transparent_hugepage=`: which ranges get 2 MiB pages.
+    pub transparent_hugepage: Option<Vec<u8>>,
     /// Further arguments of init.
     pub init_args: Vec<Vec<u8>>,
     /// Further environment of init.
@@ -107,8 +111,10 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"nokaslr", |_, _| {}),
     (b"nosmp", |o, _| o.max_cpus = Some(1)),
     (b"panic", |o, v| o.panic = number(v).unwrap_or(0)),
+    (b"prefault", |o, v| o.prefault = number(v).map(|n| n.max(0) as u64)),
     (b"quiet", |o, _| o.quiet = true),
     (b"rdinit", |o, v| o.rdinit = Some(v.to_vec())),
+    (b"transparent_hugepage", |o, v| o.transparent_hugepage = Some(v.to_vec())),
 ];
 
 /// Default of `watchdog=`, as Linux's soft lockup: twice ten seconds.
@@ -139,10 +145,12 @@ pub fn get() -> &'static Options {
         stall: Stall::Provable,
         nmi_watchdog: true,
         dump_disk: false,
+        prefault: None,
         quiet: false,
         norandmaps: false,
         max_cpus: None,
         inject: None,
+        transparent_hugepage: None,
         init_args: Vec::new(),
         init_env: Vec::new(),
         line: Vec::new(),

@@ -18,6 +18,7 @@ pub mod fdtable;
 pub mod filelock;
 pub mod filemap;
 pub mod gz;
+pub mod huge;
 pub mod meter;
 pub mod mqueue;
 pub mod path;

@@ -71,6 +71,11 @@ impl VmaFlags {
     /// A file on a mount without execution: `mprotect` may not add `EXEC`.
     pub const NO_EXEC: VmaFlags = VmaFlags(256);
 
+    /// Asked for huge pages (`MADV_HUGEPAGE`).
+    pub const HUGE: VmaFlags = VmaFlags(512);
+    /// Declined huge pages (`MADV_NOHUGEPAGE`, `MAP_STACK`).
+    pub const NO_HUGE: VmaFlags = VmaFlags(1024);
+
     /// Whether every bit of `other` is in here.
     pub const fn has(self, other: VmaFlags) -> bool {
         self.0 & other.0 == other.0

@@ -78,6 +78,24 @@ impl Frame {
         Ok(Self { number })
     }
 
+    /// A block of `2^order` frames of zeros, aligned to its size.
+    pub fn alloc_zeroed_block(order: u8) -> Result<Self, OutOfFrames> {
+        let block = Self::alloc_block(order)?;
+        for index in 0..1 << order {
+            // SAFETY: a page of the block, which is ours alone, and RAM in the direct map.
+            unsafe { memory::zero_page(block.base().add(index * PAGE_SIZE)) };
+        }
+        Ok(block)
+    }
+
+    /// A frame of zeros for the kernel itself, from what is kept back from programs if need be.
+    pub(crate) fn alloc_zeroed_for_kernel() -> Result<Self, OutOfFrames> {
+        let frame = Self::alloc().or_else(|_| Self::alloc_for_kernel())?;
+        // SAFETY: the frame is ours alone, and RAM in the direct map.
+        unsafe { memory::zero_page(frame.base()) };
+        Ok(frame)
+    }
+
     /// A single frame for the kernel itself, from what is kept back from programs if need be. Contents undefined.
     pub(crate) fn alloc_for_kernel() -> Result<Self, OutOfFrames> {
         let number = (hooks().take_block)(0).ok_or(OutOfFrames)?;
@@ -188,6 +206,17 @@ impl Frame {
         unsafe { memory::copy_page(self.base(), from.base()) };
     }
 
+    /// Fill page `index` of this block from a single frame, or with zeros. Panics past the end of the block.
+    pub(crate) fn fill_page(&self, index: usize, from: Option<&Self>) {
+        let to = self.span(index * PAGE_SIZE, PAGE_SIZE);
+        match from {
+            // SAFETY: as for `read`; both are a page long and aligned.
+            Some(from) => unsafe { memory::copy_page(to, from.base()) },
+            // SAFETY: as for `read`; a page long and aligned.
+            None => unsafe { memory::zero_page(to) },
+        }
+    }
+
     /// Copy frame contents to user memory, without a buffer in between (reads from the page cache).
     #[track_caller]
     pub fn copy_to_user(&self, offset: usize, to: UserAddr, len: usize) -> Result<(), Fault> {
@@ -236,6 +265,18 @@ impl Frame {
     #[inline]
     pub(crate) fn into_number(self) -> FrameNumber {
         core::mem::ManuallyDrop::new(self).number
+    }
+
+    /// Turn the only reference to a block into one to each of its frames, which count as those that
+    /// [`into_number`](Self::into_number) gives: for the page-table entries that take the place of a larger one. A
+    /// block with further references comes back.
+    pub(crate) fn break_up(self) -> Result<(), Self> {
+        // SAFETY: `self` is a reference, given up for one to each frame.
+        if unsafe { meta::break_up(self.number, self.order()) } {
+            self.into_number();
+            return Ok(());
+        }
+        Err(self)
     }
 
     /// The reference a number stands for.

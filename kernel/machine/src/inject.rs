@@ -20,6 +20,10 @@ pub enum Fault {
     DropTwice = 1 << 3,
     /// A run of pages is mapped without a reference to its frames.
     Uncounted = 1 << 4,
+    /// The small leaves that take the place of a 2 MiB one share its one reference.
+    SplitUncounted = 1 << 6,
+    /// The small leaves that take the place of a 2 MiB one lose the bit that forbids execution.
+    SplitExecutable = 1 << 7,
     /// Freed objects of the heap are overwritten: no bug, but what shows one.
     Poison = 1 << 5,
 }

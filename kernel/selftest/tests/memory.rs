@@ -78,28 +78,55 @@ pub(super) fn fork() {
     assert_eq!(settled_count(), before, "frames are lost");
 }
 
-/// A 2 MiB page: mapped whole, forked, split by a partial unmap, freed when the last piece goes.
+/// A 2 MiB page: mapped whole, split by a fork and by a partial unmap, each piece freed when its last user goes; and
+/// made again of small ones.
 pub(super) fn huge() {
+    let before = settled_count();
+    let (leaves, splits) = machine::space::huge_leaves();
     let block = Frame::alloc_block(9).expect("2 MiB");
     let head = block.number();
-    block.store_u32(5 * PAGE_SIZE, 55);
+    (0..HUGE_PAGES).for_each(|index| block.store_u32(index * PAGE_SIZE, index as u32));
     let space = UserSpace::new().expect("a root");
-    assert!(space.map_huge(page(AT), block, WRITE).is_ok());
-    let leaf = space.lookup(page(AT + 5 * PAGE_SIZE as u64)).expect("inside");
+    assert!(space.is_vacant(page(AT)) && space.map_huge(page(AT), block, WRITE).is_ok() && !space.is_vacant(page(AT)));
+    let fifth = page(AT + 5 * PAGE_SIZE as u64);
+    let leaf = space.lookup(fifth).expect("inside");
     assert!(leaf.huge && leaf.frame.0 == head.0 + 5);
     let child = UserSpace::new().expect("a root");
     let all = range(HUGE_PAGES as u64);
     assert_eq!(space.fork_range(&child, all, ForkMode::CopyOnWrite).expect("tables").pages, HUGE_PAGES);
+    assert!((0..HUGE_PAGES as u32).all(|index| {
+        let state = frame::state(machine::addr::FrameNumber(head.0 + index));
+        matches!(state, frame::FrameState::Used { order: 0, count: 2, .. })
+    }));
     drop(child);
     let part = PageRange::new(AT, AT + 5 * PAGE_SIZE as u64).expect("a range");
     assert_eq!(space.unmap(part).expect("a table").pages, 5);
-    let (piece, leaf) = space.frame(page(AT + 5 * PAGE_SIZE as u64)).expect("the rest stays");
-    assert_eq!((piece.load_u32(0), leaf.huge), (55, false));
-    say!("state {:?}", matches!(frame::state(head), frame::FrameState::Used { order: 9, count: 508, .. }));
-    drop(space);
-    assert!(matches!(frame::state(head), frame::FrameState::Used { count: 1, .. }), "{:?}", frame::state(head));
+    assert_eq!(frame::state(head), frame::FrameState::Free, "a piece stays that is not mapped");
+    let (piece, leaf) = space.frame(fifth).expect("the rest stays");
+    assert_eq!((piece.load_u32(0), leaf.huge), (5, false));
     drop(piece);
-    assert_eq!(frame::state(head), frame::FrameState::Free);
+    say!("made of {} pages", collapsed(&space, HUGE_PAGES - 5));
+    let (piece, leaf) = space.frame(fifth).expect("still there");
+    assert_eq!((piece.load_u32(0), leaf.huge), (5, false), "a reference to a part of it splits a huge page");
+    let first = space.frame(page(AT)).expect("the hole is filled").0;
+    assert_eq!(first.load_u32(0), 0, "what was not mapped is not zeros");
+    drop((piece, first));
+    // The last word: nothing of a split page is left over.
+    say!("splits {}", machine::space::huge_leaves().1 - splits);
+    drop(space);
+    assert_eq!((settled_count(), machine::space::huge_leaves().0), (before, leaves), "frames are lost");
+}
+
+/// Makes one huge page of the small ones at [`AT`], and counts those it replaced.
+fn collapsed(space: &UserSpace, expected: usize) -> usize {
+    let block = Frame::alloc_zeroed_block(9).expect("2 MiB");
+    let made = space.collapse(page(AT), block, WRITE).expect("small pages");
+    assert_eq!(made.pages, expected);
+    let leaf = space.lookup(page(AT)).expect("mapped");
+    assert!(leaf.huge && leaf.prot.write);
+    let refused = space.collapse(page(AT), Frame::alloc_block(9).expect("2 MiB"), WRITE);
+    assert!(refused.is_err(), "a huge page was collapsed");
+    made.pages
 }
 
 /// Sizes from one byte to a megabyte, kept distinct and given back.

@@ -49,6 +49,10 @@ impl Mapped for MappedFile {
         self.file.inode().page(index, usage)
     }
 
+    fn cached(&self, first: u64, to: &mut [Option<Frame>]) {
+        self.file.inode().cached(first, to);
+    }
+
     fn held(&self) -> (*const (), u64) {
         (Arc::as_ptr(self.file.inode()).cast(), nameless_pages(self.file.inode()))
     }

@@ -1,16 +1,19 @@
 //! A minimal `/sys`: what programs look for before they go on without it.
 //!
-//! A tmpfs of this kind's name, filled once; nothing in it can be changed by writing.
+//! A tmpfs of this kind's name, filled once; only the settings of [`CONTROLS`] take what is written to them.
 
 use alloc::sync::Arc;
 
 use machine::sync::Once;
 
-use super::attr::{S_IFDIR, S_IFREG};
+use super::attr::{Attr, S_IFDIR, S_IFREG};
 use super::dentry::Dentry;
-use super::inode::NewNode;
+use super::file::{File, FileOps, Seeking};
+use super::inode::{Inode, NewNode, OpenRequest};
+use super::io::{Sink, Source};
 use super::mount::FileSystem;
 use super::tmpfs::{self, Archive, TmpFs};
+use crate::mm::huge::Control;
 use linux_abi::Errno;
 
 /// Directories that exist, parents first.
@@ -40,9 +43,64 @@ const DIRECTORIES: &[&str] = &[
 const FILES: &[(&str, &str)] = &[
     ("class/tty/ttyS0/dev", "4:64\n"),
     ("devices/system/cpu/kernel_max", "31\n"),
-    ("kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n"),
     ("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n"),
 ];
+
+/// Files that change what the kernel does: what they show, and what takes a word written to them.
+const CONTROLS: &[(&str, Control)] = &[
+    ("kernel/mm/transparent_hugepage/defrag", Control::Defrag),
+    ("kernel/mm/transparent_hugepage/enabled", Control::Enabled),
+];
+
+/// A file of [`CONTROLS`].
+struct ControlFile {
+    attr: Attr,
+    what: Control,
+}
+
+/// The most bytes one write of a setting has.
+const LONGEST_SETTING: usize = 4096;
+
+impl Inode for ControlFile {
+    fn attr(&self) -> &Attr {
+        &self.attr
+    }
+
+    fn size(&self) -> u64 {
+        LONGEST_SETTING as u64
+    }
+
+    fn truncate(&self, _size: u64) -> Result<(), Errno> {
+        // `echo always > enabled` truncates first.
+        Ok(())
+    }
+
+    fn open(self: Arc<Self>, _request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
+        Ok(self)
+    }
+}
+
+impl FileOps for ControlFile {
+    fn read(&self, _file: &File, position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        let text = self.what.text();
+        let start = usize::try_from(position).unwrap_or(usize::MAX).min(text.len());
+        sink.put(&text[start..]).map(|_| ())
+    }
+
+    fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
+        let mut bytes = alloc::vec![0; source.left().min(LONGEST_SETTING)];
+        source.take(&mut bytes)?;
+        if let Err(error) = self.what.set(bytes.trim_ascii_end()) {
+            source.untake(bytes.len());
+            return Err(error);
+        }
+        Ok(position)
+    }
+
+    fn seeking(&self) -> Seeking {
+        Seeking::Position
+    }
+}
 
 struct Constant(alloc::vec::Vec<u8>);
 
@@ -80,6 +138,12 @@ fn fill(root: &Arc<Dentry>) -> Result<(), Errno> {
     for (path, text) in FILES {
         set(&make(root, path, S_IFREG | 0o444)?, text.as_bytes());
     }
+    for (path, what) in CONTROLS {
+        let attr = Attr::new(root.inode.attr().dev, S_IFREG | 0o644, 0, 0, 0);
+        // The link below counts its name.
+        attr.set_nlink(0);
+        attach(root, path, Arc::new(ControlFile { attr, what: *what }))?;
+    }
     let online = machine::cpu::online();
     let last = 63 - online.leading_zeros().min(63);
     let all = if last == 0 { alloc::string::String::from("0\n") } else { alloc::format!("0-{last}\n") };
@@ -94,15 +158,23 @@ fn fill(root: &Arc<Dentry>) -> Result<(), Errno> {
 }
 
 fn make(root: &Arc<Dentry>, path: &str, mode: u32) -> Result<Arc<Dentry>, Errno> {
+    let (dir, name) = parent(root, path)?;
+    dir.inode.create(&dir, name, NewNode { mode, uid: 0, gid: 0, rdev: 0 })
+}
+
+fn attach(root: &Arc<Dentry>, path: &str, file: Arc<dyn Inode>) -> Result<(), Errno> {
+    let (dir, name) = parent(root, path)?;
+    dir.inode.link(&dir, name, &file)
+}
+
+/// The directory that a path is in, and the name there.
+fn parent<'a>(root: &Arc<Dentry>, path: &'a str) -> Result<(Arc<Dentry>, &'a [u8]), Errno> {
+    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut dir = root.clone();
-    let mut parts = path.split('/').peekable();
-    while let Some(part) = parts.next() {
-        if parts.peek().is_none() {
-            return dir.inode.create(&dir, part.as_bytes(), NewNode { mode, uid: 0, gid: 0, rdev: 0 });
-        }
+    for part in above.split('/').filter(|part| !part.is_empty()) {
         dir = dir.inode.lookup(&dir, part.as_bytes())?;
     }
-    Err(Errno::EINVAL)
+    Ok((dir, name.as_bytes()))
 }
 
 fn set(file: &Arc<Dentry>, text: &[u8]) {

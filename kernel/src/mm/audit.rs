@@ -2,7 +2,9 @@
 //! lies in ([`kernel_logic::audit`] says what that means), and as many must be there as were counted.
 
 use kernel_logic::audit;
-use machine::addr::PageRange;
+use kernel_logic::huge::HUGE;
+use machine::addr::{FrameNumber, HUGE_PAGES, PageRange};
+use machine::frame::{self, FrameState};
 use machine::space::Leaf;
 
 use super::{AddressSpace, TAG_FILE};
@@ -14,8 +16,13 @@ impl AddressSpace {
             let map = self.lock();
             let mut counts = [0i64; 4];
             self.space.for_each(PageRange::ALL, &mut |page, leaf: &Leaf| {
-                counts[usize::from(leaf.prot.tag)] += if leaf.huge { 512 } else { 1 };
+                counts[usize::from(leaf.prot.tag)] += if leaf.huge { HUGE_PAGES as i64 } else { 1 };
                 let at = page.addr();
+                if leaf.huge {
+                    let inside = map.vmas.find(at).is_some_and(|vma| vma.start <= at && vma.end >= at + HUGE);
+                    assert!(inside, "after {when}: a huge page at {at:#x} reaches beyond its mapping");
+                    check_block(leaf.frame, when);
+                }
                 let vma = map.vmas.find(at).map(|vma| (vma.prot, vma.flags));
                 if let Some(rule) = audit::check(vma, rights(leaf)) {
                     panic!("after {when}: {} at {at:#x}: {:?} in {vma:?}", rule.id(), leaf.prot);
@@ -26,6 +33,15 @@ impl AddressSpace {
                 assert!(*count == counted, "after {when}: {count} pages of kind {tag}, {counted} counted");
             }
         }
+    }
+}
+
+/// Each frame of a huge page is of one block, whose only reference is the leaf's.
+fn check_block(head: FrameNumber, when: &str) {
+    let expected = FrameState::Used { count: 1, order: HUGE_PAGES.ilog2() as u8, head };
+    for piece in (head.0..).take(HUGE_PAGES).map(FrameNumber) {
+        let state = frame::state(piece);
+        assert!(state == expected, "after {when}: frame {:#x} of a huge page is {state:?}", piece.0);
     }
 }
 

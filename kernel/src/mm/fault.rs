@@ -10,7 +10,8 @@ use machine::trap::Access;
 
 use super::map::MIN_ADDR;
 use super::{
-    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, Vma, backing_page, page_down, rights,
+    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, TAG_FILE, Vma, backing_page, page_down,
+    rights,
 };
 use crate::inject::{self, Fault};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -73,7 +74,7 @@ impl AddressSpace {
             Access::Execute => fault::Access::Exec,
         };
         let range = Range { prot: vma.prot, flags: vma.flags, source };
-        self.apply(vma, page, fault::decide(Some(range), pte, wanted))
+        self.apply(vma, page, fault::decide(Some(range), pte, wanted), access)
     }
 
     /// Faults in every page of `start..end` that the ranges there allow, for `MAP_POPULATE` and `mlock`.
@@ -109,11 +110,12 @@ impl AddressSpace {
         map.vmas.grow_down(addr, limits.stack, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
     }
 
-    fn apply(&self, vma: &Vma, page: UserPage, action: Action) -> Result<(), Unresolved> {
+    fn apply(&self, vma: &Vma, page: UserPage, action: Action, access: Access) -> Result<(), Unresolved> {
         match action {
             Action::NotMapped => Err(Unresolved::NotMapped),
             Action::Forbidden => Err(Unresolved::Forbidden),
             Action::Retry => Ok(()),
+            Action::Zero if self.map_huge(vma, page, access) => Ok(()),
             Action::Zero => {
                 let frame = Frame::alloc_zeroed().map_err(|_| Unresolved::OutOfMemory)?;
                 self.map_frame(vma, page, frame, true, TAG_ANON)
@@ -173,6 +175,9 @@ impl AddressSpace {
             return Ok(());
         }
         let tag = self.space.lookup(page).map_or(TAG_ANON, |leaf| leaf.prot.tag);
+        if inject::is(Fault::CacheWritable) && tag == TAG_FILE {
+            return self.reprotect(page, &mut |_| rights(vma.prot, true, tag));
+        }
         match self.space.make_private(page, rights(vma.prot, true, TAG_ANON)) {
             Ok(true) if tag != TAG_ANON => {
                 self.count(tag, -1);

@@ -134,6 +134,12 @@ pub fn room_for_files() -> Result<(), Errno> {
     if free() > least || is_privileged() { Ok(()) } else { Err(Errno::ENOSPC) }
 }
 
+/// Whether `count` frames may go to a program that could do with fewer: what stays free is more than a sixteenth and
+/// the reserve. Large pages end long before small ones do.
+pub fn is_plentiful(count: usize) -> bool {
+    free() > RESERVE.load(Ordering::Relaxed) + given() / 16 + count
+}
+
 fn is_privileged() -> bool {
     try_current().is_none_or(|task| task.exceeds_limits())
 }

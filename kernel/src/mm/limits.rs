@@ -87,6 +87,7 @@ impl AddressSpace {
         if !map.may_lock(limits, ((end - start) / PAGE).saturating_sub(known)) {
             return Err(Errno::ENOMEM);
         }
+        self.split_edges(start, end)?;
         let covered = map.vmas.is_covered(start, end);
         map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(VmaFlags::LOCKED)).map_err(vma_errno)?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }

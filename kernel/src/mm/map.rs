@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use kernel_logic::huge;
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
@@ -80,6 +81,7 @@ impl AddressSpace {
             }
         }
         if matches!(request.placement, Placement::Fixed(_)) {
+            self.split_edges(start, end)?;
             map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
             flight::munmap(start, request.len);
             self.unmap_pages(start, end);
@@ -97,6 +99,7 @@ impl AddressSpace {
         if frames::is_low() && map.vmas.overlapping(start, end).any(splits) {
             return Err(Errno::ENOMEM);
         }
+        self.split_edges(start, end)?;
         let mut any = false;
         map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
         if any {
@@ -113,6 +116,7 @@ impl AddressSpace {
         if prot.has(Prot::WRITE) {
             map.may_become_data(&owner.memory_limits(), start, end)?;
         }
+        self.split_edges(start, end)?;
         let mut reached = start;
         let outcome = map.vmas.protect(start, end, prot, |vma, _| reached = vma.end);
         if let Some(range) = PageRange::new(start, reached)
@@ -134,7 +138,7 @@ impl AddressSpace {
         }
         let (Some(old_end), Some(new_end)) = (page_up(map.brk), page_up(wanted)) else { return map.brk };
         if new_end < old_end {
-            if map.vmas.remove(new_end, old_end, |_| ()).is_ok() {
+            if self.split_edges(new_end, old_end).is_ok() && map.vmas.remove(new_end, old_end, |_| ()).is_ok() {
                 flight::munmap(new_end, old_end - new_end);
                 self.unmap_pages(new_end, old_end);
                 map.brk = wanted;
@@ -170,6 +174,7 @@ impl AddressSpace {
         if map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED)) {
             return Err(Errno::EINVAL);
         }
+        self.split_edges(start, end)?;
         flight::munmap(start, end.saturating_sub(start));
         self.unmap_pages(start, end);
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
@@ -179,6 +184,7 @@ impl AddressSpace {
     pub fn set_flags(&self, start: u64, end: u64, add: VmaFlags, remove: VmaFlags) -> Result<(), Errno> {
         frames::spare()?;
         let mut map = self.lock();
+        self.split_edges(start, end)?;
         let covered = map.vmas.is_covered(start, end);
         map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
@@ -220,6 +226,12 @@ fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {
                 return Ok(hint);
             }
             let ceiling = request.ceiling.unwrap_or(map.mmap_top);
+            if super::huge::aligns(&request.backing, len)
+                && let Some(room) = huge::room_to_align(len)
+                && let Some(at) = map.vmas.find_gap(room, MIN_ADDR, ceiling)
+            {
+                return Ok(huge::placed_in(at));
+            }
             let found = map.vmas.find_gap(len, MIN_ADDR, ceiling);
             found.or_else(|| map.vmas.find_gap(len, MIN_ADDR, USER_END)).ok_or(Errno::ENOMEM)
         }

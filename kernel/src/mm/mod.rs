@@ -25,8 +25,10 @@ mod cut;
 pub mod fault;
 pub mod frames;
 mod held;
+pub mod huge;
 mod limits;
 pub mod map;
+pub mod prefault;
 pub mod remap;
 mod remote;
 pub mod rmap;
@@ -58,6 +60,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn same(&self, other: &Self) -> bool;
     /// The frame that holds page `index` of the file: ENXIO past its end.
     fn page(&self, index: u64, usage: PageUse) -> Result<Frame, Errno>;
+    /// Fills `to` with the frames of the pages from `first` on that are in memory, for reading; holes stay empty.
+    fn cached(&self, first: u64, to: &mut [Option<Frame>]);
     /// Which file it is, and the pages of it that go with its last user, since it has no name.
     fn held(&self) -> (*const (), u64);
     /// A program is about to write to the file through the mapping.
@@ -163,6 +167,8 @@ pub struct AddressSpace {
     /// `PR_SET_DUMPABLE`: a process with the same ids may look into one that uses it. Inherited by a fork, set by
     /// execution.
     pub dumpable: AtomicBool,
+    /// Huge pages are off (`PR_SET_THP_DISABLE`). Inherited by a fork and kept by execution.
+    pub no_huge: AtomicBool,
 }
 
 /// What is mapped, and where things are by convention.
@@ -241,6 +247,7 @@ impl AddressSpace {
             peak: AtomicU64::new(0),
             expedited: AtomicBool::new(false),
             dumpable: AtomicBool::new(true),
+            no_huge: AtomicBool::new(false),
         })
     }
 
@@ -257,6 +264,7 @@ impl AddressSpace {
 
     /// A copy for a fork: private pages are shared until one side writes.
     pub fn fork(&self) -> Result<Arc<Self>, Errno> {
+        self.audit("the changes before a fork");
         let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
         let map = self.lock();
         let mut copy = map.try_clone()?;
@@ -275,6 +283,7 @@ impl AddressSpace {
             resident.store(*count as i64, Ordering::Relaxed);
         }
         child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
+        child.no_huge.store(self.no_huge.load(Ordering::Relaxed), Ordering::Relaxed);
         child.audit("fork");
         Ok(child)
     }
@@ -314,7 +323,7 @@ impl AddressSpace {
     /// Takes the pages of `start..end` out of the tables.
     fn unmap_pages(&self, start: u64, end: u64) {
         if let Some(range) = PageRange::new(start, end) {
-            // Only splitting a 2 MiB leaf can fail, and nothing maps one.
+            // Only splitting a 2 MiB leaf can fail, and those at the borders were split before.
             let (Ok(removed) | Err((removed, _))) = self.space.unmap(range);
             self.uncount(&removed);
         }

@@ -30,6 +30,7 @@ impl AddressSpace {
         }
         if flags & MREMAP_FIXED == 0 && flags & MREMAP_DONTUNMAP == 0 && new_len <= old_len {
             if new_len < old_len {
+                self.split_edges(old + new_len, old + old_len)?;
                 map.vmas.remove(old + new_len, old + old_len, |_| ()).map_err(vma_errno)?;
                 self.unmap_pages(old + new_len, old + old_len);
             }
@@ -77,6 +78,7 @@ impl AddressSpace {
         if map.vmas.len() + SPARE_RANGES >= MAX_VMAS {
             return Err(Errno::ENOMEM);
         }
+        self.split_edges(old, old + old_len)?;
         let to = if flags & MREMAP_FIXED != 0 {
             if fixed < super::map::MIN_ADDR {
                 return Err(Errno::EPERM);
@@ -84,6 +86,7 @@ impl AddressSpace {
             if fixed < old + old_len && old < fixed + new_len {
                 return Err(Errno::EINVAL);
             }
+            self.split_edges(fixed, fixed + new_len)?;
             map.vmas.remove(fixed, fixed + new_len, |_| ()).map_err(vma_errno)?;
             self.unmap_pages(fixed, fixed + new_len);
             fixed

@@ -26,16 +26,21 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut at = 0;
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
-        let mut resident = 0_u64;
+        let (mut resident, mut huge) = (0_u64, 0_u64);
         if let Some(range) = PageRange::new(vma.start, vma.end) {
-            mm.space.for_each(range, &mut |_, _| resident += 4);
+            mm.space.for_each(range, &mut |_, leaf| {
+                // A huge page lies in one mapping whole.
+                resident += if leaf.huge { 2048 } else { 4 };
+                huge += if leaf.huge { 2048 } else { 0 };
+            });
         }
         let size = vma.bytes() / 1024;
         let text = format!(
             "Size:           {size:8} kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n\
              Rss:            {resident:8} kB\nPss:            {resident:8} kB\nShared_Clean:          0 kB\n\
              Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\nPrivate_Dirty:  {resident:8} kB\n\
-             Referenced:     {resident:8} kB\nAnonymous:             0 kB\nSwap:                  0 kB\n"
+             Referenced:     {resident:8} kB\nAnonymous:             0 kB\nAnonHugePages:  {huge:8} kB\n\
+             Swap:                  0 kB\n"
         );
         out.extend_from_slice(text.as_bytes());
     }

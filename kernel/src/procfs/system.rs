@@ -14,7 +14,7 @@ use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
 use crate::ipc::{charge, epoll};
-use crate::mm::frames;
+use crate::mm::{frames, huge, prefault};
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
 use crate::uts::{
@@ -105,6 +105,15 @@ pub(super) fn set_printk_devkmsg(_: Target, text: &[u8]) -> Result<(), Errno> {
     Writing::set(text.trim_ascii())
 }
 
+pub(super) fn prefault(_: Target) -> Text {
+    line(prefault::limit().to_string().as_bytes())
+}
+
+pub(super) fn set_prefault(_: Target, text: &[u8]) -> Result<(), Errno> {
+    prefault::set_limit(parse(text)?);
+    Ok(())
+}
+
 pub(super) fn threads_max(_: Target) -> Text {
     line(limits::max_threads().to_string().as_bytes())
 }
@@ -189,7 +198,8 @@ pub(super) fn meminfo(_: Target) -> Text {
     let stacks = tree::thread_count() * machine::thread::KERNEL_STACK_SIZE;
     let idle_stacks = machine::thread::idle_stack_bytes();
     let mut out = String::new();
-    let rows: [(&str, usize); 22] = [
+    let (huge, _) = machine::space::huge_leaves();
+    let rows: [(&str, usize); 23] = [
         ("MemTotal", total),
         ("MemFree", free),
         ("MemAvailable", free + (unused + idle_stacks) / 1024),
@@ -212,6 +222,7 @@ pub(super) fn meminfo(_: Target) -> Text {
         ("SUnreclaim", heap.used / 1024),
         ("KernelStack", (stacks + idle_stacks) / 1024),
         ("CommitLimit", total / 2),
+        ("AnonHugePages", kib(huge * machine::addr::HUGE_PAGES)),
     ];
     for (name, value) in rows {
         // Writing to a string cannot fail.
@@ -221,7 +232,14 @@ pub(super) fn meminfo(_: Target) -> Text {
 }
 
 pub(super) fn vmstat(_: Target) -> Text {
-    Ok(format!("nr_free_pages {}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n", frames::free()).into_bytes())
+    let ((huge, splits), [faults, fallbacks, collapses]) = (machine::space::huge_leaves(), huge::counts());
+    Ok(format!(
+        "nr_free_pages {}\nnr_anon_transparent_hugepages {huge}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n\
+         thp_fault_alloc {faults}\nthp_fault_fallback {fallbacks}\nthp_collapse_alloc {collapses}\n\
+         thp_split_pmd {splits}\n",
+        frames::free()
+    )
+    .into_bytes())
 }
 
 /// Busy and idle time of all processors together, in nanoseconds.

@@ -109,6 +109,10 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         }
         vma_flags = vma_flags.with(VmaFlags::GROWS_DOWN);
     }
+    if flags & abi::MAP_STACK != 0 {
+        // A thread touches the top of its stack and little more (Linux since 6.7).
+        vma_flags = vma_flags.with(VmaFlags::NO_HUGE);
+    }
     if flags & abi::MAP_LOCKED != 0 {
         vma_flags = vma_flags.with(VmaFlags::LOCKED);
     }

@@ -39,6 +39,9 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
             mm.set_flags(start, end, VmaFlags::WIPE_ON_FORK, none)?;
         }
         abi::MADV_KEEPONFORK => mm.set_flags(start, end, none, VmaFlags::WIPE_ON_FORK)?,
+        abi::MADV_HUGEPAGE => mm.set_flags(start, end, VmaFlags::HUGE, VmaFlags::NO_HUGE)?,
+        abi::MADV_NOHUGEPAGE => mm.set_flags(start, end, VmaFlags::NO_HUGE, VmaFlags::HUGE)?,
+        abi::MADV_COLLAPSE => mm.collapse(start, end)?,
         advice @ (abi::MADV_POPULATE_READ | abi::MADV_POPULATE_WRITE) => {
             let needed = if advice == abi::MADV_POPULATE_READ { Prot::READ } else { Prot::WRITE };
             if mm.lock().vmas.overlapping(start, end).any(|vma| !vma.prot.has(needed)) {
@@ -46,7 +49,7 @@ fn madvise(call: &mut Call<'_>) -> SysResult {
             }
             mm.populate(start, end).map_err(populate_error)?;
         }
-        // Hints about the future, about dumps and about page sizes: none of them changes what a program can see.
+        // Hints about the future and about dumps: none of them changes what a program can see.
         _ if mm.lock().vmas.is_covered(start, end) => {}
         _ => return Err(Errno::ENOMEM),
     }
@@ -59,11 +62,12 @@ fn is_private(vma: &Vma) -> bool {
 }
 
 /// Kinds of advice there are.
-const ADVICE: [RangeInclusive<u64>; 4] = [
+const ADVICE: [RangeInclusive<u64>; 5] = [
     abi::MADV_NORMAL..=abi::MADV_DONTNEED,
     abi::MADV_FREE..=abi::MADV_DOFORK,
     abi::MADV_HUGEPAGE..=abi::MADV_PAGEOUT,
     abi::MADV_POPULATE_READ..=abi::MADV_POPULATE_WRITE,
+    abi::MADV_COLLAPSE..=abi::MADV_COLLAPSE,
 ];
 
 /// What `MADV_REMOVE` finds at an address.

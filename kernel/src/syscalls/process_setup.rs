@@ -128,8 +128,12 @@ fn prctl(call: &mut Call<'_>) -> SysResult {
         // PR_GET_TID_ADDRESS
         40 => UserPtr::<u64>::new(value).write(me.clear_child_tid.load(Ordering::Relaxed))?,
         // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
-        41 => me.process.set_thp_disabled(value != 0),
-        42 => return Ok(usize::from(me.process.is_thp_disabled())),
+        41 => me.mm.with(|mm| {
+            if let Some(mm) = mm {
+                mm.no_huge.store(value != 0, Ordering::Relaxed);
+            }
+        }),
+        42 => return Ok(me.mm.with(|mm| mm.is_some_and(|mm| mm.no_huge.load(Ordering::Relaxed))).into()),
         // PR_GET_TIMING, PR_SET_TIMING: PR_TIMING_STATISTICAL is the only one.
         13 => {}
         14 if value == 0 => {}

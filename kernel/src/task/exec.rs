@@ -103,6 +103,8 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let own = (old_creds.uid, old_creds.gid) == (old_creds.euid, old_creds.egid);
     let dumpable = readable && own && !creds.differs_for_others(&old_creds);
     loaded.mm.dumpable.store(dumpable, Ordering::Relaxed);
+    let no_huge = me.mm.with(|mm| mm.is_some_and(|mm| mm.no_huge.load(Ordering::Relaxed)));
+    loaded.mm.no_huge.store(no_huge, Ordering::Relaxed);
     settle_secure(me, &old_creds, &creds, secure, has_set_id && !old_creds.no_new_privs);
     trace::flight::exec(loaded.entry, loaded.sp);
     trace::event::exec(me.pid(), argv0, loaded.entry);

@@ -49,6 +49,7 @@ fn release_memory(me: &super::Thread) {
     me.rseq.addr.store(0, Ordering::Relaxed);
     let mm = me.mm.set(None);
     if let Some(mm) = &mm {
+        mm.audit("exit");
         me.process.accounting.note_resident(mm);
     }
     me.set_space(None);

@@ -19,7 +19,7 @@ use crate::fs::io::Sink;
 use crate::fs::{File, MappedFile, PageUse};
 use crate::inject::{self, Fault};
 use crate::mm::map::MIN_ADDR;
-use crate::mm::{AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, page_down, page_up, vma_errno};
+use crate::mm::{AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, page_down, page_up, prefault, vma_errno};
 use crate::options;
 use crate::random;
 use crate::time::vdso;
@@ -85,6 +85,7 @@ pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
         let mut map = mm.lock();
         let loaded = build(&mm, &mut map, program, given)?;
         mm.enter_all(&map)?;
+        prefault(&mm, &map);
         loaded
     };
     Ok(Loaded { mm, entry: loaded.0, sp: loaded.1 })
@@ -129,6 +130,14 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
     map.aux = aux;
     map.exe = Some(program.file.clone());
     Ok((start, sp))
+}
+
+fn prefault(mm: &AddressSpace, map: &Map) {
+    if prefault::limit() != 0 {
+        let _span = span(Id::ExecPrefault);
+        let pages = mm.prefault(map);
+        trace::event::exec_prefault(map.code.0, [pages, 0]);
+    }
 }
 
 /// How far the parts of a program are moved, in pages but for `in_page`, with the entropy of Linux on x86-64
@@ -315,7 +324,7 @@ fn build_stack(
         let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;
         mm.map_segment_page(at, frame, prot)?;
     }
-    trace::event::exec_prefault(first, (end - first) / PAGE);
+    trace::event::exec_prefault(first, [0, (end - first) / PAGE]);
     map.args = built.args;
     map.envs = built.envs;
     map.stack_start = built.sp;

@@ -386,13 +386,13 @@ pub fn exec(pid: u32, argv0: &[u8], entry: u64) {
     }
 }
 
-/// What exec maps at once: the pages of the initial stack, which are made, not read.
+/// What exec maps at once: pages of its files that are in memory, and those of the initial stack, which are made.
 #[inline(never)]
-pub fn exec_prefault(vaddr: u64, pages: u64) {
+pub fn exec_prefault(vaddr: u64, [cached, zero]: [u64; 2]) {
     if is_on(Category::Memory) {
         let mut event = Event::new("exec_prefault");
-        event.number("pid", pid()).address("vaddr", vaddr).number("cached", 0).number("file_read", 0);
-        event.number("zero", pages).number("total", pages);
+        event.number("pid", pid()).address("vaddr", vaddr).number("cached", cached).number("file_read", 0);
+        event.number("zero", zero).number("total", cached + zero);
         event.emit();
     }
 }

@@ -34,6 +34,8 @@ spans! {
     ExecSpace = "exec.vm_new",
     /// Its segments are mapped.
     ExecSegments = "exec.load_segments",
+    /// Pages of its files that are in memory are mapped.
+    ExecPrefault = "exec.prefault",
     /// Arguments, environment and auxiliary vector.
     ExecStack = "exec.stack",
     /// Other threads end.

@@ -40,6 +40,7 @@ void exam_watch(void);
 
 void children(void);
 void constants(void);
+void huge(void);
 void jit(void);
 void names(void);
 void pipes(void);

@@ -13,6 +13,7 @@ static const struct {
 } programs[] = {
     {"children", children},
     {"constants", constants},
+    {"huge", huge},
     {"jit", jit},
     {"names", names},
     {"once", once},

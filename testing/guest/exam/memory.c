@@ -72,3 +72,17 @@ void reload(void) {
     table[8] = 7;
     for (int page = 0; page < 16; page++) table[page * PAGE + 8] = 9;
 }
+
+/* Bytes of a large page. */
+enum { LARGE = 2 << 20 };
+
+/* A large allocation, filled and given back in part. */
+void huge(void) {
+    char *room = mmap(0, 3 * LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) exit(2);
+    char *first = (char *)(((uintptr_t)room + LARGE - 1) & ~(uintptr_t)(LARGE - 1));
+    for (int page = 0; page < 2 * LARGE / PAGE; page++) first[page * PAGE] = (char)page;
+    if (munmap(first + LARGE, PAGE) != 0) exit(2);
+    for (int page = 0; page < 2 * LARGE / PAGE; page++)
+        if (page != LARGE / PAGE && first[page * PAGE] != (char)page) puts("a large allocation changed");
+}

@@ -95,6 +95,8 @@ flag_set! {
             MADV_PAGEOUT = 21,
             MADV_POPULATE_READ = 22,
             MADV_POPULATE_WRITE = 23,
+            MADV_DONTNEED_LOCKED = 24,
+            MADV_COLLAPSE = 25,
             MADV_HWPOISON = 100,
         }
         bits {

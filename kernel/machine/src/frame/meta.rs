@@ -241,6 +241,30 @@ pub(super) unsafe fn release(number: FrameNumber) -> Option<(FrameNumber, u8)> {
     Some((head, order))
 }
 
+/// Make the block headed by `head` single frames with one reference each. `false`, and nothing happens, if its count is
+/// not the one reference of the caller.
+///
+/// # Safety
+/// As for [`held`]; when this returns `true` the caller has a reference to each of the frames instead of one to the
+/// block.
+#[cold]
+pub(super) unsafe fn break_up(head: FrameNumber, order: u8) -> bool {
+    // SAFETY: the caller's.
+    let meta = unsafe { held(head) };
+    if meta.count.load(Ordering::Acquire) != 1 {
+        return false;
+    }
+    for tail in head.0 + 1..head.0 + (1 << order) {
+        if let Some(meta) = get(FrameNumber(tail)) {
+            // Never 0 in between: a frame with that count may be claimed.
+            meta.count.store(1, Ordering::Relaxed);
+            meta.info.store(0, Ordering::Relaxed);
+        }
+    }
+    meta.info.store(0, Ordering::Release);
+    true
+}
+
 #[cold]
 fn free_tails(head: FrameNumber, order: u8) {
     for tail in head.0 + 1..head.0 + (1 << order) {

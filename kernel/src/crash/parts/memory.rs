@@ -60,7 +60,11 @@ fn put(dump: &mut Dump<'_>, pid: Option<u32>, vma: &Vma) -> Result<(), Stop> {
 
 fn flags(vma: &Vma) -> u32 {
     let bit = |flag, bit: u32| if vma.flags.has(flag) { 1 << bit } else { 0 };
-    bit(VmaFlags::SHARED, 0) | bit(VmaFlags::GROWS_DOWN, 1) | bit(VmaFlags::LOCKED, 2)
+    bit(VmaFlags::SHARED, 0)
+        | bit(VmaFlags::GROWS_DOWN, 1)
+        | bit(VmaFlags::LOCKED, 2)
+        | bit(VmaFlags::HUGE, 3)
+        | bit(VmaFlags::NO_HUGE, 4)
 }
 
 fn name(vma: &Vma) -> &'static str {

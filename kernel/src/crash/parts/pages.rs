@@ -1,6 +1,6 @@
 //! The page tables of the process that was running, and the frames they name.
 
-use kernel_logic::vma::{Prot, USER_END, VmaFlags};
+use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use kwab_format::List;
 use kwab_format::record::{FrameInfo, Pte, PteLevel};
 use machine::addr::{FrameNumber, PhysAddr};
@@ -150,10 +150,11 @@ impl Run {
         })
     }
 
-    /// Bit 0 free, bit 1 in the page cache.
+    /// Bit 0 free, bit 1 in the page cache, bit 4 the first of a huge page.
     fn frame_flags(&self) -> u32 {
         let cached = self.first.entry >> bit::TAG & 3 == u64::from(TAG_FILE) && self.first.entry & bit::USER != 0;
-        u32::from(self.references == Some(0)) | u32::from(cached) << 1
+        let huge = self.first.size > PAGE;
+        u32::from(self.references == Some(0)) | u32::from(cached) << 1 | u32::from(huge) << 4
     }
 
     /// As the format numbers them.

@@ -161,6 +161,10 @@ pub trait Inode: Any + Send + Sync {
         Err(Errno::ENODEV)
     }
 
+    /// Fills `to` with the frames of the pages from `first` on that are in memory, as [`Inode::page`] gives them for
+    /// [`PageUse::Read`]; the others stay as they are.
+    fn cached(&self, _first: u64, _to: &mut [Option<Frame>]) {}
+
     /// The address spaces that have mapped it; `None` for a file that is never cut.
     fn mappers(&self) -> Option<&ReverseMap> {
         None

@@ -283,6 +283,16 @@ impl FileData {
         self.page_to_write(pool, index)
     }
 
+    /// The frames of the pages in memory from `first` on: see [`crate::fs::Inode::cached`].
+    pub fn cached(&self, first: u64, to: &mut [Option<Frame>]) {
+        self.mapped.store(true, Relaxed);
+        let left = usize::try_from(self.size().div_ceil(PAGE).saturating_sub(first)).unwrap_or(usize::MAX);
+        let pages = self.pages.lock();
+        for (index, slot) in (first..).zip(to.iter_mut().take(left)) {
+            *slot = pages.map.get(index).cloned();
+        }
+    }
+
     /// The address spaces that have mapped it.
     pub fn mappers(&self) -> &ReverseMap {
         &self.mappers

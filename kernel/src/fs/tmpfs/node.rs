@@ -220,6 +220,12 @@ impl Inode for TmpNode {
         self.data()?.page(&self.pool, index, usage)
     }
 
+    fn cached(&self, first: u64, to: &mut [Option<Frame>]) {
+        if let Ok(data) = self.data() {
+            data.cached(first, to);
+        }
+    }
+
     fn mappers(&self) -> Option<&ReverseMap> {
         self.data().ok().map(FileData::mappers)
     }

@@ -6,7 +6,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use linux_abi::Errno;
 use machine::sync::SpinLock;
@@ -60,8 +60,6 @@ pub struct Process {
     pub timers: PosixTimers,
     /// Execution domain (personality(2)).
     personality: AtomicU32,
-    /// Set by `PR_SET_THP_DISABLE`.
-    thp_disabled: AtomicBool,
 }
 
 /// A process's `comm`, for messages.
@@ -108,7 +106,6 @@ impl Process {
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
             personality: AtomicU32::new(like.map_or(0, Process::personality)),
-            thp_disabled: AtomicBool::new(like.is_some_and(Process::is_thp_disabled)),
         })
     }
 
@@ -166,15 +163,5 @@ impl Process {
     /// Sets its execution domain.
     pub fn set_personality(&self, personality: u32) {
         self.personality.store(personality, Relaxed);
-    }
-
-    /// Whether huge pages are off for it (`PR_SET_THP_DISABLE`).
-    pub fn is_thp_disabled(&self) -> bool {
-        self.thp_disabled.load(Relaxed)
-    }
-
-    /// Sets whether huge pages are off for it.
-    pub fn set_thp_disabled(&self, off: bool) {
-        self.thp_disabled.store(off, Relaxed);
     }
 }

@@ -1,15 +1,15 @@
 //! User page tables: four levels of 512 entries, walked by hand under the space's lock.
 //!
 //! Invariants, all kept by this module and its children:
-//! - a non-zero leaf owns one reference to the frame it names (a 2 MiB leaf to its block); a non-zero intermediate
-//!   entry owns its table;
+//! - a non-zero leaf owns one reference to the frame it names (a 2 MiB leaf the only one to its block, see [`huge`]); a
+//!   non-zero intermediate entry owns its table;
 //! - the upper half of the root is the kernel's and never changes;
 //! - beside each table its owner keeps a [`span`] of the entries in use, so that sparse tables are not searched;
 //! - frames and tables taken out are released only after every processor running the space has flushed.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::table::{self, ACCESSED, ADDRESS, DIRTY, HUGE, NO_EXEC, PRESENT, TAG_SHIFT, Table, USER, WRITE};
 use crate::addr::{FrameNumber, PageRange, PhysAddr, UserPage};
@@ -25,10 +25,12 @@ use crate::x86_64::layout::kernel_root_slots;
 mod change;
 mod drop;
 mod fork;
+mod huge;
 mod remove;
 mod span;
 mod walk;
 
+pub use huge::huge_leaves;
 use walk::{End, Slot, Tables};
 
 /// One user address space.
@@ -39,8 +41,8 @@ pub struct UserSpace {
     /// Processors whose CR3 is this root.
     active: AtomicU64,
     tables: AtomicUsize,
-    /// A 2 MiB leaf was ever made: edges of ranges have to be looked at.
-    has_huge: AtomicBool,
+    /// 2 MiB leaves: while there are any, edges of ranges have to be looked at.
+    huge: AtomicUsize,
     /// How often rights were taken away.
     losses: AtomicU64,
 }
@@ -69,7 +71,7 @@ impl UserSpace {
             lock: SpinLock::new(()),
             active: AtomicU64::new(0),
             tables: AtomicUsize::new(1),
-            has_huge: AtomicBool::new(false),
+            huge: AtomicUsize::new(0),
             losses: AtomicU64::new(0),
         }))
     }
@@ -87,10 +89,11 @@ impl UserSpace {
         self.tables().find(page.addr()).map(|slot| slot.leaf(page.addr()))
     }
 
-    /// A reference to the frame mapped at `page` (futex keys, `/proc/pid/mem`).
+    /// A reference to the frame mapped at `page` (futex keys, `/proc/pid/mem`): a 2 MiB leaf there is
+    /// split. `None` also without a frame for that.
     pub fn frame(&self, page: UserPage) -> Option<(Frame, Leaf)> {
         let tables = self.tables();
-        let leaf = tables.find(page.addr())?.leaf(page.addr());
+        let leaf = tables.find_small(page.addr()).ok()??.leaf(page.addr());
         // SAFETY: the leaf owns a reference, and stays while the lock is held.
         Some((unsafe { Frame::retain(leaf.frame) }, leaf))
     }

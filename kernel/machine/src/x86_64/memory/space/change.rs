@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use super::{Tables, UserSpace, decode, encode, needs_flush, table};
-use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
+use crate::addr::{FrameNumber, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::inject;
 use crate::mapping::{Leaf, MapError, Prot};
@@ -69,26 +69,6 @@ impl UserSpace {
         mapped
     }
 
-    /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds one reference to it. On
-    /// error the frame is handed back (a block too small counts as occupied).
-    pub fn map_huge(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), (MapError, Frame)> {
-        let aligned =
-            page.addr().is_multiple_of(super::HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
-        if !aligned || frame.order() < 9 {
-            return Err((MapError::Occupied, frame));
-        }
-        let tables = self.tables();
-        match tables.make_slot(page.addr(), 1) {
-            Ok(slot) if slot.get() == 0 => {
-                self.has_huge.store(true, Relaxed);
-                slot.fill(encode(frame.into_number(), prot) | HUGE);
-                Ok(())
-            }
-            Ok(_) => Err((MapError::Occupied, frame)),
-            Err(OutOfFrames) => Err((MapError::OutOfFrames, frame)),
-        }
-    }
-
     /// Replace what is mapped at `page` (CoW break, upgrade): the old frame is released after the flush. `expected`
     /// must still be mapped there as a small page, else nothing happens and the frame comes back: another thread
     /// resolved the same fault.
@@ -106,11 +86,18 @@ impl UserSpace {
     }
 
     /// Break copy-on-write at `page`: if this space holds the frame's only reference the leaf just becomes `prot`,
-    /// otherwise a copy is mapped. `Ok(false)`: no small page is mapped there (any more).
+    /// otherwise a copy is mapped. `Ok(false)`: nothing is mapped there (any more).
     pub fn make_private(&self, page: UserPage, prot: Prot) -> Result<bool, OutOfFrames> {
         let tables = self.tables();
-        let Some(slot) = tables.find(page.addr()).filter(|s| !s.huge) else { return Ok(false) };
+        let Some(slot) = tables.find(page.addr()) else { return Ok(false) };
         let old = slot.get();
+        if slot.huge {
+            // Its block has no other owner: the leaf becomes `prot` whole.
+            slot.entry.store(encode(table::frame(old), prot) | old & (HUGE | ACCESSED | DIRTY), SeqCst);
+            drop(tables);
+            tlb::flush_user(self.active.load(SeqCst) & 1 << crate::percpu::id().0, PageRange::one(page));
+            return Ok(true);
+        }
         // SAFETY: the leaf owns a reference; it stays in place, so this view of it is not dropped.
         let shared = core::mem::ManuallyDrop::new(unsafe { Frame::from_number(table::frame(old)) });
         if shared.references() == 1 {

@@ -21,6 +21,9 @@ fn release(table: FrameNumber, level: u32) {
         if level > 0 && entry & HUGE == 0 {
             return release(table::frame(entry), level - 1);
         }
+        if level > 0 {
+            super::huge::forgotten();
+        }
         if keep {
             return;
         }

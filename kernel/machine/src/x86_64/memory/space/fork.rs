@@ -1,9 +1,9 @@
 //! Copies a parent's mappings into a child's address space: shared or copy-on-write.
 
-use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::Ordering::Relaxed;
 
-use super::{End, HUGE_SPAN, Tables, UserSpace, decode, span, table};
-use crate::addr::{HUGE_PAGES, PageRange};
+use super::{End, HUGE_SPAN, Tables, UserSpace, span, table};
+use crate::addr::PageRange;
 use crate::frame::{Frame, OutOfFrames};
 use crate::mapping::{ForkMode, Removed};
 use crate::x86_64::memory::table::{ACCESSED, DIRTY, Table, WRITE};
@@ -26,7 +26,11 @@ impl UserSpace {
                         share_table(entries, &child, at, wanted, mode, &mut shared)?;
                     }
                 }
-                End::Huge(_, entries) => share_huge(entries, &child, at, mode, &mut shared)?,
+                End::Huge(..) => {
+                    // Each side writes to pages of its own later: shared as 4 KiB ones, each with its count.
+                    parent.find_small(at)?;
+                    continue;
+                }
                 End::Nothing { next } => {
                     at = next;
                     continue;
@@ -71,28 +75,5 @@ fn share_table(
     });
     shared.pages += count;
     span::used_among(first.table, wanted, count);
-    Ok(())
-}
-
-/// Share one 2 MiB leaf.
-fn share_huge(
-    entries: &Table,
-    child: &Tables<'_>,
-    at: u64,
-    mode: ForkMode,
-    shared: &mut Removed,
-) -> Result<(), OutOfFrames> {
-    let slot = child.make_slot(at, 1)?;
-    if slot.get() != 0 {
-        return Ok(());
-    }
-    child.space.has_huge.store(true, Relaxed);
-    let source = &entries[table::index(at, 1)];
-    let lost = if mode == ForkMode::CopyOnWrite { WRITE } else { 0 };
-    let entry = source.fetch_and(!lost, Release);
-    // SAFETY: as in `share_table`; the reference counts on the block.
-    core::mem::forget(unsafe { Frame::retain(table::frame(entry)) });
-    slot.fill(entry & !(lost | ACCESSED | DIRTY));
-    shared.add(decode(entry, at).prot.tag, HUGE_PAGES);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Unmapping: frames wait in a batch until every processor has flushed their translations.
 
 use core::mem::MaybeUninit;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::Relaxed;
 
-use super::{End, HUGE_SPAN, LEAF_SPAN, Slot, Tables, UserSpace, decode, span, table};
+use super::{End, HUGE_SPAN, Tables, UserSpace, decode, span, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::mapping::{Leaf, Removed};
@@ -70,6 +70,9 @@ impl UserSpace {
         let mut batch = Batch::new(self, range, &mut room);
         tables.for_each_slot(range, &mut |at, slot| {
             removed.add(decode(slot.get(), at).prot.tag, if slot.huge { HUGE_PAGES } else { 1 });
+            if slot.huge {
+                self.unmade();
+            }
             batch.push(slot.take());
         });
         if removed.pages != 0 && range.end() - range.start() >= HUGE_SPAN {
@@ -114,7 +117,7 @@ impl Tables<'_> {
     }
 
     /// The table whose entries point to tables of 4 KiB leaves, on the way to `at`.
-    fn parent_of_leaves(&self, at: u64) -> Option<(FrameNumber, &'static table::Table)> {
+    pub(super) fn parent_of_leaves(&self, at: u64) -> Option<(FrameNumber, &'static table::Table)> {
         let mut current = self.space.root;
         for level in [3, 2] {
             // SAFETY: as in `slot`: non-zero intermediate entries own their tables.
@@ -126,35 +129,5 @@ impl Tables<'_> {
         }
         // SAFETY: as above.
         Some((current, unsafe { table::table(current.addr()) }))
-    }
-
-    /// Turn a 2 MiB leaf that `at` lies inside (not at its start) into 512 small ones. Rights and marks stay, so
-    /// nothing is flushed; each small leaf counts on the block.
-    pub(super) fn split_huge(&self, at: u64) -> Result<(), OutOfFrames> {
-        if !self.space.has_huge.load(Relaxed) || at.is_multiple_of(HUGE_SPAN) {
-            return Ok(());
-        }
-        match self.find(at) {
-            Some(slot) if slot.huge => self.split(&slot),
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn split(&self, slot: &Slot<'_>) -> Result<(), OutOfFrames> {
-        let whole = slot.get();
-        let made = super::new_table()?;
-        // SAFETY: fresh and ours.
-        let entries = unsafe { table::table(made.addr()) };
-        for (index, entry) in entries.iter().enumerate() {
-            if index > 0 {
-                // SAFETY: the 2 MiB leaf owns a reference to the block all of these are in; it becomes the first one's.
-                core::mem::forget(unsafe { Frame::retain(table::frame(whole)) });
-            }
-            entry.store((whole & !table::HUGE) + index as u64 * LEAF_SPAN, Relaxed);
-        }
-        span::used_run(made, 0, 511, 512);
-        self.space.tables.fetch_add(1, Relaxed);
-        slot.entry.store(made.addr().0 | super::INNER, SeqCst);
-        Ok(())
     }
 }

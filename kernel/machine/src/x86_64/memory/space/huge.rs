@@ -1,0 +1,184 @@
+//! 2 MiB leaves: made whole, and split into 4 KiB ones when a part of one changes or is shared.
+//!
+//! A 2 MiB leaf holds the only reference to its block, always: what needs a reference to one page of it (a fork, a copy
+//! for another process) splits it first. So a split can give each of the 512 frames a count of its own, the pieces are
+//! freed one by one, and a leaf never keeps memory that nothing maps.
+
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{End, HUGE_SPAN, INNER, LEAF_SPAN, NO_EXEC, Slot, Tables, UserSpace, encode, span, table};
+use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
+use crate::frame::{Frame, OutOfFrames};
+use crate::inject;
+use crate::mapping::{MapError, Prot, Removed};
+use crate::x86_64::memory::table::HUGE;
+
+/// 2 MiB leaves in all spaces.
+static LEAVES: AtomicUsize = AtomicUsize::new(0);
+/// 2 MiB leaves split since boot.
+static SPLITS: AtomicUsize = AtomicUsize::new(0);
+
+/// 2 MiB leaves of user spaces now, and those that were split since boot.
+#[must_use]
+pub fn huge_leaves() -> (usize, usize) {
+    (LEAVES.load(Relaxed), SPLITS.load(Relaxed))
+}
+
+/// A 2 MiB leaf is gone.
+pub(super) fn forgotten() {
+    LEAVES.fetch_sub(1, Relaxed);
+}
+
+impl UserSpace {
+    /// One more 2 MiB leaf.
+    fn made(&self) {
+        self.huge.fetch_add(1, Relaxed);
+        LEAVES.fetch_add(1, Relaxed);
+    }
+
+    /// One 2 MiB leaf less.
+    pub(super) fn unmade(&self) {
+        self.huge.fetch_sub(1, Relaxed);
+        forgotten();
+    }
+
+    /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds the only reference to
+    /// it. On error the frame is handed back (a block too small, or one with other references, counts as occupied).
+    pub fn map_huge(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), (MapError, Frame)> {
+        if !is_block(page, &frame) {
+            return Err((MapError::Occupied, frame));
+        }
+        let tables = self.tables();
+        match tables.make_slot(page.addr(), 1) {
+            Ok(slot) if slot.get() == 0 => {
+                self.made();
+                slot.fill(encode(frame.into_number(), prot) | HUGE);
+                Ok(())
+            }
+            Ok(_) => Err((MapError::Occupied, frame)),
+            Err(OutOfFrames) => Err((MapError::OutOfFrames, frame)),
+        }
+    }
+
+    /// Whether neither a leaf nor a table stands where the 2 MiB leaf around `page` would.
+    #[inline]
+    pub fn is_vacant(&self, page: UserPage) -> bool {
+        self.tables().slot(page.addr()).is_none()
+    }
+
+    /// Replace the 4 KiB leaves of the 2 MiB from an aligned `page` on by one 2 MiB leaf to `block`, which gets what
+    /// they show; the rest of it reads as zeros. Returns the pages that were mapped. The block comes back if there are
+    /// no such leaves, or a 2 MiB one.
+    pub fn collapse(&self, page: UserPage, block: Frame, prot: Prot) -> Result<Removed, Frame> {
+        let at = page.addr();
+        let Some(range) = PageRange::new(at, at + HUGE_SPAN).filter(|_| is_block(page, &block)) else {
+            return Err(block);
+        };
+        let tables = self.tables();
+        let End::Leaves(leaves, entries) = tables.end_of_walk(at) else { return Err(block) };
+        let Some((_, above)) = tables.parent_of_leaves(at).filter(|_| span::count(leaves) > 0) else {
+            return Err(block);
+        };
+        let entry = &above[table::index(at, 1)];
+        // Out of reach of every processor before it is read: a write in between would be lost.
+        entry.store(0, SeqCst);
+        self.forget(range);
+        let mut removed = Removed::default();
+        for (index, leaf) in entries.iter().enumerate() {
+            let old = leaf.load(Relaxed);
+            if old == 0 {
+                block.fill_page(index, None);
+                continue;
+            }
+            removed.add(super::decode(old, at).prot.tag, 1);
+            // SAFETY: the leaf owned the reference, and its table is dropped below.
+            block.fill_page(index, Some(&unsafe { Frame::from_number(table::frame(old)) }));
+        }
+        self.made();
+        entry.store(encode(block.into_number(), prot) | HUGE, Ordering::Release);
+        self.tables.fetch_sub(1, Relaxed);
+        // SAFETY: the entry above owned the table, which no processor can reach since the flush.
+        drop(unsafe { Frame::from_number(leaves) });
+        Ok(removed)
+    }
+
+    /// Whether there are 2 MiB leaves.
+    #[inline]
+    pub fn has_huge(&self) -> bool {
+        self.huge.load(Relaxed) != 0
+    }
+
+    /// Split the 2 MiB leaves that `range` begins or ends inside of: a change of the range that follows cannot fail for
+    /// want of a table.
+    pub fn split_edges(&self, range: PageRange) -> Result<(), OutOfFrames> {
+        let tables = self.tables();
+        tables.split_huge(range.start())?;
+        tables.split_huge(range.end())
+    }
+}
+
+/// Whether a 2 MiB leaf at `page` may show `frame`.
+fn is_block(page: UserPage, frame: &Frame) -> bool {
+    let aligned = page.addr().is_multiple_of(HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
+    aligned && usize::from(frame.order()) == HUGE_PAGES.ilog2() as usize && frame.references() == 1
+}
+
+impl<'a> Tables<'a> {
+    /// Split the 2 MiB leaf that `at` lies inside of (not at its start).
+    pub(super) fn split_huge(&self, at: u64) -> Result<(), OutOfFrames> {
+        if self.space.huge.load(Relaxed) == 0 || at.is_multiple_of(HUGE_SPAN) {
+            return Ok(());
+        }
+        match self.find(at) {
+            Some(slot) if slot.huge => self.split(&slot),
+            _ => Ok(()),
+        }
+    }
+
+    /// The occupied 4 KiB leaf at `at`; a 2 MiB one there is split.
+    pub(super) fn find_small(&self, at: u64) -> Result<Option<Slot<'a>>, OutOfFrames> {
+        match self.find(at) {
+            Some(slot) if slot.huge => {
+                self.split(&slot)?;
+                Ok(self.find(at))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Turn a 2 MiB leaf into 512 small ones, each with a reference to its frame. Rights and marks stay, so nothing is
+    /// flushed. The table may come from what is kept back from programs: a split is how memory is given back.
+    pub(super) fn split(&self, slot: &Slot<'_>) -> Result<(), OutOfFrames> {
+        let whole = slot.get();
+        let made = Frame::alloc_zeroed_for_kernel()?.into_number();
+        span::clear(made);
+        self.break_up(table::frame(whole));
+        let lost = if inject::is(inject::Fault::SplitExecutable) { NO_EXEC } else { 0 };
+        // SAFETY: fresh and ours.
+        let entries = unsafe { table::table(made.addr()) };
+        for (index, entry) in entries.iter().enumerate() {
+            entry.store((whole & !HUGE & !lost) + index as u64 * LEAF_SPAN, Relaxed);
+        }
+        span::used_run(made, 0, HUGE_PAGES - 1, HUGE_PAGES);
+        self.space.tables.fetch_add(1, Relaxed);
+        self.space.unmade();
+        SPLITS.fetch_add(1, Relaxed);
+        slot.entry.store(made.addr().0 | INNER, SeqCst);
+        Ok(())
+    }
+
+    /// Give each frame of a 2 MiB leaf's block a reference of its own.
+    fn break_up(&self, head: FrameNumber) {
+        if inject::is(inject::Fault::SplitUncounted) {
+            return;
+        }
+        // SAFETY: the leaf owns the reference, which becomes those of the small leaves.
+        if let Err(block) = unsafe { Frame::from_number(head) }.break_up() {
+            // A reference too many: then every small leaf keeps the whole block.
+            debug_assert!(false, "a 2 MiB leaf shares its block");
+            (1..HUGE_PAGES).for_each(|_| core::mem::forget(block.clone()));
+            block.into_number();
+        }
+    }
+}
