@@ -258,7 +258,8 @@ impl Recogniser {
         self.learn(at, text, position)
     }
 
-    /// The open report at `at`, unless it only is a line of prose that names a death, and the line at hand opens a report.
+    /// The open report at `at`, unless it only is a line of prose that names a death and the line at hand opens a
+    /// report.
     fn without_mention(&mut self, at: Option<usize>, text: &[u8], position: LogPosition) -> Option<usize> {
         let Some(open) = at.and_then(|at| self.open.get(at)) else { return at };
         if !(open.weak && open.is_bare()) {
