@@ -60,7 +60,7 @@ const TABLE: &[(i32, &str)] = &[
     (1, "triage crash"),
     (3, "triage flipped"),
     (3, "triage cut"),
-    (2, "triage text"),
+    (0, "triage text"),
     (2, "triage crash --symbols absent"),
     (2, "triage crash --backing absent"),
     (2, "triage crash --source absent"),

@@ -18,7 +18,7 @@ use kwab::report::command;
 use kwab::symbols::{Finder, IndexCache};
 use serde::Serialize;
 
-use super::{open_file, tell_others};
+use super::{find, log, open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
 use crate::failure::{DAMAGED, FINDINGS, about, shown, system};
@@ -123,7 +123,18 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
     check_sources(&arguments.symbols)?;
     let backing = backing(arguments.backing.as_ref())?;
-    let dump = open_dump(&arguments.dump, arguments.which.number, Depth::Rules)?;
+    let dump = match find(&arguments.dump, arguments.which.number)? {
+        log::Found::Quiet(quiet) if !arguments.json => {
+            output::text(&quiet.text())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        log::Found::Quiet(quiet) => quiet.into_dump(&arguments.dump)?,
+        log::Found::Dump(file) => {
+            tell_others(&file, &arguments.dump);
+            file
+        }
+    };
+    let dump = Dump::load(dump, Depth::Rules);
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);

@@ -1,8 +1,8 @@
 //! Crashes of serial logs where a dump is expected: `kwab triage serial.log` judges what `kwab import` would make of
 //! it.
 //!
-//! The dump is made in a file without a name; `kwab import` keeps it. A text in which nothing is recognised stays an
-//! error, because a conclusion from an arbitrary text would say nothing.
+//! The dump is made in a file without a name; `kwab import` keeps it. `kwab triage` says of a log without a crash what
+//! it looked for; every other command refuses a text in which nothing is recognised, as that is no dump.
 
 use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;
@@ -11,6 +11,7 @@ use anyhow::Result;
 use kwab::format::section::FILE_MAGIC;
 use kwab::import::{Dialects, ImportError, ImportReport, Options, PendingDump, import_channel};
 use kwab::model::{DumpFile, DumpsOf, OpenError};
+use kwab::units;
 
 use super::import::{Input, import_log, log, open, source_name};
 use crate::failure::{about, is_stdio, shown, system};
@@ -20,12 +21,63 @@ pub(super) fn may_be(bytes: &[u8]) -> bool {
     !bytes.starts_with(&FILE_MAGIC)
 }
 
-/// Crash `number`, from 1, of a log: of `text`, or of the file at `path`. `None` when nothing in it is recognised.
+/// What a log holds.
+pub(super) enum Found {
+    /// The dump of a crash, or of a recording with events.
+    Dump(DumpFile),
+    /// Neither a crash nor an event.
+    Quiet(Quiet),
+}
+
+/// A log in which nothing was recognised.
+pub(super) struct Quiet {
+    report: ImportReport,
+    dumps: Vec<PendingDump>,
+}
+
+impl Quiet {
+    /// Whether a line of the log announces a death that was not understood.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.report.unexplained.is_some()
+    }
+
+    /// The recording that the log becomes all the same.
+    pub(super) fn into_dump(self, path: &Path) -> Result<DumpFile> {
+        let nothing = || about(path, OpenError::NoSuchDump { held: 0, wanted: 1 });
+        opened(path, self.dumps.into_iter().next().ok_or_else(nothing)?)
+    }
+
+    /// What was looked for, and what a line may mean that was not understood.
+    pub(super) fn text(&self) -> String {
+        let lines = units::count(self.report.lines, "line", "lines");
+        let kernels = Dialects::builtin().kernels();
+        let mut text = format!(
+            "no crash in this log\nlooked at {lines} for reports of Linux and of {kernels} other kernels, and for \
+             words by which any kernel dies\n"
+        );
+        if let Some(death) = &self.report.unexplained {
+            let said = kwab::plain::line(death.problem.trim());
+            text.push_str(&format!(
+                "line {} may announce a death, and nothing else tells of one: {said}\n",
+                death.line
+            ));
+        }
+        if let Some(cut) = &self.report.cut {
+            text.push_str(&format!("{cut}\n"));
+        }
+        text
+    }
+}
+
+/// Crash `number`, from 1, of a log: of `text`, or of the file at `path`. `None` when it is not a log.
 ///
 /// # Errors
 /// When the log cannot be read, or has fewer crashes.
-pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result<Option<DumpFile>> {
+pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result<Option<Found>> {
     let Some((report, dumps)) = imported(path, text)? else { return Ok(None) };
+    if !is_recognised(&report, &dumps) {
+        return Ok(Some(Found::Quiet(Quiet { report, dumps })));
+    }
     let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
     let held = dumps.len();
     let missing = || about(path, OpenError::NoSuchDump { held, wanted: number });
@@ -33,7 +85,7 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
     let mut file = opened(path, wanted)?;
     (file.number, file.dumps) = (number, held);
     say(path, crashes, report.cut.as_deref());
-    Ok(Some(file))
+    Ok(Some(Found::Dump(file)))
 }
 
 /// Everything that a log becomes, in its order, when something in it is recognised.
@@ -41,7 +93,11 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
 /// # Errors
 /// When the log cannot be read.
 pub(super) fn all(path: &Path) -> Result<Option<Vec<PendingDump>>> {
-    Ok(imported(path, None)?.map(|(_, dumps)| dumps))
+    let imported = imported(path, None)?;
+    let known = |(report, dumps): &(ImportReport, Vec<PendingDump>)| {
+        is_recognised(report, dumps) || report.unexplained.is_some()
+    };
+    Ok(imported.filter(known).map(|(_, dumps)| dumps))
 }
 
 /// Opens a dump that was made of a log.
@@ -51,14 +107,16 @@ pub(super) fn opened(path: &Path, dump: PendingDump) -> Result<DumpFile> {
     DumpFile::of_file(file, 1).map_err(|error| about(path, error))
 }
 
-/// Imports the text, or the file at `path`; `None` when nothing in it is recognised.
+/// Whether a log tells of a crash or of events.
+fn is_recognised(report: &ImportReport, dumps: &[PendingDump]) -> bool {
+    report.events > 0 || dumps.iter().any(|dump| dump.summary.number > 0)
+}
+
+/// Imports the text, or the file at `path`; `None` when it is not a log.
 fn imported(path: &Path, text: Option<Vec<u8>>) -> Result<Option<(ImportReport, Vec<PendingDump>)>> {
     // What is neither a dump nor a log is described as the dump it is not.
     let Ok(Input::Log(log, length)) = input(path, text) else { return Ok(None) };
-    let (report, dumps) = import(path, Input::Log(log, length))?;
-    let has_crash = dumps.iter().any(|dump| dump.summary.number > 0);
-    let is_recognised = has_crash || report.events > 0 || report.unexplained.is_some();
-    Ok(is_recognised.then_some((report, dumps)))
+    import(path, Input::Log(log, length)).map(Some)
 }
 
 /// Imports the text, or the log or dump channel at `path`, whatever it holds.

@@ -67,7 +67,18 @@ pub(crate) fn takes_the_terminal(arguments: &Arguments) -> bool {
 }
 
 /// Opens dump `number` of a file or of stdin, or makes it of crash `number` when that is a log; errors name the file.
+///
+/// A log in which nothing was recognised is refused as a text, unless a line of it announces a death.
 fn open_file(path: &Path, number: usize) -> Result<DumpFile> {
+    match find(path, number)? {
+        log::Found::Dump(file) => Ok(file),
+        log::Found::Quiet(quiet) if quiet.is_doubtful() => quiet.into_dump(path),
+        log::Found::Quiet(_) => Err(not_opened(path, OpenError::Text)),
+    }
+}
+
+/// The same, but a log in which nothing was recognised is not refused.
+fn find(path: &Path, number: usize) -> Result<log::Found> {
     let (opened, text) = if is_stdio(path) {
         let bytes = stdin().map_err(|error| not_opened(path, error))?;
         let text = log::may_be(&bytes).then(|| bytes.clone());
@@ -76,14 +87,18 @@ fn open_file(path: &Path, number: usize) -> Result<DumpFile> {
         (DumpFile::open_number(path, number), None)
     };
     match opened {
-        Ok(file) => Ok(file),
+        Ok(file) => Ok(log::Found::Dump(file)),
         Err(
             error @ (OpenError::Text
             | OpenError::Foreign { .. }
             | OpenError::NotADump(_)
             | OpenError::NoSuchDump { .. }),
         ) => match log::crash(path, text, number)? {
-            Some(file) => Ok(file),
+            // What has the first bytes of a file format, or none that are text, is not a log for having no crash.
+            Some(log::Found::Quiet(quiet)) if !matches!(error, OpenError::Text) && !quiet.is_doubtful() => {
+                Err(not_opened(path, error))
+            }
+            Some(found) => Ok(found),
             None => Err(not_opened(path, error)),
         },
         Err(error) => Err(not_opened(path, error)),

@@ -45,7 +45,8 @@ static SKIP: LazyLock<Skip> = LazyLock::new(|| {
 /// A symbol without what compilers append to it.
 #[must_use]
 pub fn plain(symbol: &str) -> &str {
-    const SUFFIXES: &[&str] = &[".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".__", ".lto_priv"];
+    const SUFFIXES: &[&str] =
+        &[".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".__", ".lto_priv", ".localalias"];
     let end = SUFFIXES.iter().filter_map(|suffix| symbol.find(suffix)).min().unwrap_or(symbol.len());
     // `foo.12345`: a static function of the same name as another.
     let base = &symbol[..end];

@@ -27,6 +27,26 @@ fn kernel_name(family: &str) -> Option<String> {
     const NAMES: &[(&str, &str)] = &[
         ("linux", "Linux"),
         ("freebsd", "FreeBSD"),
+        ("dragonfly", "DragonFly BSD"),
+        ("reactos", "ReactOS"),
+        ("riot", "RIOT"),
+        ("helenos", "HelenOS"),
+        ("irix", "IRIX"),
+        ("minix", "MINIX"),
+        ("op-tee", "OP-TEE"),
+        ("u-boot", "U-Boot"),
+        ("tf-a", "Trusted Firmware-A"),
+        ("edk2", "EDK2"),
+        ("mbed-os", "Mbed OS"),
+        ("rt-thread", "RT-Thread"),
+        ("tock", "Tock"),
+        ("nanos", "Nanos"),
+        ("theseus", "Theseus"),
+        ("managarm", "Managarm"),
+        ("osv", "OSv"),
+        ("rcore", "rCore"),
+        ("mini-os", "Mini-OS"),
+        ("grub", "GRUB"),
         ("netbsd", "NetBSD"),
         ("openbsd", "OpenBSD"),
         ("xnu", "XNU"),
@@ -43,7 +63,7 @@ fn kernel_name(family: &str) -> Option<String> {
         ("esp-idf", "ESP-IDF"),
         ("nuttx", "NuttX"),
     ];
-    if matches!(family, "generic" | "go" | "firmware") {
+    if matches!(family, "generic" | "go") {
         return None;
     }
     Some(NAMES.iter().find(|(known, _)| *known == family).map_or(family, |(_, name)| name).to_owned())

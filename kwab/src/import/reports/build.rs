@@ -62,6 +62,10 @@ pub struct Builder {
     pub wants_message: bool,
     /// The task that the lines at hand speak of, when it is not that of the report.
     pub other: Option<ReportedTask>,
+    /// Whether a line told which kernel prints the report.
+    pub marked: bool,
+    /// Whether the frames before the next one are the way from a trap into the panic.
+    trapped: bool,
     /// The kind and title of the stack that comes next.
     next: Option<(StackKind, Option<String>)>,
     /// The stack that grows.
@@ -93,6 +97,7 @@ impl Builder {
         self.next = Some((kind, title));
         self.current = None;
         self.in_stack = true;
+        self.trapped = false;
     }
 
     /// `Call Trace:`: a stack of the kind that was announced, or of the failure.
@@ -103,6 +108,16 @@ impl Builder {
         }
         self.current = None;
         self.in_stack = true;
+    }
+
+    /// A line says where a trap interrupted the kernel: the frames behind it are the stack of the failure, those before
+    /// it the way into the panic. Only the innermost trap counts.
+    pub fn trapped(&mut self) {
+        let again = self.report.stacks.iter().any(|stack| stack.kind == StackKind::Repeated);
+        if self.has_crash_stack() && !again {
+            self.begin(StackKind::Crash, None);
+            self.trapped = true;
+        }
     }
 
     /// The kind of a stack without a title.
@@ -136,6 +151,10 @@ impl Builder {
                     StackKind::Crash | StackKind::Repeated => ReportedTask::default(),
                     _ => self.other.clone().unwrap_or_default(),
                 };
+                if std::mem::take(&mut self.trapped) {
+                    let before = self.report.stacks.iter_mut().filter(|stack| stack.kind == StackKind::Crash);
+                    before.for_each(|stack| stack.kind = StackKind::Repeated);
+                }
                 let ReportedTask { cpu, pid, comm } = who;
                 self.report.stacks.push(Stack { kind, title, cpu, pid, comm, frames: Vec::new() });
                 self.report.stacks.len() - 1

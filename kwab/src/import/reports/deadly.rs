@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::class::Class;
+use super::program;
 use super::words::has;
 
 /// Phrases that begin a deadly line, in lower case, and what they announce.
@@ -158,7 +159,9 @@ const HEALTHY: &[&str] = &[
     "ignored",
     " handled",
     "count:",
-    "stat",
+    "statistic",
+    "stats",
+    "status",
     "none",
     "usage:",
     "option",
@@ -168,7 +171,8 @@ const HEALTHY: &[&str] = &[
     "entry",
     "vector table",
     "tracing",
-    "rate",
+    " rate",
+    "ratelimit",
     "exceptions:",
     "delivered",
 ];
@@ -187,7 +191,12 @@ fn beginning_with(letter: u8) -> &'static [(&'static str, Class)] {
 
 /// Texts of which every deadly line holds one, in any case.
 pub(super) fn needles() -> impl Iterator<Item = &'static [u8]> {
-    DEADLY.iter().map(|(phrase, _)| phrase.as_bytes()).chain([&b"panic"[..]])
+    DEADLY.iter().map(|(phrase, _)| phrase.as_bytes()).chain([
+        &b"panic"[..],
+        b"hardfault",
+        b"data-abort",
+        b"prefetch-abort",
+    ])
 }
 
 /// Whether a line says that something deadly happened; what, and the line without decoration.
@@ -197,7 +206,7 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
         return None;
     }
     // `panic() at panic+0x43`: a frame of a debugger's backtrace.
-    if has(bare, b"() at ") {
+    if has(bare, b"() at ") || program::is_source(bare) {
         return None;
     }
     let shout = bare.starts_with(b"PANIC") && bare.len() == 5 || bare.eq_ignore_ascii_case(b"kernel panic");
@@ -214,6 +223,49 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
     let healthy = HEALTHY.iter().any(|word| lower.contains(word));
     (whole && !healthy).then_some((*class, bare))
+}
+
+/// Words that name a death wherever they stand in a line, in their own case, and what they announce.
+const ANYWHERE: &[(&str, Class)] = &[
+    ("PANIC", Class::Panic),
+    ("panic:", Class::Panic),
+    ("kernel panic", Class::Panic),
+    ("Kernel panic", Class::Panic),
+    ("HardFault", Class::Exception),
+    ("hardfault", Class::Exception),
+    ("data-abort", Class::Exception),
+    ("data abort", Class::Exception),
+    ("prefetch-abort", Class::Exception),
+];
+
+/// Bytes of a line in which a word of [`ANYWHERE`] counts; longer lines are prose.
+const LONGEST_MENTION: usize = 160;
+
+/// Whether a line names a death in its middle: worth a report only when what a kernel prints in one follows.
+pub(super) fn mentions(line: &[u8]) -> Option<Class> {
+    if line.len() > LONGEST_MENTION || program::is_source(line) || program::is_of_program(line) {
+        return None;
+    }
+    let is_word = |at: usize, word: &str| {
+        let before = at.checked_sub(1).and_then(|at| line.get(at));
+        let after = line.get(at + word.len());
+        let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=');
+        !before.is_some_and(joins) && (word.ends_with(':') || !after.is_some_and(joins))
+    };
+    let found = ANYWHERE
+        .iter()
+        .find(|(word, _)| memchr::memmem::find(line, word.as_bytes()).is_some_and(|at| is_word(at, word)));
+    let (_, class) = found?;
+    let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
+    (!HEALTHY.iter().any(|word| lower.contains(word))).then_some(*class)
+}
+
+/// Whether a deadly line is nothing but a title in the letters of a sentence, as prose has above a paragraph.
+pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
+    let plain = line.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-'));
+    // A kernel that says no more than the others does so of these.
+    let prose = matches!(class, Class::PageFault | Class::GeneralProtection);
+    prose && plain && line.iter().any(u8::is_ascii_lowercase)
 }
 
 /// Whether the words behind `panic:` speak of a setting rather than of a failure.
@@ -306,6 +358,9 @@ mod tests {
             "pvpanic device found",
             "FAULT_INJECTION forcing a failure",
             "general protection enabled",
+            // Shapes: a line of C source, a frame of Go's traceback
+            "panic(\"Fatal demo\");",
+            "panic(0xadc740, 0x104f450)",
             "page faults: 12",
         ] {
             assert!(deadly(line.as_bytes()).is_none(), "{line}");

@@ -14,6 +14,29 @@ pub struct Fault {
     pub access: Option<AccessKind>,
 }
 
+/// The first fault that a Cortex-M processor notes in its configurable fault status register (Armv7-M ARM, section
+/// B3.2.15); `None` when no bit is set that says one.
+pub fn cortex_m(cfsr: u64) -> Option<&'static str> {
+    const BITS: &[(u32, &str)] = &[
+        (0, "instruction access violation"),
+        (1, "data access violation"),
+        (3, "access violation while returning from an exception"),
+        (4, "access violation while entering an exception"),
+        (8, "instruction bus error"),
+        (9, "precise data bus error"),
+        (10, "imprecise data bus error"),
+        (11, "bus error while returning from an exception"),
+        (12, "bus error while entering an exception"),
+        (16, "undefined instruction"),
+        (17, "invalid execution state"),
+        (18, "invalid return from an exception"),
+        (19, "no coprocessor"),
+        (24, "unaligned access"),
+        (25, "division by zero"),
+    ];
+    BITS.iter().find(|(bit, _)| cfsr >> bit & 1 == 1).map(|(_, text)| *text)
+}
+
 /// The exception syndrome of arm64.
 pub fn esr(value: u64) -> Fault {
     let class = value >> 26 & 0x3f;

@@ -1,6 +1,7 @@
 //! The shapes that every small kernel prints: Rust's panic message, backtraces, and lists of addresses.
 
 use super::build::{Builder, Took};
+use super::class::Class;
 use super::deadly::deadly;
 use super::registers::Line;
 use super::report::Frame;
@@ -25,6 +26,45 @@ pub fn message(builder: &mut Builder, line: &[u8], given: bool) {
 /// Bytes of a message that are kept: a debug print of a whole context is as long as it likes.
 const LONGEST_MESSAGE: usize = 300;
 
+/// Bytes of a message from which on a printed structure in it is left out of the headline.
+const LONG_MESSAGE: usize = 100;
+
+/// Makes a headline of the message: without a quoted end of line and what follows, and without a printed structure. The
+/// whole message stays as a remark, and the trap that it may tell of is read.
+pub fn shorten(builder: &mut Builder) {
+    let whole = builder.report.message.clone();
+    trap_in(builder, whole.as_bytes());
+    let first = whole.split("\\n").next().unwrap_or_default();
+    let structure = first.find(" {").filter(|at| *at > 0 && (first.len() > LONG_MESSAGE || first.ends_with('{')));
+    let mut shown = structure.map_or(first, |at| &first[..at]).trim();
+    for quote in ['\'', '"'] {
+        // A message in quotes that the line, or the cut above, ends within.
+        let lone = shown.starts_with(quote) && shown.matches(quote).count() == 1;
+        shown = if lone { shown.trim_start_matches(quote) } else { shown };
+    }
+    if shown != whole && !shown.is_empty() {
+        builder.report.message = shown.to_string();
+        builder.note(whole);
+    }
+}
+
+/// Takes the trap registers of RISC-V that stand inside a message: `mcause: 0x5, mtval: 0x10`, `scause=0xd`.
+fn trap_in(builder: &mut Builder, message: &[u8]) {
+    let value = |names: &[&str]| {
+        let marks = names.iter().flat_map(|name| [format!("{name}: "), format!("{name}=")]);
+        marks.into_iter().find_map(|mark| super::words::hex_after(message, mark.as_bytes()))
+    };
+    let Some(cause) = value(&["scause", "mcause"]) else { return };
+    let report = &mut builder.report;
+    report.error_code = report.error_code.or(Some(cause));
+    report.error_text.get_or_insert(super::decode::scause(cause).text);
+    report.fault_address = report.fault_address.or_else(|| value(&["stval", "mtval"]));
+    report.ip = report.ip.or_else(|| value(&["sepc", "mepc"]));
+    if report.class == Class::Panic {
+        report.class = Class::Exception;
+    }
+}
+
 /// Takes the line behind `panicked at src/x.rs:1:2:` as the message.
 pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
     builder.wants_message = false;
@@ -40,8 +80,10 @@ pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
         return true;
     }
     let message = text(&line[..line.len().min(LONGEST_MESSAGE)]);
-    builder.say("message", message.clone());
     builder.report.message = message;
+    shorten(builder);
+    let shown = builder.report.message.clone();
+    builder.say("message", shown);
     true
 }
 
@@ -108,7 +150,10 @@ fn numbered(line: &[u8]) -> Option<Frame> {
     }
     let end = rest.iter().position(|byte| !is_symbol_byte(*byte)).unwrap_or(rest.len());
     let name = &rest[..end];
+    // `cc  int 3`: the bytes of an instruction behind its address.
+    let is_code = !index && name.len() % 2 == 0 && name.len() <= 16 && name.iter().all(u8::is_ascii_hexdigit);
     let sound = name.len() >= 2
+        && !is_code
         && !name[0].is_ascii_digit()
         && name.iter().any(u8::is_ascii_alphabetic)
         && !name.ends_with(b":");

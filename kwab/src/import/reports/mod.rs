@@ -25,10 +25,12 @@ pub mod linux;
 mod merge;
 pub mod needle;
 pub mod prefix;
+mod program;
 pub mod registers;
 pub mod report;
 pub mod table;
 pub mod template;
+mod transport;
 pub mod words;
 
 #[cfg(test)]
@@ -42,6 +44,7 @@ use dialect::Dialects;
 use merge::{later_stage, merge};
 use prefix::{Caller, Stripped, Stripper};
 pub use report::{LogPosition, Report};
+use template::Captures;
 
 /// Reports that are read at the same time.
 pub const MOST_OPEN: usize = 8;
@@ -86,6 +89,8 @@ struct Open {
     reader: Reader,
     /// Opened by a task line alone: worth a report only with a stack.
     orphan: bool,
+    /// Whether a line of it told that a program printed it.
+    of_program: bool,
     /// Opened by a line that programs print too: worth a report only with a kernel's evidence behind it.
     weak: bool,
 }
@@ -109,8 +114,10 @@ impl Open {
     fn has_evidence(&self) -> bool {
         let report = &self.builder.report;
         let frames: usize = report.stacks.iter().map(|stack| stack.frames.len()).sum();
-        let says = report.cpu.is_some() || report.source.is_some() || !report.registers.is_empty();
-        says || frames >= WEAK_FRAMES
+        // `At 0x203` in prose reads as one register.
+        let registers: usize = report.registers.iter().map(|set| set.registers.len()).sum();
+        let says = report.cpu.is_some() || report.source.is_some() || registers > 1;
+        says || self.builder.marked || frames >= WEAK_FRAMES
     }
 
     /// Whether the Go runtime of a program printed it: the traceback of a kernel in Go has the kernel's packages.
@@ -236,6 +243,7 @@ impl Recogniser {
             return Role::Console;
         }
         let at = self.stream(line.caller);
+        let at = self.without_mention(at, text, position);
         if is_cut(text) {
             self.cut = Some((position, line.caller));
         }
@@ -254,6 +262,26 @@ impl Recogniser {
         }
         let Some(at) = at.or_else(|| self.stalled()) else { return self.orphan(line, text, position) };
         self.learn(at, text, position)
+    }
+
+    /// The open report at `at`, unless it only is a line of prose that names a death and the line at hand opens a
+    /// report.
+    fn without_mention(&mut self, at: Option<usize>, text: &[u8], position: LogPosition) -> Option<usize> {
+        let Some(open) = at.and_then(|at| self.open.get(at)) else { return at };
+        if !(open.weak && open.is_bare()) {
+            return at;
+        }
+        let head = linux::find(text);
+        if head.as_ref().is_some_and(|head| is_text_of(&open.builder, head, position)) {
+            return at;
+        }
+        if head.is_none() && self.dialects.opens(self.dialects.unprefixed(text).0).is_none() {
+            return at;
+        }
+        let number = self.open.remove(at?).builder.report.number;
+        // Its number is free when it was the last.
+        self.number -= u32::from(number == self.number);
+        None
     }
 
     /// The open report of a stream.
@@ -318,6 +346,7 @@ impl Recogniser {
         let (rest, _) = self.dialects.unprefixed(text);
         let open = self.open.get_mut(at)?;
         let Reader::Row(row) = &mut open.reader else { return None };
+        open.of_program |= program::is_of_program(rest);
         match dialect::read::learn(&self.dialects, row, &mut open.builder, rest, position) {
             Took::No => None,
             took => Some(self.took(at, took, position)),
@@ -367,23 +396,19 @@ impl Recogniser {
             builder.note(said.message);
         }
         let class = builder.report.class;
-        self.push(Open { builder, reader: Reader::Linux, orphan: false, weak: false });
+        self.push(Open { builder, reader: Reader::Linux, orphan: false, of_program: false, weak: false });
         Some(Role::Opens(class))
     }
 
     /// A line that opens a report of another kernel, or is a later stage of the one that is open.
     fn dialect_head(&mut self, at: Option<usize>, line: &Stripped<'_>, position: LogPosition) -> Option<Role> {
         let (text, said) = self.dialects.unprefixed(line.text.trim_ascii());
+        if program::is_of_program(text) {
+            return None;
+        }
         let before = at.and_then(|at| self.open.get(at));
         let inside_linux = before.is_some_and(|open| open.reader == Reader::Linux && !open.builder.ended);
-        let (opening, captures) = match self.dialects.opens(text) {
-            Some((_, captures)) if captures.get("message").is_some_and(deadly::is_healthy) => return None,
-            Some((opening, captures)) => (opening.clone(), Some(captures)),
-            None => {
-                let (class, _) = deadly::deadly(text).filter(|(class, _)| !self.linux || *class == Class::Panic)?;
-                (dialect::Opening { row: usize::MAX, class, title: "{message}".into(), stage: true, weak: false }, None)
-            }
-        };
+        let (opening, captures) = opening(&self.dialects, text, before.is_some(), self.linux)?;
         if inside_linux {
             return None;
         }
@@ -413,7 +438,13 @@ impl Recogniser {
         let row = if opening.row == usize::MAX { self.dialects.generic() } else { opening.row };
         drop(captures);
         self.begin(&mut builder, line, at, position);
-        self.push(Open { builder, reader: Reader::Row(row), orphan: false, weak: opening.weak });
+        self.push(Open {
+            builder,
+            reader: Reader::Row(row),
+            orphan: false,
+            of_program: opening.program,
+            weak: opening.weak,
+        });
         Some(if opening.weak { Role::Console } else { Role::Opens(opening.class) })
     }
 
@@ -424,7 +455,7 @@ impl Recogniser {
             builder.report.message = words::text(text);
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
-            self.push(Open { builder, reader: Reader::Linux, orphan: true, weak: false });
+            self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });
         }
         Role::Console
     }
@@ -462,7 +493,7 @@ impl Recogniser {
             return;
         }
         let located = open.builder.report.location.is_some();
-        let of_program = open.is_of_go_program();
+        let of_program = open.of_program || open.is_of_go_program();
         let mut builder = open.builder;
         if builder.report.number <= self.given {
             // Its stack came after a later report was given out.
@@ -475,6 +506,7 @@ impl Recogniser {
         }
         if let Reader::Row(row) = open.reader {
             self.skip_own(&mut builder, row);
+            dialect::read::refine(&mut builder);
         }
         let mut report = builder.finish();
         report.of_program = of_program;
@@ -506,6 +538,27 @@ impl Recogniser {
     }
 }
 
+/// What a line that opens a report of another kernel says, by a row or by deadly words; `is_open` says that its stream
+/// has a report already, `linux` that the log is one of Linux.
+fn opening<'t, 'l>(
+    dialects: &'t Dialects,
+    text: &'l [u8],
+    is_open: bool,
+    linux: bool,
+) -> Option<(dialect::Opening, Option<Captures<'t, 'l>>)> {
+    if let Some((opening, captures)) = dialects.opens(text) {
+        let healthy = captures.get("message").is_some_and(deadly::is_healthy);
+        return (!healthy).then(|| (opening.clone(), Some(captures)));
+    }
+    let said = deadly::deadly(text).map(|(class, bare)| (class, bare == text && deadly::is_title(class, bare)));
+    // A report that is open reads such a line as one of its own.
+    let mentioned = || deadly::mentions(text).filter(|_| !is_open && !linux);
+    let said = said.or_else(|| mentioned().map(|class| (class, true)));
+    let (class, weak) = said.filter(|(class, _)| !linux || *class == Class::Panic)?;
+    let title = "{message}".into();
+    Some((dialect::Opening { row: usize::MAX, class, title, stage: true, program: false, weak }, None))
+}
+
 /// Whether what is open is only the text that a warning prints between the cut mark and its first line.
 fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, position: LogPosition) -> bool {
     let report = &builder.report;
@@ -515,6 +568,11 @@ fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, position: LogPosi
         && behind_the_mark
         && !builder.has_stack()
         && report.registers.is_empty()
+}
+
+/// Whether a line is one that a program prints, or source text.
+pub(super) fn is_foreign(line: &[u8]) -> bool {
+    program::is_of_program(line) || program::is_source(line)
 }
 
 /// A line of signs by which reports begin.

@@ -3,6 +3,7 @@
 //! Transports nest (a CI stamp before a syslog head before a kernel time stamp), so the known forms are taken off one
 //! after another, at most `ROUNDS` times, until none fits. What is left is what the kernel printed.
 
+use super::transport;
 use super::words::{dec, has};
 
 /// Bytes before a time stamp that may be a supervisor's label, and bytes of the stamp.
@@ -87,7 +88,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         Some(b'(') => android(trimmed).or_else(|| dated(trimmed)),
         _ => None,
     };
-    found.or_else(|| before_stamp(trimmed)).unwrap_or(text)
+    found.or_else(|| before_stamp(trimmed)).or_else(|| transport::other(trimmed)).unwrap_or(text)
 }
 
 /// What a supervisor writes before a line, one or two words: `guest-3 [   12.345678] text`, `[node/uart0] [ 12.345] `.
@@ -216,6 +217,7 @@ fn stamp(text: &[u8]) -> Option<&[u8]> {
         return of_kernel(columns);
     }
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    let rest = transport::of_terminal(rest);
     Some(host(rest).unwrap_or(rest))
 }
 
@@ -407,6 +409,14 @@ mod tests {
             "[383411] BUG: bad",
             "[0000a3f8] <3>BUG: bad",
             "12.345678] BUG: bad",
+            "\u{241b}[1;31mBUG: bad",
+            "login: BUG: bad",
+            "box login: BUG: bad",
+            "2024-11-06 12:13:14,567 - INFO # BUG: bad",
+            "2024-11-06 12:13:14,567 # BUG: bad",
+            "INFO - ERROR - BUG: bad",
+            "2024-11-06T12:13:14+00:00 box unix: [ID 100000 kern.notice] #012#015BUG: bad",
+            "E#1      @rack/board  console output: BUG: bad",
             "2024-11-06T12:13:14\tNotice\tkernel\tBUG: bad\t",
             "08-03 17:15:47.235     0     0 E         : BUG: bad",
             "May 25 07:29:42 box 0,16627,40311380557,-,caller=C0;BUG: bad",

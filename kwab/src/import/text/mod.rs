@@ -9,6 +9,8 @@ pub mod linux;
 
 use std::sync::LazyLock;
 
+use super::reports;
+
 pub use crate::text::console::{Location, clean, location};
 pub(crate) use crate::text::console::{Parsed, decimal, hex, signed, spaces};
 use memchr::memmem::Finder;
@@ -39,7 +41,7 @@ pub fn announces_death(text: &[u8]) -> bool {
     static SIGNS: LazyLock<[Finder<'static>; 6]> =
         LazyLock::new(|| [&b"anic"[..], b"ANIC", b"atal ", b"nhandled ", b"editation", b"iple fault"].map(Finder::new));
     // Most lines have none of them, and are not copied.
-    if text.len() > 4096 || text.starts_with(b"thread '") || SIGNS.iter().all(|sign| sign.find(text).is_none()) {
+    if text.len() > 4096 || reports::is_foreign(text) || SIGNS.iter().all(|sign| sign.find(text).is_none()) {
         return false;
     }
     let lower = text.to_ascii_lowercase();

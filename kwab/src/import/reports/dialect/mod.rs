@@ -28,8 +28,12 @@
 //! `symbol`, `offset`, `size`, `module`; any other name may be used in the title. Classes are the names in
 //! [`super::class`]. Registers that have the names of a known architecture need not be listed.
 //!
+//! A line that opens a report may say `stage` (it counts inside another report too), `weak` (programs print such lines
+//! as well: what only a kernel prints must follow) and `program` (a program failed, the kernel goes on).
+//!
 //! A first line that several kernels share (`panic: …`) belongs to the row `generic`; the first line that fits the
-//! `marks` of another row makes the report one of that row.
+//! `marks` of another row makes the report one of that row. A row with `variant_of` only has a name and marks: its
+//! kernel prints the reports of another row, which becomes one of the variant by a mark.
 
 pub mod read;
 
@@ -69,6 +73,8 @@ type Texts = Cow<'static, [Text]>;
 pub struct Row {
     /// Name of the kernel.
     pub name: Text,
+    /// The row that reads the reports of this kernel, when only its marks are its own.
+    pub variant_of: Text,
     /// What stands before every line (`(XEN) `), taken off first; its captures count.
     pub prefix: Texts,
     /// Lines that open a report.
@@ -101,6 +107,8 @@ pub struct Begin {
     pub title: Text,
     /// Whether the line counts also inside another report of this kernel, as a later stage of it.
     pub stage: bool,
+    /// Whether a program failed, and the kernel goes on.
+    pub program: bool,
     /// Whether programs print such lines too: a stack of two frames, registers, a processor or a position in the source
     /// must follow.
     pub weak: bool,
@@ -109,6 +117,7 @@ pub struct Begin {
 impl Row {
     const EMPTY: Self = Self {
         name: Text::Borrowed(""),
+        variant_of: Text::Borrowed(""),
         prefix: Texts::Borrowed(&[]),
         begins: Cow::Borrowed(&[]),
         lines: Texts::Borrowed(&[]),
@@ -162,6 +171,7 @@ impl Begin {
         class: Text::Borrowed(""),
         title: Text::Borrowed(""),
         stage: false,
+        program: false,
         weak: false,
     };
 
@@ -246,6 +256,11 @@ impl Dialect {
         body.find(line)
     }
 
+    /// Whether a report of `family` may turn out to be one of this row.
+    fn may_claim(&self, family: &str) -> bool {
+        family == "generic" || !self.row.variant_of.is_empty() && family == self.row.variant_of
+    }
+
     /// Whether the row names this register.
     fn has_register(&self, name: &str) -> bool {
         self.row.registers.iter().any(|known| known.eq_ignore_ascii_case(name))
@@ -263,6 +278,8 @@ pub struct Opening {
     pub title: Cow<'static, str>,
     /// Whether it is also a later stage.
     pub stage: bool,
+    /// Whether a program failed, and the kernel goes on.
+    pub program: bool,
     /// Whether it is worth a report only with evidence behind it.
     pub weak: bool,
 }
@@ -314,6 +331,11 @@ impl Dialects {
         self.tables().rows.get(number)
     }
 
+    /// How many kernels have a row; the one of what any kernel may print is not counted.
+    pub fn kernels(&self) -> usize {
+        self.given.len() + BUILTIN.len() - 1
+    }
+
     /// The number of the row `generic`.
     pub fn generic(&self) -> usize {
         self.tables().rows.iter().position(|row| row.name() == "generic").unwrap_or(usize::MAX)
@@ -330,6 +352,14 @@ impl Dialects {
             marks
         });
         marks.find(line).map(|(number, _)| *number)
+    }
+
+    /// The row that reads the reports of row `number`.
+    fn reader(&self, number: usize) -> usize {
+        let rows = &self.tables().rows;
+        let base = rows.get(number).map_or("", |dialect| dialect.row.variant_of.as_ref());
+        let reader = rows.iter().position(|dialect| !base.is_empty() && dialect.name() == base);
+        reader.unwrap_or(number)
     }
 
     /// Takes the prefix of any dialect off a line: the rest, and what the prefix says.
@@ -365,8 +395,8 @@ impl Tables {
             for begin in dialect.row.begins.iter() {
                 let Some(class) = begin.class() else { continue };
                 let title = if begin.title.is_empty() { "panic: {message}".into() } else { begin.title.clone() };
-                let Begin { stage, weak, .. } = *begin;
-                begins.add(begin.line.clone(), Opening { row: number, class, title, stage, weak });
+                let Begin { stage, program, weak, .. } = *begin;
+                begins.add(begin.line.clone(), Opening { row: number, class, title, stage, program, weak });
             }
         }
         Self { rows, begins, marks: OnceLock::new() }

@@ -2,6 +2,7 @@
 
 use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
+use super::super::decode;
 use super::super::frame;
 use super::super::generic;
 use super::super::registers;
@@ -21,6 +22,9 @@ pub fn open(
     let name = all.row(opening.row).map_or("generic", super::Dialect::name);
     let mut builder = Builder::new(name, opening.class, &opening.title, position);
     builder.report.message = captures.text("message").unwrap_or_else(|| text(line.trim_ascii()));
+    if captures.get("message").is_some() {
+        generic::shorten(&mut builder);
+    }
     said(&mut builder, captures);
     let given = captures.text("message").is_some_and(|message| message.trim_matches(':').len() > 1);
     generic::message(&mut builder, line, given);
@@ -37,6 +41,8 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
     who.comm = who
         .comm
         .map(|comm| comm.trim_matches(['"', '\'']).to_string())
+        // `swi4: clock (0)` in parentheses: the capture ended at the first of the two that close.
+        .map(|comm| if comm.contains('(') && !comm.contains(')') { comm + ")" } else { comm })
         .filter(|comm| !comm.is_empty() && comm != "unknown");
     if who != ReportedTask::default() {
         let report = &mut builder.report;
@@ -59,6 +65,7 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
     if let Some(function) = captures.text("function") {
         builder.head_function.get_or_insert(function);
     }
+    faults_said(builder, captures);
     for (name, value) in captures.iter() {
         let numeric = matches!(name, "cpu" | "pid" | "address" | "ip" | "sp" | "line" | "function" | "message");
         if !numeric {
@@ -67,9 +74,41 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
     }
 }
 
+/// Takes fault status registers, decoded, and the base name of an image.
+fn faults_said(builder: &mut Builder, captures: &Captures<'_, '_>) {
+    if let Some(syndrome) = captures.hex("esr") {
+        let told = decode::esr(syndrome).text;
+        builder.report.error_code = builder.report.error_code.or(Some(syndrome));
+        builder.say("error", told.clone());
+        builder.report.error_text.get_or_insert(told);
+    }
+    for (name, shift) in [("cfsr", 0), ("mmfsr", 0), ("bfsr", 8), ("ufsr", 16)] {
+        let told = captures.hex(name).and_then(|value| decode::cortex_m(value << shift));
+        if let Some(told) = told {
+            builder.say("fault", told);
+            builder.report.error_text.get_or_insert_with(|| told.to_string());
+        }
+    }
+    if let Some(image) = captures.text("image") {
+        let base = image.rsplit(['\\', '/']).next().unwrap_or(&image);
+        builder.say("image", base);
+    }
+    // The instruction that a trap interrupted; what stands above it in the stack is the way into the panic.
+    if let Some(interrupted) = captures.hex("interrupted") {
+        let in_kernel = interrupted >> 47 != 0 || (0xc000_0000..1 << 32).contains(&interrupted);
+        builder.report.ip = builder.report.ip.or(Some(interrupted).filter(|_| in_kernel));
+        if builder.report.class.is_trap() && in_kernel {
+            builder.trapped();
+        }
+    }
+}
+
 /// The frame that the captures of a line hold.
 fn frame_of(captures: &Captures<'_, '_>) -> Frame {
-    let symbol = captures.text("symbol").map(|name| {
+    // A frame without a symbol may show its address where the name would stand.
+    let is_address = |name: &[u8]| name.len() >= 8 && hex_all(name).is_some();
+    let bare = captures.get("symbol").filter(|name| is_address(name)).and_then(hex_all);
+    let symbol = captures.text("symbol").filter(|_| bare.is_none()).map(|name| {
         let name = name.trim_matches('"');
         // The parameters of a C++ function stay whole; an empty pair of brackets behind a name goes.
         if name.contains('(') && name.ends_with(')') && !name.ends_with("()") {
@@ -80,8 +119,10 @@ fn frame_of(captures: &Captures<'_, '_>) -> Frame {
         .to_string()
     });
     Frame {
-        address: captures.hex("address"),
+        address: captures.hex("address").or(bare),
+        // `???`: the kernel knows no name.
         symbol: symbol
+            .filter(|name| name.bytes().any(|byte| byte != b'?'))
             .filter(|name| !name.is_empty() && hex_all(name.as_bytes()).is_none_or(|_| !name.starts_with("0x"))),
         offset: captures.hex("offset"),
         size: captures.hex("size"),
@@ -97,22 +138,16 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
     if trimmed.is_empty() {
         return Took::Yes;
     }
+    let marked = marked(all, row, builder, trimmed);
     if let Some(dialect) = all.row(*row)
         && let Some((what, captures)) = dialect.learn(trimmed)
     {
         return apply(*what, builder, &captures, trimmed, position);
     }
-    if builder.report.family == "generic"
-        && let Some(number) = all.marked(trimmed)
-        && let Some(dialect) = all.row(number)
-    {
-        *row = number;
-        builder.report.family = dialect.name().into();
-        if let Some((what, captures)) = dialect.learn(trimmed) {
-            return apply(*what, builder, &captures, trimmed, position);
-        }
+    if marked {
         return Took::Yes;
     }
+
     // A report of which nothing is known yet, such as a backtrace before its panic, waits for the line that says more.
     if builder.report.class == Class::Unknown && all.opens(trimmed).is_some_and(|(opening, _)| opening.stage) {
         return Took::No;
@@ -137,6 +172,56 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         return Took::Yes;
     }
     generic::detail(builder, trimmed)
+}
+
+/// Whether the line shows which kernel the report is of; the row that reads it may change.
+fn marked(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]) -> bool {
+    let Some(number) = all.marked(line) else { return false };
+    let Some(dialect) = all.row(number).filter(|dialect| dialect.may_claim(&builder.report.family)) else {
+        return false;
+    };
+    // What the row at hand reads is no mark of another kernel.
+    let reader = all.reader(number);
+    if reader == number && all.row(*row).is_some_and(|own| own.learn(line).is_some()) {
+        return false;
+    }
+    *row = reader;
+    builder.report.family = dialect.name().into();
+    builder.marked = true;
+    true
+}
+
+/// Names the exception that the words of a panic tell of: it is none that the kernel raised on purpose.
+pub fn refine(builder: &mut Builder) {
+    const EXCEPTIONS: &[(&str, Class)] = &[
+        ("general protection", Class::GeneralProtection),
+        ("double fault", Class::DoubleFault),
+        ("page fault", Class::PageFault),
+        ("hardfault", Class::Exception),
+        ("hard fault", Class::Exception),
+        ("kernel fault", Class::Exception),
+        ("cpu fault", Class::Exception),
+        ("usage fault", Class::Exception),
+        ("bus fault", Class::Exception),
+        ("data abort", Class::Exception),
+        ("unexpected trap", Class::Exception),
+        ("unhandled trap", Class::Exception),
+        ("unexpected exception", Class::Exception),
+        ("failed assertion", Class::Assertion),
+    ];
+    let report = &mut builder.report;
+    let message = format!("{} {}", report.message, builder.title).to_lowercase();
+    let kind = builder.values.iter().find(|(name, _)| name == "kind").map(|(_, kind)| kind.to_lowercase());
+    let told = |words: &str| message.contains(words) || kind.as_ref().is_some_and(|kind| kind.contains(words));
+    if matches!(report.class, Class::Panic | Class::Exception)
+        && let Some((_, class)) = EXCEPTIONS.iter().find(|(words, _)| told(words))
+    {
+        report.class = *class;
+    }
+    if report.class == Class::GeneralProtection {
+        // CR2 holds the address of an older page fault.
+        report.fault_address = None;
+    }
 }
 
 fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], position: LogPosition) -> Took {
@@ -191,11 +276,11 @@ fn registers_said(builder: &mut Builder, found: &registers::Line) {
     }
     if let Some(cause) = value(&["scause", "mcause"]) {
         builder.report.error_code = builder.report.error_code.or(Some(cause));
-        builder.report.error_text.get_or_insert(super::super::decode::scause(cause).text);
+        builder.report.error_text.get_or_insert(decode::scause(cause).text);
     }
     if let Some(syndrome) = value(&["ESR", "ESR_EL1"]) {
         builder.report.error_code = builder.report.error_code.or(Some(syndrome));
-        builder.report.error_text.get_or_insert(super::super::decode::esr(syndrome).text);
+        builder.report.error_text.get_or_insert(decode::esr(syndrome).text);
     }
 }
 

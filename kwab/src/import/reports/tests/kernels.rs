@@ -1,0 +1,199 @@
+//! Reports of embedded, research and older kernels and of firmware, and what looks like them and is none.
+
+use super::super::class::Class;
+use super::{only, reports};
+
+/// Family, class, function and address of the only report of a log.
+fn facts(log: &str) -> (String, Class, Option<String>, Option<u64>) {
+    let report = only(log);
+    (report.family, report.class, report.function, report.fault_address)
+}
+
+fn known(family: &str, class: Class, function: &str, address: u64) -> (String, Class, Option<String>, Option<u64>) {
+    (family.into(), class, Some(function).filter(|name| !name.is_empty()).map(Into::into), Some(address))
+}
+
+/// Shapes: RIOT core/lib/panic.c under pyterm; Mbed OS mbed_fault_handler.c; RT-Thread cpuport.c; Zephyr in a runner
+#[test]
+fn kernels_of_microcontrollers_say_the_fault() {
+    let riot = only("2019-11-07 13:18:11,992 # *** RIOT kernel panic:\n2019-11-07 13:18:11,993 # FAILED ASSERTION.\n");
+    assert_eq!((riot.family.as_str(), riot.class), ("riot", Class::Assertion));
+    let riot = only(
+        "2016-02-04 11:13:06,836 - INFO # Context before hardfault:\n\
+         2016-02-04 11:13:06,838 - INFO #    r0: 0x2000015c\n2016-02-04 11:13:06,839 - INFO #    pc: 0x08001234\n",
+    );
+    assert_eq!((riot.family.as_str(), riot.class, riot.ip), ("riot", Class::Exception, Some(0x0800_1234)));
+    let mbed = only(
+        "++ MbedOS Fault Handler ++\n\nFaultType: HardFault\n\nContext:\nR0   : 00000001\nR1   : 0000030A\n\
+         PC   : 00001874\nHFSR : 40000000\nMMFSR: 00000000\nBFSR : 00000000\nUFSR : 00000100\nMode : Thread\n",
+    );
+    assert_eq!((mbed.headline.as_str(), mbed.ip), ("HardFault: unaligned access", Some(0x1874)));
+    let thread = only(" pc: 0x0002c580\nhard fault on handler\nusage fault:\nSCB_CFSR_UFSR:0x02 INVSTATE \n");
+    assert_eq!(thread.headline, "hard fault in an interrupt handler: invalid execution state");
+    let zephyr = only(
+        "E#1      @rack/board  console output: ***** MPU FAULT *****\n\
+         E#1      @rack/board  console output: Faulting instruction address = 0xa0000000\n",
+    );
+    assert_eq!((zephyr.family.as_str(), zephyr.ip), ("zephyr", Some(0xa000_0000)));
+}
+
+/// Shapes: OP-TEE core/arch/arm/kernel/abort.c and core/kernel/panic.c; EDK2 CpuExceptionHandlerLib; GRUB kern/mm.c
+#[test]
+fn firmware_names_the_function_and_the_image() {
+    let tee = "E/TC:0 0 Core data-abort at address 0x6ee66004 (translation fault)\n\
+               E/TC:0 0  cpu #0          cpsr 0x000001b3\nE/TC:0 0 Call stack:\n\
+               E/TC:0 0  0x6ee2152e demo_entry at os/core/demo.c:209\n\
+               E/TC:0 0 Panic 'unhandled pageable abort' at core/abort.c:553 <abort_handler>\nE/TC:0 0 Call stack:\n\
+               E/TC:0 0  0x6edcec2d print_kernel_stack at os/core/unwind.c:109\n";
+    assert_eq!(facts(tee), known("op-tee", Class::PageFault, "demo_entry", 0x6ee6_6004));
+    let old = "core data-abort at address 0x0\n fsr 0x00000805  ttbr0 0x0537006a  ttbr1 0x0537006a\n\
+               PANIC: demo_handle_fault core/arch/arm/mm/demo.c:654\n";
+    assert_eq!(facts(old).3, Some(0));
+    let edk2 = only(
+        "!!!! IA32 Exception Type - 0D(#GP - General Protection)  CPU Apic ID - 00000001 !!!!\n\
+         EIP  - 76799950, CS  - 00000010, EFLAGS - 00010012\n\
+         !!!! Find image based on IP(0x76799950) k:\\demo\\IA32\\DemoPei.pdb (ImageBase=0000000076795180) !!!!\n",
+    );
+    assert!(edk2.headline.ends_with("in DemoPei.pdb"), "{}", edk2.headline);
+    assert_eq!(only("ASSERT /src/Demo/Demo.c(1478): Index != 0\n").source, Some(("/src/Demo/Demo.c".into(), 1478)));
+    assert_eq!(only("alloc magic is broken at 0x74ec9880: 74dee140\n").family, "grub");
+}
+
+/// Shapes: Nanos src/x86_64/interrupt.c; Theseus exceptions_full; OSv core/mmu.cc; Mini-OS arch/x86/traps.c;
+/// IRIX' console; HelenOS debug/panic.c; managarm in gdb; kernels that follow "OS in 1,000 Lines"
+#[test]
+fn the_address_in_the_words_of_a_message_is_taken() {
+    let nanos = "cpu 0000000000000000, state kernel, vector 000000000000000e\n\
+                 \x20interrupt: 000000000000000e (Page fault)\n   address: ffffffff801242f7\n\
+                 \x20 rip: ffffffff8003593a\t(demo_config + 00000000000000aa/00000000000003f7)\n";
+    assert_eq!(facts(nanos), known("nanos", Class::PageFault, "demo_config", 0xffff_ffff_8012_42f7));
+    let theseus = "EXCEPTION: PAGE FAULT while accessing 0x8\nerror code: CAUSED_BY_WRITE\nExceptionStackFrame {\n\
+                   \x20   instruction_pointer: 0xffffffff80108a01,\n";
+    assert_eq!(facts(theseus), known("theseus", Class::PageFault, "", 8));
+    let osv = "page fault outside application, addr: 0x0000000000000000\n[backtrace]\n\
+               0x000000000032ad3b <mmu::vm_fault(unsigned long, exception_frame*)+171>\n\
+               0x00000000002392b8 <demo_receive+2664>\n";
+    assert_eq!(facts(osv), known("osv", Class::PageFault, "demo_receive", 0));
+    let mini =
+        "Page fault at linear address 28, rip fcca1, regs 00000000002af988, sp 2afa30, our_sp 00000000002af950\n";
+    assert_eq!(facts(mini), known("mini-os", Class::PageFault, "", 0x28));
+    let irix = "PANIC: KERNEL FAULT\nEXC code:128, `Software detected SEGV '\nBad addr: 0x10, cause: 0x10000008\n";
+    assert_eq!(facts(irix).3, Some(0x10));
+    let helenos = "Kernel panic in demo_handler() at arch/demo.c:236: Interruption: 0x5300.\n";
+    assert_eq!((facts(helenos).0.as_str(), facts(helenos).2.as_deref()), ("helenos", Some("demo_handler")));
+    let thousand = "PANIC: kernel.c:323: unexpected trap scause=0000000f, stval=80214d44, sepc=0100002a\n";
+    assert_eq!(facts(thousand).3, Some(0x8021_4d44));
+    let oak = "ERROR: KERNEL PANIC: PAGE FAULT\nERROR: Instruction pointer: 0xffffffff8057c091\\n\n\
+               ERROR: Faulting virtual address: 0x00000000d0810014\\n\n";
+    assert_eq!(facts(oak), known("generic", Class::PageFault, "", 0xd081_0014));
+    let inside = only("panicked at src/trap.rs:2:1:\nUnexpected trap: Context { a0: 1, mcause: 0x5, mtval: 0x10 }\n");
+    assert_eq!((inside.class, inside.fault_address), (Class::Exception, Some(0x10)));
+}
+
+/// Shapes: sys/amd64/amd64/db_trace.c of FreeBSD: how a kernel thread's stack ends, and where a trap came in between
+#[test]
+fn the_trap_lines_of_a_freebsd_stack_are_told_apart() {
+    let end = only(
+        "panic: VERIFY(demo == 0) failed\ncpuid = 4\nKDB: stack backtrace:\n\
+         demo_write() at demo_write+0x1b4/frame 0xfffffe00a69d7090\n\
+         fork_trampoline() at fork_trampoline+0xe/frame 0xfffffe00a69d7f30\n\
+         --- trap 0, rip = 0, rsp = 0, rbp = 0 ---\n",
+    );
+    assert_eq!((end.ip, end.error_code, end.function.as_deref()), (None, None, Some("demo_write")));
+    let inside = only(
+        "Fatal trap 12: page fault while in kernel mode\nfault virtual address\t= 0x8\nKDB: stack backtrace:\n\
+         demo_console() at demo_console+0x4/frame 0xfffffe034def4200\n\
+         vpanic() at vpanic+0x10a/frame 0xfffffe034def4250\n\
+         --- trap 0xc, rip = 0xffffffff80ab383f, rsp = 0xfffffe034def45f0, rbp = 0xfffffe034def4670 ---\n\
+         demo_check() at demo_check+0x24f/frame 0xfffffe034def4670\n",
+    );
+    assert_eq!(inside.function.as_deref(), Some("demo_check"));
+    let task =
+        only("Fatal trap 9: general protection fault while in kernel mode\ncurrent process = 12 (swi4: demo (0))\n");
+    assert_eq!(task.comm.as_deref(), Some("swi4: demo (0)"));
+}
+
+/// Shapes: DragonFly's trap.c; OpenBSD's trap.c; ReactOS' kdb; other systems that greet as Haiku does
+#[test]
+fn kernels_that_print_alike_are_told_apart() {
+    assert_eq!(only("Fatal double fault\nrip = 0xffffffff806564d4\ncpuid = 1; lapic id = 1\n").family, "dragonfly");
+    let openbsd = only(
+        "uvm_fault(0xfffffd806bee0b58, 0x0, 0, 1) -> e\nfatal page fault in supervisor mode\n\
+         trap type 6 code 0 rip ffffffff8152ac20 cs 8 rflags 10207 cr2 0\nStarting stack trace...\n\
+         kerntrap(ffff80003c424e30) at kerntrap+0x29b\ndemo_stop(ffff8000013fd000) at demo_stop+0xf0\n",
+    );
+    assert_eq!((openbsd.family.as_str(), openbsd.function.as_deref()), ("openbsd", Some("demo_stop")));
+    let reactos =
+        only("*** Assertion failed: demo == FALSE\nkdb:> bt\nFrames:\n<NTOSKRNL.EXE:125a40 (demo.c:13 (KiDemo))>\n");
+    assert_eq!((reactos.family.as_str(), reactos.function.as_deref()), ("reactos", Some("KiDemo")));
+    let haiku = only(
+        "PANIC: demo: no redistributor\nWelcome to Kernel Debugging Land...\nThread 0 \"\" running on CPU 12\n\
+         \x203 ffff0000024f1e30 (+ 176) ffff0000000dbbcc   <kernel_arm64> panic() + 0x8c\n\
+         \x204 ffff0000024f1f50 (+ 288) ffff000000182cec   <kernel_arm64> Demo::_Current() + 0x8c\n",
+    );
+    assert_eq!((haiku.family.as_str(), haiku.cpu), ("haiku", Some(12)));
+    assert_eq!(haiku.function.as_deref(), Some("Demo::_Current"));
+    assert_eq!(only("PANIC:\nPage fault!\nWelcome to Kernel Debugging Land...\n").family, "generic");
+    let bsd = only("login: panic: demo_put: double put\nStopped at      db_enter+0xa:   popq    %rbp\n");
+    assert_eq!(bsd.family, "openbsd");
+}
+
+/// Shapes: osfmk/i386/trap.c; a kernel derived from xv6. CR2 means nothing for a general protection fault.
+#[test]
+fn a_stale_cr2_is_no_address_of_an_access() {
+    let xnu = only(
+        "panic(cpu 0 caller 0xffffff8007dd155a): Kernel trap at 0xffffff7f88881f3b, type 13=general protection, \
+         registers:\nCR0: 0x0000000080010033, CR2: 0x0000000100f1d000, CR3: 0x0000000015c35063\n\
+         Fault CR2: 0x0000000100f1d000, Error code: 0x0000000000000000, Fault CPU: 0x0, PL: 0\n",
+    );
+    assert_eq!((xnu.class, xnu.fault_address, xnu.ip), (Class::GeneralProtection, None, Some(0xffff_ff7f_8888_1f3b)));
+    let xv6 = only("kernel trap 13 err 0x0 cpu 0 cs 16 ss 24\n  cr2 ffffff00049f7070 cr3 00000000077e800a\n");
+    assert_eq!((xv6.class, xv6.fault_address), (Class::GeneralProtection, None));
+}
+
+/// Shapes: WinDbg's !analyze and its disassembly
+#[test]
+fn a_debugger_s_analysis_of_windows_names_the_code() {
+    let report = only(
+        "*        Bugcheck Analysis        *\nDEMO_EXCEPTION (3b)\nAn exception happened.\nPROCESS_NAME:  demo.exe\n",
+    );
+    assert_eq!((report.class, report.error_code), (Class::Bugcheck, Some(0x3b)));
+    assert_eq!((report.headline.as_str(), report.comm.as_deref()), ("bug check 3b DEMO_EXCEPTION", Some("demo.exe")));
+    let keys = only("KEY_VALUES_STRING: 1\n    Key  : Failure.Bucket\n    Value: 0x3B_C0000006_VRF_nt!DemoGetCell\n");
+    assert_eq!(keys.function.as_deref(), Some("DemoGetCell"));
+    let broken =
+        only("*** Fatal System Error: 0x00000139\nnt!DbgBreakPointWithStatus:\nfffff800`493e58c0 cc    int  3\n");
+    assert_eq!(broken.function, None);
+}
+
+/// Any kernel: a word for a death in the middle of a line counts when a stack or registers follow.
+#[test]
+fn a_death_of_an_unknown_kernel_is_one() {
+    let unknown = only("demo[3] hit HardFault in isr\npc: 0x08001234 lr: 0x08005678\n");
+    assert_eq!((unknown.family.as_str(), unknown.class, unknown.ip), ("generic", Class::Exception, Some(0x0800_1234)));
+    // Prose before the report of another kernel gives way to it.
+    let linux =
+        only("It ends with a machine check, not a kernel panic:\nWARNING: CPU: 1 PID: 7 at demo.c:12 demo+0x1/0x2\n");
+    assert_eq!((linux.family.as_str(), linux.number), ("linux", 1));
+    assert!(reports("the word HardFault in prose\nand nothing else\n").is_empty());
+}
+
+/// Shapes: std::panicking of Rust, Go's net/http, C source in a mail, a heading, seL4's faults of user threads
+#[test]
+fn words_of_programs_and_prose_are_no_crash() {
+    let kernels = |log: &str| reports(log).into_iter().filter(|report| !report.of_program).count();
+    for log in [
+        "thread 'main' panicked at src/demo.rs:60:30:\ncalled `Result::unwrap()` on an `Err` value: Demo\n\
+         note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+        "panicked at src/demo.rs:60:30:\nlost\nnote: run with `RUST_BACKTRACE=1` environment variable\n",
+        "2021/04/15 20:19:17 http: panic serving 192.0.2.1:80: demo\ngoroutine 3 [running]:\n\
+         panic(0xadc740, 0x104f450)\n\truntime/panic.go:971 +0x499\n",
+        "\tif (demo)\n\t\tpanic(\"Fatal exception in demo\");\n",
+        "Page Fault\n\nAt 0x203\n\nCan you be more explicit?\n",
+        "Caught cap fault in send phase at address 0\nwhile trying to handle:\n\
+         vm fault on data at address 0x46cde0 with status 0x92000007\n\
+         in thread 0xffffff806ffde400 \"Demo\" at address 0x45598c\n",
+    ] {
+        assert_eq!(kernels(log), 0, "{log}{:#?}", reports(log));
+    }
+}

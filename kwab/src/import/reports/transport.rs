@@ -1,0 +1,56 @@
+//! Transports of the consoles of other kernels: terminal programs, Solaris' syslog, test runners, a login prompt.
+
+use super::words::{after, dec, has};
+
+/// Bytes at the front of a line in which a transport is looked for.
+const REACH: usize = 128;
+
+/// Takes one such transport off the front of a line.
+pub(super) fn other(line: &[u8]) -> Option<&[u8]> {
+    let near = &line[..line.len().min(REACH)];
+    match line.first()? {
+        b'#' => line.strip_prefix(b"#012").or_else(|| line.strip_prefix(b"#015")),
+        b'\xe2' => visible_escape(line),
+        _ if has(near, b".notice] ") => solaris(line),
+        _ if has(near, b" console output: ") => after(line, b" console output: "),
+        _ => prompt(line).or_else(|| python(line)),
+    }
+}
+
+/// What a terminal program of RIOT writes behind its time stamp: `- INFO # text`, `# text`.
+pub(super) fn of_terminal(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"- INFO # ").or_else(|| line.strip_prefix(b"# ")).unwrap_or(line)
+}
+
+/// `\u{241b}[1;31m`: an escape sequence whose first byte was made visible.
+fn visible_escape(line: &[u8]) -> Option<&[u8]> {
+    let rest = line.strip_prefix("\u{241b}[".as_bytes())?;
+    let end = rest.iter().position(|byte| !byte.is_ascii_digit() && *byte != b';')?;
+    (rest[end] == b'm').then(|| &rest[end + 1..])
+}
+
+/// `host unix: [ID 836849 kern.notice] text`, with or without the host.
+fn solaris(line: &[u8]) -> Option<&[u8]> {
+    let rest = after(line, b": [ID ")?;
+    let (_, rest) = dec(rest)?;
+    let rest = rest.strip_prefix(b" kern.notice] ")?;
+    Some(rest)
+}
+
+/// `login: text`, `host login: text`: a kernel prints where the cursor stands.
+fn prompt(line: &[u8]) -> Option<&[u8]> {
+    let rest = match line.strip_prefix(b"login: ") {
+        Some(rest) => rest,
+        None => {
+            let space = line[..line.len().min(64)].iter().position(|byte| *byte == b' ')?;
+            line[space + 1..].strip_prefix(b"login: ")?
+        }
+    };
+    // A name that a user types is one word.
+    rest.contains(&b' ').then_some(rest)
+}
+
+/// `INFO - text`, `ERROR - text`: the level of a Python logger.
+fn python(line: &[u8]) -> Option<&[u8]> {
+    [&b"INFO - "[..], b"ERROR - ", b"DEBUG - ", b"WARN - "].iter().find_map(|head| line.strip_prefix(*head))
+}
