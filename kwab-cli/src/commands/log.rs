@@ -2,7 +2,7 @@
 //! it.
 //!
 //! The dump is made in a file without a name; `kwab import` keeps it. `kwab triage` says of a log without a crash what
-//! it looked for; every other command refuses a text in which nothing is recognised, as that is no dump.
+//! it looked for; every other command refuses a text in which nothing is recognised.
 
 use std::io::{Cursor, Read as _, Write as _};
 use std::path::Path;

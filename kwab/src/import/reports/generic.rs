@@ -151,7 +151,7 @@ fn numbered(line: &[u8]) -> Option<Frame> {
     let end = rest.iter().position(|byte| !is_symbol_byte(*byte)).unwrap_or(rest.len());
     let name = &rest[..end];
     // `cc  int 3`: the bytes of an instruction behind its address.
-    let is_code = !index && name.len() % 2 == 0 && name.len() <= 16 && name.iter().all(u8::is_ascii_hexdigit);
+    let is_code = !index && name.len().is_multiple_of(2) && name.len() <= 16 && name.iter().all(u8::is_ascii_hexdigit);
     let sound = name.len() >= 2
         && !is_code
         && !name[0].is_ascii_digit()

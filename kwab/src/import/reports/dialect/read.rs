@@ -180,7 +180,7 @@ fn marked(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]) -
     let Some(dialect) = all.row(number).filter(|dialect| dialect.may_claim(&builder.report.family)) else {
         return false;
     };
-    // What the row at hand reads is no mark of another kernel.
+    // A line that the row at hand reads does not mark another kernel.
     let reader = all.reader(number);
     if reader == number && all.row(*row).is_some_and(|own| own.learn(line).is_some()) {
         return false;

@@ -166,11 +166,7 @@ fn every_wording_has_its_class_and_headline() {
             Class::NoRoot,
             "kernel panic: VFS: Unable to mount root fs",
         ),
-        (
-            "Unhandled fault: external abort on non-linefetch (0x1008) at 0xb6f00000",
-            Class::Oops,
-            "external abort on non-linefetch in demo_work",
-        ),
+        ("Unhandled fault: external abort (0x814) at 0xb6f0", Class::Oops, "external abort in demo_work"),
         ("Unable to handle kernel pointer dereference in virtual kernel address space", Class::PageFault, PAGING),
         ("BUG: Unable to handle kernel data access on read at 0xc000000000000010", Class::PageFault, PAGING),
         (
