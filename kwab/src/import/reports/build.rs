@@ -300,7 +300,9 @@ impl Builder {
         for (name, value) in &self.values {
             line = line.replace(&format!("{{{name}}}"), value);
         }
-        tidy(&line)
+        let line = tidy(&line);
+        // A message of nothing but placeholders and blanks leaves the class.
+        if line.is_empty() { self.report.class.name().replace('-', " ") } else { line }
     }
 }
 

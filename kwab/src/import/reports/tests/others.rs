@@ -389,3 +389,10 @@ fn what_other_kernels_print_beside_the_usual_is_taken() {
     );
     assert_eq!((illumos.family.as_str(), illumos.cpu), ("illumos", Some(10)));
 }
+
+/// Found by the random test of the properties: a message of blanks in a line of HTML.
+#[test]
+fn a_report_without_a_word_is_named_by_its_class() {
+    let report = only("&lt;panic: > \n#0 0xffffffff80001234 at f+0x1\n");
+    assert_eq!(report.headline, "panic");
+}
