@@ -29,7 +29,10 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
     let folder = paths::build("demo")?;
     let (memory, log) = (folder.join("crash.mem"), folder.join("serial.log"));
     for entry in fs::read_dir(&folder)?.flatten() {
-        fs::remove_file(entry.path()).with_context(|| format!("cannot remove {}", paths::shown(&entry.path())))?;
+        // What the README's commands make stands here too, a directory of dumps among it.
+        let path = entry.path();
+        let removed = if entry.file_type()?.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        removed.with_context(|| format!("cannot remove {}", paths::shown(&path)))?;
     }
     let shown = (paths::shown(&memory), paths::shown(&log));
     println!(
