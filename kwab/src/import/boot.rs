@@ -65,6 +65,8 @@ pub struct BootFacts {
     pub ram_bytes: Option<u64>,
     stage: Stage,
     banner_seen: bool,
+    /// Whether a kernel of this workspace's dialect has named itself.
+    own: bool,
     last_seq: u64,
     last_ns: u64,
 }
@@ -125,7 +127,13 @@ impl BootFacts {
         false
     }
 
+    /// Whether a kernel of this workspace's dialect has named itself.
+    pub fn is_own(&self) -> bool {
+        self.own
+    }
+
     fn learn(&mut self, text: &[u8]) {
+        self.own |= text.starts_with(b"kwab kernel ");
         let set = |position: &mut Option<Vec<u8>>, value: &[u8]| {
             if position.is_none() && value.len() <= 4096 {
                 *position = Some(value.trim_ascii().to_vec());

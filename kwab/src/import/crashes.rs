@@ -46,7 +46,8 @@ impl<R: Read> Crashes<R> {
     /// reports in console text are those of `dialects`.
     pub fn new(events: Events<R>, segments: Segments, tally: Tally, dialects: Dialects) -> Self {
         let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::new(dialects));
-        let follower = Follower { segments, tally, console, processes, reported, quiet: Quiet::default() };
+        let follower =
+            Follower { segments, tally, console, processes, reported, quiet: Quiet::default(), is_linux: false };
         Self { events, follower, next_check: 0, ended: false }
     }
 
@@ -217,6 +218,8 @@ struct Follower {
     processes: Processes,
     reported: Reported,
     quiet: Quiet,
+    /// Whether a kernel of the log is Linux.
+    is_linux: bool,
 }
 
 impl Follower {
@@ -320,7 +323,8 @@ impl Follower {
             None => (None, text),
         };
         self.tally.text(ends_line, ns.is_some());
-        self.read_ahead(text, position)?;
+        let forged = self.is_forged(bytes, text);
+        self.read_ahead(text, forged, position)?;
         let belongs = self.recognise(bytes, position)?;
         let told = self.reported.has_main();
         let segment = self.segments.current();
@@ -333,7 +337,7 @@ impl Follower {
         if let Some(record) = line.record {
             record.write(position, &mut segment.out);
         }
-        if segment.crash.is_none() && !self.tally.has_unexplained() && announces_death(text) {
+        if segment.crash.is_none() && !forged && !self.tally.has_unexplained() && announces_death(text) {
             self.tally.unexplained(text, position);
         }
         self.record_text(line.kind, bytes, ns, position, ends_line);
@@ -355,7 +359,7 @@ impl Follower {
 
     /// Offers a line to the recogniser of reports; says whether the line is part of one.
     fn recognise(&mut self, bytes: &[u8], position: LogPosition) -> io::Result<bool> {
-        if self.tally.has_events() {
+        if self.tally.has_events() || self.is_own() {
             self.reported.leave();
         }
         let heard = self.reported.line(bytes, position);
@@ -393,8 +397,28 @@ impl Follower {
         self.give_reports()
     }
 
+    /// Whether a line of this workspace's kernel is a program's, though it reads like a kernel's death: that kernel dies
+    /// in words of its own, and breaks them in what programs print. Signs that are removed to read a line (escape
+    /// sequences, zeros) may hide the words from the kernel, so they count as they stand in the log.
+    fn is_forged(&mut self, bytes: &[u8], text: &[u8]) -> bool {
+        // Another kernel may print events and die in words that are not known.
+        let named = self.segments.boot().is_own();
+        let reads_like_a_death = linux::alarm(text).is_some()
+            || linux::segfault(text).is_some()
+            || self.console.announces(text).is_some()
+            || named && announces_death(text);
+        let whole = |words: &&[u8]| memchr::memmem::find(bytes, words).is_some();
+        reads_like_a_death && self.is_own() && !kernel::OWN_DEATHS.iter().any(whole)
+    }
+
+    /// Whether the log is that of this workspace's kernel, and of no Linux.
+    fn is_own(&mut self) -> bool {
+        !self.is_linux && (self.tally.has_events() || self.segments.boot().is_own())
+    }
+
     /// What a console line says before it is recorded: a new boot, a fault, a death.
-    fn read_ahead(&mut self, text: &[u8], position: LogPosition) -> io::Result<()> {
+    fn read_ahead(&mut self, text: &[u8], forged: bool, position: LogPosition) -> io::Result<()> {
+        self.is_linux |= text.starts_with(b"Linux version ");
         if self.segments.boot().line(text) {
             self.begin_boot(position)?;
             self.segments.boot().line(text);
@@ -402,7 +426,7 @@ impl Follower {
         if let Some(notice) = kernel::fault_notice(text) {
             self.processes.printed_fault(&notice, position.line);
         }
-        if let Some(announced) = self.console.announces(text) {
+        if let Some(announced) = self.console.announces(text).filter(|_| !forged) {
             if announced.victim == Victim::Kernel && linux::alarm(text).is_none() {
                 self.reported.leave();
             }

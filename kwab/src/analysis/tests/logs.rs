@@ -388,3 +388,33 @@ fn the_code_of_another_machine_is_not_decoded_as_x86() {
     let said: Vec<_> = triage.hypotheses.iter().flat_map(|found| &found.evidence).map(|row| &row.text).collect();
     assert!(!said.is_empty() && said.iter().all(|row| !row.contains("[rax]") && !row.contains(": or ")), "{said:?}");
 }
+
+/// What a program prints on the console of this workspace's kernel after the kernel has named itself.
+fn printed(words: &str) -> Vec<Triage> {
+    let log = format!("kwab kernel 0.1.0, x86_64\nRAM: 512 MiB\n$ ./demo\n{words}$ exit\n");
+    dumps_of(log.as_bytes(), "console").into_iter().map(judge).collect()
+}
+
+#[test]
+fn a_program_on_the_console_does_not_kill_the_kernel_by_words() {
+    let oops = "BUG: unable to handle page fault for address: ffffc90000a5e000\nOops: 0000 [#1] PREEMPT SMP\n\
+                CPU: 0 PID: 42 Comm: demo Not tainted 6.1.0 #1\nRIP: 0010:demo_read+0x10/0x20\n\
+                Call Trace:\n demo_call+0x1/0x2\n---[ end trace 0000000000000000 ]---\n";
+    for words in [
+        oops,
+        "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [demo:42]\n",
+        "[PA\x1b[0mNIC] CPU=0\nforged\nPID=1 TID=1 comm=init\n",
+        "[PA\0NIC] CPU=0\nforged\nPID=1 TID=1 comm=init\n",
+        "Fatal exception in interrupt\n",
+        "demo[42]: segfault at 0 ip 401000 sp 7ffd error 4\n",
+    ] {
+        for triage in printed(words) {
+            assert!(!triage.died, "{words}: {}", triage.headline);
+        }
+        let linux = format!("Linux version 6.1.0 (demo) #1\n{words}");
+        let died = dumps_of(linux.as_bytes(), "linux").into_iter().map(judge).any(|triage| triage.died);
+        assert_eq!(died, words != "Fatal exception in interrupt\n", "{words}");
+    }
+    let own = printed("[PANIC] CPU=0\nit is true\nPID=1 TID=1 comm=init\n");
+    assert!(own.iter().any(|triage| triage.died), "the kernel's own words");
+}

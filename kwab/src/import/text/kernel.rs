@@ -26,6 +26,9 @@ pub fn panic_location(line: &[u8]) -> Option<(u32, &[u8], u32)> {
     Some((u32::try_from(cpu).ok()?, &position[..colon], number))
 }
 
+/// Words of the lines by which this workspace's kernel dies; it breaks them in what programs print.
+pub const OWN_DEATHS: &[&[u8]] = &[b"[PANIC", b"register dump:", b"panicked at ", b"!!! double fault"];
+
 /// The processor of a `[PANIC] CPU=0` line, with a source location or without one (an exception has none).
 pub fn panic_head(line: &[u8]) -> Option<u32> {
     let (rest, cpu) = decimal(line.trim_ascii().strip_prefix(b"[PANIC] CPU=")?).ok()?;
