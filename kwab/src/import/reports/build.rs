@@ -228,8 +228,20 @@ impl Builder {
         }
     }
 
+    /// The history of an object or a lock is over: what comes next is no frame of it.
+    fn end_history(&mut self) {
+        use StackKind::{Allocated, Freed, Lock, Origin};
+        let is_history = |kind: &StackKind| matches!(kind, Allocated | Freed | Lock | Origin);
+        let announced = self.next.as_ref().map(|(kind, _)| *kind);
+        let growing = self.current.and_then(|at| self.report.stacks.get(at)).map(|stack| stack.kind);
+        if announced.or(growing).as_ref().is_some_and(is_history) {
+            (self.next, self.current) = (None, None);
+        }
+    }
+
     /// A line says who runs.
     pub fn task(&mut self, found: ReportedTask) {
+        self.end_history();
         let report = &mut self.report;
         let same_cpu = found.cpu.is_none() || report.cpu.is_none() || found.cpu == report.cpu;
         let same_pid = found.pid.is_none() || report.pid.is_none() || found.pid == report.pid;

@@ -83,6 +83,10 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
         let doubtful = candidates(stack, stall).filter(|frame| frame.guess && !waits);
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }
+    // What disabled preemption is to blame when the code that slept is not shown.
+    let lock = report.stacks.iter().find(|stack| stack.kind == StackKind::Lock);
+    let disabled = lock.filter(|_| report.class == super::class::Class::Atomic);
+    all.extend(disabled.into_iter().flat_map(|stack| &stack.frames).filter_map(|frame| frame.symbol.as_deref()));
     all.extend(work(report));
     let chosen = all.iter().find(|name| !is_skipped(name) && !is_address(name));
     // A reporter in a stack says nothing, but the position of the fault is worth a name.

@@ -55,13 +55,16 @@ const PATIENCE_ENDED: u32 = 24;
 /// Lines between a cut mark and the head it belongs to.
 const CUT_REACH: u64 = 10;
 
-/// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, a report in a string of JSON.
-const OWN_NEEDLES: [&[u8]; 6] = [
+/// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
+/// report in a string of JSON.
+const OWN_NEEDLES: [&[u8]; 8] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
     b"====================",
     b"Comm: ",
+    b"RIP: 0010:",
+    b"NIP [",
     clean::PANIC_STRING,
 ];
 
@@ -147,6 +150,8 @@ pub struct Recogniser {
     cut: Option<(LogPosition, Option<Caller>)>,
     /// Whether the log is one of Linux.
     linux: bool,
+    /// The function at which the last report faulted.
+    last_location: Option<String>,
 }
 
 impl Default for Recogniser {
@@ -173,6 +178,7 @@ impl Recogniser {
             given: 0,
             cut: None,
             linux: false,
+            last_location: None,
         }
     }
 
@@ -448,9 +454,13 @@ impl Recogniser {
         Some(if opening.weak { Role::Console } else { Role::Opens(opening.class) })
     }
 
-    /// A task line without a head: the head may be lost.
+    /// A task line, or where a fault was, without a head: the head may be lost.
     fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Role {
-        if text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some() {
+        let is_task = text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some();
+        let faulted = || text.starts_with(b"RIP: 0010:") || text.starts_with(b"NIP [");
+        // The kernel prints registers once more behind the end of a report.
+        let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
+        if is_task || faulted() && !again() {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
             self.begin(&mut builder, line, None, position);
@@ -493,6 +503,9 @@ impl Recogniser {
             return;
         }
         let located = open.builder.report.location.is_some();
+        if let Some(frame) = &open.builder.report.location {
+            self.last_location.clone_from(&frame.symbol);
+        }
         let of_program = open.of_program || open.is_of_go_program();
         let mut builder = open.builder;
         if builder.report.number <= self.given {

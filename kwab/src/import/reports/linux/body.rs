@@ -5,13 +5,14 @@ use super::super::class::Class;
 use super::super::frame;
 use super::super::registers;
 use super::super::report::{Arch, LogPosition};
-use super::super::words::{between, has, hex, text};
+use super::super::words::{between, dec, has, hex, is_symbol_byte, text};
 use super::{access, context, stacks};
 
 /// Offers a line to a report.
 pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     let trimmed = line.trim_ascii();
     let trimmed = trimmed.strip_prefix(b"rcu: ").map_or(trimmed, <[u8]>::trim_ascii_start);
+    let trimmed = super::unruled(trimmed);
     if trimmed.is_empty() {
         return Took::Yes;
     }
@@ -249,6 +250,12 @@ fn details(builder: &mut Builder, line: &[u8]) -> Took {
     }
     if let Some(function) = line.strip_prefix(b"last function: ").filter(|_| builder.report.class == Class::LockUse) {
         builder.head_function.get_or_insert(text(function.trim_ascii()));
+    }
+    if let Some(works) = line.strip_prefix(b"in-flight: ").filter(|_| builder.report.class == Class::WorkqueueLockup) {
+        // `in-flight: 14164:refill_work, 29532:refill_work`: the first is what does not end.
+        let name = dec(works).and_then(|(_, rest)| rest.strip_prefix(b":"));
+        let name = name.map(|rest| rest.iter().take_while(|byte| is_symbol_byte(**byte)).copied().collect::<Vec<_>>());
+        builder.head_function = builder.head_function.take().or_else(|| name.map(|name| text(&name)));
     }
     if line.starts_with(b"in_atomic") {
         builder.report.pid = builder.report.pid.or_else(|| super::super::words::dec_after(line, b"pid: "));

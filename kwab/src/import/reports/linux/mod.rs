@@ -54,9 +54,21 @@ pub fn find(line: &[u8]) -> Option<Found<'static, '_>> {
     let line = line.trim_ascii();
     // Older lockdep wrote `[ INFO: possible circular locking dependency detected ]`.
     let line = line.strip_prefix(b"[ ").map_or(line, |rest| rest.strip_suffix(b"]").unwrap_or(rest));
+    let line = unruled(line);
     let (number, captures) = INDEX.find(line)?;
     let head = &HEADS[*number];
     is_sound(head, &captures, line).then_some(Found { head, captures })
+}
+
+/// The line behind a rule of signs that lost its end.
+pub(super) fn unruled(line: &[u8]) -> &[u8] {
+    const SHORTEST: usize = 20;
+    let Some(sign @ (b'=' | b'-')) = line.first() else { return line };
+    let rule = line.iter().take_while(|byte| *byte == sign).count();
+    match &line[rule..] {
+        [b' ', rest @ ..] if rule >= SHORTEST => rest.trim_ascii_start(),
+        _ => line,
+    }
 }
 
 /// Lines that fit a template by accident.

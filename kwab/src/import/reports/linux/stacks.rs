@@ -29,7 +29,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
     ) {
         return Took::Yes;
     }
-    if titled(builder, line) || others(builder, line) || lockdep(builder, line, position) {
+    if titled(builder, line, position) || others(builder, line) || lockdep(builder, line, position) {
         return Took::Yes;
     }
     Took::No
@@ -51,7 +51,7 @@ fn trace_head(line: &[u8]) -> bool {
 }
 
 /// Titles of the stacks of sanitizers and of the slab allocator.
-fn titled(builder: &mut Builder, line: &[u8]) -> bool {
+fn titled(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     const TITLES: &[(&[u8], StackKind)] = &[
         (b"Allocated by", StackKind::Allocated),
         (b"allocated by", StackKind::Allocated),
@@ -89,6 +89,10 @@ fn titled(builder: &mut Builder, line: &[u8]) -> bool {
     }
     let title = text(line);
     builder.begin(*kind, Some(title));
+    // Older kernels print the function behind the words.
+    if let Some(place) = line.strip_prefix(b"Preemption disabled at:").filter(|place| !place.is_empty()) {
+        frame::frames(place, true).into_iter().for_each(|frame| builder.frame(frame, position));
+    }
     // `Allocated in foo+0x1/0x2 age=1 cpu=0 pid=12`: the first frame stands in the title.
     if line.starts_with(b"Allocated by task ") || line.starts_with(b"Freed by task ") {
         let pid = dec_after(line, b"by task ");

@@ -313,3 +313,50 @@ fn a_doubtful_frame_of_a_stall_is_not_the_guilty_one() {
     );
     assert_eq!((report.cpu, report.function.as_deref()), (Some(1), None));
 }
+
+/// Shapes: a 4.4 kernel of arm, which prints no `Call trace:`, and the same without the stack of the code that slept
+#[test]
+fn what_disabled_preemption_is_no_stack_of_the_failure() {
+    let head = "BUG: scheduling while atomic: swapper/0/0/0x00000002\nModules linked in:\n\
+                Preemption disabled at:[<c0447f2d>] demo_idle+0x15/0x16\n\n\
+                CPU: 0 PID: 0 Comm: swapper/0 Not tainted 4.4.144 #1\nHardware name: Generic DT based system\n\
+                [<c0061afd>] (unwind_backtrace) from [<c005f683>] (show_stack+0xb/0xc)\n";
+    let slept = only(&format!("{head}[<c0364c13>] (demo_choose) from [<c0365267>] (demo_timer+0x153/0x240)\n"));
+    assert_eq!(slept.function.as_deref(), Some("demo_choose"));
+    assert_eq!(only(head).function.as_deref(), Some("demo_idle"), "the code that slept is not shown");
+}
+
+/// Shape: the tail of an oops whose head scrolled off, and the registers that are printed again behind an end
+#[test]
+fn where_a_fault_was_is_a_report_without_its_head() {
+    let tail = "NIP [c000000000ac0ce8] demo_update+0x18/0xf0\nLR [c000000000159748] demo_entity+0x4a8/0x5f0\n\
+                Call Trace:\n[c000003fdc18bd40] [c000000000150aec] demo_wake+0x13c/0x310\n";
+    let report = only(tail);
+    assert_eq!((report.class, report.function.as_deref()), (Class::Oops, Some("demo_update")));
+    let whole = "BUG: unable to handle page fault for address: ffffffffc0de0000\nOops: 0000 [#1] SMP\n\
+                 CPU: 1 PID: 77 Comm: demo Not tainted 6.1.0 #1\nRIP: 0010:demo_read+0x3/0x20\n\
+                 Call Trace:\n demo_call+0x5/0x30\n---[ end trace 0000000000000000 ]---\n";
+    let other = "demo: a line of another kind\n".repeat(40);
+    assert_eq!(reports(&format!("{whole}{other}RIP: 0010:demo_read+0x3/0x20\n{other}")).len(), 1, "printed again");
+    assert_eq!(reports("RIP: 0033:0x7f5d1c\nCode: 00 00\n").len(), 0, "where a program was");
+}
+
+/// Shapes: lockdep with lines that a web page joined, and a workqueue with the item that does not end
+#[test]
+fn joined_rules_and_items_in_flight_are_read() {
+    let rule = "=".repeat(54);
+    let dashes = "-".repeat(54);
+    let report = only(&format!(
+        "{rule} WARNING: possible circular locking dependency detected 6.6.0 #4 Not tainted\n\
+         {dashes} demo.0/2181 is trying to acquire lock:\n\
+         ffffffff84772410 (demo_rwsem){{++++}}-{{3:3}}, at: demo_copy+0x216/0x590 but task is already holding lock:\n"
+    ));
+    assert_eq!((report.function.as_deref(), report.pid), (Some("demo_copy"), Some(2181)));
+    assert_eq!(report.comm.as_deref(), Some("demo.0"));
+    let works = only(
+        "BUG: workqueue lockup - pool cpus=3 node=0 flags=0x1 nice=0 stuck for 231s!\n\
+         Showing busy workqueues and worker pools:\nworkqueue events: flags=0x0\n\
+         pwq 6: cpus=3 node=0 flags=0x1 nice=0 active=15/256 refcnt=16\n  in-flight: 14164:demo_refill, 29532:demo_two\n",
+    );
+    assert_eq!((works.cpu, works.function.as_deref()), (Some(3), Some("demo_refill")));
+}
