@@ -31,7 +31,7 @@ fn triage_of_a_kernel_crash_names_evidence_and_next_command_and_ends_with_1() {
     let (_folder, dump) = imported("kevlar-panic-socket.log");
     let shown = text(kwab().arg("triage").arg(&dump), 1);
     for part in
-        ["zeroed stack", "[JUMP-ZERO]", "from_pid=2 to_pid=1", "next: kwab inspect", "ruled out", "not in this dump"]
+        ["zeroed stack", "[JUMP-ZERO]", "from_pid=2 to_pid=1", "next: kwab inspect", "ruled out", "not in this log"]
     {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }

@@ -123,12 +123,16 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let file = shown(&arguments.dump);
     check_sources(&arguments.symbols)?;
     let backing = backing(arguments.backing.as_ref())?;
+    let mut is_doubtful = false;
     let dump = match find(&arguments.dump, arguments.which.number)? {
         log::Found::Quiet(quiet) if !arguments.json => {
             output::text(&quiet.text())?;
-            return Ok(ExitCode::SUCCESS);
+            return Ok(ExitCode::from(if quiet.is_doubtful() { FINDINGS } else { 0 }));
         }
-        log::Found::Quiet(quiet) => quiet.into_dump(&arguments.dump)?,
+        log::Found::Quiet(quiet) => {
+            is_doubtful = quiet.is_doubtful();
+            quiet.into_dump(&arguments.dump)?
+        }
         log::Found::Dump(file) => {
             tell_others(&file, &arguments.dump);
             file
@@ -142,7 +146,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let report = TriageReport::of(triage, &file);
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::triage(&report.triage, arguments.explain, style))?;
-    Ok(status(report.triage.has_findings(), &report.triage.losses))
+    Ok(status(is_doubtful || report.triage.has_findings(), &report.triage.losses))
 }
 
 fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {

@@ -51,8 +51,9 @@ impl Quiet {
     pub(super) fn text(&self) -> String {
         let lines = units::count(self.report.lines, "line", "lines");
         let kernels = Dialects::builtin().kernels();
+        let crash = if self.is_doubtful() { "no crash that kwab can read" } else { "no crash" };
         let mut text = format!(
-            "no crash in this log\nlooked at {lines} for reports of Linux and of {kernels} other kernels, and for \
+            "{crash} in this log\nlooked at {lines} for reports of Linux and of {kernels} other kernels, and for \
              words by which any kernel dies\n"
         );
         if let Some(death) = &self.report.unexplained {
@@ -179,6 +180,10 @@ pub(super) fn beginning(path: &Path) -> std::io::Result<Beginning> {
 
 /// Says on stderr what was read and how to keep it.
 fn say(path: &Path, crashes: usize, cut: Option<&str>) {
+    // That there are more crashes than one is told where the dump is chosen.
+    if crashes > 0 && cut.is_none() {
+        return;
+    }
     let name = shown(path);
     let found = match crashes {
         0 => "a recording without a crash".to_owned(),

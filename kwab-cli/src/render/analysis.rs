@@ -18,6 +18,7 @@ const INDENT: usize = 10;
 /// The triage of a dump.
 pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     let mut out = String::new();
+    let source = if report.from_log { "log" } else { "dump" };
     wrap(&mut out, "", &bold(&report.headline, style), style);
     let _ = writeln!(out, "{}\n", plain::line(&report.kernel));
     // Where a row of evidence stood first: what several hypotheses rest on is read once.
@@ -42,7 +43,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
             }
             if !shared.is_empty() {
                 let others: Vec<String> = shared.iter().map(ToString::to_string).collect();
-                wrap(&mut out, &" ".repeat(INDENT), &format!("and evidence of {}", others.join(", ")), style);
+                wrap(&mut out, &" ".repeat(INDENT), &format!("and what supports {}", others.join(", ")), style);
             }
             for fact in &found.against {
                 wrap(&mut out, "    against: ", &fact.text, style);
@@ -59,7 +60,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
         }
     }
     if report.hypotheses.is_empty() {
-        out.push_str("no hypothesis: nothing in the dump supports one\n");
+        let _ = writeln!(out, "no hypothesis: nothing in the {source} supports one");
     }
     if let Some(undecided) = &report.undecided {
         list(&mut out, " ?  looked at: ", &undecided.looked_at, style);
@@ -67,11 +68,11 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
         let _ = writeln!(out, " ?  record it: {}", plain::line(&undecided.record));
     }
     list(&mut out, " –  ruled out: ", &report.ruled_out, style);
-    list(&mut out, "\nnot in this dump: ", &report.lacking, style);
-    if report.losses.is_empty() {
-        out.push_str("complete: every section is sound\n");
-    } else {
+    list(&mut out, &format!("\nnot in this {source}: "), &report.lacking, style);
+    if !report.losses.is_empty() {
         list(&mut out, "damaged: ", &report.losses, style);
+    } else if !report.from_log {
+        out.push_str("complete: every section is sound\n");
     }
     out
 }

@@ -184,7 +184,18 @@ impl<'c, 'a> Context<'c, 'a> {
     /// The kind of an address on the machine that the dump is of.
     #[must_use]
     pub fn class_of(&self, addr: u64) -> PointerClass {
+        // The last page of 32 bits, in a kernel whose own code lies below 4 GiB.
+        const LAST_PAGE: u64 = 0xffff_f000;
+        let is_narrow = || self.death.in_kernel && self.code_at().is_some_and(|ip| u32::try_from(ip).is_ok());
+        if addr >= LAST_PAGE && u32::try_from(addr).is_ok() && is_narrow() {
+            return PointerClass::BelowNull;
+        }
         classify_on(self.arch(), addr)
+    }
+
+    /// An address at which the death's code lies.
+    pub(super) fn code_at(&self) -> Option<u64> {
+        self.death.ip.into_iter().chain(self.trace.iter().map(|frame| frame.ip)).find(|ip| *ip > 0xfff)
     }
 
     /// Whether the dump is about a kernel that has none of the options of the one that this toolchain comes with.

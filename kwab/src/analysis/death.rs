@@ -250,6 +250,8 @@ impl Postmortem {
             let what = match self.kind {
                 Some(CauseKind::SYSRQ) => "panic (sysrq)",
                 Some(CauseKind::NMI) => "stopped (nmi)",
+                // What the kernel survives by itself is no bug yet.
+                Some(CauseKind::BUG) => survived(&self.message).unwrap_or("bug"),
                 _ => self.kind_name().trim_start_matches("kernel "),
             };
             // The line that only says where a panic was raised says less than the next one.
@@ -267,6 +269,13 @@ impl Postmortem {
             _ => "the dump does not say what died".to_owned(),
         }
     }
+}
+
+/// What a kernel reports and goes on, in a word.
+fn survived(message: &str) -> Option<&'static str> {
+    const REPORTS: &[(&str, &str)] =
+        &[("WARNING", "warning"), ("Out of memory", "out-of-memory kill"), ("page allocation failure", "warning")];
+    REPORTS.iter().find(|(begin, _)| message.trim_start().starts_with(begin)).map(|(_, word)| *word)
 }
 
 /// The name of a signal.

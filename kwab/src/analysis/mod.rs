@@ -37,6 +37,7 @@ pub mod invariants;
 pub mod keepers;
 mod lookup;
 mod loops;
+mod next;
 mod origin;
 mod page_order;
 mod quote;

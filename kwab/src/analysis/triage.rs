@@ -10,6 +10,7 @@ use super::context::Context;
 use super::finding::{Evidence, Hypothesis};
 use super::images::nameless;
 use super::invariants::{self, Checked};
+use super::next;
 use super::quote::text;
 use super::rules::{RULES, Rule};
 use super::trail::{self, Decider, Trail};
@@ -26,6 +27,8 @@ pub struct Triage {
     pub headline: String,
     /// The kernel: name, version, architecture, processors.
     pub kernel: String,
+    /// Whether the evidence is the text of a log, not a dump that the kernel wrote.
+    pub from_log: bool,
     /// What may have happened, best supported first.
     pub hypotheses: Vec<Hypothesis>,
     /// Where the bad value came from, followed backwards through the code of the frames.
@@ -169,8 +172,9 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
             found.evidence.extend(trail.as_ref().map(|trail| Evidence::context(trail.in_words())));
         }
     }
-    for command in hypotheses.iter_mut().flat_map(|found| &mut found.next) {
-        *command = command.replace("FILE", file);
+    for found in &mut hypotheses {
+        let useful = found.next.iter().filter_map(|command| next::useful(ctx, command));
+        found.next = useful.map(|command| command.replace("FILE", file)).collect();
     }
     let died = ctx.death.is_known() && ctx.death.kind != Some(CauseKind::LIVE);
     let likely = hypotheses.iter().any(|found| found.is_bug && found.score >= LIKELY);
@@ -181,6 +185,7 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
         undecided: (died && !deliberate && !likely).then(|| undecided(ctx)),
         died,
         kernel: kernel_line(case),
+        from_log: case.is_of_log(),
         ruled_out: ruled_out(ctx, &hypotheses),
         lacking: lacking(ctx),
         losses: case.losses(),
@@ -303,7 +308,9 @@ fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
     if !ctx.death.is_known() || matches!(ctx.death.kind, Some(CauseKind::LIVE | CauseKind::SYSRQ)) {
         return out;
     }
-    let by_address = ctx.death.kind != Some(CauseKind::PANIC) || ctx.death.vector.is_some();
+    // A panic and a failed check are found by code, not by what a register held.
+    let by_code = matches!(ctx.death.kind, Some(CauseKind::PANIC | CauseKind::BUG));
+    let by_address = !by_code || ctx.death.vector.is_some() || ctx.death.fault_addr.is_some();
     if ctx.death.registers.is_empty() && by_address {
         out.push("registers at the fault".to_owned());
     }

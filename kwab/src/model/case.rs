@@ -118,6 +118,11 @@ macro_rules! buckets {
     };
 }
 
+/// Whether a dump's source is text, not a dump that travelled as text.
+pub(crate) fn is_text(source: &Source<'_>) -> bool {
+    !matches!(source.dialect, Some(b"armour" | b"kwab"))
+}
+
 buckets! {
     decoded {
         identities: Identity,
@@ -171,6 +176,12 @@ impl<'a> Case<'a> {
         records().for_each(|found| case.take(found));
         case.spread_reports();
         case
+    }
+
+    /// Whether it was made from the text of a log, not from a dump that the kernel wrote.
+    #[must_use]
+    pub fn is_of_log(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| is_text(source))
     }
 
     /// The mappings and system calls inside crash reports, for processes that have none in records of their own.

@@ -27,6 +27,7 @@ mod section_info;
 mod several;
 pub mod stream;
 
+pub(crate) use case::is_text;
 pub use case::{Case, Lazy};
 pub use death::Death;
 pub use dump::{Depth, Dump};

@@ -137,9 +137,11 @@ fn told_of(ctx: &Context<'_, '_>) -> Claim {
     let pid = ctx.death.pid.map(|pid| format!("[{pid}]")).unwrap_or_default();
     let place = ctx.guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
     let told = ctx.death.message.lines().next().unwrap_or("the watchdog spoke");
+    // Every task sleeps in the scheduler; the function that went to sleep says what for.
+    let waits = ctx.trace.iter().find(|frame| !frame.machinery);
     Claim::new(format!("{}{pid} hangs{place}", ctx.death.program))
         .because(0.55, told, ctx.death.at)
-        .because_if(0.0, ctx.trace.first().map(|frame| (format!("it waits in {}", frame.label()), frame.at)))
+        .because_if(0.0, waits.map(|frame| (format!("it waits in {}", frame.label()), frame.at)))
         .blames(ctx.guilty.clone())
 }
 

@@ -84,7 +84,8 @@ pub(super) fn check_of(message: &str) -> Option<&'static str> {
 pub(super) fn check(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let Some(what) = check_of(&ctx.death.message).filter(|_| ctx.kernel_died()) else { return Vec::new() };
     let message = words(&ctx.death.message);
-    let claim = Claim::new(format!("{what}{}: {message}", ctx.in_culprit())).proven(0.75, message, ctx.death.at);
+    let claim = Claim::new(format!("{what}{}: {message}", ctx.in_culprit()));
+    let claim = claim.proven(0.75, "a check of the kernel found and reported it", ctx.death.at);
     vec![claim]
 }
 
@@ -132,9 +133,12 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
         None if death.kind != Some(CauseKind::PANIC) || death.vector.is_some() => {
             (format!("the kernel died: {message}"), 0.4)
         }
-        None => (format!("the kernel panicked on purpose: {message}"), 0.6),
+        None => (format!("explicit panic: {message}"), 0.6),
     };
-    let claim = Claim::new(format!("{what}{place}{}", ctx.in_culprit())).because(weight, message, death.at).because_if(
+    // Many messages end with the function already.
+    let named = ctx.guilty.as_ref().is_some_and(|guilty| what.ends_with(&format!(" in {}", guilty.name)));
+    let culprit = if named { String::new() } else { ctx.in_culprit() };
+    let claim = Claim::new(format!("{what}{place}{culprit}")).because(weight, message, death.at).because_if(
         0.2,
         ctx.culprit().map(|frame| (format!("innermost frame of interest: {}", frame.of_interest()), frame.at)),
     );

@@ -184,7 +184,11 @@ pub(super) fn null(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let what = match ctx.class_of(addr) {
         PointerClass::Null => "a null pointer".to_owned(),
         PointerClass::NearNull => format!("a null pointer plus {addr:#x}"),
-        PointerClass::BelowNull => format!("{addr:#x}: an error number or a negative offset from null"),
+        PointerClass::BelowNull => {
+            // Of 32 or of 64 bits: its lower half says how far below zero it is.
+            let below = (addr as u32).cast_signed();
+            format!("{addr:#x} ({below}): an error number or a negative offset from null")
+        }
         _ => return Vec::new(),
     };
     // Without registers a zero may only mean that the address was not recorded.
@@ -319,15 +323,17 @@ pub(super) fn user_pointer(ctx: &Context<'_, '_>) -> Vec<Claim> {
     };
     // A kernel whose own code lies there has no user's half: those of 32 bits, of one space, of embedded systems.
     let in_half = |addr: u64| ctx.class_of(addr) == PointerClass::User;
-    let code = death.ip.or_else(|| ctx.trace.iter().map(|frame| frame.ip).find(|ip| *ip > 0xfff));
+    let code = ctx.code_at();
     if !in_half(addr) || code.is_some_and(in_half) || code.is_none() && ctx.is_foreign_kernel() {
         return Vec::new();
     }
+    // Of a kernel that is not known, nothing says that it gives the lower half to programs.
+    let sure = if ctx.is_foreign_kernel() && !ctx.is_linux() { 0.4 } else { 0.6 };
     let mut claim = Claim::new(format!(
         "the kernel used the user pointer {addr:#x} without checking or copying it{}",
         ctx.in_culprit()
     ))
-    .because(0.6, format!("{addr:#x} is a user-space address"), death.registers_at.or(death.at))
+    .because(sure, format!("{addr:#x} is a user-space address"), death.registers_at.or(death.at))
     .because_if(0.15, error_code(ctx));
     let mut call = ctx
         .case

@@ -63,7 +63,7 @@ fn a_division_names_its_divisor_in_programs_and_in_the_kernel() {
     let gone = Cause { vector: Some(0), message: Some(b"divide error"), fault_addr: None, ..kernel_fault(0, IP, 0) };
     let triage = dump(&gone);
     assert_eq!(first(&triage).0, "DIVIDE", "{:#?}", triage.hypotheses);
-    assert!(triage.hypotheses.iter().all(|found| !found.claim.contains("on purpose")));
+    assert!(triage.hypotheses.iter().all(|found| !found.claim.contains("explicit panic")));
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn a_protection_fault_at_an_instruction_that_cannot_be_says_so() {
 }
 
 #[test]
-fn only_a_panic_that_was_written_is_called_one_on_purpose() {
+fn only_a_panic_that_was_written_is_called_explicit() {
     let death = |kind, message: &'static [u8]| {
         let cause = Cause { kind: Some(kind), message: Some(message), in_kernel: Some(true), ..Cause::default() };
         judge(Maker::new().put(C, &cause).bytes())
@@ -100,10 +100,10 @@ fn only_a_panic_that_was_written_is_called_one_on_purpose() {
         (CauseKind::PANIC, b"Unable to handle kernel paging request"),
     ] {
         let triage = death(kind, message);
-        assert!(!claims(&triage).contains("on purpose"), "{}", claims(&triage));
+        assert!(!claims(&triage).contains("explicit panic"), "{}", claims(&triage));
     }
     let written = death(CauseKind::PANIC, b"the root file system is gone");
-    assert!(claims(&written).contains("the kernel panicked on purpose"), "{}", claims(&written));
+    assert!(claims(&written).contains("explicit panic"), "{}", claims(&written));
 }
 
 #[test]

@@ -350,7 +350,7 @@ fn rust_panics_are_told_apart_by_their_words() {
         ("attempt to subtract with overflow", "arithmetic overflow"),
         ("assertion `left == right` failed\n  left: 1\n right: 2", "failed assertion"),
         ("called `Result::unwrap()` on an `Err` value: NoMemory", "unwrap of an error"),
-        ("the run queue is empty", "the kernel panicked on purpose: the run queue is empty"),
+        ("the run queue is empty", "explicit panic: the run queue is empty"),
     ];
     for (message, claim) in cases {
         let cause = Cause {

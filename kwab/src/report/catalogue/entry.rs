@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::{LIKELY, Triage, triage, verify::Backing};
-use crate::model::Dump;
+use crate::model::{Dump, is_text};
 use crate::report::filter::{FieldValue, Fields};
 use crate::report::inspect;
 use crate::symbols::Symbols;
@@ -158,7 +158,7 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     });
     let words = |bytes: Option<&[u8]>| bytes.map(crate::plain::bytes).unwrap_or_default();
     let kernel = [words(identity.kernel_name), words(identity.kernel_version)].join(" ").trim().to_string();
-    let is_text = dump.source().is_some_and(|source| !matches!(source.dialect, Some(b"armour" | b"kwab")));
+    let is_text = dump.source().is_some_and(|source| is_text(&source));
     CatalogueEntry {
         process,
         source: if is_text { "log" } else { "kernel" }.to_string(),
