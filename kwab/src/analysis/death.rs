@@ -250,7 +250,7 @@ impl Postmortem {
             let what = match self.kind {
                 Some(CauseKind::SYSRQ) => "panic (sysrq)",
                 Some(CauseKind::NMI) => "stopped (nmi)",
-                // What the kernel survives by itself is no bug yet.
+                // What the kernel survives by itself is not a bug yet.
                 Some(CauseKind::BUG) => survived(&self.message).unwrap_or("bug"),
                 _ => self.kind_name().trim_start_matches("kernel "),
             };

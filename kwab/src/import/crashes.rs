@@ -397,8 +397,8 @@ impl Follower {
         self.give_reports()
     }
 
-    /// Whether a line of this workspace's kernel is a program's, though it reads like a kernel's death: that kernel dies
-    /// in words of its own, and breaks them in what programs print. Signs that are removed to read a line (escape
+    /// Whether a line of this workspace's kernel is a program's, though it reads like a kernel's death: that kernel
+    /// dies in words of its own, and breaks them in what programs print. Signs that are removed to read a line (escape
     /// sequences, zeros) may hide the words from the kernel, so they count as they stand in the log.
     fn is_forged(&mut self, bytes: &[u8], text: &[u8]) -> bool {
         // Another kernel may print events and die in words that are not known.

@@ -228,7 +228,7 @@ impl Builder {
         }
     }
 
-    /// The history of an object or a lock is over: what comes next is no frame of it.
+    /// The history of an object or a lock is over: what comes next is not a frame of it.
     fn end_history(&mut self) {
         use StackKind::{Allocated, Freed, Lock, Origin};
         let is_history = |kind: &StackKind| matches!(kind, Allocated | Freed | Lock | Origin);
