@@ -356,7 +356,7 @@ fn joined_rules_and_items_in_flight_are_read() {
     let works = only(
         "BUG: workqueue lockup - pool cpus=3 node=0 flags=0x1 nice=0 stuck for 231s!\n\
          Showing busy workqueues and worker pools:\nworkqueue events: flags=0x0\n\
-         pwq 6: cpus=3 node=0 flags=0x1 nice=0 active=15/256 refcnt=16\n  in-flight: 14164:demo_refill, 2953:demo_two\n",
+         pwq 6: cpus=3 node=0 flags=0x1 active=15/256\n  in-flight: 14164:demo_refill, 2953:demo_two\n",
     );
     assert_eq!((works.cpu, works.function.as_deref()), (Some(3), Some("demo_refill")));
 }
