@@ -96,6 +96,8 @@ pub(crate) fn system(error: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "is a directory".to_string(),
         io::ErrorKind::NotADirectory => "a part of the path is not a directory".to_string(),
         io::ErrorKind::AlreadyExists => "exists; --force overwrites it".to_string(),
+        // What kwab itself says has its own spelling.
+        _ if error.raw_os_error().is_none() => error.to_string(),
         _ => {
             let text = error.to_string();
             text.split(" (os error").next().unwrap_or(&text).to_lowercase()

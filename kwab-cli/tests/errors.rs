@@ -117,3 +117,44 @@ fn a_log_comes_from_stdin_and_a_dump_too() {
     );
     let _ = std::io::stdout().flush();
 }
+
+#[test]
+fn a_stream_is_read_up_to_the_limit_for_memory_and_devices_are_no_images() {
+    let folder = folder();
+    let at = folder.path();
+    let dump = imported(at, "kevlar-panic-socket");
+    for command in ["check", "triage", "inspect"] {
+        // Without the limit it would be read until the machine has no memory.
+        let zeros = std::fs::File::open("/dev/zero").expect("opened");
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_kwab"))
+            .args([command, "--max-mem", "64M", "-"])
+            .stdin(zeros)
+            .output()
+            .expect("runs");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {stderr}");
+        assert!(stderr.contains("a stream of more than") && stderr.contains("--max-mem"), "{command}: {stderr}");
+    }
+    for option in ["--symbols", "--backing"] {
+        let command = if option == "--symbols" { "inspect" } else { "verify-pages" };
+        refused(at, &[command, &dump, option, "/dev/zero"], "is neither a file nor a directory");
+    }
+    refused(at, &["import", "kevlar-panic-socket.log", "-f", "--dialects", "/dev/zero"], "is longer than 16 MiB");
+}
+
+#[test]
+fn counts_of_a_log_that_overflow_in_a_sum_are_no_panic() {
+    let folder = folder();
+    let at = folder.path();
+    let event = |seq: u32| {
+        format!(
+            "DBG {{\"type\":\"page_verify_ok\",\"seq\":{seq},\"cpu\":0,\"ns\":1,\"pid\":1,\"verified\":{}}}\n",
+            u64::MAX
+        )
+    };
+    std::fs::write(at.join("sum.log"), event(1) + &event(2)).expect("written");
+    let output = run(at, &["verify-pages", "sum.log"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    assert!(stdout.contains("18,446,744,073,709,551,615 pages compared by the kernel"), "{stdout}");
+}

@@ -242,9 +242,16 @@ fn a_new_file_has_the_permissions_that_the_umask_leaves() {
     for (mask, mode) in [("022", 0o644), ("027", 0o640), ("0", 0o666)] {
         let kwab = assert_cmd::cargo::cargo_bin("kwab");
         let script = format!("umask {mask}; exec '{}' export -f {dump} --to json -o x.json", kwab.display());
-        assert!(Command::new("sh").current_dir(folder.path()).args(["-c", &script]).status().expect("runs").success());
-        let meta = fs::metadata(folder.path().join("x.json")).expect("there");
-        assert_eq!((meta.permissions().mode() & 0o777, meta.nlink()), (mode, 1), "umask {mask}");
+        let run = || Command::new("sh").current_dir(folder.path()).args(["-c", &script]).status().expect("runs");
+        let path = folder.path().join("x.json");
+        let seen = || fs::metadata(&path).map(|meta| (meta.permissions().mode() & 0o777, meta.nlink())).expect("there");
+        let _ = fs::remove_file(&path);
+        assert!(run().success());
+        assert_eq!(seen(), (mode, 1), "umask {mask}");
+        // What its owner keeps private stays so.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("set");
+        assert!(run().success());
+        assert_eq!(seen(), (0o600, 1), "umask {mask}, replaced");
     }
 }
 

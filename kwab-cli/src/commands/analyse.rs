@@ -60,7 +60,10 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
 /// Refuses paths of symbols and sources that do not exist, before a dump is read.
 pub(super) fn check_sources(options: &SymbolOptions) -> Result<()> {
     for path in &options.paths {
-        std::fs::metadata(path).map_err(|error| about(path, format!("--symbols: {}", system(&error))))?;
+        let meta = std::fs::metadata(path).map_err(|error| about(path, format!("--symbols: {}", system(&error))))?;
+        if !meta.is_file() && !meta.is_dir() {
+            return Err(about(path, "--symbols: is neither a file nor a directory"));
+        }
     }
     for path in &options.source {
         let meta = std::fs::metadata(path).map_err(|error| about(path, format!("--source: {}", system(&error))))?;
@@ -96,7 +99,11 @@ fn files(folder: &Path, wanted: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
 fn backing(path: Option<&PathBuf>) -> Result<Backing> {
     Ok(match path {
         Some(path) => {
-            std::fs::metadata(path).map_err(|error| about(path, format!("--backing: {}", system(&error))))?;
+            let meta =
+                std::fs::metadata(path).map_err(|error| about(path, format!("--backing: {}", system(&error))))?;
+            if !meta.is_file() && !meta.is_dir() {
+                return Err(about(path, "--backing: is neither a file nor a directory"));
+            }
             Backing::open(path)?
         }
         None => Backing::none(),

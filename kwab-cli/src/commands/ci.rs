@@ -84,7 +84,7 @@ fn say_it(arguments: &Ci, report: &CiReport, color: Color) -> Result<()> {
 /// The baseline; with `--write-baseline` one that is absent or of other signatures is an empty one, comments kept.
 fn read_baseline(arguments: &Ci) -> Result<Baseline> {
     let path = &arguments.baseline;
-    let text = match std::fs::read_to_string(path) {
+    let text = match super::written_text(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && arguments.write_baseline => {
             return Ok(Baseline::default());

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Follow) -> Result<ExitCode> {
     let asked = signals::requests();
     let mut hooks = Hooks::new(arguments.on_crash.as_deref())?;
     let dialects = match &arguments.dialects {
-        Some(file) => Some(std::fs::read_to_string(file).map_err(|error| about(file, system(&error)))?),
+        Some(file) => Some(super::written_text(file).map_err(|error| about(file, system(&error)))?),
         None => None,
     };
     if let (Some(file), Some(text)) = (&arguments.dialects, &dialects) {

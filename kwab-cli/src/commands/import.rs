@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
 /// The dialects of a file before those that come with kwab.
 fn dialects(file: Option<&Path>) -> Result<Dialects> {
     let Some(file) = file else { return Ok(Dialects::builtin()) };
-    let text = std::fs::read_to_string(file).map_err(|error| about(file, system(&error)))?;
+    let text = super::written_text(file).map_err(|error| about(file, system(&error)))?;
     Dialects::from_toml(&text).map_err(|error| about(file, error))
 }
 

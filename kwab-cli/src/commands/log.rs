@@ -164,13 +164,12 @@ pub(super) enum Beginning {
 /// When it cannot be read.
 pub(super) fn beginning(path: &Path) -> std::io::Result<Beginning> {
     let dump = |opened: Result<DumpsOf, OpenError>| Beginning::Dump(opened.map_err(|error| about(path, error)));
-    let mut once: Box<dyn std::io::Read> = match is_stdio(path) {
+    let once: Box<dyn std::io::Read> = match is_stdio(path) {
         true => Box::new(std::io::stdin().lock()),
         false => Box::new(std::fs::File::open(path)?),
     };
     if is_stdio(path) || !std::fs::metadata(path)?.is_file() {
-        let mut bytes = Vec::new();
-        once.read_to_end(&mut bytes)?;
+        let bytes = kwab::model::memory::read_stream(once)?;
         return Ok(if may_be(&bytes) { Beginning::Other(Some(bytes)) } else { dump(DumpsOf::within(bytes)) });
     }
     let mut head = Vec::new();

@@ -116,9 +116,18 @@ fn open_all(path: &Path) -> impl Iterator<Item = Result<DumpFile>> {
 }
 
 fn stdin() -> Result<Vec<u8>, OpenError> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(kwab::model::memory::read_stream(std::io::stdin().lock())?)
+}
+
+/// The text of a file that a person writes: a table of dialects, a baseline. More than that is not one.
+fn written_text(path: &Path) -> std::io::Result<String> {
+    const MOST: u64 = 16 << 20;
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST {
+        return Err(std::io::Error::other("is longer than 16 MiB"));
+    }
+    Ok(text)
 }
 
 fn not_opened(path: &Path, error: OpenError) -> anyhow::Error {

@@ -5,6 +5,7 @@
 //! as they live ([`Payload`]), and decoded records. A reader that finds it used up leaves the rest out and notes
 //! [`DefectKind::NotRead`].
 
+use std::io::{self, Read};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kwab_format::{Defect, DefectKind};
 
 use super::SectionInfo;
+use crate::units;
 
 /// What reading a dump of any size may take.
 const BASE: u64 = 64 << 20;
@@ -28,6 +30,38 @@ static LIMIT: AtomicU64 = AtomicU64::new(0);
 /// Sets the limit for dumps that are opened from now on; `None` goes by the size of the file.
 pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(0), Ordering::Relaxed);
+}
+
+/// Reads a stream, whose length nothing tells before its end, up to the limit that the user has set.
+///
+/// # Errors
+/// Those of the stream, and when it goes on behind the limit.
+pub fn read_stream(stream: impl Read) -> io::Result<Vec<u8>> {
+    let limit = match LIMIT.load(Ordering::Relaxed) {
+        0 => u64::MAX,
+        set => set.saturating_sub(RESERVED).max(LEAST),
+    };
+    let mut bytes = Vec::new();
+    stream.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let limit = units::bytes(limit);
+        let text = format!("a stream of more than {limit}, which --max-mem forbids to hold; a file is read in pieces");
+        return Err(io::Error::other(text));
+    }
+    Ok(bytes)
+}
+
+/// The most that a compressed file of `length` bytes is unpacked to in memory: what images and archives grow by, and
+/// not a bomb of zeros.
+#[must_use]
+pub fn most_unpacked(length: u64, most: u64) -> u64 {
+    /// Images with debug information shrink to a fifth, archives of text to a tenth.
+    const GROWTH: u64 = 40;
+    let limit = match LIMIT.load(Ordering::Relaxed) {
+        0 => u64::MAX,
+        set => set,
+    };
+    BASE.saturating_add(length.saturating_mul(GROWTH)).min(most).min(limit)
 }
 
 /// What decoding a dump may hold.

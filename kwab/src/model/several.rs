@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::extents::extents;
 use super::file::{DumpFile, OpenError, READ_WHOLE};
+use super::memory::read_stream;
 
 /// The dumps of a file, in the order of the file; each is opened when it is asked for.
 #[derive(Debug)]
@@ -36,6 +37,9 @@ impl DumpsOf {
             if first.dumps == 1 {
                 return Ok(Self(Held::One(Some(Box::new(first)))));
             }
+        }
+        if !meta.is_file() {
+            return Self::within(read_stream(file)?);
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;

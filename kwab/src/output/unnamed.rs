@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -61,6 +61,7 @@ impl Unnamed {
                 other => other,
             },
             Replace::Force => {
+                keep_owner(&self.file, path)?;
                 let held = Held::now();
                 let beside = free_name(path)?;
                 if self.link(&beside).is_err() {
@@ -93,6 +94,9 @@ impl Unnamed {
     fn copy(&mut self, path: &Path, replace: Replace) -> io::Result<()> {
         let held = Held::now();
         let mut named = temporary(folder_of(path))?;
+        if replace == Replace::Force {
+            keep_owner(named.as_file(), path)?;
+        }
         self.file.seek(SeekFrom::Start(0))?;
         while io::copy(&mut Read::take(&mut self.file, CHUNK), &mut named)? > 0 {
             if held.is_pending() {
@@ -130,6 +134,21 @@ impl From<Unnamed> for File {
     fn from(unnamed: Unnamed) -> Self {
         unnamed.file
     }
+}
+
+/// Gives a file the permissions, and where that is allowed the owner, of the one that it replaces: a dump that was kept
+/// private stays so.
+fn keep_owner(file: &File, path: &Path) -> io::Result<()> {
+    let Ok(before) = fs::symlink_metadata(path) else { return Ok(()) };
+    if !before.is_file() {
+        return Ok(());
+    }
+    let own = file.metadata()?;
+    if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
+        // Only root may give a file away; without that it stays with who wrote it, as it would be in a free name.
+        let _ = std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()));
+    }
+    file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o777))
 }
 
 /// A file with a temporary name.
@@ -182,5 +201,23 @@ mod tests {
         assert_eq!(fs::read_to_string(at("b")).unwrap(), "six");
         assert_eq!(names(folder.path()), ["a", "b"]);
         assert_eq!(fs::metadata(at("a")).unwrap().permissions(), fs::metadata(at("b")).unwrap().permissions());
+    }
+
+    #[test]
+    fn a_private_file_stays_private_when_it_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("dump");
+        for mode in [0o400, 0o600, 0o640] {
+            let _ = fs::remove_file(&path);
+            fs::write(&path, "old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let mut file = Unnamed::in_folder(folder.path()).unwrap();
+            file.write_all(b"new").unwrap();
+            file.name(&path, Replace::Force).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, mode);
+            let mut copied = Unnamed::in_folder(folder.path()).unwrap();
+            copied.copy(&path, Replace::Force).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, mode, "by a copy");
+        }
     }
 }

@@ -4,6 +4,8 @@
 
 use std::io::Read;
 
+use crate::model::memory::most_unpacked;
+
 /// The largest initramfs that is unpacked.
 pub const MAX_UNPACKED: u64 = 1 << 30;
 
@@ -34,7 +36,9 @@ pub fn unpack(bytes: &[u8]) -> Vec<u8> {
     }
     let mut out = Vec::new();
     // An error leaves what was unpacked before it, which is what a damaged archive still holds.
-    let _ = flate2::read::MultiGzDecoder::new(bytes).take(MAX_UNPACKED).read_to_end(&mut out);
+    let _ = flate2::read::MultiGzDecoder::new(bytes)
+        .take(most_unpacked(bytes.len() as u64, MAX_UNPACKED))
+        .read_to_end(&mut out);
     out
 }
 
