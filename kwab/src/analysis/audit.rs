@@ -393,7 +393,7 @@ fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {
                     format!(
                         "{} from {:#x}: {}, mapped nowhere",
                         units::count(count, "frame", "frames"),
-                        number * PAGE,
+                        number.saturating_mul(PAGE),
                         references(refs)
                     ),
                 ),
@@ -470,7 +470,9 @@ fn huge_partial(audit: &Audit<'_, '_>, rows: &mut Rows) {
         for vma in audit.spaces.vmas_over(&mapping) {
             let (Some(start), Some(end)) = (vma.start, vma.end) else { continue };
             let first = mapping.start.max(start / mapping.size * mapping.size);
-            if first < start || first.saturating_add(mapping.size) > end.next_multiple_of(PAGE) {
+            if first < start
+                || first.saturating_add(mapping.size) > end.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
+            {
                 rows.add(
                     mapping.pid,
                     Some(first),
@@ -490,9 +492,9 @@ fn huge_uneven(audit: &Audit<'_, '_>, rows: &mut Rows) {
         if first != refs {
             let text = format!(
                 "frame {:#x} has {}, {:#x} of the same huge page {first}",
-                number * PAGE,
+                number.saturating_mul(PAGE),
                 references(refs),
-                other.frame.unwrap_or(0) * PAGE
+                other.frame.unwrap_or(0).saturating_mul(PAGE)
             );
             rows.add(None, None, row(frame, text));
         }

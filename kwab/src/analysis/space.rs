@@ -225,7 +225,11 @@ impl<'c, 'a> Spaces<'c, 'a> {
         {
             if mapping.rights.user && mapping.size == PAGE && mapping.end > mapping.start {
                 let first = mapping.frame / PAGE;
-                ranges.push((first, first.saturating_add((mapping.end - mapping.start) / PAGE - 1), number));
+                ranges.push((
+                    first,
+                    first.saturating_add(((mapping.end - mapping.start) / PAGE).saturating_sub(1)),
+                    number,
+                ));
             }
         }
         // Where counts and records change: the number of mappings that begin or end there.

@@ -235,7 +235,8 @@ fn captured(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
         // What a mapping has beyond the end of its file is zeros, unless the segment is larger in memory; then unknown.
         let expected = &file[start..file.len().min(start.saturating_add(page.bytes.len()))];
         let Some(diff) = expected.iter().zip(page.bytes).position(|(want, have)| want != have) else { continue };
-        let (at_page, in_page) = ((page.vaddr + diff as u64) / PAGE * PAGE, (page.vaddr + diff as u64) % PAGE);
+        let end = page.vaddr.saturating_add(diff as u64);
+        let (at_page, in_page) = (end / PAGE * PAGE, end % PAGE);
         let end = (diff + (PAGE - in_page) as usize).min(page.bytes.len());
         let offset = page.offset.checked_add(diff as u64);
         let (content, weakened) = search.identify(&page.bytes[diff..end], &page.path, offset);

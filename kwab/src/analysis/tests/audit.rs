@@ -186,3 +186,72 @@ fn the_level_that_denies_a_right_is_named() {
     let denied = findings.iter().find(|finding| finding.rule == "VM-DENY-X").unwrap();
     assert!(denied.witnesses[0].text.contains("denied by level 3"), "{}", denied.witnesses[0].text);
 }
+
+/// Values at which sums, products and roundings leave 64 bits.
+const EXTREMES: &[u64] = &[
+    0,
+    1,
+    511,
+    4095,
+    4096,
+    (1 << 21) - 1,
+    1 << 21,
+    0x40_1000,
+    1 << 47,
+    (1 << 52) - 1,
+    1 << 52,
+    1 << 63,
+    u64::MAX - 4096,
+    u64::MAX - 4095,
+    u64::MAX - 1,
+    u64::MAX,
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+
+    /// Records with sound checksums may hold any number.
+    #[test]
+    fn extreme_numbers_are_no_panic(
+        picks in proptest::collection::vec(proptest::sample::select(EXTREMES), 24),
+        flags in proptest::prelude::any::<u32>(),
+        same in proptest::prelude::any::<bool>(),
+    ) {
+        let value = |at: usize| Some(picks[at]);
+        let pid = if same { Some(7) } else { None };
+        let mut maker = violations().swap_remove(flags as usize % RULES.len()).1;
+        for at in [0, 4, 8] {
+            let map = Vma { pid, start: value(at), end: value(at + 1), file_offset: value(at + 2), ..vma(0, 0, 7, "/bin/prog") };
+            let entry = Pte { pid, vaddr: value(at + 3), paddr: value(at), size: value(at + 1), ..pte(0, 0, "xwu") };
+            let info = FrameInfo {
+                frame: value(at + 2),
+                count: value(at + 3),
+                refcount: value(at),
+                mapped: value(at + 1),
+                flags: Some(flags | 0x30),
+                ..FrameInfo::default()
+            };
+            maker = maker.put(M, &map).put(P, &entry).put(P, &info);
+        }
+        let bytes = |at: usize| Memory { pid, vaddr: value(at), paddr: value(at + 1), bytes: Some(&[1, 2, 3]), ..Memory::default() };
+        let cause = Cause {
+            pid,
+            kind: Some(CauseKind::FATAL_SIGNAL),
+            signal: Some(11),
+            ip: value(14),
+            fault_addr: value(15),
+            ..Cause::default()
+        };
+        let check = PageCheck { pid, vaddr: value(16), file_offset: value(17), path: Some(b"/bin/prog"), ..PageCheck::default() };
+        maker = maker
+            .put(SectionKind::MEMORY, &bytes(12))
+            .put(SectionKind::MEMORY, &bytes(18))
+            .put(SectionKind::CAUSE, &cause)
+            .put(SectionKind::PAGE_CHECKS, &check);
+        judge(maker.bytes());
+        let dump = Dump::from_bytes(maker.bytes()).unwrap();
+        let files = Backing::from_files(vec![("/bin/prog".into(), vec![9; 5000])]);
+        let _ = crate::analysis::verify::verify(&dump.case(), &files);
+        let _ = crate::analysis::verify::verified(&dump.case(), &files);
+    }
+}

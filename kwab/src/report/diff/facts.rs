@@ -197,7 +197,8 @@ fn described(seen: &Seen<'_, '_, '_>, value: u64) -> String {
         PointerClass::User => match ctx.vma_at(value) {
             Some(vma) => match vma.path.filter(|path| !path.is_empty()) {
                 Some(path) => {
-                    let offset = value - vma.start.unwrap_or(0) + vma.file_offset.unwrap_or(0);
+                    let into = value.saturating_sub(vma.start.unwrap_or(0));
+                    let offset = into.saturating_add(vma.file_offset.unwrap_or(0));
                     format!("{} +{offset:#x}", text(Some(path)))
                 }
                 None => format!("in {}", text(vma.name.or(Some(b"[anon]")))),
