@@ -28,7 +28,7 @@ impl UserSpace {
                 }
                 End::Huge(..) => {
                     // Each side writes to pages of its own later: shared as 4 KiB ones, each with its count.
-                    parent.find_small(at)?;
+                    parent.split(at, range.end())?;
                     continue;
                 }
                 End::Nothing { next } => {
