@@ -127,7 +127,7 @@ fn remove_of(vma: &Vma, first: u64) -> Result<Removal, Errno> {
     }
 }
 
-pub(super) fn populate_error(error: Unresolved) -> Errno {
+fn populate_error(error: Unresolved) -> Errno {
     match error {
         Unresolved::NotMapped | Unresolved::OutOfMemory => Errno::ENOMEM,
         Unresolved::Forbidden | Unresolved::Beyond => Errno::EFAULT,
